@@ -11,7 +11,7 @@ use mcp_sansio::jsonrpc::ErrorObject;
 use mcp_sansio_sync::Mutex;
 use mcp_sansio_sync::atomic::{AtomicBool, Ordering};
 
-use super::context::{FromReceived, Received};
+use super::context::{FromReceived, RequestParts};
 use super::function::{Handler, Takes, decode};
 use super::reply::{IntoOutcome, Outcome};
 use super::threading::{Step, ThreadSafe, Threading};
@@ -53,7 +53,7 @@ where
 {
     fn into_function(self) -> <ThreadSafe as Threading>::Function {
         let function = Arc::new(self.0);
-        Arc::new(move |mut received: Received<'_, '_>| {
+        Arc::new(move |mut received: RequestParts<'_, '_>| {
             let Some(spawner) = received.spawner else {
                 let input = decode(received);
                 return Step::Ready(

@@ -17,7 +17,7 @@ use mcp_sansio_collections::{Key, Slab};
 #[cfg(feature = "http")]
 use super::Stage;
 use super::client::{Client, ClientError, Command, Session, Shared};
-use super::context::Received;
+use super::context::RequestParts;
 use super::executor::Executor;
 use super::host::{Host, HostHandlers};
 use super::machines::StreamClient;
@@ -249,7 +249,7 @@ impl<K: Threading, M: ClientMachine> ClientEndpoint<K, M> {
             return;
         };
         let place = self.inputs.insert(input.handle);
-        let called = self.tasks.guard.run(|| function(Received::question(&input)));
+        let called = self.tasks.guard.run(|| function(RequestParts::question(&input)));
         match called.unwrap_or_else(|panicked| Step::Ready(panicked.into())) {
             Step::Ready(outcome) => self.answer(place, outcome, now),
             Step::Pending(task) => {

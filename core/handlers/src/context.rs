@@ -30,7 +30,7 @@ use super::reply::{
 use super::shares::{Charge, Once, Party, Post};
 
 /// A request, or a question to a host, on its way to a handler.
-pub struct Received<'r, 'f> {
+pub struct RequestParts<'r, 'f> {
     pub(super) params: &'r RawJson<'f>,
     pub(super) revision: Revision,
     /// What only the handlers of a server have; `None` of a question to a host.
@@ -56,7 +56,7 @@ pub(super) struct Incoming<'r, 'f> {
     pub(super) is_task: bool,
 }
 
-impl<'r, 'f> Received<'r, 'f> {
+impl<'r, 'f> RequestParts<'r, 'f> {
     pub(super) const fn question(input: &'r InputRequested<'f>) -> Self {
         Self {
             params: &input.params,
@@ -74,9 +74,9 @@ impl<'r, 'f> Received<'r, 'f> {
     }
 }
 
-impl fmt::Debug for Received<'_, '_> {
+impl fmt::Debug for RequestParts<'_, '_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut out = f.debug_struct("Received");
+        let mut out = f.debug_struct("RequestParts");
         out.field("params", &self.params).field("revision", &self.revision).finish_non_exhaustive()
     }
 }
@@ -417,14 +417,14 @@ pub trait FromReceived<Of>: Sized {
     /// # Errors
     ///
     /// The client's fault: the arguments do not have this shape.
-    fn from_received(received: Received<'_, '_>) -> Result<Self, Error>;
+    fn from_received(received: RequestParts<'_, '_>) -> Result<Self, Error>;
 }
 
 impl<A: DeserializeOwned> FromReceived<OfTool> for Call<A> {
     // MCP 2025-06-18 server/tools#error-handling [TOOL-009]: arguments that do not fit are an error
     // of the protocol.
     // MCP 2025-11-25 server/tools#error-handling [TOOL-010]: they are one of the tool.
-    fn from_received(received: Received<'_, '_>) -> Result<Self, Error> {
+    fn from_received(received: RequestParts<'_, '_>) -> Result<Self, Error> {
         let call = received.call()?;
         let arguments = call.request.arguments();
         let arguments = arguments.unwrap_or(RawJson::EMPTY_OBJECT);
@@ -449,7 +449,7 @@ fn invalid_arguments(error: &serde_json::Error, revision: Revision) -> Error {
 }
 
 impl<A: DeserializeOwned> FromReceived<OfPrompt> for Call<A> {
-    fn from_received(received: Received<'_, '_>) -> Result<Self, Error> {
+    fn from_received(received: RequestParts<'_, '_>) -> Result<Self, Error> {
         let call = received.call()?;
         let arguments = call.request.arguments();
         let arguments = arguments.unwrap_or(RawJson::EMPTY_OBJECT);
@@ -460,7 +460,7 @@ impl<A: DeserializeOwned> FromReceived<OfPrompt> for Call<A> {
 }
 
 impl FromReceived<OfResource> for Call<Read> {
-    fn from_received(received: Received<'_, '_>) -> Result<Self, Error> {
+    fn from_received(received: RequestParts<'_, '_>) -> Result<Self, Error> {
         let call = received.call()?;
         let uri = call.request.subject();
         let uri = uri.and_then(|uri| uri.to_text().map(Cow::into_owned)).unwrap_or_default();
@@ -476,7 +476,7 @@ impl FromReceived<OfResource> for Call<Read> {
 }
 
 impl FromReceived<OfCompletion> for Call<CompleteParams> {
-    fn from_received(received: Received<'_, '_>) -> Result<Self, Error> {
+    fn from_received(received: RequestParts<'_, '_>) -> Result<Self, Error> {
         let call = received.call()?;
         let arguments = received.params.decode().map_err(|error| invalid_params(&error))?;
         Ok(Self { arguments, context: Context::new(call, received.cancelled) })
@@ -484,7 +484,7 @@ impl FromReceived<OfCompletion> for Call<CompleteParams> {
 }
 
 impl<A: DeserializeOwned> FromReceived<OfRequest> for Call<A> {
-    fn from_received(received: Received<'_, '_>) -> Result<Self, Error> {
+    fn from_received(received: RequestParts<'_, '_>) -> Result<Self, Error> {
         let call = received.call()?;
         let arguments = received.params.decode().map_err(|error| invalid_params(&error))?;
         Ok(Self { arguments, context: Context::new(call, received.cancelled) })
@@ -506,20 +506,20 @@ pub struct Question<P> {
 }
 
 impl<P: DeserializeOwned> Question<P> {
-    fn decode(received: &Received<'_, '_>) -> Result<Self, Error> {
+    fn decode(received: &RequestParts<'_, '_>) -> Result<Self, Error> {
         let params = received.params.decode().map_err(|error| invalid_params(&error))?;
         Ok(Self { params, revision: received.revision })
     }
 }
 
 impl FromReceived<OfElicitation> for Question<ElicitParams> {
-    fn from_received(received: Received<'_, '_>) -> Result<Self, Error> {
+    fn from_received(received: RequestParts<'_, '_>) -> Result<Self, Error> {
         Self::decode(&received)
     }
 }
 
 impl FromReceived<OfSampling> for Question<CreateMessageParams> {
-    fn from_received(received: Received<'_, '_>) -> Result<Self, Error> {
+    fn from_received(received: RequestParts<'_, '_>) -> Result<Self, Error> {
         let question = Self::decode(&received)?;
         let matching = question.params.check_tool_results();
         // MCP 2025-11-25 client/sampling#error-handling [SAMP-011]
@@ -529,7 +529,7 @@ impl FromReceived<OfSampling> for Question<CreateMessageParams> {
 }
 
 impl FromReceived<OfRoots> for Question<()> {
-    fn from_received(received: Received<'_, '_>) -> Result<Self, Error> {
+    fn from_received(received: RequestParts<'_, '_>) -> Result<Self, Error> {
         Ok(Self { params: (), revision: received.revision })
     }
 }

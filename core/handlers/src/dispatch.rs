@@ -7,7 +7,7 @@ use mcp_sansio::protocol::{CallToolResult, Capability, Method, SerializeAt};
 use mcp_sansio::{Era, Principal};
 
 use super::Sealing;
-use super::context::{Incoming, Outlet, Received};
+use super::context::{Incoming, Outlet, RequestParts};
 use super::panics::PanicGuard;
 use super::reply::{Body, Outcome};
 use super::server::Handlers;
@@ -86,7 +86,7 @@ impl<K: Threading> Invocation<'_, K> {
             Err(outcome) => return Step::Ready(*outcome),
         };
         let called = self.guard.run(|| {
-            function(Received {
+            function(RequestParts {
                 params: &request.params,
                 revision: request.revision,
                 call: Some(&Incoming {

@@ -4,7 +4,7 @@ use alloc::sync::Arc;
 use core::future::Future;
 use core::marker::PhantomData;
 
-use super::context::{FromReceived, Received};
+use super::context::{FromReceived, RequestParts};
 use super::reply::{IntoOutcome, Outcome};
 use super::threading::{Local, Step, ThreadSafe, Threading};
 
@@ -47,7 +47,7 @@ impl<In> Takes for Async<In> {
 
 /// Decodes what the function takes; a failure is an answer already.
 pub(super) fn decode<Of, In: FromReceived<Of>>(
-    received: Received<'_, '_>,
+    received: RequestParts<'_, '_>,
 ) -> Result<In, Box<Outcome>> {
     In::from_received(received).map_err(|error| Box::new(error.into_outcome()))
 }
@@ -59,7 +59,7 @@ where
     R: IntoOutcome<Of>,
 {
     fn into_function(self) -> <ThreadSafe as Threading>::Function {
-        Arc::new(move |received: Received<'_, '_>| {
+        Arc::new(move |received: RequestParts<'_, '_>| {
             Step::Ready(
                 decode(received).map_or_else(|done| *done, |input| self(input).into_outcome()),
             )
@@ -74,7 +74,7 @@ where
     R: Future<Output: IntoOutcome<Of>> + Send + 'static,
 {
     fn into_function(self) -> <ThreadSafe as Threading>::Function {
-        Arc::new(move |received: Received<'_, '_>| match decode(received) {
+        Arc::new(move |received: RequestParts<'_, '_>| match decode(received) {
             Err(done) => Step::Ready(*done),
             Ok(input) => {
                 let answer = self(input);
@@ -93,7 +93,7 @@ where
     R: IntoOutcome<Of>,
 {
     fn into_function(self) -> <Local as Threading>::Function {
-        Rc::new(move |received: Received<'_, '_>| {
+        Rc::new(move |received: RequestParts<'_, '_>| {
             Step::Ready(
                 decode(received).map_or_else(|done| *done, |input| self(input).into_outcome()),
             )
@@ -109,7 +109,7 @@ where
 {
     fn into_function(self) -> <Local as Threading>::Function {
         let function = Rc::new(self);
-        Rc::new(move |received: Received<'_, '_>| match decode(received) {
+        Rc::new(move |received: RequestParts<'_, '_>| match decode(received) {
             Err(done) => Step::Ready(*done),
             Ok(input) => {
                 let function = Rc::clone(&function);

@@ -9,7 +9,7 @@ use mcp_sansio_oauth::TokenCheck;
 
 #[cfg(feature = "auth")]
 use super::authorization::Answered;
-use super::context::Received;
+use super::context::RequestParts;
 use super::reply::Outcome;
 #[cfg(feature = "protection")]
 use super::token_handler::{TokenResult, TokenStep};
@@ -20,7 +20,7 @@ pub trait Threading: sealed::Sealed + Sized + 'static {
     /// A handler that goes on later.
     type Task: Future<Output = Outcome> + Unpin;
     /// A handler, ready to be called.
-    type Function: Clone + core::ops::Deref<Target: Fn(Received<'_, '_>) -> Step<Self>>;
+    type Function: Clone + core::ops::Deref<Target: Fn(RequestParts<'_, '_>) -> Step<Self>>;
     /// A check of a token that goes on later.
     #[cfg(feature = "protection")]
     type TokenTask: Future<Output = TokenResult> + Unpin;
@@ -64,7 +64,7 @@ pub enum Step<K: Threading> {
 
 impl Threading for ThreadSafe {
     type Task = Pin<Box<dyn Future<Output = Outcome> + Send>>;
-    type Function = Arc<dyn Fn(Received<'_, '_>) -> Step<Self> + Send + Sync>;
+    type Function = Arc<dyn Fn(RequestParts<'_, '_>) -> Step<Self> + Send + Sync>;
     #[cfg(feature = "protection")]
     type TokenTask = Pin<Box<dyn Future<Output = TokenResult> + Send>>;
     #[cfg(feature = "protection")]
@@ -88,7 +88,7 @@ impl Threading for ThreadSafe {
 
 impl Threading for Local {
     type Task = Pin<Box<dyn Future<Output = Outcome>>>;
-    type Function = Rc<dyn Fn(Received<'_, '_>) -> Step<Self>>;
+    type Function = Rc<dyn Fn(RequestParts<'_, '_>) -> Step<Self>>;
     #[cfg(feature = "protection")]
     type TokenTask = Pin<Box<dyn Future<Output = TokenResult>>>;
     #[cfg(feature = "protection")]
@@ -99,7 +99,7 @@ impl Threading for Local {
     type ActionFunction<In: 'static> = Rc<dyn Fn(In) -> Self::ActionFuture>;
 
     fn from_thread_safe(function: <ThreadSafe as Threading>::Function) -> Self::Function {
-        Rc::new(move |received: Received<'_, '_>| match function(received) {
+        Rc::new(move |received: RequestParts<'_, '_>| match function(received) {
             Step::Ready(outcome) => Step::Ready(outcome),
             Step::Pending(task) => {
                 let task: Self::Task = task;
