@@ -11,7 +11,7 @@ use mcp_sansio::jsonrpc::ErrorObject;
 use mcp_sansio_sync::Mutex;
 use mcp_sansio_sync::atomic::{AtomicBool, Ordering};
 
-use super::context::{FromReceived, RequestParts};
+use super::context::{FromRequest, RequestParts};
 use super::function::{Handler, Takes, decode};
 use super::reply::{IntoOutcome, Outcome};
 use super::threading::{Step, ThreadSafe, Threading};
@@ -48,7 +48,7 @@ impl<In> Takes for Blocks<In> {
 impl<F, In, R, Of> Handler<ThreadSafe, Of, Blocks<In>> for Blocking<F>
 where
     F: Fn(In) -> R + Send + Sync + 'static,
-    In: FromReceived<Of> + Send + 'static,
+    In: FromRequest<Of> + Send + 'static,
     R: IntoOutcome<Of>,
 {
     fn into_function(self) -> <ThreadSafe as Threading>::Function {

@@ -411,20 +411,20 @@ impl Read {
     message = "`{Self}` cannot be the parameter of this kind of handler",
     note = "a tool's handler takes `Call<T>` with `T: DeserializeOwned`"
 )]
-pub trait FromReceived<Of>: Sized {
+pub trait FromRequest<Of>: Sized {
     /// Decodes it.
     ///
     /// # Errors
     ///
     /// The client's fault: the arguments do not have this shape.
-    fn from_received(received: RequestParts<'_, '_>) -> Result<Self, Error>;
+    fn from_request(received: RequestParts<'_, '_>) -> Result<Self, Error>;
 }
 
-impl<A: DeserializeOwned> FromReceived<OfTool> for Call<A> {
+impl<A: DeserializeOwned> FromRequest<OfTool> for Call<A> {
     // MCP 2025-06-18 server/tools#error-handling [TOOL-009]: arguments that do not fit are an error
     // of the protocol.
     // MCP 2025-11-25 server/tools#error-handling [TOOL-010]: they are one of the tool.
-    fn from_received(received: RequestParts<'_, '_>) -> Result<Self, Error> {
+    fn from_request(received: RequestParts<'_, '_>) -> Result<Self, Error> {
         let call = received.call()?;
         let arguments = call.request.arguments();
         let arguments = arguments.unwrap_or(RawJson::EMPTY_OBJECT);
@@ -448,8 +448,8 @@ fn invalid_arguments(error: &serde_json::Error, revision: Revision) -> Error {
     }
 }
 
-impl<A: DeserializeOwned> FromReceived<OfPrompt> for Call<A> {
-    fn from_received(received: RequestParts<'_, '_>) -> Result<Self, Error> {
+impl<A: DeserializeOwned> FromRequest<OfPrompt> for Call<A> {
+    fn from_request(received: RequestParts<'_, '_>) -> Result<Self, Error> {
         let call = received.call()?;
         let arguments = call.request.arguments();
         let arguments = arguments.unwrap_or(RawJson::EMPTY_OBJECT);
@@ -459,8 +459,8 @@ impl<A: DeserializeOwned> FromReceived<OfPrompt> for Call<A> {
     }
 }
 
-impl FromReceived<OfResource> for Call<Read> {
-    fn from_received(received: RequestParts<'_, '_>) -> Result<Self, Error> {
+impl FromRequest<OfResource> for Call<Read> {
+    fn from_request(received: RequestParts<'_, '_>) -> Result<Self, Error> {
         let call = received.call()?;
         let uri = call.request.subject();
         let uri = uri.and_then(|uri| uri.to_text().map(Cow::into_owned)).unwrap_or_default();
@@ -475,16 +475,16 @@ impl FromReceived<OfResource> for Call<Read> {
     }
 }
 
-impl FromReceived<OfCompletion> for Call<CompleteParams> {
-    fn from_received(received: RequestParts<'_, '_>) -> Result<Self, Error> {
+impl FromRequest<OfCompletion> for Call<CompleteParams> {
+    fn from_request(received: RequestParts<'_, '_>) -> Result<Self, Error> {
         let call = received.call()?;
         let arguments = received.params.decode().map_err(|error| invalid_params(&error))?;
         Ok(Self { arguments, context: Context::new(call, received.cancelled) })
     }
 }
 
-impl<A: DeserializeOwned> FromReceived<OfRequest> for Call<A> {
-    fn from_received(received: RequestParts<'_, '_>) -> Result<Self, Error> {
+impl<A: DeserializeOwned> FromRequest<OfRequest> for Call<A> {
+    fn from_request(received: RequestParts<'_, '_>) -> Result<Self, Error> {
         let call = received.call()?;
         let arguments = received.params.decode().map_err(|error| invalid_params(&error))?;
         Ok(Self { arguments, context: Context::new(call, received.cancelled) })
@@ -512,14 +512,14 @@ impl<P: DeserializeOwned> Question<P> {
     }
 }
 
-impl FromReceived<OfElicitation> for Question<ElicitParams> {
-    fn from_received(received: RequestParts<'_, '_>) -> Result<Self, Error> {
+impl FromRequest<OfElicitation> for Question<ElicitParams> {
+    fn from_request(received: RequestParts<'_, '_>) -> Result<Self, Error> {
         Self::decode(&received)
     }
 }
 
-impl FromReceived<OfSampling> for Question<CreateMessageParams> {
-    fn from_received(received: RequestParts<'_, '_>) -> Result<Self, Error> {
+impl FromRequest<OfSampling> for Question<CreateMessageParams> {
+    fn from_request(received: RequestParts<'_, '_>) -> Result<Self, Error> {
         let question = Self::decode(&received)?;
         let matching = question.params.check_tool_results();
         // MCP 2025-11-25 client/sampling#error-handling [SAMP-011]
@@ -528,8 +528,8 @@ impl FromReceived<OfSampling> for Question<CreateMessageParams> {
     }
 }
 
-impl FromReceived<OfRoots> for Question<()> {
-    fn from_received(received: RequestParts<'_, '_>) -> Result<Self, Error> {
+impl FromRequest<OfRoots> for Question<()> {
+    fn from_request(received: RequestParts<'_, '_>) -> Result<Self, Error> {
         Ok(Self { params: (), revision: received.revision })
     }
 }

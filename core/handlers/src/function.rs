@@ -4,7 +4,7 @@ use alloc::sync::Arc;
 use core::future::Future;
 use core::marker::PhantomData;
 
-use super::context::{FromReceived, RequestParts};
+use super::context::{FromRequest, RequestParts};
 use super::reply::{IntoOutcome, Outcome};
 use super::threading::{Local, Step, ThreadSafe, Threading};
 
@@ -46,16 +46,16 @@ impl<In> Takes for Async<In> {
 }
 
 /// Decodes what the function takes; a failure is an answer already.
-pub(super) fn decode<Of, In: FromReceived<Of>>(
+pub(super) fn decode<Of, In: FromRequest<Of>>(
     received: RequestParts<'_, '_>,
 ) -> Result<In, Box<Outcome>> {
-    In::from_received(received).map_err(|error| Box::new(error.into_outcome()))
+    In::from_request(received).map_err(|error| Box::new(error.into_outcome()))
 }
 
 impl<F, In, R, Of> Handler<ThreadSafe, Of, Plain<In>> for F
 where
     F: Fn(In) -> R + Send + Sync + 'static,
-    In: FromReceived<Of>,
+    In: FromRequest<Of>,
     R: IntoOutcome<Of>,
 {
     fn into_function(self) -> <ThreadSafe as Threading>::Function {
@@ -70,7 +70,7 @@ where
 impl<F, In, R, Of> Handler<ThreadSafe, Of, Async<In>> for F
 where
     F: Fn(In) -> R + Send + Sync + 'static,
-    In: FromReceived<Of>,
+    In: FromRequest<Of>,
     R: Future<Output: IntoOutcome<Of>> + Send + 'static,
 {
     fn into_function(self) -> <ThreadSafe as Threading>::Function {
@@ -89,7 +89,7 @@ where
 impl<F, In, R, Of> Handler<Local, Of, Plain<In>> for F
 where
     F: Fn(In) -> R + 'static,
-    In: FromReceived<Of>,
+    In: FromRequest<Of>,
     R: IntoOutcome<Of>,
 {
     fn into_function(self) -> <Local as Threading>::Function {
@@ -104,7 +104,7 @@ where
 impl<F, In, R, Of> Handler<Local, Of, Async<In>> for F
 where
     F: AsyncFn(In) -> R + 'static,
-    In: FromReceived<Of> + 'static,
+    In: FromRequest<Of> + 'static,
     R: IntoOutcome<Of>,
 {
     fn into_function(self) -> <Local as Threading>::Function {

@@ -176,7 +176,7 @@ pub use client::{Client, ClientError, OpenedFuture, Session};
 pub use client_endpoint::ClientEndpoint;
 pub use client_tasks::{ClientTask, TaskCall, TaskFuture};
 pub use context::{
-    Call, CommandError, Context, FromReceived, NoArguments, Question, Read, RequestParts,
+    Call, CommandError, Context, FromRequest, NoArguments, Question, Read, RequestParts,
 };
 pub use function::{Async, Handler, Plain, Takes};
 pub use host::Host;
