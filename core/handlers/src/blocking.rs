@@ -12,7 +12,7 @@ use mcp_sansio_sync::Mutex;
 use mcp_sansio_sync::atomic::{AtomicBool, Ordering};
 
 use super::context::{FromRequest, RequestParts};
-use super::function::{Handler, Takes, decode};
+use super::function::{Handler, HandlerInput, decode};
 use super::reply::{IntoOutcome, Outcome};
 use super::threading::{Step, ThreadSafe, Threading};
 
@@ -41,7 +41,7 @@ pub const fn blocking<F>(function: F) -> Blocking<F> {
 #[derive(Debug)]
 pub struct Blocks<In>(PhantomData<fn(In)>);
 
-impl<In> Takes for Blocks<In> {
+impl<In> HandlerInput for Blocks<In> {
     type In = In;
 }
 

@@ -32,16 +32,16 @@ pub struct Plain<In>(PhantomData<fn(In)>);
 pub struct Async<In>(PhantomData<fn(In)>);
 
 /// What a handler takes.
-pub trait Takes {
+pub trait HandlerInput {
     /// The parameter of the function.
     type In;
 }
 
-impl<In> Takes for Plain<In> {
+impl<In> HandlerInput for Plain<In> {
     type In = In;
 }
 
-impl<In> Takes for Async<In> {
+impl<In> HandlerInput for Async<In> {
     type In = In;
 }
 

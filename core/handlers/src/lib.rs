@@ -178,7 +178,7 @@ pub use client_tasks::{ClientTask, TaskCall, TaskFuture};
 pub use context::{
     Call, CommandError, Context, FromRequest, NoArguments, Question, Read, RequestParts,
 };
-pub use function::{Async, Handler, Plain, Takes};
+pub use function::{Async, Handler, HandlerInput, Plain};
 pub use host::Host;
 #[cfg(feature = "http")]
 pub use http_call::{HandlerCall, HandlerOutput, HandlerPoll, PendingHandler};

@@ -145,7 +145,7 @@ impl Server {
     #[must_use]
     pub fn blocking_tool<M, F>(self, name: &str, description: &str, function: F) -> Self
     where
-        M: super::function::Takes<In: Described>,
+        M: super::function::HandlerInput<In: Described>,
         super::Blocking<F>: Handler<ThreadSafe, OfTool, M>,
     {
         self.tool(name, description, super::blocking(function))
@@ -190,7 +190,7 @@ impl<K: Threading> Server<K> {
     #[must_use]
     pub fn tool<M, H>(self, name: &str, description: &str, handler: H) -> Self
     where
-        M: super::function::Takes<In: Described>,
+        M: super::function::HandlerInput<In: Described>,
         H: Handler<K, OfTool, M>,
     {
         self.described_tool(
