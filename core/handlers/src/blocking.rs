@@ -39,13 +39,13 @@ pub const fn blocking<F>(function: F) -> Blocking<F> {
 
 /// Marks a blocking function of `In`.
 #[derive(Debug)]
-pub struct Blocks<In>(PhantomData<fn(In)>);
+pub struct BlockingMarker<In>(PhantomData<fn(In)>);
 
-impl<In> HandlerInput for Blocks<In> {
+impl<In> HandlerInput for BlockingMarker<In> {
     type In = In;
 }
 
-impl<F, In, R, Of> Handler<ThreadSafe, Of, Blocks<In>> for Blocking<F>
+impl<F, In, R, Of> Handler<ThreadSafe, Of, BlockingMarker<In>> for Blocking<F>
 where
     F: Fn(In) -> R + Send + Sync + 'static,
     In: FromRequest<Of> + Send + 'static,

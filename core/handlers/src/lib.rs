@@ -170,7 +170,7 @@ mod token_handler;
 pub use ask::{Answer, Ask, Elicit};
 #[cfg(feature = "auth")]
 pub use authorization::{Authorization, AuthorizationFunction, CredentialStore, MemoryStore};
-pub use blocking::{Blocking, Blocks, Job, blocking};
+pub use blocking::{Blocking, BlockingMarker, Job, blocking};
 pub use catalog_edit::CatalogEdit;
 pub use client::{Client, ClientError, OpenedFuture, Session};
 pub use client_endpoint::ClientEndpoint;
