@@ -9,7 +9,7 @@ use mcp_sansio::protocol::{Prompt, Resource, ResourceTemplate, Tool};
 
 use super::function::Handler;
 use super::panics::PanicGuard;
-use super::reply::{OfPrompt, OfResource, OfTool};
+use super::reply::{ForTool, OfPrompt, OfResource};
 use super::threading::{ThreadSafe, Threading};
 
 /// The handlers of what a server offers, by item: shared by its connections until one is edited.
@@ -93,7 +93,7 @@ macro_rules! items {
     };
 }
 items! {
-    Tool by name for OfTool:
+    Tool by name for ForTool:
     /// Adds a tool with its handler.
     add_tool;
     /// Changes what is said of the tool of this name; its handler stays.

@@ -24,8 +24,8 @@ use super::blocking::Spawner;
 use super::catalog_edit::{CatalogEdit, Edit};
 use super::mailbox::{Mailbox, Refused};
 use super::reply::{
-    Error, OfCompletion, OfElicitation, OfPrompt, OfRequest, OfResource, OfRoots, OfSampling,
-    OfTool,
+    Error, ForTool, OfCompletion, OfElicitation, OfPrompt, OfRequest, OfResource, OfRoots,
+    OfSampling,
 };
 use super::shares::{Charge, Once, Party, Post};
 
@@ -420,7 +420,7 @@ pub trait FromRequest<Of>: Sized {
     fn from_request(received: RequestParts<'_, '_>) -> Result<Self, Error>;
 }
 
-impl<A: DeserializeOwned> FromRequest<OfTool> for Call<A> {
+impl<A: DeserializeOwned> FromRequest<ForTool> for Call<A> {
     // MCP 2025-06-18 server/tools#error-handling [TOOL-009]: arguments that do not fit are an error
     // of the protocol.
     // MCP 2025-11-25 server/tools#error-handling [TOOL-010]: they are one of the tool.

@@ -12,7 +12,7 @@ use super::threading::{Local, Step, ThreadSafe, Threading};
 /// [`Call`](super::Call) or a [`Question`](super::Question) and returns something that fits what
 /// it handles.
 ///
-/// `Of` is what it handles ([`OfTool`](super::OfTool) and the like), `M` tells a plain function
+/// `Of` is what it handles ([`ForTool`](super::ForTool) and the like), `M` tells a plain function
 /// from an `async` one; both are found by the compiler.
 #[diagnostic::on_unimplemented(
     message = "this function cannot be a handler here",

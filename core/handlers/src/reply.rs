@@ -23,7 +23,7 @@ use super::questions::Questions;
 
 /// Marks what handles tool calls.
 #[derive(Clone, Copy, Debug)]
-pub enum OfTool {}
+pub enum ForTool {}
 /// Marks what handles prompts.
 #[derive(Clone, Copy, Debug)]
 pub enum OfPrompt {}
@@ -236,7 +236,7 @@ pub trait IntoOutcome<Of> {
     fn into_outcome(self) -> Outcome;
 }
 
-impl<T: IntoOutcome<OfTool>> IntoOutcome<OfTool> for Result<T, Error> {
+impl<T: IntoOutcome<ForTool>> IntoOutcome<ForTool> for Result<T, Error> {
     fn into_outcome(self) -> Outcome {
         match self {
             Ok(reply) => reply.into_outcome(),
@@ -272,12 +272,12 @@ macro_rules! outcomes {
 }
 
 outcomes! {
-    OfTool, CallToolResult, |result| Body::Tool(result);
-    OfTool, String, |text| Body::Text(text);
-    OfTool, &'static str, |text| Body::Text(text.into());
-    OfTool, ContentBlock, |block| Body::Tool(CallToolResult::new([block]));
-    OfTool, Vec<ContentBlock>, |blocks| Body::Tool(CallToolResult::new(blocks));
-    OfTool, (), |_nothing| Body::Tool(CallToolResult::new([]));
+    ForTool, CallToolResult, |result| Body::Tool(result);
+    ForTool, String, |text| Body::Text(text);
+    ForTool, &'static str, |text| Body::Text(text.into());
+    ForTool, ContentBlock, |block| Body::Tool(CallToolResult::new([block]));
+    ForTool, Vec<ContentBlock>, |blocks| Body::Tool(CallToolResult::new(blocks));
+    ForTool, (), |_nothing| Body::Tool(CallToolResult::new([]));
     OfPrompt, GetPromptResult, |result| Body::boxed(result);
     OfPrompt, Vec<PromptMessage>, |messages| Body::boxed(GetPromptResult::new(messages));
     OfPrompt, PromptMessage, |message| Body::boxed(GetPromptResult::new([message]));
@@ -321,7 +321,7 @@ impl IntoOutcome<OfRoots> for Vec<Root> {
 #[derive(Clone, Copy, Debug)]
 pub struct Structured<T>(pub T);
 
-impl<T: Serialize> IntoOutcome<OfTool> for Structured<T> {
+impl<T: Serialize> IntoOutcome<ForTool> for Structured<T> {
     fn into_outcome(self) -> Outcome {
         match Json::from_serialize(&self.0) {
             Ok(value) => {

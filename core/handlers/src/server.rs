@@ -22,7 +22,7 @@ use super::into_endpoint::IntoEndpoint;
 use super::machines::HttpServerMachine;
 use super::machines::StreamServer;
 use super::panics::PanicGuard;
-use super::reply::{OfCompletion, OfPrompt, OfRequest, OfResource, OfTool};
+use super::reply::{ForTool, OfCompletion, OfPrompt, OfRequest, OfResource};
 use super::server_endpoint::ServerEndpoint;
 use super::shares::Room;
 use super::task::Offer;
@@ -146,7 +146,7 @@ impl Server {
     pub fn blocking_tool<M, F>(self, name: &str, description: &str, function: F) -> Self
     where
         M: super::function::HandlerInput<In: Described>,
-        super::Blocking<F>: Handler<ThreadSafe, OfTool, M>,
+        super::Blocking<F>: Handler<ThreadSafe, ForTool, M>,
     {
         self.tool(name, description, super::blocking(function))
     }
@@ -191,7 +191,7 @@ impl<K: Threading> Server<K> {
     pub fn tool<M, H>(self, name: &str, description: &str, handler: H) -> Self
     where
         M: super::function::HandlerInput<In: Described>,
-        H: Handler<K, OfTool, M>,
+        H: Handler<K, ForTool, M>,
     {
         self.described_tool(
             name,
@@ -219,7 +219,7 @@ impl<K: Threading> Server<K> {
     /// told of an internal error where it returns neither, or a result that the validator of the
     /// catalog refuses.
     #[must_use]
-    pub fn tool_with<M>(self, tool: Tool, handler: impl Handler<K, OfTool, M>) -> Self {
+    pub fn tool_with<M>(self, tool: Tool, handler: impl Handler<K, ForTool, M>) -> Self {
         self.tool_of(tool, handler.into_function())
     }
 
