@@ -9,7 +9,7 @@ use mcp_sansio::protocol::{Prompt, Resource, ResourceTemplate, Tool};
 
 use super::function::Handler;
 use super::panics::PanicGuard;
-use super::reply::{ForTool, OfPrompt, OfResource};
+use super::reply::{ForPrompt, ForTool, OfResource};
 use super::threading::{ThreadSafe, Threading};
 
 /// The handlers of what a server offers, by item: shared by its connections until one is edited.
@@ -101,7 +101,7 @@ items! {
     /// Removes a tool and its handler. Calls that are under way get their answer.
     remove_tool of tool;
 
-    Prompt by name for OfPrompt:
+    Prompt by name for ForPrompt:
     /// Adds a prompt with its handler.
     add_prompt;
     /// Changes what is said of the prompt of this name; its handler stays.

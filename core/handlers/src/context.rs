@@ -24,7 +24,7 @@ use super::blocking::Spawner;
 use super::catalog_edit::{CatalogEdit, Edit};
 use super::mailbox::{Mailbox, Refused};
 use super::reply::{
-    Error, ForTool, OfCompletion, OfElicitation, OfPrompt, OfRequest, OfResource, OfRoots,
+    Error, ForPrompt, ForTool, OfCompletion, OfElicitation, OfRequest, OfResource, OfRoots,
     OfSampling,
 };
 use super::shares::{Charge, Once, Party, Post};
@@ -448,7 +448,7 @@ fn invalid_arguments(error: &serde_json::Error, revision: Revision) -> Error {
     }
 }
 
-impl<A: DeserializeOwned> FromRequest<OfPrompt> for Call<A> {
+impl<A: DeserializeOwned> FromRequest<ForPrompt> for Call<A> {
     fn from_request(received: RequestParts<'_, '_>) -> Result<Self, Error> {
         let call = received.call()?;
         let arguments = call.request.arguments();

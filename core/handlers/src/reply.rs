@@ -26,7 +26,7 @@ use super::questions::Questions;
 pub enum ForTool {}
 /// Marks what handles prompts.
 #[derive(Clone, Copy, Debug)]
-pub enum OfPrompt {}
+pub enum ForPrompt {}
 /// Marks what handles reads of resources.
 #[derive(Clone, Copy, Debug)]
 pub enum OfResource {}
@@ -258,7 +258,7 @@ macro_rules! fallible {
     )+ };
 }
 
-fallible!(OfPrompt, OfResource, OfCompletion, OfRequest, OfElicitation, OfSampling, OfRoots);
+fallible!(ForPrompt, OfResource, OfCompletion, OfRequest, OfElicitation, OfSampling, OfRoots);
 
 macro_rules! outcomes {
     ($($of:ty, $reply:ty, |$value:ident| $body:expr;)+) => { $(
@@ -278,10 +278,10 @@ outcomes! {
     ForTool, ContentBlock, |block| Body::Tool(CallToolResult::new([block]));
     ForTool, Vec<ContentBlock>, |blocks| Body::Tool(CallToolResult::new(blocks));
     ForTool, (), |_nothing| Body::Tool(CallToolResult::new([]));
-    OfPrompt, GetPromptResult, |result| Body::boxed(result);
-    OfPrompt, Vec<PromptMessage>, |messages| Body::boxed(GetPromptResult::new(messages));
-    OfPrompt, PromptMessage, |message| Body::boxed(GetPromptResult::new([message]));
-    OfPrompt, String, |text| Body::boxed(GetPromptResult::new([PromptMessage::user(text)]));
+    ForPrompt, GetPromptResult, |result| Body::boxed(result);
+    ForPrompt, Vec<PromptMessage>, |messages| Body::boxed(GetPromptResult::new(messages));
+    ForPrompt, PromptMessage, |message| Body::boxed(GetPromptResult::new([message]));
+    ForPrompt, String, |text| Body::boxed(GetPromptResult::new([PromptMessage::user(text)]));
     OfResource, ReadResourceResult, |result| Body::Resource(result);
     OfResource, ResourceContents, |one| Body::Resource(ReadResourceResult::new([one]));
     OfResource, TextResourceContents, |one| Body::Resource(ReadResourceResult::new([one.into()]));

@@ -22,7 +22,7 @@ use super::into_endpoint::IntoEndpoint;
 use super::machines::HttpServerMachine;
 use super::machines::StreamServer;
 use super::panics::PanicGuard;
-use super::reply::{ForTool, OfCompletion, OfPrompt, OfRequest, OfResource};
+use super::reply::{ForPrompt, ForTool, OfCompletion, OfRequest, OfResource};
 use super::server_endpoint::ServerEndpoint;
 use super::shares::Room;
 use super::task::Offer;
@@ -231,7 +231,7 @@ impl<K: Threading> Server<K> {
     /// Offers a prompt. Its handler takes `Call<T>`, `T` being what the arguments, a map of
     /// strings, deserialise to.
     #[must_use]
-    pub fn prompt<M>(self, prompt: Prompt, handler: impl Handler<K, OfPrompt, M>) -> Self {
+    pub fn prompt<M>(self, prompt: Prompt, handler: impl Handler<K, ForPrompt, M>) -> Self {
         self.prompt_of(prompt, handler.into_function())
     }
 
