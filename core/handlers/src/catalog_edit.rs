@@ -9,7 +9,7 @@ use mcp_sansio::protocol::{Prompt, Resource, ResourceTemplate, Tool};
 
 use super::function::Handler;
 use super::panics::PanicGuard;
-use super::reply::{ForPrompt, ForTool, OfResource};
+use super::reply::{ForPrompt, ForResource, ForTool};
 use super::threading::{ThreadSafe, Threading};
 
 /// The handlers of what a server offers, by item: shared by its connections until one is edited.
@@ -109,7 +109,7 @@ items! {
     /// Removes a prompt and its handler. Requests that are under way get their answer.
     remove_prompt of prompt;
 
-    Resource by uri for OfResource:
+    Resource by uri for ForResource:
     /// Adds a resource with its handler.
     add_resource;
     /// Changes what is said of the resource at this URI; its handler stays.
@@ -117,7 +117,7 @@ items! {
     /// Removes a resource and its handler. Reads that are under way get their answer.
     remove_resource of resource;
 
-    ResourceTemplate by uri_template for OfResource:
+    ResourceTemplate by uri_template for ForResource:
     /// Adds a resource template with its handler.
     add_resource_template;
     /// Changes what is said of the resource template with this URI template; its handler stays.

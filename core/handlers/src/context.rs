@@ -24,7 +24,7 @@ use super::blocking::Spawner;
 use super::catalog_edit::{CatalogEdit, Edit};
 use super::mailbox::{Mailbox, Refused};
 use super::reply::{
-    Error, ForPrompt, ForTool, OfCompletion, OfElicitation, OfRequest, OfResource, OfRoots,
+    Error, ForPrompt, ForResource, ForTool, OfCompletion, OfElicitation, OfRequest, OfRoots,
     OfSampling,
 };
 use super::shares::{Charge, Once, Party, Post};
@@ -459,7 +459,7 @@ impl<A: DeserializeOwned> FromRequest<ForPrompt> for Call<A> {
     }
 }
 
-impl FromRequest<OfResource> for Call<Read> {
+impl FromRequest<ForResource> for Call<Read> {
     fn from_request(received: RequestParts<'_, '_>) -> Result<Self, Error> {
         let call = received.call()?;
         let uri = call.request.subject();

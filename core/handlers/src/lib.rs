@@ -194,8 +194,8 @@ pub use protection::{Checking, TokenDemand};
 pub use questions::Questions;
 pub use remote::Remote;
 pub use reply::{
-    AnyResult, Body, Error, ForPrompt, ForTool, IntoOutcome, OfCompletion, OfElicitation,
-    OfRequest, OfResource, OfRoots, OfSampling, Outcome, Structured,
+    AnyResult, Body, Error, ForPrompt, ForResource, ForTool, IntoOutcome, OfCompletion,
+    OfElicitation, OfRequest, OfRoots, OfSampling, Outcome, Structured,
 };
 #[cfg(feature = "schemars")]
 pub use server::Described;

@@ -29,7 +29,7 @@ pub enum ForTool {}
 pub enum ForPrompt {}
 /// Marks what handles reads of resources.
 #[derive(Clone, Copy, Debug)]
-pub enum OfResource {}
+pub enum ForResource {}
 /// Marks what handles completions.
 #[derive(Clone, Copy, Debug)]
 pub enum OfCompletion {}
@@ -258,7 +258,7 @@ macro_rules! fallible {
     )+ };
 }
 
-fallible!(ForPrompt, OfResource, OfCompletion, OfRequest, OfElicitation, OfSampling, OfRoots);
+fallible!(ForPrompt, ForResource, OfCompletion, OfRequest, OfElicitation, OfSampling, OfRoots);
 
 macro_rules! outcomes {
     ($($of:ty, $reply:ty, |$value:ident| $body:expr;)+) => { $(
@@ -282,11 +282,11 @@ outcomes! {
     ForPrompt, Vec<PromptMessage>, |messages| Body::boxed(GetPromptResult::new(messages));
     ForPrompt, PromptMessage, |message| Body::boxed(GetPromptResult::new([message]));
     ForPrompt, String, |text| Body::boxed(GetPromptResult::new([PromptMessage::user(text)]));
-    OfResource, ReadResourceResult, |result| Body::Resource(result);
-    OfResource, ResourceContents, |one| Body::Resource(ReadResourceResult::new([one]));
-    OfResource, TextResourceContents, |one| Body::Resource(ReadResourceResult::new([one.into()]));
-    OfResource, BlobResourceContents, |one| Body::Resource(ReadResourceResult::new([one.into()]));
-    OfResource, Vec<ResourceContents>, |all| Body::Resource(ReadResourceResult::new(all));
+    ForResource, ReadResourceResult, |result| Body::Resource(result);
+    ForResource, ResourceContents, |one| Body::Resource(ReadResourceResult::new([one]));
+    ForResource, TextResourceContents, |one| Body::Resource(ReadResourceResult::new([one.into()]));
+    ForResource, BlobResourceContents, |one| Body::Resource(ReadResourceResult::new([one.into()]));
+    ForResource, Vec<ResourceContents>, |all| Body::Resource(ReadResourceResult::new(all));
     OfCompletion, CompleteResult, |result| Body::boxed(result);
     OfCompletion, Vec<String>, |values| {
         Body::boxed(CompleteResult::new(Completion::new(values)))

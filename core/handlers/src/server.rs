@@ -22,7 +22,7 @@ use super::into_endpoint::IntoEndpoint;
 use super::machines::HttpServerMachine;
 use super::machines::StreamServer;
 use super::panics::PanicGuard;
-use super::reply::{ForPrompt, ForTool, OfCompletion, OfRequest, OfResource};
+use super::reply::{ForPrompt, ForResource, ForTool, OfCompletion, OfRequest};
 use super::server_endpoint::ServerEndpoint;
 use super::shares::Room;
 use super::task::Offer;
@@ -242,7 +242,7 @@ impl<K: Threading> Server<K> {
 
     /// Offers a resource. Its handler takes `Call<Read>`.
     #[must_use]
-    pub fn resource<M>(self, resource: Resource, handler: impl Handler<K, OfResource, M>) -> Self {
+    pub fn resource<M>(self, resource: Resource, handler: impl Handler<K, ForResource, M>) -> Self {
         self.resource_of(resource, handler.into_function())
     }
 
@@ -257,7 +257,7 @@ impl<K: Threading> Server<K> {
     pub fn resource_template<M>(
         self,
         template: ResourceTemplate,
-        handler: impl Handler<K, OfResource, M>,
+        handler: impl Handler<K, ForResource, M>,
     ) -> Self {
         self.resource_template_of(template, handler.into_function())
     }
