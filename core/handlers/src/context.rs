@@ -24,7 +24,7 @@ use super::blocking::Spawner;
 use super::catalog_edit::{CatalogEdit, Edit};
 use super::mailbox::{Mailbox, Refused};
 use super::reply::{
-    Error, ForPrompt, ForResource, ForTool, OfCompletion, OfElicitation, OfRequest, OfRoots,
+    Error, ForCompletion, ForPrompt, ForResource, ForTool, OfElicitation, OfRequest, OfRoots,
     OfSampling,
 };
 use super::shares::{Charge, Once, Party, Post};
@@ -475,7 +475,7 @@ impl FromRequest<ForResource> for Call<Read> {
     }
 }
 
-impl FromRequest<OfCompletion> for Call<CompleteParams> {
+impl FromRequest<ForCompletion> for Call<CompleteParams> {
     fn from_request(received: RequestParts<'_, '_>) -> Result<Self, Error> {
         let call = received.call()?;
         let arguments = received.params.decode().map_err(|error| invalid_params(&error))?;

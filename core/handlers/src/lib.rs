@@ -194,7 +194,7 @@ pub use protection::{Checking, TokenDemand};
 pub use questions::Questions;
 pub use remote::Remote;
 pub use reply::{
-    AnyResult, Body, Error, ForPrompt, ForResource, ForTool, IntoOutcome, OfCompletion,
+    AnyResult, Body, Error, ForCompletion, ForPrompt, ForResource, ForTool, IntoOutcome,
     OfElicitation, OfRequest, OfRoots, OfSampling, Outcome, Structured,
 };
 #[cfg(feature = "schemars")]

@@ -32,7 +32,7 @@ pub enum ForPrompt {}
 pub enum ForResource {}
 /// Marks what handles completions.
 #[derive(Clone, Copy, Debug)]
-pub enum OfCompletion {}
+pub enum ForCompletion {}
 /// Marks what handles requests of other methods.
 #[derive(Clone, Copy, Debug)]
 pub enum OfRequest {}
@@ -258,7 +258,7 @@ macro_rules! fallible {
     )+ };
 }
 
-fallible!(ForPrompt, ForResource, OfCompletion, OfRequest, OfElicitation, OfSampling, OfRoots);
+fallible!(ForPrompt, ForResource, ForCompletion, OfRequest, OfElicitation, OfSampling, OfRoots);
 
 macro_rules! outcomes {
     ($($of:ty, $reply:ty, |$value:ident| $body:expr;)+) => { $(
@@ -287,8 +287,8 @@ outcomes! {
     ForResource, TextResourceContents, |one| Body::Resource(ReadResourceResult::new([one.into()]));
     ForResource, BlobResourceContents, |one| Body::Resource(ReadResourceResult::new([one.into()]));
     ForResource, Vec<ResourceContents>, |all| Body::Resource(ReadResourceResult::new(all));
-    OfCompletion, CompleteResult, |result| Body::boxed(result);
-    OfCompletion, Vec<String>, |values| {
+    ForCompletion, CompleteResult, |result| Body::boxed(result);
+    ForCompletion, Vec<String>, |values| {
         Body::boxed(CompleteResult::new(Completion::new(values)))
     };
     OfRequest, Json, |result| Body::Other(result);

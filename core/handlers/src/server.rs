@@ -22,7 +22,7 @@ use super::into_endpoint::IntoEndpoint;
 use super::machines::HttpServerMachine;
 use super::machines::StreamServer;
 use super::panics::PanicGuard;
-use super::reply::{ForPrompt, ForResource, ForTool, OfCompletion, OfRequest};
+use super::reply::{ForCompletion, ForPrompt, ForResource, ForTool, OfRequest};
 use super::server_endpoint::ServerEndpoint;
 use super::shares::Room;
 use super::task::Offer;
@@ -279,7 +279,7 @@ impl<K: Threading> Server<K> {
     /// Completes arguments of prompts and templates. The handler takes `Call<CompleteParams>`.
     // MCP 2025-03-26 server/utilities/completion#capabilities [CAP-005]
     #[must_use]
-    pub fn completion<M>(mut self, handler: impl Handler<K, OfCompletion, M>) -> Self {
+    pub fn completion<M>(mut self, handler: impl Handler<K, ForCompletion, M>) -> Self {
         self.options.capabilities_mut().completions = Some(Settings::default());
         self.functions().completion = Some(handler.into_function());
         self
