@@ -24,7 +24,7 @@ use super::blocking::Spawner;
 use super::catalog_edit::{CatalogEdit, Edit};
 use super::mailbox::{Mailbox, Refused};
 use super::reply::{
-    Error, ForCompletion, ForPrompt, ForResource, ForTool, OfElicitation, OfRequest, OfRoots,
+    Error, ForCompletion, ForPrompt, ForRequest, ForResource, ForTool, OfElicitation, OfRoots,
     OfSampling,
 };
 use super::shares::{Charge, Once, Party, Post};
@@ -483,7 +483,7 @@ impl FromRequest<ForCompletion> for Call<CompleteParams> {
     }
 }
 
-impl<A: DeserializeOwned> FromRequest<OfRequest> for Call<A> {
+impl<A: DeserializeOwned> FromRequest<ForRequest> for Call<A> {
     fn from_request(received: RequestParts<'_, '_>) -> Result<Self, Error> {
         let call = received.call()?;
         let arguments = received.params.decode().map_err(|error| invalid_params(&error))?;

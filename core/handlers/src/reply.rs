@@ -35,7 +35,7 @@ pub enum ForResource {}
 pub enum ForCompletion {}
 /// Marks what handles requests of other methods.
 #[derive(Clone, Copy, Debug)]
-pub enum OfRequest {}
+pub enum ForRequest {}
 /// Marks what answers elicitations.
 #[derive(Clone, Copy, Debug)]
 pub enum OfElicitation {}
@@ -258,7 +258,7 @@ macro_rules! fallible {
     )+ };
 }
 
-fallible!(ForPrompt, ForResource, ForCompletion, OfRequest, OfElicitation, OfSampling, OfRoots);
+fallible!(ForPrompt, ForResource, ForCompletion, ForRequest, OfElicitation, OfSampling, OfRoots);
 
 macro_rules! outcomes {
     ($($of:ty, $reply:ty, |$value:ident| $body:expr;)+) => { $(
@@ -291,7 +291,7 @@ outcomes! {
     ForCompletion, Vec<String>, |values| {
         Body::boxed(CompleteResult::new(Completion::new(values)))
     };
-    OfRequest, Json, |result| Body::Other(result);
+    ForRequest, Json, |result| Body::Other(result);
     OfElicitation, ElicitResult, |result| Body::boxed(result);
     OfSampling, CreateMessageResult, |result| Body::boxed(result);
 }

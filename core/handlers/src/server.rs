@@ -22,7 +22,7 @@ use super::into_endpoint::IntoEndpoint;
 use super::machines::HttpServerMachine;
 use super::machines::StreamServer;
 use super::panics::PanicGuard;
-use super::reply::{ForCompletion, ForPrompt, ForResource, ForTool, OfRequest};
+use super::reply::{ForCompletion, ForPrompt, ForRequest, ForResource, ForTool};
 use super::server_endpoint::ServerEndpoint;
 use super::shares::Room;
 use super::task::Offer;
@@ -292,7 +292,7 @@ impl<K: Threading> Server<K> {
     pub fn request<M>(
         mut self,
         method: impl Into<String>,
-        handler: impl Handler<K, OfRequest, M>,
+        handler: impl Handler<K, ForRequest, M>,
     ) -> Self {
         let (method, function) = (method.into(), handler.into_function());
         let others = &mut self.functions().others;
