@@ -24,7 +24,7 @@ use super::blocking::Spawner;
 use super::catalog_edit::{CatalogEdit, Edit};
 use super::mailbox::{Mailbox, Refused};
 use super::reply::{
-    Error, ForCompletion, ForPrompt, ForRequest, ForResource, ForTool, OfElicitation, OfRoots,
+    Error, ForCompletion, ForElicitation, ForPrompt, ForRequest, ForResource, ForTool, OfRoots,
     OfSampling,
 };
 use super::shares::{Charge, Once, Party, Post};
@@ -512,7 +512,7 @@ impl<P: DeserializeOwned> Question<P> {
     }
 }
 
-impl FromRequest<OfElicitation> for Question<ElicitParams> {
+impl FromRequest<ForElicitation> for Question<ElicitParams> {
     fn from_request(received: RequestParts<'_, '_>) -> Result<Self, Error> {
         Self::decode(&received)
     }

@@ -25,7 +25,7 @@ use super::http_client::HttpClientEndpoint;
 #[cfg(feature = "http")]
 use super::machines::HttpClient;
 use super::machines::StreamClient;
-use super::reply::{OfElicitation, OfRoots, OfSampling};
+use super::reply::{ForElicitation, OfRoots, OfSampling};
 use super::server::Observer;
 use super::threading::{Local, ThreadSafe, Threading};
 
@@ -138,7 +138,7 @@ impl<K: Threading> Host<K> {
     // MCP 2025-11-25 client/elicitation#capabilities [CAP-011]
     // MCP 2026-07-28 client/elicitation#capabilities [CAP-012]
     #[must_use]
-    pub fn on_elicit<M>(mut self, handler: impl Handler<K, OfElicitation, M>) -> Self {
+    pub fn on_elicit<M>(mut self, handler: impl Handler<K, ForElicitation, M>) -> Self {
         let both = ElicitationCapability::new().form(Settings::default()).url(Settings::default());
         self.options.capabilities_mut().elicitation.get_or_insert(both);
         self.handlers.elicit = Some(handler.into_function());

@@ -194,8 +194,8 @@ pub use protection::{Checking, TokenDemand};
 pub use questions::Questions;
 pub use remote::Remote;
 pub use reply::{
-    AnyResult, Body, Error, ForCompletion, ForPrompt, ForRequest, ForResource, ForTool,
-    IntoOutcome, OfElicitation, OfRoots, OfSampling, Outcome, Structured,
+    AnyResult, Body, Error, ForCompletion, ForElicitation, ForPrompt, ForRequest, ForResource,
+    ForTool, IntoOutcome, OfRoots, OfSampling, Outcome, Structured,
 };
 #[cfg(feature = "schemars")]
 pub use server::Described;

@@ -38,7 +38,7 @@ pub enum ForCompletion {}
 pub enum ForRequest {}
 /// Marks what answers elicitations.
 #[derive(Clone, Copy, Debug)]
-pub enum OfElicitation {}
+pub enum ForElicitation {}
 /// Marks what answers sampling requests.
 #[derive(Clone, Copy, Debug)]
 pub enum OfSampling {}
@@ -258,7 +258,7 @@ macro_rules! fallible {
     )+ };
 }
 
-fallible!(ForPrompt, ForResource, ForCompletion, ForRequest, OfElicitation, OfSampling, OfRoots);
+fallible!(ForPrompt, ForResource, ForCompletion, ForRequest, ForElicitation, OfSampling, OfRoots);
 
 macro_rules! outcomes {
     ($($of:ty, $reply:ty, |$value:ident| $body:expr;)+) => { $(
@@ -292,7 +292,7 @@ outcomes! {
         Body::boxed(CompleteResult::new(Completion::new(values)))
     };
     ForRequest, Json, |result| Body::Other(result);
-    OfElicitation, ElicitResult, |result| Body::boxed(result);
+    ForElicitation, ElicitResult, |result| Body::boxed(result);
     OfSampling, CreateMessageResult, |result| Body::boxed(result);
 }
 
