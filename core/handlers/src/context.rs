@@ -24,8 +24,8 @@ use super::blocking::Spawner;
 use super::catalog_edit::{CatalogEdit, Edit};
 use super::mailbox::{Mailbox, Refused};
 use super::reply::{
-    Error, ForCompletion, ForElicitation, ForPrompt, ForRequest, ForResource, ForTool, OfRoots,
-    OfSampling,
+    Error, ForCompletion, ForElicitation, ForPrompt, ForRequest, ForResource, ForSampling, ForTool,
+    OfRoots,
 };
 use super::shares::{Charge, Once, Party, Post};
 
@@ -518,7 +518,7 @@ impl FromRequest<ForElicitation> for Question<ElicitParams> {
     }
 }
 
-impl FromRequest<OfSampling> for Question<CreateMessageParams> {
+impl FromRequest<ForSampling> for Question<CreateMessageParams> {
     fn from_request(received: RequestParts<'_, '_>) -> Result<Self, Error> {
         let question = Self::decode(&received)?;
         let matching = question.params.check_tool_results();

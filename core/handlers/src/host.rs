@@ -25,7 +25,7 @@ use super::http_client::HttpClientEndpoint;
 #[cfg(feature = "http")]
 use super::machines::HttpClient;
 use super::machines::StreamClient;
-use super::reply::{ForElicitation, OfRoots, OfSampling};
+use super::reply::{ForElicitation, ForSampling, OfRoots};
 use super::server::Observer;
 use super::threading::{Local, ThreadSafe, Threading};
 
@@ -150,7 +150,7 @@ impl<K: Threading> Host<K> {
     // MCP 2025-11-25 client/sampling#capabilities [CAP-009]
     // MCP 2026-07-28 client/sampling#capabilities [CAP-010]
     #[must_use]
-    pub fn on_sample<M>(mut self, handler: impl Handler<K, OfSampling, M>) -> Self {
+    pub fn on_sample<M>(mut self, handler: impl Handler<K, ForSampling, M>) -> Self {
         self.options.capabilities_mut().sampling.get_or_insert_default();
         self.handlers.sample = Some(handler.into_function());
         self
@@ -159,7 +159,7 @@ impl<K: Threading> Host<K> {
     /// The same for a model that takes tools.
     // MCP 2025-11-25 client/sampling#tools-in-sampling [CAP-014]
     #[must_use]
-    pub fn on_sample_with_tools<M>(mut self, handler: impl Handler<K, OfSampling, M>) -> Self {
+    pub fn on_sample_with_tools<M>(mut self, handler: impl Handler<K, ForSampling, M>) -> Self {
         let tools = SamplingCapability::new().tools(Settings::default());
         self.options.capabilities_mut().sampling = Some(tools);
         self.on_sample(handler)

@@ -41,7 +41,7 @@ pub enum ForRequest {}
 pub enum ForElicitation {}
 /// Marks what answers sampling requests.
 #[derive(Clone, Copy, Debug)]
-pub enum OfSampling {}
+pub enum ForSampling {}
 /// Marks what lists roots.
 #[derive(Clone, Copy, Debug)]
 pub enum OfRoots {}
@@ -258,7 +258,7 @@ macro_rules! fallible {
     )+ };
 }
 
-fallible!(ForPrompt, ForResource, ForCompletion, ForRequest, ForElicitation, OfSampling, OfRoots);
+fallible!(ForPrompt, ForResource, ForCompletion, ForRequest, ForElicitation, ForSampling, OfRoots);
 
 macro_rules! outcomes {
     ($($of:ty, $reply:ty, |$value:ident| $body:expr;)+) => { $(
@@ -293,7 +293,7 @@ outcomes! {
     };
     ForRequest, Json, |result| Body::Other(result);
     ForElicitation, ElicitResult, |result| Body::boxed(result);
-    OfSampling, CreateMessageResult, |result| Body::boxed(result);
+    ForSampling, CreateMessageResult, |result| Body::boxed(result);
 }
 
 impl IntoOutcome<OfRoots> for ListRootsResult {
