@@ -24,8 +24,8 @@ use super::blocking::Spawner;
 use super::catalog_edit::{CatalogEdit, Edit};
 use super::mailbox::{Mailbox, Refused};
 use super::reply::{
-    Error, ForCompletion, ForElicitation, ForPrompt, ForRequest, ForResource, ForSampling, ForTool,
-    OfRoots,
+    Error, ForCompletion, ForElicitation, ForPrompt, ForRequest, ForResource, ForRoots,
+    ForSampling, ForTool,
 };
 use super::shares::{Charge, Once, Party, Post};
 
@@ -528,7 +528,7 @@ impl FromRequest<ForSampling> for Question<CreateMessageParams> {
     }
 }
 
-impl FromRequest<OfRoots> for Question<()> {
+impl FromRequest<ForRoots> for Question<()> {
     fn from_request(received: RequestParts<'_, '_>) -> Result<Self, Error> {
         Ok(Self { params: (), revision: received.revision })
     }

@@ -25,7 +25,7 @@ use super::http_client::HttpClientEndpoint;
 #[cfg(feature = "http")]
 use super::machines::HttpClient;
 use super::machines::StreamClient;
-use super::reply::{ForElicitation, ForSampling, OfRoots};
+use super::reply::{ForElicitation, ForRoots, ForSampling};
 use super::server::Observer;
 use super::threading::{Local, ThreadSafe, Threading};
 
@@ -170,7 +170,7 @@ impl<K: Threading> Host<K> {
     // MCP 2025-11-25 client/roots#capabilities [CAP-007]
     // MCP 2026-07-28 client/roots#capabilities [CAP-008]
     #[must_use]
-    pub fn on_roots<M>(mut self, handler: impl Handler<K, OfRoots, M>) -> Self {
+    pub fn on_roots<M>(mut self, handler: impl Handler<K, ForRoots, M>) -> Self {
         self.options
             .capabilities_mut()
             .roots

@@ -195,7 +195,7 @@ pub use questions::Questions;
 pub use remote::Remote;
 pub use reply::{
     AnyResult, Body, Error, ForCompletion, ForElicitation, ForPrompt, ForRequest, ForResource,
-    ForSampling, ForTool, IntoOutcome, OfRoots, Outcome, Structured,
+    ForRoots, ForSampling, ForTool, IntoOutcome, Outcome, Structured,
 };
 #[cfg(feature = "schemars")]
 pub use server::Described;

@@ -44,7 +44,7 @@ pub enum ForElicitation {}
 pub enum ForSampling {}
 /// Marks what lists roots.
 #[derive(Clone, Copy, Debug)]
-pub enum OfRoots {}
+pub enum ForRoots {}
 
 /// What a handler came to.
 #[derive(Debug)]
@@ -258,7 +258,7 @@ macro_rules! fallible {
     )+ };
 }
 
-fallible!(ForPrompt, ForResource, ForCompletion, ForRequest, ForElicitation, ForSampling, OfRoots);
+fallible!(ForPrompt, ForResource, ForCompletion, ForRequest, ForElicitation, ForSampling, ForRoots);
 
 macro_rules! outcomes {
     ($($of:ty, $reply:ty, |$value:ident| $body:expr;)+) => { $(
@@ -296,7 +296,7 @@ outcomes! {
     ForSampling, CreateMessageResult, |result| Body::boxed(result);
 }
 
-impl IntoOutcome<OfRoots> for ListRootsResult {
+impl IntoOutcome<ForRoots> for ListRootsResult {
     // MCP 2025-11-25 client/roots#root [ROOT-002]
     fn into_outcome(self) -> Outcome {
         match self.roots.iter().find(|root| !root.is_file()) {
@@ -309,7 +309,7 @@ impl IntoOutcome<OfRoots> for ListRootsResult {
     }
 }
 
-impl IntoOutcome<OfRoots> for Vec<Root> {
+impl IntoOutcome<ForRoots> for Vec<Root> {
     fn into_outcome(self) -> Outcome {
         ListRootsResult::new(self).into_outcome()
     }
