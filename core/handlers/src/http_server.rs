@@ -22,10 +22,10 @@ use mcp_sansio::{Era, Instant};
 use super::context::Command;
 use super::elicitation_ids::ElicitationIds;
 use super::http_call::{HandlerCall, HandlerOutput, PendingHandler, TrackedHandler};
+use super::input_required::InputRequired;
 use super::machines::HttpServerMachine;
 use super::mailbox::Mailbox;
 use super::panics::{PanicGuard, Panicked};
-use super::questions::Questions;
 use super::remote::Remote;
 use super::reply::Outcome;
 use super::server::Server;
@@ -425,7 +425,7 @@ impl ServerBinding for HttpServerMachine {
 
     fn ask(
         &mut self,
-        questions: &Questions,
+        questions: &InputRequired,
         request: Request<'_>,
         now: Instant,
     ) -> Result<(), CommandError> {

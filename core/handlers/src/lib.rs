@@ -134,6 +134,7 @@ mod http_call;
 mod http_client;
 #[cfg(feature = "http")]
 mod http_server;
+mod input_required;
 mod into_endpoint;
 mod machines;
 mod mailbox;
@@ -146,7 +147,6 @@ mod panics;
 mod pending;
 #[cfg(feature = "protection")]
 mod protection;
-mod questions;
 #[cfg(test)]
 mod received_requests;
 #[cfg(feature = "recording")]
@@ -186,12 +186,12 @@ pub use http_call::{HandlerCall, HandlerOutput, HandlerPoll, PendingHandler};
 pub use http_client::{HttpClientEndpoint, HttpEndpoint};
 #[cfg(feature = "http")]
 pub use http_server::{HttpServer, HttpServerError};
+pub use input_required::InputRequired;
 pub use into_endpoint::IntoEndpoint;
 pub use mcp_sansio::PanicGuard;
 pub use pending::{CallFuture, ClientCall, Subscription};
 #[cfg(feature = "protection")]
 pub use protection::{Checking, TokenDemand};
-pub use questions::Questions;
 pub use remote::Remote;
 pub use reply::{
     AnyResult, Body, Error, ForCompletion, ForElicitation, ForPrompt, ForRequest, ForResource,

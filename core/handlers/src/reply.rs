@@ -19,7 +19,7 @@ use mcp_sansio::protocol::{
 use serde::Serialize;
 use serde::ser::Error as _;
 
-use super::questions::Questions;
+use super::input_required::InputRequired;
 
 /// Marks what handles tool calls.
 #[derive(Clone, Copy, Debug)]
@@ -54,7 +54,7 @@ pub enum Outcome {
     /// An error of the protocol.
     Error(ErrorObject<'static>),
     /// Questions to the user or the host first.
-    InputRequired(Questions),
+    InputRequired(InputRequired),
     /// A refusal, and how HTTP says it.
     #[cfg(feature = "http")]
     Refused(Box<HttpRejection>),
@@ -152,7 +152,7 @@ pub enum Error {
     Protocol(ErrorObject<'static>),
     /// Not an error: the user or the host has to answer something first. Made by
     /// [`Ask`](super::Ask).
-    InputRequired(Questions),
+    InputRequired(InputRequired),
     /// The request is refused, and HTTP says so too. Made by what checks scopes.
     #[cfg(feature = "http")]
     Refused(Box<HttpRejection>),

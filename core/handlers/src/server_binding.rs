@@ -18,8 +18,8 @@ use mcp_sansio::{Instant, Principal};
 
 use super::context::Command;
 use super::executor::{DETACHED, Executor};
+use super::input_required::InputRequired;
 use super::machines::StreamServer;
-use super::questions::Questions;
 use super::task::{Handler, Offer, OpenTasks};
 use super::threading::Threading;
 
@@ -59,7 +59,7 @@ pub(super) trait ServerBinding: ServerMachine + fmt::Debug + Sized {
     /// Answers a request with questions.
     fn ask(
         &mut self,
-        questions: &Questions,
+        questions: &InputRequired,
         request: Request<'_>,
         now: Instant,
     ) -> Result<(), CommandError>;
@@ -118,7 +118,7 @@ impl ServerBinding for StreamServer {
 
     fn ask(
         &mut self,
-        questions: &Questions,
+        questions: &InputRequired,
         request: Request<'_>,
         now: Instant,
     ) -> Result<(), CommandError> {

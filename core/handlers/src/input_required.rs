@@ -17,10 +17,10 @@ use super::machines::StreamServer;
 /// Only what makes them leads to the code that puts them to a client: the image of a server that
 /// asks nothing does without.
 #[derive(Debug)]
-pub struct Questions(Box<dyn Asking>);
+pub struct InputRequired(Box<dyn InputRequirement>);
 
 /// What there is to be done with questions.
-trait Asking: fmt::Debug + Send + Sync {
+trait InputRequirement: fmt::Debug + Send + Sync {
     fn put(
         &self,
         server: &mut StreamServer,
@@ -37,7 +37,7 @@ trait Asking: fmt::Debug + Send + Sync {
     fn into_required(self: Box<Self>) -> InputRequiredResult;
 }
 
-impl Asking for InputRequiredResult {
+impl InputRequirement for InputRequiredResult {
     fn put(
         &self,
         server: &mut StreamServer,
@@ -66,7 +66,7 @@ impl Asking for InputRequiredResult {
     }
 }
 
-impl Questions {
+impl InputRequired {
     /// Gives elicitations by an address the ids that the revision of `request` wants.
     pub(super) fn name_elicitations(&mut self, ids: ElicitationIds, request: &Request<'_>) {
         self.0.name_elicitations(ids, request);
@@ -83,19 +83,19 @@ impl Questions {
     }
 }
 
-impl From<InputRequiredResult> for Questions {
+impl From<InputRequiredResult> for InputRequired {
     fn from(required: InputRequiredResult) -> Self {
         Self(Box::new(required))
     }
 }
 
-impl From<Questions> for InputRequiredResult {
-    fn from(questions: Questions) -> Self {
+impl From<InputRequired> for InputRequiredResult {
+    fn from(questions: InputRequired) -> Self {
         questions.0.into_required()
     }
 }
 
-impl Deref for Questions {
+impl Deref for InputRequired {
     type Target = InputRequiredResult;
 
     fn deref(&self) -> &InputRequiredResult {
@@ -103,7 +103,7 @@ impl Deref for Questions {
     }
 }
 
-impl DerefMut for Questions {
+impl DerefMut for InputRequired {
     fn deref_mut(&mut self) -> &mut InputRequiredResult {
         self.0.required_mut()
     }
