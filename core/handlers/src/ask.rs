@@ -21,12 +21,12 @@ use super::reply::Error;
 // MCP 2026-07-28 basic/patterns/mrtr#server-requirements-basic-workflow [MRTR-009]
 #[derive(Clone, Debug, Default)]
 #[must_use = "return `ask.into_result()`"]
-pub struct Ask {
+pub struct InputRequiredBuilder {
     requests: InputRequests,
     state: Option<String>,
 }
 
-impl Ask {
+impl InputRequiredBuilder {
     /// One more question, under a key of its own.
     pub fn and(mut self, key: impl Into<String>, question: impl Into<InputRequest>) -> Self {
         self.requests.insert(key, question);
@@ -69,8 +69,12 @@ impl Ask {
 
 impl Context {
     /// Starts a set of questions.
-    pub fn ask(&self, key: impl Into<String>, question: impl Into<InputRequest>) -> Ask {
-        Ask::default().and(key, question)
+    pub fn ask(
+        &self,
+        key: impl Into<String>,
+        question: impl Into<InputRequest>,
+    ) -> InputRequiredBuilder {
+        InputRequiredBuilder::default().and(key, question)
     }
 
     /// The user's answer to the elicitation `key`, its content decoded; `None` if it was not asked
@@ -112,7 +116,7 @@ impl Context {
         self.input_result(key)
     }
 
-    /// The state that the handler gave to [`Ask::state`]. From a modern client it is what the
+    /// The state that the handler gave to [`InputRequiredBuilder::state`]. From a modern client it is what the
     /// client says that it was, unless the server has states sealed.
     #[must_use]
     pub fn state(&self) -> Option<&str> {

@@ -11,7 +11,7 @@ use mcp_sansio::protocol::InputRequiredResult;
 use super::elicitation_ids::ElicitationIds;
 use super::machines::StreamServer;
 
-/// Questions that a request needs answered before it can be. Made by [`Ask`](super::Ask), or from
+/// Questions that a request needs answered before it can be. Made by [`InputRequiredBuilder`](super::InputRequiredBuilder), or from
 /// an [`InputRequiredResult`].
 ///
 /// Only what makes them leads to the code that puts them to a client: the image of a server that

@@ -94,7 +94,7 @@
 //! ```
 //!
 //! Each round brings the answers to its own questions only. What must outlast a round goes into
-//! [`Ask::state`].
+//! [`InputRequiredBuilder::state`].
 //!
 //! # Tasks
 //!
@@ -167,7 +167,7 @@ mod threading;
 #[cfg(feature = "protection")]
 mod token_handler;
 
-pub use ask::{Answer, Ask, Elicit};
+pub use ask::{Answer, Elicit, InputRequiredBuilder};
 #[cfg(feature = "auth")]
 pub use authorization::{Authorization, AuthorizationFunction, CredentialStore, MemoryStore};
 pub use blocking::{Blocking, BlockingMarker, Job, blocking};

@@ -151,7 +151,7 @@ pub enum Error {
     /// An error of the protocol, with a code of the caller's choice.
     Protocol(ErrorObject<'static>),
     /// Not an error: the user or the host has to answer something first. Made by
-    /// [`Ask`](super::Ask).
+    /// [`InputRequiredBuilder`](super::InputRequiredBuilder).
     InputRequired(InputRequired),
     /// The request is refused, and HTTP says so too. Made by what checks scopes.
     #[cfg(feature = "http")]

@@ -42,7 +42,7 @@ const LIFETIME: Duration = Duration::from_secs(60 * 60);
 const LABEL: &[u8] = b"mcp-sansio request state key";
 
 impl<K: Threading> Server<K> {
-    /// Seals what handlers give to [`Ask::state`](super::Ask::state) on its way out, so that
+    /// Seals what handlers give to [`InputRequiredBuilder::state`](super::InputRequiredBuilder::state) on its way out, so that
     /// [`call.state()`](super::Context::state) is what it was: with the same request, from the same
     /// principal, and at most `lifetime` later, in whole seconds. Any other state is refused with
     /// `-32602` before a handler is called.

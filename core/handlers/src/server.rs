@@ -373,7 +373,7 @@ impl<K: Threading> Server<K> {
     /// The server on HTTP, for all its clients, for an adapter to drive.
     ///
     /// `secret` and `seed` are entropy: see [`http::Server::new`](mcp_sansio::http::Server::new). With the
-    /// feature `seal` the states that handlers give to [`Ask::state`](super::Ask::state) are sealed,
+    /// feature `seal` the states that handlers give to [`InputRequiredBuilder::state`](super::InputRequiredBuilder::state) are sealed,
     /// with a key that is derived from `secret` unless `Server::seal` or `Server::unsealed_states`
     /// says otherwise. Without the feature they are as handlers give them, and whatever a client
     /// sends as a state reaches the handler. Adapters that serve HTTP turn it on.

@@ -6,7 +6,9 @@ use mcp_sansio::protocol::{
     InputRequest, MultiSelectSchema, NumberSchema, OneOrMany, SamplingContent, SamplingMessage,
     SingleSelectSchema, StringFormat, StringSchema,
 };
-use mcp_sansio_handlers::{Ask, Call, Context, Elicit, Error, NoArguments, Server};
+use mcp_sansio_handlers::{
+    Call, Context, Elicit, Error, InputRequiredBuilder, NoArguments, Server,
+};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -52,7 +54,7 @@ pub(super) fn ask<'k, T>(
     questions: impl IntoIterator<Item = (&'k str, InputRequest)>,
     state: Option<String>,
 ) -> Result<T, Error> {
-    let mut all = Ask::default();
+    let mut all = InputRequiredBuilder::default();
     for (key, question) in questions {
         let mut needs = question.needs(call.revision());
         if call.revision().era() == Era::Legacy
