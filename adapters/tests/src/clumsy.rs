@@ -27,7 +27,7 @@ pub fn clumsy_server() -> Server {
             panic!("later")
         })
         .tool("ask", "Asks", |call: Call<NoArguments>| match call.roots("roots")? {
-            None => call.ask("roots", ListRootsParams::default()).into_result(),
+            None => call.require_input("roots", ListRootsParams::default()).into_result(),
             Some(roots) => Ok(roots.roots.len().to_string()),
         })
 }

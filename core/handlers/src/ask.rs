@@ -69,7 +69,7 @@ impl InputRequiredBuilder {
 
 impl Context {
     /// Starts a set of questions.
-    pub fn ask(
+    pub fn require_input(
         &self,
         key: impl Into<String>,
         question: impl Into<InputRequest>,

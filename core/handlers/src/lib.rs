@@ -64,7 +64,7 @@
 //! let server = Server::new("tables", "1.0.0")
 //!     .tool("book", "Book a table", async |call: Call<NoArguments>| {
 //!         match call.input::<Confirmation>("confirm")? {
-//!             None => call.ask("confirm", Elicit::form::<Confirmation>("Book it?")).into_result(),
+//!             None => call.require_input("confirm", Elicit::form::<Confirmation>("Book it?")).into_result(),
 //!             Some(answer) if answer.accepted() => Ok(book().await?),
 //!             Some(_) => Ok("Not booked.".into()),
 //!         }

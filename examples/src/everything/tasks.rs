@@ -131,7 +131,7 @@ fn confirm_delete(call: Call<File>) -> Result<String, Error> {
     call.run_as_task();
     let name = &call.arguments.filename;
     match call.input::<Confirmation>("confirm")? {
-        None => call.ask("confirm", sure(format!("Delete {name}?"))).into_result(),
+        None => call.require_input("confirm", sure(format!("Delete {name}?"))).into_result(),
         Some(answer) if answer.content.as_ref().is_some_and(|content| content.confirm) => {
             Ok(format!("{name} would be deleted now."))
         }
@@ -144,7 +144,7 @@ fn multi_input(call: Call<NoArguments>) -> Result<String, Error> {
     let (name, sure_of_it) = (call.input::<Name>("name")?, call.input::<Confirmation>("sure")?);
     let (Some(name), Some(sure_of_it)) = (name, sure_of_it) else {
         let who = Elicit::form::<Name>("What is your name?");
-        return call.ask("name", who).and("sure", sure("Are you sure?")).into_result();
+        return call.require_input("name", who).and("sure", sure("Are you sure?")).into_result();
     };
     let name = name.content.map_or_else(|| "Nobody".into(), |content| content.name);
     let sure = sure_of_it.content.is_some_and(|content| content.confirm);
@@ -158,7 +158,7 @@ async fn asked_first(call: Call<NoArguments>, runtime: Runtime) -> Result<String
     let Some(answer) = call.input::<Name>("user_name")? else {
         // Before there is a task: this is asked of the call.
         let who = Elicit::form::<Name>("What is your name?");
-        return call.ask("user_name", who).into_result();
+        return call.require_input("user_name", who).into_result();
     };
     call.require_task()?;
     runtime.sleep(WORK).await;

@@ -46,7 +46,7 @@ pub fn server() -> Server {
 async fn calibrate(call: Call<NoArguments>) -> Result<String, Error> {
     match call.input::<Reference>("reference")? {
         None => call
-            .ask("reference", Elicit::form::<Reference>("What does the other one say?"))
+            .require_input("reference", Elicit::form::<Reference>("What does the other one say?"))
             .into_result(),
         Some(answer) => match answer.content {
             Some(reference) => Ok(format!("Set to {} °C.", reference.degrees)),

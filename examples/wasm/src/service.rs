@@ -102,7 +102,9 @@ fn questions(server: Server) -> Server {
         |call: Call<NoArguments>| -> Result<String, Error> {
             let Some(answer) = call.input::<Name>("name")? else {
                 let form = ElicitSchema::new().field("name", StringSchema::new());
-                return call.ask("name", Elicit::form_with("Who are you?", form)).into_result();
+                return call
+                    .require_input("name", Elicit::form_with("Who are you?", form))
+                    .into_result();
             };
             Ok(match answer.content {
                 Some(Name { name }) => format!("Hello, {name}."),

@@ -38,7 +38,9 @@ fn server(gate: &Gate) -> Server {
             }
         })
         .tool("ask", "", async |call: Call<NoArguments>| match call.input::<Value>("name")? {
-            None => call.ask("name", Elicit::form_with("Who?", ElicitSchema::new())).into_result(),
+            None => call
+                .require_input("name", Elicit::form_with("Who?", ElicitSchema::new()))
+                .into_result(),
             Some(answer) => Ok(format!("{}", answer.accepted())),
         })
         .task_support("slow", TaskSupport::Optional)

@@ -19,7 +19,7 @@ fn server(gate: &Gate) -> Server {
             let gate = gate.clone();
             async move {
                 match call.input::<Value>("name")? {
-                    None => call.ask("name", name()).state("kept").into_result(),
+                    None => call.require_input("name", name()).state("kept").into_result(),
                     Some(answer) => {
                         gate.passed().await;
                         Ok(format!("{} {:?}", answer.accepted(), call.state()))
@@ -29,14 +29,17 @@ fn server(gate: &Gate) -> Server {
         })
         .tool("both", "", move |call: Call<NoArguments>| {
             if call.inputs().is_empty() {
-                return call.ask("name", name()).and("roots", ListRootsParams::new()).into_result();
+                return call
+                    .require_input("name", name())
+                    .and("roots", ListRootsParams::new())
+                    .into_result();
             }
             let refused = call.inputs().refusal("name").is_some();
             let roots = call.inputs().response("roots").map(|roots| roots.as_str().to_owned());
             Ok::<_, Error>(format!("{refused} {roots:?}"))
         })
         .tool("forever", "", move |call: Call<NoArguments>| {
-            call.ask("name", name()).into_result::<String>()
+            call.require_input("name", name()).into_result::<String>()
         })
         .task_support("ask", TaskSupport::Optional)
         .task_support("both", TaskSupport::Optional)

@@ -180,7 +180,7 @@ fn a_call_whose_tool_is_gone_when_its_questions_are_answered_is_told_so() {
             catalog.add_tool(tool("book"), |_: Call<NoArguments>| "second").unwrap();
         })
         .unwrap();
-        call.ask("sure", Elicit::form::<Sure>("Sure?")).into_result::<&str>()
+        call.require_input("sure", Elicit::form::<Sure>("Sure?")).into_result::<&str>()
     });
     let host = || {
         Host::new("h", "1").on_elicit(|_: Question<ElicitParams>| {

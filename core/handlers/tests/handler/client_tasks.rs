@@ -139,7 +139,9 @@ fn a_question_of_a_task_reaches_the_host_while_its_result_is_waited_for() {
     let server = Server::new("s", "1")
         .tasks(settings())
         .tool("ask", "", |call: Call<NoArguments>| match call.input::<Value>("name")? {
-            None => call.ask("name", Elicit::form_with("Who?", ElicitSchema::new())).into_result(),
+            None => call
+                .require_input("name", Elicit::form_with("Who?", ElicitSchema::new()))
+                .into_result(),
             Some(answer) => Ok(format!("{}", answer.accepted())),
         })
         .task_support("ask", TaskSupport::Required);

@@ -37,7 +37,9 @@ fn server() -> Server {
         .tool("book", "Book a table", async |call: Call<NoArguments>| {
             call.progress(1.0, Some(2.0), "looking");
             match call.input::<Confirmation>("confirm")? {
-                None => call.ask("confirm", Elicit::form::<Confirmation>("Sure?")).into_result(),
+                None => call
+                    .require_input("confirm", Elicit::form::<Confirmation>("Sure?"))
+                    .into_result(),
                 Some(answer) if answer.accepted() => Ok("Booked."),
                 Some(_) => Ok("Not booked."),
             }
@@ -109,7 +111,9 @@ fn an_elicitation_by_an_address_has_an_id_over_http_too() {
     let server = Server::new("tickets", "1").tool("pay", "", |call: Call<NoArguments>| match call
         .input::<()>("pay")?
     {
-        None => call.ask("pay", Elicit::url("Pay", "https://pay.example/7")).into_result(),
+        None => {
+            call.require_input("pay", Elicit::url("Pay", "https://pay.example/7")).into_result()
+        }
         Some(_) => Ok("paid"),
     });
     let seen = Arc::new(Mutex::new(Vec::new()));

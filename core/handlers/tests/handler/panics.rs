@@ -72,7 +72,7 @@ fn server() -> Server {
             "reported"
         })
         .tool("ask", "", |call: Call<NoArguments>| match call.input::<Confirmation>("sure")? {
-            None => call.ask("sure", Elicit::form::<Confirmation>("Sure?")).into_result(),
+            None => call.require_input("sure", Elicit::form::<Confirmation>("Sure?")).into_result(),
             Some(answer) => Ok(answer.content.is_some_and(|it| it.sure).to_string()),
         })
 }

@@ -38,7 +38,9 @@ fn server() -> Server {
             Ok("written")
         })
         .tool("ask", "", |call: Call<NoArguments>| match call.input::<Value>("sure")? {
-            None => call.ask("sure", Elicit::form_with("Sure?", ElicitSchema::new())).into_result(),
+            None => call
+                .require_input("sure", Elicit::form_with("Sure?", ElicitSchema::new()))
+                .into_result(),
             Some(_) => {
                 call.require_scopes(&["write"])?;
                 Ok(call.scopes().join(" "))
@@ -246,7 +248,9 @@ fn a_task_has_the_scopes_of_its_request() {
     let server = server().tasks(settings()).tool("later", "", |call: Call<NoArguments>| {
         call.run_as_task();
         match call.input::<Value>("sure")? {
-            None => call.ask("sure", Elicit::form_with("Sure?", ElicitSchema::new())).into_result(),
+            None => call
+                .require_input("sure", Elicit::form_with("Sure?", ElicitSchema::new()))
+                .into_result(),
             Some(_) => Ok(call.scopes().join(" ")),
         }
     });

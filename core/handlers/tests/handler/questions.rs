@@ -30,7 +30,9 @@ fn server() -> Server {
     Server::new("tables", "1")
         .tool("book", "Book a table", async |call: Call<NoArguments>| {
             match call.input::<Confirmation>("confirm")? {
-                None => call.ask("confirm", Elicit::form::<Confirmation>("Book it?")).into_result(),
+                None => call
+                    .require_input("confirm", Elicit::form::<Confirmation>("Book it?"))
+                    .into_result(),
                 Some(answer) if answer.accepted() => Ok(book(7).await?),
                 Some(_) => Ok("Not booked.".into()),
             }
@@ -38,11 +40,13 @@ fn server() -> Server {
         .tool("twice", "Asks twice", async |call: Call<NoArguments>| {
             let form = || Elicit::form::<Confirmation>("Sure?");
             match call.state() {
-                None => call.ask("first", form()).state("first").into_result(),
+                None => call.require_input("first", form()).state("first").into_result(),
                 Some("first") => {
                     let sure = call.input::<Confirmation>("first")?.is_some_and(|a| a.accepted());
                     assert!(call.input::<Confirmation>("second")?.is_none());
-                    call.ask("second", form()).state(format!("second {sure}")).into_result()
+                    call.require_input("second", form())
+                        .state(format!("second {sure}"))
+                        .into_result()
                 }
                 Some(state) => {
                     let second = call.input::<Confirmation>("second")?.and_then(|a| a.content);
@@ -56,7 +60,7 @@ fn server() -> Server {
                 let message = SamplingMessage::user(SamplingContent::text("2 + 2?"));
                 let roots = ListRootsParams::default();
                 let question = CreateMessageParams::new([message], 10);
-                return call.ask("thought", question).and("roots", roots).into_result();
+                return call.require_input("thought", question).and("roots", roots).into_result();
             };
             let roots = call.roots("roots")?.map_or(0, |roots| roots.roots.len());
             Ok(format!("{} in {roots} roots", said.model))
@@ -161,7 +165,7 @@ fn a_server_does_not_ask_a_model_to_go_on_without_the_results_it_waits_for() {
     // Rule: [SAMP-008] [SAMP-009].
     let server = Server::new("s", "1").tool("loop", "", |call: Call<NoArguments>| {
         let question = CreateMessageParams::new([tool_use()], 10);
-        call.ask("next", question).into_result::<String>()
+        call.require_input("next", question).into_result::<String>()
     });
     for revision in [Revision::V2025_11_25, Revision::V2026_07_28] {
         let (client, mut pair) = connect_host(&server, host(yes), revision);
@@ -325,9 +329,9 @@ fn tickets() -> Server {
     Server::new("tickets", "1").tool("pay", "", move |call: Call<NoArguments>| {
         let seat = || Elicit::url("Choose here", "https://seats.example/7");
         match (call.input::<Json>("pay")?, call.state()) {
-            (None, _) => call.ask("pay", pay()).and("seat", seat()).into_result(),
+            (None, _) => call.require_input("pay", pay()).and("seat", seat()).into_result(),
             // The user agreed to go, but has not paid yet.
-            (Some(_), None) => call.ask("pay", pay()).state("again").into_result(),
+            (Some(_), None) => call.require_input("pay", pay()).state("again").into_result(),
             (Some(_), Some(_)) => Ok("paid".to_owned()),
         }
     })

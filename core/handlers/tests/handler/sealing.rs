@@ -52,20 +52,25 @@ fn tables() -> Server {
         .tool("book", "", |call: Call<Table>| {
             let number = call.arguments.number;
             match call.state() {
-                None => call.ask("sure", question()).state(format!("table {number}")).into_result(),
-                Some("table 4") => call.ask("sure", question()).state("last").into_result(),
+                None => call
+                    .require_input("sure", question())
+                    .state(format!("table {number}"))
+                    .into_result(),
+                Some("table 4") => {
+                    call.require_input("sure", question()).state("last").into_result()
+                }
                 Some(state) => Ok(format!("{number}: {state}")),
             }
         })
         .tool("later", "", async |call: Call<Table>| match call.state() {
             None => {
                 Pause::default().await;
-                call.ask("sure", question()).state("later").into_result()
+                call.require_input("sure", question()).state("later").into_result()
             }
             Some(state) => Ok(state.to_owned()),
         })
         .tool("endless", "", |call: Call<NoArguments>| {
-            call.ask("sure", question()).state("s".repeat(100_000)).into_result::<()>()
+            call.require_input("sure", question()).state("s".repeat(100_000)).into_result::<()>()
         })
 }
 

@@ -36,9 +36,9 @@ fn server(gate: &Gate, settings: TaskSettings) -> Server {
         .tool("ask", "", |call: Call<NoArguments>| {
             call.run_as_task();
             match call.input::<serde_json::Value>("name")? {
-                None => {
-                    call.ask("name", Elicit::form_with("Who?", ElicitSchema::new())).into_result()
-                }
+                None => call
+                    .require_input("name", Elicit::form_with("Who?", ElicitSchema::new()))
+                    .into_result(),
                 Some(_) => Ok("asked"),
             }
         })

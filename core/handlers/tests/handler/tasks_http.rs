@@ -37,7 +37,7 @@ fn server(gate: &Gate) -> Server {
             match call.input::<Value>("name")? {
                 None => {
                     let who = Elicit::form_with("Who?", ElicitSchema::new());
-                    call.ask("name", who).state("kept").into_result()
+                    call.require_input("name", who).state("kept").into_result()
                 }
                 Some(_) => Ok(format!("{:?} {:?}", call.state(), call.principal().is_some())),
             }

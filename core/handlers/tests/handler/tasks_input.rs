@@ -26,7 +26,7 @@ pub(crate) fn server(gate: &Gate) -> Server {
             call.run_as_task();
             let answers = (call.input::<Confirmation>("a")?, call.input::<Confirmation>("b")?);
             let (Some(a), Some(b)) = answers else {
-                return call.ask("a", form()).and("b", form()).into_result();
+                return call.require_input("a", form()).and("b", form()).into_result();
             };
             Ok(format!("{} {}", a.accepted(), b.accepted()))
         })
@@ -36,7 +36,7 @@ pub(crate) fn server(gate: &Gate) -> Server {
                 call.run_as_task();
                 gate.passed().await;
                 match call.input::<Confirmation>("sure")? {
-                    None => call.ask("sure", form()).state("kept").into_result(),
+                    None => call.require_input("sure", form()).state("kept").into_result(),
                     Some(_) => Ok(call.state().unwrap_or_default().to_owned()),
                 }
             }
@@ -47,27 +47,27 @@ pub(crate) fn server(gate: &Gate) -> Server {
                 Some(answer) if answer.content.as_ref().is_some_and(|content| content.sure) => {
                     Ok("at last")
                 }
-                _ => call.ask("sure", form()).into_result(),
+                _ => call.require_input("sure", form()).into_result(),
             }
         })
         .tool("forever", "", |call: Call<NoArguments>| {
             call.run_as_task();
-            call.ask("sure", form()).into_result::<()>()
+            call.require_input("sure", form()).into_result::<()>()
         })
         .tool("restless", "", async |call: Call<NoArguments>| -> Result<(), Error> {
             call.run_as_task();
-            call.ask("sure", form()).into_result()
+            call.require_input("sure", form()).into_result()
         })
         .tool("model", "", |call: Call<NoArguments>| {
             call.run_as_task();
             let message = SamplingMessage::user(SamplingContent::text("2 + 2?"));
-            call.ask("model", CreateMessageParams::new([message], 10)).into_result::<()>()
+            call.require_input("model", CreateMessageParams::new([message], 10)).into_result::<()>()
         })
         .tool("first", "", move |call: Call<NoArguments>| {
             let gate = first.clone();
             async move {
                 let Some(answer) = call.input::<Confirmation>("sure")? else {
-                    return call.ask("sure", form()).state("asked").into_result();
+                    return call.require_input("sure", form()).state("asked").into_result();
                 };
                 call.require_task()?;
                 gate.passed().await;

@@ -119,7 +119,7 @@ async fn work(floor: Rc<RefCell<Floor>>, call: Call<Job>) -> Result<String, Erro
                 call.log(LoggingLevel::Emergency, &logs);
             }
             Order::Ask if call.input::<Sure>("sure")?.is_none() => {
-                return call.ask("sure", Elicit::form::<Sure>("Sure?")).into_result();
+                return call.require_input("sure", Elicit::form::<Sure>("Sure?")).into_result();
             }
             Order::Answer | Order::Ask => {
                 return Ok(format!(

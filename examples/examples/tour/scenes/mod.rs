@@ -78,7 +78,9 @@ pub(crate) fn server(runtime: Runtime) -> Server {
 /// A handler that needs the user. It is called again with the answer.
 async fn book(call: Call<Booking>) -> Result<String, Error> {
     match call.input::<Confirmation>("confirm")? {
-        None => call.ask("confirm", Elicit::form::<Confirmation>("Book it?")).into_result(),
+        None => {
+            call.require_input("confirm", Elicit::form::<Confirmation>("Book it?")).into_result()
+        }
         Some(answer) if answer.content.as_ref().is_some_and(|content| content.sure) => {
             Ok(format!("Booked for {}.", call.arguments.guests))
         }
