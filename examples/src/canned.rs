@@ -9,7 +9,7 @@ use mcp_sansio::protocol::{
     ElicitValue, Map, Method, NumberKind, NumberSchema, PrimitiveSchema, Role, Root,
     SamplingContent, StringFormat, StringSchema,
 };
-use mcp_sansio_handlers::{Host, Question};
+use mcp_sansio_handlers::{Host, HostRequest};
 use serde_json::{Value, json};
 
 /// What was asked of the host, and what it was told.
@@ -36,7 +36,7 @@ fn count(counter: &AtomicUsize) {
 pub fn host(name: &str, seen: &Arc<Seen>) -> Host {
     let [elicited, sampled, listed, told] = [(); 4].map(|()| Arc::clone(seen));
     Host::new(name, env!("CARGO_PKG_VERSION"))
-        .on_elicit(move |question: Question<ElicitParams>| {
+        .on_elicit(move |question: HostRequest<ElicitParams>| {
             count(&elicited.elicitation);
             match question.params {
                 ElicitParams::Form(form) => ElicitResult::accept(fill(&form.requested_schema)),
@@ -44,12 +44,12 @@ pub fn host(name: &str, seen: &Arc<Seen>) -> Host {
                 _ => ElicitResult::decline(),
             }
         })
-        .on_sample(move |_: Question<CreateMessageParams>| {
+        .on_sample(move |_: HostRequest<CreateMessageParams>| {
             count(&sampled.sampling);
             let content = SamplingContent::text("a made-up answer");
             CreateMessageResult::new(Role::Assistant, content, "canned")
         })
-        .on_roots(move |_: Question<()>| {
+        .on_roots(move |_: HostRequest<()>| {
             count(&listed.roots);
             vec![Root::new("file:///tmp").name("tmp")]
         })

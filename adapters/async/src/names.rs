@@ -33,8 +33,8 @@ pub use mcp_sansio_auth::{JwtFault, JwtVerifier};
 pub use mcp_sansio_auth::{KeyFault, KeyFileError, SignFailure, Signer};
 pub use mcp_sansio_handlers as handler;
 pub use mcp_sansio_handlers::{
-    Answer, Call, Client, ClientError, CommandError, Elicit, Host, InputRequiredBuilder,
-    NoArguments, Question, Read, Remote, Server, Structured,
+    Answer, Call, Client, ClientError, CommandError, Elicit, Host, HostRequest,
+    InputRequiredBuilder, NoArguments, Read, Remote, Server, Structured,
 };
 #[cfg(feature = "auth")]
 pub use mcp_sansio_handlers::{Authorization, CredentialStore, MemoryStore};

@@ -3,7 +3,7 @@ use std::task::Poll;
 use mcp_sansio::jsonrpc::ErrorCode;
 use mcp_sansio::protocol::{ListRootsParams, Root};
 use mcp_sansio::{Revision, Revisions};
-use mcp_sansio_handlers::{Call, Client, ClientError, Host, NoArguments, Question, Server};
+use mcp_sansio_handlers::{Call, Client, ClientError, Host, HostRequest, NoArguments, Server};
 
 /// Is done the second time.
 async fn pause() {
@@ -37,7 +37,7 @@ pub fn clumsy_server() -> Server {
 #[must_use]
 pub fn clumsy_host() -> Host {
     Host::new("clumsy", "1").revisions(Revisions::only(Revision::V2025_11_25)).on_roots(
-        async |_: Question<()>| -> Vec<Root> {
+        async |_: HostRequest<()>| -> Vec<Root> {
             pause().await;
             panic!("asked")
         },

@@ -498,27 +498,27 @@ fn invalid_params(error: &serde_json::Error) -> Error {
 /// A question to a host: what is asked, and at which revision.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub struct Question<P> {
+pub struct HostRequest<P> {
     /// What is asked.
     pub params: P,
     /// The revision that governs it.
     pub revision: Revision,
 }
 
-impl<P: DeserializeOwned> Question<P> {
+impl<P: DeserializeOwned> HostRequest<P> {
     fn decode(received: &RequestParts<'_, '_>) -> Result<Self, Error> {
         let params = received.params.decode().map_err(|error| invalid_params(&error))?;
         Ok(Self { params, revision: received.revision })
     }
 }
 
-impl FromRequest<ForElicitation> for Question<ElicitParams> {
+impl FromRequest<ForElicitation> for HostRequest<ElicitParams> {
     fn from_request(received: RequestParts<'_, '_>) -> Result<Self, Error> {
         Self::decode(&received)
     }
 }
 
-impl FromRequest<ForSampling> for Question<CreateMessageParams> {
+impl FromRequest<ForSampling> for HostRequest<CreateMessageParams> {
     fn from_request(received: RequestParts<'_, '_>) -> Result<Self, Error> {
         let question = Self::decode(&received)?;
         let matching = question.params.check_tool_results();
@@ -528,7 +528,7 @@ impl FromRequest<ForSampling> for Question<CreateMessageParams> {
     }
 }
 
-impl FromRequest<ForRoots> for Question<()> {
+impl FromRequest<ForRoots> for HostRequest<()> {
     fn from_request(received: RequestParts<'_, '_>) -> Result<Self, Error> {
         Ok(Self { params: (), revision: received.revision })
     }

@@ -9,7 +9,7 @@ use super::reply::{IntoOutcome, Outcome};
 use super::threading::{Local, Step, ThreadSafe, Threading};
 
 /// A function that can be a handler: a closure or a function, plain or `async`, that takes a
-/// [`Call`](super::Call) or a [`Question`](super::Question) and returns something that fits what
+/// [`Call`](super::Call) or a [`Question`](super::HostRequest) and returns something that fits what
 /// it handles.
 ///
 /// `Of` is what it handles ([`ForTool`](super::ForTool) and the like), `M` tells a plain function

@@ -35,16 +35,16 @@ use super::threading::{Local, ThreadSafe, Threading};
 /// rounds of calls in the modern one.
 ///
 /// ```
-/// use mcp_sansio_handlers::{Host, Question};
+/// use mcp_sansio_handlers::{Host, HostRequest};
 /// use mcp_sansio::protocol::{ElicitParams, ElicitResult, Root};
 /// use mcp_sansio::Instant;
 ///
 /// let host = Host::new("editor", "1.0.0")
-///     .on_elicit(async |question: Question<ElicitParams>| {
+///     .on_elicit(async |question: HostRequest<ElicitParams>| {
 ///         // Here the user is shown `question.params` and decides.
 ///         Ok(ElicitResult::decline())
 ///     })
-///     .on_roots(|_: Question<()>| vec![Root::new("file:///home/ada/engine")]);
+///     .on_roots(|_: HostRequest<()>| vec![Root::new("file:///home/ada/engine")]);
 /// let (client, endpoint) = host.connect(42, Instant::ZERO);
 /// # let _ = (client, endpoint);
 /// ```
@@ -134,7 +134,7 @@ impl<K: Threading> Host<K> {
     }
 
     /// Asks the user, in forms and by sending them to addresses. The handler takes
-    /// `Question<ElicitParams>` and returns an `ElicitResult`.
+    /// `HostRequest<ElicitParams>` and returns an `ElicitResult`.
     // MCP 2025-11-25 client/elicitation#capabilities [CAP-011]
     // MCP 2026-07-28 client/elicitation#capabilities [CAP-012]
     #[must_use]
@@ -145,7 +145,7 @@ impl<K: Threading> Host<K> {
         self
     }
 
-    /// Asks the model. The handler takes `Question<CreateMessageParams>` and returns a
+    /// Asks the model. The handler takes `HostRequest<CreateMessageParams>` and returns a
     /// `CreateMessageResult`.
     // MCP 2025-11-25 client/sampling#capabilities [CAP-009]
     // MCP 2026-07-28 client/sampling#capabilities [CAP-010]
@@ -165,7 +165,7 @@ impl<K: Threading> Host<K> {
         self.on_sample(handler)
     }
 
-    /// Lists the places that servers may work in. The handler takes `Question<()>` and returns the
+    /// Lists the places that servers may work in. The handler takes `HostRequest<()>` and returns the
     /// roots.
     // MCP 2025-11-25 client/roots#capabilities [CAP-007]
     // MCP 2026-07-28 client/roots#capabilities [CAP-008]

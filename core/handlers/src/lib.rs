@@ -53,7 +53,7 @@
 #![cfg_attr(not(feature = "schemars"), doc = "```ignore")]
 //! # mod pair { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/handler/pair.rs")); }
 //! # use pair::Pair;
-//! use mcp_sansio_handlers::{Call, Elicit, Host, NoArguments, Question, Server};
+//! use mcp_sansio_handlers::{Call, Elicit, Host, NoArguments, HostRequest, Server};
 //! use mcp_sansio::protocol::{ElicitParams, ElicitResult};
 //! # use mcp_sansio::{Instant, Revision, Revisions};
 //! # async fn book() -> Result<String, std::fmt::Error> { Ok("Booked.".into()) }
@@ -70,14 +70,14 @@
 //!         }
 //!     });
 //!
-//! let host = Host::new("demo", "1.0.0").on_elicit(async |question: Question<ElicitParams>| {
+//! let host = Host::new("demo", "1.0.0").on_elicit(async |question: HostRequest<ElicitParams>| {
 //!     // Here the user is shown `question.params` and decides.
 //! #   let _ = question;
 //!     Ok(ElicitResult::decline())
 //! });
 //! # for revision in [Revision::V2025_06_18, Revision::V2025_11_25, Revision::V2026_07_28] {
 //! #     let (client, endpoint) =
-//! #         Host::new("demo", "1.0.0").on_elicit(|_: Question<ElicitParams>| {
+//! #         Host::new("demo", "1.0.0").on_elicit(|_: HostRequest<ElicitParams>| {
 //! #             ElicitResult::accept([("sure".to_owned(), true.into())].into_iter().collect())
 //! #         }).revisions(Revisions::only(revision)).connect(42, Instant::ZERO);
 //! #     let mut pair = Pair::new(server.endpoint(42)?, endpoint);
@@ -176,7 +176,7 @@ pub use client::{Client, ClientError, OpenedFuture, Session};
 pub use client_endpoint::ClientEndpoint;
 pub use client_tasks::{ClientTask, TaskCall, TaskFuture};
 pub use context::{
-    Call, CommandError, Context, FromRequest, NoArguments, Question, Read, RequestParts,
+    Call, CommandError, Context, FromRequest, HostRequest, NoArguments, Read, RequestParts,
 };
 pub use function::{Async, Handler, HandlerInput, Plain};
 pub use host::Host;

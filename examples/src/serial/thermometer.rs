@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use mcp_sansio::protocol::{CallToolResult, ElicitParams, ElicitResult, Map};
 use mcp_sansio_handlers::{
-    Call, Client, ClientError, Elicit, Error, Host, NoArguments, Question, Server,
+    Call, Client, ClientError, Elicit, Error, Host, HostRequest, NoArguments, Server,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -58,8 +58,9 @@ async fn calibrate(call: Call<NoArguments>) -> Result<String, Error> {
 /// A host whose user always gives the same answer.
 #[must_use]
 pub fn host() -> Host {
-    Host::new("reader", "1.0.0")
-        .on_elicit(|_: Question<ElicitParams>| ElicitResult::accept(Map::new().with("degrees", 22)))
+    Host::new("reader", "1.0.0").on_elicit(|_: HostRequest<ElicitParams>| {
+        ElicitResult::accept(Map::new().with("degrees", 22))
+    })
 }
 
 /// What the reader has got.

@@ -1,7 +1,7 @@
 use std::sync::{Arc, Mutex};
 
 use mcp_sansio_tokio::protocol::{ElicitParams, ElicitResult};
-use mcp_sansio_tokio::{Client, Question, connect};
+use mcp_sansio_tokio::{Client, HostRequest, connect};
 use tokio::sync::Notify;
 
 use crate::scripts::{
@@ -119,8 +119,8 @@ async fn a_question_on_the_stream_of_a_call_is_answered_beside_it() {
     })
     .await;
     within(async {
-        let host =
-            legacy_host().on_elicit(async |_: Question<ElicitParams>| Ok(ElicitResult::decline()));
+        let host = legacy_host()
+            .on_elicit(async |_: HostRequest<ElicitParams>| Ok(ElicitResult::decline()));
         let client = connect(&server.url(), &host).await.unwrap();
         assert_eq!(call(&client, "book").await, "not booked");
         client.close().await;

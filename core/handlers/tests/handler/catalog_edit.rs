@@ -8,7 +8,7 @@ use mcp_sansio::protocol::{
     TextResourceContents, Tool, ToolsCapability,
 };
 use mcp_sansio::{Era, Revision};
-use mcp_sansio_handlers::{Call, Elicit, Host, NoArguments, Question, Read, Server};
+use mcp_sansio_handlers::{Call, Elicit, Host, HostRequest, NoArguments, Read, Server};
 
 use crate::{connect, connect_host, text};
 
@@ -183,7 +183,7 @@ fn a_call_whose_tool_is_gone_when_its_questions_are_answered_is_told_so() {
         call.require_input("sure", Elicit::form::<Sure>("Sure?")).into_result::<&str>()
     });
     let host = || {
-        Host::new("h", "1").on_elicit(|_: Question<ElicitParams>| {
+        Host::new("h", "1").on_elicit(|_: HostRequest<ElicitParams>| {
             ElicitResult::accept([("sure".to_owned(), true.into())].into_iter().collect())
         })
     };

@@ -9,7 +9,7 @@ use mcp_sansio::protocol::{
     ElicitParams, ElicitResult, ElicitSchema, TaskStatus, TaskSupport, Tool, ToolExecution,
 };
 use mcp_sansio_handlers::{
-    Call, Client, Elicit, Endpoint, Host, NoArguments, Question, Server, ServerEndpoint,
+    Call, Client, Elicit, Endpoint, Host, HostRequest, NoArguments, Server, ServerEndpoint,
 };
 use serde_json::{Value, json};
 
@@ -147,7 +147,7 @@ fn a_question_of_a_task_reaches_the_host_while_its_result_is_waited_for() {
         .task_support("ask", TaskSupport::Required);
     let related = Arc::new(Mutex::new(None));
     let seen = Arc::clone(&related);
-    let host = Host::new("h", "1").on_elicit(move |question: Question<ElicitParams>| {
+    let host = Host::new("h", "1").on_elicit(move |question: HostRequest<ElicitParams>| {
         let ElicitParams::Form(form) = question.params else { panic!("a form") };
         *seen.lock().unwrap() = form.meta.and_then(|meta| meta.related_task());
         ElicitResult::decline()

@@ -12,7 +12,7 @@ use mcp_sansio::protocol::{
 };
 use mcp_sansio::{Instant, Revision, Revisions};
 use mcp_sansio_handlers::{
-    Call, Client, ClientError, Elicit, Host, HttpEndpoint, NoArguments, Question, Read, Server,
+    Call, Client, ClientError, Elicit, Host, HostRequest, HttpEndpoint, NoArguments, Read, Server,
 };
 
 use crate::http_pair::{HttpPair, location, mount};
@@ -89,7 +89,7 @@ fn a_call_is_the_same_over_http_in_every_revision_however_bodies_are_cut() {
 fn a_call_with_progress_and_a_question_is_the_same_in_both_eras() {
     for revision in ASKING {
         for piece in [1, 7, usize::MAX] {
-            let host = Host::new("host", "1").on_elicit(async |_: Question<ElicitParams>| {
+            let host = Host::new("host", "1").on_elicit(async |_: HostRequest<ElicitParams>| {
                 Ok(ElicitResult::accept([("sure".to_owned(), true.into())].into_iter().collect()))
             });
             let (client, mut pair) = connect_host(&server(), host, revision, piece);
@@ -118,7 +118,7 @@ fn an_elicitation_by_an_address_has_an_id_over_http_too() {
     });
     let seen = Arc::new(Mutex::new(Vec::new()));
     let asked = Arc::clone(&seen);
-    let host = Host::new("host", "1").on_elicit(move |question: Question<ElicitParams>| {
+    let host = Host::new("host", "1").on_elicit(move |question: HostRequest<ElicitParams>| {
         let ElicitParams::Url(params) = &question.params else { panic!("{question:?}") };
         asked.lock().unwrap().push(params.elicitation_id.clone().expect("an id"));
         ElicitResult::accept_url()

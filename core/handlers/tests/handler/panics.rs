@@ -9,7 +9,7 @@ use mcp_sansio::jsonrpc::ErrorCode;
 use mcp_sansio::peer::Event;
 use mcp_sansio::protocol::{ElicitParams, ElicitResult};
 use mcp_sansio_handlers::{
-    Call, Client, Elicit, Endpoint, Host, NoArguments, PanicGuard, Question, Server,
+    Call, Client, Elicit, Endpoint, Host, HostRequest, NoArguments, PanicGuard, Server,
 };
 
 use crate::task_desk::{Desk, Gate, settings};
@@ -132,10 +132,10 @@ fn a_request_that_an_observer_panics_at_is_an_internal_error() {
 #[test]
 fn a_host_that_panics_answers_the_question_with_an_internal_error() {
     for revision in ASKING {
-        let at_once =
-            Host::new("h", "1").on_elicit(|_: Question<ElicitParams>| -> ElicitResult { panic!() });
+        let at_once = Host::new("h", "1")
+            .on_elicit(|_: HostRequest<ElicitParams>| -> ElicitResult { panic!() });
         let later =
-            Host::new("h", "1").on_elicit(async |_: Question<ElicitParams>| -> ElicitResult {
+            Host::new("h", "1").on_elicit(async |_: HostRequest<ElicitParams>| -> ElicitResult {
                 pause().await;
                 panic!("later")
             });

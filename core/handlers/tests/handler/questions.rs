@@ -9,7 +9,7 @@ use mcp_sansio::protocol::{
     Root, SamplingContent, SamplingMessage, SerializeAt, ToolUseContent,
 };
 use mcp_sansio::{Era, Instant, Revision};
-use mcp_sansio_handlers::{Call, Elicit, Endpoint, Error, Host, NoArguments, Question, Server};
+use mcp_sansio_handlers::{Call, Elicit, Endpoint, Error, Host, HostRequest, NoArguments, Server};
 
 use crate::{ASKING, connect, connect_host, text};
 
@@ -70,15 +70,15 @@ fn server() -> Server {
 /// The host that is the same for all revisions.
 fn host(answer: fn() -> ElicitResult) -> Host {
     Host::new("host", "1")
-        .on_elicit(move |question: Question<ElicitParams>| async move {
+        .on_elicit(move |question: HostRequest<ElicitParams>| async move {
             assert!(matches!(question.params, ElicitParams::Form(_)));
             Ok(answer())
         })
-        .on_sample(|question: Question<CreateMessageParams>| {
+        .on_sample(|question: HostRequest<CreateMessageParams>| {
             assert_eq!(question.params.max_tokens, 10);
             CreateMessageResult::new(Role::Assistant, SamplingContent::text("4"), "abacus")
         })
-        .on_roots(|_: Question<()>| vec![Root::new("file:///a"), Root::new("file:///b")])
+        .on_roots(|_: HostRequest<()>| vec![Root::new("file:///a"), Root::new("file:///b")])
 }
 
 fn yes() -> ElicitResult {
@@ -145,7 +145,8 @@ fn a_change_of_the_roots_is_told_where_servers_keep_them() {
 fn roots_are_files_or_are_not_given() {
     // Rule: [ROOT-002].
     for revision in ASKING {
-        let host = host(yes).on_roots(|_: Question<()>| vec![Root::new("https://example.com/a")]);
+        let host =
+            host(yes).on_roots(|_: HostRequest<()>| vec![Root::new("https://example.com/a")]);
         let (client, mut pair) = connect_host(&server(), host, revision);
         let said = match pair.run(client.call_tool("think", &NoArguments {})) {
             Ok(result) => text(&result).to_owned(),
@@ -180,7 +181,7 @@ fn a_server_does_not_ask_a_model_to_go_on_without_the_results_it_waits_for() {
 fn a_host_is_not_asked_to_go_on_without_the_results_it_waits_for() {
     // Rule: [SAMP-011].
     let host = Host::new("host", "1").known_era(Era::Legacy).on_sample_with_tools(
-        |_: Question<CreateMessageParams>| -> CreateMessageResult { panic!("it was asked") },
+        |_: HostRequest<CreateMessageParams>| -> CreateMessageResult { panic!("it was asked") },
     );
     let now = Instant::ZERO;
     let (_client, mut endpoint) = host.connect(1, now);
@@ -208,7 +209,7 @@ fn a_host_is_not_asked_to_go_on_without_the_results_it_waits_for() {
 fn a_host_that_refuses_ends_the_call_with_its_reason() {
     for revision in ASKING {
         let host = Host::new("host", "1").on_elicit(
-            async |_: Question<ElicitParams>| -> Result<ElicitResult, Error> {
+            async |_: HostRequest<ElicitParams>| -> Result<ElicitResult, Error> {
                 Err(Error::failed("nobody is at home"))
             },
         );
@@ -264,7 +265,7 @@ fn a_question_of_a_call_that_is_cancelled_is_withdrawn_from_the_host() {
     for revision in ASKING {
         let dropped = Arc::new(AtomicU32::new(0));
         let seen = Arc::clone(&dropped);
-        let host = Host::new("host", "1").on_elicit(move |_: Question<ElicitParams>| {
+        let host = Host::new("host", "1").on_elicit(move |_: HostRequest<ElicitParams>| {
             let counted = Counted(Arc::clone(&seen));
             async move {
                 std::future::pending::<()>().await;
@@ -341,7 +342,7 @@ fn tickets() -> Server {
 fn visits(seed: u64, revision: Revision, calls: usize) -> Vec<(String, Option<String>)> {
     let visits = Visits::default();
     let seen = Arc::clone(&visits);
-    let host = Host::new("host", "1").on_elicit(move |question: Question<ElicitParams>| {
+    let host = Host::new("host", "1").on_elicit(move |question: HostRequest<ElicitParams>| {
         let ElicitParams::Url(params) = &question.params else { panic!("{question:?}") };
         let visit = (params.url.clone(), params.elicitation_id.clone());
         seen.lock().expect("a list").push(visit);

@@ -8,7 +8,7 @@ use mcp_sansio::protocol::{
     SamplingContent, Side,
 };
 use mcp_sansio::{Era, Instant, Revision, Revisions};
-use mcp_sansio_handlers::{Client, ClientEndpoint, Endpoint, Host, Question};
+use mcp_sansio_handlers::{Client, ClientEndpoint, Endpoint, Host, HostRequest};
 use serde_json::{Value, json};
 
 use crate::repeater::{message, messages_in};
@@ -35,15 +35,15 @@ impl Hosted {
         let told = Arc::clone(&log);
         let host = Host::new("h", "1")
             .revisions(Revisions::only(revision))
-            .on_elicit(move |_: Question<ElicitParams>| {
+            .on_elicit(move |_: HostRequest<ElicitParams>| {
                 elicited();
                 ElicitResult::cancel()
             })
-            .on_sample_with_tools(move |_: Question<CreateMessageParams>| {
+            .on_sample_with_tools(move |_: HostRequest<CreateMessageParams>| {
                 sampled();
                 CreateMessageResult::new(Role::Assistant, SamplingContent::text("4"), "abacus")
             })
-            .on_roots(move |_: Question<()>| {
+            .on_roots(move |_: HostRequest<()>| {
                 listed();
                 vec![Root::new("file:///a")]
             })

@@ -7,7 +7,7 @@ use std::time::Duration;
 use mcp_sansio::protocol::{ElicitParams, ElicitResult, ElicitSchema, InputRequest};
 use mcp_sansio::seal::Seal;
 use mcp_sansio::{Era, Principal};
-use mcp_sansio_handlers::{Call, Elicit, Host, NoArguments, Question, Server};
+use mcp_sansio_handlers::{Call, Elicit, Host, HostRequest, NoArguments, Server};
 use serde_json::{Value, json};
 
 use crate::task_desk::{Desk, Gate};
@@ -114,7 +114,7 @@ fn a_handler_gets_its_state_back_in_every_revision() {
     // Rule: [MRTR-006] [MRTR-012].
     for revision in ASKING {
         let host = Host::new("host", "1")
-            .on_elicit(|_: Question<ElicitParams>| ElicitResult::accept(Default::default()));
+            .on_elicit(|_: HostRequest<ElicitParams>| ElicitResult::accept(Default::default()));
         let (client, mut pair) = connect_host(&server(&Clock::default()), host, revision);
         for (number, state) in [(3, "3: table 3"), (4, "4: last")] {
             let result = pair.run(client.call_tool("book", &Table { number })).unwrap();

@@ -18,8 +18,8 @@ use mcp_sansio::protocol::{
 };
 use mcp_sansio::{Instant, Revision, Revisions};
 use mcp_sansio_handlers::{
-    Call, CallFuture, Client, ClientEndpoint, ClientError, Elicit, Endpoint, Error, Host, Local,
-    Question, Server, ServerEndpoint,
+    Call, CallFuture, Client, ClientEndpoint, ClientError, Elicit, Endpoint, Error, Host,
+    HostRequest, Local, Server, ServerEndpoint,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -417,7 +417,7 @@ impl Maker for Handlers {
             if scene.random.once_in(4) { Revisions::ALL } else { Revisions::only(revision) };
         let keep_alive = scene.random.once_in(3).then_some(Duration::from_secs(7));
         let host = Host::local("guest", "1")
-            .on_elicit(move |_: Question<ElicitParams>| {
+            .on_elicit(move |_: HostRequest<ElicitParams>| {
                 if declines {
                     return ElicitResult::decline();
                 }

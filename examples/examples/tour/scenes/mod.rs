@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use mcp_sansio::protocol::{CallToolResult, ElicitParams, ElicitResult, Map};
 use mcp_sansio_examples::runtime::Runtime;
-use mcp_sansio_handlers::{Call, Elicit, Error, Host, NoArguments, Question, Server};
+use mcp_sansio_handlers::{Call, Elicit, Error, Host, HostRequest, NoArguments, Server};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -89,8 +89,9 @@ async fn book(call: Call<Booking>) -> Result<String, Error> {
 }
 
 fn host() -> Host {
-    Host::new("visitor", "1.0.0")
-        .on_elicit(|_: Question<ElicitParams>| ElicitResult::accept(Map::new().with("sure", true)))
+    Host::new("visitor", "1.0.0").on_elicit(|_: HostRequest<ElicitParams>| {
+        ElicitResult::accept(Map::new().with("sure", true))
+    })
 }
 
 /// What a tool says.
