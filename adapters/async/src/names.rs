@@ -32,12 +32,12 @@ pub use mcp_sansio_auth::{JwtFault, JwtVerifier};
 #[cfg(feature = "sign")]
 pub use mcp_sansio_auth::{KeyFault, KeyFileError, SignFailure, Signer};
 pub use mcp_sansio_handlers as handler;
-pub use mcp_sansio_handlers::{
-    Answer, Call, Client, ClientError, CommandError, Elicit, Host, HostRequest,
-    InputRequiredBuilder, NoArguments, Read, Remote, Server, Structured,
-};
 #[cfg(feature = "auth")]
 pub use mcp_sansio_handlers::{Authorization, CredentialStore, MemoryStore};
+pub use mcp_sansio_handlers::{
+    Call, Client, ClientError, CommandError, Elicit, ElicitResponse, Host, HostRequest,
+    InputRequiredBuilder, NoArguments, Read, Remote, Server, Structured,
+};
 #[cfg(any(feature = "auth", feature = "http-server"))]
 pub use mcp_sansio_oauth as auth;
 #[cfg(feature = "auth")]

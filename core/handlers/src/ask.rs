@@ -84,7 +84,10 @@ impl Context {
     ///
     /// The client refused to ask, or its answer does not have the shape of `T`.
     // MCP 2026-07-28 client/elicitation#response-actions [ELIC-002] [ELIC-013]
-    pub fn input<T: DeserializeOwned>(&self, key: &str) -> Result<Option<Answer<T>>, Error> {
+    pub fn input<T: DeserializeOwned>(
+        &self,
+        key: &str,
+    ) -> Result<Option<ElicitResponse<T>>, Error> {
         let Some(result) = self.input_result::<ElicitResult>(key)? else { return Ok(None) };
         let content = match &result.content {
             Some(_) if result.is_accepted() => {
@@ -95,7 +98,7 @@ impl Context {
             }
             _ => None,
         };
-        Ok(Some(Answer { content, result }))
+        Ok(Some(ElicitResponse { content, result }))
     }
 
     /// The host's answer to the sampling request `key`; `None` if it was not asked yet.
@@ -142,14 +145,14 @@ impl Context {
 
 /// The user's answer to an elicitation.
 #[derive(Clone, Debug)]
-pub struct Answer<T> {
+pub struct ElicitResponse<T> {
     /// What the user filled in, if they accepted.
     pub content: Option<T>,
     /// The answer as it came.
     pub result: ElicitResult,
 }
 
-impl<T> Answer<T> {
+impl<T> ElicitResponse<T> {
     /// Whether the user accepted, rather than declined or cancelled.
     #[must_use]
     pub fn accepted(&self) -> bool {

@@ -167,7 +167,7 @@ mod threading;
 #[cfg(feature = "protection")]
 mod token_handler;
 
-pub use ask::{Answer, Elicit, InputRequiredBuilder};
+pub use ask::{Elicit, ElicitResponse, InputRequiredBuilder};
 #[cfg(feature = "auth")]
 pub use authorization::{Authorization, AuthorizationFunction, CredentialStore, MemoryStore};
 pub use blocking::{Blocking, BlockingMarker, Job, blocking};
