@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use mcp_sansio::peer::Limits;
 use mcp_sansio::protocol::{Resource, ResourceContents, TextResourceContents};
-use mcp_sansio_handlers::{Call, Error, Read, Server};
+use mcp_sansio_handlers::{Call, Error, ReadResource, Server};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -50,7 +50,7 @@ pub fn server() -> Server {
         .tool("progress", "Reports progress, step by step", progress)
         .resource(
             Resource::new("mem://blob", "blob").mime_type("text/plain").size(BLOB_LENGTH as u64),
-            |call: Call<Read>| {
+            |call: Call<ReadResource>| {
                 let uri = call.arguments.uri.as_str();
                 let contents = TextResourceContents::new(uri, BLOB.as_str());
                 ResourceContents::Text(contents.mime_type("text/plain"))

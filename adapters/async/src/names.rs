@@ -36,7 +36,7 @@ pub use mcp_sansio_handlers as handler;
 pub use mcp_sansio_handlers::{Authorization, CredentialStore, MemoryStore};
 pub use mcp_sansio_handlers::{
     Call, Client, ClientError, CommandError, Elicit, ElicitResponse, Host, HostRequest,
-    InputRequiredBuilder, NoArguments, Read, Remote, Server, Structured,
+    InputRequiredBuilder, NoArguments, ReadResource, Remote, Server, Structured,
 };
 #[cfg(any(feature = "auth", feature = "http-server"))]
 pub use mcp_sansio_oauth as auth;

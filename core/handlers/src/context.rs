@@ -385,13 +385,13 @@ pub struct NoArguments {}
 
 /// What a read of a resource is about.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Read {
+pub struct ReadResource {
     /// The URI that was asked for.
     pub uri: String,
     template: Option<TemplateMatch>,
 }
 
-impl Read {
+impl ReadResource {
     /// The variables of the template that it matched, in the template's order.
     #[must_use]
     pub fn variables(&self) -> &[(String, String)] {
@@ -459,7 +459,7 @@ impl<A: DeserializeOwned> FromRequest<ForPrompt> for Call<A> {
     }
 }
 
-impl FromRequest<ForResource> for Call<Read> {
+impl FromRequest<ForResource> for Call<ReadResource> {
     fn from_request(received: RequestParts<'_, '_>) -> Result<Self, Error> {
         let call = received.call()?;
         let uri = call.request.subject();
@@ -469,7 +469,7 @@ impl FromRequest<ForResource> for Call<Read> {
             _ => None,
         };
         Ok(Self {
-            arguments: Read { uri, template },
+            arguments: ReadResource { uri, template },
             context: Context::new(call, received.cancelled),
         })
     }

@@ -240,7 +240,7 @@ impl<K: Threading> Server<K> {
         self.attach(added, function)
     }
 
-    /// Offers a resource. Its handler takes `Call<Read>`.
+    /// Offers a resource. Its handler takes `Call<ReadResource>`.
     #[must_use]
     pub fn resource<M>(self, resource: Resource, handler: impl Handler<K, ForResource, M>) -> Self {
         self.resource_of(resource, handler.into_function())
@@ -252,7 +252,7 @@ impl<K: Threading> Server<K> {
     }
 
     /// Offers the resources whose URIs match a template. The handler finds the template's
-    /// variables in `Call<Read>`.
+    /// variables in `Call<ReadResource>`.
     #[must_use]
     pub fn resource_template<M>(
         self,

@@ -8,7 +8,7 @@ use core::time::Duration;
 use mcp_sansio::jsonrpc::{Json, RawJson};
 use mcp_sansio::peer::Limits;
 use mcp_sansio::protocol::{Prompt, PromptArgument, Resource, TextResourceContents, Tool};
-use mcp_sansio_handlers::{Call, Error, Local, NoArguments, Read, Server, Structured};
+use mcp_sansio_handlers::{Call, Error, Local, NoArguments, ReadResource, Server, Structured};
 use serde::{Deserialize, Serialize};
 
 use crate::alarm::Alarms;
@@ -140,7 +140,7 @@ fn resources(server: Server<Local>, sensor: &Rc<Sensor>) -> Server<Local> {
     server
         .resource(
             Resource::new(TEMPERATURE, "temperature").description("The temperature now"),
-            move |call: Call<Read>| {
+            move |call: Call<ReadResource>| {
                 let text = celsius(millicelsius(sensor.value()));
                 TextResourceContents::new(call.arguments.uri.as_str(), text)
             },
@@ -151,7 +151,7 @@ fn resources(server: Server<Local>, sensor: &Rc<Sensor>) -> Server<Local> {
                     "Bytes of the heap and of the stack, and the most that were ever in use",
                 )
                 .mime_type("application/json"),
-            |call: Call<Read>| -> Result<TextResourceContents, Error> {
+            |call: Call<ReadResource>| -> Result<TextResourceContents, Error> {
                 let memory = Memory {
                     heap: Usage { size: heap::SIZE, peak: heap::peak() },
                     stack: Usage { size: stack::size(), peak: stack::peak() },

@@ -3,7 +3,7 @@
 use mcp_sansio::protocol::{
     BlobResourceContents, Resource, ResourceContents, ResourceTemplate, TextResourceContents,
 };
-use mcp_sansio_handlers::{Call, Read, Server};
+use mcp_sansio_handlers::{Call, ReadResource, Server};
 
 use super::media;
 use crate::protected::{SCOPED_RESOURCE, SCOPED_TEMPLATE};
@@ -19,13 +19,15 @@ pub(super) fn offer(server: Server) -> Server {
             Resource::new("test://static-text", "static-text")
                 .description("A text that never changes")
                 .mime_type(PLAIN),
-            |call: Call<Read>| text(&call, "This is the content of the static text resource."),
+            |call: Call<ReadResource>| {
+                text(&call, "This is the content of the static text resource.")
+            },
         )
         .resource(
             Resource::new("test://static-binary", "static-binary")
                 .description("A picture that never changes")
                 .mime_type(media::PNG_TYPE),
-            |call: Call<Read>| {
+            |call: Call<ReadResource>| {
                 let contents = BlobResourceContents::new(call.arguments.uri.as_str(), media::PNG);
                 ResourceContents::Blob(contents.mime_type(media::PNG_TYPE))
             },
@@ -34,13 +36,13 @@ pub(super) fn offer(server: Server) -> Server {
             Resource::new(WATCHED, "watched-resource")
                 .description("A text to subscribe to; test_touch_watched_resource updates it")
                 .mime_type(PLAIN),
-            |call: Call<Read>| text(&call, "Watched resource content"),
+            |call: Call<ReadResource>| text(&call, "Watched resource content"),
         )
         .resource_template(
             ResourceTemplate::new("test://template/{id}/data", "template")
                 .description("Data of whatever has an id")
                 .mime_type("application/json"),
-            |call: Call<Read>| {
+            |call: Call<ReadResource>| {
                 let id = call.arguments.variable("id").unwrap_or_default();
                 let data = serde_json::json!({ "id": id, "data": format!("Data for ID: {id}") });
                 let uri = call.arguments.uri.as_str();
@@ -57,20 +59,22 @@ pub(super) fn offer_scoped(server: Server) -> Server {
             Resource::new(SCOPED_RESOURCE, "scoped-text")
                 .description("A text; with --auth it needs the scope mcp:resource")
                 .mime_type(PLAIN),
-            |call: Call<Read>| text(&call, "This is the content of the scoped text resource."),
+            |call: Call<ReadResource>| {
+                text(&call, "This is the content of the scoped text resource.")
+            },
         )
         .resource_template(
             ResourceTemplate::new(SCOPED_TEMPLATE, "scoped-template")
                 .description("Data of an id; with --auth it needs the scope mcp:template")
                 .mime_type(PLAIN),
-            |call: Call<Read>| {
+            |call: Call<ReadResource>| {
                 let id = call.arguments.variable("id").unwrap_or_default();
                 text(&call, &format!("Scoped data for ID: {id}"))
             },
         )
 }
 
-fn text(call: &Call<Read>, text: &str) -> ResourceContents {
+fn text(call: &Call<ReadResource>, text: &str) -> ResourceContents {
     let contents = TextResourceContents::new(call.arguments.uri.as_str(), text);
     ResourceContents::Text(contents.mime_type(PLAIN))
 }

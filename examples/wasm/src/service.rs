@@ -10,7 +10,7 @@ use mcp_sansio::peer::Limits;
 use mcp_sansio::protocol::{
     ElicitSchema, Prompt, PromptArgument, Resource, StringSchema, TextResourceContents, Tool,
 };
-use mcp_sansio_handlers::{Call, Elicit, Error, NoArguments, Read, Server};
+use mcp_sansio_handlers::{Call, Elicit, Error, NoArguments, ReadResource, Server};
 use serde::Deserialize;
 use spin::Mutex;
 
@@ -131,7 +131,7 @@ fn notes(server: Server, note: &Arc<Mutex<String>>) -> Server {
         )
         .resource(
             Resource::new(NOTE, "note").description("The note that was written last"),
-            move |_: Call<Read>| TextResourceContents::new(NOTE, read.lock().clone()),
+            move |_: Call<ReadResource>| TextResourceContents::new(NOTE, read.lock().clone()),
         )
 }
 

@@ -8,7 +8,7 @@ use mcp_sansio::protocol::{
     TextResourceContents, Tool, ToolsCapability,
 };
 use mcp_sansio::{Era, Revision};
-use mcp_sansio_handlers::{Call, Elicit, Host, HostRequest, NoArguments, Read, Server};
+use mcp_sansio_handlers::{Call, Elicit, Host, HostRequest, NoArguments, ReadResource, Server};
 
 use crate::{connect, connect_host, text};
 
@@ -25,7 +25,7 @@ fn empty() -> Server {
     })
 }
 
-fn contents(call: &Call<Read>) -> ResourceContents {
+fn contents(call: &Call<ReadResource>) -> ResourceContents {
     TextResourceContents::new(&*call.arguments.uri, "A").into()
 }
 
@@ -48,12 +48,14 @@ fn an_item_comes_with_its_handler_and_goes_with_it() {
                     .add_prompt(Prompt::new("p"), |_: Call<NoArguments>| PromptMessage::user("P"))
                     .unwrap();
                 catalog
-                    .add_resource(Resource::new("mem://a", "a"), |it: Call<Read>| contents(&it))
+                    .add_resource(Resource::new("mem://a", "a"), |it: Call<ReadResource>| {
+                        contents(&it)
+                    })
                     .unwrap();
                 catalog
                     .add_resource_template(
                         ResourceTemplate::new("of://{name}", "t"),
-                        |it: Call<Read>| contents(&it),
+                        |it: Call<ReadResource>| contents(&it),
                     )
                     .unwrap();
                 let again = catalog.add_tool(tool("now"), |_: Call<NoArguments>| "another");

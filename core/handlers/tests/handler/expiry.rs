@@ -10,7 +10,7 @@ use mcp_sansio::protocol::{
 };
 use mcp_sansio::{Instant, Principal, Revision, Revisions};
 use mcp_sansio_handlers::{
-    Authorization, Call, Client, Host, HttpClientEndpoint, NoArguments, Read, Server,
+    Authorization, Call, Client, Host, HttpClientEndpoint, NoArguments, ReadResource, Server,
 };
 use mcp_sansio_oauth::{TokenCheck, TokenRefusal, VerifiedToken};
 use serde_json::{Value, json};
@@ -28,7 +28,7 @@ fn server(gate: &Gate) -> Server {
     let gate = gate.clone();
     Server::new("s", "1")
         .subscriptions()
-        .resource(Resource::new("mem://a", "a"), |call: Call<Read>| {
+        .resource(Resource::new("mem://a", "a"), |call: Call<ReadResource>| {
             ResourceContents::from(TextResourceContents::new(&*call.arguments.uri, "A"))
         })
         .tool("slow", "", move |_: Call<NoArguments>| {

@@ -12,7 +12,8 @@ use mcp_sansio::protocol::{
 };
 use mcp_sansio::{Instant, Revision, Revisions};
 use mcp_sansio_handlers::{
-    Call, Client, ClientError, Elicit, Host, HostRequest, HttpEndpoint, NoArguments, Read, Server,
+    Call, Client, ClientError, Elicit, Host, HostRequest, HttpEndpoint, NoArguments, ReadResource,
+    Server,
 };
 
 use crate::http_pair::{HttpPair, location, mount};
@@ -170,10 +171,12 @@ fn one_call_that_takes_long_holds_up_no_other() {
 #[test]
 fn changes_reach_a_subscription() {
     for revision in OVER_HTTP {
-        let server =
-            server().subscriptions().resource(Resource::new("mem://a", "a"), |call: Call<Read>| {
+        let server = server().subscriptions().resource(
+            Resource::new("mem://a", "a"),
+            |call: Call<ReadResource>| {
                 ResourceContents::from(TextResourceContents::new(&*call.arguments.uri, "A"))
-            });
+            },
+        );
         let (client, mut pair) = connect(&server, revision);
         let filter = SubscriptionFilter::default().resource_subscriptions(["mem://a".to_owned()]);
         let mut subscription = client.subscribe(filter.clone());

@@ -9,7 +9,7 @@ use mcp_sansio::protocol::{
     ElicitSchema, Resource, ResourceContents, ResourceTemplate, TextResourceContents,
 };
 use mcp_sansio::{Instant, Principal, Revision};
-use mcp_sansio_handlers::{Call, Elicit, NoArguments, Read, Server, TokenDemand};
+use mcp_sansio_handlers::{Call, Elicit, NoArguments, ReadResource, Server, TokenDemand};
 use mcp_sansio_oauth::{
     MetadataUrls, Operation, ProtectedResourceMetadata, TokenCheck, TokenRefusal, VerifiedToken,
 };
@@ -282,7 +282,7 @@ fn a_task_has_the_scopes_of_its_request() {
 fn a_resource_of_a_template_needs_what_the_template_does_whose_handler_gets_it() {
     // Rule: [AUTHS-015] [AUTHS-018].
     let said = |what: &'static str| {
-        move |call: Call<Read>| {
+        move |call: Call<ReadResource>| {
             ResourceContents::from(TextResourceContents::new(&*call.arguments.uri, what))
         }
     };

@@ -10,7 +10,7 @@ use mcp_sansio::protocol::{
     TextResourceContents, Tool,
 };
 use mcp_sansio::{Era, Instant, Revision};
-use mcp_sansio_handlers::{Call, Endpoint, NoArguments, Read, Server, ServerEndpoint};
+use mcp_sansio_handlers::{Call, Endpoint, NoArguments, ReadResource, Server, ServerEndpoint};
 use mcp_sansio_oauth::{Operation, TokenCheck};
 use serde_json::{Value, json};
 
@@ -41,7 +41,7 @@ pub(crate) fn server(ran: &Log) -> Server {
     };
     let read = |name: &'static str| {
         let ran = Arc::clone(ran);
-        move |call: Call<Read>| {
+        move |call: Call<ReadResource>| {
             ran.lock().unwrap().push(name);
             ResourceContents::from(TextResourceContents::new(&*call.arguments.uri, name))
         }

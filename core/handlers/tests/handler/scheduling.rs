@@ -4,7 +4,7 @@ use std::task::{Poll, Waker};
 
 use mcp_sansio::protocol::{Resource, ResourceContents, TextResourceContents};
 use mcp_sansio::{Instant, Revision};
-use mcp_sansio_handlers::{Call, Endpoint, Job, NoArguments, Read, Server, blocking};
+use mcp_sansio_handlers::{Call, Endpoint, Job, NoArguments, ReadResource, Server, blocking};
 
 use crate::{Place, connect, text};
 
@@ -179,7 +179,7 @@ impl Jobs {
             })
             .resource(
                 Resource::new("mem://slow", "slow"),
-                blocking(|call: Call<Read>| {
+                blocking(|call: Call<ReadResource>| {
                     ResourceContents::from(TextResourceContents::new(&*call.arguments.uri, "slow"))
                 }),
             )

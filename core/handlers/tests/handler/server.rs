@@ -6,7 +6,7 @@ use mcp_sansio::protocol::{
     CallToolResult, Capability, CompleteParams, CompletionArgument, Prompt, PromptMessage,
     PromptReference, Resource, ResourceContents, ResourceTemplate, TextResourceContents, Tool,
 };
-use mcp_sansio_handlers::{Call, Error, NoArguments, Read, Server, Structured};
+use mcp_sansio_handlers::{Call, Error, NoArguments, ReadResource, Server, Structured};
 
 use crate::{Place, connect, text};
 
@@ -184,17 +184,19 @@ fn a_tool_with_an_output_schema_has_a_structured_result_or_fails() {
 #[test]
 fn prompts_resources_templates_and_completions_have_handlers_too() {
     // Rule: [PRMT-006] [RSRC-003] [RSRC-009] [RSRC-010] [RSRC-011].
-    let contents = |call: &Call<Read>, text: &str| {
+    let contents = |call: &Call<ReadResource>, text: &str| {
         ResourceContents::from(TextResourceContents::new(&*call.arguments.uri, text))
     };
     let server = Server::new("s", "1")
         .prompt(Prompt::new("greet"), |call: Call<Place>| {
             PromptMessage::user(format!("Hello {}", call.arguments.location))
         })
-        .resource(Resource::new("mem://a", "a"), move |call: Call<Read>| contents(&call, "A"))
+        .resource(Resource::new("mem://a", "a"), move |call: Call<ReadResource>| {
+            contents(&call, "A")
+        })
         .resource_template(
             ResourceTemplate::new("mem://{kind}/{id}", "thing"),
-            move |call: Call<Read>| async move {
+            move |call: Call<ReadResource>| async move {
                 match call.arguments.variable("id") {
                     Some("0") => Err(Error::resource_not_found(&call.arguments.uri)),
                     id => {

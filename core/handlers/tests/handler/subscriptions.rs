@@ -2,14 +2,14 @@ use mcp_sansio::protocol::{
     Method, Resource, ResourceContents, SubscriptionFilter, TextResourceContents,
 };
 use mcp_sansio::{Era, Revision};
-use mcp_sansio_handlers::{Call, NoArguments, Read, Server};
+use mcp_sansio_handlers::{Call, NoArguments, ReadResource, Server};
 
 use crate::connect;
 
 fn server() -> Server {
     Server::new("s", "1")
         .subscriptions()
-        .resource(Resource::new("mem://a", "a"), |call: Call<Read>| {
+        .resource(Resource::new("mem://a", "a"), |call: Call<ReadResource>| {
             ResourceContents::from(TextResourceContents::new(&*call.arguments.uri, "A"))
         })
         .tool("touch", "", |call: Call<NoArguments>| call.resource_updated("mem://a").unwrap())
