@@ -35,8 +35,8 @@ pub use mcp_sansio_handlers as handler;
 #[cfg(feature = "auth")]
 pub use mcp_sansio_handlers::{Authorization, CredentialStore, MemoryStore};
 pub use mcp_sansio_handlers::{
-    Call, Client, ClientError, CommandError, Elicit, ElicitResponse, Host, HostRequest,
-    InputRequiredBuilder, NoArguments, ReadResource, Remote, Server, Structured,
+    Call, Client, ClientError, Elicit, ElicitResponse, Host, HostRequest, InputRequiredBuilder,
+    NoArguments, ReadResource, Remote, SendError, Server, Structured,
 };
 #[cfg(any(feature = "auth", feature = "http-server"))]
 pub use mcp_sansio_oauth as auth;

@@ -21,7 +21,7 @@ use mcp_sansio::protocol::{
 use mcp_sansio::{Era, Revision};
 use serde::Serialize;
 
-use super::context::CommandError;
+use super::context::SendError;
 use super::mailbox::{Mailbox, Refused};
 use super::opening::{Opening, Waiting};
 use super::pending::{CallFuture, ClientCall, Pending, Spare, Subscription};
@@ -362,8 +362,8 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// [`CommandError`]: too many commands wait, or the connection is over.
-    pub fn set_log_level(&self, level: LoggingLevel) -> Result<(), CommandError> {
+    /// [`SendError`]: too many commands wait, or the connection is over.
+    pub fn set_log_level(&self, level: LoggingLevel) -> Result<(), SendError> {
         self.command(Command::SetLogLevel(level))
     }
 
@@ -371,10 +371,10 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// [`CommandError`]: too many commands wait, or the connection is over.
+    /// [`SendError`]: too many commands wait, or the connection is over.
     // MCP 2025-11-25 client/roots#root-list-changes [ROOT-003]
     // MCP 2026-07-28 client/roots#listing-roots [ROOT-005]
-    pub fn roots_changed(&self) -> Result<(), CommandError> {
+    pub fn roots_changed(&self) -> Result<(), SendError> {
         if self.revision().era() == Era::Modern {
             return Ok(());
         }
@@ -388,7 +388,7 @@ impl Client {
     }
 
     /// Leaves a command that says itself whether it was taken.
-    pub(super) fn command(&self, command: Command) -> Result<(), CommandError> {
+    pub(super) fn command(&self, command: Command) -> Result<(), SendError> {
         Ok(self.handle.shared.mailbox.send(command)?)
     }
 

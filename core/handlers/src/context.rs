@@ -145,7 +145,7 @@ impl Post for Command {
 /// Why a command to a connection was not taken. Nothing of it was done, and nothing will be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum CommandError {
+pub enum SendError {
     /// As many wait for the driver of the connection as may: see
     /// [`Limits::commands_max`](mcp_sansio::peer::Limits::commands_max). Later there is room again.
     #[error("too many commands wait for the driver of the connection")]
@@ -155,7 +155,7 @@ pub enum CommandError {
     Closed,
 }
 
-impl<C> From<Refused<C>> for CommandError {
+impl<C> From<Refused<C>> for SendError {
     fn from(refused: Refused<C>) -> Self {
         match refused {
             Refused::Closed(_) => Self::Closed,
@@ -329,11 +329,11 @@ impl Context {
     ///
     /// # Errors
     ///
-    /// [`CommandError`]: too many commands of this handler wait, or the connection is over.
+    /// [`SendError`]: too many commands of this handler wait, or the connection is over.
     pub fn edit_catalog(
         &self,
         edit: impl FnOnce(&mut CatalogEdit<'_>) + Send + 'static,
-    ) -> Result<(), CommandError> {
+    ) -> Result<(), SendError> {
         self.send(Command::EditCatalog { from: Some(self.handle), edit: Box::new(edit) })
     }
 
@@ -341,8 +341,8 @@ impl Context {
     ///
     /// # Errors
     ///
-    /// [`CommandError`]: too many commands of this handler wait, or the connection is over.
-    pub fn resource_updated(&self, uri: impl Into<String>) -> Result<(), CommandError> {
+    /// [`SendError`]: too many commands of this handler wait, or the connection is over.
+    pub fn resource_updated(&self, uri: impl Into<String>) -> Result<(), SendError> {
         self.send(Command::ResourceUpdated { from: Some(self.handle), uri: uri.into() })
     }
 
@@ -357,7 +357,7 @@ impl Context {
         let _sent = self.outlet.send(command);
     }
 
-    fn send(&self, command: Command) -> Result<(), CommandError> {
+    fn send(&self, command: Command) -> Result<(), SendError> {
         Ok(self.outlet.send(command)?)
     }
 }

@@ -176,7 +176,7 @@ pub use client::{Client, ClientError, OpenedFuture, Session};
 pub use client_endpoint::ClientEndpoint;
 pub use client_tasks::{ClientTask, TaskCall, TaskFuture};
 pub use context::{
-    Call, CommandError, Context, FromRequest, HostRequest, NoArguments, ReadResource, RequestParts,
+    Call, Context, FromRequest, HostRequest, NoArguments, ReadResource, RequestParts, SendError,
 };
 pub use function::{Async, Handler, HandlerInput, Plain};
 pub use host::Host;

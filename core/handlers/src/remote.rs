@@ -5,7 +5,7 @@ use mcp_sansio::jsonrpc::Json;
 use mcp_sansio::protocol::LoggingLevel;
 
 use super::catalog_edit::CatalogEdit;
-use super::context::{Command, CommandError, Outlet};
+use super::context::{Command, Outlet, SendError};
 
 /// Reaches into a running connection from outside its handlers, from any thread. That of a server
 /// on HTTP reaches all its clients.
@@ -21,8 +21,8 @@ impl Remote {
     ///
     /// # Errors
     ///
-    /// [`CommandError`]: too many commands wait, or the connection is over.
-    pub fn resource_updated(&self, uri: impl Into<String>) -> Result<(), CommandError> {
+    /// [`SendError`]: too many commands wait, or the connection is over.
+    pub fn resource_updated(&self, uri: impl Into<String>) -> Result<(), SendError> {
         Ok(self.0.send(Command::ResourceUpdated { from: None, uri: uri.into() })?)
     }
 
@@ -31,11 +31,11 @@ impl Remote {
     ///
     /// # Errors
     ///
-    /// [`CommandError`]: too many commands wait, or the connection is over.
+    /// [`SendError`]: too many commands wait, or the connection is over.
     pub fn edit_catalog(
         &self,
         edit: impl FnOnce(&mut CatalogEdit<'_>) + Send + 'static,
-    ) -> Result<(), CommandError> {
+    ) -> Result<(), SendError> {
         Ok(self.0.send(Command::EditCatalog { from: None, edit: Box::new(edit) })?)
     }
 

@@ -1,5 +1,5 @@
 use crate::client::{Client, Command};
-use crate::context::CommandError;
+use crate::context::SendError;
 
 impl Client {
     /// Signs in now, without waiting for the server to ask for a token: what was kept is taken, or
@@ -11,8 +11,8 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// [`CommandError`]: too many commands wait, or the connection is over.
-    pub fn authorize(&self) -> Result<(), CommandError> {
+    /// [`SendError`]: too many commands wait, or the connection is over.
+    pub fn authorize(&self) -> Result<(), SendError> {
         self.command(Command::Authorize)
     }
 
@@ -24,8 +24,8 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// [`CommandError`]: too many commands wait, or the connection is over, and its token with it.
-    pub fn forget_authorization(&self) -> Result<(), CommandError> {
+    /// [`SendError`]: too many commands wait, or the connection is over, and its token with it.
+    pub fn forget_authorization(&self) -> Result<(), SendError> {
         self.command(Command::ForgetAuthorization)
     }
 }

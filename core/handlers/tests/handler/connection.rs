@@ -2,7 +2,7 @@ use std::sync::{Arc, Mutex};
 
 use mcp_sansio::peer::{CloseReason, Event, Failure};
 use mcp_sansio::{Instant, Revision};
-use mcp_sansio_handlers::{Call, ClientError, CommandError, Endpoint, Host, NoArguments, Server};
+use mcp_sansio_handlers::{Call, ClientError, Endpoint, Host, NoArguments, SendError, Server};
 
 use crate::connect;
 use crate::pair::Pair;
@@ -87,7 +87,7 @@ fn a_server_that_is_closed_drops_its_handlers_and_is_drained() {
     assert!(pair.server.as_ref().unwrap().is_drained());
     // Nobody is there any more, and that is what is said.
     pair.server = None;
-    assert_eq!(remote.resource_updated("mem://a"), Err(CommandError::Closed));
+    assert_eq!(remote.resource_updated("mem://a"), Err(SendError::Closed));
 }
 
 #[test]

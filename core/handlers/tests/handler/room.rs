@@ -6,9 +6,7 @@ use std::sync::atomic::Ordering;
 use mcp_sansio::Revision;
 use mcp_sansio::peer::Limits;
 use mcp_sansio::protocol::LoggingLevel;
-use mcp_sansio_handlers::{
-    Call, ClientError, CommandError, Context, NoArguments, Server, blocking,
-};
+use mcp_sansio_handlers::{Call, ClientError, Context, NoArguments, SendError, Server, blocking};
 
 use crate::{connect, text};
 
@@ -76,8 +74,8 @@ fn commands_beyond_the_bound_are_refused_and_those_before_are_done() {
         remote.edit_catalog(move |_| _ = edited.fetch_add(1, Ordering::SeqCst))
     };
     let all = [edit(), edit(), edit(), edit(), edit()];
-    assert_eq!(all, [Ok(()), Ok(()), Ok(()), Err(CommandError::Full), Err(CommandError::Full)]);
-    assert_eq!(remote.resource_updated("mem://a"), Err(CommandError::Full));
+    assert_eq!(all, [Ok(()), Ok(()), Ok(()), Err(SendError::Full), Err(SendError::Full)]);
+    assert_eq!(remote.resource_updated("mem://a"), Err(SendError::Full));
     pair.settle();
     assert_eq!(edited.load(Ordering::SeqCst), 3);
     // There is room again.
@@ -88,7 +86,7 @@ fn commands_beyond_the_bound_are_refused_and_those_before_are_done() {
     pair.settle();
     assert_eq!(edited.load(Ordering::SeqCst), 4);
     pair.server = None;
-    assert_eq!(edit(), Err(CommandError::Closed));
+    assert_eq!(edit(), Err(SendError::Closed));
     drop(client);
 }
 
