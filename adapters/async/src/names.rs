@@ -36,7 +36,7 @@ pub use mcp_sansio_handlers as handler;
 pub use mcp_sansio_handlers::{Authorization, CredentialStore, MemoryStore};
 pub use mcp_sansio_handlers::{
     Call, Client, ClientError, Elicit, ElicitResponse, Host, HostRequest, InputRequiredBuilder,
-    NoArguments, ReadResource, Remote, SendError, Server, Structured,
+    NoArguments, ReadResource, SendError, Server, ServerHandle, Structured,
 };
 #[cfg(any(feature = "auth", feature = "http-server"))]
 pub use mcp_sansio_oauth as auth;

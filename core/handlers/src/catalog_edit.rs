@@ -19,11 +19,11 @@ pub(super) type ItemHandlers<K> = Arc<Attachments<<K as Threading>::Function>>;
 /// it is a [`Catalog`].
 ///
 /// ```
-/// use mcp_sansio_handlers::{Call, SendError, NoArguments, Remote};
+/// use mcp_sansio_handlers::{Call, SendError, NoArguments, ServerHandle};
 /// use mcp_sansio::jsonrpc::RawJson;
 /// use mcp_sansio::protocol::Tool;
 ///
-/// fn offer_echo(remote: &Remote) -> Result<(), SendError> {
+/// fn offer_echo(remote: &ServerHandle) -> Result<(), SendError> {
 ///     let tool = Tool::new("echo", RawJson::parse(r#"{"type":"object"}"#).unwrap());
 ///     remote.edit_catalog(|catalog| {
 ///         let added = catalog.add_tool(tool, |_: Call<NoArguments>| "echo");

@@ -81,7 +81,7 @@ impl fmt::Debug for RequestParts<'_, '_> {
     }
 }
 
-/// What handlers, and whoever holds a [`Remote`](super::Remote), want of the connection.
+/// What handlers, and whoever holds a [`ServerHandle`](super::ServerHandle), want of the connection.
 pub(super) enum Command {
     Progress { request: RequestHandle, progress: f64, total: Option<f64>, message: Option<String> },
     Log { request: Option<RequestHandle>, level: LoggingLevel, logger: Option<String>, data: Json },

@@ -26,11 +26,11 @@ use super::input_required::InputRequired;
 use super::machines::HttpServerMachine;
 use super::mailbox::Mailbox;
 use super::panics::{PanicGuard, Panicked};
-use super::remote::Remote;
 use super::reply::Outcome;
 use super::server::Server;
 use super::server_binding::{RunningHandlers, ServerBinding};
 use super::server_endpoint::ServerEndpoint;
+use super::server_handle::ServerHandle;
 use super::task::{Handler, Offer, OpenTasks};
 use super::threading::{ThreadSafe, Threading};
 
@@ -112,8 +112,8 @@ impl<K: Threading> HttpServer<K> {
 
     /// A way to all its clients from outside.
     #[must_use]
-    pub fn remote(&self) -> Remote {
-        self.endpoint.remote()
+    pub fn handle(&self) -> ServerHandle {
+        self.endpoint.handle()
     }
 
     // ------------------------------------------------------------------ from the network
@@ -259,7 +259,7 @@ impl<K: Threading> HttpServer<K> {
         let _answered = endpoint.machine.reject(request, error, now);
     }
 
-    /// Takes what handlers and [`Remote`]s want to send. The waker in `cx` is woken when there is
+    /// Takes what handlers and [`ServerHandle`]s want to send. The waker in `cx` is woken when there is
     /// more.
     pub fn poll_handlers(&mut self, cx: &mut Context<'_>, now: Instant) {
         self.endpoint.take_commands(now);

@@ -151,7 +151,6 @@ mod protection;
 mod received_requests;
 #[cfg(feature = "recording")]
 mod recorder;
-mod remote;
 mod reply;
 #[cfg(feature = "schemars")]
 mod schema;
@@ -160,6 +159,7 @@ mod sealing;
 mod server;
 mod server_binding;
 mod server_endpoint;
+mod server_handle;
 mod shares;
 mod sleepers;
 mod task;
@@ -192,7 +192,6 @@ pub use mcp_sansio::PanicGuard;
 pub use pending::{CallFuture, ClientCall, Subscription};
 #[cfg(feature = "protection")]
 pub use protection::{Checking, TokenDemand};
-pub use remote::Remote;
 pub use reply::{
     AnyResult, Body, Error, ForCompletion, ForElicitation, ForPrompt, ForRequest, ForResource,
     ForRoots, ForSampling, ForTool, IntoOutcome, Outcome, Structured,
@@ -201,6 +200,7 @@ pub use reply::{
 pub use server::Described;
 pub use server::Server;
 pub use server_endpoint::ServerEndpoint;
+pub use server_handle::ServerHandle;
 pub use task::{TaskNews, TaskSettings};
 pub use threading::{Local, Step, ThreadSafe, Threading};
 #[cfg(feature = "protection")]

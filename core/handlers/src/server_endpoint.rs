@@ -17,10 +17,10 @@ use super::executor::{DETACHED, Executor};
 use super::machines::StreamServer;
 use super::mailbox::Mailbox;
 use super::panics::{PanicGuard, Panicked};
-use super::remote::Remote;
 use super::reply::Outcome;
 use super::server::{Handlers, Server};
 use super::server_binding::{RunningHandlers, ServerBinding};
+use super::server_handle::ServerHandle;
 use super::task::{Begun, Handler, Report, Tasks, is_of_tasks};
 use super::threading::{Step, ThreadSafe, Threading};
 
@@ -66,8 +66,8 @@ impl<K: Threading, M: ServerBinding> ServerEndpoint<K, M> {
 
     /// A handle that reaches the connection from outside its handlers.
     #[must_use]
-    pub fn remote(&self) -> Remote {
-        Remote::new(Arc::clone(&self.outlet))
+    pub fn handle(&self) -> ServerHandle {
+        ServerHandle::new(Arc::clone(&self.outlet))
     }
 
     // ------------------------------------------------------------------ from clients
@@ -179,7 +179,7 @@ impl<K: Threading, M: ServerBinding> ServerEndpoint<K, M> {
         };
     }
 
-    /// Carries out the commands of handlers and [`Remote`]s.
+    /// Carries out the commands of handlers and [`ServerHandle`]s.
     pub(super) fn take_commands(&mut self, now: Instant) {
         // As many as there are now: a thread that goes on sending does not keep the driver.
         for _ in 0..self.outlet.commands() {

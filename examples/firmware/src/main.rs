@@ -53,7 +53,7 @@ fn main() -> ! {
     loop {
         // After an end, such as a break or too many errors on the line, the next connection begins.
         let mut driver = connection(&server, (&mut receiver, &mut sender), &mut line);
-        let remote = driver.endpoint().remote();
+        let remote = driver.endpoint().handle();
         let mut shown = sensor.value();
         loop {
             let now = clock::now();

@@ -8,7 +8,7 @@ use std::task::{Context, Poll};
 use http_body::Body;
 use mcp_sansio::http::server::EventStore;
 use mcp_sansio::http::{RemoteAddress, RequestHead, ServerOptions};
-use mcp_sansio_handlers::{HttpServerError, Remote, Server};
+use mcp_sansio_handlers::{HttpServerError, Server, ServerHandle};
 
 use super::alarm::within;
 use super::caller::Caller;
@@ -103,8 +103,8 @@ impl<R: Runtime> HttpService<R> {
 
     /// A way to all clients from outside of the handlers.
     #[must_use]
-    pub fn remote(&self) -> Remote {
-        self.site.lock().server.remote()
+    pub fn handle(&self) -> ServerHandle {
+        self.site.lock().server.handle()
     }
 
     /// Takes no new request from here on, by whichever clone, and waits until the responses under

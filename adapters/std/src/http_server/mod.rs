@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use mcp_sansio::http::ServerOptions;
 use mcp_sansio_async::http_server;
-use mcp_sansio_handlers::{Remote, Server};
+use mcp_sansio_handlers::{Server, ServerHandle};
 
 mod body;
 mod connection;
@@ -53,8 +53,8 @@ impl HttpService {
 
     /// A way to all clients from outside of the handlers.
     #[must_use]
-    pub fn remote(&self) -> Remote {
-        self.0.remote()
+    pub fn handle(&self) -> ServerHandle {
+        self.0.handle()
     }
 
     /// Takes no new request from here on, by whichever clone, and waits until the responses under way

@@ -13,7 +13,7 @@ async fn a_handler_that_blocks_its_thread_blocks_nobody_else() {
     // Not while the lock is held: the service is looked at, and closes.
     in_time(tokio::task::spawn_blocking({
         let service = served.service.clone();
-        move || service.remote().resource_updated("test://resource")
+        move || service.handle().resource_updated("test://resource")
     }))
     .await
     .unwrap()

@@ -80,7 +80,7 @@ async fn clients_that_come_and_go_disturb_nobody() {
     assert_eq!(stream.head().await.status, 200);
     for _ in 0..300 {
         assert_eq!(text(&wire.ask(&Post::call("plain")).await.1), "plain");
-        let edited = served.service.remote().edit_catalog(|catalog| {
+        let edited = served.service.handle().edit_catalog(|catalog| {
             let tool = catalog.remove_tool("plain").unwrap();
             catalog.add_tool(tool, |_: Call<NoArguments>| "plain").unwrap();
         });

@@ -50,7 +50,7 @@ async fn a_handler_that_panics_is_an_internal_error_and_nothing_more() {
 async fn an_edit_from_outside_that_panics_does_not_stop_the_time() {
     let gate = Gate::new();
     let served = Served::new(clumsy(&gate)).await;
-    served.service.remote().edit_catalog(|_| panic!("from outside")).unwrap();
+    served.service.handle().edit_catalog(|_| panic!("from outside")).unwrap();
     // Progress comes through the one who takes edits.
     let mut wire = Wire::connect(served.address).await;
     wire.send(Post::call("progress").bytes()).await;

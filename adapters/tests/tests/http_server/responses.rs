@@ -67,7 +67,7 @@ async fn a_session_has_a_stream_for_what_comes_unasked() {
     stream.send(get(&session, None)).await;
     assert_eq!(stream.head().await.status, 200);
     assert!(id_of(&stream.event().await.unwrap()).is_some());
-    let edited = served.service.remote().edit_catalog(|catalog| {
+    let edited = served.service.handle().edit_catalog(|catalog| {
         catalog.remove_tool("wait");
     });
     edited.unwrap();

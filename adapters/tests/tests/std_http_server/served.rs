@@ -4,7 +4,7 @@ use std::net::{SocketAddr, TcpListener};
 use std::thread;
 
 use mcp_sansio::http::ServerOptions;
-use mcp_sansio_std::{HttpListener, HttpService, HttpServing, Remote, Server};
+use mcp_sansio_std::{HttpListener, HttpService, HttpServing, Server, ServerHandle};
 use tokio::sync::oneshot;
 
 pub(crate) use crate::gate::{Gate, gated};
@@ -31,8 +31,8 @@ impl Service {
         tokio::task::spawn_blocking(move || service.close()).await.unwrap();
     }
 
-    pub(crate) fn remote(&self) -> Remote {
-        self.0.remote()
+    pub(crate) fn handle(&self) -> ServerHandle {
+        self.0.handle()
     }
 }
 

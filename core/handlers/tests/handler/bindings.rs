@@ -12,7 +12,7 @@ use mcp_sansio::http::{ExchangeId, RequestHead, ServerOptions};
 use mcp_sansio::protocol::LoggingLevel;
 use mcp_sansio_handlers::{
     Call, Endpoint, Error, HandlerCall, HandlerPoll, HttpServer, NoArguments, PendingHandler,
-    Remote, Server, ServerEndpoint,
+    Server, ServerEndpoint, ServerHandle,
 };
 use serde_json::{Value, json};
 
@@ -29,7 +29,7 @@ trait Binding {
     /// The messages that the server has sent for a request since the last call.
     fn heard(&mut self, id: u64) -> Vec<Value>;
 
-    fn remote(&self) -> Remote;
+    fn handle(&self) -> ServerHandle;
 
     fn is_drained(&self) -> bool;
 }
@@ -59,8 +59,8 @@ impl Binding for Stream {
         messages(&said)
     }
 
-    fn remote(&self) -> Remote {
-        self.0.remote()
+    fn handle(&self) -> ServerHandle {
+        self.0.handle()
     }
 
     fn is_drained(&self) -> bool {
@@ -136,8 +136,8 @@ impl Binding for Http {
         messages(&said)
     }
 
-    fn remote(&self) -> Remote {
-        self.server.remote()
+    fn handle(&self) -> ServerHandle {
+        self.server.handle()
     }
 
     fn is_drained(&self) -> bool {
@@ -259,7 +259,7 @@ fn a_remote_closes_the_server() {
     let heard = on_both(|line, gate| {
         call(line, 1, "wait");
         assert_eq!(line.heard(1), [Value::Null; 0]);
-        let remote = line.remote();
+        let remote = line.handle();
         gate.open();
         let heard = line.heard(1);
         assert!(!line.is_drained());

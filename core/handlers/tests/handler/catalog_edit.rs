@@ -37,7 +37,7 @@ fn an_item_comes_with_its_handler_and_goes_with_it() {
         let mut subscription =
             client.subscribe(SubscriptionFilter::default().tools_list_changed(true));
         pair.run(subscription.honoured()).unwrap();
-        let remote = pair.server.as_ref().unwrap().remote();
+        let remote = pair.server.as_ref().unwrap().handle();
         let (sent, edited) = std::sync::mpsc::channel();
         remote
             .edit_catalog(move |catalog| {
@@ -109,7 +109,7 @@ fn an_item_comes_with_its_handler_and_goes_with_it() {
 fn what_one_connection_edits_another_does_not_see() {
     let server = Server::new("s", "1").tool("a", "", |_: Call<NoArguments>| "a");
     let (client, mut pair) = connect(&server, Revision::LATEST);
-    let remote = pair.server.as_ref().unwrap().remote();
+    let remote = pair.server.as_ref().unwrap().handle();
     remote
         .edit_catalog(|catalog| {
             catalog.remove_tool("a");
@@ -128,7 +128,7 @@ fn handlers_of_any_thread_join_those_that_stay_on_one() {
     let local = std::rc::Rc::new("local");
     let server = Server::local("s", "1").tool("a", "", move |_: Call<NoArguments>| *local);
     let (client, mut pair) = connect(&server, Revision::LATEST);
-    let remote = pair.server.as_ref().unwrap().remote();
+    let remote = pair.server.as_ref().unwrap().handle();
     remote
         .edit_catalog(|catalog| {
             catalog.add_tool(tool("b"), |_: Call<NoArguments>| "b").unwrap();
@@ -217,7 +217,7 @@ fn on_http_all_clients_see_an_edit() {
         let mut subscription =
             client.subscribe(SubscriptionFilter::default().tools_list_changed(true));
         pair.run(subscription.honoured()).unwrap();
-        let remote = pair.server.remote();
+        let remote = pair.server.handle();
         remote
             .edit_catalog(|catalog| {
                 catalog.add_tool(tool("late"), async |_: Call<NoArguments>| "late").unwrap();

@@ -81,7 +81,7 @@ fn a_server_that_is_closed_drops_its_handlers_and_is_drained() {
     let (client, mut pair) = connect(&sleeper(), Revision::LATEST);
     let mut call = Box::pin(client.call_tool("sleep", &NoArguments {}).into_future());
     assert!(pair.poll(call.as_mut()).is_none());
-    let remote = pair.server.as_ref().unwrap().remote();
+    let remote = pair.server.as_ref().unwrap().handle();
     remote.close();
     pair.settle();
     assert!(pair.server.as_ref().unwrap().is_drained());

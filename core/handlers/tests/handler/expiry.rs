@@ -64,7 +64,7 @@ fn a_listen_stream_ends_with_its_result_when_its_token_expires() {
     let stream = house.begin("POST", "/mcp", &fields, &body).unwrap();
     assert!(house.read(stream).text.contains("subscriptions/acknowledged"));
     house.advance(LIFETIME - Duration::from_secs(1));
-    house.server.remote().resource_updated("mem://a").unwrap();
+    house.server.handle().resource_updated("mem://a").unwrap();
     house.advance(Duration::ZERO);
     assert!(house.read_on(stream).contains("resources/updated"));
     house.advance(Duration::from_secs(1));
@@ -86,7 +86,7 @@ fn a_stream_of_a_session_ends_with_its_token_and_goes_on_with_another() {
         let stream = get(&mut house, &session, None);
         let mut seen = house.read(stream).text;
         house.advance(LIFETIME - Duration::from_secs(1));
-        house.server.remote().resource_updated("mem://a").unwrap();
+        house.server.handle().resource_updated("mem://a").unwrap();
         house.advance(Duration::ZERO);
         seen.push_str(&house.read_on(stream));
         assert!(seen.contains("resources/updated"), "{revision}");
@@ -96,7 +96,7 @@ fn a_stream_of_a_session_ends_with_its_token_and_goes_on_with_another() {
         seen.push_str(&end);
         assert_eq!(house.server.machine().exchange_count(), 0, "{revision}");
         assert_eq!(house.server.machine().session_count(), 1, "{revision}");
-        house.server.remote().resource_updated("mem://a").unwrap();
+        house.server.handle().resource_updated("mem://a").unwrap();
         house.advance(Duration::from_secs(1));
         let stream = get(&mut house, &session, Some(last_id(&seen)));
         let rest = house.read(stream).text;
@@ -242,7 +242,7 @@ fn our_client_goes_on_listening_with_another_token() {
         assert_eq!(pair.run(subscription.honoured()).unwrap(), filter, "{revision}");
         for round in 1..=3 {
             pair.pass_until(Instant::ZERO + LIFETIME * round + Duration::from_secs(10));
-            pair.server.remote().resource_updated("mem://a").unwrap();
+            pair.server.handle().resource_updated("mem://a").unwrap();
             let news = pair.run(subscription.next()).unwrap();
             let news = news.unwrap_or_else(|| panic!("{revision} {round}: {:#?}", pair.log));
             assert_eq!(news.method, Method::ResourcesUpdated, "{revision}");

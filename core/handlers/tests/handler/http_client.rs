@@ -181,7 +181,7 @@ fn changes_reach_a_subscription() {
         let filter = SubscriptionFilter::default().resource_subscriptions(["mem://a".to_owned()]);
         let mut subscription = client.subscribe(filter.clone());
         assert_eq!(pair.run(subscription.honoured()).unwrap(), filter, "{revision}");
-        pair.server.remote().resource_updated("mem://a").unwrap();
+        pair.server.handle().resource_updated("mem://a").unwrap();
         let notification = pair.run(subscription.next()).unwrap().unwrap();
         assert_eq!(notification.params.get("uri").unwrap().as_str(), r#""mem://a""#);
     }

@@ -67,7 +67,7 @@ fn commands_beyond_the_bound_are_refused_and_those_before_are_done() {
     limits.commands_max = 3;
     let server = Server::new("s", "1").limits(limits).tool("a", "", |_: Call<NoArguments>| "a");
     let (client, mut pair) = connect(&server, Revision::LATEST);
-    let remote = pair.server.as_ref().unwrap().remote();
+    let remote = pair.server.as_ref().unwrap().handle();
     let edited = Arc::new(std::sync::atomic::AtomicUsize::new(0));
     let edit = || {
         let edited = Arc::clone(&edited);

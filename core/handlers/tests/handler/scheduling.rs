@@ -153,7 +153,7 @@ fn a_driver_that_is_gone_is_kept_alive_by_nobody() {
     }
     let driver = Arc::new(Driver);
     let mut endpoint = Server::new("s", "1").endpoint(0).unwrap();
-    let remote = endpoint.remote();
+    let remote = endpoint.handle();
     let waker = Waker::from(Arc::clone(&driver));
     endpoint.poll_handlers(&mut std::task::Context::from_waker(&waker), Instant::ZERO);
     drop(waker);

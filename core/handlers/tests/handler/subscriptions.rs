@@ -40,7 +40,7 @@ fn a_subscription_says_what_is_honoured_and_brings_it() {
         assert_eq!(update.method, Method::ToolsListChanged);
         assert_eq!(pair.run(client.all_tools()).unwrap().len(), 1);
 
-        let remote = pair.server.as_ref().unwrap().remote();
+        let remote = pair.server.as_ref().unwrap().handle();
         remote.resource_updated("mem://a").unwrap();
         let update = pair.run(subscription.next()).unwrap().unwrap();
         assert_eq!(update.method, Method::ResourcesUpdated);
@@ -74,7 +74,7 @@ fn a_subscription_ends_with_its_server() {
     let (client, mut pair) = connect(&server(), Revision::LATEST);
     let mut subscription = client.subscribe(filter());
     pair.run(subscription.honoured()).unwrap();
-    pair.server.as_ref().unwrap().remote().close();
+    pair.server.as_ref().unwrap().handle().close();
     assert!(pair.run(subscription.next()).unwrap().is_none());
     assert!(pair.run(subscription.next()).unwrap().is_none());
 }
@@ -84,7 +84,7 @@ fn a_reader_that_falls_behind_loses_the_oldest_notifications_only() {
     let (client, mut pair) = connect(&server(), Revision::LATEST);
     let mut subscription = client.subscribe(filter());
     pair.run(subscription.honoured()).unwrap();
-    let remote = pair.server.as_ref().unwrap().remote();
+    let remote = pair.server.as_ref().unwrap().handle();
     for _ in 0..3000 {
         remote.resource_updated("mem://a").unwrap();
         pair.settle();

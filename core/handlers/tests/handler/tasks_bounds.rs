@@ -133,7 +133,7 @@ fn the_end_of_the_connection_ends_its_tasks() {
     let (gate, mut desk) = desk(settings());
     let held = gate.holders();
     desk.task("slow");
-    desk.endpoint.remote().close();
+    desk.endpoint.handle().close();
     desk.settle();
     assert_eq!(gate.holders(), held);
     assert!(desk.endpoint.is_drained());

@@ -225,7 +225,7 @@ impl Side for Served {
     }
 
     fn leave(&mut self, scene: &mut Scene) {
-        self.endpoint.remote().close();
+        self.endpoint.handle().close();
         self.go_on(scene);
     }
 }

@@ -10,9 +10,9 @@ use super::context::{Command, Outlet, SendError};
 /// Reaches into a running connection from outside its handlers, from any thread. That of a server
 /// on HTTP reaches all its clients.
 #[derive(Clone, Debug)]
-pub struct Remote(Outlet);
+pub struct ServerHandle(Outlet);
 
-impl Remote {
+impl ServerHandle {
     pub(super) const fn new(outlet: Outlet) -> Self {
         Self(outlet)
     }
