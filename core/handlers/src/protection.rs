@@ -40,7 +40,7 @@ impl<K: Threading> Clone for Protection<K> {
 
 /// What comes of the head of a request before anything else does.
 #[derive(Debug)]
-pub enum TokenDemand<K: Threading = ThreadSafe> {
+pub enum TokenRequirement<K: Threading = ThreadSafe> {
     /// The server asks for no token.
     NotNeeded,
     /// There is a token, to be checked: outside of any lock, and for no longer than
@@ -85,7 +85,7 @@ impl<K: Threading> Server<K> {
     /// ```
     /// use mcp_sansio::Principal;
     /// use mcp_sansio_oauth::{ProtectedResource, TokenCheck, TokenRefusal, VerifiedToken};
-    /// use mcp_sansio_handlers::{Server, TokenDemand};
+    /// use mcp_sansio_handlers::{Server, TokenRequirement};
     /// use mcp_sansio::http::{RequestHead, ServerOptions, Status};
     /// # struct Claims { sub: &'static str, aud: String, scope: &'static str, exp: u64 }
     /// # async fn verify(check: &TokenCheck) -> Option<Claims> {
@@ -114,11 +114,11 @@ impl<K: Threading> Server<K> {
     /// let http = server.http(ServerOptions::new(), [0; 32], 0)?;
     /// let mut head = RequestHead::new("POST", "/mcp");
     /// head.field("host", b"localhost");
-    /// let TokenDemand::Respond(refused) = http.authorize(&head) else { unreachable!() };
+    /// let TokenRequirement::Respond(refused) = http.authorize(&head) else { unreachable!() };
     /// assert_eq!(refused.head.status, Status::UNAUTHORIZED);
     ///
     /// head.field("authorization", b"Bearer good");
-    /// let TokenDemand::Check(checking) = http.authorize(&head) else { unreachable!() };
+    /// let TokenRequirement::Check(checking) = http.authorize(&head) else { unreachable!() };
     /// # let mut checking = Box::pin(checking);
     /// # let mut cx = std::task::Context::from_waker(std::task::Waker::noop());
     /// # let std::task::Poll::Ready(checked) = checking.as_mut().poll(&mut cx) else { panic!() };
@@ -153,28 +153,28 @@ impl<K: Threading> HttpServer<K> {
     /// [`admit`](Self::admit): to check its token, or to respond at once. On a server that is not
     /// [protected](Server::protect) there is nothing to do.
     // MCP 2026-07-28 basic/authorization/index#token-handling [AUTHS-012]
-    pub fn authorize(&self, head: &RequestHead<'_>) -> TokenDemand<K> {
+    pub fn authorize(&self, head: &RequestHead<'_>) -> TokenRequirement<K> {
         let Some(protection) = &self.endpoint.handlers.protection else {
-            return TokenDemand::NotNeeded;
+            return TokenRequirement::NotNeeded;
         };
         if let Some(metadata) = protection.resource.respond(head) {
-            return TokenDemand::Respond(metadata);
+            return TokenRequirement::Respond(metadata);
         }
         if let Err(refused) = self.endpoint.machine.locate(head) {
-            return TokenDemand::Respond(refused);
+            return TokenRequirement::Respond(refused);
         }
         match protection.resource.judge(head, (protection.unix_time)()) {
             // The server has a share itself.
             Ok(_) if Arc::strong_count(&self.checks) > protection.resource.checks_at_once() => {
-                TokenDemand::Respond(protection.resource.unavailable().to_response(None))
+                TokenRequirement::Respond(protection.resource.unavailable().to_response(None))
             }
-            Ok(check) => TokenDemand::Check(Checking {
+            Ok(check) => TokenRequirement::Check(Checking {
                 protection: protection.clone(),
                 state: State::Asked(check),
                 guard: self.endpoint.guard,
                 _share: Arc::clone(&self.checks),
             }),
-            Err(refusal) => TokenDemand::Respond(refusal.to_response(None)),
+            Err(refusal) => TokenRequirement::Respond(refusal.to_response(None)),
         }
     }
 

@@ -2,7 +2,7 @@ use std::pin::pin;
 
 use mcp_sansio::Principal;
 use mcp_sansio::http::{RequestHead, Response};
-use mcp_sansio_handlers::TokenDemand;
+use mcp_sansio_handlers::TokenRequirement;
 use mcp_sansio_oauth::Grant;
 
 use super::alarm::within;
@@ -27,9 +27,9 @@ impl<'a> Caller<'a> {
     ) -> Result<Self, Response> {
         let authorization = site.lock().server.authorize(head);
         let mut checking = match authorization {
-            TokenDemand::NotNeeded => return Ok(Self::Named(named)),
-            TokenDemand::Respond(response) => return Err(response),
-            TokenDemand::Check(checking) => checking,
+            TokenRequirement::NotNeeded => return Ok(Self::Named(named)),
+            TokenRequirement::Respond(response) => return Err(response),
+            TokenRequirement::Check(checking) => checking,
         };
         let checked = within(checking.time(), &*site.runtime, pin!(&mut checking)).await;
         match checked {

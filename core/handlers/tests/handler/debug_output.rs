@@ -3,7 +3,7 @@
 use mcp_sansio::Instant;
 use mcp_sansio::Principal;
 use mcp_sansio::http::{Location, RequestHead, ServerOptions};
-use mcp_sansio_handlers::{Authorization, Host, MemoryStore, Server, TokenDemand};
+use mcp_sansio_handlers::{Authorization, Host, MemoryStore, Server, TokenRequirement};
 use mcp_sansio_oauth::client::{
     Action, Client, ClientOptions, ClientSecret, Credential, CredentialKey, DpopKey, Grant,
     IdentityProvider, RegisteredClient,
@@ -79,7 +79,7 @@ fn shown_by_servers() -> Vec<String> {
     let server = Server::new("s", "1").protect(resource, move |_| Ok(granted.clone()), || 0);
     let http = server.http(ServerOptions::new(), entropy(), 0).unwrap();
     let demand = http.authorize(&head);
-    assert!(matches!(demand, TokenDemand::Check(_)));
+    assert!(matches!(demand, TokenRequirement::Check(_)));
     Vec::from([
         format!("{head:?} {check:?} {token:?} {demand:?}"),
         format!("{server:?}"),

@@ -10,7 +10,7 @@ use mcp_sansio::http::server::Transmit;
 use mcp_sansio::http::{ExchangeId, RequestHead, Response, ResponseHead, ServerOptions};
 use mcp_sansio::{Instant, Principal};
 use mcp_sansio_handlers::{
-    HandlerCall, HandlerPoll, HttpServer, PendingHandler, Server, TokenDemand, TokenResult,
+    HandlerCall, HandlerPoll, HttpServer, PendingHandler, Server, TokenRequirement, TokenResult,
 };
 use mcp_sansio_oauth::{
     BearerChallenge, Challenge, Operation, ProtectedResource, TokenCheck, TokenRefusal,
@@ -144,9 +144,9 @@ impl Gatehouse {
         }
         let mut cx = Context::from_waker(Waker::noop());
         let mut checking = match self.server.authorize(&head) {
-            TokenDemand::Check(checking) => checking,
-            TokenDemand::Respond(response) => return Err(Answer::whole(response)),
-            TokenDemand::NotNeeded => panic!("nobody asks for a token"),
+            TokenRequirement::Check(checking) => checking,
+            TokenRequirement::Respond(response) => return Err(Answer::whole(response)),
+            TokenRequirement::NotNeeded => panic!("nobody asks for a token"),
         };
         let granted = loop {
             if let Poll::Ready(granted) = Pin::new(&mut checking).poll(&mut cx) {

@@ -15,7 +15,7 @@ use mcp_sansio::http::{
     ResponseHead, ServerOptions, Status,
 };
 #[cfg(feature = "auth")]
-use mcp_sansio_handlers::TokenDemand;
+use mcp_sansio_handlers::TokenRequirement;
 use mcp_sansio_handlers::{
     HandlerCall, HandlerPoll, HttpClientEndpoint, HttpEndpoint, HttpServer, PendingHandler, Server,
 };
@@ -148,9 +148,9 @@ impl HttpPair {
     #[cfg(feature = "auth")]
     fn grant(&self, head: &RequestHead<'_>) -> Result<Option<Grant>, Response> {
         let mut checking = match self.server.authorize(head) {
-            TokenDemand::NotNeeded => return Ok(None),
-            TokenDemand::Respond(response) => return Err(response),
-            TokenDemand::Check(checking) => checking,
+            TokenRequirement::NotNeeded => return Ok(None),
+            TokenRequirement::Respond(response) => return Err(response),
+            TokenRequirement::Check(checking) => checking,
         };
         match Pin::new(&mut checking).poll(&mut Context::from_waker(Waker::noop())) {
             Poll::Ready(granted) => granted.map(Some),

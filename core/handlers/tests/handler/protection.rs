@@ -9,7 +9,7 @@ use mcp_sansio::protocol::{
     ElicitSchema, Resource, ResourceContents, ResourceTemplate, TextResourceContents,
 };
 use mcp_sansio::{Instant, Principal, Revision};
-use mcp_sansio_handlers::{Call, Elicit, NoArguments, ReadResource, Server, TokenDemand};
+use mcp_sansio_handlers::{Call, Elicit, NoArguments, ReadResource, Server, TokenRequirement};
 use mcp_sansio_oauth::{
     MetadataUrls, Operation, ProtectedResourceMetadata, TokenCheck, TokenRefusal, VerifiedToken,
 };
@@ -342,7 +342,7 @@ fn whoever_forgets_to_ask_for_the_token_lets_nobody_in() {
     assert_eq!(house.read(exchange).refusal(), (401, None, Some("use".into())));
     // Nor does a grant of another server, of the same name at that.
     let other = gatehouse();
-    let TokenDemand::Check(mut checking) = other.server.authorize(&head) else {
+    let TokenRequirement::Check(mut checking) = other.server.authorize(&head) else {
         panic!("no check")
     };
     let mut cx = Context::from_waker(Waker::noop());
@@ -388,9 +388,9 @@ fn only_so_many_tokens_are_under_check_at_once() {
     head.field("host", b"localhost");
     head.field("authorization", b"Bearer ann/use");
     let ask = || match http.authorize(&head) {
-        TokenDemand::Check(checking) => Ok(checking),
-        TokenDemand::Respond(response) => Err(response.head.status.0),
-        TokenDemand::NotNeeded => panic!("nobody asks for a token"),
+        TokenRequirement::Check(checking) => Ok(checking),
+        TokenRequirement::Respond(response) => Err(response.head.status.0),
+        TokenRequirement::NotNeeded => panic!("nobody asks for a token"),
     };
     let (first, _second) = (ask().unwrap(), ask().unwrap());
     assert_eq!(ask().err(), Some(503));
@@ -415,7 +415,7 @@ fn handlers_that_stay_on_their_thread_can_check_tokens() {
     let mut head = RequestHead::new("POST", "/mcp");
     head.field("host", b"localhost");
     head.field("authorization", b"Bearer ann/use");
-    let TokenDemand::Check(mut checking) = server.authorize(&head) else { panic!("no check") };
+    let TokenRequirement::Check(mut checking) = server.authorize(&head) else { panic!("no check") };
     let mut cx = Context::from_waker(Waker::noop());
     let granted = std::pin::Pin::new(&mut checking).poll(&mut cx);
     assert!(matches!(granted, Poll::Ready(Ok(grant)) if grant.principal().as_str() == "ann"));
@@ -440,7 +440,7 @@ fn a_server_that_checks_no_tokens_has_no_scopes_to_give() {
     let server = server().http(ServerOptions::new(), [7; 32], 7).unwrap();
     let mut head = RequestHead::new("POST", "/mcp");
     head.field("host", b"localhost");
-    assert!(matches!(server.authorize(&head), TokenDemand::NotNeeded));
+    assert!(matches!(server.authorize(&head), TokenRequirement::NotNeeded));
     let mut site = crate::tasks_http::Site::of(&self::server());
     let params = json!({ "name": "look", "arguments": {} });
     let crate::tasks_http::Response(status, messages) =
