@@ -191,7 +191,7 @@ pub use into_endpoint::IntoEndpoint;
 pub use mcp_sansio::PanicGuard;
 pub use pending::{CallFuture, ClientCall, Subscription};
 #[cfg(feature = "protection")]
-pub use protection::{Checking, TokenRequirement};
+pub use protection::{TokenCheckFuture, TokenRequirement};
 pub use reply::{
     AnyResult, Body, Error, ForCompletion, ForElicitation, ForPrompt, ForRequest, ForResource,
     ForRoots, ForSampling, ForTool, IntoOutcome, Outcome, Structured,

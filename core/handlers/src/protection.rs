@@ -44,8 +44,8 @@ pub enum TokenRequirement<K: Threading = ThreadSafe> {
     /// The server asks for no token.
     NotNeeded,
     /// There is a token, to be checked: outside of any lock, and for no longer than
-    /// [`Checking::time`].
-    Check(Checking<K>),
+    /// [`TokenCheckFuture::time`].
+    Check(TokenCheckFuture<K>),
     /// Send this response, and leave the body unread.
     Respond(Response),
 }
@@ -55,7 +55,7 @@ pub enum TokenRequirement<K: Threading = ThreadSafe> {
 ///
 /// To drop it is to give up the request. Until then it counts among the
 /// [checks](ProtectedResource::checks_max) that are under way.
-pub struct Checking<K: Threading = ThreadSafe> {
+pub struct TokenCheckFuture<K: Threading = ThreadSafe> {
     protection: Protection<K>,
     state: State<K>,
     guard: PanicGuard,
@@ -168,7 +168,7 @@ impl<K: Threading> HttpServer<K> {
             Ok(_) if Arc::strong_count(&self.checks) > protection.resource.checks_at_once() => {
                 TokenRequirement::Respond(protection.resource.unavailable().to_response(None))
             }
-            Ok(check) => TokenRequirement::Check(Checking {
+            Ok(check) => TokenRequirement::Check(TokenCheckFuture {
                 protection: protection.clone(),
                 state: State::Asked(check),
                 guard: self.endpoint.guard,
@@ -245,7 +245,7 @@ impl<K: Threading> HttpServer<K> {
     }
 }
 
-impl<K: Threading> Checking<K> {
+impl<K: Threading> TokenCheckFuture<K> {
     /// How long it may take. After that send [`unchecked`](Self::unchecked).
     #[must_use]
     pub fn time(&self) -> Duration {
@@ -259,7 +259,7 @@ impl<K: Threading> Checking<K> {
     }
 }
 
-impl<K: Threading> Future for Checking<K> {
+impl<K: Threading> Future for TokenCheckFuture<K> {
     type Output = Result<Grant, Response>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
@@ -291,8 +291,8 @@ impl<K: Threading> Future for Checking<K> {
     }
 }
 
-impl<K: Threading> fmt::Debug for Checking<K> {
+impl<K: Threading> fmt::Debug for TokenCheckFuture<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Checking").finish_non_exhaustive()
+        f.debug_struct("TokenCheckFuture").finish_non_exhaustive()
     }
 }
