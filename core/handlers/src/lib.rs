@@ -201,7 +201,7 @@ pub use server::Described;
 pub use server::Server;
 pub use server_endpoint::ServerEndpoint;
 pub use server_handle::ServerHandle;
-pub use task::{TaskNews, TaskSettings};
+pub use task::{TaskEvent, TaskSettings};
 pub use threading::{Local, Step, ThreadSafe, Threading};
 #[cfg(feature = "protection")]
 pub use token_handler::{TokenHandler, TokenResult, TokenStep};

@@ -20,7 +20,7 @@ use super::entry::{Entry, State};
 use super::related::related;
 use super::requestors::Requestor;
 use super::requests::written_task;
-use super::settings::TaskNews;
+use super::settings::TaskEvent;
 use super::table::{TaskTable, answer, shortened};
 use super::tasks::{Begun, Handler};
 
@@ -109,7 +109,7 @@ impl TaskTable {
         let entry = self.entries.get_mut(key).ok_or_else(unknown)?;
         match &request.method {
             MethodName::Known(Method::TasksResult) if entry.is_over() => {
-                self.settings.tell(TaskNews::Retrieved, entry);
+                self.settings.tell(TaskEvent::Retrieved, entry);
                 final_answer(entry).map(Some)
             }
             // MCP 2025-11-25 basic/utilities/tasks#result-retrieval [TASK-013]: until it is over.
@@ -211,7 +211,7 @@ impl TaskTable {
             }
             for request in core::mem::take(&mut entry.waiting) {
                 self.waiting.remove(&request.handle);
-                self.settings.tell(TaskNews::Retrieved, entry);
+                self.settings.tell(TaskEvent::Retrieved, entry);
                 answer(machine, request.handle, final_answer(entry), now);
             }
             return;

@@ -17,5 +17,5 @@ mod timestamp;
 
 pub(super) use offer::{Offer, OpenTasks};
 pub(super) use requests::is_of_tasks;
-pub use settings::{TaskNews, TaskSettings};
+pub use settings::{TaskEvent, TaskSettings};
 pub(super) use tasks::{Begun, Handler, Report, Tasks};

@@ -11,12 +11,12 @@ use super::entry::Entry;
 use super::timestamp::iso_8601;
 
 /// Who wants to know of every task.
-type Observer = Arc<dyn Fn(TaskNews, &Task, Option<&Principal>) + Send + Sync>;
+type Observer = Arc<dyn Fn(TaskEvent, &Task, Option<&Principal>) + Send + Sync>;
 
 /// What there is to know of a task, for whoever [observes](TaskSettings::observe) them all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum TaskNews {
+pub enum TaskEvent {
     /// It was made.
     Created,
     /// Its status changed.
@@ -105,13 +105,13 @@ impl TaskSettings {
     #[must_use]
     pub fn observe(
         mut self,
-        observer: impl Fn(TaskNews, &Task, Option<&Principal>) + Send + Sync + 'static,
+        observer: impl Fn(TaskEvent, &Task, Option<&Principal>) + Send + Sync + 'static,
     ) -> Self {
         self.observer = Some(Arc::new(observer));
         self
     }
 
-    pub(super) fn tell(&self, news: TaskNews, entry: &Entry) {
+    pub(super) fn tell(&self, news: TaskEvent, entry: &Entry) {
         if let Some(observer) = &self.observer {
             observer(news, &entry.task, entry.requestor.principal.as_ref());
         }

@@ -18,7 +18,7 @@ use super::asked::failure_of;
 use super::entry::{Entry, State};
 use super::related::relate_meta;
 use super::requestors::{Requestor, Requestors};
-use super::settings::{TaskNews, TaskSettings};
+use super::settings::{TaskEvent, TaskSettings};
 use super::tasks::{Begun, Handler, Report, Served, Tasks};
 
 /// The tasks of a server: of one connection on a byte stream, of all clients on HTTP.
@@ -207,7 +207,7 @@ impl<M: ServerBinding> Tasks<M> for TaskTable {
         let (_, place) = self.deadlines.first().filter(|(deadline, _)| *deadline <= now)?;
         self.deadlines.clear(place);
         let key = self.entries.key_at(place)?;
-        self.settings.tell(TaskNews::Dropped, self.entries.get(key)?);
+        self.settings.tell(TaskEvent::Dropped, self.entries.get(key)?);
         let entry = self.entries.remove(key)?;
         self.bytes -= entry.bytes();
         self.names.remove(&entry.task.task_id);
@@ -293,7 +293,7 @@ impl TaskTable {
         let number = self.requestors.add(requestor, key);
         if let Some(entry) = self.entries.get_mut(key) {
             entry.number = number;
-            self.settings.tell(TaskNews::Created, entry);
+            self.settings.tell(TaskEvent::Created, entry);
         }
         self.names.insert(name, key);
         self.requests.insert(handle, key);
@@ -383,7 +383,7 @@ impl TaskTable {
             entry.pass_to(State::Failed(error), time);
         }
         self.bytes = held + entry.bytes();
-        self.settings.tell(TaskNews::Changed, entry);
+        self.settings.tell(TaskEvent::Changed, entry);
         self.note(key);
     }
 

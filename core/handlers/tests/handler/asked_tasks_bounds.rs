@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use mcp_sansio::Instant;
 use mcp_sansio::protocol::TaskSupport;
-use mcp_sansio_handlers::{Call, Endpoint, NoArguments, TaskNews};
+use mcp_sansio_handlers::{Call, Endpoint, NoArguments, TaskEvent};
 use serde_json::{Value, json};
 
 use crate::asked_tasks::{server, server_with};
@@ -177,7 +177,7 @@ fn whoever_keeps_logs_is_shown_what_becomes_of_tasks() {
     // Rule: [TASK-048].
     let seen = Arc::new(Mutex::new(Vec::new()));
     let news = Arc::clone(&seen);
-    let settings = settings().observe(move |what: TaskNews, task, principal| {
+    let settings = settings().observe(move |what: TaskEvent, task, principal| {
         assert!(principal.is_none());
         news.lock().unwrap().push((what, task.status.as_str().to_owned()));
     });
@@ -189,10 +189,10 @@ fn whoever_keeps_logs_is_shown_what_becomes_of_tasks() {
     visitor.settle();
     visitor.pass(Duration::from_secs(60));
     let expected = [
-        (TaskNews::Created, "working"),
-        (TaskNews::Changed, "completed"),
-        (TaskNews::Retrieved, "completed"),
-        (TaskNews::Dropped, "completed"),
+        (TaskEvent::Created, "working"),
+        (TaskEvent::Changed, "completed"),
+        (TaskEvent::Retrieved, "completed"),
+        (TaskEvent::Dropped, "completed"),
     ];
     assert!(seen.lock().unwrap().iter().map(|(what, status)| (*what, &**status)).eq(expected));
 }
