@@ -442,7 +442,7 @@ fn invalid_arguments(error: &serde_json::Error, revision: Revision) -> Error {
     if revision >= Revision::V2025_11_25 {
         use mcp_sansio::protocol::CallToolResult;
         let failed = CallToolResult::error(message);
-        Error::Answered(Box::new(super::reply::Body::Tool(failed)))
+        Error::Answered(Box::new(super::reply::ResultBody::Tool(failed)))
     } else {
         Error::invalid_params(message)
     }

@@ -9,7 +9,7 @@ use mcp_sansio::{Era, Principal};
 use super::Sealing;
 use super::context::{Incoming, Outlet, RequestParts};
 use super::panics::PanicGuard;
-use super::reply::{Body, Outcome};
+use super::reply::{Outcome, ResultBody};
 use super::server::Handlers;
 use super::threading::{Step, Threading};
 
@@ -113,7 +113,9 @@ fn check_arguments(catalog: &Catalog, request: &Request<'_>) -> Result<(), Box<O
     catalog.validate_arguments(tool, &arguments, request.revision).map_err(|invalid| {
         Box::new(match invalid {
             Invalid::Protocol(error) => Outcome::Error(error),
-            Invalid::Tool(message) => Outcome::Result(Body::Tool(CallToolResult::error(message))),
+            Invalid::Tool(message) => {
+                Outcome::Result(ResultBody::Tool(CallToolResult::error(message)))
+            }
         })
     })
 }

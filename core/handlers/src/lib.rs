@@ -193,8 +193,8 @@ pub use pending::{CallFuture, ClientCall, Subscription};
 #[cfg(feature = "protection")]
 pub use protection::{TokenCheckFuture, TokenRequirement};
 pub use reply::{
-    AnyResult, Body, Error, ForCompletion, ForElicitation, ForPrompt, ForRequest, ForResource,
-    ForRoots, ForSampling, ForTool, IntoOutcome, Outcome, Structured,
+    AnyResult, Error, ForCompletion, ForElicitation, ForPrompt, ForRequest, ForResource, ForRoots,
+    ForSampling, ForTool, IntoOutcome, Outcome, ResultBody, Structured,
 };
 #[cfg(feature = "schemars")]
 pub use server::Described;

@@ -50,7 +50,7 @@ pub enum ForRoots {}
 #[derive(Debug)]
 pub enum Outcome {
     /// A result.
-    Result(Body),
+    Result(ResultBody),
     /// An error of the protocol.
     Error(ErrorObject<'static>),
     /// Questions to the user or the host first.
@@ -62,7 +62,7 @@ pub enum Outcome {
 
 /// A result of any kind, written at the revision of its request.
 #[derive(Debug)]
-pub enum Body {
+pub enum ResultBody {
     /// Of a tool.
     Tool(CallToolResult),
     /// Of a tool that came to one text.
@@ -76,7 +76,7 @@ pub enum Body {
     Other(Json),
 }
 
-impl Body {
+impl ResultBody {
     /// A result of a kind that has no variant.
     #[must_use]
     pub fn boxed(result: impl AnyResult + 'static) -> Self {
@@ -107,7 +107,7 @@ impl<T: SerializeAt + Send> AnyResult for T {
     }
 }
 
-impl SerializeAt for Body {
+impl SerializeAt for ResultBody {
     fn serialize_at<S: serde::Serializer>(
         &self,
         revision: Revision,
@@ -158,7 +158,7 @@ pub enum Error {
     Refused(Box<HttpRejection>),
     /// Not an error: the answer stands already.
     #[doc(hidden)]
-    Answered(Box<Body>),
+    Answered(Box<ResultBody>),
 }
 
 impl Error {
@@ -241,7 +241,7 @@ impl<T: IntoOutcome<ForTool>> IntoOutcome<ForTool> for Result<T, Error> {
         match self {
             Ok(reply) => reply.into_outcome(),
             Err(Error::Failed(message)) => {
-                Outcome::Result(Body::Tool(CallToolResult::error(message)))
+                Outcome::Result(ResultBody::Tool(CallToolResult::error(message)))
             }
             Err(error) => error.into_outcome(),
         }
@@ -272,35 +272,35 @@ macro_rules! outcomes {
 }
 
 outcomes! {
-    ForTool, CallToolResult, |result| Body::Tool(result);
-    ForTool, String, |text| Body::Text(text);
-    ForTool, &'static str, |text| Body::Text(text.into());
-    ForTool, ContentBlock, |block| Body::Tool(CallToolResult::new([block]));
-    ForTool, Vec<ContentBlock>, |blocks| Body::Tool(CallToolResult::new(blocks));
-    ForTool, (), |_nothing| Body::Tool(CallToolResult::new([]));
-    ForPrompt, GetPromptResult, |result| Body::boxed(result);
-    ForPrompt, Vec<PromptMessage>, |messages| Body::boxed(GetPromptResult::new(messages));
-    ForPrompt, PromptMessage, |message| Body::boxed(GetPromptResult::new([message]));
-    ForPrompt, String, |text| Body::boxed(GetPromptResult::new([PromptMessage::user(text)]));
-    ForResource, ReadResourceResult, |result| Body::Resource(result);
-    ForResource, ResourceContents, |one| Body::Resource(ReadResourceResult::new([one]));
-    ForResource, TextResourceContents, |one| Body::Resource(ReadResourceResult::new([one.into()]));
-    ForResource, BlobResourceContents, |one| Body::Resource(ReadResourceResult::new([one.into()]));
-    ForResource, Vec<ResourceContents>, |all| Body::Resource(ReadResourceResult::new(all));
-    ForCompletion, CompleteResult, |result| Body::boxed(result);
+    ForTool, CallToolResult, |result| ResultBody::Tool(result);
+    ForTool, String, |text| ResultBody::Text(text);
+    ForTool, &'static str, |text| ResultBody::Text(text.into());
+    ForTool, ContentBlock, |block| ResultBody::Tool(CallToolResult::new([block]));
+    ForTool, Vec<ContentBlock>, |blocks| ResultBody::Tool(CallToolResult::new(blocks));
+    ForTool, (), |_nothing| ResultBody::Tool(CallToolResult::new([]));
+    ForPrompt, GetPromptResult, |result| ResultBody::boxed(result);
+    ForPrompt, Vec<PromptMessage>, |messages| ResultBody::boxed(GetPromptResult::new(messages));
+    ForPrompt, PromptMessage, |message| ResultBody::boxed(GetPromptResult::new([message]));
+    ForPrompt, String, |text| ResultBody::boxed(GetPromptResult::new([PromptMessage::user(text)]));
+    ForResource, ReadResourceResult, |result| ResultBody::Resource(result);
+    ForResource, ResourceContents, |one| ResultBody::Resource(ReadResourceResult::new([one]));
+    ForResource, TextResourceContents, |one| ResultBody::Resource(ReadResourceResult::new([one.into()]));
+    ForResource, BlobResourceContents, |one| ResultBody::Resource(ReadResourceResult::new([one.into()]));
+    ForResource, Vec<ResourceContents>, |all| ResultBody::Resource(ReadResourceResult::new(all));
+    ForCompletion, CompleteResult, |result| ResultBody::boxed(result);
     ForCompletion, Vec<String>, |values| {
-        Body::boxed(CompleteResult::new(Completion::new(values)))
+        ResultBody::boxed(CompleteResult::new(Completion::new(values)))
     };
-    ForRequest, Json, |result| Body::Other(result);
-    ForElicitation, ElicitResult, |result| Body::boxed(result);
-    ForSampling, CreateMessageResult, |result| Body::boxed(result);
+    ForRequest, Json, |result| ResultBody::Other(result);
+    ForElicitation, ElicitResult, |result| ResultBody::boxed(result);
+    ForSampling, CreateMessageResult, |result| ResultBody::boxed(result);
 }
 
 impl IntoOutcome<ForRoots> for ListRootsResult {
     // MCP 2025-11-25 client/roots#root [ROOT-002]
     fn into_outcome(self) -> Outcome {
         match self.roots.iter().find(|root| !root.is_file()) {
-            None => Outcome::Result(Body::boxed(self)),
+            None => Outcome::Result(ResultBody::boxed(self)),
             Some(root) => {
                 let message = alloc::format!("the root {:?} is not a `file://` URI", root.uri);
                 Outcome::Error(ErrorObject::internal(message))
@@ -326,7 +326,7 @@ impl<T: Serialize> IntoOutcome<ForTool> for Structured<T> {
         match Json::from_serialize(&self.0) {
             Ok(value) => {
                 let text = CallToolResult::text(value.as_str());
-                Outcome::Result(Body::Tool(text.structured_content(value)))
+                Outcome::Result(ResultBody::Tool(text.structured_content(value)))
             }
             Err(error) => Error::from(error).into_outcome(),
         }

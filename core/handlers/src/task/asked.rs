@@ -13,7 +13,7 @@ use mcp_sansio::protocol::{
 use mcp_sansio::{Instant, Principal, Revision};
 use mcp_sansio_collections::Key;
 
-use crate::reply::Body;
+use crate::reply::ResultBody;
 use crate::server_binding::ServerBinding;
 
 use super::entry::{Entry, State};
@@ -296,8 +296,8 @@ fn waiting_request(request: &Request<'_>, task: &str) -> Request<'static> {
 }
 
 /// What a result says of a failure, if it is one.
-pub(super) fn failure_of(body: &Body) -> Option<String> {
-    let Body::Tool(result) = body else { return None };
+pub(super) fn failure_of(body: &ResultBody) -> Option<String> {
+    let ResultBody::Tool(result) = body else { return None };
     let says = || result.content.iter().find_map(|block| block.as_text());
     (result.is_error == Some(true)).then(|| shortened(says().unwrap_or("the tool failed")))
 }

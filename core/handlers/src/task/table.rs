@@ -11,7 +11,7 @@ use mcp_sansio::protocol::{
 use mcp_sansio::{Era, Instant, Principal};
 use mcp_sansio_collections::{Deadlines, Key, Slab};
 
-use crate::reply::{Body, Outcome};
+use crate::reply::{Outcome, ResultBody};
 use crate::server_binding::ServerBinding;
 
 use super::asked::failure_of;
@@ -234,7 +234,7 @@ impl<M: ServerBinding> Tasks<M> for TaskTable {
             self.answer(request, principal, now, &mut dropped).map(Some)
         };
         let outcome = match answered {
-            Ok(result) => result.map(|result| Outcome::Result(Body::Other(result))),
+            Ok(result) => result.map(|result| Outcome::Result(ResultBody::Other(result))),
             Err(error) => Some(Outcome::Error(error)),
         };
         Served { outcome, dropped }
