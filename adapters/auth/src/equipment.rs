@@ -18,7 +18,7 @@ pub fn equip<K: Threading>(host: &Host<K>) -> io::Result<Host<K>> {
         fill(&mut secret).expect("what gives entropy once does not stop");
         secret
     };
-    Ok(host.clone().equip_authorization(unix_time, entropy))
+    Ok(host.clone().authorization_runtime(unix_time, entropy))
 }
 
 fn fill(bytes: &mut [u8]) -> io::Result<()> {

@@ -209,12 +209,12 @@ impl<K: Threading> Host<K> {
     /// application has not: see [`Authorization::unix_time`] and [`Authorization::entropy`].
     #[cfg(feature = "auth")]
     #[must_use]
-    pub fn equip_authorization(
+    pub fn authorization_runtime(
         mut self,
         unix_time: impl Fn() -> u64 + Send + Sync + 'static,
         entropy: impl Fn() -> [u8; 32] + Send + Sync + 'static,
     ) -> Self {
-        self.authorization = self.authorization.map(|it| it.equipped(unix_time, entropy));
+        self.authorization = self.authorization.map(|it| it.with_runtime(unix_time, entropy));
         self
     }
 

@@ -181,7 +181,7 @@ impl<K: Threading> Authorization<K> {
     }
 
     /// The same with a clock and a source of entropy, where it has none.
-    pub(super) fn equipped(
+    pub(super) fn with_runtime(
         mut self,
         unix_time: impl Fn() -> u64 + Send + Sync + 'static,
         entropy: impl Fn() -> [u8; 32] + Send + Sync + 'static,

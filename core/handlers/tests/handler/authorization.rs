@@ -264,11 +264,11 @@ fn without_entropy_the_failure_says_what_is_missing() {
 
 #[test]
 fn what_an_adapter_brings_along_does_not_replace_what_the_application_has() {
-    let host = host(at_once()).equip_authorization(|| unreachable!(), || unreachable!());
+    let host = host(at_once()).authorization_runtime(|| unreachable!(), || unreachable!());
     let (client, mut net) = Guarded::opened(&host);
     net.run(call(&client)).unwrap();
     let bare = Host::new("host", "1").authorization(at_once());
-    let (client, mut net) = Guarded::opened(&bare.equip_authorization(|| 1, || [1; 32]));
+    let (client, mut net) = Guarded::opened(&bare.authorization_runtime(|| 1, || [1; 32]));
     net.run(call(&client)).unwrap();
 }
 
