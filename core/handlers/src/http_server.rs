@@ -162,11 +162,11 @@ impl<K: Threading> HttpServer<K> {
             return (exchange, None);
         }
         let (exchange, event) = self.endpoint.machine.handle_request(head, body, principal, now);
-        (exchange, self.take_up(exchange, event, now))
+        (exchange, self.handle_admitted(exchange, event, now))
     }
 
     /// Begins with what a request brought, in the exchange that it came in.
-    pub(super) fn take_up<'f>(
+    pub(super) fn handle_admitted<'f>(
         &mut self,
         exchange: ExchangeId,
         event: Option<Event<'f>>,

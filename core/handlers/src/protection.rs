@@ -229,7 +229,7 @@ impl<K: Threading> HttpServer<K> {
         // MCP 2025-03-26 schema.json#JSONRPCBatchResponse [BATCH-007]: what else is in the body
         // waits.
         self.endpoint.machine.pending_events().skip(before).for_each(attach);
-        (exchange, self.take_up(exchange, event, now))
+        (exchange, self.handle_admitted(exchange, event, now))
     }
 
     /// Refuses a request that comes without a checked token to a server that wants one.
