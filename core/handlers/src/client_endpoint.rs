@@ -15,7 +15,7 @@ use mcp_sansio::stream::Endpoint;
 use mcp_sansio_collections::{Key, Slab};
 
 #[cfg(feature = "http")]
-use super::Stage;
+use super::AuthorizationState;
 use super::client::{Client, ClientError, Command, Session, Shared};
 use super::context::RequestParts;
 use super::executor::Executor;
@@ -46,7 +46,7 @@ pub struct ClientEndpoint<K: Threading = ThreadSafe, M: ClientMachine = StreamCl
     pub(super) sleepers: Sleepers,
     /// What stands between the machine and the network, where that is HTTP.
     #[cfg(feature = "http")]
-    pub(super) stage: Stage<K>,
+    pub(super) authorization: AuthorizationState<K>,
 }
 
 impl<K: Threading, M: ClientMachine> ClientEndpoint<K, M> {
@@ -66,7 +66,7 @@ impl<K: Threading, M: ClientMachine> ClientEndpoint<K, M> {
             tasks: Executor::new(mailbox),
             sleepers: Sleepers::default(),
             #[cfg(feature = "http")]
-            stage: Stage::OFF,
+            authorization: AuthorizationState::DISABLED,
         };
         (Client::new(shared), endpoint)
     }
@@ -342,7 +342,7 @@ impl<K: Threading, M: ClientMachine> ClientEndpoint<K, M> {
                 }
                 Command::Subscribe { pending, filter } => {
                     #[cfg(feature = "http")]
-                    if self.stage.is_on() {
+                    if self.authorization.is_on() {
                         pending.renew_with(filter.clone());
                     }
                     let started = self.machine.apply(ClientCommand::Subscribe(&filter), now);
@@ -379,9 +379,9 @@ impl<K: Threading, M: ClientMachine> ClientEndpoint<K, M> {
                     let _sent = self.machine.apply(ClientCommand::SetLogLevel(level), now);
                 }
                 #[cfg(feature = "auth")]
-                Command::Authorize => self.stage.authorize(now),
+                Command::Authorize => self.authorization.authorize(now),
                 #[cfg(feature = "auth")]
-                Command::ForgetAuthorization => self.stage.forget(now),
+                Command::ForgetAuthorization => self.authorization.forget(now),
                 Command::Close => drop(self.machine.apply(ClientCommand::Close, now)),
             }
         }

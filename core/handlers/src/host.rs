@@ -13,7 +13,7 @@ use mcp_sansio::protocol::{
 use mcp_sansio::{Era, Instant};
 
 #[cfg(feature = "auth")]
-use super::Stage;
+use super::AuthorizationState;
 #[cfg(feature = "auth")]
 use super::authorization::Authorization;
 use super::client::Client;
@@ -242,7 +242,7 @@ impl<K: Threading> Host<K> {
         now: Instant,
     ) -> (Client, HttpClientEndpoint<K>) {
         #[cfg(feature = "auth")]
-        let stage = Stage::new(self.authorization.clone(), http.url(), now);
+        let stage = AuthorizationState::new(self.authorization.clone(), http.url(), now);
         let machine = self.http_machine(http, seed, now);
         #[cfg_attr(
             not(feature = "auth"),
@@ -251,7 +251,7 @@ impl<K: Threading> Host<K> {
         let (client, mut endpoint) = ClientEndpoint::new(self, machine);
         #[cfg(feature = "auth")]
         {
-            endpoint.stage = stage;
+            endpoint.authorization = stage;
         }
         (client, endpoint)
     }

@@ -87,7 +87,7 @@ impl<K: Threading> HttpClientEndpoint<K> {
     fn settle(&mut self, now: Instant) {
         loop {
             self.dispatch_queued(now);
-            if !self.stage.settle(&mut self.machine, now) {
+            if !self.authorization.settle(&mut self.machine, now) {
                 return;
             }
         }
@@ -97,25 +97,25 @@ impl<K: Threading> HttpClientEndpoint<K> {
 impl<K: Threading> HttpEndpoint for HttpClientEndpoint<K> {
     fn catch_panics(&mut self, guard: PanicGuard) {
         self.set_guard(guard);
-        self.stage.set_guard(guard);
+        self.authorization.set_guard(guard);
     }
 
     fn handle_response(&mut self, exchange: ExchangeId, head: &IncomingResponse<'_>, now: Instant) {
-        if let Some(exchange) = self.stage.handle_response(exchange, head, now) {
+        if let Some(exchange) = self.authorization.handle_response(exchange, head, now) {
             self.machine.handle_response(exchange, head, now);
         }
         self.settle(now);
     }
 
     fn handle_body(&mut self, exchange: ExchangeId, bytes: &[u8], now: Instant) {
-        if let Some(exchange) = self.stage.handle_body(exchange, bytes, now) {
+        if let Some(exchange) = self.authorization.handle_body(exchange, bytes, now) {
             self.machine.handle_body(exchange, bytes, now);
         }
         self.settle(now);
     }
 
     fn handle_body_end(&mut self, exchange: ExchangeId, now: Instant) {
-        if let Some(exchange) = self.stage.handle_body_end(exchange, now) {
+        if let Some(exchange) = self.authorization.handle_body_end(exchange, now) {
             self.machine.handle_body_end(exchange, now);
         }
         self.settle(now);
@@ -127,31 +127,31 @@ impl<K: Threading> HttpEndpoint for HttpClientEndpoint<K> {
         failure: ExchangeFailure,
         now: Instant,
     ) {
-        if let Some(exchange) = self.stage.handle_exchange_failed(exchange, failure, now) {
+        if let Some(exchange) = self.authorization.handle_exchange_failed(exchange, failure, now) {
             self.machine.handle_exchange_failed(exchange, failure, now);
         }
         self.settle(now);
     }
 
     fn handle_timeout(&mut self, now: Instant) {
-        self.stage.handle_timeout(now);
+        self.authorization.handle_timeout(now);
         self.expire(now);
         self.settle(now);
     }
 
     fn poll_handlers(&mut self, cx: &mut Context<'_>, now: Instant) {
         self.go_on(cx, now);
-        self.stage.poll(cx, now);
+        self.authorization.poll(cx, now);
         self.settle(now);
     }
 
     fn poll_transmit(&mut self) -> Option<Transmit> {
-        self.stage.poll_transmit(&mut self.machine)
+        self.authorization.poll_transmit(&mut self.machine)
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
         let own = [self.machine.poll_timeout(), self.sleepers.next()];
-        own.into_iter().chain([self.stage.poll_timeout()]).flatten().min()
+        own.into_iter().chain([self.authorization.poll_timeout()]).flatten().min()
     }
 
     fn is_congested(&self) -> bool {
@@ -159,7 +159,7 @@ impl<K: Threading> HttpEndpoint for HttpClientEndpoint<K> {
     }
 
     fn is_drained(&self) -> bool {
-        self.machine.is_drained() && self.stage.is_drained()
+        self.machine.is_drained() && self.authorization.is_drained()
     }
 
     fn is_closed(&self) -> bool {

@@ -210,9 +210,9 @@ pub use mcp_sansio::stream::Endpoint;
 
 // What a feature adds, or its stand-in without that feature, under one name.
 #[cfg(feature = "auth")]
-use authorization::Stage;
+use authorization::AuthorizationState;
 #[cfg(all(feature = "http", not(feature = "auth")))]
-use no_authorization::Stage;
+use no_authorization::AuthorizationState;
 #[cfg(not(feature = "seal"))]
 use no_sealing::Sealing;
 #[cfg(feature = "seal")]

@@ -13,10 +13,10 @@ use super::threading::Threading;
 
 /// Nothing between the machine of a connection and the network.
 #[derive(Debug)]
-pub(super) struct Stage<K: Threading>(PhantomData<fn() -> K>);
+pub(super) struct AuthorizationState<K: Threading>(PhantomData<fn() -> K>);
 
-impl<K: Threading> Stage<K> {
-    pub(super) const OFF: Self = Self(PhantomData);
+impl<K: Threading> AuthorizationState<K> {
+    pub(super) const DISABLED: Self = Self(PhantomData);
 
     pub(super) const fn is_on(&self) -> bool {
         false

@@ -3,7 +3,7 @@
 mod answer;
 mod function;
 mod handle;
-mod stage;
+mod state;
 mod store;
 mod tasks;
 
@@ -19,7 +19,7 @@ use super::threading::{Local, ThreadSafe, Threading};
 
 pub(super) use answer::Answered;
 pub use function::AuthorizationFunction;
-pub(super) use stage::Stage;
+pub(super) use state::AuthorizationState;
 pub use store::{CredentialStore, MemoryStore};
 
 /// How a host gets tokens for the servers that want one, and the functions that do what only the

@@ -24,13 +24,13 @@ use super::{Authorization, Observer};
 const KEEPING_WAIT: Duration = Duration::from_secs(5);
 
 /// What stands between the machine of a connection and the network: nothing, or an authorization.
-pub(crate) enum Stage<K: Threading> {
+pub(crate) enum AuthorizationState<K: Threading> {
     /// No authorization.
-    Off,
+    Disabled,
     /// It lacks something that the adapter or the application should have brought.
-    Unequipped,
+    MissingRuntime,
     /// It works.
-    On(Box<Authorizing<K>>),
+    Enabled(Box<Authorizing<K>>),
 }
 
 pub(crate) struct Authorizing<K: Threading> {
@@ -42,28 +42,28 @@ pub(crate) struct Authorizing<K: Threading> {
     closing: Option<Instant>,
 }
 
-impl<K: Threading> Stage<K> {
-    pub(crate) const OFF: Self = Self::Off;
+impl<K: Threading> AuthorizationState<K> {
+    pub(crate) const DISABLED: Self = Self::Disabled;
 
     pub(crate) fn new(
         authorization: Option<Authorization<K>>,
         server: &Location,
         now: Instant,
     ) -> Self {
-        let Some(authorization) = authorization else { return Self::Off };
+        let Some(authorization) = authorization else { return Self::Disabled };
         let Authorization { options, functions, store, observers, unix_time, entropy } =
             authorization;
         let (Some(unix_time), Some(entropy)) = (unix_time, entropy) else {
-            return Self::Unequipped;
+            return Self::MissingRuntime;
         };
         let client = Client::new(options, server.clone(), entropy(), unix_time(), now);
         let tasks = Tasks::new(functions, store);
-        Self::On(Box::new(Authorizing { client, tasks, observers, unix_time, closing: None }))
+        Self::Enabled(Box::new(Authorizing { client, tasks, observers, unix_time, closing: None }))
     }
 
     /// Whether requests have tokens, which expire.
     pub(crate) const fn is_on(&self) -> bool {
-        matches!(self, Self::On(_))
+        matches!(self, Self::Enabled(_))
     }
 
     // ------------------------------------------------------------------ from the network
@@ -75,7 +75,7 @@ impl<K: Threading> Stage<K> {
         head: &IncomingResponse<'_>,
         now: Instant,
     ) -> Option<ExchangeId> {
-        let Self::On(it) = self else { return Some(exchange) };
+        let Self::Enabled(it) = self else { return Some(exchange) };
         through(it.client.handle_response(exchange, head, now))
     }
 
@@ -85,7 +85,7 @@ impl<K: Threading> Stage<K> {
         bytes: &[u8],
         now: Instant,
     ) -> Option<ExchangeId> {
-        let Self::On(it) = self else { return Some(exchange) };
+        let Self::Enabled(it) = self else { return Some(exchange) };
         through(it.client.handle_body(exchange, bytes, now))
     }
 
@@ -94,7 +94,7 @@ impl<K: Threading> Stage<K> {
         exchange: ExchangeId,
         now: Instant,
     ) -> Option<ExchangeId> {
-        let Self::On(it) = self else { return Some(exchange) };
+        let Self::Enabled(it) = self else { return Some(exchange) };
         through(it.client.handle_body_end(exchange, now))
     }
 
@@ -104,21 +104,21 @@ impl<K: Threading> Stage<K> {
         failure: ExchangeFailure,
         now: Instant,
     ) -> Option<ExchangeId> {
-        let Self::On(it) = self else { return Some(exchange) };
+        let Self::Enabled(it) = self else { return Some(exchange) };
         through(it.client.handle_exchange_failed(exchange, failure, now))
     }
 
     // ------------------------------------------------------------------ from the application
 
     pub(crate) fn authorize(&mut self, now: Instant) {
-        if let Self::On(it) = self {
+        if let Self::Enabled(it) = self {
             it.client.handle_unix_time((it.unix_time)(), now);
             it.client.authorize(now);
         }
     }
 
     pub(crate) fn forget(&mut self, now: Instant) {
-        if let Self::On(it) = self {
+        if let Self::Enabled(it) = self {
             it.client.forget(now);
         }
     }
@@ -129,28 +129,28 @@ impl<K: Threading> Stage<K> {
     /// anything.
     pub(crate) fn settle(&mut self, machine: &mut HttpClient, now: Instant) -> bool {
         match self {
-            Self::Off => false,
-            Self::Unequipped => refuse_all(machine, now),
-            Self::On(it) => it.settle(machine, now),
+            Self::Disabled => false,
+            Self::MissingRuntime => refuse_all(machine, now),
+            Self::Enabled(it) => it.settle(machine, now),
         }
     }
 
     /// Runs the application's functions in `guard` from here on.
     pub(crate) fn set_guard(&mut self, guard: PanicGuard) {
-        if let Self::On(it) = self {
+        if let Self::Enabled(it) = self {
             it.tasks.set_guard(guard);
         }
     }
 
     /// Lets the application's functions go on.
     pub(crate) fn poll(&mut self, cx: &mut Context<'_>, now: Instant) {
-        if let Self::On(it) = self {
+        if let Self::Enabled(it) = self {
             it.tasks.poll(cx, &mut it.client, now);
         }
     }
 
     pub(crate) fn handle_timeout(&mut self, now: Instant) {
-        if let Self::On(it) = self {
+        if let Self::Enabled(it) = self {
             it.client.handle_timeout(now);
             if it.closing.is_some_and(|until| until <= now) {
                 it.tasks.cancel_all();
@@ -162,15 +162,15 @@ impl<K: Threading> Stage<K> {
 
     pub(crate) fn poll_transmit(&mut self, machine: &mut HttpClient) -> Option<Transmit> {
         match self {
-            Self::Off => machine.poll_transmit(),
+            Self::Disabled => machine.poll_transmit(),
             // Whatever the machine has was refused, but for aborts of what never was.
-            Self::Unequipped => None,
-            Self::On(it) => it.client.poll_transmit(),
+            Self::MissingRuntime => None,
+            Self::Enabled(it) => it.client.poll_transmit(),
         }
     }
 
     pub(crate) fn poll_timeout(&self) -> Option<Instant> {
-        let Self::On(it) = self else { return None };
+        let Self::Enabled(it) = self else { return None };
         let closing = it.closing.filter(|_| it.tasks.is_keeping());
         [it.client.poll_timeout(), closing].into_iter().flatten().min()
     }
@@ -178,8 +178,8 @@ impl<K: Threading> Stage<K> {
     /// Whether nothing is left to be kept.
     pub(crate) fn is_drained(&self) -> bool {
         match self {
-            Self::Off | Self::Unequipped => true,
-            Self::On(it) => !it.tasks.is_keeping(),
+            Self::Disabled | Self::MissingRuntime => true,
+            Self::Enabled(it) => !it.tasks.is_keeping(),
         }
     }
 }
@@ -261,12 +261,12 @@ fn refuse_all(machine: &mut HttpClient, now: Instant) -> bool {
     refused
 }
 
-impl<K: Threading> fmt::Debug for Stage<K> {
+impl<K: Threading> fmt::Debug for AuthorizationState<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Off => f.write_str("Off"),
-            Self::Unequipped => f.write_str("Unequipped"),
-            Self::On(it) => f.debug_tuple("On").field(&it.client).finish(),
+            Self::Disabled => f.write_str("Disabled"),
+            Self::MissingRuntime => f.write_str("MissingRuntime"),
+            Self::Enabled(it) => f.debug_tuple("Enabled").field(&it.client).finish(),
         }
     }
 }
