@@ -30,10 +30,10 @@ pub(crate) enum AuthorizationState<K: Threading> {
     /// It lacks something that the adapter or the application should have brought.
     MissingRuntime,
     /// It works.
-    Enabled(Box<Authorizing<K>>),
+    Enabled(Box<EnabledAuthorization<K>>),
 }
 
-pub(crate) struct Authorizing<K: Threading> {
+pub(crate) struct EnabledAuthorization<K: Threading> {
     client: Client,
     tasks: Tasks<K>,
     observers: Vec<Observer>,
@@ -58,7 +58,13 @@ impl<K: Threading> AuthorizationState<K> {
         };
         let client = Client::new(options, server.clone(), entropy(), unix_time(), now);
         let tasks = Tasks::new(functions, store);
-        Self::Enabled(Box::new(Authorizing { client, tasks, observers, unix_time, closing: None }))
+        Self::Enabled(Box::new(EnabledAuthorization {
+            client,
+            tasks,
+            observers,
+            unix_time,
+            closing: None,
+        }))
     }
 
     /// Whether requests have tokens, which expire.
@@ -184,7 +190,7 @@ impl<K: Threading> AuthorizationState<K> {
     }
 }
 
-impl<K: Threading> Authorizing<K> {
+impl<K: Threading> EnabledAuthorization<K> {
     fn settle(&mut self, machine: &mut HttpClient, now: Instant) -> bool {
         let mut moved = self.exchange(machine, now);
         if machine.is_closed() && self.closing.is_none() {
