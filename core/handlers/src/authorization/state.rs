@@ -21,7 +21,7 @@ use super::{Authorization, Observer};
 
 /// How long the store may take at the end of a connection for what is still to be kept: a refresh
 /// token that was renewed and is lost costs the user a sign-in. As long as the server has.
-const KEEPING_WAIT: Duration = Duration::from_secs(5);
+const STORE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// What stands between the machine of a connection and the network: nothing, or an authorization.
 pub(crate) enum AuthorizationState<K: Threading> {
@@ -194,7 +194,7 @@ impl<K: Threading> EnabledAuthorization<K> {
     fn settle(&mut self, machine: &mut HttpClient, now: Instant) -> bool {
         let mut moved = self.exchange(machine, now);
         if machine.is_closed() && self.closing.is_none() {
-            self.closing = Some(now + KEEPING_WAIT);
+            self.closing = Some(now + STORE_TIMEOUT);
             self.client.close();
             moved |= self.exchange(machine, now);
         }
