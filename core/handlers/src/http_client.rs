@@ -84,10 +84,10 @@ pub trait HttpEndpoint {
 
 impl<K: Threading> HttpClientEndpoint<K> {
     /// Hands on what the parts have for each other, until none has anything.
-    fn settle(&mut self, now: Instant) {
+    fn pump(&mut self, now: Instant) {
         loop {
             self.dispatch_queued(now);
-            if !self.authorization.settle(&mut self.machine, now) {
+            if !self.authorization.pump(&mut self.machine, now) {
                 return;
             }
         }
@@ -104,21 +104,21 @@ impl<K: Threading> HttpEndpoint for HttpClientEndpoint<K> {
         if let Some(exchange) = self.authorization.handle_response(exchange, head, now) {
             self.machine.handle_response(exchange, head, now);
         }
-        self.settle(now);
+        self.pump(now);
     }
 
     fn handle_body(&mut self, exchange: ExchangeId, bytes: &[u8], now: Instant) {
         if let Some(exchange) = self.authorization.handle_body(exchange, bytes, now) {
             self.machine.handle_body(exchange, bytes, now);
         }
-        self.settle(now);
+        self.pump(now);
     }
 
     fn handle_body_end(&mut self, exchange: ExchangeId, now: Instant) {
         if let Some(exchange) = self.authorization.handle_body_end(exchange, now) {
             self.machine.handle_body_end(exchange, now);
         }
-        self.settle(now);
+        self.pump(now);
     }
 
     fn handle_exchange_failed(
@@ -130,19 +130,19 @@ impl<K: Threading> HttpEndpoint for HttpClientEndpoint<K> {
         if let Some(exchange) = self.authorization.handle_exchange_failed(exchange, failure, now) {
             self.machine.handle_exchange_failed(exchange, failure, now);
         }
-        self.settle(now);
+        self.pump(now);
     }
 
     fn handle_timeout(&mut self, now: Instant) {
         self.authorization.handle_timeout(now);
         self.expire(now);
-        self.settle(now);
+        self.pump(now);
     }
 
     fn poll_handlers(&mut self, cx: &mut Context<'_>, now: Instant) {
         self.go_on(cx, now);
         self.authorization.poll(cx, now);
-        self.settle(now);
+        self.pump(now);
     }
 
     fn poll_transmit(&mut self) -> Option<Transmit> {
@@ -168,6 +168,6 @@ impl<K: Threading> HttpEndpoint for HttpClientEndpoint<K> {
 
     fn close(&mut self, now: Instant) {
         let _done = self.machine.apply(ClientCommand::Close, now);
-        self.settle(now);
+        self.pump(now);
     }
 }

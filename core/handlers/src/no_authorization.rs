@@ -57,7 +57,7 @@ impl<K: Threading> AuthorizationState<K> {
         Some(exchange)
     }
 
-    pub(super) const fn settle(&self, _: &mut HttpClient, _: Instant) -> bool {
+    pub(super) const fn pump(&self, _: &mut HttpClient, _: Instant) -> bool {
         false
     }
 

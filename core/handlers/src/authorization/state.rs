@@ -133,11 +133,11 @@ impl<K: Threading> AuthorizationState<K> {
 
     /// Hands on what the machine and the authorization have for each other; whether there was
     /// anything.
-    pub(crate) fn settle(&mut self, machine: &mut HttpClient, now: Instant) -> bool {
+    pub(crate) fn pump(&mut self, machine: &mut HttpClient, now: Instant) -> bool {
         match self {
             Self::Disabled => false,
             Self::MissingRuntime => refuse_all(machine, now),
-            Self::Enabled(it) => it.settle(machine, now),
+            Self::Enabled(it) => it.pump(machine, now),
         }
     }
 
@@ -191,7 +191,7 @@ impl<K: Threading> AuthorizationState<K> {
 }
 
 impl<K: Threading> EnabledAuthorization<K> {
-    fn settle(&mut self, machine: &mut HttpClient, now: Instant) -> bool {
+    fn pump(&mut self, machine: &mut HttpClient, now: Instant) -> bool {
         let mut moved = self.exchange(machine, now);
         if machine.is_closed() && self.closing.is_none() {
             self.closing = Some(now + STORE_TIMEOUT);
