@@ -251,7 +251,7 @@ impl<K: Threading> HttpServer<K> {
         let error = ErrorObject::from(Panicked);
         if let Some(table) = &mut endpoint.table {
             table.take_wish(request);
-            if table.settle(request, Outcome::Error(error.clone()), now).is_none() {
+            if table.complete(request, Outcome::Error(error.clone()), now).is_none() {
                 return endpoint.tell_changes(now);
             }
         }

@@ -143,7 +143,7 @@ impl<K: Threading, M: ServerBinding> ServerEndpoint<K, M> {
             outcome = self.guard.run(check).unwrap_or_else(Outcome::from);
         }
         let wished = table.take_wish(handle);
-        match table.settle(handle, outcome, now) {
+        match table.complete(handle, outcome, now) {
             None => {}
             // It waits for answers from here on: now there is a use for a task.
             Some(outcome @ Outcome::InputRequired(_)) if wished => {
@@ -152,7 +152,7 @@ impl<K: Threading, M: ServerBinding> ServerEndpoint<K, M> {
                     return self.answer(request, outcome, now);
                 }
                 if let Some(table) = &mut self.table {
-                    let _taken = table.settle(handle, outcome, now);
+                    let _taken = table.complete(handle, outcome, now);
                 }
             }
             Some(outcome) => self.answer(request, outcome, now),

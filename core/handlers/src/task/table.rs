@@ -90,7 +90,7 @@ impl<M: ServerBinding> Tasks<M> for TaskTable {
         true
     }
 
-    fn settle(
+    fn complete(
         &mut self,
         request: RequestHandle,
         outcome: Outcome,

@@ -64,8 +64,12 @@ pub(crate) trait Tasks<M>: fmt::Debug + Send + Sync {
 
     /// Takes what the handler of a request came to; gives it back where the request is not a task,
     /// so that it is answered with it.
-    fn settle(&mut self, request: RequestHandle, outcome: Outcome, now: Instant)
-    -> Option<Outcome>;
+    fn complete(
+        &mut self,
+        request: RequestHandle,
+        outcome: Outcome,
+        now: Instant,
+    ) -> Option<Outcome>;
 
     /// Keeps what a handler says of how far it is, and tells whoever wants to know; whether the
     /// request is a task's.
