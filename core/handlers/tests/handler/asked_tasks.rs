@@ -156,7 +156,7 @@ fn a_task_is_there_at_once_and_its_result_when_it_is_done() {
     let second = visitor.send("tasks/result", json!({ "taskId": name }));
     assert_eq!((visitor.answer(first), visitor.answer(second)), (None, None));
     gate.open();
-    visitor.settle();
+    visitor.pump();
     let expected = json!({
         "content": [{ "type": "text", "text": "slow true" }],
         "_meta": { RELATED: { "taskId": name } },
@@ -210,7 +210,7 @@ fn a_failure_fails_the_task_and_stays_what_it_was() {
         visitor.result("tools/call", json!({ "name": "slow", "arguments": {}, "task": {} }));
     assert_eq!(invalid["task"]["status"], "working");
     gate.open();
-    visitor.settle();
+    visitor.pump();
     let status = visitor.get(&failing);
     assert_eq!(status["status"], "failed");
     assert_eq!(status["statusMessage"], "the machine is on fire");
@@ -257,7 +257,7 @@ fn who_gives_up_waiting_gives_up_nothing_else() {
     let waiting = visitor.send("tasks/result", json!({ "taskId": task }));
     visitor.tell("notifications/cancelled", json!({ "requestId": given_up }));
     gate.open();
-    visitor.settle();
+    visitor.pump();
     assert_eq!(visitor.answer(given_up), None);
     assert_eq!(text(&visitor.answer(waiting).unwrap()["result"]), "slow true");
 }
@@ -271,7 +271,7 @@ fn progress_goes_on_under_its_token_until_the_task_is_over() {
     let task = created["task"]["taskId"].as_str().unwrap().to_owned();
     assert_eq!(visitor.get(&task)["statusMessage"], "halfway there");
     gate.open();
-    visitor.settle();
+    visitor.pump();
     let related = json!({ RELATED: { "taskId": task } });
     let expected = [(1, "halfway there"), (2, "there")].map(|(progress, message)| {
         json!({ "jsonrpc": "2.0", "method": "notifications/progress", "params": {
@@ -283,7 +283,7 @@ fn progress_goes_on_under_its_token_until_the_task_is_over() {
     // Who did not ask for it gets none.
     visitor.unasked.clear();
     visitor.task("talkative");
-    visitor.settle();
+    visitor.pump();
     assert!(visitor.unasked.is_empty(), "{:?}", visitor.unasked);
 }
 

@@ -109,7 +109,7 @@ fn one_task_too_many_is_refused_and_does_nothing() {
         // A call is a call.
         let call = visitor.send("tools/call", json!({ "name": "slow" }));
         gate.open();
-        visitor.settle();
+        visitor.pump();
         assert!(visitor.answer(call).unwrap()["result"]["content"].is_array());
         visitor.pass(Duration::from_secs(60));
         assert!(visitor.result("tools/call", params)["task"].is_object());
@@ -157,7 +157,7 @@ fn a_flood_of_those_who_wait_is_bounded_and_all_are_answered() {
     }
     visitor.tell("notifications/cancelled", json!({ "requestId": left[0] }));
     gate.open();
-    visitor.settle();
+    visitor.pump();
     assert_eq!(visitor.answer(left[0]), None);
     for id in &left[1..] {
         assert!(visitor.answer(*id).unwrap()["result"]["content"].is_array());
@@ -186,7 +186,7 @@ fn whoever_keeps_logs_is_shown_what_becomes_of_tasks() {
     let task = visitor.task("slow");
     visitor.send("tasks/result", json!({ "taskId": task }));
     gate.open();
-    visitor.settle();
+    visitor.pump();
     visitor.pass(Duration::from_secs(60));
     let expected = [
         (TaskEvent::Created, "working"),

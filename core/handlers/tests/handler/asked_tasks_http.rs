@@ -119,12 +119,12 @@ impl House {
         if let Some(work) = work {
             run(&mut self.server, &mut self.running, work, now);
         }
-        self.settle();
+        self.pump();
         exchange
     }
 
     /// Lets handlers go on until none can.
-    fn settle(&mut self) {
+    fn pump(&mut self) {
         let mut cx = Context::from_waker(Waker::noop());
         for _ in 0..5 {
             self.server.poll_handlers(&mut cx, self.now);
@@ -217,7 +217,7 @@ fn a_task_outlives_the_exchange_that_asked_for_it() {
     house.server.handle_disconnect(waiting, house.now);
     let waiting = house.wait(&guest, &task);
     gate.open();
-    house.settle();
+    house.pump();
     let (_, _, messages) = house.read(waiting);
     assert_eq!(text(&messages[0]), "slow false");
     assert_eq!(messages[0]["result"]["_meta"][RELATED]["taskId"], *task);
@@ -285,7 +285,7 @@ fn progress_comes_on_the_stream_of_whoever_waits_else_on_that_of_what_comes_unas
     assert_eq!(told[0]["params"], expected(1, "begun"));
     let waiting = house.wait(&guest, &task);
     gate.open();
-    house.settle();
+    house.pump();
     let (events, _, messages) = house.read(waiting);
     assert!(events);
     assert_eq!(messages[0]["params"], expected(2, "done"));
@@ -325,7 +325,7 @@ fn the_tasks_of_one_do_not_exist_for_another() {
     assert_eq!(listed["result"]["tasks"][0]["taskId"], *task);
     house.leave(&one);
     gate.open();
-    house.settle();
+    house.pump();
     assert_eq!(text(&house.about(&again, "tasks/result", &task)), "slow true");
 }
 
@@ -341,12 +341,12 @@ fn a_task_that_is_cancelled_or_expires_drops_its_handler_and_answers_who_waits()
     assert_eq!(house.running.len(), 2);
     let cancelled = house.about(&guest, "tasks/cancel", &first);
     assert_eq!(cancelled["result"]["status"], "cancelled");
-    house.settle();
+    house.pump();
     assert_eq!(house.running.len(), 1);
     assert_eq!(house.read(waiting[0]).2[0]["error"]["code"], -32603);
     house.now = house.now + Duration::from_secs(60);
     house.server.handle_timeout(house.now);
-    house.settle();
+    house.pump();
     assert_eq!(house.running.len(), 0);
     assert_eq!(gate.holders(), 3);
     let withdrawn = house.read(waiting[1]).2;

@@ -86,7 +86,7 @@ fn a_task_asks_whoever_waits_for_its_result() {
     assert_eq!(visitor.status(&task), "working");
     assert_eq!(visitor.answer(waiting), None);
     gate.open();
-    visitor.settle();
+    visitor.pump();
     for waiting in [waiting, other] {
         assert_eq!(text(&visitor.answer(waiting).unwrap()), r#"true Some("kept")"#);
     }
@@ -199,7 +199,7 @@ fn the_end_of_the_input_leaves_nobody_waiting() {
     let task = visitor.task("ask");
     let waiting = visitor.send("tasks/result", json!({ "taskId": task }));
     mcp_sansio_handlers::Endpoint::handle_eof(&mut visitor.endpoint, visitor.now);
-    visitor.settle();
+    visitor.pump();
     assert_eq!(visitor.answer(waiting).unwrap()["error"]["code"], -32603);
     assert!(mcp_sansio_handlers::Endpoint::is_drained(&visitor.endpoint));
 }

@@ -182,7 +182,7 @@ fn a_call_that_is_cancelled_while_it_waits_leaves_the_authorization_to_the_other
     let (mut one, mut other) = (call(&client), call(&client));
     assert!(net.poll(one.as_mut()).is_none() && net.poll(other.as_mut()).is_none());
     drop(one);
-    net.settle();
+    net.pump();
     assert_eq!(user.waiting(), 1);
     user.decide(Ok(()));
     net.run(other).unwrap();
@@ -304,16 +304,16 @@ fn an_application_signs_in_before_the_server_asks_and_signs_out() {
     client.authorize().unwrap();
     // Once is enough.
     client.authorize().unwrap();
-    net.settle();
+    net.pump();
     assert_eq!((user.asked(), user.waiting()), (1, 1));
     user.decide(Ok(()));
-    net.settle();
+    net.pump();
     assert_eq!(seen.lock().unwrap().iter().filter(|it| it.starts_with("Authorized")).count(), 1);
     net.log.clear();
     assert_eq!(text(&net.run(call(&client)).unwrap()), "sunny");
     assert_eq!(net.log, ["POST mcp.example/mcp tools/call 200"]);
     client.forget_authorization().unwrap();
-    net.settle();
+    net.pump();
     assert_eq!(format!("{store:?}"), "MemoryStore { length: 0 }");
     net.log.clear();
     let mut second = call(&client);

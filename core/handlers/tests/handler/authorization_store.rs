@@ -67,11 +67,11 @@ fn a_connection_ends_when_what_is_to_be_kept_is_kept_or_takes_too_long() {
         let (client, mut net) = Guarded::opened(&host(at_once().store(slow.clone())));
         net.run(call(&client)).unwrap();
         client.close();
-        net.settle();
+        net.pump();
         assert!(!net.endpoint.as_ref().unwrap().is_drained());
         if in_time {
             slow.let_write();
-            net.settle();
+            net.pump();
         } else {
             net.advance(Duration::from_millis(4999));
             assert!(!net.endpoint.as_ref().unwrap().is_drained());
@@ -90,15 +90,15 @@ fn a_store_that_lags_behind_is_given_only_what_is_still_to_be_kept() {
     let (client, mut net) = Guarded::opened(&host(at_once().store(slow.clone())));
     for _ in 0..5 {
         client.authorize().unwrap();
-        net.settle();
+        net.pump();
         client.forget_authorization().unwrap();
-        net.settle();
+        net.pump();
     }
     client.authorize().unwrap();
-    net.settle();
+    net.pump();
     assert_eq!(net.count("as.example/token"), 6, "{:#?}", net.log);
     slow.let_write();
-    net.settle();
+    net.pump();
     // The one that was under way, and the last one.
     let written = slow.written.lock().unwrap();
     assert_eq!(written.len(), 2, "{written:?}");

@@ -105,7 +105,7 @@ fn a_call_whose_future_is_dropped_is_cancelled_and_its_handler_dropped() {
         assert!(pair.poll(call.as_mut()).is_none());
         assert_eq!(Arc::strong_count(&alive), 3);
         drop(call);
-        pair.settle();
+        pair.pump();
         assert_eq!(pair.count("notifications/cancelled"), 1);
         assert_eq!(Arc::strong_count(&alive), 2);
         // No answer came, and none is waited for.
@@ -118,7 +118,7 @@ fn a_call_that_is_given_up_before_it_is_made_is_not_made() {
     let (server, _) = sleeper();
     let (client, mut pair) = connect(&server, Revision::LATEST);
     drop(client.call_tool("sleep", &NoArguments {}).into_future());
-    pair.settle();
+    pair.pump();
     assert_eq!(pair.count("tools/call"), 0, "{:#?}", pair.wire);
     assert_eq!(pair.count("cancelled"), 0, "{:#?}", pair.wire);
 }

@@ -116,7 +116,7 @@ fn what_one_connection_edits_another_does_not_see() {
             catalog.add_tool(tool("b"), |_: Call<NoArguments>| "b").unwrap();
         })
         .unwrap();
-    pair.settle();
+    pair.pump();
     assert_eq!(text(&pair.run(client.call_tool("b", &NoArguments {})).unwrap()), "b");
     let (client, mut pair) = connect(&server, Revision::LATEST);
     assert_eq!(text(&pair.run(client.call_tool("a", &NoArguments {})).unwrap()), "a");
@@ -135,7 +135,7 @@ fn handlers_of_any_thread_join_those_that_stay_on_one() {
             catalog.add_tool(tool("c"), async |_: Call<NoArguments>| "c").unwrap();
         })
         .unwrap();
-    pair.settle();
+    pair.pump();
     for (name, answer) in [("a", "local"), ("b", "b"), ("c", "c")] {
         let result = pair.run(client.call_tool(name, &NoArguments {})).unwrap();
         assert_eq!(text(&result), answer);

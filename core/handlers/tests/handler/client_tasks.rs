@@ -43,7 +43,7 @@ fn pass(pair: &mut Link, millis: u64) {
     let now = pair.now;
     pair.client.as_mut().unwrap().handle_timeout(now);
     pair.server.as_mut().unwrap().handle_timeout(now);
-    pair.settle();
+    pair.pump();
 }
 
 #[test]
@@ -177,19 +177,19 @@ fn progress_is_shown_for_as_long_as_somebody_has_the_task() {
             .on_progress(move |progress| seen.lock().unwrap().push(progress.progress))
     };
     let task = pair.run(call(&seen)).unwrap();
-    pair.settle();
+    pair.pump();
     assert_eq!(*seen.lock().unwrap(), [1.0]);
     let unwatched = Arc::new(Mutex::new(Vec::new()));
     drop(pair.run(call(&unwatched)).unwrap());
-    pair.settle();
+    pair.pump();
     assert_eq!(Arc::strong_count(&unwatched), 1);
     gate.open();
-    pair.settle();
+    pair.pump();
     assert_eq!(*seen.lock().unwrap(), [1.0, 2.0]);
     assert!(unwatched.lock().unwrap().len() < 2);
     assert_eq!(text(&pair.run(client.task(task.name()).result()).unwrap()), "said");
     drop(task);
-    pair.settle();
+    pair.pump();
     assert_eq!(Arc::strong_count(&seen), 1);
     // A token that is let go is none of a later call.
     assert_eq!(text(&pair.run(client.call_tool("plain", &json!({}))).unwrap()), "plain");
@@ -209,13 +209,13 @@ fn a_task_is_cancelled_by_its_name_though_its_caller_left_before_it_had_one() {
     let endpoint = pair.client.as_mut().unwrap();
     endpoint.poll_handlers(&mut std::task::Context::from_waker(waker), now);
     drop(left);
-    pair.settle();
+    pair.pump();
     assert_eq!(asked(&pair, "tools/call"), 1);
     assert_eq!((asked(&pair, "notifications/cancelled"), asked(&pair, "tasks/cancel")), (0, 1));
     assert_eq!(gate.holders(), held);
     // One that never left is not made.
     drop(client.call_tool_as_task(&slow, &json!({})).into_future());
-    pair.settle();
+    pair.pump();
     assert_eq!(asked(&pair, "tools/call"), 1);
     let task = pair.run(client.call_tool_as_task(&slow, &json!({}))).unwrap();
     let cancelled = pair.run(task.cancel()).unwrap().task.unwrap();
@@ -298,7 +298,7 @@ fn who_sleeps_between_two_questions_is_woken_by_the_end() {
         assert!(pair.poll(result.as_mut()).is_none());
         assert!(pair.client.as_ref().unwrap().poll_timeout().is_some());
     }
-    pair.settle();
+    pair.pump();
     assert_eq!(pair.client.as_ref().unwrap().poll_timeout(), None);
 }
 

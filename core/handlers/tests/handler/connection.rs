@@ -17,7 +17,7 @@ fn sleeper() -> Server {
 fn calls_of_a_closed_connection_end_with_its_reason() {
     let (client, mut pair) = connect(&sleeper(), Revision::LATEST);
     client.close();
-    pair.settle();
+    pair.pump();
     let error = pair.run(client.call_tool("sleep", &NoArguments {})).unwrap_err();
     assert!(matches!(error, ClientError::Closed(CloseReason::Local)), "{error}");
     assert_eq!(client.close_reason(), Some(CloseReason::Local));
@@ -46,14 +46,14 @@ fn the_connection_closes_with_the_last_handle_and_not_before() {
     let (client, mut pair) = connect(&sleeper(), Revision::LATEST);
     let second = client.clone();
     drop(client);
-    pair.settle();
+    pair.pump();
     assert!(!pair.client.as_ref().unwrap().is_closed());
     let mut call = Box::pin(second.call_tool("sleep", &NoArguments {}).into_future());
     drop(second);
     assert!(pair.poll(call.as_mut()).is_none());
     assert!(!pair.client.as_ref().unwrap().is_closed());
     drop(call);
-    pair.settle();
+    pair.pump();
     assert!(pair.client.as_ref().unwrap().is_drained());
 }
 
@@ -71,7 +71,7 @@ fn the_last_handles_close_the_connection_from_any_number_of_threads() {
         for thread in threads {
             thread.join().unwrap();
         }
-        pair.settle();
+        pair.pump();
         assert!(pair.client.as_ref().unwrap().is_closed());
     }
 }
@@ -83,7 +83,7 @@ fn a_server_that_is_closed_drops_its_handlers_and_is_drained() {
     assert!(pair.poll(call.as_mut()).is_none());
     let remote = pair.server.as_ref().unwrap().handle();
     remote.close();
-    pair.settle();
+    pair.pump();
     assert!(pair.server.as_ref().unwrap().is_drained());
     // Nobody is there any more, and that is what is said.
     pair.server = None;

@@ -160,7 +160,7 @@ impl Gatehouse {
         if let Some(work) = work {
             self.run(work);
         }
-        self.settle();
+        self.pump();
         Ok(exchange)
     }
 
@@ -175,7 +175,7 @@ impl Gatehouse {
     }
 
     /// Lets handlers go on until none can.
-    fn settle(&mut self) {
+    fn pump(&mut self) {
         let mut cx = Context::from_waker(Waker::noop());
         for _ in 0..5 {
             self.server.poll_handlers(&mut cx, self.now);
@@ -198,10 +198,10 @@ impl Gatehouse {
         while let Some(due) = self.server.poll_timeout().filter(|due| *due <= end) {
             self.now = self.now.max(due);
             self.server.handle_timeout(self.now);
-            self.settle();
+            self.pump();
         }
         self.now = end;
-        self.settle();
+        self.pump();
     }
 
     /// What there is of a response.

@@ -133,7 +133,7 @@ impl<K: Threading> Guarded<K> {
     }
 
     /// Turns until nothing moves.
-    pub(crate) fn settle(&mut self) {
+    pub(crate) fn pump(&mut self) {
         for _ in 0..1000 {
             if !self.turn() {
                 return;
@@ -168,13 +168,13 @@ impl<K: Threading> Guarded<K> {
     /// Lets time pass up to every deadline on the way.
     pub(crate) fn advance(&mut self, duration: Duration) {
         let until = self.now + duration;
-        self.settle();
+        self.pump();
         loop {
             let Some(endpoint) = &mut self.endpoint else { return };
             let due = endpoint.poll_timeout().filter(|due| *due <= until);
             self.now = due.unwrap_or(until).max(self.now);
             endpoint.handle_timeout(self.now);
-            self.settle();
+            self.pump();
             if due.is_none() {
                 return;
             }

@@ -149,7 +149,7 @@ fn a_call_that_is_dropped_is_cancelled_on_the_server() {
             assert!(pair.poll(call.as_mut()).is_none());
             assert_eq!(pair.at_work(), 1);
         }
-        pair.settle();
+        pair.pump();
         assert_eq!(pair.at_work(), 0, "{revision}: {:#?}", pair.log);
         let told = pair.count("notifications/cancelled");
         assert_eq!(told, usize::from(revision != Revision::V2026_07_28));
@@ -220,7 +220,7 @@ fn closing_tells_the_server_and_ends_what_is_under_way() {
         client.close();
         let error = pair.run(call).unwrap_err();
         assert!(matches!(error, ClientError::Failed(_) | ClientError::Closed(_)), "{error}");
-        pair.settle();
+        pair.pump();
         assert_eq!(client.close_reason(), Some(CloseReason::Local));
         assert_eq!(pair.count("DELETE"), usize::from(revision != Revision::V2026_07_28));
         assert_eq!(pair.server.machine().session_count(), 0);
@@ -247,7 +247,7 @@ fn a_driver_that_goes_away_takes_the_connection_with_it() {
 fn a_connection_without_handles_closes() {
     let (client, mut pair) = connect(&server(), Revision::V2025_11_25);
     drop(client);
-    pair.settle();
+    pair.pump();
     assert!(pair.client.as_ref().unwrap().is_drained(), "{:#?}", pair.log);
     assert_eq!(pair.count("DELETE"), 1);
 }

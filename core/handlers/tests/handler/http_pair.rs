@@ -228,7 +228,7 @@ impl HttpPair {
     }
 
     /// Turns until nothing moves.
-    pub(crate) fn settle(&mut self) {
+    pub(crate) fn pump(&mut self) {
         for _ in 0..1000 {
             if !self.turn() {
                 return;
@@ -275,12 +275,12 @@ impl HttpPair {
 
     /// Lets time pass, deadline by deadline.
     pub(crate) fn pass_until(&mut self, end: Instant) {
-        self.settle();
+        self.pump();
         while self.now < end {
             let client = self.client.as_ref().and_then(HttpEndpoint::poll_timeout);
             let next = [client, self.server.poll_timeout()].into_iter().flatten().min();
             self.pass_to(next.map_or(end, |next| next.min(end)));
-            self.settle();
+            self.pump();
         }
     }
 

@@ -46,7 +46,7 @@ impl<S: mcp_sansio_handlers::Endpoint, C: mcp_sansio_handlers::Endpoint> Pair<S,
     }
 
     /// Turns until nothing moves.
-    pub(crate) fn settle(&mut self) {
+    pub(crate) fn pump(&mut self) {
         for _ in 0..1000 {
             if !self.turn() {
                 return;
@@ -89,7 +89,7 @@ impl<S: mcp_sansio_handlers::Endpoint, C: mcp_sansio_handlers::Endpoint> Pair<S,
         if let Some(server) = &mut self.server {
             server.handle_timeout(now);
         }
-        self.settle();
+        self.pump();
     }
 
     /// How many lines went over that contain `text`.

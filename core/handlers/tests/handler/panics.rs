@@ -105,7 +105,7 @@ fn a_handler_that_is_dropped_and_panics_then_disturbs_nobody() {
     let mut fragile = Box::pin(client.call_tool("fragile", &NoArguments {}).into_future());
     assert!(pair.poll(fragile.as_mut()).is_none());
     drop(fragile);
-    pair.settle();
+    pair.pump();
     assert_eq!(pair.run(plain(&client)), "plain");
 }
 

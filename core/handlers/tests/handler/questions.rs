@@ -135,7 +135,7 @@ fn a_change_of_the_roots_is_told_where_servers_keep_them() {
     for revision in ASKING {
         let (client, mut pair) = connect_host(&server(), host(yes), revision);
         client.roots_changed().unwrap();
-        pair.settle();
+        pair.pump();
         let told = usize::from(revision < Revision::LATEST);
         assert_eq!(pair.count("notifications/roots/list_changed"), told, "{revision}");
     }
@@ -279,7 +279,7 @@ fn a_question_of_a_call_that_is_cancelled_is_withdrawn_from_the_host() {
             assert!(pair.poll(call.as_mut()).is_none());
             assert_eq!(dropped.load(Ordering::SeqCst), 0);
         }
-        pair.settle();
+        pair.pump();
         assert_eq!(dropped.load(Ordering::SeqCst), 1, "{revision}: {:#?}", pair.wire);
     }
 }

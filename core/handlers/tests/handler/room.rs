@@ -76,14 +76,14 @@ fn commands_beyond_the_bound_are_refused_and_those_before_are_done() {
     let all = [edit(), edit(), edit(), edit(), edit()];
     assert_eq!(all, [Ok(()), Ok(()), Ok(()), Err(SendError::Full), Err(SendError::Full)]);
     assert_eq!(remote.resource_updated("mem://a"), Err(SendError::Full));
-    pair.settle();
+    pair.pump();
     assert_eq!(edited.load(Ordering::SeqCst), 3);
     // There is room again.
     assert_eq!(edit(), Ok(()));
     // One resource, however often: that is one command.
     (0..10).for_each(|_| remote.resource_updated("mem://a").unwrap());
     remote.close();
-    pair.settle();
+    pair.pump();
     assert_eq!(edited.load(Ordering::SeqCst), 4);
     pair.server = None;
     assert_eq!(edit(), Err(SendError::Closed));
@@ -157,7 +157,7 @@ fn calls_that_are_dropped_before_they_are_made_leave_nothing_to_be_told() {
     for _ in 0..100 {
         drop(client.call_tool("a", &NoArguments {}).into_future());
     }
-    pair.settle();
+    pair.pump();
     assert_eq!(pair.wire.len(), sent, "{:#?}", pair.wire);
     assert_eq!(text(&pair.run(client.call_tool("a", &NoArguments {})).unwrap()), "a");
 }

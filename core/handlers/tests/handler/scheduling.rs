@@ -41,7 +41,7 @@ fn handlers_finish_in_the_order_in_which_they_are_woken() {
     let (client, mut pair) = connect(&gates.server(), Revision::LATEST);
     let mut calls: Vec<_> =
         (0..MANY).map(|n| Box::pin(client.call_tool("wait", &place(n)).into_future())).collect();
-    pair.settle();
+    pair.pump();
     for call in &mut calls {
         assert!(pair.poll(call.as_mut()).is_none());
     }
@@ -51,7 +51,7 @@ fn handlers_finish_in_the_order_in_which_they_are_woken() {
     for (_, waker) in waiting.into_iter().rev() {
         waker.wake_by_ref();
         waker.wake();
-        pair.settle();
+        pair.pump();
     }
     assert_eq!(pair.wire.len() - sent, MANY);
     for (n, call) in calls.iter_mut().enumerate() {
@@ -66,14 +66,14 @@ fn handlers_are_woken_from_other_threads() {
     let (client, mut pair) = connect(&gates.server(), Revision::LATEST);
     let mut calls: Vec<_> =
         (0..8).map(|n| Box::pin(client.call_tool("wait", &place(n)).into_future())).collect();
-    pair.settle();
+    pair.pump();
     let threads: Vec<_> = std::mem::take(&mut *gates.0.lock().unwrap())
         .into_iter()
         .map(|(_, waker)| std::thread::spawn(move || waker.wake()))
         .collect();
     // The driver is at work meanwhile.
     while threads.iter().any(|thread| !thread.is_finished()) {
-        pair.settle();
+        pair.pump();
     }
     for call in &mut calls {
         assert!(pair.poll(call.as_mut()).unwrap().is_ok());
@@ -87,10 +87,10 @@ fn a_late_wake_up_does_not_disturb_the_next_handler_in_its_place() {
     let mut first = Box::pin(client.call_tool("wait", &place("first")).into_future());
     assert!(pair.poll(first.as_mut()).is_none());
     drop(first);
-    pair.settle();
+    pair.pump();
     let (_, stale) = gates.0.lock().unwrap().remove(0);
     stale.wake();
-    pair.settle();
+    pair.pump();
     let mut second = Box::pin(client.call_tool("wait", &place("second")).into_future());
     assert!(pair.poll(second.as_mut()).is_none());
     gates.0.lock().unwrap().remove(0).1.wake();
@@ -142,7 +142,7 @@ fn a_handler_that_wakes_itself_forever_keeps_nobody_waiting() {
     assert_eq!(text(&pair.run(waits).unwrap()), "Oslo");
     assert!(pair.count("notifications/progress") > 2);
     drop(spins);
-    pair.settle();
+    pair.pump();
 }
 
 #[test]
@@ -221,10 +221,10 @@ fn a_blocking_handler_finds_that_nobody_waits_for_it() {
     let mut call = Box::pin(client.call_tool("look", &NoArguments {}).into_future());
     assert!(pair.poll(call.as_mut()).is_none());
     drop(call);
-    pair.settle();
+    pair.pump();
     let sent = pair.wire.len();
     jobs.next()();
-    pair.settle();
+    pair.pump();
     assert_eq!(*seen.lock().unwrap(), Some(true));
     assert_eq!(pair.wire.len(), sent);
 }

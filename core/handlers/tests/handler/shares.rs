@@ -59,7 +59,7 @@ impl Site {
     }
 
     /// Lets handlers go on.
-    fn settle(&mut self) {
+    fn pump(&mut self) {
         let mut cx = Context::from_waker(Waker::noop());
         for mut running in std::mem::take(&mut self.running) {
             match Pin::new(&mut running).poll(&mut cx) {
@@ -93,7 +93,7 @@ fn handlers_of_one_caller_are_bounded_until_they_end() {
     let gate = Gate::default();
     let mut site = Site::new(&gate);
     let slow = [1, 2].map(|id| site.call(Some("greedy"), id, "slow"));
-    site.settle();
+    site.pump();
     for (id, tool) in [(3, "slow"), (4, "quick")] {
         let refused = site.call(Some("greedy"), id, tool);
         site.expect_too_many(refused, id);
@@ -110,7 +110,7 @@ fn handlers_of_one_caller_are_bounded_until_they_end() {
     let refused = site.call(Some("greedy"), 7, "slow");
     site.expect_too_many(refused, 7);
     gate.open();
-    site.settle();
+    site.pump();
     for exchange in [slow[1], third] {
         assert_eq!(site.response(exchange).expect("an answer").head.status.0, 200);
     }

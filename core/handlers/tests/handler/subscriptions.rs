@@ -58,7 +58,7 @@ fn a_subscription_that_is_dropped_ends() {
         let mut subscription = client.subscribe(filter());
         pair.run(subscription.honoured()).unwrap();
         drop(subscription);
-        pair.settle();
+        pair.pump();
         let end = match revision.era() {
             Era::Legacy => "resources/unsubscribe",
             Era::Modern => "notifications/cancelled",
@@ -87,10 +87,10 @@ fn a_reader_that_falls_behind_loses_the_oldest_notifications_only() {
     let remote = pair.server.as_ref().unwrap().handle();
     for _ in 0..3000 {
         remote.resource_updated("mem://a").unwrap();
-        pair.settle();
+        pair.pump();
     }
     remote.edit_catalog(|catalog| drop(catalog.remove_tool("touch"))).unwrap();
-    pair.settle();
+    pair.pump();
     let mut read = 0;
     loop {
         let update = pair.run(subscription.next()).unwrap().unwrap();

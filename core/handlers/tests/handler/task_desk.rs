@@ -69,12 +69,12 @@ impl<K: Threading> Desk<K> {
     /// Sends a request, and returns its id.
     pub(crate) fn send(&mut self, method: &str, params: Value) -> u64 {
         // What can go on has gone on before the request comes.
-        self.settle();
+        self.pump();
         self.last += 1;
         let text = request(self.last, method, params, &self.capabilities);
         self.asked.insert(self.last, method.to_owned());
         self.endpoint.handle_frame(Ok(text.as_bytes()), self.now);
-        self.settle();
+        self.pump();
         self.last
     }
 
@@ -134,11 +134,11 @@ impl<K: Threading> Desk<K> {
     pub(crate) fn pass(&mut self, time: Duration) {
         self.now = self.now + time;
         self.endpoint.handle_timeout(self.now);
-        self.settle();
+        self.pump();
     }
 
     /// Lets handlers go on until none can, and reads what was sent.
-    pub(crate) fn settle(&mut self) {
+    pub(crate) fn pump(&mut self) {
         let mut bytes = Vec::new();
         for _ in 0..20 {
             self.endpoint.poll_handlers(&mut Context::from_waker(Waker::noop()), self.now);

@@ -56,7 +56,7 @@ impl<K: Threading> Visitor<K> {
     }
 
     pub(crate) fn send(&mut self, method: &str, params: Value) -> u64 {
-        self.settle();
+        self.pump();
         self.last += 1;
         self.asked.insert(self.last, method.to_owned());
         let id = self.last;
@@ -79,7 +79,7 @@ impl<K: Threading> Visitor<K> {
 
     pub(crate) fn deliver(&mut self, message: &Value) {
         self.endpoint.handle_frame(Ok(message.to_string().as_bytes()), self.now);
-        self.settle();
+        self.pump();
     }
 
     pub(crate) fn answer(&mut self, id: u64) -> Option<Value> {
@@ -122,11 +122,11 @@ impl<K: Threading> Visitor<K> {
     pub(crate) fn pass(&mut self, time: Duration) {
         self.now = self.now + time;
         self.endpoint.handle_timeout(self.now);
-        self.settle();
+        self.pump();
     }
 
     /// Lets handlers go on until none can, and reads what was sent.
-    pub(crate) fn settle(&mut self) {
+    pub(crate) fn pump(&mut self) {
         let mut bytes = Vec::new();
         for _ in 0..20 {
             self.endpoint.poll_handlers(&mut Context::from_waker(Waker::noop()), self.now);

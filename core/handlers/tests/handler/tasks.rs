@@ -148,7 +148,7 @@ fn a_handler_may_become_a_task_late() {
     let call = desk.send("tools/call", json!({ "name": "late" }));
     assert_eq!(desk.answer(call), None);
     gate.open();
-    desk.settle();
+    desk.pump();
     assert_eq!(desk.answer(call).unwrap()["result"]["resultType"], "task");
 }
 
@@ -171,7 +171,7 @@ fn a_blocking_handler_becomes_a_task_from_its_own_thread() {
     let mut desk = Desk::new(&server);
     let call = desk.send("tools/call", json!({ "name": "block" }));
     says.recv().unwrap();
-    desk.settle();
+    desk.pump();
     let task = desk.answer(call).unwrap()["result"]["taskId"].as_str().unwrap().to_owned();
     assert_eq!(desk.status(&task), "working");
     sender.send(()).unwrap();
@@ -205,7 +205,7 @@ fn a_client_that_did_not_declare_the_extension_never_sees_a_task() {
     let call = desk.send("tools/call", json!({ "name": "slow", "arguments": {} }));
     assert_eq!(desk.answer(call), None);
     gate.open();
-    desk.settle();
+    desk.pump();
     let result = desk.answer(call).unwrap()["result"].clone();
     assert_eq!(result["resultType"], "complete");
     assert_eq!(result["content"][0]["text"], "slow");
@@ -247,7 +247,7 @@ fn a_cancelled_task_stays_cancelled_and_its_handler_is_dropped() {
     assert_eq!(gate.holders(), before);
     assert_eq!(desk.status(&task), "cancelled");
     gate.open();
-    desk.settle();
+    desk.pump();
     assert_eq!(desk.status(&task), "cancelled");
     desk.cancel(&task);
     desk.update(&task, json!({}));
@@ -259,7 +259,7 @@ fn cancelling_what_is_done_is_acknowledged_and_changes_nothing() {
     let (gate, mut desk) = desk();
     let task = desk.task("slow");
     gate.open();
-    desk.settle();
+    desk.pump();
     let done = desk.get(&task);
     desk.cancel(&task);
     desk.update(&task, json!({ "any": { "action": "accept" } }));
@@ -280,7 +280,7 @@ fn a_notification_of_cancellation_is_not_for_tasks() {
         Ok(cancelled.to_string().as_bytes()),
         now,
     );
-    desk.settle();
+    desk.pump();
     assert_eq!(desk.status(&task), "working");
     gate.open();
     assert_eq!(desk.status(&task), "completed");
@@ -324,7 +324,7 @@ fn progress_of_a_task_is_what_its_status_says() {
     assert_eq!(desk.get(&task)["statusMessage"], "halfway there");
     desk.pass(Duration::from_secs(1));
     gate.open();
-    desk.settle();
+    desk.pump();
     let there = desk.get(&task);
     assert_eq!(there["statusMessage"], "there");
     assert_eq!(there["lastUpdatedAt"], "2026-07-28T00:00:01.000Z");
@@ -341,7 +341,7 @@ fn who_listens_is_told_what_tasks_get_would_say() {
     let acknowledged = desk.notifications.remove(0);
     assert_eq!(acknowledged["params"]["notifications"], filter["notifications"]);
     gate.open();
-    desk.settle();
+    desk.pump();
     let told: Vec<Value> = std::mem::take(&mut desk.notifications);
     let [told] = told.as_slice() else { panic!("{told:?}") };
     assert_eq!(told["method"], "notifications/tasks");

@@ -84,7 +84,7 @@ fn a_finished_task_makes_room_when_its_time_is_over() {
     // Rule: [TASK-042].
     assert_eq!(desk.call("ask")["resultType"], "input_required");
     gate.open();
-    desk.settle();
+    desk.pump();
     assert_eq!(desk.answer(call).unwrap()["result"]["content"][0]["text"], "slow");
     desk.pass(Duration::from_secs(60));
     desk.task("ask");
@@ -134,7 +134,7 @@ fn the_end_of_the_connection_ends_its_tasks() {
     let held = gate.holders();
     desk.task("slow");
     desk.endpoint.handle().close();
-    desk.settle();
+    desk.pump();
     assert_eq!(gate.holders(), held);
     assert!(desk.endpoint.is_drained());
 }

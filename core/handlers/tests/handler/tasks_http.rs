@@ -101,12 +101,12 @@ impl Site {
         if let Some(work) = work {
             run(&mut self.server, &mut self.running, work, now);
         }
-        self.settle();
+        self.pump();
         exchange
     }
 
     /// Lets handlers go on until none can.
-    fn settle(&mut self) {
+    fn pump(&mut self) {
         let mut cx = Context::from_waker(Waker::noop());
         for _ in 0..5 {
             self.server.poll_handlers(&mut cx, self.now);
@@ -220,7 +220,7 @@ fn a_task_outlives_the_exchange_that_made_it() {
     assert_eq!(site.server.machine().exchange_count(), 0);
     assert_eq!(site.status(&task), "working");
     gate.open();
-    site.settle();
+    site.pump();
     let done = site.about("tasks/get", &task, None);
     assert_eq!(done["result"]["result"]["content"][0]["text"], "slow");
     assert_eq!(site.call("quick", None)["content"][0]["text"], "quick");
@@ -248,13 +248,13 @@ fn a_task_that_is_cancelled_or_expires_drops_its_handler() {
     let other = site.task("slow", None);
     assert_eq!(site.running.len(), 2);
     assert_empty(&site.about("tasks/cancel", &task, None)["result"]);
-    site.settle();
+    site.pump();
     assert_eq!(site.running.len(), 1);
     assert_eq!(site.status(&task), "cancelled");
     assert_eq!(site.server.poll_timeout(), Some(Instant::from_millis(60_000)));
     site.now = site.now + Duration::from_secs(60);
     site.server.handle_timeout(site.now);
-    site.settle();
+    site.pump();
     assert_eq!(site.running.len(), 0);
     assert_eq!(site.about("tasks/get", &other, None)["error"]["code"], -32602);
     assert_eq!(site.server.poll_timeout(), None);
@@ -282,7 +282,7 @@ fn the_tasks_of_one_do_not_exist_for_another() {
         }
     }
     gate.open();
-    site.settle();
+    site.pump();
     let told = site.read(owners, "").1;
     assert_eq!(told[0]["params"]["status"], "completed", "{told:?}");
     assert!(site.read(others, "").1.is_empty());
@@ -323,6 +323,6 @@ fn a_client_that_leaves_before_there_is_a_task_gives_up_its_call() {
     site.server.handle_disconnect(exchange, Instant::ZERO);
     site.server.track(&running);
     assert!(matches!(Pin::new(&mut running).poll(&mut cx), Poll::Ready(None)));
-    site.settle();
+    site.pump();
     assert_eq!(site.server.poll_timeout(), None);
 }

@@ -16,12 +16,12 @@ impl<M: WebMaker> Exchanges<M> {
             self.step(scene);
         }
         self.calm(scene);
-        self.settle(false, 0, scene);
+        self.pump(false, 0, scene);
         for node in &mut self.nodes {
             node.client.touch(scene);
         }
         // Streams that come back take their time.
-        self.settle(false, 45, scene);
+        self.pump(false, 45, scene);
         self.probe(scene);
         for node in &mut self.nodes {
             if !node.client.is_closed() {
@@ -29,7 +29,7 @@ impl<M: WebMaker> Exchanges<M> {
             }
         }
         self.server.remember();
-        self.settle(true, 0, scene);
+        self.pump(true, 0, scene);
         for (number, node) in self.nodes.iter().enumerate() {
             assert!(node.client.is_drained(), "client {number} is not drained");
             assert_eq!(node.client.deadline(), None, "client {number} waits");
@@ -59,7 +59,7 @@ impl<M: WebMaker> Exchanges<M> {
     }
 
     /// Goes on until nothing is under way, or nothing at all is left, for these seconds at least.
-    fn settle(&mut self, whole: bool, patience: u64, scene: &mut Scene) {
+    fn pump(&mut self, whole: bool, patience: u64, scene: &mut Scene) {
         let quiet_from = scene.now + Duration::from_secs(patience);
         for _ in 0..MOVES_MAX {
             if scene.now >= quiet_from && self.is_quiet(whole) {
@@ -91,7 +91,7 @@ impl<M: WebMaker> Exchanges<M> {
         let said = self.server.said();
         self.step(scene);
         // Whoever lost a stream comes back after the longest pause between two attempts.
-        self.settle(false, 50, scene);
+        self.pump(false, 50, scene);
         for (number, before) in before.into_iter().enumerate() {
             let Some(((_, updates), (hears, subscribed))) = before else { continue };
             let Some(((broadcast, updates_now), _)) = heard(&self.nodes[number]) else { continue };

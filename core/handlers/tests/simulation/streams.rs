@@ -359,7 +359,7 @@ impl<M: Maker> Streams<M> {
                 end.wakes_at = scene.now;
             }
         }
-        self.settle(scene);
+        self.pump(scene);
         self.probe(scene);
         for connection in &mut self.connections {
             if let Some(client) = &mut connection.ends[0].side
@@ -369,14 +369,14 @@ impl<M: Maker> Streams<M> {
             }
             connection.hang_up(scene);
         }
-        self.settle(scene);
+        self.pump(scene);
         for connection in &mut self.connections {
             connection.assert_over();
         }
     }
 
     /// Goes on until nothing is under way.
-    fn settle(&mut self, scene: &mut Scene) {
+    fn pump(&mut self, scene: &mut Scene) {
         for _ in 0..MOVES_MAX {
             if self.connections.iter_mut().all(Connection::is_quiet) {
                 return;
@@ -402,7 +402,7 @@ impl<M: Maker> Streams<M> {
                 server.announce(scene);
             }
         }
-        self.settle(scene);
+        self.pump(scene);
         for ((connection, before), open) in self.connections.iter().zip(before).zip(open) {
             let Some(((_, updates), (hears, subscribed))) = before.filter(|_| open) else {
                 continue;
