@@ -221,14 +221,14 @@ impl<K: Threading> HttpServer<K> {
             running.cancel_signal.cancel();
             return;
         }
-        let request = endpoint.table.as_ref().map(|_| request.clone());
+        let request = endpoint.tasks.as_ref().map(|_| request.clone());
         // Of a request there is one handler at a time.
         endpoint.running.end(&mut endpoint.machine, handle);
         let caller = endpoint.machine.begin_handler(handle);
         let tracked =
             TrackedHandler { cancel_signal: Arc::clone(&running.cancel_signal), request, caller };
         endpoint.running.0.insert(handle, tracked);
-        if endpoint.table.as_mut().is_some_and(|table| table.take_wish(handle)) {
+        if endpoint.tasks.as_mut().is_some_and(|tasks| tasks.take_wish(handle)) {
             // Now there is a use for it. Nobody is left to take it where the server is gone.
             let _sent = endpoint.outlet.send(Command::RunAsTask(handle));
         }
@@ -249,9 +249,9 @@ impl<K: Threading> HttpServer<K> {
         let endpoint = &mut self.endpoint;
         endpoint.running.end(&mut endpoint.machine, request);
         let error = ErrorObject::from(Panicked);
-        if let Some(table) = &mut endpoint.table {
-            table.take_wish(request);
-            if table.complete(request, Outcome::Error(error.clone()), now).is_none() {
+        if let Some(tasks) = &mut endpoint.tasks {
+            tasks.take_wish(request);
+            if tasks.complete(request, Outcome::Error(error.clone()), now).is_none() {
                 return endpoint.tell_changes(now);
             }
         }
@@ -282,7 +282,7 @@ impl<K: Threading> HttpServer<K> {
             // The questions of a task may be answered.
             self.endpoint.tell_changes(now);
         }
-        let (request, principal) = self.endpoint.table.as_mut()?.poll_resumed()?;
+        let (request, principal) = self.endpoint.tasks.as_mut()?.poll_resumed()?;
         Some(HandlerCall { sealed: false, principal, ..self.work(request, now) })
     }
 

@@ -37,7 +37,7 @@ pub struct ServerEndpoint<K: Threading = ThreadSafe, M: ServerBinding = StreamSe
     pub(super) outlet: Outlet,
     /// What handlers run in.
     pub(super) guard: PanicGuard,
-    pub(super) table: Option<Box<dyn Tasks<M>>>,
+    pub(super) tasks: Option<Box<dyn Tasks<M>>>,
     elicitations: ElicitationIds,
 }
 
@@ -58,7 +58,7 @@ impl<K: Threading, M: ServerBinding> ServerEndpoint<K, M> {
             running,
             outlet,
             guard: PanicGuard::NONE,
-            table: server.open_tasks(),
+            tasks: server.open_tasks(),
             elicitations,
             machine: machine(server),
         }
@@ -81,7 +81,7 @@ impl<K: Threading, M: ServerBinding> ServerEndpoint<K, M> {
             return None;
         }
         match event {
-            Event::Request(request) if is_of_tasks(&request) && self.table.is_some() => {
+            Event::Request(request) if is_of_tasks(&request) && self.tasks.is_some() => {
                 self.serve_task(&request, now);
                 None
             }
@@ -92,8 +92,8 @@ impl<K: Threading, M: ServerBinding> ServerEndpoint<K, M> {
             }
             Event::Cancelled(cancelled) => {
                 if let Subject::Request(handle) = cancelled.subject {
-                    if let Some(table) = &mut self.table {
-                        table.forget(handle);
+                    if let Some(tasks) = &mut self.tasks {
+                        tasks.forget(handle);
                     }
                     self.running.cancel(&mut self.machine, handle);
                 }
@@ -121,7 +121,7 @@ impl<K: Threading, M: ServerBinding> ServerEndpoint<K, M> {
             principal: self.machine.principal(request.handle),
             #[cfg(feature = "protection")]
             on_http: M::IS_HTTP,
-            tasks: self.table.is_some(),
+            tasks: self.tasks.is_some(),
             is_task,
             guard: self.guard,
         }
@@ -137,13 +137,13 @@ impl<K: Threading, M: ServerBinding> ServerEndpoint<K, M> {
         if let Outcome::InputRequired(questions) = &mut outcome {
             questions.name_elicitations(self.elicitations, &request);
         }
-        let Some(table) = &mut self.table else { return self.answer(request, outcome, now) };
-        if table.place_of(handle).is_some() {
+        let Some(tasks) = &mut self.tasks else { return self.answer(request, outcome, now) };
+        if tasks.place_of(handle).is_some() {
             let check = || check_output(self.machine.catalog(), &request, outcome);
             outcome = self.guard.run(check).unwrap_or_else(Outcome::from);
         }
-        let wished = table.take_wish(handle);
-        match table.complete(handle, outcome, now) {
+        let wished = tasks.take_wish(handle);
+        match tasks.complete(handle, outcome, now) {
             None => {}
             // It waits for answers from here on: now there is a use for a task.
             Some(outcome @ Outcome::InputRequired(_)) if wished => {
@@ -151,8 +151,8 @@ impl<K: Threading, M: ServerBinding> ServerEndpoint<K, M> {
                 if !self.create_task(&request, now) {
                     return self.answer(request, outcome, now);
                 }
-                if let Some(table) = &mut self.table {
-                    let _taken = table.complete(handle, outcome, now);
+                if let Some(tasks) = &mut self.tasks {
+                    let _taken = tasks.complete(handle, outcome, now);
                 }
             }
             Some(outcome) => self.answer(request, outcome, now),
@@ -188,8 +188,8 @@ impl<K: Threading, M: ServerBinding> ServerEndpoint<K, M> {
                 Command::Progress { request, progress, total, message } => {
                     let message = message.as_deref();
                     let report = Report { progress, total, message };
-                    let (machine, table) = (&mut self.machine, self.table.as_mut());
-                    if !table.is_some_and(|table| table.report(machine, request, report, now)) {
+                    let (machine, tasks) = (&mut self.machine, self.tasks.as_mut());
+                    if !tasks.is_some_and(|tasks| tasks.report(machine, request, report, now)) {
                         let progress =
                             ServerCommand::Progress { request, progress, total, message };
                         let _sent = self.machine.apply(progress, now);
@@ -229,8 +229,8 @@ impl<K: Threading, M: ServerBinding> ServerEndpoint<K, M> {
     /// Answers a request about a task.
     // MCP 2026-07-28 ext-tasks:tasks#security-considerations [TASK-041]
     fn serve_task(&mut self, request: &Request<'_>, now: Instant) {
-        let Some(table) = &mut self.table else { return };
-        let served = table.serve(request, self.machine.principal(request.handle), now);
+        let Some(tasks) = &mut self.tasks else { return };
+        let served = tasks.serve(request, self.machine.principal(request.handle), now);
         if let Some(handler) = served.dropped {
             self.drop_handler(handler);
         }
@@ -241,8 +241,8 @@ impl<K: Threading, M: ServerBinding> ServerEndpoint<K, M> {
 
     /// Creates a task for a call that asks to be one.
     fn begin_task(&mut self, request: &Request<'_>, now: Instant) -> Begun {
-        let Some(table) = &mut self.table else { return Begun::Call };
-        table.begin(&mut self.machine, request, now)
+        let Some(tasks) = &mut self.tasks else { return Begun::Call };
+        tasks.begin(&mut self.machine, request, now)
     }
 
     /// Turns a running handler into a task; one that has not been polled yet, as soon as it waits.
@@ -252,8 +252,8 @@ impl<K: Threading, M: ServerBinding> ServerEndpoint<K, M> {
             return;
         }
         let Some(request) = self.running.request(handle).cloned() else {
-            if let Some(table) = &mut self.table {
-                table.wish(handle);
+            if let Some(tasks) = &mut self.tasks {
+                tasks.wish(handle);
             }
             return;
         };
@@ -267,13 +267,13 @@ impl<K: Threading, M: ServerBinding> ServerEndpoint<K, M> {
 
     /// Creates a task for a request and answers with it. Returns whether there was room.
     fn create_task(&mut self, request: &Request<'static>, now: Instant) -> bool {
-        let Some(table) = &mut self.table else { return false };
-        table.create(&mut self.machine, request, now)
+        let Some(tasks) = &mut self.tasks else { return false };
+        tasks.create(&mut self.machine, request, now)
     }
 
     /// The place of the task that a request has become.
     pub(super) fn task_of(&self, request: RequestHandle) -> Option<u32> {
-        self.table.as_ref()?.place_of(request)
+        self.tasks.as_ref()?.place_of(request)
     }
 
     fn drop_handler(&mut self, handler: Handler) {
@@ -282,8 +282,8 @@ impl<K: Threading, M: ServerBinding> ServerEndpoint<K, M> {
 
     /// Reports tasks whose status has changed to clients that listen or wait.
     pub(super) fn tell_changes(&mut self, now: Instant) {
-        if let Some(table) = &mut self.table {
-            table.tell(&mut self.machine, now);
+        if let Some(tasks) = &mut self.tasks {
+            tasks.tell(&mut self.machine, now);
         }
     }
 
@@ -292,15 +292,15 @@ impl<K: Threading, M: ServerBinding> ServerEndpoint<K, M> {
     /// Does what is due at `now`.
     pub(super) fn expire(&mut self, now: Instant) {
         self.machine.handle_timeout(now);
-        while let Some(handler) = self.table.as_mut().and_then(|table| table.expire(now)) {
+        while let Some(handler) = self.tasks.as_mut().and_then(|tasks| tasks.expire(now)) {
             self.drop_handler(handler);
         }
     }
 
     /// When something is due next.
     pub(super) fn next_deadline(&self) -> Option<Instant> {
-        let table = self.table.as_ref().and_then(|table| table.poll_timeout());
-        [self.machine.poll_timeout(), table].into_iter().flatten().min()
+        let tasks = self.tasks.as_ref().and_then(|tasks| tasks.poll_timeout());
+        [self.machine.poll_timeout(), tasks].into_iter().flatten().min()
     }
 }
 
@@ -344,7 +344,7 @@ impl<K: Threading> ServerEndpoint<K> {
                 moved = true;
             }
             while let Some((request, _)) =
-                self.table.as_mut().and_then(|table| table.poll_resumed())
+                self.tasks.as_mut().and_then(|tasks| tasks.poll_resumed())
             {
                 self.call(request, now);
                 moved = true;
@@ -362,7 +362,7 @@ impl<K: Threading> ServerEndpoint<K> {
             Step::Pending(task) => {
                 let detached = self.task_of(request.handle).map(|place| place | DETACHED);
                 let place = detached.unwrap_or_else(|| request.handle.slot());
-                let kept = keep(request, self.table.is_some(), &self.handlers.sealing);
+                let kept = keep(request, self.tasks.is_some(), &self.handlers.sealing);
                 if let Some((kept, outcome)) = self.running.start(place, task, kept) {
                     self.finish(kept, outcome.unwrap_or_else(Outcome::from), now);
                 }
