@@ -320,7 +320,7 @@ impl<K: Threading, M: ClientMachine> ClientEndpoint<K, M> {
 
     fn take_commands(&mut self, now: Instant) {
         // As many as there are now: whoever goes on sending does not keep the driver.
-        for _ in 0..self.shared.mailbox.commands() {
+        for _ in 0..self.shared.mailbox.len() {
             let Some(command) = self.shared.mailbox.take_command() else { return };
             match command {
                 Command::Call { pending, method } => {

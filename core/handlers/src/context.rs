@@ -45,7 +45,7 @@ pub struct RequestParts<'r, 'f> {
 pub(super) struct Incoming<'r, 'f> {
     pub(super) request: &'r Request<'f>,
     /// Where the handler leaves what it wants of the connection.
-    pub(super) outlet: &'r Outlet,
+    pub(super) commands: &'r CommandSender,
     pub(super) principal: Option<&'r Principal>,
     /// Whether it came over HTTP, where clients may be anybody.
     #[cfg(feature = "protection")]
@@ -165,7 +165,7 @@ impl<C> From<Refused<C>> for SendError {
 }
 
 /// Where commands go.
-pub(super) type Outlet = Arc<Mailbox<Command>>;
+pub(super) type CommandSender = Arc<Mailbox<Command>>;
 
 /// What a handler can know of its request and do while it works on it.
 #[derive(Debug)]
@@ -175,7 +175,7 @@ pub struct Context {
     capabilities: Capabilities,
     wants_progress: bool,
     inputs: InputResponseParams<'static>,
-    outlet: Outlet,
+    commands: CommandSender,
     cancelled: Option<Arc<AtomicBool>>,
     principal: Option<Principal>,
     #[cfg(feature = "protection")]
@@ -197,7 +197,7 @@ impl Context {
             } else {
                 request.inputs.clone().into_owned()
             },
-            outlet: Arc::clone(call.outlet),
+            commands: Arc::clone(call.commands),
             cancelled,
             principal: call.principal.cloned(),
             #[cfg(feature = "protection")]
@@ -354,11 +354,11 @@ impl Context {
 
     /// Says what may be left out where the driver is far behind.
     fn report(&self, command: Command) {
-        let _sent = self.outlet.send(command);
+        let _sent = self.commands.send(command);
     }
 
     fn send(&self, command: Command) -> Result<(), SendError> {
-        Ok(self.outlet.send(command)?)
+        Ok(self.commands.send(command)?)
     }
 }
 

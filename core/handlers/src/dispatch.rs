@@ -7,7 +7,7 @@ use mcp_sansio::protocol::{CallToolResult, Capability, Method, SerializeAt};
 use mcp_sansio::{Era, Principal};
 
 use super::Sealing;
-use super::context::{Incoming, Outlet, RequestParts};
+use super::context::{CommandSender, Incoming, RequestParts};
 use super::panics::PanicGuard;
 use super::reply::{Outcome, ResultBody};
 use super::server::Handlers;
@@ -67,7 +67,7 @@ pub(super) struct Invocation<'a, K: Threading> {
     pub(super) handlers: &'a Handlers<K>,
     /// What handles the request, or what is answered where nothing does.
     pub(super) function: Result<&'a K::Function, Box<Outcome>>,
-    pub(super) outlet: &'a Outlet,
+    pub(super) commands: &'a CommandSender,
     pub(super) principal: Option<&'a Principal>,
     #[cfg(feature = "protection")]
     pub(super) on_http: bool,
@@ -91,7 +91,7 @@ impl<K: Threading> Invocation<'_, K> {
                 revision: request.revision,
                 call: Some(&Incoming {
                     request,
-                    outlet: self.outlet,
+                    commands: self.commands,
                     principal: self.principal,
                     #[cfg(feature = "protection")]
                     on_http: self.on_http,

@@ -70,7 +70,7 @@ fn what_is_left_and_woken_while_the_driver_looks_is_not_forgotten() {
             .collect();
         let (mut done, mut taken) = (0, 0);
         future::block_on(poll_fn(|cx| {
-            for _ in 0..mailbox.commands() {
+            for _ in 0..mailbox.len() {
                 taken += u32::from(mailbox.take_command().is_some());
             }
             for _ in 0..executor.ready() {
@@ -195,7 +195,7 @@ fn a_handler_that_is_given_up_while_it_is_polled_learns_of_it() {
                 .cloned(),
             request,
             handlers: Arc::clone(&server.handlers),
-            outlet: Arc::new(Mailbox::new(Room::NONE)),
+            commands: Arc::new(Mailbox::new(Room::NONE)),
             principal: None,
             tasks: false,
             is_task: false,

@@ -14,7 +14,7 @@ use mcp_sansio::peer::{Request, RequestHandle};
 use mcp_sansio_sync::Mutex;
 use mcp_sansio_sync::atomic::{AtomicBool, Ordering};
 
-use super::context::Outlet;
+use super::context::CommandSender;
 use super::dispatch::{Invocation, keep};
 use super::panics::PanicGuard;
 use super::reply::Outcome;
@@ -27,7 +27,7 @@ pub struct HandlerCall<'f, K: Threading = ThreadSafe> {
     pub(super) handlers: Arc<Handlers<K>>,
     /// What handles it, or what is answered where nothing does.
     pub(super) function: Result<K::Function, Box<Outcome>>,
-    pub(super) outlet: Outlet,
+    pub(super) commands: CommandSender,
     pub(super) principal: Option<Principal>,
     pub(super) tasks: bool,
     /// Whether it is a task.
@@ -120,7 +120,7 @@ impl<'f, K: Threading> HandlerCall<'f, K> {
     /// Calls the handler. A plain one does its work in here.
     #[must_use]
     pub fn run(self) -> HandlerPoll<'f, K> {
-        let Self { mut request, handlers, function, outlet, principal, .. } = self;
+        let Self { mut request, handlers, function, commands, principal, .. } = self;
         let Self { tasks, is_task, sealed, now, guard, .. } = self;
         if sealed && let Err(error) = handlers.sealing.open(&mut request, principal.as_ref(), now) {
             return HandlerPoll::Ready(HandlerOutput { request, outcome: Outcome::Error(error) });
@@ -131,7 +131,7 @@ impl<'f, K: Threading> HandlerCall<'f, K> {
                 Ok(ref function) => Ok(function),
                 Err(outcome) => Err(outcome),
             },
-            outlet: &outlet,
+            commands: &commands,
             principal: principal.as_ref(),
             #[cfg(feature = "protection")]
             on_http: true,

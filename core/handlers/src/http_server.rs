@@ -230,7 +230,7 @@ impl<K: Threading> HttpServer<K> {
         endpoint.running.0.insert(handle, tracked);
         if endpoint.tasks.as_mut().is_some_and(|tasks| tasks.take_wish(handle)) {
             // Now there is a use for it. Nobody is left to take it where the server is gone.
-            let _sent = endpoint.outlet.send(Command::RunAsTask(handle));
+            let _sent = endpoint.commands.send(Command::RunAsTask(handle));
         }
     }
 
@@ -264,7 +264,7 @@ impl<K: Threading> HttpServer<K> {
     pub fn poll_handlers(&mut self, cx: &mut Context<'_>, now: Instant) {
         self.endpoint.take_commands(now);
         self.endpoint.tell_changes(now);
-        self.endpoint.outlet.register(cx.waker());
+        self.endpoint.commands.register(cx.waker());
     }
 
     // ------------------------------------------------------------------ outputs
@@ -327,7 +327,7 @@ impl<K: Threading> HttpServer<K> {
         HandlerCall {
             function: invocation.function.cloned(),
             handlers: Arc::clone(&endpoint.handlers),
-            outlet: Arc::clone(&endpoint.outlet),
+            commands: Arc::clone(&endpoint.commands),
             principal: invocation.principal.cloned(),
             is_task: invocation.is_task,
             tasks: invocation.tasks,

@@ -79,7 +79,7 @@ impl<C: Post> Mailbox<C> {
     }
 
     /// How many commands wait.
-    pub(super) fn commands(&self) -> usize {
+    pub(super) fn len(&self) -> usize {
         self.commands.lock(|commands| commands.queue.len())
     }
 

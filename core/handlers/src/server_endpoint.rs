@@ -10,7 +10,7 @@ use mcp_sansio::peer::{
 use mcp_sansio::stream::Endpoint;
 
 use super::catalog_edit::{CatalogEdit, ItemHandlers};
-use super::context::{Command, Outlet};
+use super::context::{Command, CommandSender};
 use super::dispatch::{Invocation, check_output, keep};
 use super::elicitation_ids::ElicitationIds;
 use super::executor::{DETACHED, Executor};
@@ -34,7 +34,7 @@ pub struct ServerEndpoint<K: Threading = ThreadSafe, M: ServerBinding = StreamSe
     items: ItemHandlers<K>,
     /// Handlers that go on.
     pub(super) running: M::Running<K>,
-    pub(super) outlet: Outlet,
+    pub(super) commands: CommandSender,
     /// What handlers run in.
     pub(super) guard: PanicGuard,
     pub(super) tasks: Option<Box<dyn Tasks<M>>>,
@@ -47,7 +47,7 @@ impl<K: Threading, M: ServerBinding> ServerEndpoint<K, M> {
     #[inline(always)]
     pub(super) fn over(
         server: Server<K>,
-        outlet: Outlet,
+        commands: CommandSender,
         running: M::Running<K>,
         elicitations: ElicitationIds,
         machine: impl FnOnce(Server<K>) -> M,
@@ -56,7 +56,7 @@ impl<K: Threading, M: ServerBinding> ServerEndpoint<K, M> {
             handlers: Arc::clone(&server.handlers),
             items: Arc::clone(&server.items),
             running,
-            outlet,
+            commands,
             guard: PanicGuard::NONE,
             tasks: server.open_tasks(),
             elicitations,
@@ -67,7 +67,7 @@ impl<K: Threading, M: ServerBinding> ServerEndpoint<K, M> {
     /// A handle that reaches the connection from outside its handlers.
     #[must_use]
     pub fn handle(&self) -> ServerHandle {
-        ServerHandle::new(Arc::clone(&self.outlet))
+        ServerHandle::new(Arc::clone(&self.commands))
     }
 
     // ------------------------------------------------------------------ from clients
@@ -117,7 +117,7 @@ impl<K: Threading, M: ServerBinding> ServerEndpoint<K, M> {
         Invocation {
             handlers: &self.handlers,
             function: self.handlers.prepare(&self.items, catalog, asked, self.guard),
-            outlet: &self.outlet,
+            commands: &self.commands,
             principal: self.machine.principal(request.handle),
             #[cfg(feature = "protection")]
             on_http: M::IS_HTTP,
@@ -182,8 +182,8 @@ impl<K: Threading, M: ServerBinding> ServerEndpoint<K, M> {
     /// Carries out the commands of handlers and [`ServerHandle`]s.
     pub(super) fn take_commands(&mut self, now: Instant) {
         // As many as there are now: a thread that goes on sending does not keep the driver.
-        for _ in 0..self.outlet.commands() {
-            let Some(command) = self.outlet.take_command() else { return };
+        for _ in 0..self.commands.len() {
+            let Some(command) = self.commands.take_command() else { return };
             match command {
                 Command::Progress { request, progress, total, message } => {
                     let message = message.as_deref();
@@ -306,7 +306,7 @@ impl<K: Threading, M: ServerBinding> ServerEndpoint<K, M> {
 
 impl<K: Threading, M: ServerBinding> Drop for ServerEndpoint<K, M> {
     fn drop(&mut self) {
-        self.outlet.close();
+        self.commands.close();
     }
 }
 
@@ -314,10 +314,10 @@ impl<K: Threading> ServerEndpoint<K> {
     // Out of line it is moved as a whole; inlined, it was field by field, some 2 KB of it.
     #[inline(never)]
     pub(super) fn new(server: Server<K>, seed: u64) -> Self {
-        let outlet: Outlet = Arc::new(Mailbox::new(server.room()));
-        let running = Executor::new(Arc::clone(&outlet));
+        let commands: CommandSender = Arc::new(Mailbox::new(server.room()));
+        let running = Executor::new(Arc::clone(&commands));
         let elicitations = ElicitationIds::from_seed(seed);
-        Self::over(server, outlet, running, elicitations, |server| server.machine(seed))
+        Self::over(server, commands, running, elicitations, |server| server.machine(seed))
     }
 
     /// The machine, to look at.
@@ -410,7 +410,7 @@ impl<K: Threading> Endpoint for ServerEndpoint<K> {
         // What the others sent while they ran, and what these commands and answers led to.
         self.take_commands(now);
         self.handle_queued_events(now);
-        self.outlet.register(cx.waker());
+        self.commands.register(cx.waker());
     }
 
     fn transmit(&mut self, write: &mut dyn FnMut(&[u8]) -> usize) {

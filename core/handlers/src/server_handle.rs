@@ -5,16 +5,16 @@ use mcp_sansio::jsonrpc::Json;
 use mcp_sansio::protocol::LoggingLevel;
 
 use super::catalog_edit::CatalogEdit;
-use super::context::{Command, Outlet, SendError};
+use super::context::{Command, CommandSender, SendError};
 
 /// Reaches into a running connection from outside its handlers, from any thread. That of a server
 /// on HTTP reaches all its clients.
 #[derive(Clone, Debug)]
-pub struct ServerHandle(Outlet);
+pub struct ServerHandle(CommandSender);
 
 impl ServerHandle {
-    pub(super) const fn new(outlet: Outlet) -> Self {
-        Self(outlet)
+    pub(super) const fn new(commands: CommandSender) -> Self {
+        Self(commands)
     }
 
     /// Tells whoever subscribed to it that a resource changed.
