@@ -66,10 +66,10 @@ where
                 Ok(input) => input,
                 Err(done) => return Step::Ready(*done),
             };
-            let answer = Arc::new(Answer::default());
-            let (function, promise) = (Arc::clone(&function), Promise(Some(Arc::clone(&answer))));
-            spawner(Box::new(move || promise.keep(function(input).into_outcome())));
-            let task: <ThreadSafe as Threading>::Task = Box::pin(Waiting { answer, cancelled });
+            let answer = Arc::new(JobResult::default());
+            let (function, promise) = (Arc::clone(&function), JobGuard(Some(Arc::clone(&answer))));
+            spawner(Box::new(move || promise.complete(function(input).into_outcome())));
+            let task: <ThreadSafe as Threading>::Task = Box::pin(JobFuture { answer, cancelled });
             Step::Pending(task)
         })
     }
@@ -77,9 +77,9 @@ where
 
 /// What the handler came to, on its way to the driver.
 #[derive(Default)]
-struct Answer(Mutex<(Option<Outcome>, Option<Waker>)>);
+struct JobResult(Mutex<(Option<Outcome>, Option<Waker>)>);
 
-impl Answer {
+impl JobResult {
     fn set(&self, outcome: Outcome) {
         let waker = self.0.lock(|(answer, waker)| {
             *answer = Some(outcome);
@@ -92,17 +92,17 @@ impl Answer {
 }
 
 /// That there will be an answer, whatever becomes of the job.
-struct Promise(Option<Arc<Answer>>);
+struct JobGuard(Option<Arc<JobResult>>);
 
-impl Promise {
-    fn keep(mut self, outcome: Outcome) {
+impl JobGuard {
+    fn complete(mut self, outcome: Outcome) {
         if let Some(answer) = self.0.take() {
             answer.set(outcome);
         }
     }
 }
 
-impl Drop for Promise {
+impl Drop for JobGuard {
     fn drop(&mut self) {
         if let Some(answer) = self.0.take() {
             answer.set(Outcome::Error(ErrorObject::internal("the handler did not finish")));
@@ -111,12 +111,12 @@ impl Drop for Promise {
 }
 
 /// The request's side of it. Dropped with the request.
-struct Waiting {
-    answer: Arc<Answer>,
+struct JobFuture {
+    answer: Arc<JobResult>,
     cancelled: Arc<AtomicBool>,
 }
 
-impl Future for Waiting {
+impl Future for JobFuture {
     type Output = Outcome;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Outcome> {
@@ -134,7 +134,7 @@ impl Future for Waiting {
     }
 }
 
-impl Drop for Waiting {
+impl Drop for JobFuture {
     fn drop(&mut self) {
         self.cancelled.store(true, Ordering::Relaxed);
     }
