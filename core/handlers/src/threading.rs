@@ -8,7 +8,7 @@ use core::pin::Pin;
 use mcp_sansio_oauth::TokenCheck;
 
 #[cfg(feature = "auth")]
-use super::authorization::Answered;
+use super::authorization::ActionOutput;
 use super::context::RequestParts;
 use super::reply::Outcome;
 #[cfg(feature = "protection")]
@@ -29,7 +29,7 @@ pub trait Threading: sealed::Sealed + Sized + 'static {
     type TokenFunction: Clone + Unpin + core::ops::Deref<Target: Fn(TokenCheck) -> TokenStep<Self>>;
     /// An answer to what an [`Authorization`](super::Authorization) asks, on its way.
     #[cfg(feature = "auth")]
-    type ActionFuture: Future<Output = Answered> + Unpin;
+    type ActionFuture: Future<Output = ActionOutput> + Unpin;
     /// A function that answers, ready to be called.
     #[cfg(feature = "auth")]
     type ActionFunction<In: 'static>: Clone + core::ops::Deref<Target: Fn(In) -> Self::ActionFuture>;
@@ -40,7 +40,7 @@ pub trait Threading: sealed::Sealed + Sized + 'static {
     /// The answer of a store, which is for any thread.
     #[cfg(feature = "auth")]
     fn from_store_future(
-        answer: Pin<Box<dyn Future<Output = Answered> + Send>>,
+        answer: Pin<Box<dyn Future<Output = ActionOutput> + Send>>,
     ) -> Self::ActionFuture;
 }
 
@@ -70,7 +70,7 @@ impl Threading for ThreadSafe {
     #[cfg(feature = "protection")]
     type TokenFunction = Arc<dyn Fn(TokenCheck) -> TokenStep<Self> + Send + Sync>;
     #[cfg(feature = "auth")]
-    type ActionFuture = Pin<Box<dyn Future<Output = Answered> + Send>>;
+    type ActionFuture = Pin<Box<dyn Future<Output = ActionOutput> + Send>>;
     #[cfg(feature = "auth")]
     type ActionFunction<In: 'static> = Arc<dyn Fn(In) -> Self::ActionFuture + Send + Sync>;
 
@@ -80,7 +80,7 @@ impl Threading for ThreadSafe {
 
     #[cfg(feature = "auth")]
     fn from_store_future(
-        answer: Pin<Box<dyn Future<Output = Answered> + Send>>,
+        answer: Pin<Box<dyn Future<Output = ActionOutput> + Send>>,
     ) -> Self::ActionFuture {
         answer
     }
@@ -94,7 +94,7 @@ impl Threading for Local {
     #[cfg(feature = "protection")]
     type TokenFunction = Rc<dyn Fn(TokenCheck) -> TokenStep<Self>>;
     #[cfg(feature = "auth")]
-    type ActionFuture = Pin<Box<dyn Future<Output = Answered>>>;
+    type ActionFuture = Pin<Box<dyn Future<Output = ActionOutput>>>;
     #[cfg(feature = "auth")]
     type ActionFunction<In: 'static> = Rc<dyn Fn(In) -> Self::ActionFuture>;
 
@@ -110,7 +110,7 @@ impl Threading for Local {
 
     #[cfg(feature = "auth")]
     fn from_store_future(
-        answer: Pin<Box<dyn Future<Output = Answered> + Send>>,
+        answer: Pin<Box<dyn Future<Output = ActionOutput> + Send>>,
     ) -> Self::ActionFuture {
         answer
     }

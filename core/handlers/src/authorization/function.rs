@@ -8,7 +8,7 @@ use mcp_sansio_oauth::client::ActionFailure;
 use crate::function::{Async, Plain};
 use crate::threading::{Local, ThreadSafe, Threading};
 
-use super::answer::Asks;
+use super::action::Asks;
 
 /// A function that does what an [`Authorization`](super::Authorization) asks: a closure or a
 /// function, plain or `async`, that takes `In` and returns what belongs to it, or why it cannot, as
@@ -31,7 +31,7 @@ where
 {
     fn into_action_function(self) -> <ThreadSafe as Threading>::ActionFunction<In> {
         Arc::new(move |asked| -> <ThreadSafe as Threading>::ActionFuture {
-            Box::pin(ready(In::answered(self(asked))))
+            Box::pin(ready(In::into_output(self(asked))))
         })
     }
 }
@@ -45,7 +45,7 @@ where
     fn into_action_function(self) -> <ThreadSafe as Threading>::ActionFunction<In> {
         Arc::new(move |asked| -> <ThreadSafe as Threading>::ActionFuture {
             let answer = self(asked);
-            Box::pin(async move { In::answered(answer.await) })
+            Box::pin(async move { In::into_output(answer.await) })
         })
     }
 }
@@ -57,7 +57,7 @@ where
 {
     fn into_action_function(self) -> <Local as Threading>::ActionFunction<In> {
         Rc::new(move |asked| -> <Local as Threading>::ActionFuture {
-            Box::pin(ready(In::answered(self(asked))))
+            Box::pin(ready(In::into_output(self(asked))))
         })
     }
 }
@@ -71,7 +71,7 @@ where
         let function = Rc::new(self);
         Rc::new(move |asked| -> <Local as Threading>::ActionFuture {
             let function = Rc::clone(&function);
-            Box::pin(async move { In::answered(function(asked).await) })
+            Box::pin(async move { In::into_output(function(asked).await) })
         })
     }
 }

@@ -1,6 +1,6 @@
 //! What a host has for servers that want a token.
 
-mod answer;
+mod action;
 mod function;
 mod handle;
 mod state;
@@ -17,7 +17,7 @@ use mcp_sansio_oauth::client::{
 
 use super::threading::{Local, ThreadSafe, Threading};
 
-pub(super) use answer::Answered;
+pub(super) use action::ActionOutput;
 pub use function::AuthorizationFunction;
 pub(super) use state::AuthorizationState;
 pub use store::{CredentialStore, MemoryStore};

@@ -8,7 +8,7 @@ use core::pin::Pin;
 use mcp_sansio_oauth::client::{ActionFailure, Credential, CredentialKey};
 use mcp_sansio_sync::Mutex;
 
-use super::answer::Answered;
+use super::action::ActionOutput;
 
 /// Where credentials are kept: a key ring of the operating system, a file that only the user can
 /// read, a table. Whoever reads a credential can act for the user.
@@ -87,7 +87,7 @@ impl fmt::Debug for MemoryStore {
 }
 
 /// An answer of a store.
-type Answer = Pin<Box<dyn Future<Output = Answered> + Send>>;
+type Answer = Pin<Box<dyn Future<Output = ActionOutput> + Send>>;
 
 /// A store of any type.
 pub(super) trait Keeps: Send + Sync {
@@ -108,14 +108,14 @@ impl<S> Kept<S> {
 impl<S: CredentialStore> Keeps for Kept<S> {
     fn load(&self, key: CredentialKey) -> Answer {
         let store = Arc::clone(&self.0);
-        Box::pin(async move { Answered::Loaded(store.load(&key).await) })
+        Box::pin(async move { ActionOutput::Loaded(store.load(&key).await) })
     }
 
     fn save(&self, key: CredentialKey, credential: Credential) -> Answer {
         let store = Arc::clone(&self.0);
         Box::pin(async move {
             store.save(&key, credential).await;
-            Answered::Stored
+            ActionOutput::Stored
         })
     }
 
@@ -123,7 +123,7 @@ impl<S: CredentialStore> Keeps for Kept<S> {
         let store = Arc::clone(&self.0);
         Box::pin(async move {
             store.remove(&key).await;
-            Answered::Stored
+            ActionOutput::Stored
         })
     }
 }
@@ -188,7 +188,7 @@ mod tests {
         let store = MemoryStore::new();
         now(store.save(&key(1), Credential::new("secret")));
         assert_eq!(format!("{store:?}"), "MemoryStore { length: 1 }");
-        let loaded = Answered::Loaded(now(store.load(&key(1))));
-        assert_eq!(format!("{loaded:?}"), "Answered(..)");
+        let loaded = ActionOutput::Loaded(now(store.load(&key(1))));
+        assert_eq!(format!("{loaded:?}"), "ActionOutput(..)");
     }
 }

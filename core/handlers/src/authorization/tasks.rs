@@ -17,7 +17,7 @@ use crate::panics::{PanicGuard, Panicked};
 use crate::shares::{Charge, Post, Room};
 use crate::threading::Threading;
 
-use super::answer::Answered;
+use super::action::ActionOutput;
 use super::{Functions, store};
 
 /// How often a function is called for one action, as long as what it returns answers another one. A
@@ -201,7 +201,7 @@ impl<K: Threading> Tasks<K> {
     fn take(
         &mut self,
         place: Key,
-        answered: Result<Answered, Panicked>,
+        answered: Result<ActionOutput, Panicked>,
         client: &mut Client,
         now: Instant,
     ) {
@@ -211,16 +211,16 @@ impl<K: Threading> Tasks<K> {
             Err(Panicked) => return self.fail(asked, client, now),
         };
         match (asked, answered) {
-            (Asked::Redirect { request, calls }, Answered::Redirect(redirect)) => {
+            (Asked::Redirect { request, calls }, ActionOutput::Redirect(redirect)) => {
                 self.take_redirect(request, calls, redirect, client, now);
             }
-            (Asked::Signature(id), Answered::Signature(signature)) => {
+            (Asked::Signature(id), ActionOutput::Signature(signature)) => {
                 client.handle_signature(id, as_slice(&signature), now);
             }
-            (Asked::Assertion(id), Answered::Assertion(assertion)) => {
+            (Asked::Assertion(id), ActionOutput::Assertion(assertion)) => {
                 client.handle_assertion(id, as_text(&assertion), now);
             }
-            (Asked::Credential(id), Answered::Loaded(credential)) => {
+            (Asked::Credential(id), ActionOutput::Loaded(credential)) => {
                 client.handle_loaded(id, credential, now);
                 self.store_next(client, now);
             }

@@ -8,7 +8,7 @@ use mcp_sansio_oauth::client::{
 
 /// What the application, or its store, came to.
 #[allow(unnameable_types, reason = "passed on inside of this crate only")]
-pub enum Answered {
+pub enum ActionOutput {
     /// Where the user came back to.
     Redirect(Result<String, ActionFailure>),
     /// A signature.
@@ -21,10 +21,10 @@ pub enum Answered {
     Stored,
 }
 
-impl fmt::Debug for Answered {
+impl fmt::Debug for ActionOutput {
     /// Leaves everything out that is secret, which is everything.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Answered(..)")
+        f.write_str("ActionOutput(..)")
     }
 }
 
@@ -35,29 +35,29 @@ pub trait Asks: 'static {
     type Answer;
 
     /// The answer in the form that is passed on.
-    fn answered(answer: Result<Self::Answer, ActionFailure>) -> Answered;
+    fn into_output(answer: Result<Self::Answer, ActionFailure>) -> ActionOutput;
 }
 
 impl Asks for AuthorizationRequest {
     type Answer = String;
 
-    fn answered(answer: Result<String, ActionFailure>) -> Answered {
-        Answered::Redirect(answer)
+    fn into_output(answer: Result<String, ActionFailure>) -> ActionOutput {
+        ActionOutput::Redirect(answer)
     }
 }
 
 impl Asks for SigningRequest {
     type Answer = Vec<u8>;
 
-    fn answered(answer: Result<Vec<u8>, ActionFailure>) -> Answered {
-        Answered::Signature(answer)
+    fn into_output(answer: Result<Vec<u8>, ActionFailure>) -> ActionOutput {
+        ActionOutput::Signature(answer)
     }
 }
 
 impl Asks for AssertionRequest {
     type Answer = String;
 
-    fn answered(answer: Result<String, ActionFailure>) -> Answered {
-        Answered::Assertion(answer)
+    fn into_output(answer: Result<String, ActionFailure>) -> ActionOutput {
+        ActionOutput::Assertion(answer)
     }
 }
