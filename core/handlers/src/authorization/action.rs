@@ -30,7 +30,7 @@ impl fmt::Debug for ActionOutput {
 
 /// What an authorization asks of the application, and what it wants in return.
 #[allow(unnameable_types, reason = "so that nobody else implements it")]
-pub trait Asks: 'static {
+pub trait ActionRequest: 'static {
     /// What a function returns that does it.
     type Answer;
 
@@ -38,7 +38,7 @@ pub trait Asks: 'static {
     fn into_output(answer: Result<Self::Answer, ActionFailure>) -> ActionOutput;
 }
 
-impl Asks for AuthorizationRequest {
+impl ActionRequest for AuthorizationRequest {
     type Answer = String;
 
     fn into_output(answer: Result<String, ActionFailure>) -> ActionOutput {
@@ -46,7 +46,7 @@ impl Asks for AuthorizationRequest {
     }
 }
 
-impl Asks for SigningRequest {
+impl ActionRequest for SigningRequest {
     type Answer = Vec<u8>;
 
     fn into_output(answer: Result<Vec<u8>, ActionFailure>) -> ActionOutput {
@@ -54,7 +54,7 @@ impl Asks for SigningRequest {
     }
 }
 
-impl Asks for AssertionRequest {
+impl ActionRequest for AssertionRequest {
     type Answer = String;
 
     fn into_output(answer: Result<String, ActionFailure>) -> ActionOutput {

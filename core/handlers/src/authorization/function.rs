@@ -8,7 +8,7 @@ use mcp_sansio_oauth::client::ActionFailure;
 use crate::function::{Async, Plain};
 use crate::threading::{Local, ThreadSafe, Threading};
 
-use super::action::Asks;
+use super::action::ActionRequest;
 
 /// A function that does what an [`Authorization`](super::Authorization) asks: a closure or a
 /// function, plain or `async`, that takes `In` and returns what belongs to it, or why it cannot, as
@@ -27,7 +27,7 @@ pub trait AuthorizationFunction<K: Threading, In: 'static, M> {
 impl<F, In> AuthorizationFunction<ThreadSafe, In, Plain<In>> for F
 where
     F: Fn(In) -> Result<In::Answer, ActionFailure> + Send + Sync + 'static,
-    In: Asks,
+    In: ActionRequest,
 {
     fn into_action_function(self) -> <ThreadSafe as Threading>::ActionFunction<In> {
         Arc::new(move |asked| -> <ThreadSafe as Threading>::ActionFuture {
@@ -39,7 +39,7 @@ where
 impl<F, In, R> AuthorizationFunction<ThreadSafe, In, Async<In>> for F
 where
     F: Fn(In) -> R + Send + Sync + 'static,
-    In: Asks,
+    In: ActionRequest,
     R: Future<Output = Result<In::Answer, ActionFailure>> + Send + 'static,
 {
     fn into_action_function(self) -> <ThreadSafe as Threading>::ActionFunction<In> {
@@ -53,7 +53,7 @@ where
 impl<F, In> AuthorizationFunction<Local, In, Plain<In>> for F
 where
     F: Fn(In) -> Result<In::Answer, ActionFailure> + 'static,
-    In: Asks,
+    In: ActionRequest,
 {
     fn into_action_function(self) -> <Local as Threading>::ActionFunction<In> {
         Rc::new(move |asked| -> <Local as Threading>::ActionFuture {
@@ -65,7 +65,7 @@ where
 impl<F, In> AuthorizationFunction<Local, In, Async<In>> for F
 where
     F: AsyncFn(In) -> Result<In::Answer, ActionFailure> + 'static,
-    In: Asks,
+    In: ActionRequest,
 {
     fn into_action_function(self) -> <Local as Threading>::ActionFunction<In> {
         let function = Rc::new(self);
