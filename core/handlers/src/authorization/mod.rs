@@ -67,7 +67,7 @@ pub use store::{CredentialStore, MemoryStore};
 pub struct Authorization<K: Threading = ThreadSafe> {
     options: ClientOptions,
     functions: Functions<K>,
-    store: Arc<dyn store::Keeps>,
+    store: Arc<dyn store::DynStore>,
     observers: Vec<Observer>,
     unix_time: Option<Arc<dyn Fn() -> u64 + Send + Sync>>,
     entropy: Option<Arc<dyn Fn() -> [u8; 32] + Send + Sync>>,
@@ -105,7 +105,7 @@ impl<K: Threading> Authorization<K> {
         Self {
             options,
             functions: Functions { authorize: None, sign: None, assert: None },
-            store: Arc::new(store::Kept::new(MemoryStore::new())),
+            store: Arc::new(store::SharedStore::new(MemoryStore::new())),
             observers: Vec::new(),
             unix_time: None,
             entropy: None,
@@ -154,7 +154,7 @@ impl<K: Threading> Authorization<K> {
     /// Where tokens and registrations are kept, in place of memory.
     #[must_use]
     pub fn store(mut self, store: impl CredentialStore) -> Self {
-        self.store = Arc::new(store::Kept::new(store));
+        self.store = Arc::new(store::SharedStore::new(store));
         self
     }
 

@@ -90,22 +90,22 @@ impl fmt::Debug for MemoryStore {
 type Answer = Pin<Box<dyn Future<Output = ActionOutput> + Send>>;
 
 /// A store of any type.
-pub(super) trait Keeps: Send + Sync {
+pub(super) trait DynStore: Send + Sync {
     fn load(&self, key: CredentialKey) -> Answer;
     fn save(&self, key: CredentialKey, credential: Credential) -> Answer;
     fn remove(&self, key: CredentialKey) -> Answer;
 }
 
 /// A store, shared with its answers.
-pub(super) struct Kept<S>(Arc<S>);
+pub(super) struct SharedStore<S>(Arc<S>);
 
-impl<S> Kept<S> {
+impl<S> SharedStore<S> {
     pub(super) fn new(store: S) -> Self {
         Self(Arc::new(store))
     }
 }
 
-impl<S: CredentialStore> Keeps for Kept<S> {
+impl<S: CredentialStore> DynStore for SharedStore<S> {
     fn load(&self, key: CredentialKey) -> Answer {
         let store = Arc::clone(&self.0);
         Box::pin(async move { ActionOutput::Loaded(store.load(&key).await) })

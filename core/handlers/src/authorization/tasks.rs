@@ -28,7 +28,7 @@ const CALLS_MAX: u32 = 8;
 /// The answers that are on their way.
 pub(super) struct Tasks<K: Threading> {
     functions: Functions<K>,
-    store: Arc<dyn store::Keeps>,
+    store: Arc<dyn store::DynStore>,
     running: Executor<K::ActionFuture, NoCommand, Key>,
     mailbox: Arc<Mailbox<NoCommand>>,
     asked: Slab<Asked>,
@@ -79,7 +79,7 @@ impl ForStore {
 }
 
 impl<K: Threading> Tasks<K> {
-    pub(super) fn new(functions: Functions<K>, store: Arc<dyn store::Keeps>) -> Self {
+    pub(super) fn new(functions: Functions<K>, store: Arc<dyn store::DynStore>) -> Self {
         let mailbox = Arc::new(Mailbox::new(Room::NONE));
         Self {
             functions,
