@@ -36,7 +36,7 @@ pub trait CredentialStore: Send + Sync + 'static {
 
 /// The most that a [`MemoryStore`] keeps: far more than the servers that one user has. Servers name
 /// authorization servers, and so could fill a memory.
-const KEPT_MAX: usize = 256;
+const CREDENTIALS_MAX: usize = 256;
 
 /// A [`CredentialStore`] that keeps 256 credentials in memory, and drops those that were kept
 /// longest ago for others. Clones share them.
@@ -64,7 +64,7 @@ impl CredentialStore for MemoryStore {
     async fn save(&self, key: &CredentialKey, credential: Credential) {
         self.kept.lock(|kept| {
             kept.retain(|(known, _)| known != key);
-            while kept.len() >= KEPT_MAX {
+            while kept.len() >= CREDENTIALS_MAX {
                 // Issuers of registered clients are as many as the application has of these.
                 let issuer =
                     |(key, _): &(CredentialKey, _)| matches!(key, CredentialKey::Issuer(_));
@@ -163,7 +163,7 @@ mod tests {
     #[test]
     fn a_memory_that_is_full_forgets_what_was_kept_longest_ago() {
         let store = MemoryStore::new();
-        for number in 0..=KEPT_MAX {
+        for number in 0..=CREDENTIALS_MAX {
             now(store.save(&key(number), Credential::new("secret")));
         }
         assert_eq!(now(store.load(&key(0))), Ok(None));
@@ -175,11 +175,11 @@ mod tests {
         // Rule: [AUTHC-036].
         let (store, issuer) = (MemoryStore::new(), CredentialKey::Issuer("app".into()));
         now(store.save(&issuer, Credential::new("https://as.example")));
-        for number in 0..=KEPT_MAX {
+        for number in 0..=CREDENTIALS_MAX {
             now(store.save(&key(number), Credential::new("secret")));
         }
         assert!(now(store.load(&issuer)).is_ok_and(|it| it.is_some()));
-        assert_eq!(store.kept.lock(|kept| kept.len()), KEPT_MAX);
+        assert_eq!(store.kept.lock(|kept| kept.len()), CREDENTIALS_MAX);
     }
 
     #[test]
