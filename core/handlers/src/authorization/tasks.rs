@@ -31,10 +31,10 @@ pub(super) struct Tasks<K: Threading> {
     store: Arc<dyn store::DynStore>,
     running: Executor<K::ActionFuture, NoCommand, Key>,
     mailbox: Arc<Mailbox<NoCommand>>,
-    asked: Slab<Asked>,
+    pending: Slab<PendingAction>,
     /// What the store is to do next. It does one after the other: a removal that overtakes the
     /// saving before it would leave something behind.
-    store_queue: VecDeque<ForStore>,
+    store_queue: VecDeque<StoreOperation>,
     /// The store is at work.
     storing: bool,
 }
@@ -50,7 +50,7 @@ impl Post for NoCommand {
 }
 
 /// What an answer is to.
-enum Asked {
+enum PendingAction {
     Redirect {
         request: AuthorizationRequest,
         calls: u32,
@@ -59,16 +59,16 @@ enum Asked {
     Assertion(ActionId),
     Credential(ActionId),
     /// Something to keep or to drop, which nobody waits for.
-    Keeping,
+    Write,
 }
 
-enum ForStore {
+enum StoreOperation {
     Load(ActionId, CredentialKey),
     Save(CredentialKey, Credential),
     Remove(CredentialKey),
 }
 
-impl ForStore {
+impl StoreOperation {
     /// The key under which something is kept or dropped.
     const fn written(&self) -> Option<&CredentialKey> {
         match self {
@@ -86,7 +86,7 @@ impl<K: Threading> Tasks<K> {
             store,
             running: Executor::new(Arc::clone(&mailbox)),
             mailbox,
-            asked: Slab::new(),
+            pending: Slab::new(),
             store_queue: VecDeque::new(),
             storing: false,
         }
@@ -100,7 +100,7 @@ impl<K: Threading> Tasks<K> {
                 Some(function) => {
                     let id = request.id;
                     let task = self.guard().run(|| function(request));
-                    self.start(Asked::Signature(id), task, client, now);
+                    self.start(PendingAction::Signature(id), task, client, now);
                 }
                 None => {
                     let failure = missing("something is to be signed", "on_sign");
@@ -111,18 +111,18 @@ impl<K: Threading> Tasks<K> {
                 Some(function) => {
                     let id = request.id;
                     let task = self.guard().run(|| function(request));
-                    self.start(Asked::Assertion(id), task, client, now);
+                    self.start(PendingAction::Assertion(id), task, client, now);
                 }
                 None => {
                     let failure = missing("an assertion is needed", "on_assertion");
                     client.handle_assertion(request.id, Err(failure), now);
                 }
             },
-            Action::Load(id, key) => self.enqueue(ForStore::Load(id, key), client, now),
+            Action::Load(id, key) => self.enqueue(StoreOperation::Load(id, key), client, now),
             Action::Save(key, credential) => {
-                self.enqueue(ForStore::Save(key, credential), client, now);
+                self.enqueue(StoreOperation::Save(key, credential), client, now);
             }
-            Action::Remove(key) => self.enqueue(ForStore::Remove(key), client, now),
+            Action::Remove(key) => self.enqueue(StoreOperation::Remove(key), client, now),
             Action::Withdraw(id) => self.withdraw(id, client, now),
         }
     }
@@ -137,7 +137,7 @@ impl<K: Threading> Tasks<K> {
         match &self.functions.authorize {
             Some(function) => {
                 let task = self.guard().run(|| function(request.clone()));
-                self.start(Asked::Redirect { request, calls }, task, client, now);
+                self.start(PendingAction::Redirect { request, calls }, task, client, now);
             }
             None => {
                 let failure = missing("the user has to sign in", "on_authorize");
@@ -156,7 +156,7 @@ impl<K: Threading> Tasks<K> {
 
     fn start(
         &mut self,
-        asked: Asked,
+        asked: PendingAction,
         task: Result<K::ActionFuture, Panicked>,
         client: &mut Client,
         now: Instant,
@@ -165,26 +165,26 @@ impl<K: Threading> Tasks<K> {
             Ok(task) => task,
             Err(Panicked) => return self.fail(asked, client, now),
         };
-        let place = self.asked.insert(asked);
+        let place = self.pending.insert(asked);
         if let Some((place, answered)) = self.running.start(place.slot, task, place) {
             self.take(place, answered, client, now);
         }
     }
 
     /// Tells the client of a function that panicked.
-    fn fail(&mut self, asked: Asked, client: &mut Client, now: Instant) {
+    fn fail(&mut self, asked: PendingAction, client: &mut Client, now: Instant) {
         let failure = || ActionFailure::Failed("a function of the application panicked".into());
         match asked {
-            Asked::Redirect { request, .. } => {
+            PendingAction::Redirect { request, .. } => {
                 client.handle_redirect(request.id, Err(failure()), now);
             }
-            Asked::Signature(id) => client.handle_signature(id, Err(failure()), now),
-            Asked::Assertion(id) => client.handle_assertion(id, Err(failure()), now),
-            Asked::Credential(id) => {
+            PendingAction::Signature(id) => client.handle_signature(id, Err(failure()), now),
+            PendingAction::Assertion(id) => client.handle_assertion(id, Err(failure()), now),
+            PendingAction::Credential(id) => {
                 client.handle_loaded(id, Err(failure()), now);
                 self.store_next(client, now);
             }
-            Asked::Keeping => self.store_next(client, now),
+            PendingAction::Write => self.store_next(client, now),
         }
     }
 
@@ -205,26 +205,26 @@ impl<K: Threading> Tasks<K> {
         client: &mut Client,
         now: Instant,
     ) {
-        let Some(asked) = self.asked.remove(place) else { return };
+        let Some(asked) = self.pending.remove(place) else { return };
         let answered = match answered {
             Ok(answered) => answered,
             Err(Panicked) => return self.fail(asked, client, now),
         };
         match (asked, answered) {
-            (Asked::Redirect { request, calls }, ActionOutput::Redirect(redirect)) => {
+            (PendingAction::Redirect { request, calls }, ActionOutput::Redirect(redirect)) => {
                 self.take_redirect(request, calls, redirect, client, now);
             }
-            (Asked::Signature(id), ActionOutput::Signature(signature)) => {
+            (PendingAction::Signature(id), ActionOutput::Signature(signature)) => {
                 client.handle_signature(id, as_slice(&signature), now);
             }
-            (Asked::Assertion(id), ActionOutput::Assertion(assertion)) => {
+            (PendingAction::Assertion(id), ActionOutput::Assertion(assertion)) => {
                 client.handle_assertion(id, as_text(&assertion), now);
             }
-            (Asked::Credential(id), ActionOutput::Loaded(credential)) => {
+            (PendingAction::Credential(id), ActionOutput::Loaded(credential)) => {
                 client.handle_loaded(id, credential, now);
                 self.store_next(client, now);
             }
-            (Asked::Keeping, _) => self.store_next(client, now),
+            (PendingAction::Write, _) => self.store_next(client, now),
             _ => debug_assert!(false, "an answer is to what was asked"),
         }
     }
@@ -252,27 +252,28 @@ impl<K: Threading> Tasks<K> {
 
     /// Nobody waits for an answer any more.
     fn withdraw(&mut self, id: ActionId, client: &mut Client, now: Instant) {
-        self.store_queue.retain(|next| !matches!(next, ForStore::Load(other, _) if *other == id));
-        let is = |asked: &Asked| match asked {
-            Asked::Redirect { request, .. } => request.id == id,
-            Asked::Signature(other) | Asked::Assertion(other) | Asked::Credential(other) => {
-                *other == id
-            }
-            Asked::Keeping => false,
+        self.store_queue
+            .retain(|next| !matches!(next, StoreOperation::Load(other, _) if *other == id));
+        let is = |asked: &PendingAction| match asked {
+            PendingAction::Redirect { request, .. } => request.id == id,
+            PendingAction::Signature(other)
+            | PendingAction::Assertion(other)
+            | PendingAction::Credential(other) => *other == id,
+            PendingAction::Write => false,
         };
-        let Some(place) = self.asked.find_from(0, is) else { return };
+        let Some(place) = self.pending.find_from(0, is) else { return };
         self.running.cancel(place.slot);
-        if let Some(Asked::Credential(_)) = self.asked.remove(place) {
+        if let Some(PendingAction::Credential(_)) = self.pending.remove(place) {
             self.store_next(client, now);
         }
     }
 
     // ------------------------------------------------------------------ the store
 
-    fn enqueue(&mut self, next: ForStore, client: &mut Client, now: Instant) {
+    fn enqueue(&mut self, next: StoreOperation, client: &mut Client, now: Instant) {
         // What was to be kept under the key before is of no use any more, unless it is read first. So
         // a store that does not answer has no more to do than there are keys.
-        let reads = self.store_queue.iter().any(|other| matches!(other, ForStore::Load(..)));
+        let reads = self.store_queue.iter().any(|other| matches!(other, StoreOperation::Load(..)));
         if let Some(key) = next.written().filter(|_| !reads) {
             self.store_queue.retain(|other| other.written() != Some(key));
         }
@@ -288,23 +289,25 @@ impl<K: Threading> Tasks<K> {
         self.storing = true;
         // The store is called where its answer is polled.
         let (asked, task) = match next {
-            ForStore::Load(id, key) => (Asked::Credential(id), self.store.load(key)),
-            ForStore::Save(key, credential) => (Asked::Keeping, self.store.save(key, credential)),
-            ForStore::Remove(key) => (Asked::Keeping, self.store.remove(key)),
+            StoreOperation::Load(id, key) => (PendingAction::Credential(id), self.store.load(key)),
+            StoreOperation::Save(key, credential) => {
+                (PendingAction::Write, self.store.save(key, credential))
+            }
+            StoreOperation::Remove(key) => (PendingAction::Write, self.store.remove(key)),
         };
         self.start(asked, Ok(K::from_store_future(task)), client, now);
     }
 
     /// Whether something is still to be kept or dropped.
     pub(super) fn is_keeping(&self) -> bool {
-        let waits = self.store_queue.iter().any(|next| !matches!(next, ForStore::Load(..)));
-        waits || self.asked.find_from(0, |asked| matches!(asked, Asked::Keeping)).is_some()
+        let waits = self.store_queue.iter().any(|next| !matches!(next, StoreOperation::Load(..)));
+        waits || self.pending.find_from(0, |asked| matches!(asked, PendingAction::Write)).is_some()
     }
 
     /// Drops everything: nobody waits for it any more.
     pub(super) fn cancel_all(&mut self) {
         self.running.cancel_all();
-        self.asked = Slab::new();
+        self.pending = Slab::new();
         self.store_queue.clear();
         self.storing = false;
     }
