@@ -24,7 +24,7 @@ use serde::Serialize;
 use super::context::SendError;
 use super::mailbox::{Mailbox, Refused};
 use super::opening::{Opening, Waiting};
-use super::pending::{CallFuture, ClientCall, Pending, Spare, Subscription};
+use super::pending::{CallFuture, CallPool, ClientCall, Pending, Subscription};
 use super::shares::{Charge, Once, Post};
 
 /// A client's handle to its connection: makes calls, from any thread, as often as it is cloned.
@@ -54,7 +54,7 @@ impl Drop for Handle {
 pub(super) struct Shared {
     pub(super) mailbox: Arc<Mailbox<Command>>,
     pub(super) opening: Opening,
-    pub(super) spare: Spare,
+    pub(super) call_pool: CallPool,
 }
 
 /// What was agreed on when the connection opened.
@@ -346,8 +346,8 @@ impl Client {
         self.send(Command::Cancel { pending, reason: "" });
     }
 
-    pub(super) fn spare(&self) -> &Spare {
-        &self.handle.shared.spare
+    pub(super) fn call_pool(&self) -> &CallPool {
+        &self.handle.shared.call_pool
     }
 
     // ------------------------------------------------------------------ the rest

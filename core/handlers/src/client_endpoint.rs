@@ -24,7 +24,7 @@ use super::machines::StreamClient;
 use super::mailbox::Mailbox;
 use super::opening::Opening;
 use super::panics::PanicGuard;
-use super::pending::{Pending, Spare};
+use super::pending::{CallPool, Pending};
 use super::reply::Outcome;
 use super::server::show;
 use super::shares::Room;
@@ -55,7 +55,7 @@ impl<K: Threading, M: ClientMachine> ClientEndpoint<K, M> {
         let shared = Arc::new(Shared {
             mailbox: Arc::clone(&mailbox),
             opening: Opening::new(),
-            spare: Spare::default(),
+            call_pool: CallPool::default(),
         });
         let endpoint = Self {
             machine,

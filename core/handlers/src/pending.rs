@@ -71,17 +71,17 @@ const ARRIVED_BYTES_MAX: usize = 256 * 1024;
 
 /// Calls that have ended, for the next ones: so that a call after another allocates nothing here.
 #[derive(Debug, Default)]
-pub(super) struct Spare {
+pub(super) struct CallPool {
     calls: Mutex<Vec<Arc<Pending>>>,
 }
 
 /// How many are kept: more have rarely ended before the next ones begin.
-const SPARE_MAX: usize = 8;
+const POOL_MAX: usize = 8;
 
 /// The room for text that one of them keeps at most, in bytes: what most calls need.
-const SPARE_TEXT_MAX: usize = 16 * 1024;
+const POOL_TEXT_MAX: usize = 16 * 1024;
 
-impl Spare {
+impl CallPool {
     /// One that nobody else has.
     fn take(&self) -> Arc<Pending> {
         let spare = self.calls.lock(Vec::pop);
@@ -98,7 +98,7 @@ impl Spare {
         pending.clear();
         let kept = Arc::clone(call);
         let left = self.calls.lock(|calls| {
-            if calls.len() < SPARE_MAX {
+            if calls.len() < POOL_MAX {
                 calls.push(kept);
                 return None;
             }
@@ -133,7 +133,7 @@ impl Pending {
     fn clear(&mut self) {
         let mut text = core::mem::take(&mut self.inner.get_mut().text);
         *self = Self::new();
-        if text.capacity() <= SPARE_TEXT_MAX {
+        if text.capacity() <= POOL_TEXT_MAX {
             text.clear();
             self.inner.get_mut().text = text;
         }
@@ -353,14 +353,14 @@ pub struct ClientCall<T> {
 
 impl<T> ClientCall<T> {
     pub(super) fn new(client: Client, method: MethodName<'static>, params: &dyn WriteJson) -> Self {
-        let pending = client.spare().take();
+        let pending = client.call_pool().take();
         let written = pending.write(params).map_err(ClientError::from);
         Self::with(client, method, pending, written)
     }
 
     /// One that is not made, and says why.
     pub(super) fn not_sent(client: Client, method: MethodName<'static>, why: String) -> Self {
-        let pending = client.spare().take();
+        let pending = client.call_pool().take();
         Self::with(client, method, pending, Err(ClientError::NotSent(why)))
     }
 
@@ -484,7 +484,7 @@ impl<T> Drop for CallFuture<T> {
                 let pending = Arc::clone(&self.pending);
                 self.client.send(Command::Cancel { pending, reason: "the caller went away" });
             }
-            Abandoned::Ended => self.client.spare().keep(&mut self.pending),
+            Abandoned::Ended => self.client.call_pool().keep(&mut self.pending),
         }
     }
 }
@@ -555,15 +555,15 @@ mod tests {
 
     #[test]
     fn a_call_that_has_ended_is_used_again_as_if_it_were_new() {
-        let spare = Spare::default();
-        let mut first = spare.take();
+        let pool = CallPool::default();
+        let mut first = pool.take();
         first.write(&RawJson::trusted(r#"{"a":1}"#)).unwrap();
         assert_eq!(first.begin().unwrap().1, r#"{"a":1}"#);
         first.end(Ok(RawJson::EMPTY_OBJECT));
         let address = Arc::as_ptr(&first);
-        spare.keep(&mut first);
+        pool.keep(&mut first);
         drop(first);
-        let second = spare.take();
+        let second = pool.take();
         assert_eq!(Arc::as_ptr(&second), address);
         assert_eq!(second.begin().unwrap().1, "");
         assert_eq!(second.abandon(), Abandoned::UnderWay, "it has not ended");
@@ -571,23 +571,23 @@ mod tests {
 
     #[test]
     fn a_call_that_somebody_still_has_is_not_used_again() {
-        let spare = Spare::default();
-        let (mut first, second) = (spare.take(), spare.take());
+        let pool = CallPool::default();
+        let (mut first, second) = (pool.take(), pool.take());
         let held = Arc::clone(&first);
-        spare.keep(&mut first);
-        assert!(spare.calls.lock(|calls| calls.is_empty()));
+        pool.keep(&mut first);
+        assert!(pool.calls.lock(|calls| calls.is_empty()));
         drop(held);
-        spare.keep(&mut first);
-        let third = spare.take();
+        pool.keep(&mut first);
+        let third = pool.take();
         assert!(!Arc::ptr_eq(&first, &third) && !Arc::ptr_eq(&second, &third));
     }
 
     #[test]
     fn the_memory_of_a_long_text_is_not_kept() {
-        let spare = Spare::default();
-        let mut call = spare.take();
-        call.give_back(String::with_capacity(SPARE_TEXT_MAX + 1));
-        spare.keep(&mut call);
+        let pool = CallPool::default();
+        let mut call = pool.take();
+        call.give_back(String::with_capacity(POOL_TEXT_MAX + 1));
+        pool.keep(&mut call);
         assert_eq!(call.begin().unwrap().1.capacity(), 0);
     }
 }
