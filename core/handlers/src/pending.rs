@@ -93,7 +93,7 @@ impl CallPool {
     }
 
     /// Keeps one that nobody else has.
-    fn keep(&self, call: &mut Arc<Pending>) {
+    fn put(&self, call: &mut Arc<Pending>) {
         let Some(pending) = Arc::get_mut(call) else { return };
         pending.clear();
         let kept = Arc::clone(call);
@@ -484,7 +484,7 @@ impl<T> Drop for CallFuture<T> {
                 let pending = Arc::clone(&self.pending);
                 self.client.send(Command::Cancel { pending, reason: "the caller went away" });
             }
-            Abandoned::Ended => self.client.call_pool().keep(&mut self.pending),
+            Abandoned::Ended => self.client.call_pool().put(&mut self.pending),
         }
     }
 }
@@ -561,7 +561,7 @@ mod tests {
         assert_eq!(first.begin().unwrap().1, r#"{"a":1}"#);
         first.end(Ok(RawJson::EMPTY_OBJECT));
         let address = Arc::as_ptr(&first);
-        pool.keep(&mut first);
+        pool.put(&mut first);
         drop(first);
         let second = pool.take();
         assert_eq!(Arc::as_ptr(&second), address);
@@ -574,10 +574,10 @@ mod tests {
         let pool = CallPool::default();
         let (mut first, second) = (pool.take(), pool.take());
         let held = Arc::clone(&first);
-        pool.keep(&mut first);
+        pool.put(&mut first);
         assert!(pool.calls.lock(|calls| calls.is_empty()));
         drop(held);
-        pool.keep(&mut first);
+        pool.put(&mut first);
         let third = pool.take();
         assert!(!Arc::ptr_eq(&first, &third) && !Arc::ptr_eq(&second, &third));
     }
@@ -587,7 +587,7 @@ mod tests {
         let pool = CallPool::default();
         let mut call = pool.take();
         call.give_back(String::with_capacity(POOL_TEXT_MAX + 1));
-        pool.keep(&mut call);
+        pool.put(&mut call);
         assert_eq!(call.begin().unwrap().1.capacity(), 0);
     }
 }
