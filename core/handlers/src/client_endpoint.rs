@@ -337,7 +337,7 @@ impl<K: Threading, M: ClientMachine> ClientEndpoint<K, M> {
                     pending.give_back(params);
                     self.started(started, pending);
                 }
-                Command::Subscribe { pending, .. } if !pending.take_up() => {
+                Command::Subscribe { pending, .. } if !pending.accept() => {
                     pending.end(Err(ClientError::Failed(Failure::Cancelled)));
                 }
                 Command::Subscribe { pending, filter } => {
@@ -349,7 +349,7 @@ impl<K: Threading, M: ClientMachine> ClientEndpoint<K, M> {
                     self.started(started, pending);
                 }
                 Command::Sleep { pending, pause } => {
-                    if pending.take_up() {
+                    if pending.accept() {
                         self.sleepers.add(pending, pause, now);
                     }
                 }

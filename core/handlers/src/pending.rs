@@ -39,7 +39,7 @@ struct Inner {
     /// Whether the caller went away: a call that was not made yet is not made.
     abandoned: bool,
     /// Whether the driver has taken it up, and is to be told when the caller goes away.
-    begun: bool,
+    accepted: bool,
     honoured: Option<SubscriptionFilter>,
     /// Of a subscription that comes back by itself.
     renewal: Option<Box<Renewal>>,
@@ -119,7 +119,7 @@ impl Pending {
                 text: String::new(),
                 ended: false,
                 abandoned: false,
-                begun: false,
+                accepted: false,
                 honoured: None,
                 renewal: None,
                 arrived: VecDeque::new(),
@@ -153,16 +153,16 @@ impl Pending {
     pub(super) fn begin(&self) -> Option<(CallOptions<'static>, String)> {
         self.inner.lock(|inner| {
             // Together, so that a caller who goes away either is seen here or tells the driver.
-            inner.begun = !inner.abandoned;
-            inner.begun.then(|| (inner.options.clone(), core::mem::take(&mut inner.text)))
+            inner.accepted = !inner.abandoned;
+            inner.accepted.then(|| (inner.options.clone(), core::mem::take(&mut inner.text)))
         })
     }
 
     /// The same of what is not a call.
-    pub(super) fn take_up(&self) -> bool {
+    pub(super) fn accept(&self) -> bool {
         self.inner.lock(|inner| {
-            inner.begun = !inner.abandoned;
-            inner.begun
+            inner.accepted = !inner.abandoned;
+            inner.accepted
         })
     }
 
@@ -276,7 +276,7 @@ impl Pending {
     fn abandon(&self) -> Abandoned {
         self.inner.lock(|inner| {
             inner.abandoned = true;
-            match (inner.ended, inner.begun) {
+            match (inner.ended, inner.accepted) {
                 (true, _) => Abandoned::Ended,
                 (false, true) => Abandoned::UnderWay,
                 // The driver finds it abandoned.
