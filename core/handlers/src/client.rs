@@ -39,7 +39,7 @@ pub struct Client {
 /// What the handles of a connection share, and its driver does not.
 #[derive(Debug)]
 struct Handle {
-    shared: Arc<Shared>,
+    shared: Arc<ConnectionState>,
 }
 
 impl Drop for Handle {
@@ -51,7 +51,7 @@ impl Drop for Handle {
 
 /// What all handles of a connection and its driver share.
 #[derive(Debug)]
-pub(super) struct Shared {
+pub(super) struct ConnectionState {
     pub(super) mailbox: Arc<Mailbox<Command>>,
     pub(super) opening: Opening,
     pub(super) call_pool: CallPool,
@@ -181,7 +181,7 @@ impl From<WriteError> for ClientError {
 }
 
 impl Client {
-    pub(super) fn new(shared: Arc<Shared>) -> Self {
+    pub(super) fn new(shared: Arc<ConnectionState>) -> Self {
         Self { handle: Arc::new(Handle { shared }) }
     }
 

@@ -16,7 +16,7 @@ use mcp_sansio_collections::{Key, Slab};
 
 #[cfg(feature = "http")]
 use super::AuthorizationState;
-use super::client::{Client, ClientError, Command, Session, Shared};
+use super::client::{Client, ClientError, Command, ConnectionState, Session};
 use super::context::RequestParts;
 use super::executor::Executor;
 use super::host::{Host, HostHandlers};
@@ -37,7 +37,7 @@ use super::threading::{Step, ThreadSafe, Threading};
 pub struct ClientEndpoint<K: Threading = ThreadSafe, M: ClientMachine = StreamClient> {
     pub(super) machine: M,
     handlers: HostHandlers<K>,
-    shared: Arc<Shared>,
+    shared: Arc<ConnectionState>,
     /// Calls by the slot of their handle.
     calls: Vec<Option<(CallHandle, Arc<Pending>)>>,
     /// Questions that the host works on.
@@ -52,7 +52,7 @@ pub struct ClientEndpoint<K: Threading = ThreadSafe, M: ClientMachine = StreamCl
 impl<K: Threading, M: ClientMachine> ClientEndpoint<K, M> {
     pub(super) fn new(host: &Host<K>, machine: M) -> (Client, Self) {
         let mailbox = Arc::new(Mailbox::new(Room::of(host.options.limits_ref())));
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(ConnectionState {
             mailbox: Arc::clone(&mailbox),
             opening: Opening::new(),
             call_pool: CallPool::default(),
