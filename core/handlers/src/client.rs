@@ -33,16 +33,16 @@ use super::shares::{Charge, Once, Post};
 /// under way and open subscriptions included: they have one each.
 #[derive(Clone, Debug)]
 pub struct Client {
-    handle: Arc<Handle>,
+    handle: Arc<CloseOnDrop>,
 }
 
 /// What the handles of a connection share, and its driver does not.
 #[derive(Debug)]
-struct Handle {
+struct CloseOnDrop {
     shared: Arc<ConnectionState>,
 }
 
-impl Drop for Handle {
+impl Drop for CloseOnDrop {
     fn drop(&mut self) {
         // A connection that is over already is as good.
         let _closing = self.shared.mailbox.send(Command::Close);
@@ -182,7 +182,7 @@ impl From<WriteError> for ClientError {
 
 impl Client {
     pub(super) fn new(shared: Arc<ConnectionState>) -> Self {
-        Self { handle: Arc::new(Handle { shared }) }
+        Self { handle: Arc::new(CloseOnDrop { shared }) }
     }
 
     /// Waits until the connection is open.
