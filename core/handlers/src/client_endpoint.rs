@@ -28,8 +28,8 @@ use super::pending::{CallPool, Pending};
 use super::reply::Outcome;
 use super::server::show;
 use super::shares::Room;
-use super::sleepers::Sleepers;
 use super::threading::{Step, ThreadSafe, Threading};
+use super::timers::Timers;
 
 /// The client's side of one connection with its host: what an adapter drives, over a byte stream
 /// as an [`Endpoint`]. `M` is the machine of what it is bound to.
@@ -43,7 +43,7 @@ pub struct ClientEndpoint<K: Threading = ThreadSafe, M: ClientMachine = StreamCl
     /// Questions that the host works on.
     inputs: Slab<InputHandle>,
     tasks: Executor<K::Task, Command, Key>,
-    pub(super) sleepers: Sleepers,
+    pub(super) timers: Timers,
     /// What stands between the machine and the network, where that is HTTP.
     #[cfg(feature = "http")]
     pub(super) authorization: AuthorizationState<K>,
@@ -64,7 +64,7 @@ impl<K: Threading, M: ClientMachine> ClientEndpoint<K, M> {
             calls: Vec::new(),
             inputs: Slab::new(),
             tasks: Executor::new(mailbox),
-            sleepers: Sleepers::default(),
+            timers: Timers::default(),
             #[cfg(feature = "http")]
             authorization: AuthorizationState::DISABLED,
         };
@@ -223,7 +223,7 @@ impl<K: Threading, M: ClientMachine> ClientEndpoint<K, M> {
         self.inputs = Slab::new();
         // The reason first: whoever finds the mailbox closed asks for it.
         self.shared.opening.closed(reason.clone());
-        self.sleepers.end(|| ClientError::Closed(reason.clone()));
+        self.timers.end(|| ClientError::Closed(reason.clone()));
         for command in self.shared.mailbox.close() {
             if let Command::Call { pending, .. }
             | Command::Subscribe { pending, .. }
@@ -300,7 +300,7 @@ impl<K: Threading, M: ClientMachine> ClientEndpoint<K, M> {
     /// Does what is due at `now`.
     pub(super) fn expire(&mut self, now: Instant) {
         self.machine.handle_timeout(now);
-        self.sleepers.wake(now);
+        self.timers.wake(now);
         self.dispatch_queued(now);
     }
 
@@ -350,14 +350,14 @@ impl<K: Threading, M: ClientMachine> ClientEndpoint<K, M> {
                 }
                 Command::Sleep { pending, pause } => {
                     if pending.accept() {
-                        self.sleepers.add(pending, pause, now);
+                        self.timers.add(pending, pause, now);
                     }
                 }
                 // A task without a name cannot be cancelled: that has to wait for its answer.
                 Command::Cancel { pending, .. } if pending.wants_task() && !pending.has_ended() => {
                 }
                 Command::Cancel { pending, reason } => {
-                    self.sleepers.forget(&pending);
+                    self.timers.forget(&pending);
                     if let Some(handle) = pending.handle() {
                         if pending.has_ended() && self.pending(handle).is_some() {
                             // A task whose progress nobody wants any more.
@@ -442,7 +442,7 @@ impl<K: Threading> Endpoint for ClientEndpoint<K> {
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
-        [self.machine.poll_timeout(), self.sleepers.next()].into_iter().flatten().min()
+        [self.machine.poll_timeout(), self.timers.next()].into_iter().flatten().min()
     }
 
     fn is_congested(&self) -> bool {

@@ -150,7 +150,7 @@ impl<K: Threading> HttpEndpoint for HttpClientEndpoint<K> {
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
-        let own = [self.machine.poll_timeout(), self.sleepers.next()];
+        let own = [self.machine.poll_timeout(), self.timers.next()];
         own.into_iter().chain([self.authorization.poll_timeout()]).flatten().min()
     }
 

@@ -161,9 +161,9 @@ mod server_binding;
 mod server_endpoint;
 mod server_handle;
 mod shares;
-mod sleepers;
 mod task;
 mod threading;
+mod timers;
 #[cfg(feature = "protection")]
 mod token_handler;
 

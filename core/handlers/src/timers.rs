@@ -12,9 +12,9 @@ use super::pending::Pending;
 
 /// All of a connection. There are as many as its own callers want.
 #[derive(Debug, Default)]
-pub(super) struct Sleepers(Vec<(Instant, Arc<Pending>)>);
+pub(super) struct Timers(Vec<(Instant, Arc<Pending>)>);
 
-impl Sleepers {
+impl Timers {
     pub(super) fn add(&mut self, pending: Arc<Pending>, pause: Duration, now: Instant) {
         self.0.push((now + pause, pending));
     }
