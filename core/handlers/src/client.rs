@@ -23,7 +23,7 @@ use serde::Serialize;
 
 use super::context::SendError;
 use super::mailbox::{Mailbox, Refused};
-use super::opening::{Opening, Waiting};
+use super::opening::{Opening, WaiterKey};
 use super::pending::{CallFuture, CallPool, ClientCall, Pending, Subscription};
 use super::shares::{Charge, Once, Post};
 
@@ -474,7 +474,7 @@ all_pages! {
 #[must_use = "await it"]
 pub struct OpenedFuture<'c> {
     opening: &'c Opening,
-    waiting: Option<Waiting>,
+    waiting: Option<WaiterKey>,
 }
 
 impl Future for OpenedFuture<'_> {

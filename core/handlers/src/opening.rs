@@ -28,7 +28,7 @@ enum State {
 }
 
 /// Names somebody who waits.
-pub(super) type Waiting = Key;
+pub(super) type WaiterKey = Key;
 
 impl Opening {
     pub(super) fn new() -> Self {
@@ -70,7 +70,7 @@ impl Opening {
 
     pub(super) fn poll(
         &self,
-        waiting: &mut Option<Waiting>,
+        waiting: &mut Option<WaiterKey>,
         cx: &Context<'_>,
     ) -> Poll<Result<Arc<Session>, CloseReason>> {
         // Wakers are cloned and dropped outside the lock: they are code of others.
@@ -89,7 +89,7 @@ impl Opening {
         polled
     }
 
-    pub(super) fn forget(&self, waiting: Waiting) {
+    pub(super) fn forget(&self, waiting: WaiterKey) {
         let waker = self.inner.lock(|inner| inner.waiting.remove(waiting));
         drop(waker);
     }
