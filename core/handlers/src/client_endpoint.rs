@@ -27,7 +27,7 @@ use super::panics::PanicGuard;
 use super::pending::{CallPool, Pending};
 use super::reply::Outcome;
 use super::server::show;
-use super::shares::Room;
+use super::shares::MailboxLimits;
 use super::threading::{Step, ThreadSafe, Threading};
 use super::timers::Timers;
 
@@ -51,7 +51,7 @@ pub struct ClientEndpoint<K: Threading = ThreadSafe, M: ClientMachine = StreamCl
 
 impl<K: Threading, M: ClientMachine> ClientEndpoint<K, M> {
     pub(super) fn new(host: &Host<K>, machine: M) -> (Client, Self) {
-        let mailbox = Arc::new(Mailbox::new(Room::of(host.options.limits_ref())));
+        let mailbox = Arc::new(Mailbox::new(MailboxLimits::new(host.options.limits_ref())));
         let shared = Arc::new(ConnectionState {
             mailbox: Arc::clone(&mailbox),
             opening: Opening::new(),

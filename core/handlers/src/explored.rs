@@ -17,7 +17,7 @@ use shuttle::{future, thread};
 
 use super::executor::Executor;
 use super::mailbox::Mailbox;
-use super::shares::Room;
+use super::shares::MailboxLimits;
 use super::{Call, Client, Endpoint, Host, Server};
 
 /// What a handler waits for.
@@ -50,7 +50,7 @@ type Task = Pin<Box<dyn Future<Output = ()> + Send>>;
 fn what_is_left_and_woken_while_the_driver_looks_is_not_forgotten() {
     const HANDLERS: u32 = 3;
     explore(1, || {
-        let mailbox = Arc::new(Mailbox::<u32>::new(Room::of(&Limits::DEFAULT)));
+        let mailbox = Arc::new(Mailbox::<u32>::new(MailboxLimits::new(&Limits::DEFAULT)));
         let mut executor = Executor::<Task, u32, u32>::new(Arc::clone(&mailbox));
         let flags: Vec<Arc<Flag>> = (0..HANDLERS).map(|_| Arc::default()).collect();
         for (place, flag) in (0..HANDLERS).zip(&flags) {
@@ -86,7 +86,7 @@ fn what_is_left_and_woken_while_the_driver_looks_is_not_forgotten() {
 #[test]
 fn a_mailbox_that_closes_takes_a_command_or_gives_it_back() {
     explore(1, || {
-        let mailbox = Arc::new(Mailbox::<u32>::new(Room::of(&Limits::DEFAULT)));
+        let mailbox = Arc::new(Mailbox::<u32>::new(MailboxLimits::new(&Limits::DEFAULT)));
         let sender = Arc::clone(&mailbox);
         let sent =
             thread::spawn(move || (1..4).filter(|command| sender.send(*command).is_ok()).count());
@@ -195,7 +195,7 @@ fn a_handler_that_is_given_up_while_it_is_polled_learns_of_it() {
                 .cloned(),
             request,
             handlers: Arc::clone(&server.handlers),
-            commands: Arc::new(Mailbox::new(Room::NONE)),
+            commands: Arc::new(Mailbox::new(MailboxLimits::NONE)),
             principal: None,
             tasks: false,
             is_task: false,

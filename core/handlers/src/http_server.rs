@@ -75,7 +75,7 @@ impl<K: Threading> HttpServer<K> {
             return Err(problem.clone().into());
         }
         // All clients share it: those of one connection, and one for each exchange beside it.
-        let room = server.room().shared_by(options.limits_ref().exchanges_max);
+        let limits = server.mailbox_limits().shared_by(options.limits_ref().exchanges_max);
         let mut server = server.clone();
         if let Some(sealing) = server.handlers.sealing.by_default(&secret) {
             server.functions().sealing = sealing;
@@ -83,7 +83,7 @@ impl<K: Threading> HttpServer<K> {
         let machine = server.http_machine(options, secret, seed)?;
         let endpoint = ServerEndpoint::over(
             server,
-            Arc::new(Mailbox::new(room)),
+            Arc::new(Mailbox::new(limits)),
             TrackedHandlers::default(),
             ElicitationIds::from_secret(&secret),
             |_| machine,

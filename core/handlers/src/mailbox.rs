@@ -6,7 +6,7 @@ use core::task::Waker;
 use mcp_sansio_sync::Mutex;
 use mcp_sansio_sync::atomic::{AtomicBool, Ordering};
 
-use super::shares::{Post, Room, Shares};
+use super::shares::{MailboxLimits, Post, Shares};
 
 /// What handlers and the application leave for the driver, from any thread: commands in order, and
 /// which handlers can go on.
@@ -40,8 +40,8 @@ pub(super) enum Refused<C> {
 
 impl<C: Post> Mailbox<C> {
     /// An empty one with room for so much.
-    pub(super) fn new(room: Room) -> Self {
-        let shares = Shares::new(room);
+    pub(super) fn new(limits: MailboxLimits) -> Self {
+        let shares = Shares::new(limits);
         Self {
             commands: Mutex::new(Commands { queue: VecDeque::new(), open: true, shares }),
             ready: Mutex::new(VecDeque::new()),
@@ -193,7 +193,7 @@ mod tests {
     fn mailbox(reports: usize, commands: usize) -> Mailbox<u32> {
         let mut limits = Limits::DEFAULT;
         (limits.reports_max, limits.commands_max) = (reports, commands);
-        Mailbox::new(Room::of(&limits))
+        Mailbox::new(MailboxLimits::new(&limits))
     }
 
     #[test]

@@ -24,7 +24,7 @@ use super::machines::StreamServer;
 use super::panics::PanicGuard;
 use super::reply::{ForCompletion, ForPrompt, ForRequest, ForResource, ForTool};
 use super::server_endpoint::ServerEndpoint;
-use super::shares::Room;
+use super::shares::MailboxLimits;
 use super::task::Offer;
 use super::threading::{Local, ThreadSafe, Threading};
 
@@ -392,8 +392,8 @@ impl<K: Threading> Server<K> {
     }
 
     /// How much its handlers and the application may leave for the driver of a connection.
-    pub(super) fn room(&self) -> Room {
-        Room::of(self.options.limits_ref())
+    pub(super) fn mailbox_limits(&self) -> MailboxLimits {
+        MailboxLimits::new(self.options.limits_ref())
     }
 
     /// The machine of one connection.

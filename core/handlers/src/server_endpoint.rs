@@ -314,7 +314,7 @@ impl<K: Threading> ServerEndpoint<K> {
     // Out of line it is moved as a whole; inlined, it was field by field, some 2 KB of it.
     #[inline(never)]
     pub(super) fn new(server: Server<K>, seed: u64) -> Self {
-        let commands: CommandSender = Arc::new(Mailbox::new(server.room()));
+        let commands: CommandSender = Arc::new(Mailbox::new(server.mailbox_limits()));
         let running = Executor::new(Arc::clone(&commands));
         let elicitations = ElicitationIds::from_seed(seed);
         Self::over(server, commands, running, elicitations, |server| server.machine(seed))

@@ -45,7 +45,7 @@ pub(super) enum Once {
 
 /// How much may wait for the driver.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Room {
+pub(super) struct MailboxLimits {
     reports: Amount,
     commands: Amount,
 }
@@ -68,13 +68,13 @@ struct Share {
 
 /// What waits, and of whom.
 ///
-/// A party that is alone may leave as much as [`Room`] says. All together leave less than twice
+/// A party that is alone may leave as much as [`MailboxLimits`] says. All together leave less than twice
 /// that: a party may leave something as long as its share is no more than what is then left for
 /// others. So each of `n` that never pause comes to `2 / (n + 1)` of the room, and as much as one of
 /// them has stays free for those that come.
 #[derive(Debug)]
 pub(super) struct Shares {
-    room: Room,
+    limits: MailboxLimits,
     total: Share,
     parties: Parties,
 }
@@ -133,7 +133,7 @@ fn hash(handler: &RequestHandle) -> u64 {
     KeyedHash::default().hash_one(handler)
 }
 
-impl Room {
+impl MailboxLimits {
     #[cfg(any(feature = "auth", all(test, feature = "_shuttle")))]
     pub(super) const NONE: Self = {
         let none = Amount { count: 0, bytes: 0 };
@@ -141,7 +141,7 @@ impl Room {
     };
 
     /// What the limits of a connection say.
-    pub(super) const fn of(limits: &Limits) -> Self {
+    pub(super) const fn new(limits: &Limits) -> Self {
         let bytes = limits.mailbox_bytes_max;
         Self {
             reports: Amount { count: limits.reports_max, bytes },
@@ -168,17 +168,17 @@ impl Amount {
     }
 
     /// Whether a party may come to have this, where all would come to `total`.
-    const fn is_within(self, room: Self, total: Self) -> bool {
-        self.count.saturating_add(total.count) <= room.count.saturating_mul(2)
-            && self.bytes.saturating_add(total.bytes) <= room.bytes.saturating_mul(2)
+    const fn is_within(self, limits: Self, total: Self) -> bool {
+        self.count.saturating_add(total.count) <= limits.count.saturating_mul(2)
+            && self.bytes.saturating_add(total.bytes) <= limits.bytes.saturating_mul(2)
     }
 }
 
 impl Shares {
-    pub(super) fn new(room: Room) -> Self {
+    pub(super) fn new(limits: MailboxLimits) -> Self {
         let none = Amount { count: 0, bytes: 0 };
         let total = Share { reports: none, commands: none, once: 0 };
-        Self { room, total, parties: Parties::default() }
+        Self { limits, total, parties: Parties::default() }
     }
 
     /// Whether it is not one of which another is enough that waits.
@@ -189,7 +189,7 @@ impl Shares {
 
     /// Takes what something costs of the share that it belongs to; whether that was enough.
     pub(super) fn take(&mut self, charge: &Charge) -> bool {
-        let (room, total) = (&self.room, &mut self.total);
+        let (limits, total) = (&self.limits, &mut self.total);
         let (party, bytes) = match charge {
             Charge::Report(party, bytes) | Charge::Command(party, bytes) => (party, *bytes),
             Charge::Once(party, _) => (party, 0),
@@ -201,7 +201,7 @@ impl Shares {
             Charge::Report(..) => {
                 let all = total.reports.plus(bytes);
                 share.reports = known.reports.plus(bytes);
-                if !share.reports.is_within(room.reports, all) {
+                if !share.reports.is_within(limits.reports, all) {
                     return false;
                 }
                 total.reports = all;
@@ -209,7 +209,7 @@ impl Shares {
             Charge::Command(..) => {
                 let all = total.commands.plus(bytes);
                 share.commands = known.commands.plus(bytes);
-                if !share.commands.is_within(room.commands, all) {
+                if !share.commands.is_within(limits.commands, all) {
                     return false;
                 }
                 total.commands = all;
@@ -246,7 +246,7 @@ impl Shares {
 
     /// Nothing waits any more.
     pub(super) fn clear(&mut self) {
-        *self = Self::new(self.room);
+        *self = Self::new(self.limits);
     }
 }
 
@@ -265,7 +265,7 @@ mod tests {
     fn shares() -> Shares {
         let mut limits = Limits::DEFAULT;
         (limits.reports_max, limits.mailbox_bytes_max) = (100, 1000);
-        Shares::new(Room::of(&limits))
+        Shares::new(MailboxLimits::new(&limits))
     }
 
     #[test]

@@ -14,7 +14,7 @@ use mcp_sansio_oauth::client::{
 use crate::executor::Executor;
 use crate::mailbox::Mailbox;
 use crate::panics::{PanicGuard, Panicked};
-use crate::shares::{Charge, Post, Room};
+use crate::shares::{Charge, MailboxLimits, Post};
 use crate::threading::Threading;
 
 use super::action::ActionOutput;
@@ -80,7 +80,7 @@ impl StoreOperation {
 
 impl<K: Threading> Tasks<K> {
     pub(super) fn new(functions: Functions<K>, store: Arc<dyn store::DynStore>) -> Self {
-        let mailbox = Arc::new(Mailbox::new(Room::NONE));
+        let mailbox = Arc::new(Mailbox::new(MailboxLimits::NONE));
         Self {
             functions,
             store,
