@@ -27,7 +27,7 @@ use super::reply::{
     Error, ForCompletion, ForElicitation, ForPrompt, ForRequest, ForResource, ForRoots,
     ForSampling, ForTool,
 };
-use super::shares::{Charge, Once, Party, Post};
+use super::shares::{Charge, Once, Post, Sender};
 
 /// A request, or a question to a host, on its way to a handler.
 pub struct RequestParts<'r, 'f> {
@@ -85,8 +85,8 @@ impl fmt::Debug for RequestParts<'_, '_> {
 pub(super) enum Command {
     Progress { request: RequestHandle, progress: f64, total: Option<f64>, message: Option<String> },
     Log { request: Option<RequestHandle>, level: LoggingLevel, logger: Option<String>, data: Json },
-    ResourceUpdated { from: Party, uri: String },
-    EditCatalog { from: Party, edit: Box<Edit> },
+    ResourceUpdated { from: Sender, uri: String },
+    EditCatalog { from: Sender, edit: Box<Edit> },
     ReleaseConnection { request: RequestHandle, retry: Duration },
     RunAsTask(RequestHandle),
     Close,

@@ -7,7 +7,7 @@ use mcp_sansio_collections::KeyedHash;
 use mcp_sansio_collections::{Index, Key, Slab};
 
 /// Who leaves something: the handler of a request, or the application.
-pub(super) type Party = Option<RequestHandle>;
+pub(super) type Sender = Option<RequestHandle>;
 
 /// What a mailbox takes.
 pub(super) trait Post {
@@ -25,12 +25,12 @@ pub(super) trait Post {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Charge {
     /// A report, and its bytes: left out where the share is used up.
-    Report(Party, usize),
+    Report(Sender, usize),
     /// A command, and its bytes: refused where the share is used up.
-    Command(Party, usize),
+    Command(Sender, usize),
     /// A command of which one is enough while it waits. It takes no room: there is one of each kind
     /// at most.
-    Once(Party, Once),
+    Once(Sender, Once),
     /// What is bounded elsewhere.
     Free,
 }
@@ -57,7 +57,7 @@ struct Amount {
     bytes: usize,
 }
 
-/// What waits of one party.
+/// What waits of one sender.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Share {
     reports: Amount,
@@ -68,28 +68,28 @@ struct Share {
 
 /// What waits, and of whom.
 ///
-/// A party that is alone may leave as much as [`MailboxLimits`] says. All together leave less than twice
-/// that: a party may leave something as long as its share is no more than what is then left for
+/// A sender that is alone may leave as much as [`MailboxLimits`] says. All together leave less than twice
+/// that: a sender may leave something as long as its share is no more than what is then left for
 /// others. So each of `n` that never pause comes to `2 / (n + 1)` of the room, and as much as one of
 /// them has stays free for those that come.
 #[derive(Debug)]
 pub(super) struct Shares {
     limits: MailboxLimits,
     total: Share,
-    parties: Parties,
+    senders: Senders,
 }
 
 /// Those of whom something waits.
 // Not a map by their type: the tables that these are made of are there already. The application is
 // apart, as a client has nobody else.
 #[derive(Debug, Default)]
-struct Parties {
+struct Senders {
     application: Share,
     handlers: Slab<(RequestHandle, Share)>,
     places: Index,
 }
 
-impl Parties {
+impl Senders {
     fn place(&self, handler: &RequestHandle) -> Option<Key> {
         let is_it = |number| {
             let entry = self.handlers.get(Key::from_number(number));
@@ -98,15 +98,15 @@ impl Parties {
         self.places.find_hashed(hash(handler), &is_it).map(Key::from_number)
     }
 
-    fn get(&self, party: &Party) -> Share {
-        let Some(handler) = party else { return self.application };
+    fn get(&self, sender: &Sender) -> Share {
+        let Some(handler) = sender else { return self.application };
         let entry = self.place(handler).and_then(|place| self.handlers.get(place));
         entry.map_or_else(Share::default, |(_, share)| *share)
     }
 
-    /// Sets what waits of a party.
-    fn set(&mut self, party: &Party, share: Share) {
-        let Some(handler) = party else {
+    /// Sets what waits of a sender.
+    fn set(&mut self, sender: &Sender, share: Share) {
+        let Some(handler) = sender else {
             self.application = share;
             return;
         };
@@ -167,7 +167,7 @@ impl Amount {
         Self { count: self.count - 1, bytes: self.bytes.saturating_sub(bytes) }
     }
 
-    /// Whether a party may come to have this, where all would come to `total`.
+    /// Whether a sender may come to have this, where all would come to `total`.
     const fn is_within(self, limits: Self, total: Self) -> bool {
         self.count.saturating_add(total.count) <= limits.count.saturating_mul(2)
             && self.bytes.saturating_add(total.bytes) <= limits.bytes.saturating_mul(2)
@@ -178,24 +178,24 @@ impl Shares {
     pub(super) fn new(limits: MailboxLimits) -> Self {
         let none = Amount { count: 0, bytes: 0 };
         let total = Share { reports: none, commands: none, once: 0 };
-        Self { limits, total, parties: Parties::default() }
+        Self { limits, total, senders: Senders::default() }
     }
 
     /// Whether it is not one of which another is enough that waits.
     pub(super) fn is_news(&self, charge: &Charge) -> bool {
-        let Charge::Once(party, once) = charge else { return true };
-        self.parties.get(party).once & *once as u8 == 0
+        let Charge::Once(sender, once) = charge else { return true };
+        self.senders.get(sender).once & *once as u8 == 0
     }
 
     /// Takes what something costs of the share that it belongs to; whether that was enough.
     pub(super) fn take(&mut self, charge: &Charge) -> bool {
         let (limits, total) = (&self.limits, &mut self.total);
-        let (party, bytes) = match charge {
-            Charge::Report(party, bytes) | Charge::Command(party, bytes) => (party, *bytes),
-            Charge::Once(party, _) => (party, 0),
+        let (sender, bytes) = match charge {
+            Charge::Report(sender, bytes) | Charge::Command(sender, bytes) => (sender, *bytes),
+            Charge::Once(sender, _) => (sender, 0),
             Charge::Free => return true,
         };
-        let known = self.parties.get(party);
+        let known = self.senders.get(sender);
         let mut share = known;
         match charge {
             Charge::Report(..) => {
@@ -217,18 +217,18 @@ impl Shares {
             Charge::Once(_, once) => share.once |= *once as u8,
             Charge::Free => {}
         }
-        self.parties.set(party, share);
+        self.senders.set(sender, share);
         true
     }
 
     /// Gives back what something that was taken has cost.
     pub(super) fn release(&mut self, charge: &Charge) {
-        let (Charge::Report(party, _) | Charge::Command(party, _) | Charge::Once(party, _)) =
+        let (Charge::Report(sender, _) | Charge::Command(sender, _) | Charge::Once(sender, _)) =
             charge
         else {
             return;
         };
-        let mut share = self.parties.get(party);
+        let mut share = self.senders.get(sender);
         match charge {
             Charge::Report(_, bytes) => {
                 share.reports = share.reports.minus(*bytes);
@@ -241,7 +241,7 @@ impl Shares {
             Charge::Once(_, once) => share.once &= !(*once as u8),
             Charge::Free => {}
         }
-        self.parties.set(party, share);
+        self.senders.set(sender, share);
     }
 
     /// Nothing waits any more.
@@ -257,7 +257,7 @@ mod tests {
 
     const PARTIES: usize = 4;
 
-    fn parties() -> [Party; PARTIES] {
+    fn senders() -> [Sender; PARTIES] {
         let requests = received_requests(PARTIES as u32);
         core::array::from_fn(|number| Some(requests[number].handle))
     }
@@ -270,22 +270,22 @@ mod tests {
 
     #[test]
     fn one_that_is_alone_has_as_much_as_the_limits_say() {
-        let [party, ..] = parties();
+        let [sender, ..] = senders();
         let mut shares = shares();
-        let taken = (0..1000).filter(|_| shares.take(&Charge::Report(party, 1))).count();
+        let taken = (0..1000).filter(|_| shares.take(&Charge::Report(sender, 1))).count();
         assert_eq!(taken, 100);
         let mut shares = self::shares();
-        let taken = (0..1000).filter(|_| shares.take(&Charge::Report(party, 100))).count();
+        let taken = (0..1000).filter(|_| shares.take(&Charge::Report(sender, 100))).count();
         assert_eq!(taken, 10);
-        assert!(!shares.take(&Charge::Report(party, usize::MAX)));
+        assert!(!shares.take(&Charge::Report(sender, usize::MAX)));
     }
 
     #[test]
     fn many_that_never_pause_share_the_room_and_leave_some_for_the_next() {
-        let (mut shares, parties) = (shares(), parties());
+        let (mut shares, senders) = (shares(), senders());
         let mut taken = [0; PARTIES];
         for number in (0..PARTIES).cycle().take(4000) {
-            taken[number] += usize::from(shares.take(&Charge::Report(parties[number], 1)));
+            taken[number] += usize::from(shares.take(&Charge::Report(senders[number], 1)));
         }
         // 2 / (n + 1) of the room each.
         assert_eq!(taken, [40; 4]);
@@ -296,7 +296,7 @@ mod tests {
     #[test]
     fn what_is_taken_out_leaves_its_room_to_all() {
         let mut shares = shares();
-        let [first, second, ..] = parties();
+        let [first, second, ..] = senders();
         let charges = [
             Charge::Report(first, 7),
             Charge::Command(first, 9),
@@ -311,6 +311,6 @@ mod tests {
         charges.iter().for_each(|charge| shares.release(charge));
         assert!(shares.is_news(&charges[2]));
         assert_eq!(shares.total, Share::default());
-        assert_eq!(shares.parties.handlers.len(), 0);
+        assert_eq!(shares.senders.handlers.len(), 0);
     }
 }
