@@ -25,7 +25,7 @@ use super::context::SendError;
 use super::mailbox::{Mailbox, Refused};
 use super::opening::{Opening, WaiterKey};
 use super::pending::{CallFuture, CallPool, ClientCall, Pending, Subscription};
-use super::shares::{Charge, Once, Post};
+use super::shares::{Charge, Metered, Once};
 
 /// A client's handle to its connection: makes calls, from any thread, as often as it is cloned.
 ///
@@ -104,7 +104,7 @@ pub(super) enum Command {
     Close,
 }
 
-impl Post for Command {
+impl Metered for Command {
     fn charge(&self) -> Charge {
         match self {
             // One for each call that was made at most, of which the machine has a limit.

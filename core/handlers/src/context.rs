@@ -27,7 +27,7 @@ use super::reply::{
     Error, ForCompletion, ForElicitation, ForPrompt, ForRequest, ForResource, ForRoots,
     ForSampling, ForTool,
 };
-use super::shares::{Charge, Once, Post, Sender};
+use super::shares::{Charge, Metered, Once, Sender};
 
 /// A request, or a question to a host, on its way to a handler.
 pub struct RequestParts<'r, 'f> {
@@ -106,7 +106,7 @@ impl fmt::Debug for Command {
     }
 }
 
-impl Post for Command {
+impl Metered for Command {
     fn charge(&self) -> Charge {
         let length = |text: &Option<String>| text.as_ref().map_or(0, String::len);
         let bytes = size_of::<Self>()
@@ -132,7 +132,7 @@ impl Post for Command {
         }
     }
 
-    fn says_the_same(&self, next: &Self) -> bool {
+    fn is_duplicate_of(&self, next: &Self) -> bool {
         match (self, next) {
             (Self::ResourceUpdated { uri, .. }, Self::ResourceUpdated { uri: next, .. }) => {
                 uri == next

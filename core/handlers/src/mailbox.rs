@@ -6,7 +6,7 @@ use core::task::Waker;
 use mcp_sansio_sync::Mutex;
 use mcp_sansio_sync::atomic::{AtomicBool, Ordering};
 
-use super::shares::{MailboxLimits, Post, Shares};
+use super::shares::{MailboxLimits, Metered, Shares};
 
 /// What handlers and the application leave for the driver, from any thread: commands in order, and
 /// which handlers can go on.
@@ -38,7 +38,7 @@ pub(super) enum Refused<C> {
     Full(C),
 }
 
-impl<C: Post> Mailbox<C> {
+impl<C: Metered> Mailbox<C> {
     /// An empty one with room for so much.
     pub(super) fn new(limits: MailboxLimits) -> Self {
         let shares = Shares::new(limits);
@@ -61,7 +61,7 @@ impl<C: Post> Mailbox<C> {
             if !commands.open {
                 return Err(Refused::Closed(command));
             }
-            if commands.queue.back().is_some_and(|last| last.says_the_same(&command))
+            if commands.queue.back().is_some_and(|last| last.is_duplicate_of(&command))
                 || !commands.shares.is_news(&charge)
             {
                 return Ok(Some(command));
@@ -184,7 +184,7 @@ mod tests {
     }
 
     /// Even numbers are reports, odd ones commands.
-    impl Post for u32 {
+    impl Metered for u32 {
         fn charge(&self) -> Charge {
             if self.is_multiple_of(2) { Charge::Report(None, 1) } else { Charge::Command(None, 1) }
         }

@@ -10,12 +10,12 @@ use mcp_sansio_collections::{Index, Key, Slab};
 pub(super) type Sender = Option<RequestHandle>;
 
 /// What a mailbox takes.
-pub(super) trait Post {
+pub(super) trait Metered {
     /// What it takes of whose share. The same each time it is asked.
     fn charge(&self) -> Charge;
 
     /// Whether it is enough to do `next` or this, of which `next` follows at once.
-    fn says_the_same(&self, next: &Self) -> bool {
+    fn is_duplicate_of(&self, next: &Self) -> bool {
         let _ = next;
         false
     }

@@ -14,7 +14,7 @@ use mcp_sansio_oauth::client::{
 use crate::executor::Executor;
 use crate::mailbox::Mailbox;
 use crate::panics::{PanicGuard, Panicked};
-use crate::shares::{Charge, MailboxLimits, Post};
+use crate::shares::{Charge, MailboxLimits, Metered};
 use crate::threading::Threading;
 
 use super::action::ActionOutput;
@@ -43,7 +43,7 @@ pub(super) struct Tasks<K: Threading> {
 #[derive(Debug)]
 enum NoCommand {}
 
-impl Post for NoCommand {
+impl Metered for NoCommand {
     fn charge(&self) -> Charge {
         match *self {}
     }
