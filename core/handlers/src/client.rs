@@ -25,7 +25,7 @@ use super::context::SendError;
 use super::mailbox::{Mailbox, Refused};
 use super::opening::{Opening, WaiterKey};
 use super::pending::{CallFuture, CallPool, ClientCall, Pending, Subscription};
-use super::shares::{Charge, Metered, Once};
+use super::shares::{Cost, Metered, Once};
 
 /// A client's handle to its connection: makes calls, from any thread, as often as it is cloned.
 ///
@@ -105,13 +105,13 @@ pub(super) enum Command {
 }
 
 impl Metered for Command {
-    fn charge(&self) -> Charge {
+    fn cost(&self) -> Cost {
         match self {
             // One for each call that was made at most, of which the machine has a limit.
-            Self::Cancel { .. } => Charge::Free,
-            Self::Close => Charge::Once(None, Once::Close),
+            Self::Cancel { .. } => Cost::Free,
+            Self::Close => Cost::Once(None, Once::Close),
             // What they hold is the application's.
-            _ => Charge::Command(None, 0),
+            _ => Cost::Command(None, 0),
         }
     }
 }

@@ -27,7 +27,7 @@ use super::reply::{
     Error, ForCompletion, ForElicitation, ForPrompt, ForRequest, ForResource, ForRoots,
     ForSampling, ForTool,
 };
-use super::shares::{Charge, Metered, Once, Sender};
+use super::shares::{Cost, Metered, Once, Sender};
 
 /// A request, or a question to a host, on its way to a handler.
 pub struct RequestParts<'r, 'f> {
@@ -107,7 +107,7 @@ impl fmt::Debug for Command {
 }
 
 impl Metered for Command {
-    fn charge(&self) -> Charge {
+    fn cost(&self) -> Cost {
         let length = |text: &Option<String>| text.as_ref().map_or(0, String::len);
         let bytes = size_of::<Self>()
             + match self {
@@ -119,16 +119,16 @@ impl Metered for Command {
                 Self::ReleaseConnection { .. } | Self::RunAsTask(_) | Self::Close => 0,
             };
         match self {
-            Self::Progress { request, .. } => Charge::Report(Some(*request), bytes),
-            Self::Log { request, .. } => Charge::Report(*request, bytes),
+            Self::Progress { request, .. } => Cost::Report(Some(*request), bytes),
+            Self::Log { request, .. } => Cost::Report(*request, bytes),
             Self::ResourceUpdated { from, .. } | Self::EditCatalog { from, .. } => {
-                Charge::Command(*from, bytes)
+                Cost::Command(*from, bytes)
             }
             Self::ReleaseConnection { request, .. } => {
-                Charge::Once(Some(*request), Once::ReleaseConnection)
+                Cost::Once(Some(*request), Once::ReleaseConnection)
             }
-            Self::RunAsTask(request) => Charge::Once(Some(*request), Once::RunAsTask),
-            Self::Close => Charge::Once(None, Once::Close),
+            Self::RunAsTask(request) => Cost::Once(Some(*request), Once::RunAsTask),
+            Self::Close => Cost::Once(None, Once::Close),
         }
     }
 

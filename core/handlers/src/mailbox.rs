@@ -55,18 +55,18 @@ impl<C: Metered> Mailbox<C> {
     /// One that says the same as the last one, or as another of which one is enough, is taken as
     /// part of that.
     pub(super) fn send(&self, command: C) -> Result<(), Refused<C>> {
-        let charge = command.charge();
+        let cost = command.cost();
         // What is not queued is given back, so that it is dropped outside the lock.
         let sent = self.commands.lock(|commands| {
             if !commands.open {
                 return Err(Refused::Closed(command));
             }
             if commands.queue.back().is_some_and(|last| last.is_duplicate_of(&command))
-                || !commands.shares.is_news(&charge)
+                || !commands.shares.is_news(&cost)
             {
                 return Ok(Some(command));
             }
-            if !commands.shares.take(&charge) {
+            if !commands.shares.take(&cost) {
                 return Err(Refused::Full(command));
             }
             commands.queue.push_back(command);
@@ -86,7 +86,7 @@ impl<C: Metered> Mailbox<C> {
     pub(super) fn take_command(&self) -> Option<C> {
         self.commands.lock(|commands| {
             let command = commands.queue.pop_front()?;
-            commands.shares.release(&command.charge());
+            commands.shares.release(&command.cost());
             Some(command)
         })
     }
@@ -171,7 +171,7 @@ mod tests {
 
     use mcp_sansio::peer::Limits;
 
-    use super::super::shares::Charge;
+    use super::super::shares::Cost;
     use super::*;
 
     #[derive(Default)]
@@ -185,8 +185,8 @@ mod tests {
 
     /// Even numbers are reports, odd ones commands.
     impl Metered for u32 {
-        fn charge(&self) -> Charge {
-            if self.is_multiple_of(2) { Charge::Report(None, 1) } else { Charge::Command(None, 1) }
+        fn cost(&self) -> Cost {
+            if self.is_multiple_of(2) { Cost::Report(None, 1) } else { Cost::Command(None, 1) }
         }
     }
 

@@ -12,7 +12,7 @@ pub(super) type Sender = Option<RequestHandle>;
 /// What a mailbox takes.
 pub(super) trait Metered {
     /// What it takes of whose share. The same each time it is asked.
-    fn charge(&self) -> Charge;
+    fn cost(&self) -> Cost;
 
     /// Whether it is enough to do `next` or this, of which `next` follows at once.
     fn is_duplicate_of(&self, next: &Self) -> bool {
@@ -23,7 +23,7 @@ pub(super) trait Metered {
 
 /// What something that is left for the driver takes of whose share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Charge {
+pub(super) enum Cost {
     /// A report, and its bytes: left out where the share is used up.
     Report(Sender, usize),
     /// A command, and its bytes: refused where the share is used up.
@@ -182,23 +182,23 @@ impl Shares {
     }
 
     /// Whether it is not one of which another is enough that waits.
-    pub(super) fn is_news(&self, charge: &Charge) -> bool {
-        let Charge::Once(sender, once) = charge else { return true };
+    pub(super) fn is_news(&self, cost: &Cost) -> bool {
+        let Cost::Once(sender, once) = cost else { return true };
         self.senders.get(sender).once & *once as u8 == 0
     }
 
     /// Takes what something costs of the share that it belongs to; whether that was enough.
-    pub(super) fn take(&mut self, charge: &Charge) -> bool {
+    pub(super) fn take(&mut self, cost: &Cost) -> bool {
         let (limits, total) = (&self.limits, &mut self.total);
-        let (sender, bytes) = match charge {
-            Charge::Report(sender, bytes) | Charge::Command(sender, bytes) => (sender, *bytes),
-            Charge::Once(sender, _) => (sender, 0),
-            Charge::Free => return true,
+        let (sender, bytes) = match cost {
+            Cost::Report(sender, bytes) | Cost::Command(sender, bytes) => (sender, *bytes),
+            Cost::Once(sender, _) => (sender, 0),
+            Cost::Free => return true,
         };
         let known = self.senders.get(sender);
         let mut share = known;
-        match charge {
-            Charge::Report(..) => {
+        match cost {
+            Cost::Report(..) => {
                 let all = total.reports.plus(bytes);
                 share.reports = known.reports.plus(bytes);
                 if !share.reports.is_within(limits.reports, all) {
@@ -206,7 +206,7 @@ impl Shares {
                 }
                 total.reports = all;
             }
-            Charge::Command(..) => {
+            Cost::Command(..) => {
                 let all = total.commands.plus(bytes);
                 share.commands = known.commands.plus(bytes);
                 if !share.commands.is_within(limits.commands, all) {
@@ -214,32 +214,31 @@ impl Shares {
                 }
                 total.commands = all;
             }
-            Charge::Once(_, once) => share.once |= *once as u8,
-            Charge::Free => {}
+            Cost::Once(_, once) => share.once |= *once as u8,
+            Cost::Free => {}
         }
         self.senders.set(sender, share);
         true
     }
 
     /// Gives back what something that was taken has cost.
-    pub(super) fn release(&mut self, charge: &Charge) {
-        let (Charge::Report(sender, _) | Charge::Command(sender, _) | Charge::Once(sender, _)) =
-            charge
+    pub(super) fn release(&mut self, cost: &Cost) {
+        let (Cost::Report(sender, _) | Cost::Command(sender, _) | Cost::Once(sender, _)) = cost
         else {
             return;
         };
         let mut share = self.senders.get(sender);
-        match charge {
-            Charge::Report(_, bytes) => {
+        match cost {
+            Cost::Report(_, bytes) => {
                 share.reports = share.reports.minus(*bytes);
                 self.total.reports = self.total.reports.minus(*bytes);
             }
-            Charge::Command(_, bytes) => {
+            Cost::Command(_, bytes) => {
                 share.commands = share.commands.minus(*bytes);
                 self.total.commands = self.total.commands.minus(*bytes);
             }
-            Charge::Once(_, once) => share.once &= !(*once as u8),
-            Charge::Free => {}
+            Cost::Once(_, once) => share.once &= !(*once as u8),
+            Cost::Free => {}
         }
         self.senders.set(sender, share);
     }
@@ -272,12 +271,12 @@ mod tests {
     fn one_that_is_alone_has_as_much_as_the_limits_say() {
         let [sender, ..] = senders();
         let mut shares = shares();
-        let taken = (0..1000).filter(|_| shares.take(&Charge::Report(sender, 1))).count();
+        let taken = (0..1000).filter(|_| shares.take(&Cost::Report(sender, 1))).count();
         assert_eq!(taken, 100);
         let mut shares = self::shares();
-        let taken = (0..1000).filter(|_| shares.take(&Charge::Report(sender, 100))).count();
+        let taken = (0..1000).filter(|_| shares.take(&Cost::Report(sender, 100))).count();
         assert_eq!(taken, 10);
-        assert!(!shares.take(&Charge::Report(sender, usize::MAX)));
+        assert!(!shares.take(&Cost::Report(sender, usize::MAX)));
     }
 
     #[test]
@@ -285,11 +284,11 @@ mod tests {
         let (mut shares, senders) = (shares(), senders());
         let mut taken = [0; PARTIES];
         for number in (0..PARTIES).cycle().take(4000) {
-            taken[number] += usize::from(shares.take(&Charge::Report(senders[number], 1)));
+            taken[number] += usize::from(shares.take(&Cost::Report(senders[number], 1)));
         }
         // 2 / (n + 1) of the room each.
         assert_eq!(taken, [40; 4]);
-        let next = (0..1000).filter(|_| shares.take(&Charge::Report(None, 1))).count();
+        let next = (0..1000).filter(|_| shares.take(&Cost::Report(None, 1))).count();
         assert_eq!(next, 20);
     }
 
@@ -298,17 +297,17 @@ mod tests {
         let mut shares = shares();
         let [first, second, ..] = senders();
         let charges = [
-            Charge::Report(first, 7),
-            Charge::Command(first, 9),
-            Charge::Once(second, Once::RunAsTask),
-            Charge::Free,
+            Cost::Report(first, 7),
+            Cost::Command(first, 9),
+            Cost::Once(second, Once::RunAsTask),
+            Cost::Free,
         ];
-        for charge in &charges {
-            assert!(shares.is_news(charge) && shares.take(charge));
+        for cost in &charges {
+            assert!(shares.is_news(cost) && shares.take(cost));
         }
         assert!(!shares.is_news(&charges[2]));
-        assert!(shares.is_news(&Charge::Once(second, Once::ReleaseConnection)));
-        charges.iter().for_each(|charge| shares.release(charge));
+        assert!(shares.is_news(&Cost::Once(second, Once::ReleaseConnection)));
+        charges.iter().for_each(|cost| shares.release(cost));
         assert!(shares.is_news(&charges[2]));
         assert_eq!(shares.total, Share::default());
         assert_eq!(shares.senders.handlers.len(), 0);

@@ -14,7 +14,7 @@ use mcp_sansio_oauth::client::{
 use crate::executor::Executor;
 use crate::mailbox::Mailbox;
 use crate::panics::{PanicGuard, Panicked};
-use crate::shares::{Charge, MailboxLimits, Metered};
+use crate::shares::{Cost, MailboxLimits, Metered};
 use crate::threading::Threading;
 
 use super::action::ActionOutput;
@@ -44,7 +44,7 @@ pub(super) struct Tasks<K: Threading> {
 enum NoCommand {}
 
 impl Metered for NoCommand {
-    fn charge(&self) -> Charge {
+    fn cost(&self) -> Cost {
         match *self {}
     }
 }
