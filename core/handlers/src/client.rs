@@ -25,7 +25,7 @@ use super::context::SendError;
 use super::mailbox::{Mailbox, Refused};
 use super::opening::{Opening, WaiterKey};
 use super::pending::{CallFuture, CallPool, ClientCall, Pending, Subscription};
-use super::shares::{Cost, Metered, Once};
+use super::shares::{Coalesced, Cost, Metered};
 
 /// A client's handle to its connection: makes calls, from any thread, as often as it is cloned.
 ///
@@ -109,7 +109,7 @@ impl Metered for Command {
         match self {
             // One for each call that was made at most, of which the machine has a limit.
             Self::Cancel { .. } => Cost::Free,
-            Self::Close => Cost::Once(None, Once::Close),
+            Self::Close => Cost::Coalesced(None, Coalesced::Close),
             // What they hold is the application's.
             _ => Cost::Command(None, 0),
         }

@@ -27,7 +27,7 @@ use super::reply::{
     Error, ForCompletion, ForElicitation, ForPrompt, ForRequest, ForResource, ForRoots,
     ForSampling, ForTool,
 };
-use super::shares::{Cost, Metered, Once, Sender};
+use super::shares::{Coalesced, Cost, Metered, Sender};
 
 /// A request, or a question to a host, on its way to a handler.
 pub struct RequestParts<'r, 'f> {
@@ -125,10 +125,10 @@ impl Metered for Command {
                 Cost::Command(*from, bytes)
             }
             Self::ReleaseConnection { request, .. } => {
-                Cost::Once(Some(*request), Once::ReleaseConnection)
+                Cost::Coalesced(Some(*request), Coalesced::ReleaseConnection)
             }
-            Self::RunAsTask(request) => Cost::Once(Some(*request), Once::RunAsTask),
-            Self::Close => Cost::Once(None, Once::Close),
+            Self::RunAsTask(request) => Cost::Coalesced(Some(*request), Coalesced::RunAsTask),
+            Self::Close => Cost::Coalesced(None, Coalesced::Close),
         }
     }
 

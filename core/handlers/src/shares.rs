@@ -30,14 +30,14 @@ pub(super) enum Cost {
     Command(Sender, usize),
     /// A command of which one is enough while it waits. It takes no room: there is one of each kind
     /// at most.
-    Once(Sender, Once),
+    Coalesced(Sender, Coalesced),
     /// What is bounded elsewhere.
     Free,
 }
 
 /// A kind of command of which one is enough while it waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Once {
+pub(super) enum Coalesced {
     Close = 1,
     ReleaseConnection = 2,
     RunAsTask = 4,
@@ -46,13 +46,13 @@ pub(super) enum Once {
 /// How much may wait for the driver.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct MailboxLimits {
-    reports: Amount,
-    commands: Amount,
+    reports: Usage,
+    commands: Usage,
 }
 
 /// So many, of so many bytes together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Amount {
+struct Usage {
     count: usize,
     bytes: usize,
 }
@@ -60,9 +60,9 @@ struct Amount {
 /// What waits of one sender.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Share {
-    reports: Amount,
-    commands: Amount,
-    /// Those of [`Once`] that wait.
+    reports: Usage,
+    commands: Usage,
+    /// Those of [`Coalesced`] that wait.
     once: u8,
 }
 
@@ -136,7 +136,7 @@ fn hash(handler: &RequestHandle) -> u64 {
 impl MailboxLimits {
     #[cfg(any(feature = "auth", all(test, feature = "_shuttle")))]
     pub(super) const NONE: Self = {
-        let none = Amount { count: 0, bytes: 0 };
+        let none = Usage { count: 0, bytes: 0 };
         Self { reports: none, commands: none }
     };
 
@@ -144,8 +144,8 @@ impl MailboxLimits {
     pub(super) const fn new(limits: &Limits) -> Self {
         let bytes = limits.mailbox_bytes_max;
         Self {
-            reports: Amount { count: limits.reports_max, bytes },
-            commands: Amount { count: limits.commands_max, bytes },
+            reports: Usage { count: limits.reports_max, bytes },
+            commands: Usage { count: limits.commands_max, bytes },
         }
     }
 
@@ -158,7 +158,7 @@ impl MailboxLimits {
     }
 }
 
-impl Amount {
+impl Usage {
     const fn plus(self, bytes: usize) -> Self {
         Self { count: self.count + 1, bytes: self.bytes.saturating_add(bytes) }
     }
@@ -176,14 +176,14 @@ impl Amount {
 
 impl Shares {
     pub(super) fn new(limits: MailboxLimits) -> Self {
-        let none = Amount { count: 0, bytes: 0 };
+        let none = Usage { count: 0, bytes: 0 };
         let total = Share { reports: none, commands: none, once: 0 };
         Self { limits, total, senders: Senders::default() }
     }
 
     /// Whether it is not one of which another is enough that waits.
     pub(super) fn is_news(&self, cost: &Cost) -> bool {
-        let Cost::Once(sender, once) = cost else { return true };
+        let Cost::Coalesced(sender, once) = cost else { return true };
         self.senders.get(sender).once & *once as u8 == 0
     }
 
@@ -192,7 +192,7 @@ impl Shares {
         let (limits, total) = (&self.limits, &mut self.total);
         let (sender, bytes) = match cost {
             Cost::Report(sender, bytes) | Cost::Command(sender, bytes) => (sender, *bytes),
-            Cost::Once(sender, _) => (sender, 0),
+            Cost::Coalesced(sender, _) => (sender, 0),
             Cost::Free => return true,
         };
         let known = self.senders.get(sender);
@@ -214,7 +214,7 @@ impl Shares {
                 }
                 total.commands = all;
             }
-            Cost::Once(_, once) => share.once |= *once as u8,
+            Cost::Coalesced(_, once) => share.once |= *once as u8,
             Cost::Free => {}
         }
         self.senders.set(sender, share);
@@ -223,7 +223,8 @@ impl Shares {
 
     /// Gives back what something that was taken has cost.
     pub(super) fn release(&mut self, cost: &Cost) {
-        let (Cost::Report(sender, _) | Cost::Command(sender, _) | Cost::Once(sender, _)) = cost
+        let (Cost::Report(sender, _) | Cost::Command(sender, _) | Cost::Coalesced(sender, _)) =
+            cost
         else {
             return;
         };
@@ -237,7 +238,7 @@ impl Shares {
                 share.commands = share.commands.minus(*bytes);
                 self.total.commands = self.total.commands.minus(*bytes);
             }
-            Cost::Once(_, once) => share.once &= !(*once as u8),
+            Cost::Coalesced(_, once) => share.once &= !(*once as u8),
             Cost::Free => {}
         }
         self.senders.set(sender, share);
@@ -299,14 +300,14 @@ mod tests {
         let charges = [
             Cost::Report(first, 7),
             Cost::Command(first, 9),
-            Cost::Once(second, Once::RunAsTask),
+            Cost::Coalesced(second, Coalesced::RunAsTask),
             Cost::Free,
         ];
         for cost in &charges {
             assert!(shares.is_news(cost) && shares.take(cost));
         }
         assert!(!shares.is_news(&charges[2]));
-        assert!(shares.is_news(&Cost::Once(second, Once::ReleaseConnection)));
+        assert!(shares.is_news(&Cost::Coalesced(second, Coalesced::ReleaseConnection)));
         charges.iter().for_each(|cost| shares.release(cost));
         assert!(shares.is_news(&charges[2]));
         assert_eq!(shares.total, Share::default());
