@@ -62,7 +62,7 @@ impl<C: Metered> Mailbox<C> {
                 return Err(Refused::Closed(command));
             }
             if commands.queue.back().is_some_and(|last| last.is_duplicate_of(&command))
-                || !commands.shares.is_news(&cost)
+                || !commands.shares.is_new(&cost)
             {
                 return Ok(Some(command));
             }

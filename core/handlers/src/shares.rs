@@ -182,7 +182,7 @@ impl Shares {
     }
 
     /// Whether it is not one of which another is enough that waits.
-    pub(super) fn is_news(&self, cost: &Cost) -> bool {
+    pub(super) fn is_new(&self, cost: &Cost) -> bool {
         let Cost::Coalesced(sender, once) = cost else { return true };
         self.senders.get(sender).once & *once as u8 == 0
     }
@@ -304,12 +304,12 @@ mod tests {
             Cost::Free,
         ];
         for cost in &charges {
-            assert!(shares.is_news(cost) && shares.take(cost));
+            assert!(shares.is_new(cost) && shares.take(cost));
         }
-        assert!(!shares.is_news(&charges[2]));
-        assert!(shares.is_news(&Cost::Coalesced(second, Coalesced::ReleaseConnection)));
+        assert!(!shares.is_new(&charges[2]));
+        assert!(shares.is_new(&Cost::Coalesced(second, Coalesced::ReleaseConnection)));
         charges.iter().for_each(|cost| shares.release(cost));
-        assert!(shares.is_news(&charges[2]));
+        assert!(shares.is_new(&charges[2]));
         assert_eq!(shares.total, Share::default());
         assert_eq!(shares.senders.handlers.len(), 0);
     }
