@@ -22,7 +22,7 @@ use mcp_sansio::{Era, Revision};
 use serde::Serialize;
 
 use super::context::SendError;
-use super::mailbox::{Mailbox, Refused};
+use super::mailbox::{Mailbox, SendFailure};
 use super::opening::{Opening, WaiterKey};
 use super::pending::{CallFuture, CallPool, ClientCall, Pending, Subscription};
 use super::shares::{Coalesced, Cost, Metered};
@@ -397,8 +397,8 @@ impl Client {
     pub(super) fn send(&self, command: Command) {
         let Err(refused) = self.handle.shared.mailbox.send(command) else { return };
         let (command, error) = match refused {
-            Refused::Full(command) => (command, ClientError::TooManyCommands),
-            Refused::Closed(command) => {
+            SendFailure::Full(command) => (command, ClientError::TooManyCommands),
+            SendFailure::Closed(command) => {
                 let reason = self.close_reason().unwrap_or(CloseReason::Local);
                 (command, ClientError::Closed(reason))
             }

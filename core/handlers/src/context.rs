@@ -22,7 +22,7 @@ use serde::de::DeserializeOwned;
 use super::access::Access;
 use super::blocking::Spawner;
 use super::catalog_edit::{CatalogEdit, Edit};
-use super::mailbox::{Mailbox, Refused};
+use super::mailbox::{Mailbox, SendFailure};
 use super::reply::{
     Error, ForCompletion, ForElicitation, ForPrompt, ForRequest, ForResource, ForRoots,
     ForSampling, ForTool,
@@ -155,11 +155,11 @@ pub enum SendError {
     Closed,
 }
 
-impl<C> From<Refused<C>> for SendError {
-    fn from(refused: Refused<C>) -> Self {
+impl<C> From<SendFailure<C>> for SendError {
+    fn from(refused: SendFailure<C>) -> Self {
         match refused {
-            Refused::Closed(_) => Self::Closed,
-            Refused::Full(_) => Self::Full,
+            SendFailure::Closed(_) => Self::Closed,
+            SendFailure::Full(_) => Self::Full,
         }
     }
 }

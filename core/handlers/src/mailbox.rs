@@ -31,7 +31,7 @@ struct Commands<C> {
 
 /// Why a command was not taken.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Refused<C> {
+pub(super) enum SendFailure<C> {
     /// Nobody takes commands any more.
     Closed(C),
     /// Who leaves it has left as much as it may.
@@ -54,12 +54,12 @@ impl<C: Metered> Mailbox<C> {
     ///
     /// One that says the same as the last one, or as another of which one is enough, is taken as
     /// part of that.
-    pub(super) fn send(&self, command: C) -> Result<(), Refused<C>> {
+    pub(super) fn send(&self, command: C) -> Result<(), SendFailure<C>> {
         let cost = command.cost();
         // What is not queued is given back, so that it is dropped outside the lock.
         let sent = self.commands.lock(|commands| {
             if !commands.open {
-                return Err(Refused::Closed(command));
+                return Err(SendFailure::Closed(command));
             }
             if commands.queue.back().is_some_and(|last| last.is_duplicate_of(&command))
                 || !commands.shares.is_new(&cost)
@@ -67,7 +67,7 @@ impl<C: Metered> Mailbox<C> {
                 return Ok(Some(command));
             }
             if !commands.shares.take(&cost) {
-                return Err(Refused::Full(command));
+                return Err(SendFailure::Full(command));
             }
             commands.queue.push_back(command);
             Ok(None)
@@ -203,7 +203,7 @@ mod tests {
         assert_eq!(mailbox.send(1), Ok(()));
         mailbox.register(&Waker::from(Arc::clone(&count)));
         assert_eq!(mailbox.close(), [1]);
-        assert_eq!(mailbox.send(2), Err(Refused::Closed(2)));
+        assert_eq!(mailbox.send(2), Err(SendFailure::Closed(2)));
         assert_eq!(Arc::strong_count(&count), 1);
     }
 
@@ -211,7 +211,7 @@ mod tests {
     fn reports_and_commands_have_a_bound_each_and_keep_their_order() {
         let mailbox = mailbox(2, 1);
         let sent = [2, 4, 6, 1, 3].map(|command| mailbox.send(command));
-        let full = |command| Err(Refused::Full(command));
+        let full = |command| Err(SendFailure::Full(command));
         assert_eq!(sent, [Ok(()), Ok(()), full(6), Ok(()), full(3)]);
         assert_eq!(mailbox.take_command(), Some(2));
         assert_eq!(mailbox.send(8), Ok(()));
