@@ -15,9 +15,9 @@ use super::panics::{PanicGuard, Panicked};
 ///
 /// They run where the driver runs: nothing is spawned, and a handler that is dropped is cancelled.
 pub(super) struct Executor<F, C, T> {
-    places: Vec<Place<F, C, T>>,
+    places: Vec<Slot<F, C, T>>,
     /// Those that outlive their request.
-    detached: Vec<Place<F, C, T>>,
+    detached: Vec<Slot<F, C, T>>,
     mailbox: Arc<Mailbox<C>>,
     /// What handlers run in.
     pub(super) guard: PanicGuard,
@@ -29,21 +29,21 @@ pub(super) type Done<T, R> = (T, Result<R, Panicked>);
 /// Marks a place that is not that of a request in flight.
 pub(super) const DETACHED: u32 = 1 << 31;
 
-struct Place<F, C, T> {
+struct Slot<F, C, T> {
     task: Option<(F, T)>,
-    signal: Arc<Signal<C>>,
+    signal: Arc<HandlerWaker<C>>,
     waker: Waker,
 }
 
 /// Wakes the driver for one place. Made once a place and kept, so that a call needs none; a late
 /// wake-up of an earlier handler costs the present one a poll.
-struct Signal<C> {
+struct HandlerWaker<C> {
     place: u32,
     ready: AtomicBool,
     mailbox: Arc<Mailbox<C>>,
 }
 
-impl<C: Send> Wake for Signal<C> {
+impl<C: Send> Wake for HandlerWaker<C> {
     fn wake(self: Arc<Self>) {
         self.wake_by_ref();
     }
@@ -73,15 +73,16 @@ impl<F: Future + Unpin, C: Send + 'static, T> Executor<F, C, T> {
         }
     }
 
-    fn put(&mut self, place: u32, task: F, with: T) -> &Arc<Signal<C>> {
+    fn put(&mut self, place: u32, task: F, with: T) -> &Arc<HandlerWaker<C>> {
         let (part, index) = (place & DETACHED, (place & !DETACHED) as usize);
         let places = if part == 0 { &mut self.places } else { &mut self.detached };
         while places.len() <= index {
             let next = u32::try_from(places.len()).expect("as many as requests in flight") | part;
             let mailbox = Arc::clone(&self.mailbox);
-            let signal = Arc::new(Signal { place: next, ready: AtomicBool::new(false), mailbox });
+            let signal =
+                Arc::new(HandlerWaker { place: next, ready: AtomicBool::new(false), mailbox });
             let waker = Waker::from(Arc::clone(&signal));
-            places.push(Place { task: None, signal, waker });
+            places.push(Slot { task: None, signal, waker });
         }
         places[index].task = Some((task, with));
         &places[index].signal
@@ -109,7 +110,7 @@ impl<F: Future + Unpin, C: Send + 'static, T> Executor<F, C, T> {
 
     fn poll(&mut self, place: u32) -> Option<Done<T, F::Output>> {
         let guard = self.guard;
-        let Place { task, signal, waker } = self.place(place)?;
+        let Slot { task, signal, waker } = self.place(place)?;
         signal.ready.swap(false, Ordering::AcqRel);
         let (running, _) = task.as_mut()?;
         let polled = guard.run(|| Pin::new(running).poll(&mut Context::from_waker(waker)));
@@ -123,7 +124,7 @@ impl<F: Future + Unpin, C: Send + 'static, T> Executor<F, C, T> {
         Some((with, outcome))
     }
 
-    fn place(&mut self, place: u32) -> Option<&mut Place<F, C, T>> {
+    fn place(&mut self, place: u32) -> Option<&mut Slot<F, C, T>> {
         let places = if place & DETACHED == 0 { &mut self.places } else { &mut self.detached };
         places.get_mut((place & !DETACHED) as usize)
     }
