@@ -21,7 +21,7 @@ use super::reply::Outcome;
 use super::server::{Handlers, Server};
 use super::server_binding::{RunningHandlers, ServerBinding};
 use super::server_handle::ServerHandle;
-use super::task::{Begun, Handler, Report, Tasks, is_of_tasks};
+use super::task::{Handler, Report, TaskStart, Tasks, is_of_tasks};
 use super::threading::{Step, ThreadSafe, Threading};
 
 /// The server's side of one connection with its handlers: what an adapter drives, over a byte stream
@@ -87,7 +87,7 @@ impl<K: Threading, M: ServerBinding> ServerEndpoint<K, M> {
             }
             Event::Request(request) => {
                 let is_admitted = self.machine.admit_handler(&request, now);
-                let goes_on = is_admitted && self.begin_task(&request, now) != Begun::Refused;
+                let goes_on = is_admitted && self.begin_task(&request, now) != TaskStart::Refused;
                 goes_on.then_some(request)
             }
             Event::Cancelled(cancelled) => {
@@ -240,8 +240,8 @@ impl<K: Threading, M: ServerBinding> ServerEndpoint<K, M> {
     }
 
     /// Creates a task for a call that asks to be one.
-    fn begin_task(&mut self, request: &Request<'_>, now: Instant) -> Begun {
-        let Some(tasks) = &mut self.tasks else { return Begun::Call };
+    fn begin_task(&mut self, request: &Request<'_>, now: Instant) -> TaskStart {
+        let Some(tasks) = &mut self.tasks else { return TaskStart::Call };
         tasks.begin(&mut self.machine, request, now)
     }
 

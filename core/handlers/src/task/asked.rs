@@ -22,7 +22,7 @@ use super::requestors::Requestor;
 use super::requests::written_task;
 use super::settings::TaskEvent;
 use super::table::{TaskTable, answer, shortened};
-use super::tasks::{Begun, Handler};
+use super::tasks::{Handler, TaskStart};
 
 /// Tasks of one page of a list: some 30 KiB of text, or three times that with long messages.
 const PAGE_LENGTH: usize = 100;
@@ -44,16 +44,16 @@ impl TaskTable {
         machine: &mut M,
         request: &Request<'_>,
         now: Instant,
-    ) -> Begun {
+    ) -> TaskStart {
         if request.revision != Revision::V2025_11_25
             || request.method != Method::ToolsCall
             || !runs_tools_as_tasks(machine, request.handle)
         {
-            return Begun::Call;
+            return TaskStart::Call;
         }
         // Whether the tool runs as a task the catalog has seen to.
         let asked = request.params.get("task").filter(|asked| asked.as_str() != "null");
-        let Some(asked) = asked else { return Begun::Call };
+        let Some(asked) = asked else { return TaskStart::Call };
         // A derived reading would take an array for an object.
         let asked = asked.is_object().then(|| asked.decode::<TaskMetadata>().ok()).flatten();
         let refused = match asked {
@@ -67,14 +67,14 @@ impl TaskTable {
                 // the tool does anything.
                 if let Some(created) = self.add(request.clone().into_owned(), requestor, ttl, now) {
                     answer(machine, request.handle, Ok(created), now);
-                    return Begun::Task;
+                    return TaskStart::Task;
                 }
                 ErrorObject::internal("the server has too many tasks; try again later")
             }
             None => ErrorObject::invalid_params("`task` is an object, its `ttl` a whole number"),
         };
         answer(machine, request.handle, Err(refused), now);
-        Begun::Refused
+        TaskStart::Refused
     }
 
     /// What is answered to a request about tasks of this kind.

@@ -19,7 +19,7 @@ use super::entry::{Entry, State};
 use super::related::relate_meta;
 use super::requestors::{Requestor, Requestors};
 use super::settings::{TaskEvent, TaskSettings};
-use super::tasks::{Begun, Handler, Report, Served, Tasks};
+use super::tasks::{Handler, Report, Served, TaskStart, Tasks};
 
 /// The tasks of a server: of one connection on a byte stream, of all clients on HTTP.
 ///
@@ -76,7 +76,7 @@ impl<M: ServerBinding> Tasks<M> for TaskTable {
         }
     }
 
-    fn begin(&mut self, machine: &mut M, request: &Request<'_>, now: Instant) -> Begun {
+    fn begin(&mut self, machine: &mut M, request: &Request<'_>, now: Instant) -> TaskStart {
         self.begin_asked(machine, request, now)
     }
 

@@ -23,7 +23,7 @@ pub(crate) struct Served {
 
 /// What becomes of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Begun {
+pub(crate) enum TaskStart {
     /// Nothing: it does not ask to be a task.
     Call,
     /// It is a task, and answered so.
@@ -57,7 +57,7 @@ pub(crate) trait Tasks<M>: fmt::Debug + Send + Sync {
 
     /// Makes a task of a call that asks to be one.
     // MCP 2025-11-25 basic/utilities/tasks#creating-tasks [TASK-001] [TASK-045]
-    fn begin(&mut self, machine: &mut M, request: &Request<'_>, now: Instant) -> Begun;
+    fn begin(&mut self, machine: &mut M, request: &Request<'_>, now: Instant) -> TaskStart;
 
     /// Makes a task of a request, and answers it so; whether there was room for one more.
     fn create(&mut self, machine: &mut M, request: &Request<'static>, now: Instant) -> bool;
