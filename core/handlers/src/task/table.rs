@@ -19,7 +19,7 @@ use super::entry::{Entry, State};
 use super::related::relate_meta;
 use super::requestors::{Requestor, Requestors};
 use super::settings::{TaskEvent, TaskSettings};
-use super::tasks::{Handler, Report, Served, TaskStart, Tasks};
+use super::tasks::{Handler, Report, TaskResponse, TaskStart, Tasks};
 
 /// The tasks of a server: of one connection on a byte stream, of all clients on HTTP.
 ///
@@ -226,7 +226,7 @@ impl<M: ServerBinding> Tasks<M> for TaskTable {
         request: &Request<'_>,
         principal: Option<&Principal>,
         now: Instant,
-    ) -> Served {
+    ) -> TaskResponse {
         let mut dropped = None;
         let answered = if request.revision.era() == Era::Legacy {
             self.answer_asked(request, principal, now, &mut dropped)
@@ -237,7 +237,7 @@ impl<M: ServerBinding> Tasks<M> for TaskTable {
             Ok(result) => result.map(|result| Outcome::Result(ResultBody::Other(result))),
             Err(error) => Some(Outcome::Error(error)),
         };
-        Served { outcome, dropped }
+        TaskResponse { outcome, dropped }
     }
 }
 

@@ -14,7 +14,7 @@ pub(crate) struct Handler {
 
 /// What becomes of a request about a task.
 #[derive(Debug)]
-pub(crate) struct Served {
+pub(crate) struct TaskResponse {
     /// `None` of one that waits, or has its answer.
     pub(crate) outcome: Option<Outcome>,
     /// A handler that nobody waits for any more.
@@ -102,5 +102,5 @@ pub(crate) trait Tasks<M>: fmt::Debug + Send + Sync {
         request: &Request<'_>,
         principal: Option<&Principal>,
         now: Instant,
-    ) -> Served;
+    ) -> TaskResponse;
 }
