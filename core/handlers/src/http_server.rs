@@ -31,7 +31,7 @@ use super::server::Server;
 use super::server_binding::{RunningHandlers, ServerBinding};
 use super::server_endpoint::ServerEndpoint;
 use super::server_handle::ServerHandle;
-use super::task::{Handler, Offer, OpenTasks};
+use super::task::{Offer, OpenTasks, TaskHandler};
 use super::threading::{ThreadSafe, Threading};
 
 /// A server on HTTP with its handlers: what an adapter drives, for all its clients.
@@ -372,7 +372,7 @@ impl RunningHandlers<HttpServerMachine> for TrackedHandlers {
         }
     }
 
-    fn cancel_task(&mut self, machine: &mut HttpServerMachine, handler: Handler) {
+    fn cancel_task(&mut self, machine: &mut HttpServerMachine, handler: TaskHandler) {
         self.cancel(machine, handler.request);
     }
 

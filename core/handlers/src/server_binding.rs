@@ -20,7 +20,7 @@ use super::context::Command;
 use super::executor::{DETACHED, Executor};
 use super::input_required::InputRequired;
 use super::machines::StreamServer;
-use super::task::{Handler, Offer, OpenTasks};
+use super::task::{Offer, OpenTasks, TaskHandler};
 use super::threading::Threading;
 
 /// A server machine and what its binding decides for handlers. The defaults are those of a byte
@@ -95,7 +95,7 @@ pub(super) trait RunningHandlers<M> {
     fn cancel(&mut self, machine: &mut M, request: RequestHandle);
 
     /// Drops the handler of a task that was cancelled.
-    fn cancel_task(&mut self, machine: &mut M, handler: Handler);
+    fn cancel_task(&mut self, machine: &mut M, handler: TaskHandler);
 
     /// Drops all handlers: the connection is over.
     fn cancel_all(&mut self);
@@ -147,7 +147,7 @@ where
         Self::cancel(self, request.slot());
     }
 
-    fn cancel_task(&mut self, _: &mut StreamServer, handler: Handler) {
+    fn cancel_task(&mut self, _: &mut StreamServer, handler: TaskHandler) {
         Self::cancel(self, handler.place | DETACHED);
     }
 

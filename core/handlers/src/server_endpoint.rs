@@ -21,7 +21,7 @@ use super::reply::Outcome;
 use super::server::{Handlers, Server};
 use super::server_binding::{RunningHandlers, ServerBinding};
 use super::server_handle::ServerHandle;
-use super::task::{Handler, Report, TaskStart, Tasks, is_of_tasks};
+use super::task::{Report, TaskHandler, TaskStart, Tasks, is_of_tasks};
 use super::threading::{Step, ThreadSafe, Threading};
 
 /// The server's side of one connection with its handlers: what an adapter drives, over a byte stream
@@ -276,7 +276,7 @@ impl<K: Threading, M: ServerBinding> ServerEndpoint<K, M> {
         self.tasks.as_ref()?.place_of(request)
     }
 
-    fn drop_handler(&mut self, handler: Handler) {
+    fn drop_handler(&mut self, handler: TaskHandler) {
         self.running.cancel_task(&mut self.machine, handler);
     }
 

@@ -22,7 +22,7 @@ use super::requestors::Requestor;
 use super::requests::written_task;
 use super::settings::TaskEvent;
 use super::table::{TaskTable, answer, shortened};
-use super::tasks::{Handler, TaskStart};
+use super::tasks::{TaskHandler, TaskStart};
 
 /// Tasks of one page of a list: some 30 KiB of text, or three times that with long messages.
 const PAGE_LENGTH: usize = 100;
@@ -83,7 +83,7 @@ impl TaskTable {
         request: &Request<'_>,
         principal: Option<&Principal>,
         now: Instant,
-        dropped: &mut Option<Handler>,
+        dropped: &mut Option<TaskHandler>,
     ) -> Answer {
         if let Some(&key) = self.waiting.get(&request.handle) {
             self.take_inputs(key, &request.inputs, now);
@@ -128,7 +128,7 @@ impl TaskTable {
                     return Err(ErrorObject::invalid_params(message));
                 }
                 entry.task.status_message = None;
-                *dropped = Some(Handler { request: entry.request.handle, place: key.slot });
+                *dropped = Some(TaskHandler { request: entry.request.handle, place: key.slot });
                 self.change(key, Ok(State::Cancelled), now);
                 let task = self.entries.get(key).map(|entry| entry.task.clone());
                 let result = CancelTaskResult { task, meta: None };

@@ -6,7 +6,7 @@ use mcp_sansio::{Instant, Principal};
 use super::entry::{Answered, State};
 use super::requestors::Requestor;
 use super::table::TaskTable;
-use super::tasks::Handler;
+use super::tasks::TaskHandler;
 
 /// Whether a request is about tasks. Which of these there are at a revision is for the gate to say.
 // MCP 2026-07-28 ext-tasks:SEP-2663#backward-compatibility [TASK-040]
@@ -31,7 +31,7 @@ impl TaskTable {
         request: &Request<'_>,
         principal: Option<&Principal>,
         now: Instant,
-        dropped: &mut Option<Handler>,
+        dropped: &mut Option<TaskHandler>,
     ) -> Result<Json, ErrorObject<'static>> {
         let name = request.subject().and_then(|name| name.to_text().map(Into::into));
         let name: alloc::string::String =
@@ -74,7 +74,7 @@ impl TaskTable {
             }
         } else if request.method == Method::TasksCancel && !entry.is_over() {
             // MCP 2026-07-28 ext-tasks:tasks#task-cancellation [TASK-034]
-            *dropped = Some(Handler { request: entry.request.handle, place: key.slot });
+            *dropped = Some(TaskHandler { request: entry.request.handle, place: key.slot });
             self.change(key, Ok(State::Cancelled), now);
         }
         written_task(written)

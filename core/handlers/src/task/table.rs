@@ -19,7 +19,7 @@ use super::entry::{Entry, State};
 use super::related::relate_meta;
 use super::requestors::{Requestor, Requestors};
 use super::settings::{TaskEvent, TaskSettings};
-use super::tasks::{Handler, Report, TaskResponse, TaskStart, Tasks};
+use super::tasks::{Report, TaskHandler, TaskResponse, TaskStart, Tasks};
 
 /// The tasks of a server: of one connection on a byte stream, of all clients on HTTP.
 ///
@@ -203,7 +203,7 @@ impl<M: ServerBinding> Tasks<M> for TaskTable {
         self.deadlines.first().map(|(deadline, _)| deadline)
     }
 
-    fn expire(&mut self, now: Instant) -> Option<Handler> {
+    fn expire(&mut self, now: Instant) -> Option<TaskHandler> {
         let (_, place) = self.deadlines.first().filter(|(deadline, _)| *deadline <= now)?;
         self.deadlines.clear(place);
         let key = self.entries.key_at(place)?;
@@ -218,7 +218,7 @@ impl<M: ServerBinding> Tasks<M> for TaskTable {
         }
         let request = entry.request.handle;
         self.requests.remove(&request);
-        Some(Handler { request, place })
+        Some(TaskHandler { request, place })
     }
 
     fn serve(

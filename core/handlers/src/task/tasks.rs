@@ -7,7 +7,7 @@ use crate::reply::Outcome;
 
 /// The handler of a task, by its request and by its place among all tasks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Handler {
+pub(crate) struct TaskHandler {
     pub(crate) request: RequestHandle,
     pub(crate) place: u32,
 }
@@ -18,7 +18,7 @@ pub(crate) struct TaskResponse {
     /// `None` of one that waits, or has its answer.
     pub(crate) outcome: Option<Outcome>,
     /// A handler that nobody waits for any more.
-    pub(crate) dropped: Option<Handler>,
+    pub(crate) dropped: Option<TaskHandler>,
 }
 
 /// What becomes of a call.
@@ -94,7 +94,7 @@ pub(crate) trait Tasks<M>: fmt::Debug + Send + Sync {
     fn poll_timeout(&self) -> Option<Instant>;
 
     /// Gives up one task whose time is over; its handler, if it is at work, is to be dropped.
-    fn expire(&mut self, now: Instant) -> Option<Handler>;
+    fn expire(&mut self, now: Instant) -> Option<TaskHandler>;
 
     /// Answers a request about tasks, at once but for one that waits for a result.
     fn serve(
