@@ -21,7 +21,7 @@ use super::reply::Outcome;
 use super::server::{Handlers, Server};
 use super::server_binding::{RunningHandlers, ServerBinding};
 use super::server_handle::ServerHandle;
-use super::task::{Report, TaskHandler, TaskStart, Tasks, is_of_tasks};
+use super::task::{ProgressReport, TaskHandler, TaskStart, Tasks, is_of_tasks};
 use super::threading::{Step, ThreadSafe, Threading};
 
 /// The server's side of one connection with its handlers: what an adapter drives, over a byte stream
@@ -187,7 +187,7 @@ impl<K: Threading, M: ServerBinding> ServerEndpoint<K, M> {
             match command {
                 Command::Progress { request, progress, total, message } => {
                     let message = message.as_deref();
-                    let report = Report { progress, total, message };
+                    let report = ProgressReport { progress, total, message };
                     let (machine, tasks) = (&mut self.machine, self.tasks.as_mut());
                     if !tasks.is_some_and(|tasks| tasks.report(machine, request, report, now)) {
                         let progress =

@@ -18,4 +18,4 @@ mod timestamp;
 pub(super) use offer::{Offer, OpenTasks};
 pub(super) use requests::is_of_tasks;
 pub use settings::{TaskEvent, TaskSettings};
-pub(super) use tasks::{Report, TaskHandler, TaskStart, Tasks};
+pub(super) use tasks::{ProgressReport, TaskHandler, TaskStart, Tasks};

@@ -19,7 +19,7 @@ use super::entry::{Entry, State};
 use super::related::relate_meta;
 use super::requestors::{Requestor, Requestors};
 use super::settings::{TaskEvent, TaskSettings};
-use super::tasks::{Report, TaskHandler, TaskResponse, TaskStart, Tasks};
+use super::tasks::{ProgressReport, TaskHandler, TaskResponse, TaskStart, Tasks};
 
 /// The tasks of a server: of one connection on a byte stream, of all clients on HTTP.
 ///
@@ -142,7 +142,7 @@ impl<M: ServerBinding> Tasks<M> for TaskTable {
         &mut self,
         machine: &mut M,
         request: RequestHandle,
-        report: Report<'_>,
+        report: ProgressReport<'_>,
         now: Instant,
     ) -> bool {
         let Some(&key) = self.requests.get(&request) else { return false };
@@ -307,7 +307,7 @@ impl TaskTable {
     fn progress(
         &mut self,
         key: Key,
-        report: Report<'_>,
+        report: ProgressReport<'_>,
         now: Instant,
     ) -> Option<(RequestHandle, Json)> {
         let entry = self.entries.get_mut(key)?;

@@ -34,7 +34,7 @@ pub(crate) enum TaskStart {
 
 /// What a handler says of how far it is.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Report<'r> {
+pub(crate) struct ProgressReport<'r> {
     pub(crate) progress: f64,
     pub(crate) total: Option<f64>,
     pub(crate) message: Option<&'r str>,
@@ -77,7 +77,7 @@ pub(crate) trait Tasks<M>: fmt::Debug + Send + Sync {
         &mut self,
         machine: &mut M,
         request: RequestHandle,
-        report: Report<'_>,
+        report: ProgressReport<'_>,
         now: Instant,
     ) -> bool;
 
