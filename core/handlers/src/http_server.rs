@@ -228,7 +228,7 @@ impl<K: Threading> HttpServer<K> {
         let tracked =
             TrackedHandler { cancel_signal: Arc::clone(&running.cancel_signal), request, caller };
         endpoint.running.0.insert(handle, tracked);
-        if endpoint.tasks.as_mut().is_some_and(|tasks| tasks.take_wish(handle)) {
+        if endpoint.tasks.as_mut().is_some_and(|tasks| tasks.take_task_request(handle)) {
             // Now there is a use for it. Nobody is left to take it where the server is gone.
             let _sent = endpoint.commands.send(Command::RunAsTask(handle));
         }
@@ -250,7 +250,7 @@ impl<K: Threading> HttpServer<K> {
         endpoint.running.end(&mut endpoint.machine, request);
         let error = ErrorObject::from(Panicked);
         if let Some(tasks) = &mut endpoint.tasks {
-            tasks.take_wish(request);
+            tasks.take_task_request(request);
             if tasks.complete(request, Outcome::Error(error.clone()), now).is_none() {
                 return endpoint.tell_changes(now);
             }

@@ -142,11 +142,11 @@ impl<K: Threading, M: ServerBinding> ServerEndpoint<K, M> {
             let check = || check_output(self.machine.catalog(), &request, outcome);
             outcome = self.guard.run(check).unwrap_or_else(Outcome::from);
         }
-        let wished = tasks.take_wish(handle);
+        let task_requested = tasks.take_task_request(handle);
         match tasks.complete(handle, outcome, now) {
             None => {}
             // It waits for answers from here on: now there is a use for a task.
-            Some(outcome @ Outcome::InputRequired(_)) if wished => {
+            Some(outcome @ Outcome::InputRequired(_)) if task_requested => {
                 let request = request.into_owned();
                 if !self.create_task(&request, now) {
                     return self.answer(request, outcome, now);
@@ -253,7 +253,7 @@ impl<K: Threading, M: ServerBinding> ServerEndpoint<K, M> {
         }
         let Some(request) = self.running.request(handle).cloned() else {
             if let Some(tasks) = &mut self.tasks {
-                tasks.wish(handle);
+                tasks.request_task(handle);
             }
             return;
         };

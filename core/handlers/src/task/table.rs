@@ -43,7 +43,7 @@ pub(crate) struct TaskTable {
     /// Requests whose handlers are to be called again.
     resumed: VecDeque<RequestHandle>,
     /// Requests whose handlers want to be tasks.
-    wishes: BTreeSet<RequestHandle>,
+    task_requests: BTreeSet<RequestHandle>,
 }
 
 /// The longest message about a status that is kept, in bytes: one or two lines for people.
@@ -56,16 +56,16 @@ const LACKING: ErrorCode = ErrorCode::MISSING_REQUIRED_CLIENT_CAPABILITY;
 const DRAWS_MAX: usize = 4;
 
 impl<M: ServerBinding> Tasks<M> for TaskTable {
-    fn wish(&mut self, request: RequestHandle) {
-        self.wishes.insert(request);
+    fn request_task(&mut self, request: RequestHandle) {
+        self.task_requests.insert(request);
     }
 
-    fn take_wish(&mut self, request: RequestHandle) -> bool {
-        self.wishes.remove(&request)
+    fn take_task_request(&mut self, request: RequestHandle) -> bool {
+        self.task_requests.remove(&request)
     }
 
     fn forget(&mut self, request: RequestHandle) {
-        self.wishes.remove(&request);
+        self.task_requests.remove(&request);
         let Some(key) = self.waiting.remove(&request) else { return };
         let Some(entry) = self.entries.get_mut(key) else { return };
         entry.waiting.retain(|waiting| waiting.handle != request);
@@ -256,7 +256,7 @@ impl TaskTable {
             bytes: 0,
             changed: VecDeque::new(),
             resumed: VecDeque::new(),
-            wishes: BTreeSet::new(),
+            task_requests: BTreeSet::new(),
         }
     }
 

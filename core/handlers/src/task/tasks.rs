@@ -47,10 +47,10 @@ pub(crate) struct ProgressReport<'r> {
 pub(crate) trait Tasks<M>: fmt::Debug + Send + Sync {
     /// Keeps that the handler of a request wants to be a task, before there is anything to wait
     /// for.
-    fn wish(&mut self, request: RequestHandle);
+    fn request_task(&mut self, request: RequestHandle);
 
     /// Forgets what the handler of a request wanted; whether that was to be a task.
-    fn take_wish(&mut self, request: RequestHandle) -> bool;
+    fn take_task_request(&mut self, request: RequestHandle) -> bool;
 
     /// Forgets a request that its client gave up.
     fn forget(&mut self, request: RequestHandle);
