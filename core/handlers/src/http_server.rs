@@ -177,7 +177,7 @@ impl<K: Threading> HttpServer<K> {
         // An observer that panics takes with it the only one who knows of the exchange.
         let observed = ExchangeGuard { server: self, exchange, now };
         let request = observed.server.endpoint.dispatch(event, now);
-        observed.server.endpoint.tell_changes(now);
+        observed.server.endpoint.notify_changes(now);
         let work = request.map(|request| observed.server.work(request, now));
         core::mem::forget(observed);
         work
@@ -193,7 +193,7 @@ impl<K: Threading> HttpServer<K> {
     pub fn handle_timeout(&mut self, now: Instant) {
         self.latest = now;
         self.endpoint.expire(now);
-        self.endpoint.tell_changes(now);
+        self.endpoint.notify_changes(now);
     }
 
     /// Takes the events that a read found: see [`http::Server::handle_stored`].
@@ -240,7 +240,7 @@ impl<K: Threading> HttpServer<K> {
         let endpoint = &mut self.endpoint;
         endpoint.running.end(&mut endpoint.machine, request.handle);
         endpoint.finish(request, outcome, now);
-        endpoint.tell_changes(now);
+        endpoint.notify_changes(now);
     }
 
     /// Answers a request whose handler could not be run, for want of a thread say, with an internal
@@ -252,7 +252,7 @@ impl<K: Threading> HttpServer<K> {
         if let Some(tasks) = &mut endpoint.tasks {
             tasks.take_task_request(request);
             if tasks.complete(request, Outcome::Error(error.clone()), now).is_none() {
-                return endpoint.tell_changes(now);
+                return endpoint.notify_changes(now);
             }
         }
         // One that was cancelled meanwhile has been dealt with by the machine.
@@ -263,7 +263,7 @@ impl<K: Threading> HttpServer<K> {
     /// more.
     pub fn poll_handlers(&mut self, cx: &mut Context<'_>, now: Instant) {
         self.endpoint.take_commands(now);
-        self.endpoint.tell_changes(now);
+        self.endpoint.notify_changes(now);
         self.endpoint.commands.register(cx.waker());
     }
 
@@ -274,13 +274,13 @@ impl<K: Threading> HttpServer<K> {
     pub fn poll_call(&mut self) -> Option<HandlerCall<'static, K>> {
         let now = self.latest;
         // What tasks ask may come back at once, where it cannot be asked.
-        self.endpoint.tell_changes(now);
+        self.endpoint.notify_changes(now);
         while let Some(event) = self.endpoint.machine.poll_event() {
             if let Some(request) = self.endpoint.dispatch(event, now) {
                 return Some(self.work(request, now));
             }
             // The questions of a task may be answered.
-            self.endpoint.tell_changes(now);
+            self.endpoint.notify_changes(now);
         }
         let (request, principal) = self.endpoint.tasks.as_mut()?.poll_resumed()?;
         Some(HandlerCall { sealed: false, principal, ..self.work(request, now) })

@@ -281,9 +281,9 @@ impl<K: Threading, M: ServerBinding> ServerEndpoint<K, M> {
     }
 
     /// Reports tasks whose status has changed to clients that listen or wait.
-    pub(super) fn tell_changes(&mut self, now: Instant) {
+    pub(super) fn notify_changes(&mut self, now: Instant) {
         if let Some(tasks) = &mut self.tasks {
-            tasks.tell(&mut self.machine, now);
+            tasks.notify_changes(&mut self.machine, now);
         }
     }
 
@@ -337,7 +337,7 @@ impl<K: Threading> ServerEndpoint<K> {
     fn handle_queued_events(&mut self, now: Instant) {
         loop {
             // What tasks ask may come back at once, where it cannot be asked.
-            self.tell_changes(now);
+            self.notify_changes(now);
             let mut moved = false;
             while let Some(event) = self.machine.poll_event() {
                 self.handle_event(event, now);

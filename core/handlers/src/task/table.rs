@@ -178,7 +178,7 @@ impl<M: ServerBinding> Tasks<M> for TaskTable {
         None
     }
 
-    fn tell(&mut self, machine: &mut M, now: Instant) {
+    fn notify_changes(&mut self, machine: &mut M, now: Instant) {
         while let Some(key) = self.changed.pop_front() {
             match self.entries.get(key) {
                 Some(entry) if entry.is_asked_for() => self.serve_waiting(key, machine, now),

@@ -88,7 +88,7 @@ pub(crate) trait Tasks<M>: fmt::Debug + Send + Sync {
     fn poll_resumed(&mut self) -> Option<(Request<'static>, Option<Principal>)>;
 
     /// Tells of tasks whose status has changed, and answers or asks those who wait for them.
-    fn tell(&mut self, machine: &mut M, now: Instant);
+    fn notify_changes(&mut self, machine: &mut M, now: Instant);
 
     /// When the next task is given up.
     fn poll_timeout(&self) -> Option<Instant>;
