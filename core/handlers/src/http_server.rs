@@ -31,7 +31,7 @@ use super::server::Server;
 use super::server_binding::{RunningHandlers, ServerBinding};
 use super::server_endpoint::ServerEndpoint;
 use super::server_handle::ServerHandle;
-use super::task::{Offer, OpenTasks, TaskHandler};
+use super::task::{OpenTasks, TaskFactory, TaskHandler};
 use super::threading::{ThreadSafe, Threading};
 
 /// A server on HTTP with its handlers: what an adapter drives, for all its clients.
@@ -445,8 +445,8 @@ impl ServerBinding for HttpServerMachine {
         self.release_connection(request, retry);
     }
 
-    fn open_tasks(offer: &Offer) -> OpenTasks<Self> {
-        offer.on_http
+    fn open_tasks(factory: &TaskFactory) -> OpenTasks<Self> {
+        factory.on_http
     }
 }
 

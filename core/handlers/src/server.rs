@@ -25,7 +25,7 @@ use super::panics::PanicGuard;
 use super::reply::{ForCompletion, ForPrompt, ForRequest, ForResource, ForTool};
 use super::server_endpoint::ServerEndpoint;
 use super::shares::MailboxLimits;
-use super::task::Offer;
+use super::task::TaskFactory;
 use super::threading::{Local, ThreadSafe, Threading};
 
 /// A server: what it is called, what it offers, and the functions that do the work.
@@ -55,7 +55,7 @@ pub struct Server<K: Threading = ThreadSafe> {
     pub(super) handlers: Arc<Handlers<K>>,
     pub(super) items: ItemHandlers<K>,
     pub(super) problem: Option<CatalogError>,
-    pub(super) tasks: Option<Offer>,
+    pub(super) tasks: Option<TaskFactory>,
     #[cfg(feature = "recording")]
     pub(super) recorder: Option<super::recorder::Recorder>,
 }

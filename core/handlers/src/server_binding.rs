@@ -20,7 +20,7 @@ use super::context::Command;
 use super::executor::{DETACHED, Executor};
 use super::input_required::InputRequired;
 use super::machines::StreamServer;
-use super::task::{Offer, OpenTasks, TaskHandler};
+use super::task::{OpenTasks, TaskFactory, TaskHandler};
 use super::threading::Threading;
 
 /// A server machine and what its binding decides for handlers. The defaults are those of a byte
@@ -80,7 +80,7 @@ pub(super) trait ServerBinding: ServerMachine + fmt::Debug + Sized {
     fn release_connection(&mut self, _request: RequestHandle, _retry: Duration) {}
 
     /// Returns the constructor of the task table for this machine.
-    fn open_tasks(offer: &Offer) -> OpenTasks<Self>;
+    fn open_tasks(factory: &TaskFactory) -> OpenTasks<Self>;
 }
 
 /// The handlers of a server that are not done yet.
@@ -125,8 +125,8 @@ impl ServerBinding for StreamServer {
         questions.put(self, request, now)
     }
 
-    fn open_tasks(offer: &Offer) -> OpenTasks<Self> {
-        offer.on_stream
+    fn open_tasks(factory: &TaskFactory) -> OpenTasks<Self> {
+        factory.on_stream
     }
 }
 

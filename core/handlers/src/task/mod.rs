@@ -6,7 +6,7 @@
 
 mod asked;
 mod entry;
-mod offer;
+mod factory;
 mod related;
 mod requestors;
 mod requests;
@@ -15,7 +15,7 @@ mod table;
 mod tasks;
 mod timestamp;
 
-pub(super) use offer::{Offer, OpenTasks};
+pub(super) use factory::{OpenTasks, TaskFactory};
 pub(super) use requests::is_of_tasks;
 pub use settings::{TaskEvent, TaskSettings};
 pub(super) use tasks::{ProgressReport, TaskHandler, TaskStart, Tasks};

@@ -58,7 +58,7 @@ impl<K: Threading> Server<K> {
         let tasks = ServerTasksCapability::new().list(Settings::new()).cancel(Settings::new());
         self.options.capabilities_mut().tasks.get_or_insert(tasks);
         self.options.edit_catalog(|catalog| _ = catalog.legacy_tasks(true));
-        self.tasks = Some(Offer {
+        self.tasks = Some(TaskFactory {
             settings,
             on_stream: open_table,
             #[cfg(feature = "http")]
@@ -102,7 +102,7 @@ impl<K: Threading> Server<K> {
 
 /// That a server has tasks.
 #[derive(Clone, Debug)]
-pub(crate) struct Offer {
+pub(crate) struct TaskFactory {
     settings: TaskSettings,
     pub(crate) on_stream: OpenTasks<StreamServer>,
     #[cfg(feature = "http")]
