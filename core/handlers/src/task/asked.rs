@@ -270,7 +270,7 @@ fn withdraw_input(machine: &mut impl ServerBinding, request: RequestHandle, now:
 // MCP 2025-11-25 basic/utilities/tasks#result-retrieval [TASK-013] [TASK-014]
 fn final_answer(entry: &Entry) -> Result<Json, ErrorObject<'static>> {
     match &entry.state {
-        State::Completed(result) | State::Fruitless(result) => {
+        State::Completed(result) | State::ToolError(result) => {
             Ok(related(result, &entry.task.task_id))
         }
         State::Failed(error) => {

@@ -50,7 +50,7 @@ pub(super) enum State {
     /// It has a result.
     Completed(Json),
     /// It has a result that says of itself that it is a failure; at 2025-11-25 alone.
-    Fruitless(Json),
+    ToolError(Json),
     /// It has an error of the protocol.
     Failed(Json),
     /// The client gave it up.
@@ -119,7 +119,7 @@ impl Entry {
                 let answers = waiting.answers.iter();
                 waiting.bytes + answers.map(|(_, answer)| answer.as_str().len()).sum::<usize>()
             }
-            State::Completed(json) | State::Fruitless(json) | State::Failed(json) => {
+            State::Completed(json) | State::ToolError(json) | State::Failed(json) => {
                 json.as_str().len()
             }
         };
@@ -138,7 +138,7 @@ impl Entry {
             State::Waiting(_) => TaskStatus::InputRequired,
             State::Completed(_) => TaskStatus::Completed,
             // MCP 2025-11-25 basic/utilities/tasks#task-execution-errors [TASK-020]
-            State::Fruitless(_) | State::Failed(_) => TaskStatus::Failed,
+            State::ToolError(_) | State::Failed(_) => TaskStatus::Failed,
             State::Cancelled => TaskStatus::Cancelled,
         };
         self.state = state;
@@ -155,7 +155,7 @@ impl Entry {
     pub(super) fn detailed(&self) -> DetailedTask {
         let task = self.task.clone();
         match &self.state {
-            State::Working | State::Cancelled | State::Fruitless(_) => task.into(),
+            State::Working | State::Cancelled | State::ToolError(_) => task.into(),
             State::Waiting(waiting) => DetailedTask::input_required(task, waiting.open.clone()),
             State::Completed(result) => DetailedTask::completed(task, result.clone()),
             State::Failed(error) => DetailedTask::failed(task, error.clone()),

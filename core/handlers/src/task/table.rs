@@ -110,7 +110,7 @@ impl<M: ServerBinding> Tasks<M> for TaskTable {
             Outcome::Result(body) => {
                 failure = if asked_for { failure_of(&body) } else { None };
                 match body.to_json_at(revision) {
-                    Ok(result) if failure.is_some() => Ok(State::Fruitless(result)),
+                    Ok(result) if failure.is_some() => Ok(State::ToolError(result)),
                     Ok(result) => Ok(State::Completed(result)),
                     Err(_) => Err(ErrorObject::internal("the result could not be written")),
                 }
@@ -126,7 +126,7 @@ impl<M: ServerBinding> Tasks<M> for TaskTable {
                 Err(error) if asked_for && error.code == LACKING => {
                     let failed = CallToolResult::error(&*error.message).to_json_at(revision);
                     failure = Some(shortened(&error.message));
-                    failed.map(State::Fruitless).map_err(|_| error)
+                    failed.map(State::ToolError).map_err(|_| error)
                 }
                 Err(error) => Err(error),
             },
