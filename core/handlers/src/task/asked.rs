@@ -278,7 +278,7 @@ fn final_answer(entry: &Entry) -> Result<Json, ErrorObject<'static>> {
             Err(error.unwrap_or_else(|_| ErrorObject::internal("the task failed")))
         }
         State::Cancelled => Err(ErrorObject::internal("the task was cancelled")),
-        State::Working | State::Waiting(_) => Err(ErrorObject::internal("the task goes on")),
+        State::Working | State::InputRequired(_) => Err(ErrorObject::internal("the task goes on")),
     }
 }
 

@@ -46,7 +46,7 @@ pub(super) enum State {
     /// A handler is at work.
     Working,
     /// The handler waits for answers.
-    Waiting(Box<Waiting>),
+    InputRequired(Box<InputRound>),
     /// It has a result.
     Completed(Json),
     /// It has a result that says of itself that it is a failure; at 2025-11-25 alone.
@@ -59,7 +59,7 @@ pub(super) enum State {
 
 /// The questions of one round.
 #[derive(Debug, Default)]
-pub(super) struct Waiting {
+pub(super) struct InputRound {
     /// Those without an answer, by the names that the client knows.
     open: InputRequests,
     /// The names of all of them: the client's, and the handler's.
@@ -106,7 +106,7 @@ impl Entry {
     }
 
     pub(super) const fn is_over(&self) -> bool {
-        !matches!(self.state, State::Working | State::Waiting(_))
+        !matches!(self.state, State::Working | State::InputRequired(_))
     }
 
     /// What it holds that a client or a handler made long.
@@ -115,7 +115,7 @@ impl Entry {
         let message = self.task.status_message.as_ref().map_or(0, String::len);
         let held = match &self.state {
             State::Working | State::Cancelled => 0,
-            State::Waiting(waiting) => {
+            State::InputRequired(waiting) => {
                 let answers = waiting.answers.iter();
                 waiting.bytes + answers.map(|(_, answer)| answer.as_str().len()).sum::<usize>()
             }
@@ -135,7 +135,7 @@ impl Entry {
         debug_assert!(!self.is_over(), "what is over stays as it is");
         self.task.status = match state {
             State::Working => TaskStatus::Working,
-            State::Waiting(_) => TaskStatus::InputRequired,
+            State::InputRequired(_) => TaskStatus::InputRequired,
             State::Completed(_) => TaskStatus::Completed,
             // MCP 2025-11-25 basic/utilities/tasks#task-execution-errors [TASK-020]
             State::ToolError(_) | State::Failed(_) => TaskStatus::Failed,
@@ -156,7 +156,9 @@ impl Entry {
         let task = self.task.clone();
         match &self.state {
             State::Working | State::Cancelled | State::ToolError(_) => task.into(),
-            State::Waiting(waiting) => DetailedTask::input_required(task, waiting.open.clone()),
+            State::InputRequired(waiting) => {
+                DetailedTask::input_required(task, waiting.open.clone())
+            }
             State::Completed(result) => DetailedTask::completed(task, result.clone()),
             State::Failed(error) => DetailedTask::failed(task, error.clone()),
         }
@@ -170,7 +172,7 @@ impl Entry {
         &mut self,
         required: InputRequiredResult,
         limits: &Limits,
-    ) -> Result<Option<Box<Waiting>>, ErrorObject<'static>> {
+    ) -> Result<Option<Box<InputRound>>, ErrorObject<'static>> {
         let questions = required.input_requests.unwrap_or_default();
         self.rounds += 1;
         let fault = if questions.is_empty() && required.request_state.is_none() {
@@ -202,7 +204,8 @@ impl Entry {
         }
         let bytes = questions.to_json_at(revision).map_or(0, |text| text.as_str().len())
             + required.request_state.as_ref().map_or(0, String::len);
-        let mut waiting = Waiting { state: required.request_state, bytes, ..Waiting::default() };
+        let mut waiting =
+            InputRound { state: required.request_state, bytes, ..InputRound::default() };
         for (name, mut question) in questions {
             let known = if self.is_asked_for() {
                 // MCP 2025-11-25 basic/utilities/tasks#input-required-status [TASK-015]
@@ -232,7 +235,7 @@ impl Entry {
 
     /// The questions that wait for answers.
     pub(super) fn questions(&self) -> Option<InputRequiredResult> {
-        let State::Waiting(waiting) = &self.state else { return None };
+        let State::InputRequired(waiting) = &self.state else { return None };
         let mut required = InputRequiredResult::new();
         required.input_requests = Some(waiting.open.clone());
         Some(required)
@@ -240,7 +243,7 @@ impl Entry {
 
     /// Takes what came of all the questions that were asked; whether they were waited for.
     pub(super) fn take_inputs(&mut self, mut inputs: InputResponseParams<'static>) -> bool {
-        let State::Waiting(waiting) = &mut self.state else { return false };
+        let State::InputRequired(waiting) = &mut self.state else { return false };
         inputs.set_state(waiting.state.take());
         self.request.inputs = inputs;
         true
@@ -251,7 +254,7 @@ impl Entry {
     // MCP 2026-07-28 ext-tasks:tasks#task-update-requests [TASK-033]: what nobody asked for is
     // ignored.
     pub(super) fn answer(&mut self, responses: &RawJson<'_>) -> Answered {
-        let State::Waiting(waiting) = &mut self.state else { return Answered::Nothing };
+        let State::InputRequired(waiting) = &mut self.state else { return Answered::Nothing };
         let mut taken = false;
         for member in responses.members() {
             let name = member.name();
@@ -269,7 +272,7 @@ impl Entry {
         if !waiting.open.is_empty() {
             return Answered::Some;
         }
-        let Waiting { answers, state, .. } = core::mem::take(&mut **waiting);
+        let InputRound { answers, state, .. } = core::mem::take(&mut **waiting);
         self.request.inputs = InputResponseParams::new(Some(joined(&answers)), state);
         Answered::All
     }

@@ -56,7 +56,7 @@ impl TaskTable {
         };
         if let Some(responses) = responses {
             let (before, handle) = (entry.bytes(), entry.request.handle);
-            if matches!(entry.state, State::Waiting(_))
+            if matches!(entry.state, State::InputRequired(_))
                 && self.is_too_much(responses.as_str().len())
             {
                 return Err(ErrorObject::internal("the server holds too much for its tasks"));

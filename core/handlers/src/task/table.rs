@@ -348,7 +348,7 @@ impl TaskTable {
         if matches!(asked, Ok(None)) {
             self.resumed.push_back(entry.request.handle);
         }
-        Ok(asked?.map(State::Waiting))
+        Ok(asked?.map(State::InputRequired))
     }
 
     /// Lets a task go over to another state, or fail.
