@@ -253,8 +253,8 @@ impl Entry {
     /// open any more.
     // MCP 2026-07-28 ext-tasks:tasks#task-update-requests [TASK-033]: what nobody asked for is
     // ignored.
-    pub(super) fn answer(&mut self, responses: &RawJson<'_>) -> Answered {
-        let State::InputRequired(waiting) = &mut self.state else { return Answered::Nothing };
+    pub(super) fn answer(&mut self, responses: &RawJson<'_>) -> Responses {
+        let State::InputRequired(waiting) = &mut self.state else { return Responses::Unexpected };
         let mut taken = false;
         for member in responses.members() {
             let name = member.name();
@@ -267,26 +267,26 @@ impl Entry {
             }
         }
         if !taken {
-            return Answered::Nothing;
+            return Responses::Unexpected;
         }
         if !waiting.open.is_empty() {
-            return Answered::Some;
+            return Responses::Partial;
         }
         let InputRound { answers, state, .. } = core::mem::take(&mut **waiting);
         self.request.inputs = InputResponseParams::new(Some(joined(&answers)), state);
-        Answered::All
+        Responses::Complete
     }
 }
 
 /// What answers brought.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Answered {
+pub(super) enum Responses {
     /// Nothing that was waited for.
-    Nothing,
+    Unexpected,
     /// Some of it.
-    Some,
+    Partial,
     /// The rest of it: the handler can go on.
-    All,
+    Complete,
 }
 
 /// The answers as one object.

@@ -3,7 +3,7 @@ use mcp_sansio::peer::{MethodName, Request};
 use mcp_sansio::protocol::{CancelTaskResult, GetTaskResult, Method, SerializeAt};
 use mcp_sansio::{Instant, Principal};
 
-use super::entry::{Answered, State};
+use super::entry::{Responses, State};
 use super::requestors::Requestor;
 use super::table::TaskTable;
 use super::tasks::TaskHandler;
@@ -65,9 +65,9 @@ impl TaskTable {
             let answered = entry.answer(&responses);
             self.weigh(key, before);
             match answered {
-                Answered::Nothing => {}
-                Answered::Some => self.touch(key, now),
-                Answered::All => {
+                Responses::Unexpected => {}
+                Responses::Partial => self.touch(key, now),
+                Responses::Complete => {
                     self.change(key, Ok(State::Working), now);
                     self.resume(handle);
                 }
