@@ -131,7 +131,7 @@ impl Entry {
 
     /// Goes over to `state`, at a time of day. Not from one that is over.
     // MCP 2025-11-25 basic/utilities/tasks#task-status-lifecycle [TASK-009]
-    pub(super) fn pass_to(&mut self, state: State, time: String) {
+    pub(super) fn transition(&mut self, state: State, time: String) {
         debug_assert!(!self.is_over(), "what is over stays as it is");
         self.task.status = match state {
             State::Working => TaskStatus::Working,

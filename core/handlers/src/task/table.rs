@@ -363,7 +363,7 @@ impl TaskTable {
         let held = self.bytes - entry.bytes();
         let ended = match state {
             Ok(state) => {
-                entry.pass_to(state, time.clone());
+                entry.transition(state, time.clone());
                 let fits = held + entry.bytes() <= self.settings.bytes_max;
                 if fits || matches!(entry.state, State::Working | State::Cancelled) {
                     None
@@ -380,7 +380,7 @@ impl TaskTable {
             // MCP 2025-11-25 basic/utilities/tasks#task-execution-errors [TASK-020]
             entry.task.status_message = Some(shortened(&error.message));
             let error = Json::from_serialize(&error).expect("an error is JSON");
-            entry.pass_to(State::Failed(error), time);
+            entry.transition(State::Failed(error), time);
         }
         self.bytes = held + entry.bytes();
         self.settings.tell(TaskEvent::Changed, entry);
