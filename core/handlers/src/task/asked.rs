@@ -62,7 +62,7 @@ impl TaskTable {
                 // longer than the server keeps any, and not gone before the client can ask for it.
                 let (least, most) = (self.settings.poll_interval, self.settings.ttl);
                 let ttl = asked.ttl.map_or(most, Duration::from_millis).max(least).min(most);
-                let requestor = Requestor::of(request, machine.principal(request.handle));
+                let requestor = Requestor::from_request(request, machine.principal(request.handle));
                 // MCP 2025-11-25 basic/utilities/tasks#result-retrieval [TASK-045]: answered before
                 // the tool does anything.
                 if let Some(created) = self.add(request.clone().into_owned(), requestor, ttl, now) {
@@ -89,7 +89,7 @@ impl TaskTable {
             self.take_inputs(key, &request.inputs, now);
             return Ok(None);
         }
-        let requestor = Requestor::of(request, principal);
+        let requestor = Requestor::from_request(request, principal);
         let pause = self.settings.poll_interval.as_millis().max(1);
         let per_task = (1000 * PATIENCE).div_ceil(pause) as usize;
         if !self.requestors.admit(&requestor, per_task, now) {

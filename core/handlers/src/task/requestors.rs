@@ -22,7 +22,7 @@ pub(super) struct Requestor {
 
 impl Requestor {
     /// Whoever sent a request.
-    pub(super) fn of(request: &Request<'_>, principal: Option<&Principal>) -> Self {
+    pub(super) fn from_request(request: &Request<'_>, principal: Option<&Principal>) -> Self {
         let legacy = request.revision.era() == Era::Legacy;
         let session = (legacy && principal.is_none()).then_some(request.handle.connection());
         Self { legacy, principal: principal.cloned(), session }

@@ -41,7 +41,7 @@ impl TaskTable {
             _ => None,
         };
         // MCP 2026-07-28 ext-tasks:tasks#protocol-errors [TASK-035]
-        let key = self.find(&name, &Requestor::of(request, principal), now);
+        let key = self.find(&name, &Requestor::from_request(request, principal), now);
         let key = key.ok_or_else(|| ErrorObject::invalid_params("there is no such task"))?;
         let Some(entry) = self.entries.get_mut(key) else {
             return Err(ErrorObject::invalid_params("there is no such task"));

@@ -82,7 +82,7 @@ impl<M: ServerBinding> Tasks<M> for TaskTable {
 
     // MCP 2026-07-28 ext-tasks:tasks#task-creation [TASK-029]: first the task, then the answer.
     fn create(&mut self, machine: &mut M, request: &Request<'static>, now: Instant) -> bool {
-        let requestor = Requestor::of(request, machine.principal(request.handle));
+        let requestor = Requestor::from_request(request, machine.principal(request.handle));
         let ttl = self.settings.ttl;
         let Some(created) = self.add(request.clone(), requestor, ttl, now) else { return false };
         // That a client is gone meanwhile is no reason to give up its task.
