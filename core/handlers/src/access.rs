@@ -20,7 +20,7 @@ pub(super) enum Access {
 }
 
 impl Access {
-    pub(super) fn of(call: &Incoming<'_, '_>) -> Self {
+    pub(super) fn from_request(call: &Incoming<'_, '_>) -> Self {
         match call.request.attachment.get::<Grant>() {
             Some(grant) => Self::Granted(grant.clone()),
             None if call.on_http => Self::Unknown,

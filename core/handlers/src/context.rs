@@ -201,7 +201,7 @@ impl Context {
             cancelled,
             principal: call.principal.cloned(),
             #[cfg(feature = "protection")]
-            access: Access::of(call),
+            access: Access::from_request(call),
             tasks: call.tasks && request.method == Method::ToolsCall,
             is_task: call.is_task,
         }
