@@ -64,7 +64,7 @@ const REQUESTS_PER_SECOND: usize = 64;
 
 impl Requestors {
     /// Whether somebody can have one more task, of at most `most`.
-    pub(super) fn has_room(&self, requestor: &Requestor, most: usize) -> bool {
+    pub(super) fn has_capacity(&self, requestor: &Requestor, most: usize) -> bool {
         let count = self.known.get(requestor).map_or(0, |account| account.tasks.len());
         !requestor.is_known() || count < most
     }

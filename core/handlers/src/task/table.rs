@@ -271,7 +271,7 @@ impl TaskTable {
     ) -> Option<Json> {
         if self.entries.len() >= self.settings.tasks_max
             || self.bytes >= self.settings.bytes_max
-            || !self.requestors.has_room(&requestor, self.settings.tasks_per_requestor_max)
+            || !self.requestors.has_capacity(&requestor, self.settings.tasks_per_requestor_max)
         {
             return None;
         }
