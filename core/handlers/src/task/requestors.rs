@@ -39,7 +39,7 @@ impl Requestor {
 pub(super) struct Requestors {
     known: BTreeMap<Requestor, Account>,
     /// What those ask who have none.
-    others: Pace,
+    others: RateLimit,
 }
 
 /// The tasks of one of them.
@@ -48,12 +48,12 @@ struct Account {
     /// In the order in which they were made.
     tasks: BTreeMap<u64, Key>,
     last: u64,
-    pace: Pace,
+    rate: RateLimit,
 }
 
 /// How many requests came within a second.
 #[derive(Debug, Default)]
-struct Pace {
+struct RateLimit {
     since: Instant,
     count: usize,
 }
@@ -105,14 +105,14 @@ impl Requestors {
     /// `per_task` times a second.
     // MCP 2025-11-25 basic/utilities/tasks#task-isolation-and-access-control [TASK-023]
     pub(super) fn admit(&mut self, requestor: &Requestor, per_task: usize, now: Instant) -> bool {
-        let (pace, tasks) = match self.known.get_mut(requestor) {
-            Some(account) => (&mut account.pace, account.tasks.len()),
+        let (rate, tasks) = match self.known.get_mut(requestor) {
+            Some(account) => (&mut account.rate, account.tasks.len()),
             None => (&mut self.others, 0),
         };
-        if now.saturating_since(pace.since).as_secs() >= 1 {
-            *pace = Pace { since: now, count: 0 };
+        if now.saturating_since(rate.since).as_secs() >= 1 {
+            *rate = RateLimit { since: now, count: 0 };
         }
-        pace.count = pace.count.saturating_add(1);
-        pace.count <= tasks.saturating_mul(per_task).saturating_add(REQUESTS_PER_SECOND)
+        rate.count = rate.count.saturating_add(1);
+        rate.count <= tasks.saturating_mul(per_task).saturating_add(REQUESTS_PER_SECOND)
     }
 }
