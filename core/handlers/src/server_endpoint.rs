@@ -21,7 +21,7 @@ use super::reply::Outcome;
 use super::server::{Handlers, Server};
 use super::server_binding::{RunningHandlers, ServerBinding};
 use super::server_handle::ServerHandle;
-use super::task::{ProgressReport, TaskHandler, TaskStart, Tasks, is_of_tasks};
+use super::task::{ProgressReport, TaskHandler, TaskStart, Tasks, is_task_request};
 use super::threading::{Step, ThreadSafe, Threading};
 
 /// The server's side of one connection with its handlers: what an adapter drives, over a byte stream
@@ -81,7 +81,7 @@ impl<K: Threading, M: ServerBinding> ServerEndpoint<K, M> {
             return None;
         }
         match event {
-            Event::Request(request) if is_of_tasks(&request) && self.tasks.is_some() => {
+            Event::Request(request) if is_task_request(&request) && self.tasks.is_some() => {
                 self.serve_task(&request, now);
                 None
             }

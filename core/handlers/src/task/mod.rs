@@ -16,6 +16,6 @@ mod tasks;
 mod timestamp;
 
 pub(super) use factory::{OpenTasks, TaskFactory};
-pub(super) use requests::is_of_tasks;
+pub(super) use requests::is_task_request;
 pub use settings::{TaskEvent, TaskSettings};
 pub(super) use tasks::{ProgressReport, TaskHandler, TaskStart, Tasks};

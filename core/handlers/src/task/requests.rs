@@ -11,7 +11,7 @@ use super::tasks::TaskHandler;
 /// Whether a request is about tasks. Which of these there are at a revision is for the gate to say.
 // MCP 2026-07-28 ext-tasks:SEP-2663#backward-compatibility [TASK-040]
 // MCP 2025-11-25 ext-tasks:SEP-2663#backward-compatibility [TASK-044]
-pub(crate) const fn is_of_tasks(request: &Request<'_>) -> bool {
+pub(crate) const fn is_task_request(request: &Request<'_>) -> bool {
     matches!(
         request.method,
         MethodName::Known(
