@@ -101,7 +101,7 @@ impl Entry {
     }
 
     /// Whether its client asked for a task, as at 2025-11-25; else the server made it one.
-    pub(super) const fn is_asked_for(&self) -> bool {
+    pub(super) const fn is_client_requested(&self) -> bool {
         matches!(self.request.revision.era(), Era::Legacy)
     }
 
@@ -207,7 +207,7 @@ impl Entry {
         let mut waiting =
             InputRound { state: required.request_state, bytes, ..InputRound::default() };
         for (name, mut question) in questions {
-            let known = if self.is_asked_for() {
+            let known = if self.is_client_requested() {
                 // MCP 2025-11-25 basic/utilities/tasks#input-required-status [TASK-015]
                 relate(&mut question, &self.task.task_id);
                 name.clone()

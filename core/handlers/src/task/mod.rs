@@ -4,7 +4,7 @@
 //! One table keeps both. They differ in who wants a call to be a task, how its questions reach the
 //! client, and how the client gets its result.
 
-mod asked;
+mod client_requested;
 mod entry;
 mod factory;
 mod related;

@@ -14,7 +14,7 @@ use mcp_sansio_collections::{Deadlines, Key, Slab};
 use crate::reply::{Outcome, ResultBody};
 use crate::server_binding::ServerBinding;
 
-use super::asked::failure_of;
+use super::client_requested::failure_of;
 use super::entry::{Entry, State};
 use super::related::relate_meta;
 use super::requestors::{Requestor, Requestors};
@@ -77,7 +77,7 @@ impl<M: ServerBinding> Tasks<M> for TaskTable {
     }
 
     fn begin(&mut self, machine: &mut M, request: &Request<'_>, now: Instant) -> TaskStart {
-        self.begin_asked(machine, request, now)
+        self.begin_requested(machine, request, now)
     }
 
     // MCP 2026-07-28 ext-tasks:tasks#task-creation [TASK-029]: first the task, then the answer.
@@ -102,7 +102,7 @@ impl<M: ServerBinding> Tasks<M> for TaskTable {
         if entry.is_over() {
             return None;
         }
-        let (revision, asked_for) = (entry.request.revision, entry.is_asked_for());
+        let (revision, asked_for) = (entry.request.revision, entry.is_client_requested());
         let mut failure = None;
         let state = match outcome {
             // MCP 2026-07-28 ext-tasks:tasks#task-execution-errors [TASK-037]: whatever it says.
@@ -181,7 +181,7 @@ impl<M: ServerBinding> Tasks<M> for TaskTable {
     fn notify_changes(&mut self, machine: &mut M, now: Instant) {
         while let Some(key) = self.changed.pop_front() {
             match self.entries.get(key) {
-                Some(entry) if entry.is_asked_for() => self.serve_waiting(key, machine, now),
+                Some(entry) if entry.is_client_requested() => self.serve_waiting(key, machine, now),
                 // MCP 2026-07-28 ext-tasks:tasks#task-status-notifications [TASK-038]
                 Some(entry) => {
                     let principal = entry.requestor.principal.as_ref();
@@ -229,7 +229,7 @@ impl<M: ServerBinding> Tasks<M> for TaskTable {
     ) -> TaskResponse {
         let mut dropped = None;
         let answered = if request.revision.era() == Era::Legacy {
-            self.answer_asked(request, principal, now, &mut dropped)
+            self.answer_requested(request, principal, now, &mut dropped)
         } else {
             self.answer(request, principal, now, &mut dropped).map(Some)
         };

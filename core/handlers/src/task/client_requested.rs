@@ -39,7 +39,7 @@ type Answer = Result<Option<Json>, ErrorObject<'static>>;
 
 impl TaskTable {
     /// Makes a task of a call that asks to be one.
-    pub(super) fn begin_asked<M: ServerBinding>(
+    pub(super) fn begin_requested<M: ServerBinding>(
         &mut self,
         machine: &mut M,
         request: &Request<'_>,
@@ -78,7 +78,7 @@ impl TaskTable {
     }
 
     /// What is answered to a request about tasks of this kind.
-    pub(super) fn answer_asked(
+    pub(super) fn answer_requested(
         &mut self,
         request: &Request<'_>,
         principal: Option<&Principal>,
