@@ -21,13 +21,13 @@ use super::client::{Client, ClientError};
 use super::pending::{CallFuture, ClientCall, Pending};
 
 /// How long to wait between questions for a status where the server does not say.
-const PAUSE: Duration = Duration::from_secs(1);
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The least pause, whatever the server says: one that says none would be asked without end.
-const PAUSE_MIN: Duration = Duration::from_millis(50);
+const POLL_INTERVAL_MIN: Duration = Duration::from_millis(50);
 
 /// How long to wait for a result where the server keeps the task without end.
-const PATIENCE: Duration = Duration::from_secs(3600);
+const POLL_TIMEOUT: Duration = Duration::from_secs(3600);
 
 impl Client {
     /// Calls a tool as a task, at 2025-11-25: the server answers at once, and the result is
@@ -199,12 +199,12 @@ impl ClientTask {
     pub async fn result(&self) -> Result<CallToolResult, ClientError> {
         let mut known = self.created.as_ref().map(|created| created.task.clone());
         loop {
-            if let Some(pause) = known.as_ref().and_then(pause_before_asking) {
+            if let Some(pause) = known.as_ref().and_then(poll_interval) {
                 self.client.sleep(pause).await?;
             }
             let task = self.status().await?.detailed.task;
-            if pause_before_asking(&task).is_none() {
-                let patience = task.ttl_ms.map_or(PATIENCE, Duration::from_millis);
+            if poll_interval(&task).is_none() {
+                let patience = task.ttl_ms.map_or(POLL_TIMEOUT, Duration::from_millis);
                 let call = self.client.about_task(Method::TasksResult, &self.name);
                 match call.timeout(patience).timeout_hard(patience).await {
                     // It may go on, having been answered.
@@ -218,12 +218,12 @@ impl ClientTask {
 }
 
 /// How long to wait before asking for a task again; `None` of one whose result is to be asked for.
-fn pause_before_asking(task: &Task) -> Option<Duration> {
+fn poll_interval(task: &Task) -> Option<Duration> {
     if task.status.is_terminal() || task.status == TaskStatus::InputRequired {
         return None;
     }
-    let pause = task.poll_interval_ms.map_or(PAUSE, Duration::from_millis);
-    Some(pause.max(PAUSE_MIN))
+    let pause = task.poll_interval_ms.map_or(POLL_INTERVAL, Duration::from_millis);
+    Some(pause.max(POLL_INTERVAL_MIN))
 }
 
 impl fmt::Debug for ClientTask {
