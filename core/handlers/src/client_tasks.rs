@@ -42,7 +42,7 @@ impl Client {
         let support = tool.execution.as_ref().and_then(|execution| execution.task_support.as_ref());
         let possible = matches!(support, Some(TaskSupport::Optional | TaskSupport::Required));
         let call = if possible {
-            self.call_tool(&tool.name, arguments).of_result()
+            self.call_tool(&tool.name, arguments).for_task()
         } else {
             let why = alloc::format!("the tool {:?} never runs as a task", tool.name);
             self.not_sent(Method::ToolsCall, why)

@@ -412,7 +412,7 @@ impl<T> ClientCall<T> {
     }
 
     /// The same call, whose result is of another type.
-    pub(super) fn of_result<R>(self) -> ClientCall<R> {
+    pub(super) fn for_task<R>(self) -> ClientCall<R> {
         let Self { client, method, pending, written, options, on_progress, .. } = self;
         ClientCall { client, method, pending, written, options, on_progress, result: PhantomData }
     }
