@@ -305,7 +305,7 @@ impl<K: Threading, M: ClientMachine> ClientEndpoint<K, M> {
     }
 
     /// Takes what the application wants and lets the host's handlers go on.
-    pub(super) fn go_on(&mut self, cx: &mut Context<'_>, now: Instant) {
+    pub(super) fn poll_running(&mut self, cx: &mut Context<'_>, now: Instant) {
         self.take_commands(now);
         for _ in 0..self.tasks.ready() {
             if let Some((place, outcome)) = self.tasks.poll_next() {
@@ -434,7 +434,7 @@ impl<K: Threading> Endpoint for ClientEndpoint<K> {
     }
 
     fn poll_handlers(&mut self, cx: &mut Context<'_>, now: Instant) {
-        self.go_on(cx, now);
+        self.poll_running(cx, now);
     }
 
     fn transmit(&mut self, write: &mut dyn FnMut(&[u8]) -> usize) {

@@ -140,7 +140,7 @@ impl<K: Threading> HttpEndpoint for HttpClientEndpoint<K> {
     }
 
     fn poll_handlers(&mut self, cx: &mut Context<'_>, now: Instant) {
-        self.go_on(cx, now);
+        self.poll_running(cx, now);
         self.authorization.poll(cx, now);
         self.pump(now);
     }
