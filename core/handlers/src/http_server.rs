@@ -77,7 +77,7 @@ impl<K: Threading> HttpServer<K> {
         // All clients share it: those of one connection, and one for each exchange beside it.
         let limits = server.mailbox_limits().shared_by(options.limits_ref().exchanges_max);
         let mut server = server.clone();
-        if let Some(sealing) = server.handlers.sealing.by_default(&secret) {
+        if let Some(sealing) = server.handlers.sealing.or_default(&secret) {
             server.functions().sealing = sealing;
         }
         let machine = server.http_machine(options, secret, seed)?;

@@ -12,7 +12,7 @@ pub(super) struct Sealing(());
 
 impl Sealing {
     #[cfg(feature = "http")]
-    pub(super) const fn by_default(&self, _: &[u8; 32]) -> Option<Self> {
+    pub(super) const fn or_default(&self, _: &[u8; 32]) -> Option<Self> {
         None
     }
 

@@ -17,14 +17,14 @@ use super::threading::Threading;
 /// What states are sealed with, if they are.
 #[derive(Clone, Default)]
 pub(super) struct Sealing {
-    with: Option<With>,
+    with: Option<SealSettings>,
     /// The application wants states to be as handlers give them.
     #[cfg_attr(not(feature = "http"), allow(dead_code, reason = "a byte stream seals on demand"))]
     is_off: bool,
 }
 
 #[derive(Clone)]
-struct With {
+struct SealSettings {
     seal: Seal,
     /// How long a state may take to come back, in seconds.
     lifetime: u64,
@@ -67,7 +67,7 @@ impl<K: Threading> Server<K> {
         unix_time: impl Fn() -> u64 + Send + Sync + 'static,
     ) -> Self {
         let (lifetime, unix_time) = (lifetime.as_secs(), Some(Arc::new(unix_time) as _));
-        let with = Some(With { seal, lifetime, unix_time });
+        let with = Some(SealSettings { seal, lifetime, unix_time });
         self.functions().sealing = Sealing { with, is_off: false };
         self
     }
@@ -88,12 +88,12 @@ impl Sealing {
     /// of the server's `secret`, unless the application has said something else. `None`: it has.
     // MCP 2026-07-28 basic/patterns/mrtr#server-requirements-basic-workflow [MRTR-006] [MRTR-007]
     #[cfg(feature = "http")]
-    pub(super) fn by_default(&self, secret: &[u8; 32]) -> Option<Self> {
+    pub(super) fn or_default(&self, secret: &[u8; 32]) -> Option<Self> {
         if self.with.is_some() || self.is_off {
             return None;
         }
         let seal = Seal::derived(secret, LABEL);
-        let with = Some(With { seal, lifetime: LIFETIME.as_secs(), unix_time: None });
+        let with = Some(SealSettings { seal, lifetime: LIFETIME.as_secs(), unix_time: None });
         Some(Self { with, is_off: false })
     }
 
@@ -145,7 +145,7 @@ impl Sealing {
     }
 }
 
-impl With {
+impl SealSettings {
     /// The time it is, by the clock that expiries are of.
     fn seconds(&self, now: Instant) -> u64 {
         match &self.unix_time {
