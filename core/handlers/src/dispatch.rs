@@ -135,7 +135,11 @@ pub(super) fn check_output(catalog: &Catalog, request: &Request<'_>, outcome: Ou
 /// Frees a request from its frame. Its text is kept only where a further round would hand it to the
 /// handler again, in a legacy session or as one of the `tasks` of this server; or where `sealing`
 /// would bind a state to it.
-pub(super) fn keep(mut request: Request<'_>, tasks: bool, sealing: &Sealing) -> Request<'static> {
+pub(super) fn into_owned_request(
+    mut request: Request<'_>,
+    tasks: bool,
+    sealing: &Sealing,
+) -> Request<'static> {
     let rounds = matches!(request.method, MethodName::Known(m) if m.allows_input_rounds());
     let task = tasks && request.capabilities.contains(Capability::TasksExtension);
     if !(rounds && (task || request.revision.era() == Era::Legacy)) {

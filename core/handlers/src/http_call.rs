@@ -15,7 +15,7 @@ use mcp_sansio_sync::Mutex;
 use mcp_sansio_sync::atomic::{AtomicBool, Ordering};
 
 use super::context::CommandSender;
-use super::dispatch::{Invocation, keep};
+use super::dispatch::{Invocation, into_owned_request};
 use super::panics::PanicGuard;
 use super::reply::Outcome;
 use super::server::Handlers;
@@ -143,7 +143,7 @@ impl<'f, K: Threading> HandlerCall<'f, K> {
             Step::Ready(outcome) => HandlerPoll::Ready(HandlerOutput { request, outcome }),
             Step::Pending(task) => HandlerPoll::Pending(PendingHandler {
                 task: Some(task),
-                request: Some(keep(request, tasks, &handlers.sealing)),
+                request: Some(into_owned_request(request, tasks, &handlers.sealing)),
                 guard,
                 cancel_signal: Arc::default(),
             }),

@@ -11,7 +11,7 @@ use mcp_sansio::stream::Endpoint;
 
 use super::catalog_edit::{CatalogEdit, ItemHandlers};
 use super::context::{Command, CommandSender};
-use super::dispatch::{Invocation, check_output, keep};
+use super::dispatch::{Invocation, check_output, into_owned_request};
 use super::elicitation_ids::ElicitationIds;
 use super::executor::{DETACHED, Executor};
 use super::machines::StreamServer;
@@ -362,7 +362,8 @@ impl<K: Threading> ServerEndpoint<K> {
             Step::Pending(task) => {
                 let detached = self.task_of(request.handle).map(|place| place | DETACHED);
                 let place = detached.unwrap_or_else(|| request.handle.slot());
-                let kept = keep(request, self.tasks.is_some(), &self.handlers.sealing);
+                let kept =
+                    into_owned_request(request, self.tasks.is_some(), &self.handlers.sealing);
                 if let Some((kept, outcome)) = self.running.start(place, task, kept) {
                     self.finish(kept, outcome.unwrap_or_else(Outcome::from), now);
                 }
