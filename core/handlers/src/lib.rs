@@ -124,8 +124,6 @@ mod context;
 mod dispatch;
 mod elicitation_ids;
 mod executor;
-#[cfg(all(test, feature = "_shuttle"))]
-mod explored;
 mod function;
 mod host;
 #[cfg(feature = "http")]
@@ -161,6 +159,8 @@ mod server_binding;
 mod server_endpoint;
 mod server_handle;
 mod shares;
+#[cfg(all(test, feature = "_shuttle"))]
+mod shuttle_tests;
 mod task;
 mod threading;
 mod timers;
