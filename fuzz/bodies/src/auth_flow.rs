@@ -7,7 +7,7 @@ use mcp_sansio::peer;
 use mcp_sansio::protocol::Implementation;
 use mcp_sansio_oauth::client::{
     Action, ActionFailure, ApplicationType, Client, ClientMetadata, ClientOptions, ClientSecret,
-    Passage, RegisteredClient,
+    RegisteredClient, Routing,
 };
 use serde_json::Value;
 
@@ -113,13 +113,13 @@ fn receive(
     if status == 401 {
         head.field("www-authenticate", b"Bearer");
     }
-    if let Passage::Through(inner) = auth.handle_response(exchange, &head, now) {
+    if let Routing::Forward(inner) = auth.handle_response(exchange, &head, now) {
         http.handle_response(inner, &head, now);
     }
-    if let Passage::Through(inner) = auth.handle_body(exchange, body, now) {
+    if let Routing::Forward(inner) = auth.handle_body(exchange, body, now) {
         http.handle_body(inner, body, now);
     }
-    if let Passage::Through(inner) = auth.handle_body_end(exchange, now) {
+    if let Routing::Forward(inner) = auth.handle_body_end(exchange, now) {
         http.handle_body_end(inner, now);
     }
 }

@@ -10,7 +10,7 @@ use mcp_sansio::Instant;
 use mcp_sansio::http::client::Transmit;
 use mcp_sansio::http::{ExchangeFailure, ExchangeId, IncomingResponse, Location};
 use mcp_sansio::peer::TransportFailure;
-use mcp_sansio_oauth::client::{Client, Event, Passage};
+use mcp_sansio_oauth::client::{Client, Event, Routing};
 
 use crate::machines::HttpClient;
 use crate::panics::PanicGuard;
@@ -82,7 +82,7 @@ impl<K: Threading> AuthorizationState<K> {
         now: Instant,
     ) -> Option<ExchangeId> {
         let Self::Enabled(it) = self else { return Some(exchange) };
-        through(it.client.handle_response(exchange, head, now))
+        forwarded(it.client.handle_response(exchange, head, now))
     }
 
     pub(crate) fn handle_body(
@@ -92,7 +92,7 @@ impl<K: Threading> AuthorizationState<K> {
         now: Instant,
     ) -> Option<ExchangeId> {
         let Self::Enabled(it) = self else { return Some(exchange) };
-        through(it.client.handle_body(exchange, bytes, now))
+        forwarded(it.client.handle_body(exchange, bytes, now))
     }
 
     pub(crate) fn handle_body_end(
@@ -101,7 +101,7 @@ impl<K: Threading> AuthorizationState<K> {
         now: Instant,
     ) -> Option<ExchangeId> {
         let Self::Enabled(it) = self else { return Some(exchange) };
-        through(it.client.handle_body_end(exchange, now))
+        forwarded(it.client.handle_body_end(exchange, now))
     }
 
     pub(crate) fn handle_exchange_failed(
@@ -111,7 +111,7 @@ impl<K: Threading> AuthorizationState<K> {
         now: Instant,
     ) -> Option<ExchangeId> {
         let Self::Enabled(it) = self else { return Some(exchange) };
-        through(it.client.handle_exchange_failed(exchange, failure, now))
+        forwarded(it.client.handle_exchange_failed(exchange, failure, now))
     }
 
     // ------------------------------------------------------------------ from the application
@@ -246,10 +246,10 @@ impl<K: Threading> EnabledAuthorization<K> {
     }
 }
 
-const fn through(passage: Passage) -> Option<ExchangeId> {
-    match passage {
-        Passage::Through(exchange) => Some(exchange),
-        Passage::Kept => None,
+const fn forwarded(routing: Routing) -> Option<ExchangeId> {
+    match routing {
+        Routing::Forward(exchange) => Some(exchange),
+        Routing::Consumed => None,
     }
 }
 

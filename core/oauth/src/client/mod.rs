@@ -52,11 +52,11 @@ pub use options::{
 
 /// Whose a response is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Passage {
+pub enum Routing {
     /// The HTTP client's: hand it on as this exchange, its name for it.
-    Through(ExchangeId),
+    Forward(ExchangeId),
     /// The authorization's: it has been dealt with.
-    Kept,
+    Consumed,
 }
 
 /// The client's side of authorization for one MCP server, as a machine between its HTTP client and
@@ -69,8 +69,8 @@ pub enum Passage {
 ///   to [`handle_transmit`](Self::handle_transmit), and what is to be done on the network comes from
 ///   [`poll_transmit`](Self::poll_transmit) here. Its exchanges have names of their own, small ones
 ///   as those of the HTTP client: do not mix them.
-/// * What comes of an exchange is handed in here first. [`Passage::Through`] has the name by which
-///   the HTTP client knows it, to be handed on to it; of [`Passage::Kept`] it must not hear.
+/// * What comes of an exchange is handed in here first. [`Routing::Forward`] has the name by which
+///   the HTTP client knows it, to be handed on to it; of [`Routing::Consumed`] it must not hear.
 /// * After any of these, pull until dry: first [`poll_action`](Self::poll_action), so that a token is
 ///   kept before it is used, then [`poll_event`](Self::poll_event) and `poll_transmit`, and
 ///   [`poll_timeout`](Self::poll_timeout) to know when to come back.
@@ -168,30 +168,30 @@ impl Client {
         exchange: ExchangeId,
         head: &IncomingResponse<'_>,
         now: Instant,
-    ) -> Passage {
+    ) -> Routing {
         match self.exchanges.get_mut(exchange) {
             Some(Exchange::Relay { inner, held }) => {
                 let inner = *inner;
                 let held = if head.status().0 < 200 { None } else { held.take() };
                 if held.is_some_and(|held| self.judge(held, head, now)) {
                     self.spend(exchange, now);
-                    return Passage::Kept;
+                    return Routing::Consumed;
                 }
-                Passage::Through(inner)
+                Routing::Forward(inner)
             }
             Some(Exchange::Fetch) => {
                 self.fetch_answered(exchange, head, now);
-                Passage::Kept
+                Routing::Consumed
             }
-            Some(Exchange::Spent { .. }) | None => Passage::Kept,
+            Some(Exchange::Spent { .. }) | None => Routing::Consumed,
         }
     }
 
     /// Takes a piece of a body.
     #[must_use]
-    pub fn handle_body(&mut self, exchange: ExchangeId, bytes: &[u8], now: Instant) -> Passage {
+    pub fn handle_body(&mut self, exchange: ExchangeId, bytes: &[u8], now: Instant) -> Routing {
         match self.exchanges.get_mut(exchange) {
-            Some(Exchange::Relay { inner, .. }) => return Passage::Through(*inner),
+            Some(Exchange::Relay { inner, .. }) => return Routing::Forward(*inner),
             Some(Exchange::Fetch) => self.fetch_body(exchange, bytes, now),
             Some(Exchange::Spent { left, .. }) => match left.checked_sub(bytes.len()) {
                 Some(rest) => *left = rest,
@@ -199,18 +199,18 @@ impl Client {
             },
             None => {}
         }
-        Passage::Kept
+        Routing::Consumed
     }
 
     /// Takes the end of a body.
     #[must_use]
-    pub fn handle_body_end(&mut self, exchange: ExchangeId, now: Instant) -> Passage {
+    pub fn handle_body_end(&mut self, exchange: ExchangeId, now: Instant) -> Routing {
         match self.exchanges.remove(exchange) {
-            Some(Exchange::Relay { inner, .. }) => return Passage::Through(inner),
+            Some(Exchange::Relay { inner, .. }) => return Routing::Forward(inner),
             Some(Exchange::Fetch) => self.fetch_ended(exchange, now),
             Some(Exchange::Spent { .. }) | None => {}
         }
-        Passage::Kept
+        Routing::Consumed
     }
 
     /// Takes the news that an exchange came to nothing.
@@ -220,13 +220,13 @@ impl Client {
         exchange: ExchangeId,
         failure: ExchangeFailure,
         now: Instant,
-    ) -> Passage {
+    ) -> Routing {
         match self.exchanges.remove(exchange) {
-            Some(Exchange::Relay { inner, .. }) => return Passage::Through(inner),
+            Some(Exchange::Relay { inner, .. }) => return Routing::Forward(inner),
             Some(Exchange::Fetch) => self.fetch_broken(exchange, failure, now),
             Some(Exchange::Spent { .. }) | None => {}
         }
-        Passage::Kept
+        Routing::Consumed
     }
 
     // ------------------------------------------------------------------ from the application

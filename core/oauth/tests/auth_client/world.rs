@@ -16,7 +16,7 @@ use mcp_sansio::protocol::{Implementation, Method};
 use mcp_sansio::{Instant, Revision, Revisions};
 use mcp_sansio_oauth::client::{
     Action, ActionFailure, ActionId, AuthorizationFailure, Client, ClientOptions, ClientSecret,
-    Credential, CredentialKey, Event, Passage, RegisteredClient, SigningKey,
+    Credential, CredentialKey, Event, RegisteredClient, Routing, SigningKey,
 };
 
 use crate::answers::{Answer, Reply, challenge, issuer, mcp_answer, resource, status, token};
@@ -386,26 +386,26 @@ impl World {
         for (name, value) in &reply.fields {
             head.field(name, value.as_bytes());
         }
-        if let Passage::Through(inner) = self.auth.handle_response(exchange, &head, self.now) {
+        if let Routing::Forward(inner) = self.auth.handle_response(exchange, &head, self.now) {
             self.http.handle_response(inner, &head, self.now);
         }
     }
 
     fn body(&mut self, exchange: ExchangeId, bytes: &[u8]) {
-        if let Passage::Through(inner) = self.auth.handle_body(exchange, bytes, self.now) {
+        if let Routing::Forward(inner) = self.auth.handle_body(exchange, bytes, self.now) {
             self.http.handle_body(inner, bytes, self.now);
         }
     }
 
     fn end(&mut self, exchange: ExchangeId) {
-        if let Passage::Through(inner) = self.auth.handle_body_end(exchange, self.now) {
+        if let Routing::Forward(inner) = self.auth.handle_body_end(exchange, self.now) {
             self.http.handle_body_end(inner, self.now);
         }
     }
 
     fn fails(&mut self, exchange: ExchangeId, failure: ExchangeFailure) {
         let passage = self.auth.handle_exchange_failed(exchange, failure, self.now);
-        if let Passage::Through(inner) = passage {
+        if let Routing::Forward(inner) = passage {
             self.http.handle_exchange_failed(inner, failure, self.now);
         }
     }
