@@ -235,8 +235,8 @@ impl<K: Threading> EnabledAuthorization<K> {
             let _shown = self.tasks.guard().run(|| observer(event));
         }
         match event {
-            Event::Waiting(exchange) => machine.pause(*exchange, now),
-            Event::GoesOn(exchange) => machine.resume(*exchange, now),
+            Event::Paused(exchange) => machine.pause(*exchange, now),
+            Event::Resumed(exchange) => machine.resume(*exchange, now),
             Event::Refused(exchange, failure) => {
                 let reason = failure.to_string();
                 machine.refuse(*exchange, TransportFailure::AuthorizationFailed { reason }, now);

@@ -278,8 +278,8 @@ fn an_observer_sees_what_happens() {
     let sees = Arc::clone(&seen);
     let authorization = at_once().observe(move |event| {
         sees.lock().unwrap().push(match event {
-            Event::Waiting(_) => "waiting",
-            Event::GoesOn(_) => "goes on",
+            Event::Paused(_) => "waiting",
+            Event::Resumed(_) => "goes on",
             Event::Authorized { .. } => "authorized",
             _ => "other",
         });

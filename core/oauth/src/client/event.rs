@@ -10,9 +10,9 @@ use super::AuthorizationFailure;
 #[non_exhaustive]
 pub enum Event {
     /// A request waits for a token: its time stands still.
-    Waiting(ExchangeId),
+    Paused(ExchangeId),
     /// A request that waited goes on: its time, too.
-    GoesOn(ExchangeId),
+    Resumed(ExchangeId),
     /// A request that waited, or was refused before it could, gets no token. It is over: tell the HTTP
     /// client so by [`http::Client::refuse`](mcp_sansio::http::Client::refuse). Nothing of it comes any
     /// more.

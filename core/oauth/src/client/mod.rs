@@ -74,7 +74,7 @@ pub enum Routing {
 /// * After any of these, pull until dry: first [`poll_action`](Self::poll_action), so that a token is
 ///   kept before it is used, then [`poll_event`](Self::poll_event) and `poll_transmit`, and
 ///   [`poll_timeout`](Self::poll_timeout) to know when to come back.
-/// * Between [`Event::Waiting`] and [`Event::GoesOn`] the time that the HTTP client gives a request
+/// * Between [`Event::Paused`] and [`Event::Resumed`] the time that the HTTP client gives a request
 ///   stands still: a user may be looking for their glasses.
 ///
 /// Before its first request leaves it asks for what was kept, and again before it renews a token, as

@@ -124,7 +124,7 @@ impl Client {
             return self.refuse(inner, Arc::new(AuthorizationFailure::TooManyWaiting));
         }
         self.waiting.push(held, Until::Flow { refused });
-        self.events.push_back(Event::Waiting(inner));
+        self.events.push_back(Event::Paused(inner));
     }
 
     pub(super) fn refuse(&mut self, inner: ExchangeId, failure: Arc<AuthorizationFailure>) {

@@ -419,12 +419,12 @@ impl World {
             self.secrets.check_shown(&shown);
         }
         match event {
-            Event::Waiting(inner) => {
+            Event::Paused(inner) => {
                 self.waiting.insert(inner);
                 self.http.pause(inner, self.now);
                 self.line(format_args!("waiting"));
             }
-            Event::GoesOn(inner) => {
+            Event::Resumed(inner) => {
                 self.waiting.remove(&inner);
                 self.http.resume(inner, self.now);
                 self.line(format_args!("goes on"));

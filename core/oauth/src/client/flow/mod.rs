@@ -322,7 +322,7 @@ impl Client {
         for (mut held, refused) in self.waiting.take_for_flow() {
             held.renewed |= refused && outcome == Outcome::Renewed;
             held.authorized |= refused && outcome == Outcome::Authorized;
-            self.events.push_back(Event::GoesOn(held.inner()));
+            self.events.push_back(Event::Resumed(held.inner()));
             self.leave(held, now);
         }
     }
@@ -337,7 +337,7 @@ impl Client {
         }
         for (held, refused) in self.waiting.take_for_flow() {
             if ahead && !refused {
-                self.events.push_back(Event::GoesOn(held.inner()));
+                self.events.push_back(Event::Resumed(held.inner()));
                 self.leave(held, now);
             } else {
                 self.refuse(held.inner(), Arc::clone(&failure));
