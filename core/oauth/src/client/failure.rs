@@ -145,7 +145,7 @@ pub enum AuthorizationFailure {
     },
     /// Something took too long: see [`ClientTimeouts`](super::ClientTimeouts).
     #[error("timed out waiting for {0}")]
-    TimedOut(Awaited),
+    TimedOut(WaitingFor),
     /// More requests wait for a token than
     /// [`ClientLimits::waiting_max`](super::ClientLimits::waiting_max).
     #[error("too many requests wait for a token")]
@@ -158,7 +158,7 @@ pub enum AuthorizationFailure {
 /// What an authorization waits for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Awaited {
+pub enum WaitingFor {
     /// A response from this URL.
     Response(String),
     /// The user, who was sent to sign in.
@@ -167,7 +167,7 @@ pub enum Awaited {
     Application,
 }
 
-impl core::fmt::Display for Awaited {
+impl core::fmt::Display for WaitingFor {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         match self {
             Self::Response(url) => f.write_str(url),

@@ -43,7 +43,7 @@ pub use action::{
     CredentialKey, SigningKey, SigningRequest,
 };
 pub use event::Event;
-pub use failure::{AuthorizationFailure, Awaited};
+pub use failure::{AuthorizationFailure, WaitingFor};
 pub use limits::{ClientLimits, ClientTimeouts};
 pub use options::{
     ApplicationType, ClientMetadata, ClientOptions, ClientSecret, DpopKey, Grant, IdentityProvider,

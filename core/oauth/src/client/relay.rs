@@ -16,7 +16,7 @@ use crate::{BearerChallenge, Challenge};
 use super::exchanges::Exchange;
 use super::flow::Goal;
 use super::waiting::{Held, Until};
-use super::{ActionFailure, ActionId, AuthorizationFailure, Awaited, Client, Event};
+use super::{ActionFailure, ActionId, AuthorizationFailure, Client, Event, WaitingFor};
 
 impl Client {
     /// Sends a request, or has it wait for what it needs.
@@ -105,7 +105,7 @@ impl Client {
     pub(super) fn proof_overdue(&mut self, action: ActionId) {
         if let Some((held, _)) = self.waiting.take_for_proof(action) {
             self.asked.withdraw(action);
-            let failure = AuthorizationFailure::TimedOut(Awaited::Application);
+            let failure = AuthorizationFailure::TimedOut(WaitingFor::Application);
             self.refuse(held.inner(), Arc::new(failure));
         }
     }

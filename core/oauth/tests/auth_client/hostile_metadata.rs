@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use mcp_sansio_oauth::client::{AuthorizationFailure, Awaited, ClientOptions, ClientSecret};
+use mcp_sansio_oauth::client::{AuthorizationFailure, ClientOptions, ClientSecret, WaitingFor};
 use mcp_sansio_oauth::{InvalidEndpoint, InvalidIssuer, MetadataFault, ResourceMismatch};
 
 use crate::answers::{Answer, Reply, issuer, ok, resource, token};
@@ -319,7 +319,7 @@ fn a_document_that_comes_byte_by_byte_is_not_waited_for_for_ever() {
         assert!(world.failures.is_empty());
         let text = world.advance(Duration::from_secs(1));
         assert!(text.contains(&format!("abort {place}\n")), "{text}");
-        let told = AuthorizationFailure::TimedOut(Awaited::Response(place.into()));
+        let told = AuthorizationFailure::TimedOut(WaitingFor::Response(place.into()));
         assert_eq!(world.failures[0], told);
     }
 }

@@ -21,7 +21,7 @@ use crate::scopes::Scopes;
 use crate::{AuthorizationServerMetadata, BearerChallenge, MetadataUrls, ResourceUri};
 
 use super::fetch::Fetched;
-use super::{ActionFailure, ActionId, AuthorizationFailure, Awaited, Client, Event};
+use super::{ActionFailure, ActionId, AuthorizationFailure, Client, Event, WaitingFor};
 
 /// An attempt to come by a token.
 #[derive(Debug)]
@@ -265,9 +265,9 @@ impl Client {
     pub(super) fn flow_timed_out(&mut self, now: Instant) {
         let Some(flow) = self.flow.take() else { return };
         let awaited = match (&flow.step, self.fetching()) {
-            (Step::SignIn(_), _) => Awaited::User,
-            (_, Some(url)) => Awaited::Response(url),
-            _ => Awaited::Application,
+            (Step::SignIn(_), _) => WaitingFor::User,
+            (_, Some(url)) => WaitingFor::Response(url),
+            _ => WaitingFor::Application,
         };
         self.stop_waiting(&flow);
         if let Step::LoadTokens(_) = flow.step {
