@@ -163,7 +163,7 @@ impl<K: Threading> HttpServer<K> {
         if let Err(refused) = self.endpoint.machine.locate(head) {
             return TokenRequirement::Respond(refused);
         }
-        match protection.resource.judge(head, (protection.unix_time)()) {
+        match protection.resource.extract_token(head, (protection.unix_time)()) {
             // The server has a share itself.
             Ok(_) if Arc::strong_count(&self.checks) > protection.resource.checks_at_once() => {
                 TokenRequirement::Respond(protection.resource.unavailable().to_response(None))

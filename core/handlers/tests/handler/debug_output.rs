@@ -74,7 +74,7 @@ fn shown_by_servers() -> Vec<String> {
     let mut head = RequestHead::new("POST", &target);
     head.field("host", b"localhost");
     head.field("authorization", field.as_bytes());
-    let check = resource.judge(&head, 0).unwrap();
+    let check = resource.extract_token(&head, 0).unwrap();
     let granted = token.clone();
     let server = Server::new("s", "1").protect(resource, move |_| Ok(granted.clone()), || 0);
     let http = server.http(ServerOptions::new(), entropy(), 0).unwrap();

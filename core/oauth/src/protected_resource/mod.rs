@@ -2,8 +2,8 @@
 
 mod challenges;
 mod document;
+mod extraction;
 mod grant;
-mod judgement;
 mod operation;
 mod scope;
 mod token;
@@ -18,8 +18,8 @@ use mcp_sansio::http::{InvalidUrl, Location};
 use super::discovery::{InvalidIssuer, MetadataUrls};
 use super::resource::{ResourceMismatch, ResourceUri, is_same_resource};
 
+pub use extraction::ACCESS_TOKEN_LENGTH_MAX;
 pub use grant::Grant;
-pub use judgement::ACCESS_TOKEN_LENGTH_MAX;
 pub use operation::Operation;
 pub use token::{TokenCheck, TokenRefusal, VerifiedToken};
 

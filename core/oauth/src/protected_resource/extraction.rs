@@ -72,12 +72,12 @@ mod tests {
     use super::super::tests::{read, resource};
     use super::*;
 
-    fn judge(target: &str, values: &[&str]) -> Result<TokenCheck, HttpRejection> {
+    fn extract(target: &str, values: &[&str]) -> Result<TokenCheck, HttpRejection> {
         let mut head = RequestHead::new("POST", target);
         for value in values {
             head.field("authorization", value.as_bytes());
         }
-        resource().judge(&head, 5)
+        resource().extract_token(&head, 5)
     }
 
     #[test]
@@ -88,7 +88,7 @@ mod tests {
             ("bearer x", "x"),
             ("BEARER  x ", "x"),
         ] {
-            let check = judge("/mcp", &[value]).expect(value);
+            let check = extract("/mcp", &[value]).expect(value);
             assert_eq!((check.token(), check.unix_time()), (token, 5));
             assert_eq!(check.resource(), "https://mcp.example.com/mcp");
         }
@@ -98,7 +98,7 @@ mod tests {
     fn whoever_brings_no_token_learns_where_to_get_one_and_of_no_error() {
         // Rule: [AUTHS-001] [AUTHS-009] [AUTHS-010] [AUTHS-011].
         for values in [&[][..], &["Basic YTpi"], &["DPoP x"], &[""], &["Bearerx"]] {
-            let refusal = judge("/mcp", values).expect_err("no token");
+            let refusal = extract("/mcp", values).expect_err("no token");
             assert_eq!(refusal.status, Status::UNAUTHORIZED);
             assert_eq!(
                 refusal.challenge.as_deref(),
@@ -129,19 +129,19 @@ mod tests {
             ("/mcp?access_token=a", &[]),
             ("/mcp?x&access_token=a", &["Bearer a"]),
         ] {
-            let refusal = judge(target, values).expect_err("malformed");
+            let refusal = extract(target, values).expect_err("malformed");
             assert_eq!(refusal.status, Status::BAD_REQUEST, "{target} {values:?}");
             assert_eq!(read(&refusal).error.as_deref(), Some("invalid_request"));
         }
-        assert!(judge("/mcp", &[&long[..long.len() - 1]]).is_ok());
+        assert!(extract("/mcp", &[&long[..long.len() - 1]]).is_ok());
     }
 
     #[test]
     fn a_token_is_never_shown() {
         let mut head = RequestHead::new("POST", "/mcp?access_token=secret-1");
         head.field("authorization", b"Bearer secret-2");
-        let check = judge("/mcp", &["Bearer secret-2"]).expect("a token");
-        let refusal = resource().judge(&head, 0).expect_err("in the URL");
+        let check = extract("/mcp", &["Bearer secret-2"]).expect("a token");
+        let refusal = resource().extract_token(&head, 0).expect_err("in the URL");
         for shown in [format!("{head:?}"), format!("{check:?}"), format!("{refusal:?}")] {
             assert!(!shown.contains("secret"), "{shown}");
             // The bytes of a slice, as they are shown.
