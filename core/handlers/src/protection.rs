@@ -286,7 +286,7 @@ impl<K: Threading> Future for TokenCheckFuture<K> {
                 State::Over => break unavailable(),
             }
         };
-        let granted = Grant::of(&protection.resource, checked, (protection.unix_time)());
+        let granted = Grant::new(&protection.resource, checked, (protection.unix_time)());
         Poll::Ready(granted.map_err(|refusal| refusal.to_response(None)))
     }
 }

@@ -31,7 +31,7 @@ impl Grant {
     /// The token is not taken, or could not be checked: the request is refused with this.
     // MCP 2026-07-28 basic/authorization/security-considerations#access-token-privilege-restriction [AUTHS-013]
     // MCP 2026-07-28 security-best-practices#token-passthrough [SEC-008]
-    pub fn of(
+    pub fn new(
         resource: &Arc<ProtectedResource>,
         checked: Result<VerifiedToken, TokenRefusal>,
         unix_time: u64,

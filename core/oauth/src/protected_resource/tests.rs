@@ -28,7 +28,7 @@ fn token(scope: &str) -> VerifiedToken {
 }
 
 fn grant(scope: &str) -> Grant {
-    Grant::of(&Arc::new(resource()), Ok(token(scope)), 0).expect(scope)
+    Grant::new(&Arc::new(resource()), Ok(token(scope)), 0).expect(scope)
 }
 
 /// What a client of this project reads in the challenge of a refusal.
@@ -106,7 +106,7 @@ fn a_token_of_another_audience_is_refused() {
     let resource = Arc::new(resource().audience("api://files"));
     let judge = |audiences: &[&str]| {
         let token = VerifiedToken::new(Principal::new("ann")).scope("use files");
-        Grant::of(&resource, Ok(token.audiences(audiences.iter().copied())), 0)
+        Grant::new(&resource, Ok(token.audiences(audiences.iter().copied())), 0)
     };
     for audiences in
         [&[URI][..], &["other", URI], &["HTTPS://MCP.Example.com:443/mcp"], &["api://files"]]
@@ -138,7 +138,7 @@ fn a_token_of_another_audience_is_refused() {
 fn an_expired_token_is_refused_from_that_second_on() {
     // Rule: [AUTHS-001].
     let resource = Arc::new(resource());
-    let at = |now| Grant::of(&resource, Ok(token("use").expires_at(100)), now);
+    let at = |now| Grant::new(&resource, Ok(token("use").expires_at(100)), now);
     assert!(at(99).is_ok());
     for now in [100, u64::MAX] {
         let refusal = at(now).expect_err("expired");
@@ -152,14 +152,14 @@ fn the_word_of_the_check_stands() {
     // Rule: [AUTHS-001] [AUTHS-009] [AUTHS-010] [AUTHS-012].
     let resource = Arc::new(resource());
     for refused in [TokenRefusal::Invalid, TokenRefusal::Expired] {
-        let refusal = Grant::of(&resource, Err(refused), 0).expect_err("refused");
+        let refusal = Grant::new(&resource, Err(refused), 0).expect_err("refused");
         assert_eq!(refusal.status, Status::UNAUTHORIZED);
         let challenge = read(&refusal);
         assert_eq!(challenge.error.as_deref(), Some("invalid_token"));
         assert_eq!(challenge.resource_metadata, Some(resource.metadata_url()));
     }
     // Nobody is sent to get another token because this one could not be looked at.
-    let refusal = Grant::of(&resource, Err(TokenRefusal::Unavailable), 0).expect_err("refused");
+    let refusal = Grant::new(&resource, Err(TokenRefusal::Unavailable), 0).expect_err("refused");
     assert_eq!((refusal.status, refusal.challenge), (Status::SERVICE_UNAVAILABLE, None));
     assert!(refusal.retry_after.is_some());
 }
@@ -185,7 +185,7 @@ fn a_broad_scope_is_enough_for_a_narrow_one() {
     let resource = resource().implies("admin", ["files", "audit", "use"]).expect("scopes");
     let resource = Arc::new(resource.implies("files", ["admin"]).expect("a circle"));
     let has = |scopes: &str, scope: &str| {
-        Grant::of(&resource, Ok(token(scopes)), 0).expect(scopes).has_scope(scope)
+        Grant::new(&resource, Ok(token(scopes)), 0).expect(scopes).has_scope(scope)
     };
     for (scopes, scope, enough) in [
         ("files", "files:write", true),
@@ -223,7 +223,7 @@ fn what_is_said_of_methods_and_of_names_adds_up() {
     let resource = resource.and_then(|it| it.scopes_for(Operation::resource("a:b"), ["secret"]));
     let resource = resource.and_then(|it| it.scopes_for(Operation::prompt("p"), ["prompts"]));
     let resource = resource.and_then(|it| it.scopes_for(Operation::method("x/y"), ["x"]));
-    let grant = Grant::of(&Arc::new(resource.expect("scopes")), Ok(token("")), 0);
+    let grant = Grant::new(&Arc::new(resource.expect("scopes")), Ok(token("")), 0);
     let grant = grant.expect("a grant");
     let needs = |method: &str, params: &str| {
         let body = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{params}}}"#);
@@ -256,7 +256,7 @@ fn a_handler_asks_for_scopes_that_are_scopes() {
 #[test]
 fn a_grant_is_for_the_very_resource_that_gave_it() {
     let (ours, theirs) = (Arc::new(resource()), Arc::new(resource()));
-    let granted = Grant::of(&ours, Ok(token("use")), 0).expect("a grant");
+    let granted = Grant::new(&ours, Ok(token("use")), 0).expect("a grant");
     assert!(granted.is_for(&ours) && !granted.is_for(&theirs));
 }
 
