@@ -5,7 +5,7 @@ use mcp_sansio::Principal;
 use mcp_sansio::http::{Location, RequestHead, ServerOptions};
 use mcp_sansio_handlers::{Authorization, Host, MemoryStore, Server, TokenRequirement};
 use mcp_sansio_oauth::client::{
-    Action, Client, ClientOptions, ClientSecret, Credential, CredentialKey, DpopKey, Grant,
+    Action, Client, ClientOptions, ClientSecret, Credential, CredentialKey, DpopKey, GrantFlow,
     IdentityProvider, RegisteredClient,
 };
 use mcp_sansio_oauth::protected_resource::{ProtectedResource, VerifiedToken};
@@ -58,7 +58,7 @@ fn shown() -> Vec<String> {
         format!("{client:?}"),
         format!("{:?}", Action::Save(key, credential.clone())),
         format!("{credential:?} {verifier:?} {response:?} {expected:?} {code:?}"),
-        format!("{:?} {:?} {:?}", password(), registered(), Grant::Enterprise(provider())),
+        format!("{:?} {:?} {:?}", password(), registered(), GrantFlow::Enterprise(provider())),
         format!("{:?}", DpopKey { algorithm: "ES256".to_owned(), jwk }),
         format!("{authorization:?} {host:?}"),
     ])

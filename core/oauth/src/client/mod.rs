@@ -46,8 +46,8 @@ pub use event::Event;
 pub use failure::{AuthorizationFailure, WaitingFor};
 pub use limits::{ClientLimits, ClientTimeouts};
 pub use options::{
-    ApplicationType, ClientMetadata, ClientOptions, ClientSecret, DpopKey, Grant, IdentityProvider,
-    InvalidOption, RegisteredClient,
+    ApplicationType, ClientMetadata, ClientOptions, ClientSecret, DpopKey, GrantFlow,
+    IdentityProvider, InvalidOption, RegisteredClient,
 };
 
 /// Whose a response is.

@@ -18,7 +18,7 @@ use super::{ClientLimits, ClientTimeouts};
 /// How a client gets tokens, and as whom.
 #[derive(Clone, Debug)]
 pub struct ClientOptions {
-    pub(super) grant: Grant,
+    pub(super) grant: GrantFlow,
     pub(super) registered: Vec<RegisteredClient>,
     pub(super) metadata_document: Option<(String, ClientSecret)>,
     pub(super) registration: Option<ClientMetadata>,
@@ -79,7 +79,7 @@ pub enum InvalidOption {
 /// What a token is asked for with.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub enum Grant {
+pub enum GrantFlow {
     /// A user signs in with a browser and comes back to this redirect URI.
     AuthorizationCode {
         /// Where the authorization server sends the user afterwards.
@@ -96,7 +96,7 @@ pub enum Grant {
     Enterprise(IdentityProvider),
 }
 
-impl Grant {
+impl GrantFlow {
     /// Whether a person has to do something for it.
     pub(super) const fn needs_user(&self) -> bool {
         matches!(self, Self::AuthorizationCode { .. })
@@ -112,7 +112,7 @@ impl Grant {
 }
 
 impl ClientOptions {
-    const fn of_grant(grant: Grant) -> Self {
+    const fn of_grant(grant: GrantFlow) -> Self {
         Self {
             grant,
             registered: Vec::new(),
@@ -140,19 +140,19 @@ impl ClientOptions {
         // Native applications may have all that others may. What the application registers as is
         // checked when it does.
         check_redirect_uri(&redirect_uri, ApplicationType::Native)?;
-        Ok(Self::of_grant(Grant::AuthorizationCode { redirect_uri }))
+        Ok(Self::of_grant(GrantFlow::AuthorizationCode { redirect_uri }))
     }
 
     /// The client acts on its own behalf.
     #[must_use]
     pub const fn client_credentials() -> Self {
-        Self::of_grant(Grant::ClientCredentials)
+        Self::of_grant(GrantFlow::ClientCredentials)
     }
 
     /// The client shows an assertion that somebody else has signed.
     #[must_use]
     pub const fn assertion() -> Self {
-        Self::of_grant(Grant::Assertion)
+        Self::of_grant(GrantFlow::Assertion)
     }
 
     /// The client shows what the identity provider of an enterprise says of its user.
@@ -164,7 +164,7 @@ impl ClientOptions {
         if !is_secure(&provider.token_endpoint) {
             return Err(InvalidOption::TokenEndpoint(InvalidEndpoint::Insecure));
         }
-        Ok(Self::of_grant(Grant::Enterprise(provider)))
+        Ok(Self::of_grant(GrantFlow::Enterprise(provider)))
     }
 
     /// Adds a client that an authorization server knows already. These come before every other way
@@ -216,7 +216,7 @@ impl ClientOptions {
     /// something that it could use elsewhere.
     pub(super) fn shows_credential(&self, client: &RegisteredClient) -> bool {
         client.secret != ClientSecret::None
-            || matches!(self.grant, Grant::Assertion | Grant::Enterprise(_))
+            || matches!(self.grant, GrantFlow::Assertion | GrantFlow::Enterprise(_))
     }
 
     /// Where the metadata of the client is, which is then its id wherever an authorization server

@@ -12,7 +12,7 @@ use crate::{AuthorizationResponse, CodeVerifier, ExpectedResponse, State};
 use super::super::fetch::place;
 use super::super::{
     Action, ActionFailure, ActionId, AssertionRequest, AuthorizationFailure, AuthorizationRequest,
-    Client, Grant,
+    Client, GrantFlow,
 };
 use super::identity::of_metadata;
 use super::token::Asking;
@@ -51,13 +51,15 @@ impl Client {
     pub(super) fn ask_by_grant(&mut self, flow: &mut Flow, now: Instant) -> Stepped {
         flow.found.scopes = self.select_scopes(flow)?;
         match &self.options.grant {
-            Grant::AuthorizationCode { .. } => self.send_user(flow),
-            Grant::ClientCredentials => self.request_token(flow, Asking::ClientCredentials, now),
-            Grant::Assertion => {
+            GrantFlow::AuthorizationCode { .. } => self.send_user(flow),
+            GrantFlow::ClientCredentials => {
+                self.request_token(flow, Asking::ClientCredentials, now)
+            }
+            GrantFlow::Assertion => {
                 let issuer = flow.found.identity.as_ref().map(|it| it.issuer.clone());
                 self.ask_for_assertion(flow, issuer.unwrap_or_default())
             }
-            Grant::Enterprise(provider) => {
+            GrantFlow::Enterprise(provider) => {
                 let audience = provider.client_id.clone();
                 self.ask_for_assertion(flow, audience)
             }
@@ -185,7 +187,7 @@ impl Client {
             }
             let assertion = assertion?.to_string();
             let asking = match client.options.grant {
-                Grant::Enterprise(_) => Asking::Exchange { id_token: assertion },
+                GrantFlow::Enterprise(_) => Asking::Exchange { id_token: assertion },
                 _ => Asking::Assertion { assertion },
             };
             client.request_token(flow, asking, now)

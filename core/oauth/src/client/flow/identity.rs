@@ -20,7 +20,7 @@ use crate::{
 
 use super::super::fetch::Fetched;
 use super::super::{
-    Action, AuthorizationFailure, Client, ClientSecret, Credential, CredentialKey, Grant,
+    Action, AuthorizationFailure, Client, ClientSecret, Credential, CredentialKey, GrantFlow,
 };
 use super::{Flow, Next, Step, Stepped};
 
@@ -242,9 +242,9 @@ impl Client {
 
     const fn grant_type(&self) -> GrantType {
         match self.options.grant {
-            Grant::AuthorizationCode { .. } => GrantType::AuthorizationCode,
-            Grant::ClientCredentials => GrantType::ClientCredentials,
-            Grant::Assertion | Grant::Enterprise(_) => GrantType::JwtBearer,
+            GrantFlow::AuthorizationCode { .. } => GrantType::AuthorizationCode,
+            GrantFlow::ClientCredentials => GrantType::ClientCredentials,
+            GrantFlow::Assertion | GrantFlow::Enterprise(_) => GrantType::JwtBearer,
         }
     }
 

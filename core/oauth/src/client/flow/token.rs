@@ -19,7 +19,7 @@ use crate::token::{TokenGrant, TokenPurpose, TokenRequest, TokenResponse, TokenT
 use crate::{AuthorizationCode, CodeVerifier, NoAuthenticationMethod, TokenError, TokenFault};
 
 use super::super::fetch::Fetched;
-use super::super::{ActionId, AuthorizationFailure, Client, ClientSecret, Grant, SigningKey};
+use super::super::{ActionId, AuthorizationFailure, Client, ClientSecret, GrantFlow, SigningKey};
 use super::identity::{Identity, no_authentication};
 use super::{Flow, Goal, Next, Outcome, Step, Stepped};
 
@@ -74,7 +74,7 @@ impl TokenStep {
 impl Client {
     pub(super) fn request_token(&mut self, flow: &Flow, asking: Asking, now: Instant) -> Stepped {
         let identity = match &self.options.grant {
-            Grant::Enterprise(provider) if matches!(asking, Asking::Exchange { .. }) => {
+            GrantFlow::Enterprise(provider) if matches!(asking, Asking::Exchange { .. }) => {
                 let method = AuthenticationMethod::choose(None, None, &provider.secret)
                     .map_err(|reason| no_authentication(&provider.issuer, reason))?;
                 Arc::new(Identity {
