@@ -40,7 +40,7 @@ impl ResourceUri {
     // MCP 2026-07-28 basic/authorization/index#canonical-server-uri [AUTHC-041] [AUTHC-042]: a
     // location has no fragment; its scheme and host are in lower case.
     #[must_use]
-    pub fn of_server(server: &Location) -> Self {
+    pub fn from_server(server: &Location) -> Self {
         match server.path_and_query() {
             "/" => Self(server.origin().to_string()),
             _ => Self(server.as_str().to_string()),
@@ -145,7 +145,7 @@ mod tests {
             ("https://mcp.example.com/mcp/?a=b", "https://mcp.example.com/mcp/?a=b"),
             ("https://mcp.example.com/?a", "https://mcp.example.com/?a"),
         ] {
-            assert_eq!(ResourceUri::of_server(&location(url)).as_str(), resource);
+            assert_eq!(ResourceUri::from_server(&location(url)).as_str(), resource);
         }
     }
 

@@ -143,7 +143,7 @@ mod tests {
 
     fn form(grant: TokenGrant<'_>, scopes: &str) -> String {
         let server = Location::parse("https://r.example/mcp").expect("a URL");
-        let resource = &ResourceUri::of_server(&server);
+        let resource = &ResourceUri::from_server(&server);
         let scopes = &Scopes::parse(scopes, 8).expect("few scopes");
         TokenRequest { grant, resource, scopes }.form().as_str().into()
     }

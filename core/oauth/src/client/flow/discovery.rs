@@ -145,7 +145,7 @@ impl Client {
         if self.tokens.as_ref().is_some_and(|it| it.kept.issuer != issuer) {
             self.leave_issuer();
         }
-        flow.found.resource = Some(ResourceUri::of_server(&self.server));
+        flow.found.resource = Some(ResourceUri::from_server(&self.server));
         if is_metadata(fetched) {
             return self.issuer_described(flow, &issuer, fetched, now);
         }
