@@ -105,7 +105,7 @@ impl ProtectedResourceMetadata {
     /// [`MetadataFault::Resource`]: it is not; stop before any authorization.
     // MCP 2026-07-28 basic/authorization/authorization-server-discovery#sequence-diagram [AUTHC-020]
     pub fn resource_for(&self, server: &Location) -> Result<ResourceUri, MetadataFault> {
-        Ok(ResourceUri::of_metadata(&self.resource, server)?)
+        Ok(ResourceUri::from_metadata(&self.resource, server)?)
     }
 
     /// The issuers to choose from, at least one.

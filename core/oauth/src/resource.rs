@@ -59,7 +59,7 @@ impl ResourceUri {
     /// The server's fault, unless it is an attack; the metadata must not be used: see
     /// [`ResourceMismatch`].
     // MCP 2026-07-28 basic/authorization/authorization-server-discovery#sequence-diagram [AUTHC-020]
-    pub fn of_metadata(resource: &str, server: &Location) -> Result<Self, ResourceMismatch> {
+    pub fn from_metadata(resource: &str, server: &Location) -> Result<Self, ResourceMismatch> {
         let named = Location::parse(resource).map_err(ResourceMismatch::Url)?;
         // MCP 2026-07-28 basic/authorization/index#canonical-server-uri [AUTHC-041]
         if resource.contains('#') {
@@ -162,7 +162,7 @@ mod tests {
             "https://example.com/a/mcp/",
             "https://example.com/a/mcp?b",
         ] {
-            let uri = ResourceUri::of_metadata(resource, &server);
+            let uri = ResourceUri::from_metadata(resource, &server);
             assert_eq!(uri.as_ref().map(ResourceUri::as_str), Ok(resource));
         }
     }
@@ -213,7 +213,7 @@ mod tests {
             ("example.com/a/mcp", ResourceMismatch::Url(InvalidUrl::Scheme)),
             ("https://a@example.com/a/mcp", ResourceMismatch::Url(InvalidUrl::User)),
         ] {
-            assert_eq!(ResourceUri::of_metadata(resource, &server), Err(reason), "{resource}");
+            assert_eq!(ResourceUri::from_metadata(resource, &server), Err(reason), "{resource}");
         }
     }
 }

@@ -151,7 +151,7 @@ fn urls(text: &str) {
             assert!(is_private(&url), "{url:?} of {text:?}");
         }
     }
-    if let Ok(resource) = ResourceUri::of_metadata(text, &server()) {
+    if let Ok(resource) = ResourceUri::from_metadata(text, &server()) {
         resource_fits(&resource);
     }
 }

@@ -109,7 +109,7 @@ impl ProtectedResource {
     ) -> Result<Self, InvalidResource> {
         let location = Location::parse(uri)?;
         // A URL is above itself, so that nothing else can be wrong.
-        let uri = ResourceUri::of_metadata(uri, &location).map_err(|reason| match reason {
+        let uri = ResourceUri::from_metadata(uri, &location).map_err(|reason| match reason {
             ResourceMismatch::FinalDot => InvalidResource::FinalDot,
             _ => InvalidResource::Fragment,
         })?;

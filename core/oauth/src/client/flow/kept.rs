@@ -83,7 +83,7 @@ impl Client {
 
     /// Whether these are tokens for this server, and for the key that there is.
     fn is_usable(&self, kept: &KeptTokens) -> bool {
-        let resource = ResourceUri::of_metadata(&kept.resource, &self.server);
+        let resource = ResourceUri::from_metadata(&kept.resource, &self.server);
         let thumbprint = self.options.dpop.as_ref().map(|key| key.thumbprint());
         let key = match &kept.thumbprint {
             Some(_) => kept.thumbprint == thumbprint,
@@ -178,7 +178,7 @@ impl Client {
     fn renew_with(&mut self, flow: &mut Flow, secret: ClientSecret, now: Instant) -> Stepped {
         let Some(tokens) = &self.tokens else { return Ok(Next::Done(Outcome::Unchanged)) };
         let kept = &tokens.kept;
-        let resource = ResourceUri::of_metadata(&kept.resource, &self.server);
+        let resource = ResourceUri::from_metadata(&kept.resource, &self.server);
         let (Ok(token_endpoint), Ok(resource)) = (endpoint(&kept.token_endpoint), resource) else {
             return self.cannot_renew(flow);
         };
