@@ -52,7 +52,7 @@ impl MetadataUrls {
     /// forged on the way: if it is neither `https`, nor on this machine, nor of the server's own
     /// origin, which the user chose. Before 2025-06-18 there is no such metadata and no URL.
     #[must_use]
-    pub fn of_resource(revision: Revision, server: &Location, challenged: Option<&str>) -> Self {
+    pub fn for_resource(revision: Revision, server: &Location, challenged: Option<&str>) -> Self {
         let mut urls = Vec::new();
         if revision < Revision::V2025_06_18 {
             return Self(urls.into_iter());
@@ -81,7 +81,7 @@ impl MetadataUrls {
     /// # Errors
     ///
     /// The fault of whoever named the issuer: see [`InvalidIssuer`].
-    pub fn of_issuer(revision: Revision, issuer: &str) -> Result<Self, InvalidIssuer> {
+    pub fn for_issuer(revision: Revision, issuer: &str) -> Result<Self, InvalidIssuer> {
         let location = endpoint(issuer).map_err(InvalidIssuer::Url)?;
         let path = location.path_and_query();
         if path.contains('?') {
@@ -108,7 +108,7 @@ impl MetadataUrls {
     /// [`DefaultEndpoints`].
     // MCP 2025-03-26 basic/authorization#server-metadata-discovery [AUTHC-007]
     #[must_use]
-    pub fn of_base(server: &Location) -> Self {
+    pub fn for_base(server: &Location) -> Self {
         let mut urls = Vec::new();
         push(&mut urls, server, &[AUTHORIZATION_SERVER]);
         Self(urls.into_iter())
@@ -136,7 +136,7 @@ impl DefaultEndpoints {
     /// it is neither `https` nor this machine.
     // MCP 2025-03-26 basic/authorization#fallbacks-for-servers-without-metadata-discovery [AUTHC-008]
     #[must_use]
-    pub fn of_base(server: &Location) -> Option<Self> {
+    pub fn for_base(server: &Location) -> Option<Self> {
         if !is_secure(server) {
             return None;
         }
@@ -181,11 +181,11 @@ mod tests {
     }
 
     fn resource(revision: Revision, server: &str, challenged: Option<&str>) -> Vec<String> {
-        texts(MetadataUrls::of_resource(revision, &location(server), challenged))
+        texts(MetadataUrls::for_resource(revision, &location(server), challenged))
     }
 
     fn issuer(revision: Revision, issuer: &str) -> Vec<String> {
-        texts(MetadataUrls::of_issuer(revision, issuer).expect(issuer))
+        texts(MetadataUrls::for_issuer(revision, issuer).expect(issuer))
     }
 
     #[test]
@@ -283,7 +283,7 @@ mod tests {
             ("http://a.example", InvalidIssuer::Url(InvalidEndpoint::Insecure)),
             ("a.example", InvalidIssuer::Url(InvalidEndpoint::Url(InvalidUrl::Scheme))),
         ] {
-            let urls = MetadataUrls::of_issuer(Revision::LATEST, text);
+            let urls = MetadataUrls::for_issuer(Revision::LATEST, text);
             assert_eq!(urls.err(), Some(reason), "{text}");
         }
     }
@@ -293,12 +293,12 @@ mod tests {
         // Rule: [AUTHC-006] [AUTHC-007] [AUTHC-008].
         let server = location("https://api.example.com/v1/mcp?a");
         assert_eq!(base_issuer(&server), "https://api.example.com");
-        let urls = texts(MetadataUrls::of_base(&server));
+        let urls = texts(MetadataUrls::for_base(&server));
         assert_eq!(urls, ["https://api.example.com/.well-known/oauth-authorization-server"]);
-        let endpoints = DefaultEndpoints::of_base(&server).expect("secure");
+        let endpoints = DefaultEndpoints::for_base(&server).expect("secure");
         assert_eq!(endpoints.authorization.as_str(), "https://api.example.com/authorize");
         assert_eq!(endpoints.token.as_str(), "https://api.example.com/token");
         assert_eq!(endpoints.registration.as_str(), "https://api.example.com/register");
-        assert_eq!(DefaultEndpoints::of_base(&location("http://api.example.com")), None);
+        assert_eq!(DefaultEndpoints::for_base(&location("http://api.example.com")), None);
     }
 }

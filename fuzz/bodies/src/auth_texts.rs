@@ -140,14 +140,14 @@ fn is_private(location: &Location) -> bool {
 
 fn urls(text: &str) {
     for revision in Revision::ALL {
-        if let Ok(urls) = MetadataUrls::of_issuer(revision, text) {
+        if let Ok(urls) = MetadataUrls::for_issuer(revision, text) {
             let issuer = Location::parse(text).expect("an issuer is a URL");
             for url in urls {
                 assert!(url.same_origin(&issuer) && is_private(&url), "{url:?} of {text:?}");
                 assert!(url.as_str().contains("/.well-known/"), "{url:?}");
             }
         }
-        for url in MetadataUrls::of_resource(revision, &server(), Some(text)) {
+        for url in MetadataUrls::for_resource(revision, &server(), Some(text)) {
             assert!(is_private(&url), "{url:?} of {text:?}");
         }
     }

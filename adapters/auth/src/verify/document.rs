@@ -64,7 +64,7 @@ impl Fetch {
 
     /// Where the metadata of the issuer says that its keys are.
     async fn jwks_uri(&self, issuer: &str) -> Result<String, JwtFault> {
-        let urls = MetadataUrls::of_issuer(Revision::LATEST, issuer)
+        let urls = MetadataUrls::for_issuer(Revision::LATEST, issuer)
             .map_err(|error| unavailable(&error.to_string()))?;
         let mut failure = unavailable("the issuer has no metadata");
         for url in urls {

@@ -82,7 +82,7 @@ impl JwtVerifier {
         E: Into<Box<dyn Error + Send + Sync>>,
     {
         let issuer = issuer.into();
-        MetadataUrls::of_issuer(Revision::LATEST, &issuer)?;
+        MetadataUrls::for_issuer(Revision::LATEST, &issuer)?;
         let source = Source::Issuer(issuer.clone());
         Ok(Self::of(issuer, audience.into(), source, Fetch::new(fetch)))
     }

@@ -65,7 +65,7 @@ fn a_client_finds_from_the_challenge_to_the_token_and_in() {
     let named = refused.challenge().and_then(|it| it.resource_metadata);
     assert_eq!(named.as_deref(), Some(METADATA));
     let server = Location::parse(URI).unwrap();
-    let url = MetadataUrls::of_resource(Revision::LATEST, &server, named.as_deref()).next();
+    let url = MetadataUrls::for_resource(Revision::LATEST, &server, named.as_deref()).next();
     let answer = house.send("GET", url.unwrap().path_and_query(), &[], "");
     let metadata = ProtectedResourceMetadata::parse(answer.text.as_bytes()).unwrap();
     assert_eq!(metadata.issuers().unwrap(), ["https://auth.example.com"]);

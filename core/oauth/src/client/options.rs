@@ -206,7 +206,7 @@ impl ClientOptions {
         client: RegisteredClient,
     ) -> Result<Self, InvalidOption> {
         if let Some(issuer) = &client.issuer {
-            MetadataUrls::of_issuer(Revision::LATEST, issuer)?;
+            MetadataUrls::for_issuer(Revision::LATEST, issuer)?;
         }
         self.registered.push(client);
         Ok(self)

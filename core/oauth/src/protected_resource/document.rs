@@ -139,7 +139,7 @@ mod tests {
                 format!("{}{PROTECTED_RESOURCE}{url}", server.origin())
             );
             assert_eq!(resource.metadata_paths(), [format!("{PROTECTED_RESOURCE}{path}")]);
-            let mut urls = MetadataUrls::of_resource(Revision::LATEST, &server, None);
+            let mut urls = MetadataUrls::for_resource(Revision::LATEST, &server, None);
             let found = urls.next().map(|url| url.as_str().to_string());
             assert_eq!(found, Some(resource.metadata_url()), "{uri}");
             let response = respond(&resource, "GET", &format!("{PROTECTED_RESOURCE}{url}"));

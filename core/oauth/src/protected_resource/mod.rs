@@ -120,7 +120,7 @@ impl ProtectedResource {
         }
         for issuer in &issuers {
             // What no client could find metadata of is no issuer.
-            MetadataUrls::of_issuer(Revision::LATEST, issuer)
+            MetadataUrls::for_issuer(Revision::LATEST, issuer)
                 .map_err(|reason| InvalidResource::Issuer { issuer: issuer.clone(), reason })?;
         }
         Ok(Self {

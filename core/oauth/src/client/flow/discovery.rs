@@ -29,7 +29,7 @@ impl Client {
         // What must not be asked is passed over, as what is no URL: there are other places.
         let named =
             named.filter(|it| Location::parse(it).is_ok_and(|it| self.check_place(&it).is_ok()));
-        let urls = MetadataUrls::of_resource(self.options.revision, &self.server, named);
+        let urls = MetadataUrls::for_resource(self.options.revision, &self.server, named);
         self.ask_for_resource(urls)
     }
 
@@ -40,7 +40,7 @@ impl Client {
         }
         // MCP 2025-03-26 basic/authorization#server-metadata-discovery [AUTHC-007]: a server without
         // metadata of its own is one of that time.
-        match MetadataUrls::of_base(&self.server).next() {
+        match MetadataUrls::for_base(&self.server).next() {
             Some(url) => {
                 // MCP 2025-03-26 basic/authorization#server-metadata-discovery-headers [HDR-037]
                 let revision = ByteString::from_static(Revision::V2025_03_26.as_str());
@@ -100,7 +100,7 @@ impl Client {
 
     /// Where the metadata of an issuer may be, if it may be asked for there.
     fn places_of(&self, issuer: &str) -> Result<MetadataUrls, AuthorizationFailure> {
-        let urls = MetadataUrls::of_issuer(self.options.revision, issuer)?;
+        let urls = MetadataUrls::for_issuer(self.options.revision, issuer)?;
         if let Some(url) = urls.clone().next() {
             self.check_place(&url)?;
         }
@@ -150,7 +150,7 @@ impl Client {
             return self.issuer_described(flow, &issuer, fetched, now);
         }
         // MCP 2025-03-26 basic/authorization#fallbacks-for-servers-without-metadata-discovery [AUTHC-008]
-        let endpoints = DefaultEndpoints::of_base(&self.server);
+        let endpoints = DefaultEndpoints::for_base(&self.server);
         let endpoints = endpoints.ok_or_else(|| self.no_base_metadata())?;
         self.found_issuer(flow, of_endpoints(issuer, &endpoints), now)
     }
