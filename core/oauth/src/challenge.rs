@@ -89,7 +89,7 @@ impl BearerChallenge {
     /// first for a token; `None` if there is none.
     #[must_use]
     pub fn select(challenges: &[Challenge]) -> Option<Self> {
-        let mut tokens = challenges.iter().filter_map(Self::of);
+        let mut tokens = challenges.iter().filter_map(Self::from_challenge);
         let first = tokens.next()?;
         if first.resource_metadata.is_some() {
             return Some(first);
@@ -99,7 +99,7 @@ impl BearerChallenge {
 
     /// What a challenge of the schemes `Bearer` and `DPoP` says; `None` for other schemes.
     #[must_use]
-    pub fn of(challenge: &Challenge) -> Option<Self> {
+    pub fn from_challenge(challenge: &Challenge) -> Option<Self> {
         let scheme = match &*challenge.scheme {
             "bearer" => ChallengeScheme::Bearer,
             "dpop" => ChallengeScheme::DPoP,

@@ -60,7 +60,7 @@ impl ProofKey {
 /// Whether a 401 asks for a proof with another nonce, rather than for another token (RFC 9449,
 /// section 9).
 pub(super) fn asks_for_nonce(challenges: &[Challenge]) -> bool {
-    let mut tokens = challenges.iter().filter_map(BearerChallenge::of);
+    let mut tokens = challenges.iter().filter_map(BearerChallenge::from_challenge);
     tokens.any(|it| it.error.as_deref() == Some(USE_DPOP_NONCE))
 }
 

@@ -43,7 +43,7 @@ fn challenges(bytes: &[u8]) {
     }
     let again = Challenge::parse(written.iter().map(String::as_bytes));
     assert_eq!(again, challenges, "from {written:?}");
-    let wanted = challenges.iter().filter_map(BearerChallenge::of);
+    let wanted = challenges.iter().filter_map(BearerChallenge::from_challenge);
     let best = wanted.clone().find(|it| it.resource_metadata.is_some());
     assert_eq!(BearerChallenge::select(&challenges), best.or_else(|| wanted.clone().next()));
 }
