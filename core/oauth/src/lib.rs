@@ -23,8 +23,6 @@ extern crate alloc;
 extern crate std;
 
 #[cfg(feature = "client")]
-mod answer;
-#[cfg(feature = "client")]
 pub mod challenge;
 #[cfg(feature = "client")]
 pub mod client;
@@ -42,6 +40,8 @@ mod endpoint;
 mod entropy;
 #[cfg(feature = "client")]
 mod form;
+#[cfg(feature = "client")]
+mod json_response;
 #[cfg(feature = "client")]
 mod jwt;
 #[cfg(feature = "client")]
@@ -63,8 +63,6 @@ mod scopes;
 mod token;
 
 #[cfg(feature = "client")]
-pub use answer::AnswerFault;
-#[cfg(feature = "client")]
 pub use challenge::{BearerChallenge, Challenge, ChallengeScheme};
 #[cfg(feature = "client")]
 pub use client_authentication::NoAuthenticationMethod;
@@ -76,6 +74,8 @@ pub use dpop::InvalidDpopKey;
 pub use endpoint::InvalidEndpoint;
 #[cfg(feature = "client")]
 pub use form::DuplicateParameter;
+#[cfg(feature = "client")]
+pub use json_response::InvalidResponse;
 #[cfg(feature = "client")]
 pub use metadata::{AuthorizationServerMetadata, MetadataFault, ProtectedResourceMetadata};
 #[cfg(feature = "client")]

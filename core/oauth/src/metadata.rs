@@ -7,8 +7,8 @@ use alloc::vec::Vec;
 use mcp_sansio::http::{DOCUMENT_LENGTH_MAX, Location};
 use serde::{Deserialize, Deserializer};
 
-use super::answer::printable;
 use super::endpoint::{InvalidEndpoint, endpoint};
+use super::json_response::printable;
 use super::resource::{ResourceMismatch, ResourceUri};
 
 /// The metadata of a protected resource: of an MCP server. As it was written, unchecked; members

@@ -6,9 +6,9 @@ use core::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::answer::{AnswerFault, printable, read_object, seconds};
 use super::client::{ApplicationType, ClientMetadata};
 use super::client_authentication::{AuthenticationMethod, NoAuthenticationMethod};
+use super::json_response::{InvalidResponse, printable, read_object, seconds};
 use super::redirect_uri::{InvalidRedirectUri, check_redirect_uri};
 use super::scopes::Scopes;
 use super::token::GrantType;
@@ -65,7 +65,7 @@ pub struct RegistrationError {
 pub enum RegistrationFault {
     /// The answer cannot be read.
     #[error("of the registration endpoint, {0}")]
-    Answer(#[from] AnswerFault),
+    Answer(#[from] InvalidResponse),
     /// The answer has no client id, or an id or a password that is longer than 4 KiB or has what
     /// cannot be in one. The authorization server's fault.
     #[error("the answer to the registration has no usable client id and password")]
@@ -369,7 +369,7 @@ mod tests {
             assert_eq!(parse(body), Err(RegistrationFault::Client), "{body}");
         }
         for body in ["", "[]", r#"{"client_id":5}"#, r#"{"client_id":"a","client_id":"b"}"#] {
-            let fault = RegistrationFault::Answer(AnswerFault::Malformed);
+            let fault = RegistrationFault::Answer(InvalidResponse::Malformed);
             assert_eq!(parse(body), Err(fault), "{body}");
         }
     }

@@ -3,9 +3,9 @@
 use alloc::string::String;
 use core::fmt;
 
-use super::answer::printable;
 use super::client::AuthorizationRequest;
 use super::form::{decode, parameters};
+use super::json_response::printable;
 use super::pkce::{State, are_same};
 
 /// The longest redirect that is read, in bytes.

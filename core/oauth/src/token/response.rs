@@ -4,8 +4,8 @@ use core::fmt;
 use serde::Deserialize;
 
 use super::ID_JAG;
-use crate::answer::{AnswerFault, printable, read_object, seconds};
 use crate::dpop::USE_DPOP_NONCE;
+use crate::json_response::{InvalidResponse, printable, read_object, seconds};
 
 /// The longest token that is used, in bytes: what fits into a request.
 const TOKEN_LENGTH_MAX: usize = 32 * 1024;
@@ -74,7 +74,7 @@ pub struct TokenError {
 pub enum TokenFault {
     /// The answer cannot be read.
     #[error("of the token endpoint, {0}")]
-    Answer(#[from] AnswerFault),
+    Answer(#[from] InvalidResponse),
     /// The answer has no token.
     #[error("the token endpoint answers neither with a token nor with an error")]
     NoToken,
@@ -316,7 +316,7 @@ mod tests {
             [r#""access_token":["secret"]"#, r#""access_token":"secret","access_token":"secret""#]
         {
             let fault = bearer(members).expect_err(members);
-            assert_eq!(fault, TokenFault::Answer(AnswerFault::Malformed));
+            assert_eq!(fault, TokenFault::Answer(InvalidResponse::Malformed));
             assert!(!format!("{fault} {fault:?}").contains("secret"));
         }
         let token = bearer(r#""access_token":"secret","refresh_token":"secret""#);

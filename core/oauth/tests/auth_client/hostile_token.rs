@@ -6,7 +6,7 @@ use mcp_sansio::http::ExchangeFailure;
 use mcp_sansio_oauth::client::{
     ApplicationType, AuthorizationFailure, ClientMetadata, ClientOptions, ClientSecret, DpopKey,
 };
-use mcp_sansio_oauth::{AnswerFault, RegistrationFault, TokenFault};
+use mcp_sansio_oauth::{InvalidResponse, RegistrationFault, TokenFault};
 
 use crate::answers::{Answer, Reply, issuer, ok, token};
 use crate::world::{AS, ASM, REGISTER, TOKEN, User, World, client, code, code_bare, password};
@@ -46,20 +46,20 @@ fn what_is_no_token_for_this_client_is_refused() {
         (r#"{"token_type":"Bearer"}"#, TokenFault::NoToken),
         (r#"{"access_token":null,"token_type":"Bearer"}"#, TokenFault::NoToken),
         ("{}", TokenFault::NoToken),
-        ("", TokenFault::Answer(AnswerFault::Malformed)),
-        ("[]", TokenFault::Answer(AnswerFault::Malformed)),
-        ("<html>", TokenFault::Answer(AnswerFault::Malformed)),
+        ("", TokenFault::Answer(InvalidResponse::Malformed)),
+        ("[]", TokenFault::Answer(InvalidResponse::Malformed)),
+        ("<html>", TokenFault::Answer(InvalidResponse::Malformed)),
         (
             r#"{"access_token":"a","access_token":"b","token_type":"Bearer"}"#,
-            TokenFault::Answer(AnswerFault::Malformed),
+            TokenFault::Answer(InvalidResponse::Malformed),
         ),
         (
             r#"{"access_token":"a","token_type":"Bearer","expires_in":"soon"}"#,
-            TokenFault::Answer(AnswerFault::Malformed),
+            TokenFault::Answer(InvalidResponse::Malformed),
         ),
         (
             r#"{"access_token":"a","token_type":"Bearer","expires_in":[1]}"#,
-            TokenFault::Answer(AnswerFault::Malformed),
+            TokenFault::Answer(InvalidResponse::Malformed),
         ),
     ] {
         let mut world = World::new(secret());
@@ -233,8 +233,8 @@ fn what_is_no_client_is_refused() {
         (r#"{"client_id":"a\r\nb"}"#, RegistrationFault::Client),
         (r#"{"client_id":"a\u0000"}"#, RegistrationFault::Client),
         (r#"{"client_id":"a","client_secret":"x\ny-long-secret"}"#, RegistrationFault::Client),
-        (r#"{"client_id":["a"]}"#, RegistrationFault::Answer(AnswerFault::Malformed)),
-        ("null", RegistrationFault::Answer(AnswerFault::Malformed)),
+        (r#"{"client_id":["a"]}"#, RegistrationFault::Answer(InvalidResponse::Malformed)),
+        ("null", RegistrationFault::Answer(InvalidResponse::Malformed)),
     ] {
         let mut world = registering();
         world.post(REGISTER, Reply::new(201, body));

@@ -14,7 +14,7 @@ const TEXT_LENGTH_MAX: usize = 1024;
 // What exactly is wrong is not told: the text around it may be secret.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum AnswerFault {
+pub enum InvalidResponse {
     /// It is longer than 256 KiB.
     #[error("the answer is longer than {DOCUMENT_LENGTH_MAX} bytes")]
     TooLong,
@@ -24,17 +24,17 @@ pub enum AnswerFault {
 }
 
 /// Reads the members that are wanted of a JSON object. Linear in its length.
-pub(super) fn read_object<T: DeserializeOwned>(body: &[u8]) -> Result<T, AnswerFault> {
+pub(super) fn read_object<T: DeserializeOwned>(body: &[u8]) -> Result<T, InvalidResponse> {
     if body.len() > DOCUMENT_LENGTH_MAX {
-        return Err(AnswerFault::TooLong);
+        return Err(InvalidResponse::TooLong);
     }
     // The derived readers take an array for an object too.
     if body.trim_ascii_start().first() != Some(&b'{') {
-        return Err(AnswerFault::Malformed);
+        return Err(InvalidResponse::Malformed);
     }
     // What is not wanted of it is passed over without a look at its encoding.
-    let body = core::str::from_utf8(body).map_err(|_| AnswerFault::Malformed)?;
-    serde_json::from_str(body).map_err(|_| AnswerFault::Malformed)
+    let body = core::str::from_utf8(body).map_err(|_| InvalidResponse::Malformed)?;
+    serde_json::from_str(body).map_err(|_| InvalidResponse::Malformed)
 }
 
 /// What can be shown of an error that a server wrote: ASCII is all that it should be (RFC 6749,
@@ -132,18 +132,22 @@ mod tests {
             r#"{"time":1,"time":1}"#,
             "{}x",
         ] {
-            assert_eq!(read_object::<Time>(body.as_bytes()), Err(AnswerFault::Malformed), "{body}");
+            assert_eq!(
+                read_object::<Time>(body.as_bytes()),
+                Err(InvalidResponse::Malformed),
+                "{body}"
+            );
         }
         let deep = format!(r#"{{"x":{}"#, "[".repeat(100_000));
-        assert_eq!(read_object::<Time>(deep.as_bytes()), Err(AnswerFault::Malformed));
+        assert_eq!(read_object::<Time>(deep.as_bytes()), Err(InvalidResponse::Malformed));
         let long = alloc::vec![b' '; DOCUMENT_LENGTH_MAX + 1];
-        assert_eq!(read_object::<Time>(&long), Err(AnswerFault::TooLong));
+        assert_eq!(read_object::<Time>(&long), Err(InvalidResponse::TooLong));
     }
 
     #[test]
     fn what_is_not_utf8_is_refused_even_where_nobody_wants_it() {
         let body = b"{\"time\":1,\"x\":\"\xff\"}";
-        assert_eq!(read_object::<Time>(body), Err(AnswerFault::Malformed));
+        assert_eq!(read_object::<Time>(body), Err(InvalidResponse::Malformed));
     }
 
     #[test]
