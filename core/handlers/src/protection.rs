@@ -165,7 +165,7 @@ impl<K: Threading> HttpServer<K> {
         }
         match protection.resource.extract_token(head, (protection.unix_time)()) {
             // The server has a share itself.
-            Ok(_) if Arc::strong_count(&self.checks) > protection.resource.checks_at_once() => {
+            Ok(_) if Arc::strong_count(&self.checks) > protection.resource.concurrent_checks() => {
                 TokenRequirement::Respond(protection.resource.unavailable().to_response(None))
             }
             Ok(check) => TokenRequirement::Check(TokenCheckFuture {
@@ -249,7 +249,7 @@ impl<K: Threading> TokenCheckFuture<K> {
     /// How long it may take. After that send [`unchecked`](Self::unchecked).
     #[must_use]
     pub fn time(&self) -> Duration {
-        self.protection.resource.time_for_checks()
+        self.protection.resource.check_timeout()
     }
 
     /// The response to a request whose token could not be checked in time.

@@ -258,13 +258,13 @@ impl ProtectedResource {
 
     /// How long the check of a token may take.
     #[must_use]
-    pub const fn time_for_checks(&self) -> Duration {
+    pub const fn check_timeout(&self) -> Duration {
         self.check_time
     }
 
     /// How many tokens may be under check at once.
     #[must_use]
-    pub const fn checks_at_once(&self) -> usize {
+    pub const fn concurrent_checks(&self) -> usize {
         self.checks_max
     }
 
