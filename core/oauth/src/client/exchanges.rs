@@ -4,7 +4,7 @@ use mcp_sansio::Instant;
 use mcp_sansio::http::ExchangeId;
 use mcp_sansio_collections::{Key, Slab};
 
-use super::waiting::Held;
+use super::waiting::RetryableRequest;
 
 /// The exchanges that are under way on the network. They have names of their own: a request that is
 /// sent again is another exchange there, while the HTTP client knows one.
@@ -18,7 +18,7 @@ pub(super) enum Exchange {
         /// Its name for it.
         inner: ExchangeId,
         /// The request, until the head of the response says that it is not sent again.
-        held: Option<Box<Held>>,
+        held: Option<Box<RetryableRequest>>,
     },
     /// The one that the flow waits for.
     Fetch,
@@ -57,7 +57,7 @@ impl Exchanges {
     }
 
     /// The exchange by its name at the HTTP client. Linear in those that are under way.
-    pub(super) fn of_inner(&self, inner: ExchangeId) -> Option<ExchangeId> {
+    pub(super) fn find_inner(&self, inner: ExchangeId) -> Option<ExchangeId> {
         let is_it = |it: &Exchange| matches!(it, Exchange::Relay { inner: id, .. } if *id == inner);
         self.0.find_from(0, is_it).map(id_of)
     }

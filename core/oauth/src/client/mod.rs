@@ -32,7 +32,7 @@ use mcp_sansio::http::{ExchangeFailure, ExchangeId, IncomingResponse, Location};
 use mcp_sansio_sync::Arc;
 use operations::Operations;
 use tokens::Tokens;
-use waiting::{Held, Waiting};
+use waiting::{RetryableRequest, Waiting};
 
 use crate::credential::KeptClient;
 use crate::dpop::Nonces;
@@ -154,7 +154,7 @@ impl Client {
     // MCP 2026-07-28 basic/authorization/index#protocol-requirements [AUTHC-002]
     pub fn handle_transmit(&mut self, transmit: Transmit, now: Instant) {
         match transmit {
-            Transmit::Send(request) => self.route(Box::new(Held::new(request)), now),
+            Transmit::Send(request) => self.route(Box::new(RetryableRequest::new(request)), now),
             Transmit::Abort(inner) => self.abort_relay(inner),
         }
     }

@@ -15,12 +15,12 @@ use crate::{BearerChallenge, Challenge};
 
 use super::exchanges::Exchange;
 use super::flow::Goal;
-use super::waiting::{Held, Until};
+use super::waiting::{RetryableRequest, Until};
 use super::{ActionFailure, ActionId, AuthorizationFailure, Client, Event, WaitingFor};
 
 impl Client {
     /// Sends a request, or has it wait for what it needs.
-    pub(super) fn route(&mut self, held: Box<Held>, now: Instant) {
+    pub(super) fn route(&mut self, held: Box<RetryableRequest>, now: Instant) {
         // MCP 2026-07-28 basic/authorization/index#token-handling [AUTHC-045]: the token is for one
         // server.
         if !held.url().same_origin(&self.server) {
@@ -42,7 +42,7 @@ impl Client {
     }
 
     /// Sends a request with the token, or bare where there is none.
-    pub(super) fn leave(&mut self, mut held: Box<Held>, now: Instant) {
+    pub(super) fn leave(&mut self, mut held: Box<RetryableRequest>, now: Instant) {
         held.token = self.token_number();
         match &self.tokens {
             None => self.send(held, []),
@@ -54,7 +54,7 @@ impl Client {
         }
     }
 
-    fn send(&mut self, held: Box<Held>, besides: impl IntoIterator<Item = Field>) {
+    fn send(&mut self, held: Box<RetryableRequest>, besides: impl IntoIterator<Item = Field>) {
         let (inner, held) = (held.inner(), Some(held));
         let exchange = self.exchanges.insert(Exchange::Relay { inner, held });
         if let Some(Exchange::Relay { held: Some(held), .. }) = self.exchanges.get_mut(exchange) {
@@ -64,7 +64,7 @@ impl Client {
     }
 
     /// Asks for the proof that a request needs. Each has its own.
-    fn prove(&mut self, mut held: Box<Held>, now: Instant) {
+    fn prove(&mut self, mut held: Box<RetryableRequest>, now: Instant) {
         if self.waiting.len() >= self.options.limits.waiting_max {
             return self.refuse(held.inner(), Arc::new(AuthorizationFailure::TooManyWaiting));
         }
@@ -111,14 +111,14 @@ impl Client {
     }
 
     /// Takes back one of the requests that wait for a signature.
-    pub(super) fn take_unproven(&mut self) -> Option<Box<Held>> {
+    pub(super) fn take_unproven(&mut self) -> Option<Box<RetryableRequest>> {
         let action = self.waiting.next_proof()?;
         self.asked.withdraw(action);
         self.waiting.take_for_proof(action).map(|(held, _)| held)
     }
 
     /// Has a request wait for the flow. `refused`: with 401.
-    pub(super) fn wait(&mut self, held: Box<Held>, refused: bool) {
+    pub(super) fn wait(&mut self, held: Box<RetryableRequest>, refused: bool) {
         let inner = held.inner();
         if self.waiting.len() >= self.options.limits.waiting_max {
             return self.refuse(inner, Arc::new(AuthorizationFailure::TooManyWaiting));
@@ -137,7 +137,7 @@ impl Client {
             Some(Until::Proof { action, .. }) => self.asked.withdraw(action),
             Some(Until::Flow { .. }) => {}
             None => {
-                if let Some(exchange) = self.exchanges.of_inner(inner) {
+                if let Some(exchange) = self.exchanges.find_inner(inner) {
                     self.cut_off(exchange);
                 }
             }
@@ -160,7 +160,7 @@ impl Client {
     /// the HTTP client's.
     pub(super) fn judge(
         &mut self,
-        mut held: Box<Held>,
+        mut held: Box<RetryableRequest>,
         head: &IncomingResponse<'_>,
         now: Instant,
     ) -> bool {
@@ -197,7 +197,7 @@ impl Client {
     }
 
     /// The server wants another nonce in the proof (RFC 9449, section 9).
-    fn nonce_wanted(&mut self, mut held: Box<Held>, now: Instant) {
+    fn nonce_wanted(&mut self, mut held: Box<RetryableRequest>, now: Instant) {
         let known = self.nonces.get(held.url());
         if known == held.nonce.as_deref() || held.nonces >= self.options.limits.nonces_max {
             return self.refuse(held.inner(), Arc::new(AuthorizationFailure::NotAccepted));
@@ -209,7 +209,12 @@ impl Client {
     // MCP 2025-03-26 basic/authorization#example-authorization-code-grant [AUTHC-005]: whatever the
     // challenge says, or if there is none.
     // MCP 2026-07-28 basic/authorization/authorization-server-discovery#protected-resource-metadata-discovery-requirements [AUTHC-015]
-    fn unauthorized(&mut self, held: Box<Held>, challenge: Option<BearerChallenge>, now: Instant) {
+    fn unauthorized(
+        &mut self,
+        held: Box<RetryableRequest>,
+        challenge: Option<BearerChallenge>,
+        now: Instant,
+    ) {
         let current = held.token == self.token_number();
         if self.flow.is_some() {
             return self.wait(held, current);
@@ -227,7 +232,12 @@ impl Client {
 
     /// The token has not the scopes that a request needs.
     // MCP 2026-07-28 basic/authorization/index#step-up-authorization-flow [AUTHC-052] [AUTHC-053]
-    fn scopes_wanted(&mut self, mut held: Box<Held>, challenge: BearerChallenge, now: Instant) {
+    fn scopes_wanted(
+        &mut self,
+        mut held: Box<RetryableRequest>,
+        challenge: BearerChallenge,
+        now: Instant,
+    ) {
         if self.flow.is_some() {
             return self.wait(held, false);
         }

@@ -13,7 +13,7 @@ use super::operations::Operation;
 
 /// A request of the HTTP client's that can be sent, and sent again.
 #[derive(Debug)]
-pub(super) struct Held {
+pub(super) struct RetryableRequest {
     /// With the name that the HTTP client has for it.
     pub(super) request: OutgoingRequest,
     /// The number of the token that it was last sent with; zero: it never was, or without one.
@@ -36,7 +36,7 @@ pub(super) struct Waiting(Vec<Entry>);
 
 #[derive(Debug)]
 struct Entry {
-    held: Box<Held>,
+    held: Box<RetryableRequest>,
     until: Until,
 }
 
@@ -49,7 +49,7 @@ pub(super) enum Until {
     Proof { action: ActionId, input: SigningInput, deadline: Instant },
 }
 
-impl Held {
+impl RetryableRequest {
     pub(super) const fn new(request: OutgoingRequest) -> Self {
         Self {
             request,
@@ -82,7 +82,7 @@ impl Waiting {
         self.0.len()
     }
 
-    pub(super) fn push(&mut self, held: Box<Held>, until: Until) {
+    pub(super) fn push(&mut self, held: Box<RetryableRequest>, until: Until) {
         self.0.push(Entry { held, until });
     }
 
@@ -93,7 +93,7 @@ impl Waiting {
     }
 
     /// Takes out all that wait for the flow. Linear.
-    pub(super) fn take_for_flow(&mut self) -> Vec<(Box<Held>, bool)> {
+    pub(super) fn take_for_flow(&mut self) -> Vec<(Box<RetryableRequest>, bool)> {
         let all = core::mem::take(&mut self.0);
         let mut taken = Vec::new();
         for entry in all {
@@ -109,7 +109,7 @@ impl Waiting {
     pub(super) fn take_for_proof(
         &mut self,
         answered: ActionId,
-    ) -> Option<(Box<Held>, SigningInput)> {
+    ) -> Option<(Box<RetryableRequest>, SigningInput)> {
         let is_it =
             |it: &Entry| matches!(it.until, Until::Proof { action, .. } if action == answered);
         let at = self.0.iter().position(is_it)?;
