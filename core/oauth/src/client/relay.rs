@@ -15,7 +15,7 @@ use crate::{BearerChallenge, Challenge};
 
 use super::exchanges::Exchange;
 use super::flow::Goal;
-use super::waiting::{RetryableRequest, Until};
+use super::waiting::{RetryableRequest, WaitReason};
 use super::{ActionFailure, ActionId, AuthorizationFailure, Client, Event, WaitingFor};
 
 impl Client {
@@ -75,7 +75,7 @@ impl Client {
             return self.send(held, []);
         };
         let deadline = now + self.options.timeouts.application;
-        self.waiting.push(held, Until::Proof { action, input, deadline });
+        self.waiting.push(held, WaitReason::Proof { action, input, deadline });
     }
 
     /// Takes the signature under the proof of a request.
@@ -123,7 +123,7 @@ impl Client {
         if self.waiting.len() >= self.options.limits.waiting_max {
             return self.refuse(inner, Arc::new(AuthorizationFailure::TooManyWaiting));
         }
-        self.waiting.push(held, Until::Flow { refused });
+        self.waiting.push(held, WaitReason::Flow { refused });
         self.events.push_back(Event::Paused(inner));
     }
 
@@ -134,8 +134,8 @@ impl Client {
     /// The HTTP client gives a request up.
     pub(super) fn abort_relay(&mut self, inner: ExchangeId) {
         match self.waiting.remove(inner) {
-            Some(Until::Proof { action, .. }) => self.asked.withdraw(action),
-            Some(Until::Flow { .. }) => {}
+            Some(WaitReason::Proof { action, .. }) => self.asked.withdraw(action),
+            Some(WaitReason::Flow { .. }) => {}
             None => {
                 if let Some(exchange) = self.exchanges.find_inner(inner) {
                     self.cut_off(exchange);

@@ -37,12 +37,12 @@ pub(super) struct Waiting(Vec<Entry>);
 #[derive(Debug)]
 struct Entry {
     held: Box<RetryableRequest>,
-    until: Until,
+    until: WaitReason,
 }
 
 /// What a request waits for.
 #[derive(Debug)]
-pub(super) enum Until {
+pub(super) enum WaitReason {
     /// The end of the flow. It was refused with 401 before, or not.
     Flow { refused: bool },
     /// The signature under its proof.
@@ -82,12 +82,12 @@ impl Waiting {
         self.0.len()
     }
 
-    pub(super) fn push(&mut self, held: Box<RetryableRequest>, until: Until) {
+    pub(super) fn push(&mut self, held: Box<RetryableRequest>, until: WaitReason) {
         self.0.push(Entry { held, until });
     }
 
     /// Takes the request with this name out, and says what it waited for.
-    pub(super) fn remove(&mut self, inner: ExchangeId) -> Option<Until> {
+    pub(super) fn remove(&mut self, inner: ExchangeId) -> Option<WaitReason> {
         let at = self.0.iter().position(|it| it.held.inner() == inner)?;
         Some(self.0.remove(at).until)
     }
@@ -98,8 +98,8 @@ impl Waiting {
         let mut taken = Vec::new();
         for entry in all {
             match entry.until {
-                Until::Flow { refused } => taken.push((entry.held, refused)),
-                Until::Proof { .. } => self.0.push(entry),
+                WaitReason::Flow { refused } => taken.push((entry.held, refused)),
+                WaitReason::Proof { .. } => self.0.push(entry),
             }
         }
         taken
@@ -111,19 +111,19 @@ impl Waiting {
         answered: ActionId,
     ) -> Option<(Box<RetryableRequest>, SigningInput)> {
         let is_it =
-            |it: &Entry| matches!(it.until, Until::Proof { action, .. } if action == answered);
+            |it: &Entry| matches!(it.until, WaitReason::Proof { action, .. } if action == answered);
         let at = self.0.iter().position(is_it)?;
         let Entry { held, until } = self.0.remove(at);
         match until {
-            Until::Proof { input, .. } => Some((held, input)),
-            Until::Flow { .. } => None,
+            WaitReason::Proof { input, .. } => Some((held, input)),
+            WaitReason::Flow { .. } => None,
         }
     }
 
     /// The signature that has been due for too long, if there is one.
     pub(super) fn overdue(&self, now: Instant) -> Option<ActionId> {
         self.0.iter().find_map(|it| match it.until {
-            Until::Proof { action, deadline, .. } if deadline <= now => Some(action),
+            WaitReason::Proof { action, deadline, .. } if deadline <= now => Some(action),
             _ => None,
         })
     }
@@ -131,8 +131,8 @@ impl Waiting {
     /// One of the signatures that are waited for.
     pub(super) fn next_proof(&self) -> Option<ActionId> {
         self.0.iter().find_map(|it| match it.until {
-            Until::Proof { action, .. } => Some(action),
-            Until::Flow { .. } => None,
+            WaitReason::Proof { action, .. } => Some(action),
+            WaitReason::Flow { .. } => None,
         })
     }
 
@@ -140,13 +140,13 @@ impl Waiting {
     pub(super) fn proves(&self, answered: ActionId) -> bool {
         self.0
             .iter()
-            .any(|it| matches!(it.until, Until::Proof { action, .. } if action == answered))
+            .any(|it| matches!(it.until, WaitReason::Proof { action, .. } if action == answered))
     }
 
     pub(super) fn next_deadline(&self) -> Option<Instant> {
         let deadline = |it: &Entry| match it.until {
-            Until::Proof { deadline, .. } => Some(deadline),
-            Until::Flow { .. } => None,
+            WaitReason::Proof { deadline, .. } => Some(deadline),
+            WaitReason::Flow { .. } => None,
         };
         self.0.iter().filter_map(deadline).min()
     }
