@@ -32,7 +32,7 @@ use mcp_sansio::http::{ExchangeFailure, ExchangeId, IncomingResponse, Location};
 use mcp_sansio_sync::Arc;
 use operations::Operations;
 use tokens::Tokens;
-use waiting::{RetryableRequest, Waiting};
+use waiting::{RetryableRequest, WaitingRequests};
 
 use crate::credential::KeptClient;
 use crate::dpop::Nonces;
@@ -90,7 +90,7 @@ pub struct Client {
     entropy: Entropy,
     clock: Clock,
     exchanges: Exchanges,
-    waiting: Waiting,
+    waiting: WaitingRequests,
     operations: Operations,
     nonces: Nonces,
     flow: Option<Box<Flow>>,
@@ -130,7 +130,7 @@ impl Client {
             entropy: Entropy::new(entropy),
             clock: Clock::new(unix_time, now),
             exchanges: Exchanges::new(),
-            waiting: Waiting::default(),
+            waiting: WaitingRequests::default(),
             operations: Operations::default(),
             nonces: Nonces::new(),
             flow: None,

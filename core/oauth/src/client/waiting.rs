@@ -32,7 +32,7 @@ pub(super) struct RetryableRequest {
 
 /// Requests that cannot leave yet, in the order in which they came.
 #[derive(Debug, Default)]
-pub(super) struct Waiting(Vec<Entry>);
+pub(super) struct WaitingRequests(Vec<Entry>);
 
 #[derive(Debug)]
 struct Entry {
@@ -77,7 +77,7 @@ impl RetryableRequest {
     }
 }
 
-impl Waiting {
+impl WaitingRequests {
     pub(super) fn len(&self) -> usize {
         self.0.len()
     }
