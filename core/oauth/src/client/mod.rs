@@ -1,7 +1,7 @@
 //! The client's side of authorization, as a machine between an HTTP client and the network.
 
 mod action;
-mod asked;
+mod actions;
 mod clock;
 mod event;
 mod exchanges;
@@ -21,7 +21,7 @@ use alloc::collections::VecDeque;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use asked::Asked;
+use actions::ActionQueue;
 use clock::Clock;
 use exchanges::{Exchange, Exchanges};
 use fetch::Fetch;
@@ -106,7 +106,7 @@ pub struct Client {
     client: Option<KeptClient>,
     /// The issuers of the registered clients, in their order.
     bound: Vec<Option<String>>,
-    asked: Asked,
+    actions: ActionQueue,
     transmits: VecDeque<Transmit>,
     events: VecDeque<Event>,
     closed: bool,
@@ -141,7 +141,7 @@ impl Client {
             no_renewal_before: Instant::ZERO,
             client: None,
             bound,
-            asked: Asked::default(),
+            actions: ActionQueue::default(),
             transmits: VecDeque::new(),
             events: VecDeque::new(),
             closed: false,
@@ -344,7 +344,7 @@ impl Client {
     /// What to ask of the application next.
     #[must_use]
     pub fn poll_action(&mut self) -> Option<Action> {
-        self.asked.pop()
+        self.actions.pop()
     }
 
     /// What happened.

@@ -41,9 +41,9 @@ impl Client {
         algorithm: String,
         input: &SigningInput,
     ) -> ActionId {
-        let id = self.asked.next_id();
+        let id = self.actions.next_id();
         let input = input.as_str().into();
-        self.asked.push(Action::Sign(SigningRequest { id, key, algorithm, input }));
+        self.actions.push(Action::Sign(SigningRequest { id, key, algorithm, input }));
         id
     }
 }

@@ -104,7 +104,7 @@ impl Client {
     /// The signature under the proof of a request does not come.
     pub(super) fn proof_overdue(&mut self, action: ActionId) {
         if let Some((held, _)) = self.waiting.take_for_proof(action) {
-            self.asked.withdraw(action);
+            self.actions.withdraw(action);
             let failure = AuthorizationFailure::TimedOut(WaitingFor::Application);
             self.refuse(held.inner(), Arc::new(failure));
         }
@@ -113,7 +113,7 @@ impl Client {
     /// Takes back one of the requests that wait for a signature.
     pub(super) fn take_unproven(&mut self) -> Option<Box<RetryableRequest>> {
         let action = self.waiting.next_proof()?;
-        self.asked.withdraw(action);
+        self.actions.withdraw(action);
         self.waiting.take_for_proof(action).map(|(held, _)| held)
     }
 
@@ -134,7 +134,7 @@ impl Client {
     /// The HTTP client gives a request up.
     pub(super) fn abort_relay(&mut self, inner: ExchangeId) {
         match self.waiting.remove(inner) {
-            Some(WaitReason::Proof { action, .. }) => self.asked.withdraw(action),
+            Some(WaitReason::Proof { action, .. }) => self.actions.withdraw(action),
             Some(WaitReason::Flow { .. }) => {}
             None => {
                 if let Some(exchange) = self.exchanges.find_inner(inner) {

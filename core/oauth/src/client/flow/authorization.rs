@@ -122,9 +122,9 @@ impl Client {
         let url = form
             .appended_to(&endpoint)
             .map_err(|fault| AuthorizationFailure::Endpoint { url: place(&endpoint), fault })?;
-        let id = self.asked.next_id();
+        let id = self.actions.next_id();
         let request = AuthorizationRequest { id, url, redirect_uri, issuer: issuer.clone() };
-        self.asked.push(Action::Authorize(request));
+        self.actions.push(Action::Authorize(request));
         let iss_supported = metadata.authorization_response_iss_parameter_supported;
         let sign_in = SignIn { action: id, state, verifier, issuer, iss_supported };
         Ok(Next::Wait(Step::SignIn(Box::new(sign_in))))
@@ -169,8 +169,8 @@ impl Client {
 
     fn ask_for_assertion(&mut self, flow: &Flow, audience: alloc::string::String) -> Stepped {
         let resource = flow.found.resource.as_ref().map(ToString::to_string).unwrap_or_default();
-        let id = self.asked.next_id();
-        self.asked.push(Action::Assert(AssertionRequest { id, audience, resource }));
+        let id = self.actions.next_id();
+        self.actions.push(Action::Assert(AssertionRequest { id, audience, resource }));
         Ok(Next::Wait(Step::Assertion(id)))
     }
 

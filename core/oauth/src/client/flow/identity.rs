@@ -92,8 +92,8 @@ impl Client {
         if self.client.as_ref().is_some_and(|it| it.issuer == *issuer) {
             return self.register(flow, now);
         }
-        let action = self.asked.next_id();
-        self.asked.push(Action::Load(action, CredentialKey::Client(issuer.clone())));
+        let action = self.actions.next_id();
+        self.actions.push(Action::Load(action, CredentialKey::Client(issuer.clone())));
         Ok(Next::Wait(Step::LoadClient(action)))
     }
 
@@ -107,9 +107,9 @@ impl Client {
     /// Asks which issuer a registered client was used with before, in any run: its credential goes
     /// to no other one.
     pub(super) fn load_issuer_of(&mut self, at: usize) -> Next {
-        let action = self.asked.next_id();
+        let action = self.actions.next_id();
         let key = CredentialKey::Issuer(self.options.registered[at].client_id.clone());
-        self.asked.push(Action::Load(action, key));
+        self.actions.push(Action::Load(action, key));
         Next::Wait(Step::LoadIssuer(action, at))
     }
 
@@ -137,7 +137,7 @@ impl Client {
         let issuer = kept.unwrap_or_else(|| {
             let key = CredentialKey::Issuer(self.options.registered[at].client_id.clone());
             let kept = KeptIssuer { issuer: metadata.issuer.clone() };
-            self.asked.push(Action::Save(key, kept.to_credential()));
+            self.actions.push(Action::Save(key, kept.to_credential()));
             kept.issuer
         });
         self.bound[at] = Some(issuer);
@@ -287,7 +287,7 @@ impl Client {
             request: step.request.clone(),
         };
         let key = CredentialKey::Client(kept.issuer.clone());
-        self.asked.push(Action::Save(key, kept.to_credential()));
+        self.actions.push(Action::Save(key, kept.to_credential()));
         let known = Known {
             client_id: kept.client_id.clone(),
             secret: kept.secret(),
@@ -301,7 +301,7 @@ impl Client {
     /// Drops the registration: the authorization server does not know it any more.
     pub(super) fn drop_registration(&mut self) {
         if let Some(client) = self.client.take() {
-            self.asked.push(Action::Remove(CredentialKey::Client(client.issuer)));
+            self.actions.push(Action::Remove(CredentialKey::Client(client.issuer)));
         }
     }
 

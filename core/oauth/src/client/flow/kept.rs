@@ -25,8 +25,8 @@ impl Client {
 
     pub(super) fn load_tokens(&mut self) -> Next {
         self.loaded = true;
-        let action = self.asked.next_id();
-        self.asked.push(Action::Load(action, self.tokens_key()));
+        let action = self.actions.next_id();
+        self.actions.push(Action::Load(action, self.tokens_key()));
         Next::Wait(Step::LoadTokens(action))
     }
 
@@ -102,13 +102,13 @@ impl Client {
     pub(super) fn save_tokens(&mut self) {
         if let Some(tokens) = &self.tokens {
             let credential = tokens.kept.to_credential();
-            self.asked.push(Action::Save(self.tokens_key(), credential));
+            self.actions.push(Action::Save(self.tokens_key(), credential));
         }
     }
 
     pub(in super::super) fn drop_tokens(&mut self) {
         self.tokens = None;
-        self.asked.push(Action::Remove(self.tokens_key()));
+        self.actions.push(Action::Remove(self.tokens_key()));
     }
 
     /// The refresh token is of no use.
@@ -165,9 +165,9 @@ impl Client {
                 self.renew_with(flow, secret, now)
             }
             None if !looked => {
-                let action = self.asked.next_id();
+                let action = self.actions.next_id();
                 let key = CredentialKey::Client(kept.issuer.clone());
-                self.asked.push(Action::Load(action, key));
+                self.actions.push(Action::Load(action, key));
                 Ok(Next::Wait(Step::LoadClient(action)))
             }
             _ => self.cannot_renew(flow),

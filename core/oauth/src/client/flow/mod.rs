@@ -296,7 +296,7 @@ impl Client {
     fn stop_waiting(&mut self, flow: &Flow) {
         self.stop_fetching();
         if let Some(action) = flow.step.action() {
-            self.asked.withdraw(action);
+            self.actions.withdraw(action);
         }
     }
 

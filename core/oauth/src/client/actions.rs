@@ -4,12 +4,12 @@ use super::{Action, ActionId};
 
 /// What is asked of the application.
 #[derive(Debug, Default)]
-pub(super) struct Asked {
+pub(super) struct ActionQueue {
     queue: VecDeque<Action>,
     last: u64,
 }
 
-impl Asked {
+impl ActionQueue {
     /// A name for the next action.
     pub(super) const fn next_id(&mut self) -> ActionId {
         self.last += 1;
