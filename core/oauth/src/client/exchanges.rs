@@ -23,7 +23,7 @@ pub(super) enum Exchange {
     /// The one that the flow waits for.
     Fetch,
     /// Nobody needs what is still to come.
-    Spent {
+    Draining {
         /// Bytes that may still come before it is cut off.
         left: usize,
         /// When it is cut off.
@@ -63,20 +63,20 @@ impl Exchanges {
     }
 
     /// How many there are that nobody needs.
-    pub(super) fn spent(&self) -> usize {
-        self.0.iter().filter(|(_, it)| matches!(it, Exchange::Spent { .. })).count()
+    pub(super) fn draining(&self) -> usize {
+        self.0.iter().filter(|(_, it)| matches!(it, Exchange::Draining { .. })).count()
     }
 
     /// One that went on for too long, if there is one.
     pub(super) fn overdue(&self, now: Instant) -> Option<ExchangeId> {
-        let due = |it: &Exchange| matches!(it, Exchange::Spent { until, .. } if *until <= now);
+        let due = |it: &Exchange| matches!(it, Exchange::Draining { until, .. } if *until <= now);
         self.0.find_from(0, due).map(id_of)
     }
 
     /// When the first of them is to be cut off.
     pub(super) fn next_deadline(&self) -> Option<Instant> {
         let until = |(_, it): (Key, &Exchange)| match it {
-            Exchange::Spent { until, .. } => Some(*until),
+            Exchange::Draining { until, .. } => Some(*until),
             _ => None,
         };
         self.0.iter().filter_map(until).min()

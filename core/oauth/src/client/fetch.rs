@@ -152,7 +152,7 @@ impl Client {
             self.nonces.insert(&fetch.url, nonce);
         }
         if (300..400).contains(&status) {
-            self.spend(exchange, now);
+            self.drain(exchange, now);
             return match self.redirect_target(&fetch, head) {
                 Some(url) => {
                     self.fetch(Arc::new(url), "GET", [], Bytes::new(), fetch.redirects + 1);
@@ -162,12 +162,12 @@ impl Client {
             };
         }
         if status >= 500 {
-            self.spend(exchange, now);
+            self.drain(exchange, now);
             return self.fetch_failed(of_status(&fetch.url, status), now);
         }
         // Of a document that is not there nothing matters; a refusal says why.
         if fetch.method == "GET" && !head.status().is_success() {
-            self.spend(exchange, now);
+            self.drain(exchange, now);
             let Fetch { url, body, .. } = fetch;
             return self.fetched(Fetched { url, status, body }, now);
         }

@@ -174,7 +174,7 @@ impl Client {
                 let inner = *inner;
                 let held = if head.status().0 < 200 { None } else { held.take() };
                 if held.is_some_and(|held| self.judge(held, head, now)) {
-                    self.spend(exchange, now);
+                    self.drain(exchange, now);
                     return Routing::Consumed;
                 }
                 Routing::Forward(inner)
@@ -183,7 +183,7 @@ impl Client {
                 self.fetch_answered(exchange, head, now);
                 Routing::Consumed
             }
-            Some(Exchange::Spent { .. }) | None => Routing::Consumed,
+            Some(Exchange::Draining { .. }) | None => Routing::Consumed,
         }
     }
 
@@ -193,7 +193,7 @@ impl Client {
         match self.exchanges.get_mut(exchange) {
             Some(Exchange::Relay { inner, .. }) => return Routing::Forward(*inner),
             Some(Exchange::Fetch) => self.fetch_body(exchange, bytes, now),
-            Some(Exchange::Spent { left, .. }) => match left.checked_sub(bytes.len()) {
+            Some(Exchange::Draining { left, .. }) => match left.checked_sub(bytes.len()) {
                 Some(rest) => *left = rest,
                 None => self.cut_off(exchange),
             },
@@ -208,7 +208,7 @@ impl Client {
         match self.exchanges.remove(exchange) {
             Some(Exchange::Relay { inner, .. }) => return Routing::Forward(inner),
             Some(Exchange::Fetch) => self.fetch_ended(exchange, now),
-            Some(Exchange::Spent { .. }) | None => {}
+            Some(Exchange::Draining { .. }) | None => {}
         }
         Routing::Consumed
     }
@@ -224,7 +224,7 @@ impl Client {
         match self.exchanges.remove(exchange) {
             Some(Exchange::Relay { inner, .. }) => return Routing::Forward(inner),
             Some(Exchange::Fetch) => self.fetch_broken(exchange, failure, now),
-            Some(Exchange::Spent { .. }) | None => {}
+            Some(Exchange::Draining { .. }) | None => {}
         }
         Routing::Consumed
     }
@@ -363,14 +363,14 @@ impl Client {
 
     /// Nobody needs what is still to come of an exchange: it may come, within bounds, as cutting it
     /// off costs a connection.
-    fn spend(&mut self, exchange: ExchangeId, now: Instant) {
-        if self.exchanges.spent() >= self.options.limits.refusals_max {
+    fn drain(&mut self, exchange: ExchangeId, now: Instant) {
+        if self.exchanges.draining() >= self.options.limits.refusals_max {
             return self.cut_off(exchange);
         }
         let left = self.options.limits.refusal_bytes_max;
         let until = now + self.options.timeouts.refusal;
         if let Some(place) = self.exchanges.get_mut(exchange) {
-            *place = Exchange::Spent { left, until };
+            *place = Exchange::Draining { left, until };
         }
     }
 
