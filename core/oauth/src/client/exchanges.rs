@@ -14,7 +14,7 @@ pub(super) struct Exchanges(Slab<Exchange>);
 #[derive(Debug)]
 pub(super) enum Exchange {
     /// One of the HTTP client's.
-    Relay {
+    Forwarded {
         /// Its name for it.
         inner: ExchangeId,
         /// The request, until the head of the response says that it is not sent again.
@@ -58,7 +58,8 @@ impl Exchanges {
 
     /// The exchange by its name at the HTTP client. Linear in those that are under way.
     pub(super) fn find_inner(&self, inner: ExchangeId) -> Option<ExchangeId> {
-        let is_it = |it: &Exchange| matches!(it, Exchange::Relay { inner: id, .. } if *id == inner);
+        let is_it =
+            |it: &Exchange| matches!(it, Exchange::Forwarded { inner: id, .. } if *id == inner);
         self.0.find_from(0, is_it).map(id_of)
     }
 

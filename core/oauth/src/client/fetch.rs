@@ -132,7 +132,7 @@ impl Client {
     /// Gives the exchange up that is under way.
     pub(super) fn stop_fetching(&mut self) {
         if let Some(fetch) = self.fetch.take() {
-            self.cut_off(fetch.exchange);
+            self.abort_exchange(fetch.exchange);
         }
     }
 

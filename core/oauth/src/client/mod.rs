@@ -8,11 +8,11 @@ mod exchanges;
 mod failure;
 mod fetch;
 mod flow;
+mod forwarding;
 mod limits;
 mod operations;
 mod options;
 mod proof;
-mod relay;
 mod tokens;
 mod waiting;
 
@@ -155,7 +155,7 @@ impl Client {
     pub fn handle_transmit(&mut self, transmit: Transmit, now: Instant) {
         match transmit {
             Transmit::Send(request) => self.route(Box::new(RetryableRequest::new(request)), now),
-            Transmit::Abort(inner) => self.abort_relay(inner),
+            Transmit::Abort(inner) => self.abort_request(inner),
         }
     }
 
@@ -170,7 +170,7 @@ impl Client {
         now: Instant,
     ) -> Routing {
         match self.exchanges.get_mut(exchange) {
-            Some(Exchange::Relay { inner, held }) => {
+            Some(Exchange::Forwarded { inner, held }) => {
                 let inner = *inner;
                 let held = if head.status().0 < 200 { None } else { held.take() };
                 if held.is_some_and(|held| self.judge(held, head, now)) {
@@ -191,11 +191,11 @@ impl Client {
     #[must_use]
     pub fn handle_body(&mut self, exchange: ExchangeId, bytes: &[u8], now: Instant) -> Routing {
         match self.exchanges.get_mut(exchange) {
-            Some(Exchange::Relay { inner, .. }) => return Routing::Forward(*inner),
+            Some(Exchange::Forwarded { inner, .. }) => return Routing::Forward(*inner),
             Some(Exchange::Fetch) => self.fetch_body(exchange, bytes, now),
             Some(Exchange::Draining { left, .. }) => match left.checked_sub(bytes.len()) {
                 Some(rest) => *left = rest,
-                None => self.cut_off(exchange),
+                None => self.abort_exchange(exchange),
             },
             None => {}
         }
@@ -206,7 +206,7 @@ impl Client {
     #[must_use]
     pub fn handle_body_end(&mut self, exchange: ExchangeId, now: Instant) -> Routing {
         match self.exchanges.remove(exchange) {
-            Some(Exchange::Relay { inner, .. }) => return Routing::Forward(inner),
+            Some(Exchange::Forwarded { inner, .. }) => return Routing::Forward(inner),
             Some(Exchange::Fetch) => self.fetch_ended(exchange, now),
             Some(Exchange::Draining { .. }) | None => {}
         }
@@ -222,7 +222,7 @@ impl Client {
         now: Instant,
     ) -> Routing {
         match self.exchanges.remove(exchange) {
-            Some(Exchange::Relay { inner, .. }) => return Routing::Forward(inner),
+            Some(Exchange::Forwarded { inner, .. }) => return Routing::Forward(inner),
             Some(Exchange::Fetch) => self.fetch_broken(exchange, failure, now),
             Some(Exchange::Draining { .. }) | None => {}
         }
@@ -304,7 +304,7 @@ impl Client {
         self.loaded = true;
         self.operations = Operations::default();
         while let Some(held) = self.take_unproven() {
-            self.leave(held, now);
+            self.send_authorized(held, now);
         }
     }
 
@@ -324,7 +324,7 @@ impl Client {
     /// Does what is due. Extra calls do nothing.
     pub fn handle_timeout(&mut self, now: Instant) {
         while let Some(exchange) = self.exchanges.overdue(now) {
-            self.cut_off(exchange);
+            self.abort_exchange(exchange);
         }
         while let Some(action) = self.waiting.overdue(now) {
             self.proof_overdue(action);
@@ -365,7 +365,7 @@ impl Client {
     /// off costs a connection.
     fn drain(&mut self, exchange: ExchangeId, now: Instant) {
         if self.exchanges.draining() >= self.options.limits.refusals_max {
-            return self.cut_off(exchange);
+            return self.abort_exchange(exchange);
         }
         let left = self.options.limits.refusal_bytes_max;
         let until = now + self.options.timeouts.refusal;

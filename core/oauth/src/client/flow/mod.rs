@@ -323,7 +323,7 @@ impl Client {
             held.renewed |= refused && outcome == Outcome::Renewed;
             held.authorized |= refused && outcome == Outcome::Authorized;
             self.events.push_back(Event::Resumed(held.inner()));
-            self.leave(held, now);
+            self.send_authorized(held, now);
         }
     }
 
@@ -338,7 +338,7 @@ impl Client {
         for (held, refused) in self.waiting.take_for_flow() {
             if ahead && !refused {
                 self.events.push_back(Event::Resumed(held.inner()));
-                self.leave(held, now);
+                self.send_authorized(held, now);
             } else {
                 self.refuse(held.inner(), Arc::clone(&failure));
             }

@@ -25,24 +25,24 @@ impl Client {
         // server.
         if !held.url().same_origin(&self.server) {
             let inner = held.inner();
-            let exchange = self.exchanges.insert(Exchange::Relay { inner, held: None });
+            let exchange = self.exchanges.insert(Exchange::Forwarded { inner, held: None });
             return self.transmits.push_back(Transmit::Send(held.request.again(exchange, [])));
         }
         // The end of a session does not wait for a user.
         if self.closed || held.request.method == "DELETE" {
-            return self.leave(held, now);
+            return self.send_authorized(held, now);
         }
         if self.flow.is_none() {
             self.prepare(now);
         }
         match self.flow {
             Some(_) => self.wait(held, false),
-            None => self.leave(held, now),
+            None => self.send_authorized(held, now),
         }
     }
 
     /// Sends a request with the token, or bare where there is none.
-    pub(super) fn leave(&mut self, mut held: Box<RetryableRequest>, now: Instant) {
+    pub(super) fn send_authorized(&mut self, mut held: Box<RetryableRequest>, now: Instant) {
         held.token = self.token_number();
         match &self.tokens {
             None => self.send(held, []),
@@ -56,8 +56,9 @@ impl Client {
 
     fn send(&mut self, held: Box<RetryableRequest>, besides: impl IntoIterator<Item = Field>) {
         let (inner, held) = (held.inner(), Some(held));
-        let exchange = self.exchanges.insert(Exchange::Relay { inner, held });
-        if let Some(Exchange::Relay { held: Some(held), .. }) = self.exchanges.get_mut(exchange) {
+        let exchange = self.exchanges.insert(Exchange::Forwarded { inner, held });
+        if let Some(Exchange::Forwarded { held: Some(held), .. }) = self.exchanges.get_mut(exchange)
+        {
             let request = held.request.again(exchange, besides);
             self.transmits.push_back(Transmit::Send(request));
         }
@@ -97,7 +98,7 @@ impl Client {
                 self.send(held, [token, proof]);
             }
             // There is another token by now, which this is no proof for.
-            _ => self.leave(held, now),
+            _ => self.send_authorized(held, now),
         }
     }
 
@@ -132,20 +133,20 @@ impl Client {
     }
 
     /// The HTTP client gives a request up.
-    pub(super) fn abort_relay(&mut self, inner: ExchangeId) {
+    pub(super) fn abort_request(&mut self, inner: ExchangeId) {
         match self.waiting.remove(inner) {
             Some(WaitReason::Proof { action, .. }) => self.actions.withdraw(action),
             Some(WaitReason::Flow { .. }) => {}
             None => {
                 if let Some(exchange) = self.exchanges.find_inner(inner) {
-                    self.cut_off(exchange);
+                    self.abort_exchange(exchange);
                 }
             }
         }
     }
 
     /// Closes an exchange, or lets it never begin.
-    pub(super) fn cut_off(&mut self, exchange: ExchangeId) {
+    pub(super) fn abort_exchange(&mut self, exchange: ExchangeId) {
         if self.exchanges.remove(exchange).is_none() {
             return;
         }
@@ -203,7 +204,7 @@ impl Client {
             return self.refuse(held.inner(), Arc::new(AuthorizationFailure::NotAccepted));
         }
         held.nonces += 1;
-        self.leave(held, now);
+        self.send_authorized(held, now);
     }
 
     // MCP 2025-03-26 basic/authorization#example-authorization-code-grant [AUTHC-005]: whatever the
@@ -220,7 +221,7 @@ impl Client {
             return self.wait(held, current);
         }
         if !current {
-            return self.leave(held, now);
+            return self.send_authorized(held, now);
         }
         if held.authorized {
             return self.refuse(held.inner(), Arc::new(AuthorizationFailure::NotAccepted));
@@ -242,7 +243,7 @@ impl Client {
             return self.wait(held, false);
         }
         if held.token != self.token_number() {
-            return self.leave(held, now);
+            return self.send_authorized(held, now);
         }
         // MCP 2026-07-28 basic/authorization/index#step-up-authorization-flow [AUTHC-054]
         let limits = &self.options.limits;
