@@ -18,7 +18,7 @@ pub(super) struct Operations(VecDeque<(Operation, u32)>);
 
 impl Operation {
     /// Reads the fields that say it, or else the body. Linear in its length.
-    pub(super) fn of(request: &OutgoingRequest) -> Self {
+    pub(super) fn from_request(request: &OutgoingRequest) -> Self {
         let field = |wanted| request.fields().find(|(name, _)| *name == wanted).map(|it| it.1);
         if let Some(method) = field("mcp-method") {
             return Self::new(method, field("mcp-name").unwrap_or_default());

@@ -73,7 +73,7 @@ impl RetryableRequest {
 
     /// What it does, for counting.
     pub(super) fn operation(&self) -> Operation {
-        Operation::of(&self.request)
+        Operation::from_request(&self.request)
     }
 }
 
