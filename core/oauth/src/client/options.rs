@@ -112,7 +112,7 @@ impl GrantFlow {
 }
 
 impl ClientOptions {
-    const fn of_grant(grant: GrantFlow) -> Self {
+    const fn with_grant(grant: GrantFlow) -> Self {
         Self {
             grant,
             registered: Vec::new(),
@@ -140,19 +140,19 @@ impl ClientOptions {
         // Native applications may have all that others may. What the application registers as is
         // checked when it does.
         check_redirect_uri(&redirect_uri, ApplicationType::Native)?;
-        Ok(Self::of_grant(GrantFlow::AuthorizationCode { redirect_uri }))
+        Ok(Self::with_grant(GrantFlow::AuthorizationCode { redirect_uri }))
     }
 
     /// The client acts on its own behalf.
     #[must_use]
     pub const fn client_credentials() -> Self {
-        Self::of_grant(GrantFlow::ClientCredentials)
+        Self::with_grant(GrantFlow::ClientCredentials)
     }
 
     /// The client shows an assertion that somebody else has signed.
     #[must_use]
     pub const fn assertion() -> Self {
-        Self::of_grant(GrantFlow::Assertion)
+        Self::with_grant(GrantFlow::Assertion)
     }
 
     /// The client shows what the identity provider of an enterprise says of its user.
@@ -164,7 +164,7 @@ impl ClientOptions {
         if !is_secure(&provider.token_endpoint) {
             return Err(InvalidOption::TokenEndpoint(InvalidEndpoint::Insecure));
         }
-        Ok(Self::of_grant(GrantFlow::Enterprise(provider)))
+        Ok(Self::with_grant(GrantFlow::Enterprise(provider)))
     }
 
     /// Adds a client that an authorization server knows already. These come before every other way
