@@ -7,7 +7,7 @@ use mcp_sansio::http::{HttpRejection, ParsedBody, Status};
 use mcp_sansio::jsonrpc::ErrorObject;
 use mcp_sansio_sync::Arc;
 
-use super::operation::TemplateOf;
+use super::operation::TemplateLookup;
 use super::{ProtectedResource, TokenRefusal, VerifiedToken, scope};
 
 /// What the token of a request is good for here. Cheap to clone.
@@ -104,13 +104,13 @@ impl Grant {
     pub fn check_with(
         &self,
         body: Option<&ParsedBody<'_>>,
-        template_of: Option<TemplateOf<'_>>,
+        template_of: Option<TemplateLookup<'_>>,
     ) -> Result<(), HttpRejection> {
         let resource = &*self.0.resource;
         let mut needs = self.base();
         if let Some(body) = body {
             body.for_each_request(|method, subject| {
-                for scope in resource.operations.of(method, subject, template_of) {
+                for scope in resource.operations.scopes_for(method, subject, template_of) {
                     if !needs.contains(&scope) {
                         needs.push(scope);
                     }

@@ -23,7 +23,7 @@ pub use grant::Grant;
 pub use operation::Operation;
 pub use token::{TokenCheck, TokenRefusal, VerifiedToken};
 
-use operation::Needs;
+use operation::ScopeRequirements;
 use scope::Hierarchy;
 
 /// An MCP server that takes tokens: what it is called, whose tokens it takes, and what they must be
@@ -50,7 +50,7 @@ pub struct ProtectedResource {
     /// Other names of this resource in `aud`.
     audiences: Vec<String>,
     base_scopes: Vec<String>,
-    operations: Needs,
+    operations: ScopeRequirements,
     hierarchy: Hierarchy,
     scopes_supported: Option<Vec<String>>,
     name: Option<String>,
@@ -129,7 +129,7 @@ impl ProtectedResource {
             issuers,
             audiences: Vec::new(),
             base_scopes: Vec::new(),
-            operations: Needs::default(),
+            operations: ScopeRequirements::default(),
             hierarchy: Hierarchy::default(),
             scopes_supported: None,
             name: None,

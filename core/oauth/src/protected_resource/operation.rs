@@ -20,7 +20,7 @@ enum Subject {
     /// What has exactly this name.
     Named(String),
     /// Whatever the handler of this template gets.
-    OfTemplate(String),
+    Template(String),
 }
 
 impl Operation {
@@ -49,7 +49,7 @@ impl Operation {
     /// handler gets. A URI that has a handler of its own is not among them, nor one that an earlier
     /// template matches as well.
     pub fn template(uri_template: impl Into<String>) -> Self {
-        let subject = Some(Subject::OfTemplate(uri_template.into()));
+        let subject = Some(Subject::Template(uri_template.into()));
         Self { method: Method::ResourcesRead.as_str().into(), subject }
     }
 
@@ -67,10 +67,10 @@ impl From<Method> for Operation {
 
 /// The scopes that operations need.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Needs(BTreeMap<Cow<'static, str>, OfMethod>);
+pub(super) struct ScopeRequirements(BTreeMap<Cow<'static, str>, MethodScopes>);
 
 #[derive(Clone, Debug, Default)]
-struct OfMethod {
+struct MethodScopes {
     always: Vec<String>,
     /// By what a request is about.
     subjects: BTreeMap<String, Vec<String>>,
@@ -79,30 +79,30 @@ struct OfMethod {
 }
 
 /// Finds the template whose handler gets the reads of a URI, as the handlers' layer finds it.
-pub(crate) type TemplateOf<'a> = &'a dyn Fn(&str) -> Option<String>;
+pub(crate) type TemplateLookup<'a> = &'a dyn Fn(&str) -> Option<String>;
 
-impl Needs {
+impl ScopeRequirements {
     pub(super) fn add(&mut self, operation: Operation, scopes: &[String]) {
-        let of_method = self.0.entry(operation.method).or_default();
+        let method_scopes = self.0.entry(operation.method).or_default();
         let known = match operation.subject {
-            None => &mut of_method.always,
-            Some(Subject::Named(name)) => of_method.subjects.entry(name).or_default(),
-            Some(Subject::OfTemplate(it)) => of_method.templates.entry(it).or_default(),
+            None => &mut method_scopes.always,
+            Some(Subject::Named(name)) => method_scopes.subjects.entry(name).or_default(),
+            Some(Subject::Template(it)) => method_scopes.templates.entry(it).or_default(),
         };
         scopes.iter().for_each(|it| scope::add(known, it));
     }
 
     /// What a request needs. `subject` is what it is about, as its handler is found by it. Where
     /// nothing knows which template matches, a read needs the scopes of all templates.
-    pub(super) fn of(
+    pub(super) fn scopes_for(
         &self,
         method: &str,
         subject: Option<&str>,
-        template_of: Option<TemplateOf<'_>>,
+        template_of: Option<TemplateLookup<'_>>,
     ) -> impl Iterator<Item = &str> {
-        let of_method = self.0.get(method);
-        let of_subject = of_method.and_then(|it| it.subjects.get(subject?));
-        let templates = of_method.map(|it| &it.templates).filter(|it| !it.is_empty());
+        let method_scopes = self.0.get(method);
+        let subject_scopes = method_scopes.and_then(|it| it.subjects.get(subject?));
+        let templates = method_scopes.map(|it| &it.templates).filter(|it| !it.is_empty());
         let (template, any) = match template_of {
             Some(template_of) => {
                 let found = templates.zip(subject);
@@ -110,8 +110,8 @@ impl Needs {
             }
             None => (None, templates.map(BTreeMap::values)),
         };
-        let always = of_method.map(|it| &it.always);
-        let scopes = always.into_iter().chain(of_subject).chain(template);
+        let always = method_scopes.map(|it| &it.always);
+        let scopes = always.into_iter().chain(subject_scopes).chain(template);
         scopes.chain(any.into_iter().flatten()).flatten().map(String::as_str)
     }
 
