@@ -14,9 +14,9 @@ use super::{ProtectedResource, TokenRefusal, VerifiedToken, scope};
 ///
 /// It stands for a token that was checked: there is no other way to one.
 #[derive(Clone)]
-pub struct Grant(Arc<Granted>);
+pub struct Grant(Arc<GrantInner>);
 
-struct Granted {
+struct GrantInner {
     resource: Arc<ProtectedResource>,
     principal: Principal,
     scopes: Vec<String>,
@@ -44,7 +44,7 @@ impl Grant {
         if token.expires_at.is_some_and(|end| end <= unix_time) {
             return Err(resource.refused_token(TokenRefusal::Expired));
         }
-        Ok(Self(Arc::new(Granted {
+        Ok(Self(Arc::new(GrantInner {
             resource: Arc::clone(resource),
             principal: token.principal,
             scopes: token.scopes,
