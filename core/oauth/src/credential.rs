@@ -19,7 +19,7 @@ const ISSUER_FORM: &str = "mcp-sansio issuer 1";
 
 /// What is kept for an MCP server. There is no password of the client in it.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct KeptTokens {
+pub(super) struct StoredTokens {
     /// Whose tokens these are.
     // MCP 2026-07-28 basic/authorization/authorization-server-discovery#authorization-server-location [AUTHC-039]
     pub(super) issuer: String,
@@ -74,7 +74,7 @@ pub(super) struct KeptIssuer {
     pub(super) issuer: String,
 }
 
-impl KeptTokens {
+impl StoredTokens {
     /// The text to keep.
     pub(super) fn to_credential(&self) -> Credential {
         write(TOKENS_FORM, self)
@@ -141,10 +141,10 @@ fn read<T: DeserializeOwned>(form: &str, credential: &Credential) -> Option<T> {
     (kept.form == form).then_some(kept.content)
 }
 
-impl fmt::Debug for KeptTokens {
+impl fmt::Debug for StoredTokens {
     /// Leaves the tokens out.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("KeptTokens")
+        f.debug_struct("StoredTokens")
             .field("issuer", &self.issuer)
             .field("client_id", &self.client_id)
             .field("resource", &self.resource)
@@ -168,8 +168,8 @@ mod tests {
 
     use super::*;
 
-    fn tokens() -> KeptTokens {
-        KeptTokens {
+    fn tokens() -> StoredTokens {
+        StoredTokens {
             issuer: "https://a.example".into(),
             token_endpoint: "https://a.example/token".into(),
             client_id: "c".into(),
@@ -200,20 +200,20 @@ mod tests {
     #[test]
     fn what_was_kept_is_what_is_read() {
         let (tokens, client) = (tokens(), client());
-        assert!(KeptTokens::read(&tokens.to_credential()).as_ref() == Some(&tokens));
+        assert!(StoredTokens::read(&tokens.to_credential()).as_ref() == Some(&tokens));
         assert!(KeptClient::read(&client.to_credential()).as_ref() == Some(&client));
     }
 
     #[test]
     fn what_was_kept_by_something_else_is_nothing() {
-        assert!(KeptTokens::read(&client().to_credential()).is_none());
+        assert!(StoredTokens::read(&client().to_credential()).is_none());
         assert!(KeptClient::read(&tokens().to_credential()).is_none());
         let credential = tokens().to_credential();
         let other = credential.as_str().replace(TOKENS_FORM, "mcp-sansio tokens 2");
         let broken = credential.as_str().replace("secret-access", "x\\r\\ny");
         let short = &credential.as_str()[..credential.as_str().len() - 1];
         for text in ["", "null", "{}", "\u{fffd}", &*"[".repeat(100_000), &other, &broken, short] {
-            assert!(KeptTokens::read(&Credential::new(text)).is_none(), "{text:.100}");
+            assert!(StoredTokens::read(&Credential::new(text)).is_none(), "{text:.100}");
         }
     }
 
@@ -250,7 +250,7 @@ mod tests {
             let mut changed = String::from(tokens().to_credential().as_str());
             changed.replace_range(at..=at, &byte);
             let _ = KeptClient::read(&Credential::new(text));
-            if let Some(kept) = KeptTokens::read(&Credential::new(changed)) {
+            if let Some(kept) = StoredTokens::read(&Credential::new(changed)) {
                 proptest::prop_assert!(is_token(&kept.access_token));
             }
         }

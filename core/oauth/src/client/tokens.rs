@@ -1,6 +1,6 @@
 use core::time::Duration;
 
-use crate::credential::KeptTokens;
+use crate::credential::StoredTokens;
 use crate::scopes::Scopes;
 
 /// The tokens that are in use. What is in them goes to the servers that they are for, to the store of
@@ -8,7 +8,7 @@ use crate::scopes::Scopes;
 // MCP 2026-07-28 basic/authorization/index#refresh-tokens [AUTHC-062]
 #[derive(Debug)]
 pub(super) struct Tokens {
-    pub(super) kept: KeptTokens,
+    pub(super) kept: StoredTokens,
     /// Which these are of all that there were, from 1 on.
     pub(super) number: u64,
     /// When they are to be renewed, in seconds since 1970.
@@ -18,7 +18,7 @@ pub(super) struct Tokens {
 impl Tokens {
     /// `expires_in`: how long they are good for, in seconds, where they are new.
     pub(super) fn new(
-        kept: KeptTokens,
+        kept: StoredTokens,
         number: u64,
         expires_in: Option<u64>,
         renew_before: Duration,

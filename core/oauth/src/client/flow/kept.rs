@@ -7,7 +7,7 @@ use mcp_sansio_sync::Arc;
 
 use crate::ResourceUri;
 use crate::client_authentication::AuthenticationMethod;
-use crate::credential::KeptTokens;
+use crate::credential::StoredTokens;
 use crate::endpoint::endpoint;
 
 use super::super::tokens::Tokens;
@@ -59,7 +59,7 @@ impl Client {
         credential: Option<&Credential>,
         now: Instant,
     ) -> Stepped {
-        let kept = credential.and_then(KeptTokens::read).filter(|it| self.is_usable(it));
+        let kept = credential.and_then(StoredTokens::read).filter(|it| self.is_usable(it));
         let ours = self.tokens.as_ref().map(|it| &*it.kept.access_token);
         let other = kept.filter(|it| Some(&*it.access_token) != ours);
         let is_other = other.is_some();
@@ -82,7 +82,7 @@ impl Client {
     }
 
     /// Whether these are tokens for this server, and for the key that there is.
-    fn is_usable(&self, kept: &KeptTokens) -> bool {
+    fn is_usable(&self, kept: &StoredTokens) -> bool {
         let resource = ResourceUri::from_metadata(&kept.resource, &self.server);
         let thumbprint = self.options.dpop.as_ref().map(|key| key.thumbprint());
         let key = match &kept.thumbprint {
@@ -92,7 +92,7 @@ impl Client {
         resource.is_ok() && key
     }
 
-    pub(super) fn set_tokens(&mut self, kept: KeptTokens, expires_in: Option<u64>) {
+    pub(super) fn set_tokens(&mut self, kept: StoredTokens, expires_in: Option<u64>) {
         self.tokens_had += 1;
         let renew_before = self.options.timeouts.renew_before;
         self.tokens = Some(Tokens::new(kept, self.tokens_had, expires_in, renew_before));

@@ -11,7 +11,7 @@ use mcp_sansio::http::client::Field;
 use mcp_sansio_sync::Arc;
 
 use crate::client_authentication::{AuthenticationMethod, ClientProof, assertion};
-use crate::credential::KeptTokens;
+use crate::credential::StoredTokens;
 use crate::form;
 use crate::jwt::SigningInput;
 use crate::scopes::Scopes;
@@ -317,7 +317,7 @@ impl Client {
         };
         let unix_time = self.clock.unix_time(now);
         let bound = self.options.dpop.as_ref().filter(|_| token.token_type == TokenType::Dpop);
-        let kept = KeptTokens {
+        let kept = StoredTokens {
             issuer: identity.issuer.clone(),
             token_endpoint: identity.token_endpoint.to_string(),
             client_id: identity.client_id.clone(),
