@@ -49,7 +49,7 @@ pub(super) struct StoredTokens {
 
 /// What an authorization server knows a client as that registered itself there.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct KeptClient {
+pub(super) struct StoredClient {
     /// The authorization server.
     // MCP 2026-07-28 basic/authorization/client-registration#authorization-server-binding [AUTHC-036]
     pub(super) issuer: String,
@@ -87,7 +87,7 @@ impl StoredTokens {
     }
 }
 
-impl KeptClient {
+impl StoredClient {
     /// The text to keep.
     pub(super) fn to_credential(&self) -> Credential {
         write(CLIENT_FORM, self)
@@ -152,10 +152,10 @@ impl fmt::Debug for StoredTokens {
     }
 }
 
-impl fmt::Debug for KeptClient {
+impl fmt::Debug for StoredClient {
     /// Leaves the password out.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("KeptClient")
+        f.debug_struct("StoredClient")
             .field("issuer", &self.issuer)
             .field("client_id", &self.client_id)
             .finish_non_exhaustive()
@@ -185,8 +185,8 @@ mod tests {
         }
     }
 
-    fn client() -> KeptClient {
-        KeptClient {
+    fn client() -> StoredClient {
+        StoredClient {
             issuer: "https://a.example".into(),
             client_id: "c".into(),
             client_secret: Some("secret-password".into()),
@@ -201,13 +201,13 @@ mod tests {
     fn what_was_kept_is_what_is_read() {
         let (tokens, client) = (tokens(), client());
         assert!(StoredTokens::read(&tokens.to_credential()).as_ref() == Some(&tokens));
-        assert!(KeptClient::read(&client.to_credential()).as_ref() == Some(&client));
+        assert!(StoredClient::read(&client.to_credential()).as_ref() == Some(&client));
     }
 
     #[test]
     fn what_was_kept_by_something_else_is_nothing() {
         assert!(StoredTokens::read(&client().to_credential()).is_none());
-        assert!(KeptClient::read(&tokens().to_credential()).is_none());
+        assert!(StoredClient::read(&tokens().to_credential()).is_none());
         let credential = tokens().to_credential();
         let other = credential.as_str().replace(TOKENS_FORM, "mcp-sansio tokens 2");
         let broken = credential.as_str().replace("secret-access", "x\\r\\ny");
@@ -249,7 +249,7 @@ mod tests {
         ) {
             let mut changed = String::from(tokens().to_credential().as_str());
             changed.replace_range(at..=at, &byte);
-            let _ = KeptClient::read(&Credential::new(text));
+            let _ = StoredClient::read(&Credential::new(text));
             if let Some(kept) = StoredTokens::read(&Credential::new(changed)) {
                 proptest::prop_assert!(is_token(&kept.access_token));
             }

@@ -34,7 +34,7 @@ use operations::Operations;
 use tokens::Tokens;
 use waiting::{RetryableRequest, WaitingRequests};
 
-use crate::credential::KeptClient;
+use crate::credential::StoredClient;
 use crate::dpop::Nonces;
 use crate::entropy::Entropy;
 
@@ -103,7 +103,7 @@ pub struct Client {
     /// A renewal came to nothing a moment ago.
     no_renewal_before: Instant,
     /// What the client is registered as, at the authorization server that it registered with last.
-    client: Option<KeptClient>,
+    client: Option<StoredClient>,
     /// The issuers of the registered clients, in their order.
     bound: Vec<Option<String>>,
     actions: ActionQueue,

@@ -10,7 +10,7 @@ use mcp_sansio::http::Location;
 use mcp_sansio_sync::Arc;
 
 use crate::client_authentication::AuthenticationMethod;
-use crate::credential::{KeptClient, KeptIssuer};
+use crate::credential::{KeptIssuer, StoredClient};
 use crate::registration::{Registration, RegistrationRequest, method_to_register};
 use crate::scopes::Scopes;
 use crate::token::GrantType;
@@ -188,7 +188,7 @@ impl Client {
         kept: Option<&Credential>,
         now: Instant,
     ) -> Stepped {
-        let kept = kept.and_then(KeptClient::read);
+        let kept = kept.and_then(StoredClient::read);
         let Some(metadata) = flow.found.metadata.clone() else {
             // To renew a token.
             let issuer = self.tokens.as_ref().map(|it| &it.kept.issuer);
@@ -275,7 +275,7 @@ impl Client {
             })?,
         };
         let redirect_uri = self.options.grant.redirect_uri().map(String::from);
-        let kept = KeptClient {
+        let kept = StoredClient {
             issuer: metadata.issuer.clone(),
             client_id: answer.client_id,
             client_secret: answer.client_secret,
