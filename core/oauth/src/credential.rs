@@ -70,7 +70,7 @@ pub(super) struct StoredClient {
 /// The issuer that a registered client belongs to which was configured without one.
 // MCP 2026-07-28 basic/authorization/client-registration#authorization-server-binding [AUTHC-036]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct KeptIssuer {
+pub(super) struct StoredIssuer {
     pub(super) issuer: String,
 }
 
@@ -113,7 +113,7 @@ impl StoredClient {
     }
 }
 
-impl KeptIssuer {
+impl StoredIssuer {
     /// The text to keep.
     pub(super) fn to_credential(&self) -> Credential {
         write(ISSUER_FORM, self)

@@ -10,7 +10,7 @@ use mcp_sansio::http::Location;
 use mcp_sansio_sync::Arc;
 
 use crate::client_authentication::AuthenticationMethod;
-use crate::credential::{KeptIssuer, StoredClient};
+use crate::credential::{StoredClient, StoredIssuer};
 use crate::registration::{Registration, RegistrationRequest, method_to_register};
 use crate::scopes::Scopes;
 use crate::token::GrantType;
@@ -122,7 +122,7 @@ impl Client {
         now: Instant,
     ) -> Stepped {
         // What cannot be read may have been any issuer: the client belongs to none then.
-        let kept = kept.map(|it| KeptIssuer::read(it).map_or_else(String::new, |it| it.issuer));
+        let kept = kept.map(|it| StoredIssuer::read(it).map_or_else(String::new, |it| it.issuer));
         let Some(metadata) = &flow.found.metadata else {
             // To renew a token. Without an issuer it is not the token of this client: one that had
             // registered itself may have had the same id.
@@ -136,7 +136,7 @@ impl Client {
         };
         let issuer = kept.unwrap_or_else(|| {
             let key = CredentialKey::Issuer(self.options.registered[at].client_id.clone());
-            let kept = KeptIssuer { issuer: metadata.issuer.clone() };
+            let kept = StoredIssuer { issuer: metadata.issuer.clone() };
             self.actions.push(Action::Save(key, kept.to_credential()));
             kept.issuer
         });
