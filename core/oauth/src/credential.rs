@@ -126,18 +126,18 @@ impl StoredIssuer {
 }
 
 #[derive(Serialize, Deserialize)]
-struct Kept<F, T> {
+struct Stored<F, T> {
     form: F,
     content: T,
 }
 
 fn write<T: Serialize>(form: &str, content: &T) -> Credential {
-    let text = serde_json::to_string(&Kept { form, content });
+    let text = serde_json::to_string(&Stored { form, content });
     Credential::new(text.expect("structs of texts and numbers can be written"))
 }
 
 fn read<T: DeserializeOwned>(form: &str, credential: &Credential) -> Option<T> {
-    let kept: Kept<String, T> = serde_json::from_str(credential.as_str()).ok()?;
+    let kept: Stored<String, T> = serde_json::from_str(credential.as_str()).ok()?;
     (kept.form == form).then_some(kept.content)
 }
 

@@ -46,9 +46,9 @@ impl Client {
         held.token = self.token_number();
         match &self.tokens {
             None => self.send(held, []),
-            Some(tokens) if tokens.kept.token_type == TokenType::Dpop => self.prove(held, now),
+            Some(tokens) if tokens.stored.token_type == TokenType::Dpop => self.prove(held, now),
             Some(tokens) => {
-                let field = authorization("Bearer ", &tokens.kept.access_token);
+                let field = authorization("Bearer ", &tokens.stored.access_token);
                 self.send(held, [field]);
             }
         }
@@ -70,7 +70,7 @@ impl Client {
             return self.refuse(held.inner(), Arc::new(AuthorizationFailure::TooManyWaiting));
         }
         held.nonce = self.nonces.get(held.url()).map(String::from);
-        let token = self.tokens.as_ref().map(|tokens| tokens.kept.access_token.clone());
+        let token = self.tokens.as_ref().map(|tokens| tokens.stored.access_token.clone());
         let (method, url) = (held.request.method, held.url().clone());
         let Some((action, input)) = self.ask_for_proof(method, &url, token.as_deref(), now) else {
             return self.send(held, []);
@@ -93,7 +93,7 @@ impl Client {
         };
         match &self.tokens {
             Some(tokens) if tokens.number == held.token => {
-                let token = authorization("DPoP ", &tokens.kept.access_token);
+                let token = authorization("DPoP ", &tokens.stored.access_token);
                 let proof = ("dpop".into(), ByteString::from(input.signed(signature)));
                 self.send(held, [token, proof]);
             }
@@ -179,7 +179,7 @@ impl Client {
         let challenge = BearerChallenge::select(&challenges);
         if status == 401 {
             let bound =
-                self.tokens.as_ref().is_some_and(|it| it.kept.token_type == TokenType::Dpop);
+                self.tokens.as_ref().is_some_and(|it| it.stored.token_type == TokenType::Dpop);
             if bound && held.token == self.token_number() && asks_for_nonce(&challenges) {
                 self.nonce_wanted(held, now);
             } else {

@@ -8,7 +8,7 @@ use crate::scopes::Scopes;
 // MCP 2026-07-28 basic/authorization/index#refresh-tokens [AUTHC-062]
 #[derive(Debug)]
 pub(super) struct Tokens {
-    pub(super) kept: StoredTokens,
+    pub(super) stored: StoredTokens,
     /// Which these are of all that there were, from 1 on.
     pub(super) number: u64,
     /// When they are to be renewed, in seconds since 1970.
@@ -18,15 +18,15 @@ pub(super) struct Tokens {
 impl Tokens {
     /// `expires_in`: how long they are good for, in seconds, where they are new.
     pub(super) fn new(
-        kept: StoredTokens,
+        stored: StoredTokens,
         number: u64,
         expires_in: Option<u64>,
         renew_before: Duration,
     ) -> Self {
         let half = expires_in.map_or(u64::MAX, |seconds| seconds / 2);
         let ahead = renew_before.as_secs().min(half);
-        let renew_at = kept.expires_at.map(|at| at.saturating_sub(ahead));
-        Self { kept, number, renew_at }
+        let renew_at = stored.expires_at.map(|at| at.saturating_sub(ahead));
+        Self { stored, number, renew_at }
     }
 
     /// Whether they are to be renewed, at this time in seconds since 1970.
@@ -36,7 +36,7 @@ impl Tokens {
 
     /// Whether all of these scopes, separated by spaces, were granted.
     pub(super) fn has_scopes(&self, wanted: &str, max: usize) -> bool {
-        let granted = Scopes::parse(&self.kept.granted, max);
+        let granted = Scopes::parse(&self.stored.granted, max);
         match (granted, Scopes::parse(wanted, max)) {
             (Ok(granted), Ok(wanted)) => granted.contains_all(&wanted),
             _ => false,

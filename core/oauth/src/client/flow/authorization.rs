@@ -38,7 +38,7 @@ impl Client {
         let may_renew = matches!(flow.goal, Goal::Authorize { may_renew: true });
         // MCP 2026-07-28 basic/authorization/client-registration#authorization-server-binding [AUTHC-036]
         let renewable = self.tokens.as_ref().is_some_and(|tokens| {
-            let kept = &tokens.kept;
+            let kept = &tokens.stored;
             kept.refresh_token.is_some() && same(&kept.issuer, &kept.client_id)
         });
         if may_renew && renewable {
@@ -72,7 +72,7 @@ impl Client {
         let max = self.options.limits.scopes_max;
         let mut held = Scopes::new();
         if let Some(tokens) = &self.tokens {
-            let texts = [&tokens.kept.requested, &tokens.kept.granted];
+            let texts = [&tokens.stored.requested, &tokens.stored.granted];
             held.extend(texts.into_iter().flat_map(|it| it.split(' ')), max)?;
         }
         let metadata = flow.found.metadata.as_ref();

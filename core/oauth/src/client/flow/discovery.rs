@@ -65,7 +65,7 @@ impl Client {
         flow.found.resource = Some(metadata.resource_for(&self.server).map_err(of)?);
         let mut issuers: Vec<String> = metadata.issuers().map_err(of)?.to_vec();
         // That which is known already comes first, as long as the server names it.
-        let known = self.tokens.as_ref().map(|it| &it.kept.issuer);
+        let known = self.tokens.as_ref().map(|it| &it.stored.issuer);
         match issuers.iter().position(|it| Some(it) == known) {
             Some(at) => issuers[..=at].rotate_right(1),
             None => self.leave_issuer(),
@@ -142,7 +142,7 @@ impl Client {
         now: Instant,
     ) -> Stepped {
         let issuer = base_issuer(&self.server);
-        if self.tokens.as_ref().is_some_and(|it| it.kept.issuer != issuer) {
+        if self.tokens.as_ref().is_some_and(|it| it.stored.issuer != issuer) {
             self.leave_issuer();
         }
         flow.found.resource = Some(ResourceUri::from_server(&self.server));

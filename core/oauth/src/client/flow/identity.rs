@@ -171,7 +171,7 @@ impl Client {
         let token_endpoint = metadata.token_endpoint();
         let token_endpoint = token_endpoint
             .map_err(|fault| AuthorizationFailure::Metadata { url: issuer.clone(), fault })?;
-        if self.tokens.as_ref().is_some_and(|it| it.kept.issuer != issuer) {
+        if self.tokens.as_ref().is_some_and(|it| it.stored.issuer != issuer) {
             self.leave_issuer();
         }
         self.check_place(&token_endpoint)?;
@@ -191,7 +191,7 @@ impl Client {
         let kept = kept.and_then(StoredClient::read);
         let Some(metadata) = flow.found.metadata.clone() else {
             // To renew a token.
-            let issuer = self.tokens.as_ref().map(|it| &it.kept.issuer);
+            let issuer = self.tokens.as_ref().map(|it| &it.stored.issuer);
             self.client = kept.filter(|it| Some(&it.issuer) == issuer);
             return self.renew_as_registered(flow, true, now);
         };

@@ -3,7 +3,7 @@
 mod authorization;
 mod discovery;
 mod identity;
-mod kept;
+mod stored;
 mod token;
 
 use alloc::boxed::Box;
@@ -145,7 +145,7 @@ impl Client {
         if now < self.no_renewal_before || !tokens.is_due(self.clock.unix_time(now)) {
             return None;
         }
-        if tokens.kept.refresh_token.is_some() {
+        if tokens.stored.refresh_token.is_some() {
             return Some(Goal::Renew { then });
         }
         (!self.options.grant.needs_user()).then_some(Goal::Replace)
@@ -315,7 +315,7 @@ impl Client {
         if let Some(tokens) = &self.tokens
             && (outcome != Outcome::Unchanged && flow.goal != Goal::Load { then: false })
         {
-            let (issuer, scope) = (tokens.kept.issuer.clone(), tokens.kept.granted.clone());
+            let (issuer, scope) = (tokens.stored.issuer.clone(), tokens.stored.granted.clone());
             let scope = (!scope.is_empty()).then_some(scope);
             self.events.push_back(Event::Authorized { issuer, scope });
         }

@@ -163,7 +163,7 @@ impl Client {
             Asking::Renewal => {
                 scopes = &as_before;
                 let tokens = self.tokens.as_ref();
-                let token = tokens.and_then(|it| it.kept.refresh_token.as_deref());
+                let token = tokens.and_then(|it| it.stored.refresh_token.as_deref());
                 TokenGrant::RefreshToken(token.ok_or(AuthorizationFailure::Closed)?)
             }
             Asking::ClientCredentials => TokenGrant::ClientCredentials,
@@ -238,7 +238,7 @@ impl Client {
         let (sent, verifier) = match &step.asking {
             Asking::Code { code, verifier } => (Some(code.as_str()), Some(verifier.as_str())),
             Asking::Renewal => {
-                (self.tokens.as_ref().and_then(|it| it.kept.refresh_token.as_deref()), None)
+                (self.tokens.as_ref().and_then(|it| it.stored.refresh_token.as_deref()), None)
             }
             Asking::ClientCredentials => (None, None),
             Asking::Assertion { assertion } => (Some(&**assertion), None),
@@ -307,7 +307,7 @@ impl Client {
         let scope = token.scope.map(|it| Scopes::parse(&it, max)).transpose()?;
         let identity = &step.identity;
         let renewed = matches!(step.asking, Asking::Renewal);
-        let before = self.tokens.take().map(|tokens| tokens.kept).filter(|_| renewed);
+        let before = self.tokens.take().map(|tokens| tokens.stored).filter(|_| renewed);
         let (old_refresh_token, requested, granted) = match before {
             Some(kept) => (kept.refresh_token, kept.requested, kept.granted),
             None => {

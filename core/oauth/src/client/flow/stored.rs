@@ -60,7 +60,7 @@ impl Client {
         now: Instant,
     ) -> Stepped {
         let kept = credential.and_then(StoredTokens::read).filter(|it| self.is_usable(it));
-        let ours = self.tokens.as_ref().map(|it| &*it.kept.access_token);
+        let ours = self.tokens.as_ref().map(|it| &*it.stored.access_token);
         let other = kept.filter(|it| Some(&*it.access_token) != ours);
         let is_other = other.is_some();
         if let Some(kept) = other {
@@ -101,7 +101,7 @@ impl Client {
     /// Has the tokens kept as they are now, in place of those before.
     pub(super) fn save_tokens(&mut self) {
         if let Some(tokens) = &self.tokens {
-            let credential = tokens.kept.to_credential();
+            let credential = tokens.stored.to_credential();
             self.actions.push(Action::Save(self.tokens_key(), credential));
         }
     }
@@ -114,7 +114,7 @@ impl Client {
     /// The refresh token is of no use.
     pub(super) fn drop_refresh_token(&mut self) {
         if let Some(tokens) = &mut self.tokens
-            && tokens.kept.refresh_token.take().is_some()
+            && tokens.stored.refresh_token.take().is_some()
         {
             self.save_tokens();
         }
@@ -125,7 +125,7 @@ impl Client {
     /// Renews the token where it was got.
     pub(super) fn renew(&mut self, flow: &mut Flow, now: Instant) -> Stepped {
         let Some(tokens) = &self.tokens else { return Ok(Next::Done(Outcome::Unchanged)) };
-        let kept = &tokens.kept;
+        let kept = &tokens.stored;
         let options = &self.options;
         let mut registered = options.registered.iter().zip(&self.bound);
         let same = |issuer: &Option<String>| issuer.as_ref().is_none_or(|it| *it == kept.issuer);
@@ -155,7 +155,7 @@ impl Client {
         now: Instant,
     ) -> Stepped {
         let Some(tokens) = &self.tokens else { return Ok(Next::Done(Outcome::Unchanged)) };
-        let kept = &tokens.kept;
+        let kept = &tokens.stored;
         if kept.method == AuthenticationMethod::None {
             return self.renew_with(flow, ClientSecret::None, now);
         }
@@ -177,7 +177,7 @@ impl Client {
     // MCP 2026-07-28 basic/authorization/client-registration#authorization-server-binding [AUTHC-036]
     fn renew_with(&mut self, flow: &mut Flow, secret: ClientSecret, now: Instant) -> Stepped {
         let Some(tokens) = &self.tokens else { return Ok(Next::Done(Outcome::Unchanged)) };
-        let kept = &tokens.kept;
+        let kept = &tokens.stored;
         let resource = ResourceUri::from_metadata(&kept.resource, &self.server);
         let (Ok(token_endpoint), Ok(resource)) = (endpoint(&kept.token_endpoint), resource) else {
             return self.cannot_renew(flow);
