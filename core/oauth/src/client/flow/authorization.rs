@@ -31,7 +31,7 @@ pub(super) struct SignIn {
 
 impl Client {
     pub(super) fn ask_for_token(&mut self, flow: &mut Flow, now: Instant) -> Stepped {
-        let identity = flow.found.identity.as_ref();
+        let identity = flow.discovered.identity.as_ref();
         let same = |issuer: &str, client_id: &str| {
             identity.is_some_and(|it| it.issuer == issuer && it.client_id == client_id)
         };
@@ -49,14 +49,14 @@ impl Client {
 
     /// Asks for a token as the application is configured to.
     pub(super) fn ask_by_grant(&mut self, flow: &mut Flow, now: Instant) -> Stepped {
-        flow.found.scopes = self.select_scopes(flow)?;
+        flow.discovered.scopes = self.select_scopes(flow)?;
         match &self.options.grant {
             GrantFlow::AuthorizationCode { .. } => self.send_user(flow),
             GrantFlow::ClientCredentials => {
                 self.request_token(flow, Asking::ClientCredentials, now)
             }
             GrantFlow::Assertion => {
-                let issuer = flow.found.identity.as_ref().map(|it| it.issuer.clone());
+                let issuer = flow.discovered.identity.as_ref().map(|it| it.issuer.clone());
                 self.ask_for_assertion(flow, issuer.unwrap_or_default())
             }
             GrantFlow::Enterprise(provider) => {
@@ -75,11 +75,11 @@ impl Client {
             let texts = [&tokens.stored.requested, &tokens.stored.granted];
             held.extend(texts.into_iter().flat_map(|it| it.split(' ')), max)?;
         }
-        let metadata = flow.found.metadata.as_ref();
+        let metadata = flow.discovered.metadata.as_ref();
         Ok(Scopes::select(&ScopeSelection {
             revision: self.options.revision,
             challenged: flow.challenge.as_ref().and_then(|it| it.scope.as_deref()),
-            resource: flow.found.resource_scopes.as_deref(),
+            resource: flow.discovered.resource_scopes.as_deref(),
             issuer: metadata.and_then(|it| it.scopes_supported.as_deref()),
             wanted: &self.options.scopes,
             held: &held,
@@ -92,7 +92,7 @@ impl Client {
     // ------------------------------------------------------------------ a user
 
     fn send_user(&mut self, flow: &Flow) -> Stepped {
-        let found = &flow.found;
+        let found = &flow.discovered;
         let (Some(metadata), Some(identity), Some(resource), Some(redirect_uri)) =
             (&found.metadata, &found.identity, &found.resource, self.options.grant.redirect_uri())
         else {
@@ -168,7 +168,8 @@ impl Client {
     // ------------------------------------------------------------------ an assertion
 
     fn ask_for_assertion(&mut self, flow: &Flow, audience: alloc::string::String) -> Stepped {
-        let resource = flow.found.resource.as_ref().map(ToString::to_string).unwrap_or_default();
+        let resource =
+            flow.discovered.resource.as_ref().map(ToString::to_string).unwrap_or_default();
         let id = self.actions.next_id();
         self.actions.push(Action::Assert(AssertionRequest { id, audience, resource }));
         Ok(Next::Wait(Step::Assertion(id)))

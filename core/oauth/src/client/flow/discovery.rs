@@ -62,7 +62,7 @@ impl Client {
         }
         let of = |fault| AuthorizationFailure::Metadata { url: fetched.place(), fault };
         let metadata = ProtectedResourceMetadata::parse(&fetched.body).map_err(of)?;
-        flow.found.resource = Some(metadata.resource_for(&self.server).map_err(of)?);
+        flow.discovered.resource = Some(metadata.resource_for(&self.server).map_err(of)?);
         let mut issuers: Vec<String> = metadata.issuers().map_err(of)?.to_vec();
         // That which is known already comes first, as long as the server names it.
         let known = self.tokens.as_ref().map(|it| &it.stored.issuer);
@@ -71,8 +71,8 @@ impl Client {
             None => self.leave_issuer(),
         }
         issuers.truncate(self.options.limits.issuers_max.max(1));
-        flow.found.issuers = issuers.into_iter();
-        flow.found.resource_scopes = metadata.scopes_supported;
+        flow.discovered.issuers = issuers.into_iter();
+        flow.discovered.resource_scopes = metadata.scopes_supported;
         self.next_issuer(flow)
     }
 
@@ -88,14 +88,14 @@ impl Client {
     /// Goes on with the next authorization server that the server names.
     // MCP 2026-07-28 basic/authorization/authorization-server-discovery#authorization-server-location [AUTHC-019]
     pub(super) fn next_issuer(&mut self, flow: &mut Flow) -> Stepped {
-        while let Some(issuer) = flow.found.issuers.next() {
+        while let Some(issuer) = flow.discovered.issuers.next() {
             match self.places_of(&issuer) {
                 Ok(urls) => return self.ask_for_issuer(flow, issuer, urls),
-                Err(failure) => drop(flow.found.unfit.get_or_insert(failure)),
+                Err(failure) => drop(flow.discovered.last_failure.get_or_insert(failure)),
             }
         }
-        let unfit = flow.found.unfit.take();
-        Err(unfit.unwrap_or_else(|| self.no_base_metadata()))
+        let last_failure = flow.discovered.last_failure.take();
+        Err(last_failure.unwrap_or_else(|| self.no_base_metadata()))
     }
 
     /// Where the metadata of an issuer may be, if it may be asked for there.
@@ -117,7 +117,7 @@ impl Client {
             self.get(url)?;
             return Ok(Next::Wait(Step::Issuer(issuer, urls)));
         }
-        flow.found.unfit.get_or_insert(AuthorizationFailure::NoMetadata { issuer });
+        flow.discovered.last_failure.get_or_insert(AuthorizationFailure::NoMetadata { issuer });
         self.next_issuer(flow)
     }
 
@@ -145,7 +145,7 @@ impl Client {
         if self.tokens.as_ref().is_some_and(|it| it.stored.issuer != issuer) {
             self.leave_issuer();
         }
-        flow.found.resource = Some(ResourceUri::from_server(&self.server));
+        flow.discovered.resource = Some(ResourceUri::from_server(&self.server));
         if is_metadata(fetched) {
             return self.issuer_described(flow, &issuer, fetched, now);
         }
@@ -182,7 +182,7 @@ impl Client {
         metadata: AuthorizationServerMetadata,
         now: Instant,
     ) -> Stepped {
-        flow.found.metadata = Some(Arc::new(metadata));
+        flow.discovered.metadata = Some(Arc::new(metadata));
         self.find_identity(flow, now)
     }
 

@@ -60,7 +60,9 @@ impl Client {
     // MCP 2025-11-25 basic/authorization#client-registration-approaches [AUTHC-027]
     // MCP 2026-07-28 basic/authorization/index#client-registration [AUTHC-026]
     pub(super) fn find_identity(&mut self, flow: &mut Flow, now: Instant) -> Stepped {
-        let Some(metadata) = flow.found.metadata.clone() else { return self.next_issuer(flow) };
+        let Some(metadata) = flow.discovered.metadata.clone() else {
+            return self.next_issuer(flow);
+        };
         let issuer = &metadata.issuer;
         if let Some(at) = self.registered_at(issuer) {
             let client = &self.options.registered[at];
@@ -85,8 +87,8 @@ impl Client {
         };
         let endpoint = endpoint.map_err(|fault| of_metadata(issuer, fault))?;
         if endpoint.is_none() {
-            let unfit = self.no_identity(issuer);
-            flow.found.unfit.get_or_insert(unfit);
+            let last_failure = self.no_identity(issuer);
+            flow.discovered.last_failure.get_or_insert(last_failure);
             return self.next_issuer(flow);
         }
         if self.client.as_ref().is_some_and(|it| it.issuer == *issuer) {
@@ -123,7 +125,7 @@ impl Client {
     ) -> Stepped {
         // What cannot be read may have been any issuer: the client belongs to none then.
         let kept = kept.map(|it| StoredIssuer::read(it).map_or_else(String::new, |it| it.issuer));
-        let Some(metadata) = &flow.found.metadata else {
+        let Some(metadata) = &flow.discovered.metadata else {
             // To renew a token. Without an issuer it is not the token of this client: one that had
             // registered itself may have had the same id.
             return match kept {
@@ -176,7 +178,7 @@ impl Client {
         }
         self.check_place(&token_endpoint)?;
         let identity = Identity { issuer, token_endpoint, client_id, secret, method, reused };
-        flow.found.identity = Some(Arc::new(identity));
+        flow.discovered.identity = Some(Arc::new(identity));
         self.ask_for_token(flow, now)
     }
 
@@ -189,7 +191,7 @@ impl Client {
         now: Instant,
     ) -> Stepped {
         let kept = kept.and_then(StoredClient::read);
-        let Some(metadata) = flow.found.metadata.clone() else {
+        let Some(metadata) = flow.discovered.metadata.clone() else {
             // To renew a token.
             let issuer = self.tokens.as_ref().map(|it| &it.stored.issuer);
             self.client = kept.filter(|it| Some(&it.issuer) == issuer);
@@ -202,7 +204,9 @@ impl Client {
     /// Registers, unless there is a registration that still fits.
     // MCP 2025-11-25 basic/authorization#dynamic-client-registration [AUTHC-010]
     fn register(&mut self, flow: &mut Flow, now: Instant) -> Stepped {
-        let Some(metadata) = flow.found.metadata.clone() else { return self.next_issuer(flow) };
+        let Some(metadata) = flow.discovered.metadata.clone() else {
+            return self.next_issuer(flow);
+        };
         let supported = metadata.token_endpoint_auth_methods_supported.as_deref();
         let needs_secret = !self.options.grant.needs_user();
         let method = method_to_register(supported, needs_secret)
@@ -257,7 +261,9 @@ impl Client {
         fetched: &Fetched,
         now: Instant,
     ) -> Stepped {
-        let Some(metadata) = flow.found.metadata.clone() else { return self.next_issuer(flow) };
+        let Some(metadata) = flow.discovered.metadata.clone() else {
+            return self.next_issuer(flow);
+        };
         let url = fetched.place();
         let answer = match Registration::parse(&fetched.body) {
             Ok(_) | Err(RegistrationFault::Answer(_)) if !fetched.is_success() => {
@@ -308,7 +314,7 @@ impl Client {
     /// The user did not come back. An authorization server that has forgotten the client tells that
     /// to the user, and nobody else.
     pub(super) fn doubt_registration(&mut self, flow: &Flow) {
-        if flow.found.identity.as_ref().is_some_and(|it| it.reused) {
+        if flow.discovered.identity.as_ref().is_some_and(|it| it.reused) {
             self.drop_registration();
         }
     }

@@ -31,7 +31,7 @@ pub(super) struct Flow {
     challenge: Option<BearerChallenge>,
     step: Step,
     deadline: Instant,
-    found: Found,
+    discovered: Discovered,
     /// A registration was of no use, and there is a new one.
     registered_again: bool,
 }
@@ -61,14 +61,14 @@ impl Goal {
 
 /// What was found out so far.
 #[derive(Debug, Default)]
-struct Found {
+struct Discovered {
     resource: Option<ResourceUri>,
     /// The scopes that the metadata of the resource names.
     resource_scopes: Option<Vec<String>>,
     /// Issuers that are still to be tried.
     issuers: vec::IntoIter<String>,
     /// Why the last one was of no use.
-    unfit: Option<AuthorizationFailure>,
+    last_failure: Option<AuthorizationFailure>,
     metadata: Option<Arc<AuthorizationServerMetadata>>,
     identity: Option<Arc<Identity>>,
     /// What is asked for.
@@ -158,7 +158,7 @@ impl Client {
             challenge,
             step: Step::Begin,
             deadline: now,
-            found: Found::default(),
+            discovered: Discovered::default(),
             registered_again: false,
         };
         self.advance(Box::new(flow), now, |client, flow| client.begin(flow, now));

@@ -190,8 +190,8 @@ impl Client {
             method: kept.method,
             reused: true,
         };
-        flow.found.identity = Some(Arc::new(identity));
-        flow.found.resource = Some(resource);
+        flow.discovered.identity = Some(Arc::new(identity));
+        flow.discovered.resource = Some(resource);
         self.request_token(flow, Asking::Renewal, now)
     }
 

@@ -86,7 +86,7 @@ impl Client {
                     reused: false,
                 })
             }
-            _ => Arc::clone(flow.found.identity.as_ref().ok_or(AuthorizationFailure::Closed)?),
+            _ => Arc::clone(flow.discovered.identity.as_ref().ok_or(AuthorizationFailure::Closed)?),
         };
         let step = TokenStep {
             asking,
@@ -151,9 +151,9 @@ impl Client {
         proof: Option<String>,
     ) -> Stepped {
         let Identity { issuer, token_endpoint, client_id, secret, method, .. } = &*step.identity;
-        let resource = flow.found.resource.as_ref().ok_or(AuthorizationFailure::Closed)?;
+        let resource = flow.discovered.resource.as_ref().ok_or(AuthorizationFailure::Closed)?;
         let as_before = Scopes::new();
-        let mut scopes = &flow.found.scopes;
+        let mut scopes = &flow.discovered.scopes;
         let grant = match &step.asking {
             Asking::Code { code, verifier } => TokenGrant::AuthorizationCode {
                 code: code.as_str(),
@@ -169,7 +169,8 @@ impl Client {
             Asking::ClientCredentials => TokenGrant::ClientCredentials,
             Asking::Assertion { assertion } => TokenGrant::JwtBearer { assertion },
             Asking::Exchange { id_token } => {
-                let server = flow.found.identity.as_ref().ok_or(AuthorizationFailure::Closed)?;
+                let server =
+                    flow.discovered.identity.as_ref().ok_or(AuthorizationFailure::Closed)?;
                 TokenGrant::IdToken { id_token, audience: &server.issuer }
             }
         };
@@ -311,7 +312,7 @@ impl Client {
         let (old_refresh_token, requested, granted) = match before {
             Some(kept) => (kept.refresh_token, kept.requested, kept.granted),
             None => {
-                let scopes = flow.found.scopes.to_string();
+                let scopes = flow.discovered.scopes.to_string();
                 (None, scopes.clone(), scopes)
             }
         };
@@ -322,7 +323,12 @@ impl Client {
             token_endpoint: identity.token_endpoint.to_string(),
             client_id: identity.client_id.clone(),
             method: identity.method,
-            resource: flow.found.resource.as_ref().map(ToString::to_string).unwrap_or_default(),
+            resource: flow
+                .discovered
+                .resource
+                .as_ref()
+                .map(ToString::to_string)
+                .unwrap_or_default(),
             access_token: token.access_token,
             token_type: token.token_type,
             refresh_token: token.refresh_token.or(old_refresh_token),
