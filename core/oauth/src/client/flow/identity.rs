@@ -41,7 +41,7 @@ pub(super) struct Identity {
 
 /// A registration under way.
 #[derive(Debug)]
-pub(super) struct Registering {
+pub(super) struct PendingRegistration {
     request: String,
     method: AuthenticationMethod,
 }
@@ -241,7 +241,7 @@ impl Client {
         self.check_place(&endpoint)?;
         let json = ("content-type".into(), ByteString::from_static("application/json"));
         self.post(endpoint, [json], request.clone());
-        Ok(Next::Wait(Step::Registration(Box::new(Registering { request, method }))))
+        Ok(Next::Wait(Step::Registration(Box::new(PendingRegistration { request, method }))))
     }
 
     const fn grant_type(&self) -> GrantType {
@@ -257,7 +257,7 @@ impl Client {
     pub(super) fn registered(
         &mut self,
         flow: &mut Flow,
-        step: &Registering,
+        step: &PendingRegistration,
         fetched: &Fetched,
         now: Instant,
     ) -> Stepped {

@@ -11,7 +11,7 @@ use alloc::string::String;
 use alloc::vec::{self, Vec};
 
 use authorization::SignIn;
-use identity::{Identity, Registering};
+use identity::{Identity, PendingRegistration};
 use mcp_sansio::Instant;
 use mcp_sansio_sync::Arc;
 use token::TokenStep;
@@ -93,7 +93,7 @@ enum Step {
     /// The issuer that the registered client at this place was used with before.
     LoadIssuer(ActionId, usize),
     /// The answer to a registration.
-    Registration(Box<Registering>),
+    Registration(Box<PendingRegistration>),
     /// The user.
     SignIn(Box<SignIn>),
     /// An assertion.
