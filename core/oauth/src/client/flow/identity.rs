@@ -47,7 +47,7 @@ pub(super) struct PendingRegistration {
 }
 
 /// Where an identity comes from.
-struct Known {
+struct KnownClient {
     client_id: String,
     secret: ClientSecret,
     /// The method that it registered for.
@@ -71,14 +71,14 @@ impl Client {
             }
             let (client_id, secret) = (client.client_id.clone(), client.secret.clone());
             self.bound[at] = Some(issuer.clone());
-            let known = Known { client_id, secret, method: None, reused: false };
+            let known = KnownClient { client_id, secret, method: None, reused: false };
             return self.identified(flow, &metadata, known, now);
         }
         // MCP 2026-07-28 basic/authorization/client-registration#advertising-cimd-support [AUTHC-031]
         if metadata.client_id_metadata_document_supported
             && let Some((client_id, secret)) = self.options.metadata_document.clone()
         {
-            let known = Known { client_id, secret, method: None, reused: false };
+            let known = KnownClient { client_id, secret, method: None, reused: false };
             return self.identified(flow, &metadata, known, now);
         }
         let endpoint = match self.options.registration {
@@ -161,10 +161,10 @@ impl Client {
         &mut self,
         flow: &mut Flow,
         metadata: &AuthorizationServerMetadata,
-        known: Known,
+        known: KnownClient,
         now: Instant,
     ) -> Stepped {
-        let Known { client_id, secret, method, reused } = known;
+        let KnownClient { client_id, secret, method, reused } = known;
         let issuer = metadata.issuer.clone();
         let supported = metadata.token_endpoint_auth_methods_supported.as_deref();
         let registered = method.map(AuthenticationMethod::as_str);
@@ -230,7 +230,7 @@ impl Client {
         .to_json()?;
         let unix_time = self.clock.unix_time(now);
         if let Some(kept) = self.client.as_ref().filter(|it| it.fits(&request, unix_time)) {
-            let known = Known {
+            let known = KnownClient {
                 client_id: kept.client_id.clone(),
                 secret: kept.secret(),
                 method: Some(kept.method),
@@ -294,7 +294,7 @@ impl Client {
         };
         let key = CredentialKey::Client(kept.issuer.clone());
         self.actions.push(Action::Save(key, kept.to_credential()));
-        let known = Known {
+        let known = KnownClient {
             client_id: kept.client_id.clone(),
             secret: kept.secret(),
             method: Some(method),
