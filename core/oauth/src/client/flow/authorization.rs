@@ -15,7 +15,7 @@ use super::super::{
     Client, GrantFlow,
 };
 use super::identity::of_metadata;
-use super::token::Asking;
+use super::token::GrantSource;
 use super::{Flow, Goal, Next, Step, Stepped};
 
 /// A user was sent to sign in: what the response is checked against.
@@ -42,7 +42,7 @@ impl Client {
             kept.refresh_token.is_some() && same(&kept.issuer, &kept.client_id)
         });
         if may_renew && renewable {
-            return self.request_token(flow, Asking::Renewal, now);
+            return self.request_token(flow, GrantSource::Renewal, now);
         }
         self.ask_by_grant(flow, now)
     }
@@ -53,7 +53,7 @@ impl Client {
         match &self.options.grant {
             GrantFlow::AuthorizationCode { .. } => self.send_user(flow),
             GrantFlow::ClientCredentials => {
-                self.request_token(flow, Asking::ClientCredentials, now)
+                self.request_token(flow, GrantSource::ClientCredentials, now)
             }
             GrantFlow::Assertion => {
                 let issuer = flow.discovered.identity.as_ref().map(|it| it.issuer.clone());
@@ -160,7 +160,7 @@ impl Client {
             let expected = ExpectedResponse { state: &state, issuer: &issuer, iss_supported };
             // MCP 2026-07-28 basic/authorization/index#authorization-response-validation [AUTHC-057]
             let code = response?.check(&expected)?;
-            client.request_token(flow, Asking::Code { code, verifier }, now)
+            client.request_token(flow, GrantSource::Code { code, verifier }, now)
         });
         true
     }
@@ -187,11 +187,11 @@ impl Client {
                 return Ok(Next::Wait(step));
             }
             let assertion = assertion?.to_string();
-            let asking = match client.options.grant {
-                GrantFlow::Enterprise(_) => Asking::Exchange { id_token: assertion },
-                _ => Asking::Assertion { assertion },
+            let source = match client.options.grant {
+                GrantFlow::Enterprise(_) => GrantSource::Exchange { id_token: assertion },
+                _ => GrantSource::Assertion { assertion },
             };
-            client.request_token(flow, asking, now)
+            client.request_token(flow, source, now)
         });
     }
 }

@@ -15,7 +15,7 @@ use super::super::{
     Action, ActionFailure, ActionId, Client, ClientSecret, Credential, CredentialKey,
 };
 use super::identity::Identity;
-use super::token::Asking;
+use super::token::GrantSource;
 use super::{Flow, Goal, Next, Outcome, Step, Stepped};
 
 impl Client {
@@ -192,7 +192,7 @@ impl Client {
         };
         flow.discovered.identity = Some(Arc::new(identity));
         flow.discovered.resource = Some(resource);
-        self.request_token(flow, Asking::Renewal, now)
+        self.request_token(flow, GrantSource::Renewal, now)
     }
 
     /// The refresh token is of no use. The next 401 leads to an authorization, or, where that takes

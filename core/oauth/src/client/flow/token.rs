@@ -25,7 +25,7 @@ use super::{Flow, Goal, Next, Outcome, Step, Stepped};
 
 /// A request for a token.
 pub(super) struct TokenStep {
-    asking: Asking,
+    source: GrantSource,
     /// Whom it goes to, and as whom.
     identity: Arc<Identity>,
     stage: Stage,
@@ -38,7 +38,7 @@ pub(super) struct TokenStep {
 }
 
 /// What a token is asked for with.
-pub(super) enum Asking {
+pub(super) enum GrantSource {
     /// A code, and the secret of who asked for it.
     Code { code: AuthorizationCode, verifier: CodeVerifier },
     /// The refresh token.
@@ -72,9 +72,14 @@ impl TokenStep {
 }
 
 impl Client {
-    pub(super) fn request_token(&mut self, flow: &Flow, asking: Asking, now: Instant) -> Stepped {
+    pub(super) fn request_token(
+        &mut self,
+        flow: &Flow,
+        source: GrantSource,
+        now: Instant,
+    ) -> Stepped {
         let identity = match &self.options.grant {
-            GrantFlow::Enterprise(provider) if matches!(asking, Asking::Exchange { .. }) => {
+            GrantFlow::Enterprise(provider) if matches!(source, GrantSource::Exchange { .. }) => {
                 let method = AuthenticationMethod::choose(None, None, &provider.secret)
                     .map_err(|reason| no_authentication(&provider.issuer, reason))?;
                 Arc::new(Identity {
@@ -89,7 +94,7 @@ impl Client {
             _ => Arc::clone(flow.discovered.identity.as_ref().ok_or(AuthorizationFailure::Closed)?),
         };
         let step = TokenStep {
-            asking,
+            source,
             identity,
             stage: Stage::Answer,
             assertion: None,
@@ -117,7 +122,7 @@ impl Client {
             return Ok(Next::Wait(Step::Token(step)));
         }
         let endpoint = &identity.token_endpoint;
-        if !matches!(step.asking, Asking::Exchange { .. }) {
+        if !matches!(step.source, GrantSource::Exchange { .. }) {
             step.nonce = self.nonces.get(endpoint).map(String::from);
             if let Some((action, input)) = self.ask_for_proof("POST", endpoint, None, now) {
                 step.stage = Stage::Proof(action, input);
@@ -154,21 +159,21 @@ impl Client {
         let resource = flow.discovered.resource.as_ref().ok_or(AuthorizationFailure::Closed)?;
         let as_before = Scopes::new();
         let mut scopes = &flow.discovered.scopes;
-        let grant = match &step.asking {
-            Asking::Code { code, verifier } => TokenGrant::AuthorizationCode {
+        let grant = match &step.source {
+            GrantSource::Code { code, verifier } => TokenGrant::AuthorizationCode {
                 code: code.as_str(),
                 redirect_uri: self.options.grant.redirect_uri().unwrap_or_default(),
                 code_verifier: verifier.as_str(),
             },
-            Asking::Renewal => {
+            GrantSource::Renewal => {
                 scopes = &as_before;
                 let tokens = self.tokens.as_ref();
                 let token = tokens.and_then(|it| it.stored.refresh_token.as_deref());
                 TokenGrant::RefreshToken(token.ok_or(AuthorizationFailure::Closed)?)
             }
-            Asking::ClientCredentials => TokenGrant::ClientCredentials,
-            Asking::Assertion { assertion } => TokenGrant::JwtBearer { assertion },
-            Asking::Exchange { id_token } => {
+            GrantSource::ClientCredentials => TokenGrant::ClientCredentials,
+            GrantSource::Assertion { assertion } => TokenGrant::JwtBearer { assertion },
+            GrantSource::Exchange { id_token } => {
                 let server =
                     flow.discovered.identity.as_ref().ok_or(AuthorizationFailure::Closed)?;
                 TokenGrant::IdToken { id_token, audience: &server.issuer }
@@ -198,7 +203,7 @@ impl Client {
         fetched: &Fetched,
         now: Instant,
     ) -> Stepped {
-        let exchange = matches!(step.asking, Asking::Exchange { .. });
+        let exchange = matches!(step.source, GrantSource::Exchange { .. });
         let purpose = match &self.options.dpop {
             _ if exchange => TokenPurpose::Assertion,
             Some(_) if self.options.bound_only => TokenPurpose::BoundOnly,
@@ -212,8 +217,8 @@ impl Client {
                 Err(AuthorizationFailure::Status { url, status: fetched.status })
             }
             Ok(token) if exchange => {
-                let asking = Asking::Assertion { assertion: token.access_token };
-                self.request_token(flow, asking, now)
+                let source = GrantSource::Assertion { assertion: token.access_token };
+                self.request_token(flow, source, now)
             }
             Ok(token) => self.take_token(flow, &step, token, now),
             Err(TokenFault::Refused(error))
@@ -236,14 +241,14 @@ impl Client {
     // MCP 2026-07-28 basic/authorization/security-considerations#token-theft [AUTHC-046]
     fn without_secrets(&self, fault: TokenFault, step: &TokenStep) -> TokenFault {
         let TokenFault::Refused(mut error) = fault else { return fault };
-        let (sent, verifier) = match &step.asking {
-            Asking::Code { code, verifier } => (Some(code.as_str()), Some(verifier.as_str())),
-            Asking::Renewal => {
+        let (sent, verifier) = match &step.source {
+            GrantSource::Code { code, verifier } => (Some(code.as_str()), Some(verifier.as_str())),
+            GrantSource::Renewal => {
                 (self.tokens.as_ref().and_then(|it| it.stored.refresh_token.as_deref()), None)
             }
-            Asking::ClientCredentials => (None, None),
-            Asking::Assertion { assertion } => (Some(&**assertion), None),
-            Asking::Exchange { id_token } => (Some(&**id_token), None),
+            GrantSource::ClientCredentials => (None, None),
+            GrantSource::Assertion { assertion } => (Some(&**assertion), None),
+            GrantSource::Exchange { id_token } => (Some(&**id_token), None),
         };
         let password = match &step.identity.secret {
             ClientSecret::Password(password) => Some(&**password),
@@ -276,7 +281,7 @@ impl Client {
             &*error.error,
             "invalid_grant" | "unauthorized_client" | "unsupported_grant_type" | "invalid_scope"
         );
-        if !useless || !matches!(step.asking, Asking::Renewal) {
+        if !useless || !matches!(step.source, GrantSource::Renewal) {
             let fault = TokenFault::Refused(error);
             return Err(AuthorizationFailure::Token { url, fault });
         }
@@ -307,7 +312,7 @@ impl Client {
         let max = self.options.limits.scopes_max;
         let scope = token.scope.map(|it| Scopes::parse(&it, max)).transpose()?;
         let identity = &step.identity;
-        let renewed = matches!(step.asking, Asking::Renewal);
+        let renewed = matches!(step.source, GrantSource::Renewal);
         let before = self.tokens.take().map(|tokens| tokens.stored).filter(|_| renewed);
         let (old_refresh_token, requested, granted) = match before {
             Some(kept) => (kept.refresh_token, kept.requested, kept.granted),
@@ -347,7 +352,7 @@ impl core::fmt::Debug for TokenStep {
     /// Leaves out what the client authenticates with.
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.debug_struct("TokenStep")
-            .field("asking", &self.asking)
+            .field("source", &self.source)
             .field("identity", &self.identity)
             .field("stage", &self.stage)
             .field("nonces", &self.nonces)
@@ -355,7 +360,7 @@ impl core::fmt::Debug for TokenStep {
     }
 }
 
-impl core::fmt::Debug for Asking {
+impl core::fmt::Debug for GrantSource {
     /// Leaves what is secret out.
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.write_str(match self {
