@@ -16,7 +16,7 @@ use super::super::{
 };
 use super::identity::of_metadata;
 use super::token::GrantSource;
-use super::{Flow, Goal, Next, Step, Stepped};
+use super::{Flow, Goal, Next, Step, StepResult};
 
 /// A user was sent to sign in: what the response is checked against.
 // MCP 2026-07-28 basic/authorization/index#authorization-response-validation [AUTHC-056]
@@ -30,7 +30,7 @@ pub(super) struct SignIn {
 }
 
 impl Client {
-    pub(super) fn ask_for_token(&mut self, flow: &mut Flow, now: Instant) -> Stepped {
+    pub(super) fn ask_for_token(&mut self, flow: &mut Flow, now: Instant) -> StepResult {
         let identity = flow.discovered.identity.as_ref();
         let same = |issuer: &str, client_id: &str| {
             identity.is_some_and(|it| it.issuer == issuer && it.client_id == client_id)
@@ -48,7 +48,7 @@ impl Client {
     }
 
     /// Asks for a token as the application is configured to.
-    pub(super) fn ask_by_grant(&mut self, flow: &mut Flow, now: Instant) -> Stepped {
+    pub(super) fn ask_by_grant(&mut self, flow: &mut Flow, now: Instant) -> StepResult {
         flow.discovered.scopes = self.select_scopes(flow)?;
         match &self.options.grant {
             GrantFlow::AuthorizationCode { .. } => self.send_user(flow),
@@ -91,7 +91,7 @@ impl Client {
 
     // ------------------------------------------------------------------ a user
 
-    fn send_user(&mut self, flow: &Flow) -> Stepped {
+    fn send_user(&mut self, flow: &Flow) -> StepResult {
         let found = &flow.discovered;
         let (Some(metadata), Some(identity), Some(resource), Some(redirect_uri)) =
             (&found.metadata, &found.identity, &found.resource, self.options.grant.redirect_uri())
@@ -167,7 +167,7 @@ impl Client {
 
     // ------------------------------------------------------------------ an assertion
 
-    fn ask_for_assertion(&mut self, flow: &Flow, audience: alloc::string::String) -> Stepped {
+    fn ask_for_assertion(&mut self, flow: &Flow, audience: alloc::string::String) -> StepResult {
         let resource =
             flow.discovered.resource.as_ref().map(ToString::to_string).unwrap_or_default();
         let id = self.actions.next_id();

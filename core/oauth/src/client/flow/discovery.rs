@@ -17,14 +17,14 @@ use crate::{
 
 use super::super::fetch::Fetched;
 use super::super::{AuthorizationFailure, Client};
-use super::{Flow, Next, Step, Stepped};
+use super::{Flow, Next, Step, StepResult};
 
 impl Client {
     /// Reads the metadata of the server, each time anew: it may name another authorization server
     /// than before.
     // MCP 2026-07-28 basic/authorization/index#overview [AUTHC-014]
     // MCP 2026-07-28 basic/authorization/client-registration#authorization-server-binding [AUTHC-037]
-    pub(super) fn find_resource(&mut self, flow: &Flow) -> Stepped {
+    pub(super) fn find_resource(&mut self, flow: &Flow) -> StepResult {
         let named = flow.challenge.as_ref().and_then(|it| it.resource_metadata.as_deref());
         // What must not be asked is passed over, as what is no URL: there are other places.
         let named =
@@ -33,7 +33,7 @@ impl Client {
         self.ask_for_resource(urls)
     }
 
-    fn ask_for_resource(&mut self, mut urls: MetadataUrls) -> Stepped {
+    fn ask_for_resource(&mut self, mut urls: MetadataUrls) -> StepResult {
         if let Some(url) = urls.next() {
             self.get(url)?;
             return Ok(Next::Wait(Step::Resource(urls)));
@@ -56,7 +56,7 @@ impl Client {
         flow: &mut Flow,
         urls: MetadataUrls,
         fetched: &Fetched,
-    ) -> Stepped {
+    ) -> StepResult {
         if !is_metadata(fetched) {
             return self.ask_for_resource(urls);
         }
@@ -87,7 +87,7 @@ impl Client {
 
     /// Goes on with the next authorization server that the server names.
     // MCP 2026-07-28 basic/authorization/authorization-server-discovery#authorization-server-location [AUTHC-019]
-    pub(super) fn next_issuer(&mut self, flow: &mut Flow) -> Stepped {
+    pub(super) fn next_issuer(&mut self, flow: &mut Flow) -> StepResult {
         while let Some(issuer) = flow.discovered.issuers.next() {
             match self.places_of(&issuer) {
                 Ok(urls) => return self.ask_for_issuer(flow, issuer, urls),
@@ -112,7 +112,7 @@ impl Client {
         flow: &mut Flow,
         issuer: String,
         mut urls: MetadataUrls,
-    ) -> Stepped {
+    ) -> StepResult {
         if let Some(url) = urls.next() {
             self.get(url)?;
             return Ok(Next::Wait(Step::Issuer(issuer, urls)));
@@ -128,7 +128,7 @@ impl Client {
         urls: MetadataUrls,
         fetched: &Fetched,
         now: Instant,
-    ) -> Stepped {
+    ) -> StepResult {
         if !is_metadata(fetched) {
             return self.ask_for_issuer(flow, issuer, urls);
         }
@@ -140,7 +140,7 @@ impl Client {
         flow: &mut Flow,
         fetched: &Fetched,
         now: Instant,
-    ) -> Stepped {
+    ) -> StepResult {
         let issuer = base_issuer(&self.server);
         if self.tokens.as_ref().is_some_and(|it| it.stored.issuer != issuer) {
             self.leave_issuer();
@@ -161,7 +161,7 @@ impl Client {
         issuer: &str,
         fetched: &Fetched,
         now: Instant,
-    ) -> Stepped {
+    ) -> StepResult {
         let of = |fault| AuthorizationFailure::Metadata { url: fetched.place(), fault };
         let metadata = AuthorizationServerMetadata::parse(&fetched.body).map_err(of)?;
         // MCP 2026-07-28 basic/authorization/authorization-server-discovery#authorization-server-metadata-discovery [AUTHC-025]
@@ -181,7 +181,7 @@ impl Client {
         flow: &mut Flow,
         metadata: AuthorizationServerMetadata,
         now: Instant,
-    ) -> Stepped {
+    ) -> StepResult {
         flow.discovered.metadata = Some(Arc::new(metadata));
         self.find_identity(flow, now)
     }

@@ -22,7 +22,7 @@ use super::super::fetch::Fetched;
 use super::super::{
     Action, AuthorizationFailure, Client, ClientSecret, Credential, CredentialKey, GrantFlow,
 };
-use super::{Flow, Next, Step, Stepped};
+use super::{Flow, Next, Step, StepResult};
 
 /// A client as one authorization server knows it.
 // MCP 2026-07-28 basic/authorization/authorization-server-discovery#authorization-server-location [AUTHC-039]:
@@ -59,7 +59,7 @@ impl Client {
     /// Finds out what the client is known as.
     // MCP 2025-11-25 basic/authorization#client-registration-approaches [AUTHC-027]
     // MCP 2026-07-28 basic/authorization/index#client-registration [AUTHC-026]
-    pub(super) fn find_identity(&mut self, flow: &mut Flow, now: Instant) -> Stepped {
+    pub(super) fn find_identity(&mut self, flow: &mut Flow, now: Instant) -> StepResult {
         let Some(metadata) = flow.discovered.metadata.clone() else {
             return self.next_issuer(flow);
         };
@@ -122,7 +122,7 @@ impl Client {
         at: usize,
         kept: Option<&Credential>,
         now: Instant,
-    ) -> Stepped {
+    ) -> StepResult {
         // What cannot be read may have been any issuer: the client belongs to none then.
         let kept = kept.map(|it| StoredIssuer::read(it).map_or_else(String::new, |it| it.issuer));
         let Some(metadata) = &flow.discovered.metadata else {
@@ -163,7 +163,7 @@ impl Client {
         metadata: &AuthorizationServerMetadata,
         known: KnownClient,
         now: Instant,
-    ) -> Stepped {
+    ) -> StepResult {
         let KnownClient { client_id, secret, method, reused } = known;
         let issuer = metadata.issuer.clone();
         let supported = metadata.token_endpoint_auth_methods_supported.as_deref();
@@ -189,7 +189,7 @@ impl Client {
         flow: &mut Flow,
         kept: Option<&Credential>,
         now: Instant,
-    ) -> Stepped {
+    ) -> StepResult {
         let kept = kept.and_then(StoredClient::read);
         let Some(metadata) = flow.discovered.metadata.clone() else {
             // To renew a token.
@@ -203,7 +203,7 @@ impl Client {
 
     /// Registers, unless there is a registration that still fits.
     // MCP 2025-11-25 basic/authorization#dynamic-client-registration [AUTHC-010]
-    fn register(&mut self, flow: &mut Flow, now: Instant) -> Stepped {
+    fn register(&mut self, flow: &mut Flow, now: Instant) -> StepResult {
         let Some(metadata) = flow.discovered.metadata.clone() else {
             return self.next_issuer(flow);
         };
@@ -260,7 +260,7 @@ impl Client {
         step: &PendingRegistration,
         fetched: &Fetched,
         now: Instant,
-    ) -> Stepped {
+    ) -> StepResult {
         let Some(metadata) = flow.discovered.metadata.clone() else {
             return self.next_issuer(flow);
         };

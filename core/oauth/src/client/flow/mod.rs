@@ -123,7 +123,7 @@ enum Outcome {
     Unchanged,
 }
 
-type Stepped = Result<Next, AuthorizationFailure>;
+type StepResult = Result<Next, AuthorizationFailure>;
 
 impl Client {
     /// Starts what has to be done before a request may leave.
@@ -164,7 +164,7 @@ impl Client {
         self.advance(Box::new(flow), now, |client, flow| client.begin(flow, now));
     }
 
-    fn begin(&mut self, flow: &mut Flow, now: Instant) -> Stepped {
+    fn begin(&mut self, flow: &mut Flow, now: Instant) -> StepResult {
         if !is_secure(&self.server) {
             return Err(AuthorizationFailure::Insecure);
         }
@@ -183,7 +183,7 @@ impl Client {
         &mut self,
         mut flow: Box<Flow>,
         now: Instant,
-        step: impl FnOnce(&mut Self, &mut Flow) -> Stepped,
+        step: impl FnOnce(&mut Self, &mut Flow) -> StepResult,
     ) {
         match step(self, &mut flow) {
             Ok(Next::Wait(step)) => {

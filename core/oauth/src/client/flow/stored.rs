@@ -16,7 +16,7 @@ use super::super::{
 };
 use super::identity::Identity;
 use super::token::GrantSource;
-use super::{Flow, Goal, Next, Outcome, Step, Stepped};
+use super::{Flow, Goal, Next, Outcome, Step, StepResult};
 
 impl Client {
     fn tokens_key(&self) -> CredentialKey {
@@ -58,7 +58,7 @@ impl Client {
         flow: &mut Flow,
         credential: Option<&Credential>,
         now: Instant,
-    ) -> Stepped {
+    ) -> StepResult {
         let kept = credential.and_then(StoredTokens::read).filter(|it| self.is_usable(it));
         let ours = self.tokens.as_ref().map(|it| &*it.stored.access_token);
         let other = kept.filter(|it| Some(&*it.access_token) != ours);
@@ -123,7 +123,7 @@ impl Client {
     // ------------------------------------------------------------------ renewal
 
     /// Renews the token where it was got.
-    pub(super) fn renew(&mut self, flow: &mut Flow, now: Instant) -> Stepped {
+    pub(super) fn renew(&mut self, flow: &mut Flow, now: Instant) -> StepResult {
         let Some(tokens) = &self.tokens else { return Ok(Next::Done(Outcome::Unchanged)) };
         let kept = &tokens.stored;
         let options = &self.options;
@@ -153,7 +153,7 @@ impl Client {
         flow: &mut Flow,
         looked: bool,
         now: Instant,
-    ) -> Stepped {
+    ) -> StepResult {
         let Some(tokens) = &self.tokens else { return Ok(Next::Done(Outcome::Unchanged)) };
         let kept = &tokens.stored;
         if kept.method == AuthenticationMethod::None {
@@ -175,7 +175,7 @@ impl Client {
     }
 
     // MCP 2026-07-28 basic/authorization/client-registration#authorization-server-binding [AUTHC-036]
-    fn renew_with(&mut self, flow: &mut Flow, secret: ClientSecret, now: Instant) -> Stepped {
+    fn renew_with(&mut self, flow: &mut Flow, secret: ClientSecret, now: Instant) -> StepResult {
         let Some(tokens) = &self.tokens else { return Ok(Next::Done(Outcome::Unchanged)) };
         let kept = &tokens.stored;
         let resource = ResourceUri::from_metadata(&kept.resource, &self.server);
@@ -197,7 +197,7 @@ impl Client {
 
     /// The refresh token is of no use. The next 401 leads to an authorization, or, where that takes
     /// no user, this does.
-    pub(super) fn cannot_renew(&mut self, flow: &mut Flow) -> Stepped {
+    pub(super) fn cannot_renew(&mut self, flow: &mut Flow) -> StepResult {
         self.drop_refresh_token();
         flow.goal = match (flow.goal, self.options.grant.needs_user()) {
             (Goal::Renew { then: true }, _) => Goal::Authorize { may_renew: false },

@@ -21,7 +21,7 @@ use crate::{AuthorizationCode, CodeVerifier, NoAuthenticationMethod, TokenError,
 use super::super::fetch::Fetched;
 use super::super::{ActionId, AuthorizationFailure, Client, ClientSecret, GrantFlow, SigningKey};
 use super::identity::{Identity, no_authentication};
-use super::{Flow, Goal, Next, Outcome, Step, Stepped};
+use super::{Flow, Goal, Next, Outcome, Step, StepResult};
 
 /// A request for a token.
 pub(super) struct TokenStep {
@@ -77,7 +77,7 @@ impl Client {
         flow: &Flow,
         source: GrantSource,
         now: Instant,
-    ) -> Stepped {
+    ) -> StepResult {
         let identity = match &self.options.grant {
             GrantFlow::Enterprise(provider) if matches!(source, GrantSource::Exchange { .. }) => {
                 let method = AuthenticationMethod::choose(None, None, &provider.secret)
@@ -105,7 +105,7 @@ impl Client {
     }
 
     /// Asks for what is to be signed first, if anything.
-    fn sign_or_send(&mut self, flow: &Flow, mut step: Box<TokenStep>, now: Instant) -> Stepped {
+    fn sign_or_send(&mut self, flow: &Flow, mut step: Box<TokenStep>, now: Instant) -> StepResult {
         let identity = Arc::clone(&step.identity);
         if identity.method == AuthenticationMethod::PrivateKeyJwt
             && step.assertion.is_none()
@@ -138,7 +138,7 @@ impl Client {
         mut step: Box<TokenStep>,
         signature: &[u8],
         now: Instant,
-    ) -> Stepped {
+    ) -> StepResult {
         match core::mem::replace(&mut step.stage, Stage::Answer) {
             Stage::Authentication(_, input) => {
                 step.assertion = Some(input.signed(signature));
@@ -154,7 +154,7 @@ impl Client {
         flow: &Flow,
         mut step: Box<TokenStep>,
         proof: Option<String>,
-    ) -> Stepped {
+    ) -> StepResult {
         let Identity { issuer, token_endpoint, client_id, secret, method, .. } = &*step.identity;
         let resource = flow.discovered.resource.as_ref().ok_or(AuthorizationFailure::Closed)?;
         let as_before = Scopes::new();
@@ -202,7 +202,7 @@ impl Client {
         mut step: Box<TokenStep>,
         fetched: &Fetched,
         now: Instant,
-    ) -> Stepped {
+    ) -> StepResult {
         let exchange = matches!(step.source, GrantSource::Exchange { .. });
         let purpose = match &self.options.dpop {
             _ if exchange => TokenPurpose::Assertion,
@@ -267,7 +267,7 @@ impl Client {
         url: String,
         error: TokenError,
         now: Instant,
-    ) -> Stepped {
+    ) -> StepResult {
         let unknown = error.error == "invalid_client" && self.is_registration(&step.identity);
         if unknown && step.identity.reused && !flow.registered_again {
             flow.registered_again = true;
@@ -308,7 +308,7 @@ impl Client {
         step: &TokenStep,
         token: TokenResponse,
         now: Instant,
-    ) -> Stepped {
+    ) -> StepResult {
         let max = self.options.limits.scopes_max;
         let scope = token.scope.map(|it| Scopes::parse(&it, max)).transpose()?;
         let identity = &step.identity;
