@@ -99,9 +99,9 @@ pub struct Client {
     loaded: bool,
     tokens: Option<Tokens>,
     /// How many tokens there were.
-    tokens_had: u64,
+    token_count: u64,
     /// A renewal came to nothing a moment ago.
-    no_renewal_before: Instant,
+    renewal_not_before: Instant,
     /// What the client is registered as, at the authorization server that it registered with last.
     client: Option<StoredClient>,
     /// The issuers of the registered clients, in their order.
@@ -137,8 +137,8 @@ impl Client {
             fetch: None,
             loaded: false,
             tokens: None,
-            tokens_had: 0,
-            no_renewal_before: Instant::ZERO,
+            token_count: 0,
+            renewal_not_before: Instant::ZERO,
             client: None,
             bound,
             actions: ActionQueue::default(),

@@ -142,7 +142,7 @@ impl Client {
     /// How the token is to be replaced, if it is about to end. `then`: by all means.
     pub(super) fn due(&self, then: bool, now: Instant) -> Option<Goal> {
         let tokens = self.tokens.as_ref()?;
-        if now < self.no_renewal_before || !tokens.is_due(self.clock.unix_time(now)) {
+        if now < self.renewal_not_before || !tokens.is_due(self.clock.unix_time(now)) {
             return None;
         }
         if tokens.stored.refresh_token.is_some() {
@@ -333,7 +333,7 @@ impl Client {
         // The token may still be good.
         let ahead = matches!(flow.goal, Goal::Renew { .. } | Goal::Replace);
         if ahead {
-            self.no_renewal_before = now + self.options.timeouts.renewal_pause;
+            self.renewal_not_before = now + self.options.timeouts.renewal_pause;
         }
         for (held, refused) in self.waiting.take_for_flow() {
             if ahead && !refused {

@@ -93,9 +93,9 @@ impl Client {
     }
 
     pub(super) fn set_tokens(&mut self, kept: StoredTokens, expires_in: Option<u64>) {
-        self.tokens_had += 1;
+        self.token_count += 1;
         let renew_before = self.options.timeouts.renew_before;
-        self.tokens = Some(Tokens::new(kept, self.tokens_had, expires_in, renew_before));
+        self.tokens = Some(Tokens::new(kept, self.token_count, expires_in, renew_before));
     }
 
     /// Has the tokens kept as they are now, in place of those before.
