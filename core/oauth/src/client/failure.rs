@@ -138,7 +138,7 @@ pub enum AuthorizationFailure {
     #[error("the server does not take the new token")]
     NotAccepted,
     /// The server wants more scopes for a request than a new token has, after all attempts.
-    #[error("the scopes of the token do not suffice{}", Words(.scope.as_deref()))]
+    #[error("the scopes of the token do not suffice{}", OptionalDetail(.scope.as_deref()))]
     InsufficientScope {
         /// The scopes that it wants, separated by spaces, if it says so.
         scope: Option<String>,
@@ -178,9 +178,9 @@ impl core::fmt::Display for WaitingFor {
 }
 
 /// Words that may be missing, after a colon.
-struct Words<'a>(Option<&'a str>);
+struct OptionalDetail<'a>(Option<&'a str>);
 
-impl core::fmt::Display for Words<'_> {
+impl core::fmt::Display for OptionalDetail<'_> {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         self.0.map_or(Ok(()), |words| write!(f, ": {words}"))
     }
