@@ -158,12 +158,12 @@ impl Client {
                     self.fetch(Arc::new(url), "GET", [], Bytes::new(), fetch.redirects + 1);
                     self.fetch_moved(now);
                 }
-                None => self.fetch_failed(of_status(&fetch.url, status), now),
+                None => self.fetch_failed(failure_from_status(&fetch.url, status), now),
             };
         }
         if status >= 500 {
             self.drain(exchange, now);
-            return self.fetch_failed(of_status(&fetch.url, status), now);
+            return self.fetch_failed(failure_from_status(&fetch.url, status), now);
         }
         // Of a document that is not there nothing matters; a refusal says why.
         if fetch.method == "GET" && !head.status().is_success() {
@@ -234,6 +234,6 @@ pub(super) fn place(url: &Location) -> String {
     url.as_str().split('?').next().unwrap_or_default().to_string()
 }
 
-fn of_status(url: &Location, status: u16) -> AuthorizationFailure {
+fn failure_from_status(url: &Location, status: u16) -> AuthorizationFailure {
     AuthorizationFailure::Status { url: place(url), status }
 }

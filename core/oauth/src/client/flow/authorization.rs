@@ -14,7 +14,7 @@ use super::super::{
     Action, ActionFailure, ActionId, AssertionRequest, AuthorizationFailure, AuthorizationRequest,
     Client, GrantFlow,
 };
-use super::identity::of_metadata;
+use super::identity::failure_from_metadata;
 use super::token::GrantSource;
 use super::{Flow, Goal, Next, Step, StepResult};
 
@@ -100,8 +100,9 @@ impl Client {
         };
         let redirect_uri = redirect_uri.to_string();
         let issuer = metadata.issuer.clone();
-        let endpoint =
-            metadata.authorization_endpoint().map_err(|fault| of_metadata(&issuer, fault))?;
+        let endpoint = metadata
+            .authorization_endpoint()
+            .map_err(|fault| failure_from_metadata(&issuer, fault))?;
         self.check_place(&endpoint)?;
         let verifier = CodeVerifier::new(self.entropy.secret());
         let state = State::new(self.entropy.secret());

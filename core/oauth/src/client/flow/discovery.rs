@@ -152,7 +152,7 @@ impl Client {
         // MCP 2025-03-26 basic/authorization#fallbacks-for-servers-without-metadata-discovery [AUTHC-008]
         let endpoints = DefaultEndpoints::for_base(&self.server);
         let endpoints = endpoints.ok_or_else(|| self.no_base_metadata())?;
-        self.found_issuer(flow, of_endpoints(issuer, &endpoints), now)
+        self.found_issuer(flow, metadata_from_endpoints(issuer, &endpoints), now)
     }
 
     fn issuer_described(
@@ -198,7 +198,10 @@ fn is_metadata(fetched: &Fetched) -> bool {
 }
 
 /// What the metadata would say that a server of 2025-03-26 need not have.
-fn of_endpoints(issuer: String, endpoints: &DefaultEndpoints) -> AuthorizationServerMetadata {
+fn metadata_from_endpoints(
+    issuer: String,
+    endpoints: &DefaultEndpoints,
+) -> AuthorizationServerMetadata {
     AuthorizationServerMetadata {
         issuer,
         authorization_endpoint: Some(endpoints.authorization.to_string()),

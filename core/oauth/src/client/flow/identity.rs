@@ -85,7 +85,7 @@ impl Client {
             Some(_) => metadata.registration_endpoint(),
             None => Ok(None),
         };
-        let endpoint = endpoint.map_err(|fault| of_metadata(issuer, fault))?;
+        let endpoint = endpoint.map_err(|fault| failure_from_metadata(issuer, fault))?;
         if endpoint.is_none() {
             let last_failure = self.no_identity(issuer);
             flow.discovered.last_failure.get_or_insert(last_failure);
@@ -328,6 +328,6 @@ pub(super) fn no_authentication(
 }
 
 /// What is wrong with the metadata of an issuer, once nobody knows any more where it was.
-pub(super) fn of_metadata(issuer: &str, fault: MetadataFault) -> AuthorizationFailure {
+pub(super) fn failure_from_metadata(issuer: &str, fault: MetadataFault) -> AuthorizationFailure {
     AuthorizationFailure::Metadata { url: issuer.into(), fault }
 }
