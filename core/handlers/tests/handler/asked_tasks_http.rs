@@ -49,7 +49,7 @@ fn server(gate: &Gate) -> Server {
 }
 
 /// A server without a network, driven by hand.
-struct House {
+struct LegacyServer {
     server: HttpServer,
     now: Instant,
     running: Vec<PendingHandler>,
@@ -61,7 +61,7 @@ struct House {
 #[derive(Clone)]
 struct Guest(String, Option<Principal>);
 
-impl House {
+impl LegacyServer {
     fn new(gate: &Gate, options: ServerOptions) -> Self {
         let server = server(gate).http(options, [7; 32], 7).unwrap();
         let (running, judge) = (Vec::new(), Judge::default());
@@ -187,9 +187,9 @@ impl House {
     }
 }
 
-fn house() -> (Gate, House) {
+fn house() -> (Gate, LegacyServer) {
     let gate = Gate::default();
-    let house = House::new(&gate, ServerOptions::new());
+    let house = LegacyServer::new(&gate, ServerOptions::new());
     (gate, house)
 }
 
@@ -360,7 +360,7 @@ fn a_task_that_is_cancelled_or_expires_drops_its_handler_and_answers_who_waits()
 fn the_answer_to_who_polls_is_no_stream_even_where_others_are() {
     // Rule: [TASK-022].
     let gate = Gate::default();
-    let mut house = House::new(&gate, ServerOptions::new().answers(ResponseMode::Stream));
+    let mut house = LegacyServer::new(&gate, ServerOptions::new().answers(ResponseMode::Stream));
     let mut guest = Guest(String::new(), None);
     let opening = house.request("initialize", initialize(&everything()));
     let opening = house.post(&guest, &opening);

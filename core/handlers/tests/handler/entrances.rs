@@ -6,13 +6,13 @@ use mcp_sansio::Principal;
 use mcp_sansio::http::ServerOptions;
 use mcp_sansio_handlers::{Call, NoArguments, Server};
 
-use crate::gatehouse::{Gatehouse, legacy_call};
+use crate::protected_server::{ProtectedServer, legacy_call};
 
-fn gatehouse() -> Gatehouse {
+fn protected_server() -> ProtectedServer {
     let server = Server::new("s", "1").tool("who", "", |call: Call<NoArguments>| {
         call.principal().map_or("nobody", Principal::as_str).to_owned()
     });
-    Gatehouse::with(server, ServerOptions::new().legacy_sse("/sse", "/messages"))
+    ProtectedServer::with(server, ServerOptions::new().legacy_sse("/sse", "/messages"))
 }
 
 /// The field that has a token.
@@ -23,7 +23,7 @@ fn bearer(token: &str) -> String {
 #[test]
 fn the_older_transport_has_the_same_doors() {
     // Rule: [AUTHS-012] [SEC-011] [SESS-014].
-    let mut house = gatehouse();
+    let mut house = protected_server();
     for token in [None, Some("ann/use/forged")] {
         let field = token.map(bearer);
         let fields: Vec<_> = field.iter().map(|it| ("authorization", it.as_str())).collect();
@@ -46,7 +46,7 @@ fn the_older_transport_has_the_same_doors() {
 #[test]
 fn a_stream_is_taken_up_again_by_whom_it_belongs_to() {
     // Rule: [SESS-014] [SEC-011].
-    let mut house = gatehouse();
+    let mut house = protected_server();
     let session = house.open("ann/use");
     for (token, status) in [(None, 401), (Some("bob/use"), 404), (Some("ann/other"), 403)] {
         let token = token.map(bearer);
@@ -61,7 +61,7 @@ fn a_stream_is_taken_up_again_by_whom_it_belongs_to() {
 
 #[test]
 fn what_is_nearly_a_path_is_none() {
-    let mut house = gatehouse();
+    let mut house = protected_server();
     let well_known = "/.well-known/oauth-protected-resource";
     for target in [
         format!("{well_known}/mcp/"),
@@ -91,7 +91,7 @@ fn what_is_nearly_a_path_is_none() {
 
 #[test]
 fn a_method_that_does_nothing_says_nothing() {
-    let mut house = gatehouse();
+    let mut house = protected_server();
     let token = bearer("ann/use");
     for method in ["HEAD", "OPTIONS", "TRACE", "CONNECT", "PATCH", "get", "post", ""] {
         for fields in [&[][..], &[("authorization", token.as_str())]] {

@@ -15,9 +15,9 @@ use mcp_sansio_handlers::{
 use mcp_sansio_oauth::{TokenCheck, TokenRefusal, VerifiedToken};
 use serde_json::{Value, json};
 
-use crate::gatehouse::{Gatehouse, legacy_call, request, resource};
 use crate::guarded::{METADATA, at_once, equipped};
 use crate::http_pair::{HttpPair, location};
+use crate::protected_server::{ProtectedServer, legacy_call, request, resource};
 use crate::task_desk::{Gate, everything, request as modern_request};
 use crate::text;
 
@@ -40,7 +40,7 @@ fn server(gate: &Gate) -> Server {
         })
 }
 
-fn get(house: &mut Gatehouse, session: &str, last: Option<&str>) -> ExchangeId {
+fn get(house: &mut ProtectedServer, session: &str, last: Option<&str>) -> ExchangeId {
     let mut fields = vec![("authorization", "Bearer ann/use"), ("mcp-session-id", session)];
     fields.extend(last.map(|last| ("last-event-id", last)));
     house.begin("GET", "/mcp", &fields, "").unwrap()
@@ -53,7 +53,7 @@ fn last_id(text: &str) -> &str {
 #[test]
 fn a_listen_stream_ends_with_its_result_when_its_token_expires() {
     // Rule: [SUBS-008] [AUTHS-001].
-    let mut house = Gatehouse::new(server(&Gate::default()));
+    let mut house = ProtectedServer::new(server(&Gate::default()));
     let filter = json!({ "notifications": { "resourceSubscriptions": ["mem://a"] } });
     let body = modern_request(7, "subscriptions/listen", filter, &everything());
     let fields = [
@@ -79,7 +79,7 @@ fn a_listen_stream_ends_with_its_result_when_its_token_expires() {
 fn a_stream_of_a_session_ends_with_its_token_and_goes_on_with_another() {
     // Rule: [HSRV-014] [RESUME-006] [AUTHS-001].
     for revision in ["2025-03-26", "2025-06-18", "2025-11-25"] {
-        let mut house = Gatehouse::new(server(&Gate::default()));
+        let mut house = ProtectedServer::new(server(&Gate::default()));
         let session = house.open_at(revision, "ann/use");
         let subscribe = request(3, "resources/subscribe", &json!({ "uri": "mem://a" }));
         assert_eq!(house.post("ann/use", &session, &subscribe).status, 200);
@@ -108,7 +108,7 @@ fn a_stream_of_a_session_ends_with_its_token_and_goes_on_with_another() {
 fn a_call_at_work_is_polled_for_with_another_token() {
     // Rule: [SSE-006] [SSE-007] [AUTHS-001].
     let gate = Gate::default();
-    let mut house = Gatehouse::new(server(&gate));
+    let mut house = ProtectedServer::new(server(&gate));
     let session = house.open("ann/use");
     let fields = [("authorization", "Bearer ann/use"), ("mcp-session-id", session.as_str())];
     let stream = house.begin("POST", "/mcp", &fields, &legacy_call(4, "slow")).unwrap();
@@ -127,7 +127,7 @@ fn a_call_at_work_goes_on_to_its_answer_where_that_belongs_on_its_stream() {
     // Rule: [SSE-002] [HSRV-028].
     for revision in ["2025-03-26", "2025-06-18", "2026-07-28"] {
         let gate = Gate::default();
-        let mut house = Gatehouse::new(server(&gate));
+        let mut house = ProtectedServer::new(server(&gate));
         let stream = if revision == "2026-07-28" {
             let call = json!({ "name": "slow", "arguments": {} });
             let body = modern_request(4, "tools/call", call, &everything());
@@ -160,7 +160,7 @@ fn a_token_without_an_end_opens_streams_without_one() {
         Ok::<_, TokenRefusal>(token.audiences([check.resource()]))
     };
     let server = server(&Gate::default()).protect(resource(), check, || 1_000);
-    let mut house = Gatehouse::of(&server, mcp_sansio::http::ServerOptions::new());
+    let mut house = ProtectedServer::from_server(&server, mcp_sansio::http::ServerOptions::new());
     let session = house.open("ann/use");
     let stream = get(&mut house, &session, None);
     house.read(stream);

@@ -24,8 +24,6 @@ mod entrances;
 #[cfg(feature = "protection")]
 mod expiry;
 #[cfg(feature = "protection")]
-mod gatehouse;
-#[cfg(feature = "protection")]
 mod guarded;
 #[cfg(feature = "http")]
 mod http_client;
@@ -33,6 +31,8 @@ mod http_client;
 mod http_pair;
 mod pair;
 mod panics;
+#[cfg(feature = "protection")]
+mod protected_server;
 #[cfg(feature = "protection")]
 mod protection;
 mod questions;

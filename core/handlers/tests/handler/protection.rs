@@ -15,7 +15,9 @@ use mcp_sansio_oauth::{
 };
 use serde_json::{Value, json};
 
-use crate::gatehouse::{Gatehouse, METADATA, URI, check, legacy_call, request, resource};
+use crate::protected_server::{
+    METADATA, ProtectedServer, URI, check, legacy_call, request, resource,
+};
 use crate::task_desk::{everything, request as task_request, settings};
 use crate::{connect, text};
 
@@ -48,8 +50,8 @@ fn server() -> Server {
         })
 }
 
-fn gatehouse() -> Gatehouse {
-    Gatehouse::new(server())
+fn protected_server() -> ProtectedServer {
+    ProtectedServer::new(server())
 }
 
 fn refusal(status: u16, error: &str, scope: &str) -> (u16, Option<String>, Option<String>) {
@@ -59,7 +61,7 @@ fn refusal(status: u16, error: &str, scope: &str) -> (u16, Option<String>, Optio
 #[test]
 fn a_client_finds_from_the_challenge_to_the_token_and_in() {
     // Rule: [AUTHS-001] [AUTHS-008] [AUTHS-009] [AUTHS-010] [AUTHS-011].
-    let mut house = gatehouse();
+    let mut house = protected_server();
     let refused = house.call_with(&[], "who");
     assert_eq!(refused.refusal(), (401, None, Some("use".into())));
     let named = refused.challenge().and_then(|it| it.resource_metadata);
@@ -79,7 +81,7 @@ fn a_client_finds_from_the_challenge_to_the_token_and_in() {
 #[test]
 fn a_token_that_is_not_taken_is_answered_401_and_one_that_cannot_be_checked_503() {
     // Rule: [AUTHS-001] [AUTHS-012] [AUTHS-013] [SEC-008] [SEC-011].
-    let mut house = gatehouse();
+    let mut house = protected_server();
     for token in ["ann/use/forged", "ann/use/revoked", "ann/use/old", "ann/use/other"] {
         let answer = house.call(token, "who");
         assert_eq!(answer.refusal(), refusal(401, "invalid_token", "use"), "{token}");
@@ -93,7 +95,7 @@ fn a_token_that_is_not_taken_is_answered_401_and_one_that_cannot_be_checked_503(
 #[test]
 fn what_is_malformed_is_answered_400_and_never_checked() {
     // Rule: [AUTHS-002].
-    let mut house = gatehouse();
+    let mut house = protected_server();
     for fields in [
         &[("authorization", "Bearer")][..],
         &[("authorization", "Bearer ann/use"), ("authorization", "Bearer ann/use")],
@@ -108,7 +110,7 @@ fn what_is_malformed_is_answered_400_and_never_checked() {
 
 #[test]
 fn where_nothing_is_served_nobody_is_asked_for_a_token() {
-    let mut house = gatehouse();
+    let mut house = protected_server();
     for (method, target, status) in [
         ("POST", "/other", 404),
         // Where clients of 2025-03-26 look for an authorization server.
@@ -125,7 +127,7 @@ fn where_nothing_is_served_nobody_is_asked_for_a_token() {
 
 #[test]
 fn a_page_of_another_host_gets_the_metadata_and_nothing_else() {
-    let mut house = gatehouse();
+    let mut house = protected_server();
     let origin = [("origin", "https://evil.example"), ("authorization", "Bearer ann/use")];
     let target = "/.well-known/oauth-protected-resource/mcp";
     let answer = house.send("GET", target, &origin, "");
@@ -137,7 +139,7 @@ fn a_page_of_another_host_gets_the_metadata_and_nothing_else() {
 #[test]
 fn an_operation_that_needs_more_is_refused_before_it_is_done_in_both_eras() {
     // Rule: [AUTHS-002] [AUTHS-015] [AUTHS-016] [AUTHS-017] [AUTHS-018] [AUTHS-019].
-    let mut house = gatehouse();
+    let mut house = protected_server();
     let session = house.open("ann/use");
     let wanted = refusal(403, "insufficient_scope", "use write");
     for answer in [
@@ -161,7 +163,7 @@ fn an_operation_that_needs_more_is_refused_before_it_is_done_in_both_eras() {
 #[test]
 fn a_handler_that_needs_more_has_the_request_refused() {
     // Rule: [AUTHS-002] [AUTHS-015] [AUTHS-016] [AUTHS-018].
-    let mut house = gatehouse();
+    let mut house = protected_server();
     let session = house.open("ann/use");
     for answer in
         [house.call("ann/use", "look"), house.post("ann/use", &session, &legacy_call(4, "look"))]
@@ -176,7 +178,7 @@ fn a_handler_that_needs_more_has_the_request_refused() {
 
 #[test]
 fn a_handler_that_has_said_something_ends_with_an_error() {
-    let mut house = gatehouse();
+    let mut house = protected_server();
     let answer = house.call("ann/use", "late");
     assert_eq!((answer.status, answer.field("content-type")), (200, Some("text/event-stream")));
     assert!(answer.text.contains("so far") && answer.text.contains("-32600"), "{answer:?}");
@@ -186,7 +188,7 @@ fn a_handler_that_has_said_something_ends_with_an_error() {
 #[test]
 fn a_session_belongs_to_the_principal_of_the_token() {
     // Rule: [SESS-014] [SEC-011].
-    let mut house = gatehouse();
+    let mut house = protected_server();
     let session = house.open("ann/use");
     let call = legacy_call(4, "who");
     assert_eq!(house.post("bob/use", &session, &call).status, 404);
@@ -209,7 +211,7 @@ fn a_session_belongs_to_the_principal_of_the_token() {
 #[test]
 fn every_request_of_a_batch_has_the_scopes_of_the_token() {
     // Rule: [BATCH-007].
-    let mut house = gatehouse();
+    let mut house = protected_server();
     let session = house.open_at("2025-03-26", "ann/use+write+mail");
     let calls = [4, 5, 6].map(|id| legacy_call(id, if id == 6 { "who" } else { "look" }));
     let answer = house.post("ann/use+write+mail", &session, &format!("[{}]", calls.join(",")));
@@ -223,7 +225,7 @@ fn every_request_of_a_batch_has_the_scopes_of_the_token() {
 
 #[test]
 fn a_later_round_has_the_scopes_of_its_request() {
-    let mut house = gatehouse();
+    let mut house = protected_server();
     for (scopes, expected) in [("use+write", "use write"), ("use", "-32600")] {
         let token = format!("ann/{scopes}");
         let session = house.open(&token);
@@ -254,7 +256,7 @@ fn a_task_has_the_scopes_of_its_request() {
             Some(_) => Ok(call.scopes().join(" ")),
         }
     });
-    let mut house = Gatehouse::new(server);
+    let mut house = ProtectedServer::new(server);
     let mut ask = |token: &str, method: &str, name: &str, params: Value| -> Value {
         let bearer = format!("Bearer {token}");
         let fields = [
@@ -296,7 +298,7 @@ fn a_resource_of_a_template_needs_what_the_template_does_whose_handler_gets_it()
         .and_then(|it| it.scopes_for(Operation::prompt("file:///open/x"), ["none"]))
         .unwrap();
     let server = server.protect(resource, |asked: TokenCheck| check(&asked), || 1_000);
-    let mut house = Gatehouse::of(&server, ServerOptions::new());
+    let mut house = ProtectedServer::from_server(&server, ServerOptions::new());
     let session = house.open("ann/use");
     for (uri, scope, what) in [
         // Both templates match it, and it has a handler of its own.
@@ -329,7 +331,7 @@ fn a_resource_of_a_template_needs_what_the_template_does_whose_handler_gets_it()
 #[test]
 fn whoever_forgets_to_ask_for_the_token_lets_nobody_in() {
     // Rule: [AUTHS-012] [SEC-011].
-    let mut house = gatehouse();
+    let mut house = protected_server();
     let mut head = RequestHead::new("POST", "/mcp");
     head.field("host", b"localhost");
     head.field("content-type", b"application/json");
@@ -341,7 +343,7 @@ fn whoever_forgets_to_ask_for_the_token_lets_nobody_in() {
     assert!(work.is_none());
     assert_eq!(house.read(exchange).refusal(), (401, None, Some("use".into())));
     // Nor does a grant of another server, of the same name at that.
-    let other = gatehouse();
+    let other = protected_server();
     let TokenRequirement::Check(mut checking) = other.server.authorize(&head) else {
         panic!("no check")
     };
@@ -374,7 +376,7 @@ fn a_check_may_take_its_time_and_the_token_expire_meanwhile() {
         }
     };
     let server = server().protect(resource(), slow, move || time.load(Ordering::SeqCst));
-    let mut house = Gatehouse::of(&server, ServerOptions::new());
+    let mut house = ProtectedServer::from_server(&server, ServerOptions::new());
     assert_eq!(house.call("x", "who").status, 200);
     assert_eq!(house.call("x", "who").refusal(), refusal(401, "invalid_token", "use"));
 }
@@ -455,7 +457,7 @@ fn a_token_is_in_nothing_that_is_shown_or_handed_on() {
     let server = server()
         .tool("show", "", |call: Call<NoArguments>| format!("{call:?}"))
         .observe(move |event| log.lock().unwrap().push_str(&format!("{event:?}")));
-    let mut house = Gatehouse::new(server);
+    let mut house = ProtectedServer::new(server);
     let answer = house.call("secret-part/use", "show");
     assert_eq!(answer.status, 200);
     let refused = house.call("secret-part/use/forged", "show");

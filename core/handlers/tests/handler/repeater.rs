@@ -14,7 +14,7 @@ use mcp_sansio_handlers::{Call, Endpoint, NoArguments, ReadResource, Server, Ser
 use mcp_sansio_oauth::{Operation, TokenCheck};
 use serde_json::{Value, json};
 
-use crate::gatehouse::{Gatehouse, check, resource};
+use crate::protected_server::{ProtectedServer, check, resource};
 use crate::task_desk::settings;
 
 /// The names of the handlers that ran, and of each violation that was told.
@@ -94,7 +94,7 @@ pub(crate) enum Way {
 pub(crate) enum Line {
     Stream(Box<ServerEndpoint>),
     /// The session in it, of the older revisions.
-    Http(Box<Gatehouse>, String),
+    Http(Box<ProtectedServer>, String),
 }
 
 /// A client with a token that is good for the base scope only.
@@ -116,7 +116,7 @@ impl Peer {
         let line = match way {
             Way::Stream | Way::StreamBatch => Line::Stream(Box::new(server.endpoint(7).unwrap())),
             Way::Http | Way::HttpBatch => {
-                let mut house = Gatehouse::of(&server, ServerOptions::new());
+                let mut house = ProtectedServer::from_server(&server, ServerOptions::new());
                 let session = match revision.era() {
                     Era::Legacy => house.open_at(revision.as_str(), TOKEN),
                     Era::Modern => String::new(),

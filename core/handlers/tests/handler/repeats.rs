@@ -9,7 +9,7 @@ use mcp_sansio::protocol::{Method, MethodKind, Side};
 use mcp_sansio::{Era, Revision};
 use serde_json::{Value, json};
 
-use crate::gatehouse::{Gatehouse, legacy_call};
+use crate::protected_server::{ProtectedServer, legacy_call};
 use crate::repeater::{Line, Log, META, Peer, TOKEN, VIOLATION, Way, message, server, ways};
 use crate::spec::Schema;
 
@@ -393,7 +393,7 @@ fn a_notification_that_repeats_a_member_is_dropped_and_on_http_refused() {
 #[test]
 fn an_argument_that_a_header_repeats_is_there_once() {
     // Rule: [HDR-025] [HDR-028].
-    let mut house = Gatehouse::of(&server(&Log::default()), ServerOptions::new());
+    let mut house = ProtectedServer::from_server(&server(&Log::default()), ServerOptions::new());
     let bearer = format!("Bearer {TOKEN}");
     for (arguments, member) in [
         (r#"{"region":"eu","region":"us"}"#, "region"),

@@ -46,7 +46,7 @@ pub(crate) fn check(check: &TokenCheck) -> TokenResult {
 }
 
 /// A protected server, and its clients.
-pub(crate) struct Gatehouse {
+pub(crate) struct ProtectedServer {
     pub(crate) server: HttpServer,
     pub(crate) now: Instant,
     running: Vec<PendingHandler>,
@@ -56,13 +56,13 @@ pub(crate) struct Gatehouse {
 
 /// What came of a request.
 #[derive(Debug)]
-pub(crate) struct Answer {
+pub(crate) struct Reply {
     pub(crate) status: u16,
     fields: Vec<(&'static str, String)>,
     pub(crate) text: String,
 }
 
-impl Answer {
+impl Reply {
     fn new(head: &ResponseHead) -> Self {
         let fields = head.fields().map(|(name, value)| (name, value.into_owned())).collect();
         Self { status: head.status.0, fields, text: String::new() }
@@ -92,7 +92,7 @@ impl Answer {
     }
 }
 
-impl Gatehouse {
+impl ProtectedServer {
     pub(crate) fn new(server: Server) -> Self {
         Self::with(server, ServerOptions::new())
     }
@@ -105,10 +105,10 @@ impl Gatehouse {
             check(&asked)
         };
         let server = server.protect(resource(), counted, || 1_000);
-        Self { checks, ..Self::of(&server, options) }
+        Self { checks, ..Self::from_server(&server, options) }
     }
 
-    pub(crate) fn of(server: &Server, options: ServerOptions) -> Self {
+    pub(crate) fn from_server(server: &Server, options: ServerOptions) -> Self {
         let server = server.http(options, [7; 32], 7).unwrap();
         Self { server, now: Instant::ZERO, running: Vec::new(), checks: Arc::default() }
     }
@@ -120,7 +120,7 @@ impl Gatehouse {
         target: &str,
         fields: &[(&str, &str)],
         body: &str,
-    ) -> Answer {
+    ) -> Reply {
         match self.begin(method, target, fields, body) {
             Ok(exchange) => self.read(exchange),
             Err(answer) => answer,
@@ -134,7 +134,7 @@ impl Gatehouse {
         target: &str,
         fields: &[(&str, &str)],
         body: &str,
-    ) -> Result<ExchangeId, Answer> {
+    ) -> Result<ExchangeId, Reply> {
         let mut head = RequestHead::new(method, target);
         head.field("host", b"localhost");
         head.field("content-type", b"application/json");
@@ -145,7 +145,7 @@ impl Gatehouse {
         let mut cx = Context::from_waker(Waker::noop());
         let mut checking = match self.server.authorize(&head) {
             TokenRequirement::Check(checking) => checking,
-            TokenRequirement::Respond(response) => return Err(Answer::whole(response)),
+            TokenRequirement::Respond(response) => return Err(Reply::whole(response)),
             TokenRequirement::NotNeeded => panic!("nobody asks for a token"),
         };
         let granted = loop {
@@ -153,8 +153,8 @@ impl Gatehouse {
                 break granted;
             }
         };
-        let grant = granted.map_err(Answer::whole)?;
-        self.server.admit(&head).map_err(Answer::whole)?;
+        let grant = granted.map_err(Reply::whole)?;
+        self.server.admit(&head).map_err(Reply::whole)?;
         let now = self.now;
         let (exchange, work) = self.server.handle_granted(&head, body.as_bytes(), &grant, now);
         if let Some(work) = work {
@@ -205,12 +205,12 @@ impl Gatehouse {
     }
 
     /// What there is of a response.
-    pub(crate) fn read(&mut self, exchange: ExchangeId) -> Answer {
+    pub(crate) fn read(&mut self, exchange: ExchangeId) -> Reply {
         let mut answer = None;
         while let Some(transmit) = self.server.poll_transmit(exchange, self.now) {
             match transmit {
-                Transmit::Respond(response) => return Answer::whole(response),
-                Transmit::Open(head) => answer = Some(Answer::new(&head)),
+                Transmit::Respond(response) => return Reply::whole(response),
+                Transmit::Open(head) => answer = Some(Reply::new(&head)),
                 Transmit::Chunk(bytes) => {
                     let text = &mut answer.as_mut().expect("a head").text;
                     text.push_str(std::str::from_utf8(bytes).unwrap());
@@ -231,12 +231,12 @@ impl Gatehouse {
     }
 
     /// A modern call of a tool, with a token.
-    pub(crate) fn call(&mut self, token: &str, tool: &str) -> Answer {
+    pub(crate) fn call(&mut self, token: &str, tool: &str) -> Reply {
         let token = format!("Bearer {token}");
         self.call_with(&[("authorization", &token)], tool)
     }
 
-    pub(crate) fn call_with(&mut self, fields: &[(&str, &str)], tool: &str) -> Answer {
+    pub(crate) fn call_with(&mut self, fields: &[(&str, &str)], tool: &str) -> Reply {
         let body = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {
             "name": tool, "arguments": {}, "_meta": {
                 "io.modelcontextprotocol/protocolVersion": "2026-07-28",
@@ -277,7 +277,7 @@ impl Gatehouse {
     }
 
     /// Posts to a session.
-    pub(crate) fn post(&mut self, token: &str, session: &str, body: &str) -> Answer {
+    pub(crate) fn post(&mut self, token: &str, session: &str, body: &str) -> Reply {
         let token = format!("Bearer {token}");
         let fields = [("authorization", token.as_str()), ("mcp-session-id", session)];
         self.send("POST", "/mcp", &fields, body)
