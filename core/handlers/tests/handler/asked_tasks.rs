@@ -8,7 +8,7 @@ use mcp_sansio::protocol::{CallToolResult, LoggingLevel, TaskSupport};
 use mcp_sansio_handlers::{Call, Error, NoArguments, Server, TaskSettings};
 use serde_json::{Value, json};
 
-use crate::task_desk::{Desk, Gate, settings};
+use crate::task_client::{Gate, TaskClient, settings};
 use crate::task_visitor::{RELATED, Visitor};
 
 /// A server whose tools wait at a gate.
@@ -120,7 +120,7 @@ fn the_tasks_of_one_revision_do_not_exist_at_another() {
     let (_, mut visitor) = visitor();
     let task = visitor.task("slow");
     assert_eq!(visitor.error("tasks/update", json!({ "taskId": task })), -32601);
-    let mut desk = Desk::new(&server(&Gate::default()));
+    let mut desk = TaskClient::new(&server(&Gate::default()));
     let ignored = json!({ "name": "quick", "task": {} });
     assert_eq!(desk.result("tools/call", ignored)["resultType"], "complete");
     for method in ["tasks/result", "tasks/list"] {

@@ -9,7 +9,7 @@ use mcp_sansio_handlers::{Call, Endpoint, NoArguments, TaskEvent};
 use serde_json::{Value, json};
 
 use crate::asked_tasks::{server, server_with};
-use crate::task_desk::{Gate, settings};
+use crate::task_client::{Gate, settings};
 use crate::task_visitor::Visitor;
 
 fn visitor() -> (Gate, Visitor) {

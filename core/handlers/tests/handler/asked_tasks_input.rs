@@ -7,7 +7,7 @@ use mcp_sansio::protocol::{ElicitSchema, ListRootsParams, TaskSupport};
 use mcp_sansio_handlers::{Call, Elicit, Error, NoArguments, Server};
 use serde_json::{Value, json};
 
-use crate::task_desk::{Gate, settings};
+use crate::task_client::{Gate, settings};
 use crate::task_visitor::{RELATED, Visitor, everything};
 
 fn server(gate: &Gate) -> Server {

@@ -17,7 +17,7 @@ use mcp_sansio_handlers::{
 use serde_json::{Value, json};
 
 use crate::panics::guard;
-use crate::task_desk::{Gate, settings};
+use crate::task_client::{Gate, settings};
 
 /// How a client reaches the server.
 trait Binding {

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use crate::asked_tasks::{server, server_with};
 use crate::pair::Pair;
-use crate::task_desk::{Gate, settings};
+use crate::task_client::{Gate, settings};
 use crate::{connect, connect_host, text};
 
 type Link = Pair<ServerEndpoint, mcp_sansio_handlers::ClientEndpoint>;

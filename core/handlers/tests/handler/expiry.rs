@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use crate::guarded::{METADATA, at_once, equipped};
 use crate::http_pair::{HttpPair, location};
 use crate::protected_server::{ProtectedServer, legacy_call, request, resource};
-use crate::task_desk::{Gate, everything, request as modern_request};
+use crate::task_client::{Gate, everything, request as modern_request};
 use crate::text;
 
 /// How long tokens last.

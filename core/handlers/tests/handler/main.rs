@@ -54,7 +54,7 @@ mod shares;
 #[allow(dead_code, reason = "here nothing is judged by a schema, only its members are listed")]
 mod spec;
 mod subscriptions;
-mod task_desk;
+mod task_client;
 mod task_visitor;
 mod tasks;
 mod tasks_bounds;

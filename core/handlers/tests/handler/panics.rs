@@ -12,7 +12,7 @@ use mcp_sansio_handlers::{
     Call, Client, Elicit, Endpoint, Host, HostRequest, NoArguments, PanicGuard, Server,
 };
 
-use crate::task_desk::{Desk, Gate, settings};
+use crate::task_client::{Gate, TaskClient, settings};
 use crate::{ASKING, Both, connect, connect_host, text};
 
 #[derive(serde::Deserialize, schemars::JsonSchema)]
@@ -180,7 +180,7 @@ fn a_task_whose_handler_panics_has_failed() {
                 assert!(!call.accepts_task(), "as a task");
             }
         });
-    let mut desk = Desk::new(&server);
+    let mut desk = TaskClient::new(&server);
     desk.endpoint.catch_panics(guard());
     let created = desk.call("late");
     let task = created["taskId"].as_str().unwrap();

@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use crate::protected_server::{
     METADATA, ProtectedServer, URI, check, legacy_call, request, resource,
 };
-use crate::task_desk::{everything, request as task_request, settings};
+use crate::task_client::{everything, request as task_request, settings};
 use crate::{connect, text};
 
 /// Tools: `who` tells who calls and with which scopes, `delete` does nothing, `look` finds out by

@@ -15,7 +15,7 @@ use mcp_sansio_oauth::{Operation, TokenCheck};
 use serde_json::{Value, json};
 
 use crate::protected_server::{ProtectedServer, check, resource};
-use crate::task_desk::settings;
+use crate::task_client::settings;
 
 /// The names of the handlers that ran, and of each violation that was told.
 pub(crate) type Log = Arc<Mutex<Vec<&'static str>>>;

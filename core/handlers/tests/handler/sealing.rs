@@ -10,7 +10,7 @@ use mcp_sansio::{Era, Principal};
 use mcp_sansio_handlers::{Call, Elicit, Host, HostRequest, NoArguments, Server};
 use serde_json::{Value, json};
 
-use crate::task_desk::{Desk, Gate};
+use crate::task_client::{Gate, TaskClient};
 use crate::tasks_http::{Response, Site};
 use crate::tasks_input::{self, yes};
 use crate::{ASKING, connect_host, text};
@@ -130,7 +130,7 @@ fn a_handler_gets_its_state_back_in_every_revision() {
 #[test]
 fn a_state_that_was_tampered_with_or_made_up_is_refused() {
     // Rule: [MRTR-006].
-    let mut desk = Desk::new(&server(&Clock::default()));
+    let mut desk = TaskClient::new(&server(&Clock::default()));
     let state = state_of(&desk.result("tools/call", first("book", 3)));
     for forged in [format!("{state}A"), state[1..].to_owned(), "table 3".into(), String::new()] {
         assert_eq!(desk.error("tools/call", retry("book", 3, &forged)), INVALID_PARAMS, "{forged}");
@@ -142,7 +142,7 @@ fn a_state_that_was_tampered_with_or_made_up_is_refused() {
 #[test]
 fn a_state_is_refused_with_another_tool_or_other_arguments() {
     // Rule: [MRTR-007] [MRTR-015].
-    let mut desk = Desk::new(&server(&Clock::default()));
+    let mut desk = TaskClient::new(&server(&Clock::default()));
     for tool in ["book", "later"] {
         let state = state_of(&desk.result("tools/call", first(tool, 3)));
         let other = if tool == "book" { "later" } else { "book" };
@@ -156,7 +156,7 @@ fn a_state_is_refused_with_another_tool_or_other_arguments() {
 fn a_state_is_refused_once_it_has_expired() {
     // Rule: [MRTR-007].
     let clock = Clock::default();
-    let mut desk = Desk::new(&server(&clock));
+    let mut desk = TaskClient::new(&server(&clock));
     let state = state_of(&desk.result("tools/call", first("book", 3)));
     clock.pass(59);
     desk.result("tools/call", retry("book", 3, &state));
@@ -225,7 +225,7 @@ fn a_server_on_http_seals_states_unless_it_says_otherwise() {
     let made_up = ask(&mut open, retry("book", 3, "made up"), &ben);
     assert_eq!(made_up["result"]["content"][0]["text"], "3: made up");
     // On a byte stream nothing is sealed unless the application says so.
-    let mut desk = Desk::new(&server);
+    let mut desk = TaskClient::new(&server);
     assert_eq!(state_of(&desk.result("tools/call", first("book", 3))), "table 3");
 }
 
@@ -233,7 +233,7 @@ fn a_server_on_http_seals_states_unless_it_says_otherwise() {
 fn a_task_keeps_its_state_on_this_side() {
     let gate = Gate::default();
     gate.open();
-    let mut desk = Desk::new(&sealed(tasks_input::server(&gate), &Clock::default()));
+    let mut desk = TaskClient::new(&sealed(tasks_input::server(&gate), &Clock::default()));
     let task = desk.task("slowly");
     desk.update(&task, json!({ "sure": yes() }));
     assert_eq!(desk.get(&task)["result"]["content"][0]["text"], "kept");
@@ -242,7 +242,7 @@ fn a_task_keeps_its_state_on_this_side() {
 #[test]
 fn a_call_that_becomes_a_task_when_it_comes_back_has_its_state() {
     let gate = Gate::default();
-    let mut desk = Desk::new(&sealed(tasks_input::server(&gate), &Clock::default()));
+    let mut desk = TaskClient::new(&sealed(tasks_input::server(&gate), &Clock::default()));
     let state = state_of(&desk.call("first"));
     let retry = |state: &str| {
         json!({ "name": "first", "arguments": {}, "inputResponses": { "sure": yes() },
@@ -257,7 +257,7 @@ fn a_call_that_becomes_a_task_when_it_comes_back_has_its_state() {
 
 #[test]
 fn a_state_too_long_to_be_sealed_is_a_fault_of_the_server() {
-    let mut desk = Desk::new(&server(&Clock::default()));
+    let mut desk = TaskClient::new(&server(&Clock::default()));
     let params = json!({ "name": "endless", "arguments": {} });
     assert_eq!(desk.error("tools/call", params), -32603);
 }

@@ -9,7 +9,7 @@ use mcp_sansio::{Instant, Principal};
 use mcp_sansio_handlers::{Call, HandlerPoll, HttpServer, NoArguments, PendingHandler, Server};
 use serde_json::{Value, json};
 
-use crate::task_desk::{Gate, everything, request};
+use crate::task_client::{Gate, everything, request};
 
 struct Site {
     server: HttpServer,

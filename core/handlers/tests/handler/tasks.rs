@@ -6,7 +6,7 @@ use mcp_sansio::protocol::{CallToolResult, LoggingLevel};
 use mcp_sansio_handlers::{Call, Error, NoArguments, Server, blocking};
 use serde_json::{Value, json};
 
-use crate::task_desk::{Desk, Gate, settings};
+use crate::task_client::{Gate, TaskClient, settings};
 use crate::{connect, text};
 
 /// A server whose tools wait at a gate.
@@ -73,9 +73,9 @@ fn server(gate: &Gate) -> Server {
         })
 }
 
-fn desk() -> (Gate, Desk) {
+fn desk() -> (Gate, TaskClient) {
     let gate = Gate::default();
-    let desk = Desk::new(&server(&gate));
+    let desk = TaskClient::new(&server(&gate));
     (gate, desk)
 }
 
@@ -91,7 +91,7 @@ fn a_server_with_tasks_says_so_and_one_without_has_none() {
         call.run_as_task();
         "quick"
     });
-    let mut desk = Desk::new(&without);
+    let mut desk = TaskClient::new(&without);
     assert_eq!(desk.call("quick")["resultType"], "complete");
     assert_eq!(desk.error("tasks/get", json!({ "taskId": "1" })), -32601);
 }
@@ -168,7 +168,7 @@ fn a_blocking_handler_becomes_a_task_from_its_own_thread() {
                 "blocked"
             }),
         );
-    let mut desk = Desk::new(&server);
+    let mut desk = TaskClient::new(&server);
     let call = desk.send("tools/call", json!({ "name": "block" }));
     says.recv().unwrap();
     desk.pump();
@@ -387,7 +387,7 @@ fn a_handler_that_stays_on_its_thread_runs_as_a_task_too() {
             "local"
         },
     );
-    let mut desk = Desk::new(&server);
+    let mut desk = TaskClient::new(&server);
     let task = desk.task("slow");
     // The place of its request is free for others.
     let other = desk.task("slow");

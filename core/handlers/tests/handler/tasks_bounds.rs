@@ -5,7 +5,7 @@ use mcp_sansio::protocol::ElicitSchema;
 use mcp_sansio_handlers::{Call, Elicit, Endpoint, NoArguments, Server, TaskSettings};
 use serde_json::json;
 
-use crate::task_desk::{Desk, EPOCH, Gate, settings};
+use crate::task_client::{EPOCH, Gate, TaskClient, settings};
 
 #[derive(serde::Deserialize, schemars::JsonSchema)]
 struct Amount {
@@ -44,9 +44,9 @@ fn server(gate: &Gate, settings: TaskSettings) -> Server {
         })
 }
 
-fn desk(settings: TaskSettings) -> (Gate, Desk) {
+fn desk(settings: TaskSettings) -> (Gate, TaskClient) {
     let gate = Gate::default();
-    let desk = Desk::new(&server(&gate, settings));
+    let desk = TaskClient::new(&server(&gate, settings));
     (gate, desk)
 }
 
@@ -95,7 +95,7 @@ fn a_finished_task_makes_room_when_its_time_is_over() {
 #[test]
 fn tasks_hold_no_more_bytes_than_they_may() {
     let (gate, mut desk) = desk(settings().bytes_max(8000));
-    let long = |desk: &mut Desk, bytes: usize| {
+    let long = |desk: &mut TaskClient, bytes: usize| {
         let params = json!({ "name": "long", "arguments": { "bytes": bytes } });
         desk.result("tools/call", params)["taskId"].as_str().unwrap().to_owned()
     };

@@ -14,7 +14,7 @@ use mcp_sansio_handlers::{
 };
 use serde_json::{Value, json};
 
-use crate::task_desk::{Gate, Judge, assert_empty, everything, request, settings};
+use crate::task_client::{Gate, Judge, assert_empty, everything, request, settings};
 
 fn server(gate: &Gate) -> Server {
     let gate = gate.clone();

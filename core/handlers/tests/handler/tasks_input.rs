@@ -2,7 +2,7 @@ use mcp_sansio::protocol::{CreateMessageParams, SamplingContent, SamplingMessage
 use mcp_sansio_handlers::{Call, Elicit, Error, NoArguments, Server};
 use serde_json::{Value, json};
 
-use crate::task_desk::{Desk, Gate, settings};
+use crate::task_client::{Gate, TaskClient, settings};
 
 #[derive(serde::Deserialize, schemars::JsonSchema)]
 struct Confirmation {
@@ -76,9 +76,9 @@ pub(crate) fn server(gate: &Gate) -> Server {
         })
 }
 
-fn desk() -> (Gate, Desk) {
+fn desk() -> (Gate, TaskClient) {
     let gate = Gate::default();
-    let desk = Desk::new(&server(&gate));
+    let desk = TaskClient::new(&server(&gate));
     (gate, desk)
 }
 

@@ -40,7 +40,7 @@ pub(crate) fn request(id: u64, method: &str, mut params: Value, capabilities: &V
 }
 
 /// The connection of a client over a byte stream.
-pub(crate) struct Desk<K: Threading = ThreadSafe> {
+pub(crate) struct TaskClient<K: Threading = ThreadSafe> {
     pub(crate) endpoint: ServerEndpoint<K>,
     pub(crate) now: Instant,
     pub(crate) capabilities: Value,
@@ -52,7 +52,7 @@ pub(crate) struct Desk<K: Threading = ThreadSafe> {
     judge: Judge,
 }
 
-impl<K: Threading> Desk<K> {
+impl<K: Threading> TaskClient<K> {
     pub(crate) fn new(server: &Server<K>) -> Self {
         Self {
             endpoint: server.endpoint(7).unwrap(),
