@@ -8,8 +8,8 @@ use mcp_sansio::protocol::{CallToolResult, LoggingLevel, TaskSupport};
 use mcp_sansio_handlers::{Call, Error, NoArguments, Server, TaskSettings};
 use serde_json::{Value, json};
 
+use crate::legacy_task_client::{LegacyTaskClient, RELATED};
 use crate::task_client::{Gate, TaskClient, settings};
-use crate::task_visitor::{RELATED, Visitor};
 
 /// A server whose tools wait at a gate.
 pub(crate) fn server(gate: &Gate) -> Server {
@@ -76,9 +76,9 @@ pub(crate) fn server_with(gate: &Gate, settings: TaskSettings) -> Server {
         .task_support("talkative", TaskSupport::Optional)
 }
 
-fn visitor() -> (Gate, Visitor) {
+fn visitor() -> (Gate, LegacyTaskClient) {
     let gate = Gate::default();
-    let visitor = Visitor::new(&server(&gate));
+    let visitor = LegacyTaskClient::new(&server(&gate));
     (gate, visitor)
 }
 
@@ -102,7 +102,7 @@ fn a_server_with_tasks_says_which_requests_and_which_tools_can_be_one() {
     assert_eq!(support("required"), "required");
     assert_eq!(support("plain"), Value::Null);
     let without = Server::new("s", "1").tool("quick", "", |_: Call<NoArguments>| "quick");
-    let mut without = Visitor::new(&without.task_support("quick", TaskSupport::Required));
+    let mut without = LegacyTaskClient::new(&without.task_support("quick", TaskSupport::Required));
     assert!(without.declared.get("tasks").is_none());
     for method in ["tasks/get", "tasks/result", "tasks/list", "tasks/cancel"] {
         assert_eq!(without.error(method, json!({ "taskId": "1" })), -32601, "{method}");

@@ -9,12 +9,12 @@ use mcp_sansio_handlers::{Call, Endpoint, NoArguments, TaskEvent};
 use serde_json::{Value, json};
 
 use crate::asked_tasks::{server, server_with};
+use crate::legacy_task_client::LegacyTaskClient;
 use crate::task_client::{Gate, settings};
-use crate::task_visitor::Visitor;
 
-fn visitor() -> (Gate, Visitor) {
+fn visitor() -> (Gate, LegacyTaskClient) {
     let gate = Gate::default();
-    let visitor = Visitor::new(&server(&gate));
+    let visitor = LegacyTaskClient::new(&server(&gate));
     (gate, visitor)
 }
 
@@ -98,7 +98,7 @@ fn one_task_too_many_is_refused_and_does_nothing() {
         [settings().tasks_max(2), settings().tasks_per_requestor_max(2), settings().bytes_max(40)]
     {
         let gate = Gate::default();
-        let mut visitor = Visitor::new(&server_with(&gate, few));
+        let mut visitor = LegacyTaskClient::new(&server_with(&gate, few));
         let held = gate.holders();
         visitor.task("slow");
         visitor.task("slow");
@@ -146,7 +146,8 @@ fn a_flood_of_those_who_wait_is_bounded_and_all_are_answered() {
         server(&gate).limits(limits).tool("ask_nothing", "", async |_: Call<NoArguments>| {
             std::future::pending::<()>().await;
         });
-    let mut visitor = Visitor::new(&server.task_support("ask_nothing", TaskSupport::Optional));
+    let mut visitor =
+        LegacyTaskClient::new(&server.task_support("ask_nothing", TaskSupport::Optional));
     let task = visitor.task("slow");
     let waiting: Vec<u64> =
         (0..60).map(|_| visitor.send("tasks/result", json!({ "taskId": task }))).collect();
@@ -182,7 +183,7 @@ fn whoever_keeps_logs_is_shown_what_becomes_of_tasks() {
         news.lock().unwrap().push((what, task.status.as_str().to_owned()));
     });
     let gate = Gate::default();
-    let mut visitor = Visitor::new(&server_with(&gate, settings));
+    let mut visitor = LegacyTaskClient::new(&server_with(&gate, settings));
     let task = visitor.task("slow");
     visitor.send("tasks/result", json!({ "taskId": task }));
     gate.open();
@@ -202,7 +203,7 @@ fn the_tasks_of_a_connection_end_with_it() {
     // Rule: [TASK-021].
     let gate = Gate::default();
     let server = server(&gate);
-    let (mut one, mut other) = (Visitor::new(&server), Visitor::new(&server));
+    let (mut one, mut other) = (LegacyTaskClient::new(&server), LegacyTaskClient::new(&server));
     let task = one.task("slow");
     assert_eq!(other.error("tasks/get", json!({ "taskId": task })), -32602);
     assert_eq!(other.result("tasks/list", json!({})), json!({ "tasks": [] }));

@@ -12,8 +12,8 @@ use mcp_sansio::{Instant, Principal};
 use mcp_sansio_handlers::{Call, Elicit, HttpServer, NoArguments, PendingHandler, Server};
 use serde_json::{Value, json};
 
+use crate::legacy_task_client::{Judge, RELATED, everything, initialize};
 use crate::task_client::{Gate, settings};
-use crate::task_visitor::{Judge, RELATED, everything, initialize};
 use crate::tasks_http::run;
 
 fn server(gate: &Gate) -> Server {

@@ -7,8 +7,8 @@ use mcp_sansio::protocol::{ElicitSchema, ListRootsParams, TaskSupport};
 use mcp_sansio_handlers::{Call, Elicit, Error, NoArguments, Server};
 use serde_json::{Value, json};
 
+use crate::legacy_task_client::{LegacyTaskClient, RELATED, everything};
 use crate::task_client::{Gate, settings};
-use crate::task_visitor::{RELATED, Visitor, everything};
 
 fn server(gate: &Gate) -> Server {
     let gate = gate.clone();
@@ -46,14 +46,14 @@ fn server(gate: &Gate) -> Server {
         .task_support("forever", TaskSupport::Optional)
 }
 
-fn visitor() -> (Gate, Visitor) {
+fn visitor() -> (Gate, LegacyTaskClient) {
     let gate = Gate::default();
-    let visitor = Visitor::new(&server(&gate));
+    let visitor = LegacyTaskClient::new(&server(&gate));
     (gate, visitor)
 }
 
 /// The questions that were asked since the last time.
-fn questions(visitor: &mut Visitor) -> Vec<Value> {
+fn questions(visitor: &mut LegacyTaskClient) -> Vec<Value> {
     let all = std::mem::take(&mut visitor.unasked);
     all.into_iter().filter(|message| message.get("id").is_some()).collect()
 }
@@ -185,7 +185,7 @@ fn what_the_client_cannot_be_asked_is_a_failure_that_the_model_sees() {
     // Rule: [TASK-020] [ELIC-001].
     let mut capabilities = everything();
     capabilities.as_object_mut().unwrap().remove("elicitation");
-    let mut visitor = Visitor::with(&server(&Gate::default()), capabilities);
+    let mut visitor = LegacyTaskClient::with(&server(&Gate::default()), capabilities);
     let task = visitor.task("ask");
     assert_eq!(visitor.status(&task), "failed");
     let result = visitor.result("tasks/result", json!({ "taskId": task }));

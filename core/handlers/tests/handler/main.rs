@@ -29,6 +29,7 @@ mod guarded;
 mod http_client;
 #[cfg(feature = "http")]
 mod http_pair;
+mod legacy_task_client;
 mod pair;
 mod panics;
 #[cfg(feature = "protection")]
@@ -55,7 +56,6 @@ mod shares;
 mod spec;
 mod subscriptions;
 mod task_client;
-mod task_visitor;
 mod tasks;
 mod tasks_bounds;
 #[cfg(feature = "http")]

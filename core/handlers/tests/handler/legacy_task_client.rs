@@ -20,7 +20,7 @@ pub(crate) fn everything() -> Value {
 }
 
 /// The connection of a client over a byte stream.
-pub(crate) struct Visitor<K: Threading = ThreadSafe> {
+pub(crate) struct LegacyTaskClient<K: Threading = ThreadSafe> {
     pub(crate) endpoint: ServerEndpoint<K>,
     pub(crate) now: Instant,
     /// Messages that answer nothing: notifications, and questions of the server.
@@ -32,7 +32,7 @@ pub(crate) struct Visitor<K: Threading = ThreadSafe> {
     judge: Judge,
 }
 
-impl<K: Threading> Visitor<K> {
+impl<K: Threading> LegacyTaskClient<K> {
     pub(crate) fn new(server: &Server<K>) -> Self {
         Self::with(server, everything())
     }
