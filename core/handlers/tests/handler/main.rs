@@ -20,7 +20,7 @@ mod connection;
 #[cfg(feature = "protection")]
 mod debug_output;
 #[cfg(feature = "protection")]
-mod entrances;
+mod endpoints;
 #[cfg(feature = "protection")]
 mod expiry;
 #[cfg(feature = "protection")]
