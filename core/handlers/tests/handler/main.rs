@@ -30,6 +30,7 @@ mod http_client;
 #[cfg(feature = "http")]
 mod http_pair;
 mod legacy_task_client;
+mod mailbox_limits;
 mod pair;
 mod panics;
 #[cfg(feature = "protection")]
@@ -43,7 +44,6 @@ mod repeater;
 mod repeats;
 #[cfg(feature = "protection")]
 mod repeats_host;
-mod room;
 mod scheduling;
 #[cfg(all(feature = "http", feature = "seal"))]
 mod sealing;
