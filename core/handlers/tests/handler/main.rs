@@ -20,6 +20,8 @@ mod connection;
 #[cfg(feature = "protection")]
 mod debug_output;
 #[cfg(feature = "protection")]
+mod duplicate_members;
+#[cfg(feature = "protection")]
 mod endpoints;
 #[cfg(feature = "protection")]
 mod expiry;
@@ -38,8 +40,6 @@ mod protected_server;
 #[cfg(feature = "protection")]
 mod protection;
 mod questions;
-#[cfg(feature = "protection")]
-mod repeater;
 #[cfg(feature = "protection")]
 mod repeats;
 #[cfg(feature = "protection")]

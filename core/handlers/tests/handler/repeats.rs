@@ -9,8 +9,10 @@ use mcp_sansio::protocol::{Method, MethodKind, Side};
 use mcp_sansio::{Era, Revision};
 use serde_json::{Value, json};
 
+use crate::duplicate_members::{
+    Line, Log, META, Peer, TOKEN, Transport, VIOLATION, message, server, ways,
+};
 use crate::protected_server::{ProtectedServer, legacy_call};
-use crate::repeater::{Line, Log, META, Peer, TOKEN, VIOLATION, Way, message, server, ways};
 use crate::spec::Schema;
 
 /// A method and the members of its parameters, each with its schema.
@@ -181,7 +183,7 @@ fn no_second_name_takes_a_token_where_its_scopes_do_not_reach() {
     let revisions = [Revision::V2025_03_26, Revision::V2025_11_25, Revision::V2026_07_28];
     let mut ran = Vec::new();
     for revision in revisions {
-        let mut peer = Peer::new(Way::Http, revision);
+        let mut peer = Peer::new(Transport::Http, revision);
         for (method, members) in [
             ("tools/call", r#""name":"who","name":"delete","arguments":{}"#),
             ("tools/call", r#""name":"delete","name":"who","arguments":{}"#),
@@ -224,7 +226,7 @@ fn a_request_that_repeats_a_member_of_its_schema_reaches_no_handler_by_any_way()
 
 #[test]
 fn a_call_that_asks_to_be_a_task_is_read_as_any_other() {
-    for way in [Way::Stream, Way::Http] {
+    for way in [Transport::Stream, Transport::Http] {
         let mut peer = Peer::new(way, Revision::V2025_11_25);
         for (params, member) in [
             (r#"{"task":{},"name":"who","name":"delete"}"#, "`name`"),
@@ -310,14 +312,14 @@ fn a_request_that_says_everything_once_needs_the_scopes_of_what_it_runs() {
             let ran = name.trim_start_matches("mem://");
             for key in [key.to_owned(), escaped(key)] {
                 let members = format!(r#""x":1,"{key}":"{name}","x":2"#);
-                if matches!(way, Way::Stream | Way::StreamBatch) {
+                if matches!(way, Transport::Stream | Transport::StreamBatch) {
                     peer.ask(method, Some(name), &members);
                     assert_eq!(peer.ran(), [ran]);
                 } else {
                     // The whole request is refused, a batch too.
                     let params = peer.params(&members);
                     let mut text = message(Some("\"q\""), method, &params);
-                    if way == Way::HttpBatch {
+                    if way == Transport::HttpBatch {
                         text = format!("[{},{text}]", legacy_call(9, "who"));
                     }
                     let answer = peer.tell(&text, Some((method, Some(name))));
@@ -358,7 +360,7 @@ fn a_notification_that_repeats_a_member_is_dropped_and_on_http_refused() {
     // Rule: [RPC-013].
     let Some(folder) = reference_data::specification() else { return };
     for (way, revision) in ways() {
-        if matches!(way, Way::StreamBatch | Way::HttpBatch) {
+        if matches!(way, Transport::StreamBatch | Transport::HttpBatch) {
             continue;
         }
         let mut peer = Peer::new(way, revision);

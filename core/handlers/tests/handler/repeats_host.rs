@@ -11,7 +11,7 @@ use mcp_sansio::{Era, Instant, Revision, Revisions};
 use mcp_sansio_handlers::{Client, ClientEndpoint, Endpoint, Host, HostRequest};
 use serde_json::{Value, json};
 
-use crate::repeater::{message, messages_in};
+use crate::duplicate_members::{message, messages_in};
 use crate::repeats::{described, escaped, others, repeats};
 
 /// What was asked or told, and each violation in words.

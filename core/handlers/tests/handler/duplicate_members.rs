@@ -82,7 +82,7 @@ pub(crate) fn server(ran: &Log) -> Server {
 
 /// How messages get to the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Way {
+pub(crate) enum Transport {
     Stream,
     Http,
     /// In a batch with another message, on a stream.
@@ -99,7 +99,7 @@ pub(crate) enum Line {
 
 /// A client with a token that is good for the base scope only.
 pub(crate) struct Peer {
-    pub(crate) way: Way,
+    pub(crate) way: Transport,
     pub(crate) revision: Revision,
     pub(crate) line: Line,
     pub(crate) log: Log,
@@ -110,12 +110,14 @@ pub(crate) struct Peer {
 pub(crate) const TOKEN: &str = "ann/use";
 
 impl Peer {
-    pub(crate) fn new(way: Way, revision: Revision) -> Self {
+    pub(crate) fn new(way: Transport, revision: Revision) -> Self {
         let log = Log::default();
         let server = server(&log);
         let line = match way {
-            Way::Stream | Way::StreamBatch => Line::Stream(Box::new(server.endpoint(7).unwrap())),
-            Way::Http | Way::HttpBatch => {
+            Transport::Stream | Transport::StreamBatch => {
+                Line::Stream(Box::new(server.endpoint(7).unwrap()))
+            }
+            Transport::Http | Transport::HttpBatch => {
                 let mut house = ProtectedServer::from_server(&server, ServerOptions::new());
                 let session = match revision.era() {
                     Era::Legacy => house.open_at(revision.as_str(), TOKEN),
@@ -164,8 +166,8 @@ impl Peer {
     pub(crate) fn ask_whole(&mut self, method: &str, name: Option<&str>, params: &str) -> Value {
         let request = message(Some("\"q\""), method, params);
         let text = match self.way {
-            Way::Stream | Way::Http => request,
-            Way::StreamBatch | Way::HttpBatch => {
+            Transport::Stream | Transport::Http => request,
+            Transport::StreamBatch | Transport::HttpBatch => {
                 format!("[{},{request}]", message(Some("\"other\""), "ping", "{}"))
             }
         };
@@ -256,8 +258,10 @@ pub(crate) fn messages_in(text: &str) -> Vec<Value> {
 }
 
 /// Every way at every revision that has it.
-pub(crate) fn ways() -> Vec<(Way, Revision)> {
-    let plain = Revision::ALL.into_iter().flat_map(|it| [(Way::Stream, it), (Way::Http, it)]);
-    let batches = [Way::StreamBatch, Way::HttpBatch].map(|way| (way, Revision::V2025_03_26));
+pub(crate) fn ways() -> Vec<(Transport, Revision)> {
+    let plain =
+        Revision::ALL.into_iter().flat_map(|it| [(Transport::Stream, it), (Transport::Http, it)]);
+    let batches =
+        [Transport::StreamBatch, Transport::HttpBatch].map(|way| (way, Revision::V2025_03_26));
     plain.chain(batches).collect()
 }
