@@ -22,6 +22,8 @@ mod debug_output;
 #[cfg(feature = "protection")]
 mod duplicate_members;
 #[cfg(feature = "protection")]
+mod duplicates;
+#[cfg(feature = "protection")]
 mod endpoints;
 #[cfg(feature = "protection")]
 mod expiry;
@@ -40,8 +42,6 @@ mod protected_server;
 #[cfg(feature = "protection")]
 mod protection;
 mod questions;
-#[cfg(feature = "protection")]
-mod repeats;
 #[cfg(feature = "protection")]
 mod repeats_host;
 mod scheduling;

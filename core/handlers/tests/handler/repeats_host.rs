@@ -12,7 +12,7 @@ use mcp_sansio_handlers::{Client, ClientEndpoint, Endpoint, Host, HostRequest};
 use serde_json::{Value, json};
 
 use crate::duplicate_members::{message, messages_in};
-use crate::repeats::{described, escaped, others, repeats};
+use crate::duplicates::{described, escaped, others, repeats};
 
 /// What was asked or told, and each violation in words.
 type Log = Arc<Mutex<Vec<String>>>;
