@@ -24,6 +24,8 @@ mod duplicate_members;
 #[cfg(feature = "protection")]
 mod duplicates;
 #[cfg(feature = "protection")]
+mod duplicates_host;
+#[cfg(feature = "protection")]
 mod endpoints;
 #[cfg(feature = "protection")]
 mod expiry;
@@ -42,8 +44,6 @@ mod protected_server;
 #[cfg(feature = "protection")]
 mod protection;
 mod questions;
-#[cfg(feature = "protection")]
-mod repeats_host;
 mod scheduling;
 #[cfg(all(feature = "http", feature = "seal"))]
 mod sealing;
