@@ -8,8 +8,8 @@ use mcp_sansio::protocol::TaskSupport;
 use mcp_sansio_handlers::{Call, Endpoint, NoArguments, TaskEvent};
 use serde_json::{Value, json};
 
-use crate::asked_tasks::{server, server_with};
 use crate::legacy_task_client::LegacyTaskClient;
+use crate::legacy_tasks::{server, server_with};
 use crate::task_client::{Gate, settings};
 
 fn visitor() -> (Gate, LegacyTaskClient) {

@@ -13,7 +13,7 @@ use mcp_sansio_handlers::{
 };
 use serde_json::{Value, json};
 
-use crate::asked_tasks::{server, server_with};
+use crate::legacy_tasks::{server, server_with};
 use crate::pair::Pair;
 use crate::task_client::{Gate, settings};
 use crate::{connect, connect_host, text};

@@ -2,7 +2,6 @@
 
 #![cfg(feature = "schemars")]
 
-mod asked_tasks;
 mod asked_tasks_bounds;
 #[cfg(feature = "http")]
 mod asked_tasks_http;
@@ -36,6 +35,7 @@ mod http_client;
 #[cfg(feature = "http")]
 mod http_pair;
 mod legacy_task_client;
+mod legacy_tasks;
 mod mailbox_limits;
 mod pair;
 mod panics;
