@@ -2,7 +2,6 @@
 
 #![cfg(feature = "schemars")]
 
-mod asked_tasks_bounds;
 #[cfg(feature = "http")]
 mod asked_tasks_http;
 mod asked_tasks_input;
@@ -36,6 +35,7 @@ mod http_client;
 mod http_pair;
 mod legacy_task_client;
 mod legacy_tasks;
+mod legacy_tasks_limits;
 mod mailbox_limits;
 mod pair;
 mod panics;
