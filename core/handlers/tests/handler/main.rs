@@ -2,8 +2,6 @@
 
 #![cfg(feature = "schemars")]
 
-#[cfg(feature = "http")]
-mod asked_tasks_http;
 mod asked_tasks_input;
 #[cfg(feature = "auth")]
 mod authorization;
@@ -35,6 +33,8 @@ mod http_client;
 mod http_pair;
 mod legacy_task_client;
 mod legacy_tasks;
+#[cfg(feature = "http")]
+mod legacy_tasks_http;
 mod legacy_tasks_limits;
 mod mailbox_limits;
 mod pair;
