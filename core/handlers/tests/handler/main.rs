@@ -2,7 +2,6 @@
 
 #![cfg(feature = "schemars")]
 
-mod asked_tasks_input;
 #[cfg(feature = "auth")]
 mod authorization;
 #[cfg(feature = "auth")]
@@ -35,6 +34,7 @@ mod legacy_task_client;
 mod legacy_tasks;
 #[cfg(feature = "http")]
 mod legacy_tasks_http;
+mod legacy_tasks_input;
 mod legacy_tasks_limits;
 mod mailbox_limits;
 mod pair;
