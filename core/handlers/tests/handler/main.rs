@@ -57,10 +57,10 @@ mod spec;
 mod subscriptions;
 mod task_client;
 mod tasks;
-mod tasks_bounds;
 #[cfg(feature = "http")]
 mod tasks_http;
 mod tasks_input;
+mod tasks_limits;
 
 use mcp_sansio::protocol::CallToolResult;
 use mcp_sansio::{Instant, Revision, Revisions};
