@@ -443,7 +443,7 @@ fn a_server_that_checks_no_tokens_has_no_scopes_to_give() {
     let mut head = RequestHead::new("POST", "/mcp");
     head.field("host", b"localhost");
     assert!(matches!(server.authorize(&head), TokenRequirement::NotNeeded));
-    let mut site = crate::tasks_http::Site::of(&self::server());
+    let mut site = crate::tasks_http::TaskServer::from_server(&self::server());
     let params = json!({ "name": "look", "arguments": {} });
     let crate::tasks_http::Response(status, messages) =
         site.response("tools/call", params, Some("look"), Some(&Principal::new("ann")));

@@ -11,7 +11,7 @@ use mcp_sansio_handlers::{Call, Elicit, Host, HostRequest, NoArguments, Server};
 use serde_json::{Value, json};
 
 use crate::task_client::{Gate, TaskClient};
-use crate::tasks_http::{Response, Site};
+use crate::tasks_http::{Response, TaskServer};
 use crate::tasks_input::{self, yes};
 use crate::{ASKING, connect_host, text};
 
@@ -168,7 +168,8 @@ fn a_state_is_refused_once_it_has_expired() {
 fn a_state_comes_back_to_another_connection_but_not_from_another_principal() {
     // Rule: [MRTR-007] [SEC-009] [SEC-010].
     let server = server(&Clock::default());
-    let (mut here, mut there) = (Site::of(&server), Site::of(&server));
+    let (mut here, mut there) =
+        (TaskServer::from_server(&server), TaskServer::from_server(&server));
     let (ann, ben) = (Principal::new("ann"), Principal::new("ben"));
     for tool in ["book", "later"] {
         let Response(_, messages) =
@@ -190,11 +191,11 @@ fn a_server_on_http_seals_states_unless_it_says_otherwise() {
     // Rule: [MRTR-006] [MRTR-007].
     let server = tables();
     let (ann, ben) = (Principal::new("ann"), Principal::new("ben"));
-    let ask = |site: &mut Site, params: Value, who| {
+    let ask = |site: &mut TaskServer, params: Value, who| {
         let Response(_, messages) = site.response("tools/call", params, Some("book"), Some(who));
         messages[0].clone()
     };
-    let mut site = Site::of(&server);
+    let mut site = TaskServer::from_server(&server);
     let state = state_of(&ask(&mut site, first("book", 3), &ann)["result"]);
     assert!(!state.contains("table"), "{state}");
     for (params, who) in [
@@ -214,12 +215,12 @@ fn a_server_on_http_seals_states_unless_it_says_otherwise() {
     let late = ask(&mut site, retry("book", 3, &state), &ann);
     assert_eq!(late["error"]["code"], INVALID_PARAMS);
     // Another process has another key.
-    let mut other = Site::with_secret(&server, [8; 32]);
+    let mut other = TaskServer::with_secret(&server, [8; 32]);
     let state = state_of(&ask(&mut other, first("book", 3), &ann)["result"]);
     let stranger = ask(&mut site, retry("book", 3, &state), &ann);
     assert_eq!(stranger["error"]["code"], INVALID_PARAMS);
 
-    let mut open = Site::of(&server.clone().unsealed_states());
+    let mut open = TaskServer::from_server(&server.clone().unsealed_states());
     let state = state_of(&ask(&mut open, first("book", 3), &ann)["result"]);
     assert_eq!(state, "table 3");
     let made_up = ask(&mut open, retry("book", 3, "made up"), &ben);

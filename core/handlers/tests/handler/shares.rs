@@ -11,12 +11,12 @@ use serde_json::{Value, json};
 
 use crate::task_client::{Gate, everything, request};
 
-struct Site {
+struct SharedServer {
     server: HttpServer,
     running: Vec<PendingHandler>,
 }
 
-impl Site {
+impl SharedServer {
     /// With two handlers for each caller.
     fn new(gate: &Gate) -> Self {
         let gate = gate.clone();
@@ -91,7 +91,7 @@ impl Site {
 #[test]
 fn handlers_of_one_caller_are_bounded_until_they_end() {
     let gate = Gate::default();
-    let mut site = Site::new(&gate);
+    let mut site = SharedServer::new(&gate);
     let slow = [1, 2].map(|id| site.call(Some("greedy"), id, "slow"));
     site.pump();
     for (id, tool) in [(3, "slow"), (4, "quick")] {

@@ -45,7 +45,7 @@ fn server(gate: &Gate) -> Server {
 }
 
 /// A site without a network, driven by hand.
-pub(crate) struct Site {
+pub(crate) struct TaskServer {
     server: HttpServer,
     now: Instant,
     running: Vec<PendingHandler>,
@@ -56,12 +56,12 @@ pub(crate) struct Site {
 /// A response: its status, and the messages in it.
 pub(crate) struct Response(pub(crate) u16, pub(crate) Vec<Value>);
 
-impl Site {
+impl TaskServer {
     fn new(gate: &Gate) -> Self {
-        Self::of(&server(gate))
+        Self::from_server(&server(gate))
     }
 
-    pub(crate) fn of(server: &Server) -> Self {
+    pub(crate) fn from_server(server: &Server) -> Self {
         Self::with_secret(server, [7; 32])
     }
 
@@ -215,7 +215,7 @@ pub(crate) fn run(
 fn a_task_outlives_the_exchange_that_made_it() {
     // Rule: [TASK-029] [TASK-030].
     let gate = Gate::default();
-    let mut site = Site::new(&gate);
+    let mut site = TaskServer::new(&gate);
     let task = site.task("slow", None);
     assert_eq!(site.server.machine().exchange_count(), 0);
     assert_eq!(site.status(&task), "working");
@@ -229,7 +229,7 @@ fn a_task_outlives_the_exchange_that_made_it() {
 #[test]
 fn a_task_asks_and_goes_on_with_the_answers() {
     // Rule: [TASK-030] [TASK-032] [TASK-033].
-    let mut site = Site::new(&Gate::default());
+    let mut site = TaskServer::new(&Gate::default());
     let owner = Principal::new("owner");
     let task = site.task("ask", Some(&owner));
     let waiting = site.about("tasks/get", &task, Some(&owner));
@@ -243,7 +243,7 @@ fn a_task_asks_and_goes_on_with_the_answers() {
 fn a_task_that_is_cancelled_or_expires_drops_its_handler() {
     // Rule: [TASK-034].
     let gate = Gate::default();
-    let mut site = Site::new(&gate);
+    let mut site = TaskServer::new(&gate);
     let task = site.task("slow", None);
     let other = site.task("slow", None);
     assert_eq!(site.running.len(), 2);
@@ -264,10 +264,10 @@ fn a_task_that_is_cancelled_or_expires_drops_its_handler() {
 fn the_tasks_of_one_do_not_exist_for_another() {
     // Rule: [TASK-035] [TASK-041].
     let gate = Gate::default();
-    let mut site = Site::new(&gate);
+    let mut site = TaskServer::new(&gate);
     let (owner, other) = (Principal::new("owner"), Principal::new("other"));
     let task = site.task("slow", Some(&owner));
-    let listen = |site: &mut Site, principal| {
+    let listen = |site: &mut TaskServer, principal| {
         let filter = json!({ "notifications": { "taskIds": [task] } });
         let exchange = site.exchange("subscriptions/listen", filter, None, principal);
         assert_eq!(site.read(exchange, "").1.len(), 1);
@@ -293,7 +293,7 @@ fn the_tasks_of_one_do_not_exist_for_another() {
 #[test]
 fn the_header_names_the_task() {
     // Rule: [TASK-039].
-    let mut site = Site::new(&Gate::default());
+    let mut site = TaskServer::new(&Gate::default());
     let task = site.task("slow", None);
     let about = || json!({ "taskId": task, "inputResponses": {} });
     for method in ["tasks/get", "tasks/update", "tasks/cancel"] {
@@ -307,7 +307,7 @@ fn the_header_names_the_task() {
 #[test]
 fn a_client_that_leaves_before_there_is_a_task_gives_up_its_call() {
     let gate = Gate::default();
-    let mut site = Site::new(&gate);
+    let mut site = TaskServer::new(&gate);
     let mut head = RequestHead::new("POST", "/mcp");
     head.field("host", b"localhost");
     head.field("content-type", b"application/json");
