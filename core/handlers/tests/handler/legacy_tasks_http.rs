@@ -59,7 +59,7 @@ struct LegacyServer {
 
 /// A session in it: its name, and whose it is.
 #[derive(Clone)]
-struct Guest(String, Option<Principal>);
+struct LegacyClient(String, Option<Principal>);
 
 impl LegacyServer {
     fn new(gate: &Gate, options: ServerOptions) -> Self {
@@ -68,8 +68,8 @@ impl LegacyServer {
         Self { server, now: Instant::ZERO, running, judge, last: 0 }
     }
 
-    fn enter(&mut self, principal: Option<Principal>) -> Guest {
-        let mut guest = Guest(String::new(), principal);
+    fn enter(&mut self, principal: Option<Principal>) -> LegacyClient {
+        let mut guest = LegacyClient(String::new(), principal);
         let message = self.request("initialize", initialize(&everything()));
         let exchange = self.post(&guest, &message);
         let (_, session, _) = self.read(exchange);
@@ -85,7 +85,7 @@ impl LegacyServer {
         json!({ "jsonrpc": "2.0", "id": self.last, "method": method, "params": params })
     }
 
-    fn post(&mut self, guest: &Guest, message: &Value) -> ExchangeId {
+    fn post(&mut self, guest: &LegacyClient, message: &Value) -> ExchangeId {
         let mut head = RequestHead::new("POST", "/mcp");
         head.field("host", b"localhost");
         head.field("content-type", b"application/json");
@@ -98,7 +98,7 @@ impl LegacyServer {
     }
 
     /// Opens the stream of what comes unasked.
-    fn listen(&mut self, guest: &Guest) -> ExchangeId {
+    fn listen(&mut self, guest: &LegacyClient) -> ExchangeId {
         let mut head = RequestHead::new("GET", "/mcp");
         head.field("host", b"localhost");
         head.field("accept", b"text/event-stream");
@@ -106,14 +106,14 @@ impl LegacyServer {
         self.take(&head, b"", guest)
     }
 
-    fn leave(&mut self, guest: &Guest) {
+    fn leave(&mut self, guest: &LegacyClient) {
         let mut head = RequestHead::new("DELETE", "/mcp");
         head.field("host", b"localhost");
         head.field("mcp-session-id", guest.0.as_bytes());
         self.take(&head, b"", guest);
     }
 
-    fn take(&mut self, head: &RequestHead<'_>, body: &[u8], guest: &Guest) -> ExchangeId {
+    fn take(&mut self, head: &RequestHead<'_>, body: &[u8], guest: &LegacyClient) -> ExchangeId {
         let now = self.now;
         let (exchange, work) = self.server.handle_request(head, body, guest.1.as_ref(), now);
         if let Some(work) = work {
@@ -162,7 +162,7 @@ impl LegacyServer {
     }
 
     /// The response to a request, which must be the only message.
-    fn response(&mut self, guest: &Guest, method: &str, params: Value) -> Value {
+    fn response(&mut self, guest: &LegacyClient, method: &str, params: Value) -> Value {
         let message = self.request(method, params);
         let exchange = self.post(guest, &message);
         let (_, _, mut messages) = self.read(exchange);
@@ -171,17 +171,17 @@ impl LegacyServer {
         messages.remove(0)
     }
 
-    fn task(&mut self, guest: &Guest, tool: &str) -> String {
+    fn task(&mut self, guest: &LegacyClient, tool: &str) -> String {
         let created = self.response(guest, "tools/call", json!({ "name": tool, "task": {} }));
         created["result"]["task"]["taskId"].as_str().unwrap_or_else(|| panic!("{created}")).into()
     }
 
-    fn about(&mut self, guest: &Guest, method: &str, task: &str) -> Value {
+    fn about(&mut self, guest: &LegacyClient, method: &str, task: &str) -> Value {
         self.response(guest, method, json!({ "taskId": task }))
     }
 
     /// Begins to wait for the result of a task.
-    fn wait(&mut self, guest: &Guest, task: &str) -> ExchangeId {
+    fn wait(&mut self, guest: &LegacyClient, task: &str) -> ExchangeId {
         let message = self.request("tasks/result", json!({ "taskId": task }));
         self.post(guest, &message)
     }
@@ -361,7 +361,7 @@ fn the_answer_to_who_polls_is_no_stream_even_where_others_are() {
     // Rule: [TASK-022].
     let gate = Gate::default();
     let mut house = LegacyServer::new(&gate, ServerOptions::new().answers(ResponseMode::Stream));
-    let mut guest = Guest(String::new(), None);
+    let mut guest = LegacyClient(String::new(), None);
     let opening = house.request("initialize", initialize(&everything()));
     let opening = house.post(&guest, &opening);
     while let Some(transmit) = house.server.poll_transmit(opening, house.now) {
