@@ -80,13 +80,13 @@ pub(crate) struct Guarded<K: Threading = mcp_sansio_handlers::ThreadSafe> {
     pub(crate) log: Vec<String>,
     /// Whether the opening wants a token, too.
     guards_opening: bool,
-    bell: Arc<Bell>,
+    bell: Arc<CountingWaker>,
 }
 
 #[derive(Default)]
-struct Bell(AtomicUsize);
+struct CountingWaker(AtomicUsize);
 
-impl Wake for Bell {
+impl Wake for CountingWaker {
     fn wake(self: Arc<Self>) {
         self.0.fetch_add(1, Ordering::SeqCst);
     }

@@ -38,16 +38,16 @@ pub(crate) struct HttpPair {
     /// The server's name for each exchange of the client.
     under_way: BTreeMap<ExchangeId, ExchangeId>,
     running: Vec<Pin<Box<PendingHandler>>>,
-    bell: Arc<Bell>,
+    bell: Arc<CountingWaker>,
 }
 
 /// Answers requests to other servers.
 pub(crate) type Elsewhere = Box<dyn FnMut(&OutgoingRequest) -> Option<(u16, String)>>;
 
 #[derive(Default)]
-struct Bell(AtomicUsize);
+struct CountingWaker(AtomicUsize);
 
-impl Wake for Bell {
+impl Wake for CountingWaker {
     fn wake(self: Arc<Self>) {
         self.0.fetch_add(1, Ordering::SeqCst);
     }
@@ -81,7 +81,7 @@ impl HttpPair {
 
     /// One round of both drivers. Whether anything moved, or wants to.
     pub(crate) fn turn(&mut self) -> bool {
-        let rung = |bell: &Bell| bell.0.load(Ordering::SeqCst);
+        let rung = |bell: &CountingWaker| bell.0.load(Ordering::SeqCst);
         let (before, lines) = (rung(&self.bell), self.log.len());
         let waker = Waker::from(Arc::clone(&self.bell));
         let mut cx = Context::from_waker(&waker);

@@ -6,14 +6,14 @@ pub(crate) struct Pair<S, C> {
     pub(crate) now: mcp_sansio::Instant,
     /// Every line that went over, the server's with a `<` before it, the client's with a `>`.
     pub(crate) wire: Vec<String>,
-    bell: std::sync::Arc<Bell>,
+    bell: std::sync::Arc<CountingWaker>,
 }
 
 /// Counts how often somebody wanted to be polled.
 #[derive(Default)]
-pub(crate) struct Bell(std::sync::atomic::AtomicUsize);
+pub(crate) struct CountingWaker(std::sync::atomic::AtomicUsize);
 
-impl std::task::Wake for Bell {
+impl std::task::Wake for CountingWaker {
     fn wake(self: std::sync::Arc<Self>) {
         self.0.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
     }

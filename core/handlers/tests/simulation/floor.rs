@@ -133,9 +133,9 @@ async fn work(floor: Rc<RefCell<Floor>>, call: Call<Job>) -> Result<String, Erro
 
 /// Counts how often somebody wants to be polled.
 #[derive(Default)]
-struct Bell(AtomicUsize);
+struct CountingWaker(AtomicUsize);
 
-impl Wake for Bell {
+impl Wake for CountingWaker {
     fn wake(self: Arc<Self>) {
         self.0.fetch_add(1, Ordering::Relaxed);
     }
@@ -145,7 +145,7 @@ impl Wake for Bell {
 struct Served {
     endpoint: ServerEndpoint<Local>,
     floor: Rc<RefCell<Floor>>,
-    bell: Arc<Bell>,
+    bell: Arc<CountingWaker>,
 }
 
 impl Served {
@@ -244,7 +244,7 @@ struct Hosted {
     endpoint: ClientEndpoint<Local>,
     client: Client,
     calls: Vec<Awaited>,
-    bell: Arc<Bell>,
+    bell: Arc<CountingWaker>,
 }
 
 impl Hosted {
