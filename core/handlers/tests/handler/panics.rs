@@ -21,9 +21,9 @@ struct Confirmation {
 }
 
 /// Panics when it is dropped.
-struct Fragile;
+struct PanicsOnDrop;
 
-impl Drop for Fragile {
+impl Drop for PanicsOnDrop {
     fn drop(&mut self) {
         panic!("in a destructor");
     }
@@ -63,7 +63,7 @@ fn server() -> Server {
             call.edit_catalog(|_| panic!("in an edit")).map_or("refused", |()| "edited")
         })
         .tool("fragile", "", async |_: Call<NoArguments>| {
-            let _fragile = Fragile;
+            let _fragile = PanicsOnDrop;
             std::future::pending::<()>().await;
         })
         .tool("report", "", |call: Call<NoArguments>| {
