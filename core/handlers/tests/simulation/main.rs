@@ -26,7 +26,6 @@
 
 #![cfg(all(feature = "http", feature = "schemars"))]
 
-mod desk;
 mod ending;
 mod exchanges;
 mod flight;
@@ -38,6 +37,7 @@ mod make;
 mod pipe;
 mod scene;
 mod schedule;
+mod server_application;
 mod shelf;
 mod side;
 mod streams;

@@ -14,10 +14,10 @@ use mcp_sansio::protocol::{
 };
 use mcp_sansio::{Revision, Revisions};
 
-use crate::desk::{Desk, Tolerance};
 use crate::exchanges::WebMaker;
 use crate::guest::{Binding, Guest, MEMORY};
 use crate::scene::Scene;
+use crate::server_application::{ServerApplication, Tolerance};
 use crate::side::{ClientSide, ServerSide, Side};
 use crate::streams::Maker;
 use crate::tally::Happening;
@@ -177,7 +177,7 @@ impl WebMaker for WebMachines {
         secret.fill_with(|| scene.random.below(256) as u8);
         let seed = scene.random.below(u64::MAX);
         let machine = http::Server::new(peer, http, secret, seed).expect("a tool as any other");
-        let mut desk = Desk::new(name);
+        let mut desk = ServerApplication::new(name);
         desk.tolerance = Tolerance { copies: self.copies, refusals: self.tight, late: true };
         Box::new(BareServer { machine, desk })
     }
@@ -215,7 +215,7 @@ impl Maker for Machines {
         let tight = scene.random.once_in(4);
         let options = server_options(tight, scene);
         let seed = scene.random.below(u64::MAX);
-        let mut desk = Desk::new(name);
+        let mut desk = ServerApplication::new(name);
         desk.tolerance.refusals = tight;
         desk.tolerance.late = true;
         Box::new(ServerSide { machine: Server::new(options, seed), desk })

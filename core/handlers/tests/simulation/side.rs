@@ -4,9 +4,9 @@ use mcp_sansio::Instant;
 use mcp_sansio::framing::FrameError;
 use mcp_sansio::peer::{Client, Event, Server};
 
-use crate::desk::Desk;
 use crate::guest::Guest;
 use crate::scene::Scene;
+use crate::server_application::ServerApplication;
 use crate::tally::Happening;
 
 /// What a driver of byte streams drives.
@@ -123,7 +123,7 @@ impl Side for ClientSide {
 #[derive(Debug)]
 pub(crate) struct ServerSide {
     pub(crate) machine: Server,
-    pub(crate) desk: Desk,
+    pub(crate) desk: ServerApplication,
 }
 
 impl Side for ServerSide {

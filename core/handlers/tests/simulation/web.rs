@@ -5,10 +5,10 @@ use mcp_sansio::http::client::Transmit;
 use mcp_sansio::http::server::{StoreAction, Transmit as FromServer};
 use mcp_sansio::http::{Client, ExchangeFailure, ExchangeId, IncomingResponse, Server, Status};
 
-use crate::desk::Desk;
 use crate::flight::{Carried, Piece};
 use crate::guest::Guest;
 use crate::scene::Scene;
+use crate::server_application::ServerApplication;
 use crate::shelf::Completion;
 
 /// What a driver of exchanges drives at the client.
@@ -150,7 +150,7 @@ impl WebClient for BareClient {
 #[derive(Debug)]
 pub(crate) struct BareServer {
     pub(crate) machine: Server,
-    pub(crate) desk: Desk,
+    pub(crate) desk: ServerApplication,
 }
 
 /// The parts of a response that a server's machine hands out, and whether it is over then.

@@ -19,7 +19,7 @@ use crate::work::{self, Answer, Note};
 
 /// A server's application.
 #[derive(Debug)]
-pub(crate) struct Desk {
+pub(crate) struct ServerApplication {
     pub(crate) name: String,
     /// Requests that wait for their answer.
     jobs: Vec<Job>,
@@ -65,7 +65,7 @@ const QUESTION_TIMEOUT: Duration = Duration::from_secs(20);
 /// More of either than this, and a run says nothing more.
 const STEPS_MAX: u64 = 30;
 
-impl Desk {
+impl ServerApplication {
     pub(crate) const fn new(name: String) -> Self {
         Self {
             name,
