@@ -26,11 +26,11 @@
 
 #![cfg(all(feature = "http", feature = "schemars"))]
 
+mod client_application;
 mod ending;
 mod exchanges;
 mod flight;
 mod floor;
-mod guest;
 mod judge;
 mod machine;
 mod make;

@@ -14,8 +14,8 @@ use mcp_sansio::protocol::{
 };
 use mcp_sansio::{Revision, Revisions};
 
+use crate::client_application::{Binding, ClientApplication, MEMORY};
 use crate::exchanges::WebMaker;
-use crate::guest::{Binding, Guest, MEMORY};
 use crate::scene::Scene;
 use crate::server_application::{ServerApplication, Tolerance};
 use crate::side::{ClientSide, ServerSide, Side};
@@ -165,7 +165,7 @@ impl WebMaker for WebMachines {
         }
         let seed = scene.random.below(u64::MAX);
         let machine = http::Client::new(peer, http, seed, scene.now);
-        let mut guest = Guest::new(name, Binding::Exchanges);
+        let mut guest = ClientApplication::new(name, Binding::Exchanges);
         // Streams that stand leave no room for others.
         guest.uncertain = tight;
         Box::new(BareClient { machine, guest })
@@ -205,7 +205,7 @@ impl Maker for Machines {
     fn client(&mut self, name: String, scene: &mut Scene) -> Box<dyn Side> {
         let options = client_options(scene);
         let seed = scene.random.below(u64::MAX);
-        let mut guest = Guest::new(name, Binding::Stream);
+        let mut guest = ClientApplication::new(name, Binding::Stream);
         // The probe for the era, and pings, are given up without a word.
         guest.forgets_at = scene.now + Duration::from_secs(5) + MEMORY;
         Box::new(ClientSide { machine: Client::new(options, seed, scene.now), guest })

@@ -4,7 +4,7 @@ use mcp_sansio::Instant;
 use mcp_sansio::framing::FrameError;
 use mcp_sansio::peer::{Client, Event, Server};
 
-use crate::guest::Guest;
+use crate::client_application::ClientApplication;
 use crate::scene::Scene;
 use crate::server_application::ServerApplication;
 use crate::tally::Happening;
@@ -47,7 +47,7 @@ pub(crate) trait Side {
 #[derive(Debug)]
 pub(crate) struct ClientSide {
     pub(crate) machine: Client,
-    pub(crate) guest: Guest,
+    pub(crate) guest: ClientApplication,
 }
 
 impl Side for ClientSide {

@@ -5,8 +5,8 @@ use mcp_sansio::http::client::Transmit;
 use mcp_sansio::http::server::{StoreAction, Transmit as FromServer};
 use mcp_sansio::http::{Client, ExchangeFailure, ExchangeId, IncomingResponse, Server, Status};
 
+use crate::client_application::ClientApplication;
 use crate::flight::{Carried, Piece};
-use crate::guest::Guest;
 use crate::scene::Scene;
 use crate::server_application::ServerApplication;
 use crate::shelf::Completion;
@@ -69,7 +69,7 @@ pub(crate) trait WebServer {
 #[derive(Debug)]
 pub(crate) struct BareClient {
     pub(crate) machine: Client,
-    pub(crate) guest: Guest,
+    pub(crate) guest: ClientApplication,
 }
 
 impl WebClient for BareClient {

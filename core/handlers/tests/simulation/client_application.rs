@@ -33,7 +33,7 @@ const NEVER: Instant = Instant::from_nanos(u64::MAX);
 
 /// One client's application.
 #[derive(Debug)]
-pub(crate) struct Guest {
+pub(crate) struct ClientApplication {
     pub(crate) name: String,
     binding: Binding,
     calls: BTreeMap<CallHandle, Call>,
@@ -90,7 +90,7 @@ enum Kind {
     Subscription { honoured: Option<bool> },
 }
 
-impl Guest {
+impl ClientApplication {
     pub(crate) fn new(name: String, binding: Binding) -> Self {
         Self {
             name,
@@ -557,7 +557,7 @@ impl Guest {
     }
 }
 
-impl Guest {
+impl ClientApplication {
     /// Whether messages to everybody are to be heard, and how many subscriptions get updates, where
     /// that is certain.
     pub(crate) fn listens(&self, machine: &impl ClientMachine) -> (bool, Option<u64>) {
