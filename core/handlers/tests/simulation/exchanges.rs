@@ -7,9 +7,9 @@ use mcp_sansio::Instant;
 use mcp_sansio::http::ExchangeId;
 use mcp_sansio::http::client::Transmit;
 
+use crate::event_store::EventStore;
 use crate::flight::{Carried, Flight, Piece};
 use crate::scene::Scene;
-use crate::shelf::Shelf;
 use crate::tally::Happening;
 use crate::web::{WebClient, WebServer};
 use crate::wire::Wire;
@@ -56,7 +56,7 @@ pub(crate) struct Exchanges<M> {
     store_at: Instant,
     /// There may be something for the store.
     stores: bool,
-    pub(crate) shelf: Shelf,
+    pub(crate) shelf: EventStore,
     pub(crate) flights: Vec<Flight>,
     /// Exchanges that clients want, taken out of their machines.
     pub(crate) outbox: Vec<(usize, Transmit)>,
@@ -86,7 +86,7 @@ impl<M: WebMaker> Exchanges<M> {
             server_wakes_at: Instant::ZERO,
             store_at: Instant::ZERO,
             stores: true,
-            shelf: Shelf::default(),
+            shelf: EventStore::default(),
             flights: Vec::new(),
             outbox: Vec::new(),
             wire,

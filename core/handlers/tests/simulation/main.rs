@@ -28,6 +28,7 @@
 
 mod client_application;
 mod ending;
+mod event_store;
 mod exchanges;
 mod flight;
 mod floor;
@@ -38,7 +39,6 @@ mod pipe;
 mod scene;
 mod schedule;
 mod server_application;
-mod shelf;
 mod side;
 mod streams;
 mod tally;

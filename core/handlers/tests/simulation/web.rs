@@ -6,10 +6,10 @@ use mcp_sansio::http::server::{StoreAction, Transmit as FromServer};
 use mcp_sansio::http::{Client, ExchangeFailure, ExchangeId, IncomingResponse, Server, Status};
 
 use crate::client_application::ClientApplication;
+use crate::event_store::Completion;
 use crate::flight::{Carried, Piece};
 use crate::scene::Scene;
 use crate::server_application::ServerApplication;
-use crate::shelf::Completion;
 
 /// What a driver of exchanges drives at the client.
 pub(crate) trait WebClient {

@@ -8,21 +8,21 @@ use crate::tally::Happening;
 
 /// An external store of events that takes its time, fails, and loses some.
 #[derive(Debug, Default)]
-pub(crate) struct Shelf {
+pub(crate) struct EventStore {
     /// By session and stream.
-    streams: BTreeMap<(String, u32), Kept>,
-    reads: Vec<Read>,
+    streams: BTreeMap<(String, u32), StoredStream>,
+    reads: Vec<PendingRead>,
 }
 
 #[derive(Debug, Default)]
-struct Kept {
+struct StoredStream {
     events: BTreeMap<u64, Vec<u8>>,
     /// The number that comes next, or a later one.
     next: u64,
 }
 
 #[derive(Debug)]
-struct Read {
+struct PendingRead {
     due: Instant,
     read: ReadId,
     from: EventPosition,
@@ -35,7 +35,7 @@ struct Read {
 /// What a read came to.
 pub(crate) type Completion = (ReadId, Result<Vec<StoredEvent>, NotStored>);
 
-impl Shelf {
+impl EventStore {
     pub(crate) fn take(&mut self, action: StoreAction, scene: &mut Scene) {
         match action {
             StoreAction::Append { event: StoredEvent { place, message } } => {
@@ -53,7 +53,7 @@ impl Shelf {
                 scene.count(Happening::StoreRead);
                 let late = if scene.strikes(8) { scene.stall() } else { scene.latency() };
                 let due = scene.now + late;
-                let read = Read { due, read, from, events_max, bytes_max, stale: false };
+                let read = PendingRead { due, read, from, events_max, bytes_max, stale: false };
                 self.reads.push(read);
             }
             StoreAction::Forget { session, stream, .. } => {
@@ -73,7 +73,8 @@ impl Shelf {
     /// Completes a read that is due.
     pub(crate) fn complete(&mut self, scene: &mut Scene) -> Option<Completion> {
         let at = self.reads.iter().position(|read| read.due <= scene.now)?;
-        let Read { read, from, events_max, bytes_max, stale, .. } = self.reads.swap_remove(at);
+        let PendingRead { read, from, events_max, bytes_max, stale, .. } =
+            self.reads.swap_remove(at);
         if stale {
             scene.count(Happening::StoreLate);
         }
@@ -85,7 +86,7 @@ impl Shelf {
         if scene.strikes(12) {
             // Once more, when nobody waits for it any longer.
             let due = scene.now + scene.latency();
-            self.reads.push(Read { due, read, from, events_max, bytes_max, stale: true });
+            self.reads.push(PendingRead { due, read, from, events_max, bytes_max, stale: true });
         }
         Some((read, Ok(found)))
     }
