@@ -31,7 +31,7 @@ mod ending;
 mod event_store;
 mod exchanges;
 mod flight;
-mod floor;
+mod handlers;
 mod judge;
 mod machine;
 mod make;

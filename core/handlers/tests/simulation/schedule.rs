@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
 use crate::exchanges::Exchanges;
-use crate::floor::Handlers;
+use crate::handlers::Handlers;
 use crate::make::{Machines, WebMachines};
 use crate::scene::Scene;
 use crate::streams::Streams;

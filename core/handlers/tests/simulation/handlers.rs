@@ -38,14 +38,14 @@ struct Job {
 
 /// What the user is asked.
 #[derive(Debug, Deserialize, JsonSchema)]
-struct Sure {
+struct Confirmation {
     #[allow(dead_code, reason = "nobody looks at the answer")]
     sure: bool,
 }
 
 /// What a handler does next, as somebody else decides.
 #[derive(Clone, Copy, Debug)]
-enum Order {
+enum Step {
     Report,
     Log,
     Answer,
@@ -55,41 +55,41 @@ enum Order {
 
 /// The handlers that run.
 #[derive(Debug, Default)]
-struct Floor {
+struct RunningHandlers {
     runs: u64,
-    seats: BTreeMap<u64, Seat>,
+    active: BTreeMap<u64, Run>,
 }
 
 #[derive(Debug, Default)]
-struct Seat {
-    orders: VecDeque<Order>,
+struct Run {
+    steps: VecDeque<Step>,
     waker: Option<Waker>,
 }
 
 /// A handler's place, which it leaves when it is done or dropped.
-struct Seated {
-    floor: Rc<RefCell<Floor>>,
+struct RunGuard {
+    handlers: Rc<RefCell<RunningHandlers>>,
     run: u64,
 }
 
-impl Seated {
-    fn new(floor: Rc<RefCell<Floor>>) -> Self {
-        let mut open = floor.borrow_mut();
+impl RunGuard {
+    fn new(handlers: Rc<RefCell<RunningHandlers>>) -> Self {
+        let mut open = handlers.borrow_mut();
         open.runs += 1;
         let run = open.runs;
-        open.seats.insert(run, Seat::default());
+        open.active.insert(run, Run::default());
         drop(open);
-        Self { floor, run }
+        Self { handlers, run }
     }
 
-    async fn order(&self) -> Order {
+    async fn next_step(&self) -> Step {
         poll_fn(|cx| {
-            let mut floor = self.floor.borrow_mut();
-            let seat = floor.seats.get_mut(&self.run).expect("it is there until it leaves");
-            match seat.orders.pop_front() {
+            let mut handlers = self.handlers.borrow_mut();
+            let state = handlers.active.get_mut(&self.run).expect("it is there until it leaves");
+            match state.steps.pop_front() {
                 Some(order) => Poll::Ready(order),
                 None => {
-                    seat.waker = Some(cx.waker().clone());
+                    state.waker = Some(cx.waker().clone());
                     Poll::Pending
                 }
             }
@@ -98,35 +98,37 @@ impl Seated {
     }
 }
 
-impl Drop for Seated {
+impl Drop for RunGuard {
     fn drop(&mut self) {
-        self.floor.borrow_mut().seats.remove(&self.run);
+        self.handlers.borrow_mut().active.remove(&self.run);
     }
 }
 
-async fn work(floor: Rc<RefCell<Floor>>, call: Call<Job>) -> Result<String, Error> {
-    let seated = Seated::new(floor);
-    let (n, run) = (call.arguments.n, seated.run);
+async fn work(handlers: Rc<RefCell<RunningHandlers>>, call: Call<Job>) -> Result<String, Error> {
+    let guard = RunGuard::new(handlers);
+    let (n, run) = (call.arguments.n, guard.run);
     let (mut progress, mut logs) = (0, 0);
     loop {
-        match seated.order().await {
-            Order::Report => {
+        match guard.next_step().await {
+            Step::Report => {
                 progress += 1;
                 call.progress(work::progress_at(run, progress), None, "on its way");
             }
-            Order::Log => {
+            Step::Log => {
                 logs += 1;
                 call.log(LoggingLevel::Emergency, &logs);
             }
-            Order::Ask if call.input::<Sure>("sure")?.is_none() => {
-                return call.require_input("sure", Elicit::form::<Sure>("Sure?")).into_result();
+            Step::Ask if call.input::<Confirmation>("sure")?.is_none() => {
+                return call
+                    .require_input("sure", Elicit::form::<Confirmation>("Confirmation?"))
+                    .into_result();
             }
-            Order::Answer | Order::Ask => {
+            Step::Answer | Step::Ask => {
                 return Ok(format!(
                     r#"{{"n":{n},"run":{run},"progress":{progress},"logs":{logs}}}"#
                 ));
             }
-            Order::Fail => return Err(Error::failed("not today")),
+            Step::Fail => return Err(Error::failed("not today")),
         }
     }
 }
@@ -142,13 +144,13 @@ impl Wake for CountingWaker {
 }
 
 /// A server of handlers.
-struct Served {
+struct HandlerServer {
     endpoint: ServerEndpoint<Local>,
-    floor: Rc<RefCell<Floor>>,
+    handlers: Rc<RefCell<RunningHandlers>>,
     bell: Arc<CountingWaker>,
 }
 
-impl Served {
+impl HandlerServer {
     fn go_on(&mut self, scene: &Scene) {
         let waker = Waker::from(Arc::clone(&self.bell));
         loop {
@@ -161,7 +163,7 @@ impl Served {
     }
 }
 
-impl Side for Served {
+impl Side for HandlerServer {
     fn take(&mut self, frame: Result<&[u8], FrameError>, scene: &mut Scene) {
         self.endpoint.handle_frame(frame, scene.now);
         self.go_on(scene);
@@ -179,24 +181,24 @@ impl Side for Served {
     }
 
     fn act(&mut self, scene: &mut Scene) {
-        let mut floor = self.floor.borrow_mut();
-        let runs: Vec<u64> = floor.seats.keys().copied().collect();
+        let mut handlers = self.handlers.borrow_mut();
+        let runs: Vec<u64> = handlers.active.keys().copied().collect();
         if let Some(run) = scene.random.pick(&runs) {
             let order = match scene.random.below(if scene.calm { 3 } else { 12 }) {
-                0 | 1 => Order::Answer,
-                2 => Order::Fail,
-                3 => Order::Ask,
-                4..=7 => Order::Report,
-                _ => Order::Log,
+                0 | 1 => Step::Answer,
+                2 => Step::Fail,
+                3 => Step::Ask,
+                4..=7 => Step::Report,
+                _ => Step::Log,
             };
             scene.note(format_args!("run {run} is to {order:?}"));
-            let seat = floor.seats.get_mut(run).expect("it is there");
-            seat.orders.push_back(order);
-            if let Some(waker) = seat.waker.take() {
+            let state = handlers.active.get_mut(run).expect("it is there");
+            state.steps.push_back(order);
+            if let Some(waker) = state.waker.take() {
                 waker.wake();
             }
         }
-        drop(floor);
+        drop(handlers);
         self.go_on(scene);
     }
 
@@ -221,7 +223,7 @@ impl Side for Served {
     }
 
     fn pending(&self) -> usize {
-        self.floor.borrow().seats.len()
+        self.handlers.borrow().active.len()
     }
 
     fn leave(&mut self, scene: &mut Scene) {
@@ -239,7 +241,7 @@ struct Awaited {
 }
 
 /// A client of handlers and futures.
-struct Hosted {
+struct HandlerClient {
     name: String,
     endpoint: ClientEndpoint<Local>,
     client: Client,
@@ -247,7 +249,7 @@ struct Hosted {
     bell: Arc<CountingWaker>,
 }
 
-impl Hosted {
+impl HandlerClient {
     fn go_on(&mut self, scene: &mut Scene) {
         let waker = Waker::from(Arc::clone(&self.bell));
         loop {
@@ -316,7 +318,7 @@ fn ended(
     }
 }
 
-impl Side for Hosted {
+impl Side for HandlerClient {
     fn take(&mut self, frame: Result<&[u8], FrameError>, scene: &mut Scene) {
         self.endpoint.handle_frame(frame, scene.now);
         self.go_on(scene);
@@ -426,17 +428,17 @@ impl Maker for Handlers {
             .revisions(revisions)
             .timeouts(work::timeouts(keep_alive));
         let (client, endpoint) = host.connect(scene.random.below(u64::MAX), scene.now);
-        Box::new(Hosted { name, endpoint, client, calls: Vec::new(), bell: Arc::default() })
+        Box::new(HandlerClient { name, endpoint, client, calls: Vec::new(), bell: Arc::default() })
     }
 
     fn server(&mut self, _name: String, scene: &mut Scene) -> Box<dyn Side> {
-        let floor = Rc::new(RefCell::new(Floor::default()));
+        let handlers = Rc::new(RefCell::new(RunningHandlers::default()));
         let server = Server::local("desk", "1").logging().tool("work", "Work", {
-            let floor = Rc::clone(&floor);
-            move |call: Call<Job>| work(Rc::clone(&floor), call)
+            let handlers = Rc::clone(&handlers);
+            move |call: Call<Job>| work(Rc::clone(&handlers), call)
         });
         let endpoint = server.endpoint(scene.random.below(u64::MAX)).expect("one tool");
-        Box::new(Served { endpoint, floor, bell: Arc::default() })
+        Box::new(HandlerServer { endpoint, handlers, bell: Arc::default() })
     }
 
     fn line_length_max(&self) -> usize {
