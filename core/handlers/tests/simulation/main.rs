@@ -26,13 +26,13 @@
 
 #![cfg(all(feature = "http", feature = "schemars"))]
 
+mod checker;
 mod client_application;
 mod ending;
 mod event_store;
 mod exchanges;
 mod flight;
 mod handlers;
-mod judge;
 mod machine;
 mod make;
 mod pipe;

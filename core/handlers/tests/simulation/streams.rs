@@ -7,7 +7,7 @@ use mcp_sansio::Instant;
 use mcp_sansio::framing::LineDecoder;
 use mcp_sansio::protocol::Side as Role;
 
-use crate::judge::Judge;
+use crate::checker::Checker;
 use crate::pipe::Pipe;
 use crate::scene::Scene;
 use crate::side::Side;
@@ -39,7 +39,7 @@ struct Connection {
     number: usize,
     generation: u32,
     ends: [End; 2],
-    judge: Judge,
+    judge: Checker,
     judged: bool,
 }
 
@@ -109,7 +109,7 @@ impl Connection {
                 End::new(Role::Client, client, line, scene),
                 End::new(Role::Server, server, line, scene),
             ],
-            judge: Judge::new(format!("connection {number}.{generation}")),
+            judge: Checker::new(format!("connection {number}.{generation}")),
             judged: true,
         }
     }

@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use mcp_sansio::framing::SseDecoder;
 use mcp_sansio::protocol::Side;
 
+use crate::checker::Checker;
 use crate::flight::{Flight, Piece};
-use crate::judge::Judge;
 use crate::scene::Scene;
 
 /// All conversations: sessions by their name, modern requests by their number.
@@ -20,14 +20,14 @@ pub(crate) struct Wire {
 
 #[derive(Debug)]
 struct Conversation {
-    judge: Judge,
+    judge: Checker,
     /// What each event said, by its name.
     events: BTreeMap<String, String>,
 }
 
 impl Conversation {
     fn new(name: &str, copies: bool) -> Self {
-        let mut judge = Judge::new(name.to_owned());
+        let mut judge = Checker::new(name.to_owned());
         judge.copies = copies;
         Self { judge, events: BTreeMap::new() }
     }

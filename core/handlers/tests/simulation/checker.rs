@@ -9,7 +9,7 @@ use serde_json::Value;
 
 /// What is known of one connection: of a byte stream, of a session over HTTP, of a modern request.
 #[derive(Clone, Debug)]
-pub(crate) struct Judge {
+pub(crate) struct Checker {
     name: String,
     revision: Option<Revision>,
     initialized: bool,
@@ -39,7 +39,7 @@ const fn at(side: Side, id: String) -> (Side, String) {
     (side, id)
 }
 
-impl Judge {
+impl Checker {
     pub(crate) const fn new(name: String) -> Self {
         Self {
             name,
