@@ -13,8 +13,8 @@ use mcp_sansio::peer::{
 use mcp_sansio::protocol::{Capability, LoggingLevel, Method, SubscriptionFilter, Verbatim};
 use mcp_sansio::{Era, Instant, Revision};
 
+use crate::coverage::Happening;
 use crate::scene::Scene;
-use crate::tally::Happening;
 use crate::work::{self, Answer, Note};
 
 /// What the network may do to this client, which decides what it may be told.

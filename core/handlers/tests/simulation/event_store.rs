@@ -3,8 +3,8 @@ use std::collections::BTreeMap;
 use mcp_sansio::Instant;
 use mcp_sansio::http::server::{EventPosition, NotStored, ReadId, StoreAction, StoredEvent};
 
+use crate::coverage::Happening;
 use crate::scene::Scene;
-use crate::tally::Happening;
 
 /// An external store of events that takes its time, fails, and loses some.
 #[derive(Debug, Default)]

@@ -7,10 +7,10 @@ use mcp_sansio::Instant;
 use mcp_sansio::http::ExchangeId;
 use mcp_sansio::http::client::Transmit;
 
+use crate::coverage::Happening;
 use crate::event_store::EventStore;
 use crate::flight::{Carried, Flight, Piece};
 use crate::scene::Scene;
-use crate::tally::Happening;
 use crate::web::{WebClient, WebServer};
 use crate::wire::Wire;
 

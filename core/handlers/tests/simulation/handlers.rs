@@ -24,10 +24,10 @@ use mcp_sansio_handlers::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::coverage::Happening;
 use crate::scene::Scene;
 use crate::side::Side;
 use crate::streams::Maker;
-use crate::tally::Happening;
 use crate::work::{self, Answer};
 
 /// The arguments of the one tool.

@@ -28,6 +28,7 @@
 
 mod checker;
 mod client_application;
+mod coverage;
 mod ending;
 mod event_store;
 mod exchanges;
@@ -41,7 +42,6 @@ mod schedule;
 mod server_application;
 mod side;
 mod streams;
-mod tally;
 mod transcript;
 mod web;
 mod wire;

@@ -15,12 +15,12 @@ use mcp_sansio::protocol::{
 use mcp_sansio::{Revision, Revisions};
 
 use crate::client_application::{Binding, ClientApplication, MEMORY};
+use crate::coverage::Happening;
 use crate::exchanges::WebMaker;
 use crate::scene::Scene;
 use crate::server_application::{ServerApplication, Tolerance};
 use crate::side::{ClientSide, ServerSide, Side};
 use crate::streams::Maker;
-use crate::tally::Happening;
 use crate::web::{BareClient, BareServer, WebClient, WebServer};
 use crate::work;
 

@@ -2,8 +2,8 @@ use std::collections::VecDeque;
 
 use mcp_sansio::Instant;
 
+use crate::coverage::Happening;
 use crate::scene::Scene;
-use crate::tally::Happening;
 
 /// One direction of a byte stream: ordered, of some capacity, with a latency, and with an end.
 #[derive(Debug)]

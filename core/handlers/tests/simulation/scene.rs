@@ -3,7 +3,7 @@ use std::time::Duration;
 
 use mcp_sansio::Instant;
 
-use crate::tally::{Happening, Tally};
+use crate::coverage::{Coverage, Happening};
 use crate::transcript::Transcript;
 use seeded_random::Random;
 
@@ -12,7 +12,7 @@ use seeded_random::Random;
 pub(crate) struct Scene {
     pub(crate) now: Instant,
     pub(crate) random: Random,
-    pub(crate) tally: Tally,
+    pub(crate) tally: Coverage,
     pub(crate) transcript: Transcript,
     /// No new trouble from here on: what is under way comes to its end.
     pub(crate) calm: bool,
@@ -26,7 +26,7 @@ impl Scene {
         Self {
             now: Instant::from_millis(1),
             random: Random::new(seed),
-            tally: Tally::new(),
+            tally: Coverage::new(),
             transcript: Transcript::new(prints),
             calm: false,
             still: false,

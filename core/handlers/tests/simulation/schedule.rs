@@ -3,12 +3,12 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
+use crate::coverage::{Coverage, Happening};
 use crate::exchanges::Exchanges;
 use crate::handlers::Handlers;
 use crate::make::{Machines, WebMachines};
 use crate::scene::Scene;
 use crate::streams::Streams;
-use crate::tally::{Happening, Tally};
 
 /// What a schedule is about: its seed says so as well.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,7 +43,7 @@ impl Drop for Replay {
 }
 
 /// Runs the schedule with this seed. The digest is of all that happened in it.
-pub(crate) fn run(seed: u64, prints: bool) -> (Tally, u64) {
+pub(crate) fn run(seed: u64, prints: bool) -> (Coverage, u64) {
     let _replay = Replay(seed);
     let mut scene = Scene::new(seed, prints);
     scene.tally.schedules = 1;
@@ -69,8 +69,8 @@ pub(crate) fn run(seed: u64, prints: bool) -> (Tally, u64) {
 }
 
 /// Runs `count` schedules of a kind, from the first seed on.
-pub(crate) fn run_kind(kind: Kind, count: u64) -> Tally {
-    let mut tally = Tally::new();
+pub(crate) fn run_kind(kind: Kind, count: u64) -> Coverage {
+    let mut tally = Coverage::new();
     let seeds = (first()..).filter(|seed| Kind::of(*seed) == kind);
     for seed in seeds.take(usize::try_from(count).expect("a number of schedules")) {
         tally.add(&run(seed, false).0);
@@ -79,11 +79,11 @@ pub(crate) fn run_kind(kind: Kind, count: u64) -> Tally {
 }
 
 /// Runs `count` schedules of all kinds on all processors.
-pub(crate) fn run_all(count: u64) -> Tally {
+pub(crate) fn run_all(count: u64) -> Coverage {
     let next = AtomicU64::new(first());
     let end = first() + count;
     let work = || {
-        let mut tally = Tally::new();
+        let mut tally = Coverage::new();
         loop {
             let seed = next.fetch_add(1, Ordering::Relaxed);
             if seed >= end {
@@ -93,7 +93,7 @@ pub(crate) fn run_all(count: u64) -> Tally {
         }
     };
     let threads = thread::available_parallelism().map_or(1, usize::from);
-    let mut sum = Tally::new();
+    let mut sum = Coverage::new();
     thread::scope(|scope| {
         let workers: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
         for worker in workers {

@@ -12,9 +12,9 @@ use mcp_sansio::peer::{
 use mcp_sansio::protocol::{LoggingLevel, Method, Verbatim};
 use mcp_sansio::{Era, Instant};
 
+use crate::coverage::Happening;
 use crate::machine::DeskMachine;
 use crate::scene::Scene;
-use crate::tally::Happening;
 use crate::work::{self, Answer, Note};
 
 /// A server's application.

@@ -5,9 +5,9 @@ use mcp_sansio::framing::FrameError;
 use mcp_sansio::peer::{Client, Event, Server};
 
 use crate::client_application::ClientApplication;
+use crate::coverage::Happening;
 use crate::scene::Scene;
 use crate::server_application::ServerApplication;
-use crate::tally::Happening;
 
 /// What a driver of byte streams drives.
 pub(crate) trait Side {

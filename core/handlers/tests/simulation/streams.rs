@@ -8,10 +8,10 @@ use mcp_sansio::framing::LineDecoder;
 use mcp_sansio::protocol::Side as Role;
 
 use crate::checker::Checker;
+use crate::coverage::Happening;
 use crate::pipe::Pipe;
 use crate::scene::Scene;
 use crate::side::Side;
-use crate::tally::Happening;
 
 /// Makes the two sides of a connection.
 pub(crate) trait Maker {

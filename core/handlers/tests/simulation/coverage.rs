@@ -92,7 +92,7 @@ happenings! {
 
 /// How often each thing happened, over one schedule or many.
 #[derive(Clone, Debug)]
-pub(crate) struct Tally {
+pub(crate) struct Coverage {
     counts: [u64; Happening::ALL.len()],
     pub(crate) schedules: u64,
     pub(crate) steps: u64,
@@ -102,7 +102,7 @@ pub(crate) struct Tally {
     pub(crate) seconds: u64,
 }
 
-impl Tally {
+impl Coverage {
     pub(crate) const fn new() -> Self {
         Self {
             counts: [0; Happening::ALL.len()],
@@ -118,7 +118,7 @@ impl Tally {
         self.counts[happening as usize] += 1;
     }
 
-    pub(crate) const fn of(&self, happening: Happening) -> u64 {
+    pub(crate) const fn count_of(&self, happening: Happening) -> u64 {
         self.counts[happening as usize]
     }
 
@@ -136,16 +136,16 @@ impl Tally {
     /// What never happened.
     pub(crate) fn missing(&self) -> Vec<&'static str> {
         let never = |(happening, words): &(Happening, &'static str)| {
-            (self.of(*happening) == 0).then_some(*words)
+            (self.count_of(*happening) == 0).then_some(*words)
         };
         Happening::ALL.iter().filter_map(never).collect()
     }
 }
 
-impl fmt::Display for Tally {
+impl fmt::Display for Coverage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (happening, words) in Happening::ALL {
-            writeln!(f, "{:>14}  {words}", self.of(*happening))?;
+            writeln!(f, "{:>14}  {words}", self.count_of(*happening))?;
         }
         writeln!(f, "{:>14}  schedules", self.schedules)?;
         writeln!(f, "{:>14}  steps", self.steps)?;
