@@ -14,8 +14,8 @@ use mcp_sansio::protocol::{Capability, LoggingLevel, Method, SubscriptionFilter,
 use mcp_sansio::{Era, Instant, Revision};
 
 use crate::coverage::Happening;
+use crate::messages::{self, Answer, Note};
 use crate::scene::Scene;
-use crate::work::{self, Answer, Note};
 
 /// What the network may do to this client, which decides what it may be told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -139,7 +139,7 @@ impl ClientApplication {
         machine: &impl ClientMachine,
         scene: &mut Scene,
     ) {
-        scene.note(format_args!("{} hears {}", self.name, work::describe(&event)));
+        scene.note(format_args!("{} hears {}", self.name, messages::describe(&event)));
         assert!(self.closed.is_none(), "{} hears after the end: {event:?}", self.name);
         match event {
             Event::Opened(opened) => self.open(opened.revision, scene),
@@ -278,7 +278,7 @@ impl ClientApplication {
         assert!(call.progress, "nobody asked for progress");
         assert!(progress.progress > call.last_progress, "progress goes back: {progress:?}");
         call.last_progress = progress.progress;
-        let (run, step) = work::run_and_step(progress.progress);
+        let (run, step) = messages::run_and_step(progress.progress);
         let heard = call.heard.entry(run).or_default();
         assert!(step > heard.progress, "{}: progress comes again", self.name);
         assert!(self.lossy || step == heard.progress + 1, "{}: progress is lost", self.name);
@@ -401,13 +401,13 @@ impl ClientApplication {
             14 => {
                 let filter = SubscriptionFilter::new()
                     .tools_list_changed(true)
-                    .resource_subscriptions([work::RESOURCE.to_owned()]);
+                    .resource_subscriptions([messages::RESOURCE.to_owned()]);
                 let command = ClientCommand::Subscribe(&filter);
                 if let Ok(Applied::Started(handle)) = machine.apply(command, now) {
                     scene.count(Happening::Subscribed);
                     let kind = Kind::Subscription { honoured: None };
                     self.begin(handle, kind, &CallOptions::default(), false, scene);
-                    self.gives_up(work::CALL_TIMEOUT, scene);
+                    self.gives_up(messages::CALL_TIMEOUT, scene);
                 }
             }
             15 => {
@@ -418,7 +418,7 @@ impl ClientApplication {
                 ]);
                 // Not open yet, or the server has no log.
                 let _sent = machine.apply(ClientCommand::SetLogLevel(level), now);
-                self.gives_up(work::CALL_TIMEOUT, scene);
+                self.gives_up(messages::CALL_TIMEOUT, scene);
             }
             16 => {
                 // Not open yet, or no roots.
@@ -480,7 +480,7 @@ impl ClientApplication {
             _ => (Kind::Work, Method::ToolsCall),
         };
         let serial = scene.serial();
-        let params = work::params(method, serial, scene);
+        let params = messages::params(method, serial, scene);
         let (params, name) = (&Verbatim(&params), MethodName::Known(method));
         let command = ClientCommand::Call { method: name, params, options: &options };
         let Ok(Applied::Started(handle)) = machine.apply(command, scene.now) else { return };
@@ -507,7 +507,7 @@ impl ClientApplication {
             progress: options.wants_progress(),
             logs,
             since: scene.now,
-            least: options.timeout.unwrap_or(work::CALL_TIMEOUT),
+            least: options.timeout.unwrap_or(messages::CALL_TIMEOUT),
             cancelled: false,
             input_refused: false,
             asked: false,
@@ -542,7 +542,7 @@ impl ClientApplication {
         }
         let at = scene.random.index(self.inputs.len());
         let (input, method) = self.inputs.swap_remove(at);
-        let result = work::answer_to(method);
+        let result = messages::answer_to(method);
         let result = &Verbatim(&result);
         let command = if scene.strikes(5) {
             scene.count(Happening::InputRefused);

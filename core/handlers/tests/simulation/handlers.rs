@@ -25,10 +25,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::coverage::Happening;
+use crate::messages::{self, Answer};
 use crate::scene::Scene;
 use crate::side::Side;
 use crate::streams::Maker;
-use crate::work::{self, Answer};
 
 /// The arguments of the one tool.
 #[derive(Debug, Deserialize, Serialize, JsonSchema)]
@@ -112,7 +112,7 @@ async fn work(handlers: Rc<RefCell<RunningHandlers>>, call: Call<Job>) -> Result
         match guard.next_step().await {
             Step::Report => {
                 progress += 1;
-                call.progress(work::progress_at(run, progress), None, "on its way");
+                call.progress(messages::progress_at(run, progress), None, "on its way");
             }
             Step::Log => {
                 logs += 1;
@@ -292,7 +292,7 @@ fn ended(
             assert_eq!(answer.n, n, "{name} got the answer to another call");
             if let Some(progress) = &call.progress {
                 let heard = progress.lock().expect("nobody panicked");
-                let of_run = heard.iter().map(|at| work::run_and_step(*at));
+                let of_run = heard.iter().map(|at| messages::run_and_step(*at));
                 let steps: Vec<u64> =
                     of_run.filter(|(run, _)| *run == answer.run).map(|(_, step)| step).collect();
                 assert!(steps.iter().copied().eq(1..=answer.progress), "{steps:?}: {answer:?}");
@@ -426,7 +426,7 @@ impl Maker for Handlers {
                 ElicitResult::accept([("sure".to_owned(), true.into())].into_iter().collect())
             })
             .revisions(revisions)
-            .timeouts(work::timeouts(keep_alive));
+            .timeouts(messages::timeouts(keep_alive));
         let (client, endpoint) = host.connect(scene.random.below(u64::MAX), scene.now);
         Box::new(HandlerClient { name, endpoint, client, calls: Vec::new(), bell: Arc::default() })
     }

@@ -36,6 +36,7 @@ mod flight;
 mod handlers;
 mod machine;
 mod make;
+mod messages;
 mod pipe;
 mod scene;
 mod schedule;
@@ -45,7 +46,6 @@ mod streams;
 mod transcript;
 mod web;
 mod wire;
-mod work;
 
 use schedule::Kind;
 

@@ -17,12 +17,12 @@ use mcp_sansio::{Revision, Revisions};
 use crate::client_application::{Binding, ClientApplication, MEMORY};
 use crate::coverage::Happening;
 use crate::exchanges::WebMaker;
+use crate::messages;
 use crate::scene::Scene;
 use crate::server_application::{ServerApplication, Tolerance};
 use crate::side::{ClientSide, ServerSide, Side};
 use crate::streams::Maker;
 use crate::web::{BareClient, BareServer, WebClient, WebServer};
-use crate::work;
 
 /// A client of one revision, or of several.
 pub(crate) fn client_options(scene: &mut Scene) -> ClientOptions {
@@ -47,7 +47,7 @@ pub(crate) fn client_options(scene: &mut Scene) -> ClientOptions {
     ClientOptions::new(Implementation::new("guest", "1"))
         .capabilities(capabilities)
         .revisions(revisions)
-        .timeouts(work::timeouts(keep_alive))
+        .timeouts(messages::timeouts(keep_alive))
         .limits(limits)
 }
 
@@ -74,7 +74,7 @@ pub(crate) fn server_options(tight: bool, scene: &mut Scene) -> ServerOptions {
         .capabilities(capabilities)
         .catalog(catalog)
         .limits(limits)
-        .timeouts(work::timeouts(keep_alive))
+        .timeouts(messages::timeouts(keep_alive))
 }
 
 /// Bounds of servers on HTTP that are met.

@@ -14,8 +14,8 @@ use mcp_sansio::{Era, Instant};
 
 use crate::coverage::Happening;
 use crate::machine::DeskMachine;
+use crate::messages::{self, Answer, Note};
 use crate::scene::Scene;
-use crate::work::{self, Answer, Note};
 
 /// A server's application.
 #[derive(Debug)]
@@ -100,7 +100,7 @@ impl ServerApplication {
     }
 
     pub(crate) fn hear(&mut self, event: Event<'_>, scene: &mut Scene) {
-        scene.note(format_args!("{} hears {}", self.name, work::describe(&event)));
+        scene.note(format_args!("{} hears {}", self.name, messages::describe(&event)));
         assert!(!self.closed, "{} hears after the end: {event:?}", self.name);
         match event {
             Event::Request(request) => self.take(request.into_owned(), scene),
@@ -145,7 +145,7 @@ impl ServerApplication {
         let MethodName::Known(method) = request.method else { panic!("{:?}", request.method) };
         let serial =
             if matches!(method, Method::ToolsCall | Method::PromptsGet | Method::ResourcesRead) {
-                work::serial_of(&request).expect("calls are numbered")
+                messages::serial_of(&request).expect("calls are numbered")
             } else {
                 0
             };
@@ -238,7 +238,8 @@ impl ServerApplication {
 
     pub(crate) fn update(&self, machine: &mut impl DeskMachine, scene: &mut Scene) {
         scene.note(format_args!("{} changes its resource", self.name));
-        let told = machine.apply(ServerCommand::ResourceUpdated { uri: work::RESOURCE }, scene.now);
+        let told =
+            machine.apply(ServerCommand::ResourceUpdated { uri: messages::RESOURCE }, scene.now);
         assert!(told.is_ok(), "{}: {told:?} of its resource", self.name);
     }
 
@@ -269,11 +270,16 @@ impl ServerApplication {
                     let step = job.progress + 1;
                     if machine.is_behind() {
                         scene.count(Happening::LeftOut);
-                        return progress(machine, handle, work::progress_at(job.run, step), now);
+                        return progress(
+                            machine,
+                            handle,
+                            messages::progress_at(job.run, step),
+                            now,
+                        );
                     }
                     scene.count(Happening::Progress);
                     job.progress = step;
-                    progress(machine, handle, work::progress_at(job.run, step), now);
+                    progress(machine, handle, messages::progress_at(job.run, step), now);
                     if scene.random.once_in(8) {
                         // Less than before: nobody is told.
                         progress(machine, handle, 0.5, now);
@@ -325,7 +331,7 @@ impl ServerApplication {
         let job = self.jobs.swap_remove(at);
         let handle = job.request.handle;
         let era = job.request.revision.era();
-        let required = work::questions(scene);
+        let required = messages::questions(scene);
         scene.note(format_args!("{} asks for run {}", self.name, job.run));
         let command = ServerCommand::RequireInput { request: &job.request, required: &required };
         match machine.apply(command, scene.now) {
