@@ -22,7 +22,7 @@ pub(crate) enum Kind {
 const KINDS: [Kind; 4] = [Kind::Streams, Kind::Exchanges, Kind::HandlersOnStreams, Kind::Exchanges];
 
 impl Kind {
-    pub(crate) const fn of(seed: u64) -> Self {
+    pub(crate) const fn from_seed(seed: u64) -> Self {
         KINDS[(seed % KINDS.len() as u64) as usize]
     }
 }
@@ -48,7 +48,7 @@ pub(crate) fn run(seed: u64, prints: bool) -> (Coverage, u64) {
     let mut scene = Scene::new(seed, prints);
     scene.tally.schedules = 1;
     let moves = 100 + scene.random.index(400);
-    match Kind::of(seed) {
+    match Kind::from_seed(seed) {
         Kind::Streams => {
             scene.count(Happening::Streams);
             let maker = Machines::new(&mut scene);
@@ -71,7 +71,7 @@ pub(crate) fn run(seed: u64, prints: bool) -> (Coverage, u64) {
 /// Runs `count` schedules of a kind, from the first seed on.
 pub(crate) fn run_kind(kind: Kind, count: u64) -> Coverage {
     let mut tally = Coverage::new();
-    let seeds = (first()..).filter(|seed| Kind::of(*seed) == kind);
+    let seeds = (first()..).filter(|seed| Kind::from_seed(*seed) == kind);
     for seed in seeds.take(usize::try_from(count).expect("a number of schedules")) {
         tally.add(&run(seed, false).0);
     }
