@@ -206,7 +206,7 @@ impl<M: WebMaker> Exchanges<M> {
                 let (number, transmit) = self.outbox.remove(0);
                 match transmit {
                     Transmit::Send(request) => {
-                        self.send(number, request.exchange, Carried::of(&request), scene);
+                        self.send(number, request.exchange, Carried::from_request(&request), scene);
                     }
                     Transmit::Abort(exchange) => {
                         let of =

@@ -64,7 +64,7 @@ pub(crate) struct Carried {
 }
 
 impl Carried {
-    pub(crate) fn of(request: &OutgoingRequest) -> Self {
+    pub(crate) fn from_request(request: &OutgoingRequest) -> Self {
         let mut fields = vec![("host".to_owned(), request.url().authority().to_owned())];
         fields.extend(request.fields().map(|(name, value)| (name.to_owned(), value.to_owned())));
         Self {
