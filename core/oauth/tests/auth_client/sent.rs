@@ -15,7 +15,7 @@ pub(crate) struct Sent {
 }
 
 impl Sent {
-    pub(crate) fn of(request: &OutgoingRequest) -> Self {
+    pub(crate) fn from_request(request: &OutgoingRequest) -> Self {
         Self {
             method: request.method,
             url: request.url().as_str().into(),

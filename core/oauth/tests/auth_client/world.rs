@@ -321,7 +321,7 @@ impl World {
         match transmit {
             Transmit::Send(request) => {
                 let exchange = request.exchange;
-                let sent = Sent::of(&request);
+                let sent = Sent::from_request(&request);
                 self.line(format_args!("{}", sent.describe()));
                 self.secrets.check(&sent);
                 self.secrets.check_shown(&format!("{request:?}"));
