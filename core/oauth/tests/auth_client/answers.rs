@@ -3,8 +3,8 @@
 use mcp_sansio::http::ExchangeFailure;
 use mcp_sansio::jsonrpc::RawJson;
 
+use crate::network::{AS, MCP};
 use crate::sent::Sent;
-use crate::world::{AS, MCP};
 
 /// What a server answers.
 #[derive(Clone, Debug)]

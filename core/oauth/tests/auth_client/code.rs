@@ -4,14 +4,14 @@ use mcp_sansio::http::Location;
 use mcp_sansio_oauth::client::{ActionFailure, Client, ClientSecret};
 
 use crate::answers::{error, issuer};
-use crate::world::{
-    AS, ASM, MCP, REDIRECT, START, TOKEN, User, World, client, code, code_bare, password,
+use crate::network::{
+    AS, ASM, MCP, REDIRECT, START, TOKEN, TestNetwork, User, client, code, code_bare, password,
 };
 
 #[test]
 fn a_user_signs_in_when_the_server_asks_for_a_token() {
     // Rule: [AUTHC-002] [AUTHC-005] [AUTHC-014] [AUTHC-015].
-    let mut world = World::new(code());
+    let mut world = TestNetwork::new(code());
     insta::assert_snapshot!(world.run(), @"
     load tokens for https://mcp.example/mcp: nothing
     waiting
@@ -38,7 +38,7 @@ fn a_user_signs_in_when_the_server_asks_for_a_token() {
 #[test]
 fn both_requests_say_who_asks_for_what_and_where() {
     // Rule: [AUTHC-040] [AUTHC-041].
-    let mut world = World::new(code());
+    let mut world = TestNetwork::new(code());
     world.run();
     let asked = &world.authorizations[0];
     assert_eq!(asked["response_type"], "code");
@@ -63,7 +63,7 @@ fn both_requests_say_who_asks_for_what_and_where() {
 #[test]
 fn the_token_goes_to_the_server_alone_and_in_no_url() {
     // Rule: [AUTHC-043] [AUTHC-044] [AUTHC-045].
-    let mut world = World::new(code());
+    let mut world = TestNetwork::new(code());
     world.run();
     world.call("echo");
     world.run();
@@ -76,7 +76,7 @@ fn the_token_goes_to_the_server_alone_and_in_no_url() {
 
 #[test]
 fn a_kept_token_is_used_without_any_authorization() {
-    let mut world = World::new(code());
+    let mut world = TestNetwork::new(code());
     world.run();
     let mut world = world.again(code());
     insta::assert_snapshot!(world.run(), @"
@@ -90,7 +90,7 @@ fn a_kept_token_is_used_without_any_authorization() {
 #[test]
 fn a_redirect_that_answers_another_request_is_passed_over() {
     // Rule: [AUTHC-048].
-    let mut world = World::new(code());
+    let mut world = TestNetwork::new(code());
     world.user = User::Stays;
     world.run();
     let action = world.action.expect("a user is asked");
@@ -115,7 +115,7 @@ fn a_redirect_that_answers_another_request_is_passed_over() {
 fn a_code_of_another_issuer_goes_nowhere() {
     // Rule: [AUTHC-056] [AUTHC-057] [AUTHC-058] [AUTHC-060].
     for iss in ["", "&iss=https://evil.example", "&iss=https://as.example/"] {
-        let mut world = World::new(code());
+        let mut world = TestNetwork::new(code());
         world.user = User::SignsIn(iss.into());
         let text = world.run();
         assert!(text.contains("no token: the response"), "{text}");
@@ -128,7 +128,7 @@ fn an_issuer_that_does_not_announce_iss_is_compared_where_it_is_there() {
     // Rule: [AUTHC-059].
     for (iss, goes_on) in [("", true), ("&iss=https://as.example", true), ("&iss=https://b", false)]
     {
-        let mut world = World::new(code());
+        let mut world = TestNetwork::new(code());
         world.get(ASM, issuer(AS, ""));
         world.user = User::SignsIn(iss.into());
         world.run();
@@ -138,7 +138,7 @@ fn an_issuer_that_does_not_announce_iss_is_compared_where_it_is_there() {
 
 #[test]
 fn what_the_user_refuses_is_refused_to_the_request_and_asked_again_for_the_next() {
-    let mut world = World::new(code());
+    let mut world = TestNetwork::new(code());
     world.run();
     world.accepted.clear();
     world.user = User::Declines;
@@ -173,7 +173,7 @@ fn what_the_user_refuses_is_refused_to_the_request_and_asked_again_for_the_next(
 
 #[test]
 fn a_token_that_is_refused_at_once_is_not_replaced_again_and_again() {
-    let mut world = World::new(code());
+    let mut world = TestNetwork::new(code());
     world.accepted.clear();
     insta::assert_snapshot!(world.run(), @"
     load tokens for https://mcp.example/mcp: nothing
@@ -195,7 +195,7 @@ fn a_token_that_is_refused_at_once_is_not_replaced_again_and_again() {
 
 #[test]
 fn a_refusal_of_the_token_endpoint_is_told_with_its_reason() {
-    let mut world = World::new(code());
+    let mut world = TestNetwork::new(code());
     world.post(TOKEN, error(400, "invalid_grant"));
     insta::assert_snapshot!(world.run(), @"
     load tokens for https://mcp.example/mcp: nothing
@@ -215,7 +215,7 @@ fn a_refusal_of_the_token_endpoint_is_told_with_its_reason() {
 #[test]
 fn without_s256_no_user_is_sent_anywhere() {
     // Rule: [AUTHC-013].
-    let mut world = World::new(code());
+    let mut world = TestNetwork::new(code());
     let metadata = format!(
         r#"{{"issuer":"{AS}","authorization_endpoint":"{AS}/authorize","token_endpoint":"{TOKEN}"}}"#
     );
@@ -244,7 +244,7 @@ fn a_password_is_shown_as_the_authorization_server_wants_it() {
         (r#""client_secret_basic""#, ClientSecret::None, None, None),
     ] {
         let options = code_bare().registered(client("app", Some(AS), secret)).expect("a client");
-        let mut world = World::new(options);
+        let mut world = TestNetwork::new(options);
         let members = match methods {
             "" => String::new(),
             methods => format!(r#","token_endpoint_auth_methods_supported":[{methods}]"#),
@@ -264,7 +264,7 @@ fn a_client_signs_what_it_authenticates_with() {
     // Rule: [AUTHC-030].
     let key = ClientSecret::PrivateKey { algorithm: "ES256".into(), key_id: None };
     let options = code_bare().registered(client("app", Some(AS), key)).expect("a client");
-    let mut world = World::new(options);
+    let mut world = TestNetwork::new(options);
     insta::assert_snapshot!(world.run(), @"
     load tokens for https://mcp.example/mcp: nothing
     waiting
@@ -284,7 +284,7 @@ fn a_client_signs_what_it_authenticates_with() {
     let token = world.last_to(TOKEN);
     let assertion = token.form("client_assertion").expect("an assertion");
     assert!(assertion.ends_with(".c2lnbmF0dXJl"), "{assertion}");
-    let mut world = World::new(
+    let mut world = TestNetwork::new(
         code_bare()
             .registered(client(
                 "app",
@@ -300,7 +300,7 @@ fn a_client_signs_what_it_authenticates_with() {
 
 #[test]
 fn an_application_can_ask_for_a_token_before_the_server_does() {
-    let mut world = World::new(code());
+    let mut world = TestNetwork::new(code());
     world.auth.authorize(world.now);
     // What comes meanwhile waits, and leaves with the token.
     insta::assert_snapshot!(world.run(), @"
@@ -328,7 +328,7 @@ fn an_application_can_ask_for_a_token_before_the_server_does() {
 
 #[test]
 fn a_user_who_signs_out_leaves_nothing_behind() {
-    let mut world = World::new(code());
+    let mut world = TestNetwork::new(code());
     world.run();
     assert!(world.kept().contains("t1"));
     world.auth.forget(world.now);
@@ -347,7 +347,7 @@ fn a_user_who_signs_out_leaves_nothing_behind() {
     tools/call echo [Bearer t1]
     call 1 done
     ");
-    let mut world = World::new(code());
+    let mut world = TestNetwork::new(code());
     world.run();
     world.auth.forget(world.now);
     world.run();
@@ -359,7 +359,7 @@ fn no_secret_is_in_debug_output() {
     // Rule: [AUTHC-046] [AUTHC-062].
     let options =
         code_bare().registered(client("app", Some(AS), password("hush"))).expect("a client");
-    let mut world = World::new(options);
+    let mut world = TestNetwork::new(options);
     world.post(TOKEN, crate::answers::token("t1", r#","refresh_token":"r1""#));
     world.user = User::Stays;
     world.run();
@@ -382,7 +382,7 @@ fn no_secret_is_in_debug_output() {
 #[test]
 fn what_goes_to_another_server_has_no_token_and_is_none_of_ours() {
     // Rule: [AUTHC-045].
-    let mut world = World::new(code());
+    let mut world = TestNetwork::new(code());
     world.run();
     let elsewhere = Location::parse("https://other.example/mcp").expect("a URL");
     world.auth = Client::new(code(), elsewhere, [8; 32], START, world.now);
@@ -402,7 +402,7 @@ fn what_goes_to_another_server_has_no_token_and_is_none_of_ours() {
 
 #[test]
 fn who_asks_for_a_token_and_has_one_kept_has_it_at_once() {
-    let mut world = World::new(code());
+    let mut world = TestNetwork::new(code());
     world.run();
     let mut world = world.again(code());
     world.auth.authorize(world.now);

@@ -4,10 +4,10 @@ use mcp_sansio::Revision;
 use mcp_sansio::http::ExchangeFailure;
 
 use crate::answers::{Answer, Reply, issuer, ok, resource, status, token};
-use crate::world::{AS, ASM, MCP, PRM, TOKEN, World, code};
+use crate::network::{AS, ASM, MCP, PRM, TOKEN, TestNetwork, code};
 
 /// The requests for documents, and what came of them all.
-fn looked_for(world: &mut World) -> String {
+fn looked_for(world: &mut TestNetwork) -> String {
     let text = world.run();
     let wanted = |line: &&str| line.starts_with("GET") || line.starts_with("no token");
     text.lines().filter(wanted).map(|line| format!("{line}\n")).collect()
@@ -16,7 +16,7 @@ fn looked_for(world: &mut World) -> String {
 #[test]
 fn what_the_challenge_names_comes_first() {
     // Rule: [AUTHC-016] [AUTHC-017].
-    let mut world = World::new(code());
+    let mut world = TestNetwork::new(code());
     world.challenge = r#"resource_metadata="https://mcp.example/custom""#.into();
     world.get("https://mcp.example/custom", resource(""));
     insta::assert_snapshot!(looked_for(&mut world), @"
@@ -28,7 +28,7 @@ fn what_the_challenge_names_comes_first() {
 #[test]
 fn a_challenge_after_one_of_another_scheme_counts() {
     // Rule: [AUTHC-015].
-    let mut world = World::new(code());
+    let mut world = TestNetwork::new(code());
     world.mcp = Box::new(|request| {
         request.field("authorization").is_none().then(|| {
             let other = Reply::new(401, "").field("www-authenticate", "Basic realm=x");
@@ -43,7 +43,7 @@ fn a_challenge_after_one_of_another_scheme_counts() {
 #[test]
 fn metadata_at_the_root_is_found_after_that_at_the_path() {
     // Rule: [AUTHC-018].
-    let mut world = World::new(code());
+    let mut world = TestNetwork::new(code());
     world.get(PRM, status(404));
     let root = format!(r#"{{"resource":"https://mcp.example","authorization_servers":["{AS}"]}}"#);
     world.get("https://mcp.example/.well-known/oauth-protected-resource", ok(&root));
@@ -60,12 +60,12 @@ fn metadata_at_the_root_is_found_after_that_at_the_path() {
 #[test]
 fn an_issuer_with_a_path_is_looked_for_in_three_places() {
     // Rule: [AUTHC-022] [AUTHC-023].
-    let mut world = World::new(code());
+    let mut world = TestNetwork::new(code());
     let tenant = "https://as.example/t";
     world.get(PRM, ok(&format!(r#"{{"resource":"{MCP}","authorization_servers":["{tenant}"]}}"#)));
     world.get("https://as.example/t/.well-known/openid-configuration", issuer(tenant, ""));
     world.post("https://as.example/t/token", token("t1", ""));
-    world.user = crate::world::User::SignsIn(String::new());
+    world.user = crate::network::User::SignsIn(String::new());
     insta::assert_snapshot!(looked_for(&mut world), @"
     GET https://mcp.example/.well-known/oauth-protected-resource/mcp
     GET https://as.example/.well-known/oauth-authorization-server/t
@@ -77,7 +77,7 @@ fn an_issuer_with_a_path_is_looked_for_in_three_places() {
 
 #[test]
 fn a_page_for_people_is_no_metadata() {
-    let mut world = World::new(code());
+    let mut world = TestNetwork::new(code());
     world.get(ASM, ok("<!DOCTYPE html>"));
     let openid = "https://as.example/.well-known/openid-configuration";
     world.get(openid, issuer(AS, ""));
@@ -93,7 +93,7 @@ fn a_page_for_people_is_no_metadata() {
 #[test]
 fn metadata_of_another_resource_ends_it() {
     // Rule: [AUTHC-020].
-    let mut world = World::new(code());
+    let mut world = TestNetwork::new(code());
     let other =
         r#"{"resource":"https://evil.example/mcp","authorization_servers":["https://as.example"]}"#;
     world.get(PRM, ok(other));
@@ -107,7 +107,7 @@ fn metadata_of_another_resource_ends_it() {
 #[test]
 fn metadata_of_another_issuer_ends_it() {
     // Rule: [AUTHC-025].
-    let mut world = World::new(code());
+    let mut world = TestNetwork::new(code());
     world.get(ASM, issuer("https://evil.example", ""));
     insta::assert_snapshot!(looked_for(&mut world), @"
     GET https://mcp.example/.well-known/oauth-protected-resource/mcp
@@ -120,13 +120,13 @@ fn metadata_of_another_issuer_ends_it() {
 #[test]
 fn a_server_of_2025_03_26_is_its_own_authorization_server() {
     // Rule: [AUTHC-006] [AUTHC-007] [HDR-037].
-    let mut world = World::new(code());
+    let mut world = TestNetwork::new(code());
     world.get(PRM, status(404));
     let base = "https://mcp.example";
     let metadata = "https://mcp.example/.well-known/oauth-authorization-server";
     world.get(metadata, issuer(base, ""));
     world.post("https://mcp.example/token", token("t1", ""));
-    world.user = crate::world::User::SignsIn(String::new());
+    world.user = crate::network::User::SignsIn(String::new());
     insta::assert_snapshot!(world.run(), @"
     load tokens for https://mcp.example/mcp: nothing
     waiting
@@ -151,9 +151,9 @@ fn a_server_of_2025_03_26_is_its_own_authorization_server() {
 #[test]
 fn such_a_server_without_metadata_has_default_endpoints() {
     // Rule: [AUTHC-008] [AUTHC-012].
-    let mut world = World::new(code().revision(Revision::V2025_03_26));
+    let mut world = TestNetwork::new(code().revision(Revision::V2025_03_26));
     world.post("https://mcp.example/token", token("t1", ""));
-    world.user = crate::world::User::SignsIn(String::new());
+    world.user = crate::network::User::SignsIn(String::new());
     insta::assert_snapshot!(world.run(), @"
     load tokens for https://mcp.example/mcp: nothing
     waiting
@@ -177,7 +177,7 @@ fn a_server_that_fails_is_told_by_its_url_without_the_query() {
         (status(503), "https://mcp.example/x answers with status 503"),
         (Answer::Fails(ExchangeFailure::NotSent), "https://mcp.example/x is not reached"),
     ] {
-        let mut world = World::new(code());
+        let mut world = TestNetwork::new(code());
         world.challenge = r#"resource_metadata="https://mcp.example/x?secret""#.into();
         world.get("https://mcp.example/x", answer);
         let text = world.run();
@@ -189,12 +189,12 @@ fn a_server_that_fails_is_told_by_its_url_without_the_query() {
 fn redirects_of_documents_are_followed_within_the_origin_and_not_for_ever() {
     // Rule: [AUTHC-067].
     let to = |target| Answer::from(Reply::new(302, "").field("location", target));
-    let mut world = World::new(code());
+    let mut world = TestNetwork::new(code());
     world.get(PRM, to("/a"));
     world.get("https://mcp.example/a", resource(""));
     assert!(world.run().contains("authorized"));
     for target in ["https://evil.example/a", PRM, "javascript:x"] {
-        let mut world = World::new(code());
+        let mut world = TestNetwork::new(code());
         world.get(PRM, to(target));
         world.get("https://evil.example/a", resource(""));
         let text = world.run();
@@ -207,7 +207,7 @@ fn redirects_of_documents_are_followed_within_the_origin_and_not_for_ever() {
 #[test]
 fn a_form_is_never_redirected() {
     // Rule: [AUTHC-067].
-    let mut world = World::new(code());
+    let mut world = TestNetwork::new(code());
     world.post(TOKEN, Reply::new(307, "").field("location", "/other"));
     let text = world.run();
     assert!(text.contains("no token: https://as.example/token answers with status 307"), "{text}");
@@ -216,7 +216,7 @@ fn a_form_is_never_redirected() {
 
 #[test]
 fn a_document_without_an_end_is_given_up() {
-    let mut world = World::new(code());
+    let mut world = TestNetwork::new(code());
     world.get(PRM, ok(&format!("{{{}", " ".repeat(256 * 1024))));
     insta::assert_snapshot!(looked_for(&mut world), @"
     GET https://mcp.example/.well-known/oauth-protected-resource/mcp
@@ -227,7 +227,7 @@ fn a_document_without_an_end_is_given_up() {
 #[test]
 fn a_server_that_can_be_overheard_gets_no_token() {
     // Rule: [AUTHC-067].
-    let mut world = World::at("http://mcp.example/mcp", code());
+    let mut world = TestNetwork::at("http://mcp.example/mcp", code());
     insta::assert_snapshot!(world.run(), @"
     server/discover
     waiting
@@ -239,7 +239,7 @@ fn a_server_that_can_be_overheard_gets_no_token() {
 #[test]
 fn among_several_authorization_servers_the_first_that_knows_the_client_counts() {
     // Rule: [AUTHC-019].
-    let mut world = World::new(code());
+    let mut world = TestNetwork::new(code());
     let both = r#"["https://none.example","https://as.example"]"#;
     world.get(PRM, ok(&format!(r#"{{"resource":"{MCP}","authorization_servers":{both}}}"#)));
     insta::assert_snapshot!(looked_for(&mut world), @"
@@ -269,7 +269,7 @@ fn a_server_elsewhere_does_not_lead_to_this_machine() {
         (resource(""), metadata("token_endpoint", "")),
         (resource(""), metadata("authorization_endpoint", "")),
     ] {
-        let mut world = World::new(code());
+        let mut world = TestNetwork::new(code());
         world.get(PRM, prm);
         world.get(ASM, asm);
         let text = world.run();
@@ -281,13 +281,13 @@ fn a_server_elsewhere_does_not_lead_to_this_machine() {
 
 #[test]
 fn a_server_on_this_machine_may() {
-    let mut world = World::at("http://localhost:8080/mcp", code());
+    let mut world = TestNetwork::at("http://localhost:8080/mcp", code());
     let base = "http://localhost:9090";
     let named =
         format!(r#"{{"resource":"http://localhost:8080/mcp","authorization_servers":["{base}"]}}"#);
     world.get("http://localhost:8080/.well-known/oauth-protected-resource/mcp", ok(&named));
     world.get("http://localhost:9090/.well-known/oauth-authorization-server", issuer(base, ""));
     world.post("http://localhost:9090/token", token("t1", ""));
-    world.user = crate::world::User::SignsIn(String::new());
+    world.user = crate::network::User::SignsIn(String::new());
     assert!(world.run().contains("authorized by http://localhost:9090\n"));
 }

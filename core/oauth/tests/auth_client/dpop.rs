@@ -6,8 +6,8 @@ use std::rc::Rc;
 use mcp_sansio_oauth::client::{ActionFailure, ClientOptions, ClientSecret, DpopKey};
 
 use crate::answers::{Answer, Reply, ok};
+use crate::network::{TOKEN, TestNetwork, client, code, code_bare};
 use crate::sent::Sent;
-use crate::world::{TOKEN, World, client, code, code_bare};
 
 fn bound() -> ClientOptions {
     let jwk = r#"{"kty":"EC","crv":"P-256","x":"eA","y":"eQ"}"#;
@@ -18,8 +18,8 @@ fn dpop_token(name: &str) -> Answer {
     ok(&format!(r#"{{"access_token":"{name}","token_type":"DPoP"}}"#))
 }
 
-fn bound_world() -> World {
-    let mut world = World::new(bound());
+fn bound_world() -> TestNetwork {
+    let mut world = TestNetwork::new(bound());
     world.post(TOKEN, dpop_token("t1"));
     world.accepted = vec!["DPoP t1".into()];
     world
@@ -145,7 +145,7 @@ fn a_server_that_wants_ever_new_nonces_is_given_up() {
 
 #[test]
 fn a_server_without_dpop_gives_a_bearer_token() {
-    let mut world = World::new(bound());
+    let mut world = TestNetwork::new(bound());
     insta::assert_snapshot!(world.run(), @"
     load tokens for https://mcp.example/mcp: nothing
     waiting
@@ -234,8 +234,8 @@ fn what_a_client_authenticates_with_is_signed_anew_with_each_nonce() {
     let jwk = r#"{"kty":"EC","crv":"P-256","x":"eA","y":"eQ"}"#;
     let dpop = DpopKey { algorithm: "ES256".into(), jwk: jwk.into() };
     let options =
-        code_bare().registered(client("app", Some(crate::world::AS), key)).expect("a client");
-    let mut world = World::new(options.dpop(&dpop).expect("a key"));
+        code_bare().registered(client("app", Some(crate::network::AS), key)).expect("a client");
+    let mut world = TestNetwork::new(options.dpop(&dpop).expect("a key"));
     let wants = Reply::new(400, r#"{"error":"use_dpop_nonce"}"#).field("DPoP-Nonce", "n1");
     world.posts(TOKEN, [wants.into(), dpop_token("t1")]);
     world.accepted = vec!["DPoP t1".into()];

@@ -4,7 +4,7 @@ use mcp_sansio::http::Location;
 use mcp_sansio_oauth::client::{ActionFailure, ClientOptions, ClientSecret, IdentityProvider};
 
 use crate::answers::{error, issuer, ok, token};
-use crate::world::{AS, ASM, MCP, TOKEN, World, client, password};
+use crate::network::{AS, ASM, MCP, TOKEN, TestNetwork, client, password};
 
 fn machine() -> ClientOptions {
     let client = client("app", Some(AS), password("secret"));
@@ -13,7 +13,7 @@ fn machine() -> ClientOptions {
 
 #[test]
 fn a_client_gets_a_token_on_its_own_behalf() {
-    let mut world = World::new(machine());
+    let mut world = TestNetwork::new(machine());
     world.challenge = r#"scope="a b""#.into();
     insta::assert_snapshot!(world.run(), @"
     load tokens for https://mcp.example/mcp: nothing
@@ -37,7 +37,7 @@ fn a_client_gets_a_token_on_its_own_behalf() {
 
 #[test]
 fn no_pkce_is_needed_where_there_is_no_code() {
-    let mut world = World::new(machine());
+    let mut world = TestNetwork::new(machine());
     world.get(ASM, ok(&format!(r#"{{"issuer":"{AS}","token_endpoint":"{TOKEN}"}}"#)));
     assert!(world.run().contains("authorized"));
 }
@@ -46,7 +46,8 @@ fn no_pkce_is_needed_where_there_is_no_code() {
 fn a_client_signs_that_it_is_itself() {
     let key = ClientSecret::PrivateKey { algorithm: "ES256".into(), key_id: Some("k".into()) };
     let options = ClientOptions::client_credentials();
-    let mut world = World::new(options.registered(client("app", Some(AS), key)).expect("a client"));
+    let mut world =
+        TestNetwork::new(options.registered(client("app", Some(AS), key)).expect("a client"));
     world.get(ASM, issuer(AS, r#","token_endpoint_auth_methods_supported":["private_key_jwt"]"#));
     insta::assert_snapshot!(world.run(), @"
     load tokens for https://mcp.example/mcp: nothing
@@ -69,7 +70,7 @@ fn a_client_signs_that_it_is_itself() {
 fn a_workload_shows_what_somebody_else_has_signed() {
     let options = ClientOptions::assertion();
     let app = client("app", Some(AS), ClientSecret::None);
-    let mut world = World::new(options.registered(app).expect("a client"));
+    let mut world = TestNetwork::new(options.registered(app).expect("a client"));
     world.assertions.push_back(Ok("jwt".into()));
     insta::assert_snapshot!(world.run(), @"
     load tokens for https://mcp.example/mcp: nothing
@@ -95,7 +96,7 @@ fn a_workload_shows_what_somebody_else_has_signed() {
 fn an_assertion_that_is_refused_is_not_tried_again() {
     let app = client("app", Some(AS), ClientSecret::None);
     let options = ClientOptions::assertion().registered(app).expect("a client");
-    let mut world = World::new(options);
+    let mut world = TestNetwork::new(options);
     world.assertions.push_back(Ok("jwt".into()));
     world.post(TOKEN, error(400, "invalid_grant"));
     insta::assert_snapshot!(world.run(), @"
@@ -129,7 +130,7 @@ const JAG: &str = r#"{"access_token":"jag","token_type":"N_A","issued_token_type
 
 #[test]
 fn an_enterprise_vouches_for_its_user() {
-    let mut world = World::new(enterprise());
+    let mut world = TestNetwork::new(enterprise());
     world.assertions.push_back(Ok("id-token".into()));
     world.post("https://idp.example/token", ok(JAG));
     insta::assert_snapshot!(world.run(), @"
@@ -160,7 +161,7 @@ fn an_enterprise_vouches_for_its_user() {
 
 #[test]
 fn an_application_without_an_assertion_gets_no_token() {
-    let mut world = World::new(enterprise());
+    let mut world = TestNetwork::new(enterprise());
     world.assertions.push_back(Err(ActionFailure::Failed("not signed in at work".into())));
     let text = world.run();
     assert!(text.ends_with("no token: not signed in at work\nrefused: not signed in at work\n"));
@@ -168,7 +169,7 @@ fn an_application_without_an_assertion_gets_no_token() {
 
 #[test]
 fn such_a_token_is_replaced_before_it_ends() {
-    let mut world = World::new(machine());
+    let mut world = TestNetwork::new(machine());
     world.posts(TOKEN, [token("t1", r#","expires_in":100"#), token("t2", "")]);
     world.accepted.push("Bearer t2".into());
     world.run();

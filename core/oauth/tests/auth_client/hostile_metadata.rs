@@ -6,8 +6,8 @@ use mcp_sansio_oauth::client::{AuthorizationFailure, ClientOptions, ClientSecret
 use mcp_sansio_oauth::{InvalidEndpoint, InvalidIssuer, MetadataFault, ResourceMismatch};
 
 use crate::answers::{Answer, Reply, issuer, ok, resource, token};
-use crate::world::{
-    AS, ASM, MCP, PRM, REGISTER, TOKEN, User, World, client, code, code_bare, password,
+use crate::network::{
+    AS, ASM, MCP, PRM, REGISTER, TOKEN, TestNetwork, User, client, code, code_bare, password,
 };
 
 const EVIL: &str = "https://evil.example";
@@ -19,7 +19,7 @@ fn secret() -> ClientOptions {
 }
 
 /// Why the first attempt came to nothing. It did.
-fn failure(world: &mut World) -> AuthorizationFailure {
+fn failure(world: &mut TestNetwork) -> AuthorizationFailure {
     let text = world.run();
     assert!(world.failures.len() == 2, "{text}");
     assert_eq!(world.failures[0], world.failures[1]);
@@ -42,7 +42,7 @@ fn endpoints(users: &str, tokens: &str) -> Answer {
 fn an_issuer_that_is_only_almost_the_same_is_another() {
     // Rule: [AUTHC-025].
     for name in ["https://as.example/", "https://AS.example", "https://as.example:443", EVIL, ""] {
-        let mut world = World::new(secret());
+        let mut world = TestNetwork::new(secret());
         world.get(ASM, issuer(name, ""));
         let fault = MetadataFault::Issuer;
         assert_eq!(failure(&mut world), AuthorizationFailure::Metadata { url: ASM.into(), fault });
@@ -59,7 +59,7 @@ fn metadata_of_another_server_ends_it_wherever_it_is() {
         (PRM, "https://mcp.example/m", ResourceMismatch::Path),
         ("https://evil.example/prm", "https://evil.example/mcp", ResourceMismatch::Origin),
     ] {
-        let mut world = World::new(secret());
+        let mut world = TestNetwork::new(secret());
         world.challenge = format!(r#"resource_metadata="{at}""#);
         let text = format!(r#"{{"resource":"{resource}","authorization_servers":["{AS}"]}}"#);
         world.get(at, ok(&text));
@@ -90,7 +90,7 @@ fn a_challenge_makes_the_client_ask_no_address_that_is_not_open_to_all() {
         "https://0x7f000001/x",
         "https://evil.example/\r\nx: y",
     ] {
-        let mut world = World::new(secret());
+        let mut world = TestNetwork::new(secret());
         world.challenge = format!(r#"resource_metadata="{url}""#);
         let text = world.run();
         // What can be found elsewhere is.
@@ -110,30 +110,30 @@ fn an_issuer_is_at_no_address_that_is_not_open_to_all() {
         ("https://evil.example/#x", of(InvalidEndpoint::Fragment)),
         ("https://evil.example?x", AuthorizationFailure::Issuer(InvalidIssuer::Query)),
     ] {
-        let mut world = World::new(secret());
+        let mut world = TestNetwork::new(secret());
         world.get(PRM, issuers(&[name]));
         assert_eq!(failure(&mut world), reason, "{name}");
-        let mut world = World::new(secret());
+        let mut world = TestNetwork::new(secret());
         world.get(PRM, issuers(&[name, AS]));
         assert!(world.run().contains("authorized by"), "{name}");
     }
     for name in ["http://127.0.0.1:8080", "https://10.0.0.1", "https://[fd00::1]"] {
-        let mut world = World::new(secret());
+        let mut world = TestNetwork::new(secret());
         world.get(PRM, issuers(&[name]));
         let told = failure(&mut world);
         assert!(matches!(told, AuthorizationFailure::Internal { .. }), "{name}: {told}");
         assert_eq!(world.bytes_to(name), "");
         // Another one that is named beside it is tried.
-        let mut world = World::new(secret());
+        let mut world = TestNetwork::new(secret());
         world.get(PRM, issuers(&[name, AS]));
         assert!(world.run().contains("authorized by"), "{name}");
         // Who is on such an address, or is told to, asks there.
-        let mut world = World::new(secret().internal_addresses(true));
+        let mut world = TestNetwork::new(secret().internal_addresses(true));
         world.get(PRM, issuers(&[name]));
         world.run();
         assert_ne!(world.bytes_to(name), "", "{name}");
         let server = "http://127.0.0.1:9000/mcp";
-        let mut world = World::at(server, secret());
+        let mut world = TestNetwork::at(server, secret());
         world.get(
             "http://127.0.0.1:9000/.well-known/oauth-protected-resource/mcp",
             ok(&format!(r#"{{"resource":"{server}","authorization_servers":["{name}"]}}"#)),
@@ -160,7 +160,7 @@ fn endpoints_that_can_be_overheard_or_are_none_are_refused() {
         "https://as.example/\\nx",
     ] {
         for (users, tokens) in [(url, TOKEN), ("https://as.example/authorize", url)] {
-            let mut world = World::new(secret());
+            let mut world = TestNetwork::new(secret());
             world.get(ASM, endpoints(users, tokens));
             let told = failure(&mut world);
             let (metadata, internal) = (
@@ -176,7 +176,7 @@ fn endpoints_that_can_be_overheard_or_are_none_are_refused() {
 
 #[test]
 fn what_the_query_of_an_endpoint_says_is_sent_there_and_not_shown() {
-    let mut world = World::new(secret());
+    let mut world = TestNetwork::new(secret());
     world
         .get(ASM, endpoints("https://as.example/authorize", "https://as.example/token?key=hidden"));
     world.post(TOKEN, Reply::new(400, r#"{"error":"invalid_grant"}"#));
@@ -188,7 +188,7 @@ fn what_the_query_of_an_endpoint_says_is_sent_there_and_not_shown() {
 #[test]
 fn an_authorization_endpoint_decides_over_no_parameter_of_the_client() {
     for parameter in ["redirect_uri=https://evil.example", "st%61te=x", "code_challenge=x"] {
-        let mut world = World::new(secret());
+        let mut world = TestNetwork::new(secret());
         world.get(ASM, endpoints(&format!("https://as.example/authorize?{parameter}"), TOKEN));
         let told = failure(&mut world);
         assert!(matches!(told, AuthorizationFailure::Endpoint { .. }), "{told}");
@@ -200,7 +200,7 @@ fn an_authorization_endpoint_decides_over_no_parameter_of_the_client() {
 fn pkce_is_announced_in_one_way_only() {
     // Rule: [AUTHC-012] [AUTHC-013].
     for methods in ["[]", r#"["plain"]"#, r#"["s256","S2566"]"#, "null"] {
-        let mut world = World::new(secret());
+        let mut world = TestNetwork::new(secret());
         world.get(
             ASM,
             ok(&format!(
@@ -217,7 +217,7 @@ fn an_issuer_that_sends_users_to_another_one_gets_nothing_of_it() {
     // The mix-up: the user signs in at the honest server, whose code the attacker wants. That it says
     // who it is, unasked, is what gives the attacker away (RFC 9207, section 4).
     // Rule: [AUTHC-056] [AUTHC-057] [AUTHC-059].
-    let mut world = World::new(code());
+    let mut world = TestNetwork::new(code());
     world.get(PRM, issuers(&[EVIL]));
     world.get(
         "https://evil.example/.well-known/oauth-authorization-server",
@@ -234,7 +234,7 @@ fn an_issuer_that_sends_users_to_another_one_gets_nothing_of_it() {
 fn a_token_endpoint_elsewhere_gets_what_is_of_the_issuer_that_names_it() {
     // RFC 8414 lets an issuer have its endpoints anywhere; whose secrets go there is its own affair.
     let other = client("app", Some(EVIL), password("password-of-another"));
-    let mut world = World::new(secret().registered(other).expect("a client"));
+    let mut world = TestNetwork::new(secret().registered(other).expect("a client"));
     world.get(ASM, endpoints("https://as.example/authorize", "https://evil.example/token"));
     world.post("https://evil.example/token", token("t1", ""));
     let text = world.run();
@@ -247,7 +247,7 @@ fn a_token_endpoint_elsewhere_gets_what_is_of_the_issuer_that_names_it() {
 
 #[test]
 fn metadata_that_changes_meanwhile_changes_nothing() {
-    let mut world = World::new(secret());
+    let mut world = TestNetwork::new(secret());
     world.user = User::Stays;
     world.run();
     world.get(ASM, endpoints("https://as.example/authorize", "https://evil.example/token"));
@@ -262,7 +262,7 @@ fn metadata_that_changes_meanwhile_changes_nothing() {
 fn of_ten_thousand_authorization_servers_a_few_are_asked() {
     let names: Vec<_> = (0..10_000).map(|it| format!("https://a{it}.example")).collect();
     let names: Vec<_> = names.iter().map(|it| &**it).collect();
-    let mut world = World::new(secret());
+    let mut world = TestNetwork::new(secret());
     world.get(PRM, issuers(&names));
     let issuer = "https://a0.example".into();
     assert_eq!(failure(&mut world), AuthorizationFailure::NoMetadata { issuer });
@@ -274,14 +274,14 @@ fn secrets_are_not_taken_elsewhere_by_a_redirect() {
     // Rule: [AUTHC-067].
     for status in [301, 302, 303, 307, 308] {
         for to in ["https://evil.example/token", "/elsewhere", "https://127.0.0.1/"] {
-            let mut world = World::new(secret());
+            let mut world = TestNetwork::new(secret());
             world.post(TOKEN, Reply::new(status, "").field("location", to));
             let told = AuthorizationFailure::Status { url: TOKEN.into(), status };
             assert_eq!(failure(&mut world), told);
             assert_eq!(world.bytes_to(EVIL), "");
             assert_eq!(world.sent.iter().filter(|it| it.form("grant_type").is_some()).count(), 1);
             for at in [PRM, ASM] {
-                let mut world = World::new(secret());
+                let mut world = TestNetwork::new(secret());
                 world.get(at, Reply::new(status, "").field("location", to));
                 world.run();
                 assert_eq!(world.bytes_to(EVIL) + &world.bytes_to("https://127.0.0.1"), "");
@@ -293,7 +293,7 @@ fn secrets_are_not_taken_elsewhere_by_a_redirect() {
 #[test]
 fn documents_in_a_circle_come_to_an_end() {
     for to in [ASM, "https://as.example/a", "?x", ""] {
-        let mut world = World::new(secret());
+        let mut world = TestNetwork::new(secret());
         world.get(ASM, Reply::new(302, "").field("location", to));
         world.get("https://as.example/a", Reply::new(302, "").field("location", ASM));
         let told = failure(&mut world);
@@ -305,7 +305,7 @@ fn documents_in_a_circle_come_to_an_end() {
 #[test]
 fn a_document_that_comes_byte_by_byte_is_not_waited_for_for_ever() {
     for (place, post) in [(PRM, false), (ASM, false), (TOKEN, true)] {
-        let mut world = World::new(secret());
+        let mut world = TestNetwork::new(secret());
         match post {
             true => world.post(place, Answer::Silence),
             false => world.get(place, Answer::Silence),
@@ -327,7 +327,7 @@ fn a_document_that_comes_byte_by_byte_is_not_waited_for_for_ever() {
 #[test]
 fn a_document_without_an_end_is_cut_off_at_the_limit() {
     for (place, post) in [(PRM, false), (ASM, false), (TOKEN, true)] {
-        let mut world = World::new(secret());
+        let mut world = TestNetwork::new(secret());
         match post {
             true => world.post(place, Answer::Silence),
             false => world.get(place, Answer::Silence),
@@ -350,13 +350,13 @@ fn what_is_wrong_with_a_document_is_told_in_few_words() {
     let long = "x".repeat(200_000);
     for text in [format!(r#"{{"resource":["{long}"]}}"#), format!(r#"{{"issuer":1,"{long}":1}}"#)] {
         for at in [PRM, ASM] {
-            let mut world = World::new(secret());
+            let mut world = TestNetwork::new(secret());
             world.get(at, ok(&text));
             let told = failure(&mut world).to_string();
             assert!(told.len() < 1500 && told.starts_with(at), "{}", told.len());
         }
     }
-    let mut world = World::new(secret());
+    let mut world = TestNetwork::new(secret());
     world.get(PRM, ok("{\"resource\":1,\"\u{1b}[31m\":2}"));
     failure(&mut world);
 }
@@ -367,11 +367,11 @@ fn a_registration_endpoint_that_is_not_open_to_all_is_not_asked() {
     use mcp_sansio_oauth::client::{ApplicationType, ClientMetadata};
     let options = || code_bare().register_as(ClientMetadata::new("D", ApplicationType::Native));
     for url in ["https://192.168.1.1/register", "http://localhost/x"] {
-        let mut world = World::new(options());
+        let mut world = TestNetwork::new(options());
         world.get(ASM, issuer(AS, &format!(r#","registration_endpoint":"{url}""#)));
         assert_eq!(failure(&mut world), AuthorizationFailure::Internal { url: url.into() });
     }
-    let mut world = World::new(options());
+    let mut world = TestNetwork::new(options());
     world.get(ASM, issuer(AS, &format!(r#","registration_endpoint":"{REGISTER}""#)));
     world.post(REGISTER, Reply::new(307, "").field("location", "https://evil.example/r"));
     let told = AuthorizationFailure::Status { url: REGISTER.into(), status: 307 };
@@ -387,7 +387,7 @@ fn a_client_that_everybody_may_know_has_no_password() {
     assert!(!refused.is_empty() && !refused.contains("password-of"), "{refused}");
     assert!(code_bare().metadata_document(url, ClientSecret::None).is_ok());
     // Nothing else changes: the resource is asked for as ever.
-    let mut world = World::new(code());
+    let mut world = TestNetwork::new(code());
     world.get(PRM, resource(""));
     assert!(world.run().contains("authorized by"));
 }

@@ -10,8 +10,8 @@ use mcp_sansio_oauth::client::{
 use seeded_random::Random;
 
 use crate::answers::{Answer, Reply, challenge, error, issuer, mcp_answer, ok, status};
+use crate::network::{AS, MCP, TestNetwork, User, client, code_bare, password};
 use crate::sent::Sent;
-use crate::world::{AS, MCP, User, World, client, code_bare, password};
 
 const SEEDS: u64 = 300;
 const STEPS: u64 = 25;
@@ -144,7 +144,7 @@ fn user(random: &mut Random) -> User {
     }
 }
 
-fn step(world: &mut World, random: &mut Random) -> String {
+fn step(world: &mut TestNetwork, random: &mut Random) -> String {
     match random.below(12) {
         0 => world.user = user(random),
         1 => world.signs = !random.once_in(4),
@@ -169,7 +169,7 @@ fn whatever_happens_nothing_leaks_and_everything_ends() {
     let mut authorized = 0;
     for seed in 1..=SEEDS {
         let mut random = Random::new(seed);
-        let mut world = World::new(options(&mut random));
+        let mut world = TestNetwork::new(options(&mut random));
         world.assertions = (0..1000).map(|it| Ok(format!("assertion-number-{it}-"))).collect();
         let (mut servers, mut number) = (random.clone(), 0);
         world.network = Box::new(move |request| Some(answer(request, &mut servers, &mut number)));

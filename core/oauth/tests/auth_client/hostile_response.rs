@@ -3,18 +3,18 @@
 use mcp_sansio_oauth::ResponseFault;
 use mcp_sansio_oauth::client::AuthorizationFailure;
 
-use crate::world::{AS, TOKEN, User, World, code};
+use crate::network::{AS, TOKEN, TestNetwork, User, code};
 
 /// A user is at the authorization server; and the `state` of that request.
-fn asked() -> (World, String) {
-    let mut world = World::new(code());
+fn asked() -> (TestNetwork, String) {
+    let mut world = TestNetwork::new(code());
     world.user = User::Stays;
     world.run();
     let state = world.authorizations[0]["state"].clone();
     (world, state)
 }
 
-fn comes_back(world: &mut World, redirect: &str) -> bool {
+fn comes_back(world: &mut TestNetwork, redirect: &str) -> bool {
     let action = world.action.expect("a user was asked");
     world.auth.handle_redirect(action, Ok(redirect), world.now)
 }

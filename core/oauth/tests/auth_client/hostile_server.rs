@@ -8,8 +8,8 @@ use mcp_sansio_oauth::client::{
 };
 
 use crate::answers::{Answer, Reply, challenge, issuer, ok, status};
+use crate::network::{AS, MCP, PRM, TOKEN, TestNetwork, User, client, code, code_bare, password};
 use crate::sent::Sent;
-use crate::world::{AS, MCP, PRM, TOKEN, User, World, client, code, code_bare, password};
 
 fn secret() -> ClientOptions {
     let app = client("app", Some(AS), password("password-of-the-app"));
@@ -27,8 +27,11 @@ fn another(request: &Sent, number: &mut u32) -> Option<Answer> {
 }
 
 /// A world that is connected, whose calls are refused from now on as `refuse` says.
-fn refusing(options: ClientOptions, mut refuse: impl FnMut(u32) -> Answer + 'static) -> World {
-    let mut world = World::new(options);
+fn refusing(
+    options: ClientOptions,
+    mut refuse: impl FnMut(u32) -> Answer + 'static,
+) -> TestNetwork {
+    let mut world = TestNetwork::new(options);
     let (mut tokens, mut calls) = (0, 0);
     world.network = Box::new(move |request| match &*request.asks() {
         "tools/call" => {
@@ -45,7 +48,7 @@ fn refusing(options: ClientOptions, mut refuse: impl FnMut(u32) -> Answer + 'sta
 }
 
 /// What can be done about `calls` calls at the same time.
-fn exchanges(world: &mut World, calls: usize) -> usize {
+fn exchanges(world: &mut TestNetwork, calls: usize) -> usize {
     let before = world.sent.len();
     for _ in 0..calls {
         world.call("a");
@@ -129,7 +132,7 @@ fn nonces_without_end_are_not_followed() {
     let made = exchanges(&mut world, 1);
     assert!(made <= 30, "{made}");
     // And at the token endpoint.
-    let mut world = World::new(options());
+    let mut world = TestNetwork::new(options());
     let mut number = 0;
     world.network = Box::new(move |request| {
         request.form("grant_type")?;
@@ -150,7 +153,7 @@ fn a_challenge_may_be_as_long_as_it_likes() {
     for text in
         [&*schemes, &long, "Bearer", "", ",,,,", "Bearer realm=\"", "\u{1b}[31m", "Negotiate a=="]
     {
-        let mut world = World::new(secret());
+        let mut world = TestNetwork::new(secret());
         let text = text.to_string();
         world.mcp = Box::new(move |request| {
             request.field("authorization").is_none().then(|| challenge(401, &text))
@@ -164,7 +167,7 @@ fn a_challenge_may_be_as_long_as_it_likes() {
 fn a_server_that_moves_each_time_gets_no_secret_of_another_issuer() {
     // Rule: [AUTHC-036] [AUTHC-037].
     let metadata = ClientMetadata::new("Demo", ApplicationType::Native);
-    let mut world = World::new(code_bare().register_as(metadata));
+    let mut world = TestNetwork::new(code_bare().register_as(metadata));
     world.user = User::SignsIn(String::new());
     let mut moves = 0;
     world.network = Box::new(move |request| {
@@ -205,7 +208,7 @@ fn a_server_that_moves_each_time_gets_no_secret_of_another_issuer() {
 
 #[test]
 fn a_stream_that_gets_no_token_asks_no_user_again() {
-    let mut world = World::new(code());
+    let mut world = TestNetwork::new(code());
     world.run();
     world.reconnect_at(Revision::V2025_11_25);
     world.mcp = Box::new(|request| (request.method == "GET").then(|| status(401)));
@@ -220,7 +223,7 @@ fn a_stream_that_gets_no_token_asks_no_user_again() {
 
 #[test]
 fn a_notification_and_the_end_of_a_session_come_to_an_end_too() {
-    let mut world = World::new(code());
+    let mut world = TestNetwork::new(code());
     world.run();
     world.reconnect_at(Revision::V2025_11_25);
     world.mcp = Box::new(|request| {
@@ -260,13 +263,13 @@ fn a_token_goes_to_no_other_origin_and_into_no_url() {
 #[test]
 fn an_application_that_wants_a_token_is_told_what_came_of_it() {
     // What was kept is about to end, and its refresh token is of no use.
-    let mut world = World::new(code());
+    let mut world = TestNetwork::new(code());
     let rest = r#","expires_in":60,"refresh_token":"refresh-token-one""#;
     world.post(TOKEN, crate::answers::token("t1", rest));
     world.run();
     let mut world = world.again(code());
     world.post(TOKEN, Reply::new(400, r#"{"error":"invalid_grant"}"#));
-    world.auth.handle_unix_time(crate::world::START + 50, world.now);
+    world.auth.handle_unix_time(crate::network::START + 50, world.now);
     world.auth.authorize(world.now);
     let text = world.run();
     assert!(text.contains("no token: "), "{text}");

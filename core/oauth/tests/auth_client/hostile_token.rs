@@ -9,7 +9,9 @@ use mcp_sansio_oauth::client::{
 use mcp_sansio_oauth::{InvalidResponse, RegistrationFault, TokenFault};
 
 use crate::answers::{Answer, Reply, issuer, ok, token};
-use crate::world::{AS, ASM, REGISTER, TOKEN, User, World, client, code, code_bare, password};
+use crate::network::{
+    AS, ASM, REGISTER, TOKEN, TestNetwork, User, client, code, code_bare, password,
+};
 
 fn secret() -> ClientOptions {
     let app = client("app", Some(AS), password("password-of-the-app"));
@@ -22,8 +24,8 @@ fn bound() -> ClientOptions {
 }
 
 /// A world whose first token is about to end and can be renewed.
-fn renewable() -> World {
-    let mut world = World::new(secret());
+fn renewable() -> TestNetwork {
+    let mut world = TestNetwork::new(secret());
     let rest = r#","refresh_token":"refresh-token-one","expires_in":60"#;
     world.post(TOKEN, token("access-token-one", rest));
     world.accepted = vec!["Bearer access-token-one".into()];
@@ -62,14 +64,14 @@ fn what_is_no_token_for_this_client_is_refused() {
             TokenFault::Answer(InvalidResponse::Malformed),
         ),
     ] {
-        let mut world = World::new(secret());
+        let mut world = TestNetwork::new(secret());
         world.post(TOKEN, ok(body));
         let text = world.run();
         let told = AuthorizationFailure::Token { url: TOKEN.into(), fault };
         assert_eq!(world.failures, [told.clone(), told], "{body}");
         assert!(!text.contains("[Bearer") && world.kept().is_empty(), "{text}");
     }
-    let mut world = World::new(secret());
+    let mut world = TestNetwork::new(secret());
     world.post(TOKEN, token(&"x".repeat(40_000), ""));
     world.run();
     let fault = TokenFault::Token;
@@ -82,7 +84,7 @@ fn however_long_a_token_says_that_it_lives_requests_leave_and_renewals_are_few()
         ["0", "-1", "-1e308", "1e308", "18446744073709551615", r#""0""#, r#""nan""#, "null"]
     {
         for rest in ["", r#","refresh_token":"refresh-token-one""#] {
-            let mut world = World::new(secret());
+            let mut world = TestNetwork::new(secret());
             world.post(TOKEN, token("t1", &format!(r#","expires_in":{expiry}{rest}"#)));
             world.run();
             for _ in 0..10 {
@@ -116,7 +118,7 @@ fn what_a_token_endpoint_repeats_of_a_secret_is_not_shown() {
         );
         Some(Reply::new(400, &body).into())
     };
-    let mut world = World::new(secret());
+    let mut world = TestNetwork::new(secret());
     world.user = User::ComesBack(format!("/?code=authorization-code-one&state=STATE&iss={AS}"));
     world.network = Box::new(echo);
     world.run();
@@ -167,7 +169,7 @@ fn scopes_that_a_token_has_are_scopes() {
         (r"\u202e", "authorized by https://as.example\n"),
         (&many.join(" "), "no token: more than 256 scopes\n"),
     ] {
-        let mut world = World::new(secret());
+        let mut world = TestNetwork::new(secret());
         world.post(TOKEN, token("t1", &format!(r#","scope":"{scope}""#)));
         let text = world.run();
         assert!(text.contains(shown), "{text}");
@@ -176,7 +178,7 @@ fn scopes_that_a_token_has_are_scopes() {
 
 #[test]
 fn a_token_that_is_not_bound_is_taken_unless_only_bound_ones_are() {
-    let mut world = World::new(bound());
+    let mut world = TestNetwork::new(bound());
     assert!(world.run().contains("server/discover [Bearer t1]\n"));
     // What was kept of that time is not used either.
     let mut world = world.again(bound().dpop_bound_access_tokens(true));
@@ -200,7 +202,7 @@ fn what_a_client_authenticates_with_is_not_shown_while_it_waits() {
     let jwk = r#"{"kty":"EC","crv":"P-256","x":"eA","y":"eQ"}"#;
     let proof = DpopKey { algorithm: "ES256".into(), jwk: jwk.into() };
     let options = code_bare().registered(app).and_then(|it| it.dpop(&proof));
-    let mut world = World::new(options.expect("a client"));
+    let mut world = TestNetwork::new(options.expect("a client"));
     world.signs = false;
     world.run();
     let action = world.action.expect("a signature");
@@ -217,9 +219,9 @@ fn what_a_client_authenticates_with_is_not_shown_while_it_waits() {
 
 // ------------------------------------------------------------------ registration
 
-fn registering() -> World {
+fn registering() -> TestNetwork {
     let metadata = ClientMetadata::new("Demo", ApplicationType::Native);
-    let mut world = World::new(code_bare().register_as(metadata));
+    let mut world = TestNetwork::new(code_bare().register_as(metadata));
     let endpoint = format!(r#","registration_endpoint":"{REGISTER}""#);
     world.get(ASM, issuer(AS, &endpoint));
     world
@@ -251,8 +253,11 @@ fn a_registration_decides_over_no_redirect() {
     let body = r#"{"client_id":"c","redirect_uris":["https://evil.example/"],"token_endpoint_auth_method":"none"}"#;
     world.post(REGISTER, Reply::new(201, body));
     world.run();
-    assert_eq!(world.authorizations[0]["redirect_uri"], crate::world::REDIRECT);
-    assert_eq!(world.last_to(TOKEN).form("redirect_uri").as_deref(), Some(crate::world::REDIRECT));
+    assert_eq!(world.authorizations[0]["redirect_uri"], crate::network::REDIRECT);
+    assert_eq!(
+        world.last_to(TOKEN).form("redirect_uri").as_deref(),
+        Some(crate::network::REDIRECT)
+    );
 }
 
 #[test]

@@ -5,8 +5,8 @@ use mcp_sansio_oauth::client::{
 };
 
 use crate::answers::{Reply, error, issuer, ok};
-use crate::world::{
-    AS, ASM, MCP, PRM, REDIRECT, REGISTER, TOKEN, User, World, client, code_bare, password,
+use crate::network::{
+    AS, ASM, MCP, PRM, REDIRECT, REGISTER, TOKEN, TestNetwork, User, client, code_bare, password,
 };
 
 const DOCUMENT: &str = "https://app.example/client.json";
@@ -16,8 +16,8 @@ fn registering() -> ClientOptions {
 }
 
 /// A world whose authorization server registers clients, as `c1`.
-fn open_world(options: ClientOptions) -> World {
-    let mut world = World::new(options);
+fn open_world(options: ClientOptions) -> TestNetwork {
+    let mut world = TestNetwork::new(options);
     world.get(ASM, issuer(AS, &format!(r#","registration_endpoint":"{REGISTER}","token_endpoint_auth_methods_supported":["none"]"#)));
     world.post(REGISTER, Reply::new(201, r#"{"client_id":"c1"}"#));
     world
@@ -113,7 +113,7 @@ fn a_client_that_is_registered_beforehand_comes_before_all() {
 fn a_client_of_another_authorization_server_is_not_used() {
     // Rule: [AUTHC-037] [AUTHC-038].
     let app = client("app", Some("https://old.example"), password("p"));
-    let mut world = World::new(code_bare().registered(app).expect("a client"));
+    let mut world = TestNetwork::new(code_bare().registered(app).expect("a client"));
     insta::assert_snapshot!(world.run(), @"
     load tokens for https://mcp.example/mcp: nothing
     waiting
@@ -131,7 +131,7 @@ fn a_client_of_another_authorization_server_is_not_used() {
 #[test]
 fn a_client_that_nobody_knows_is_told_what_to_do() {
     // Rule: [AUTHC-027].
-    let mut world = World::new(code_bare());
+    let mut world = TestNetwork::new(code_bare());
     insta::assert_snapshot!(world.run(), @"
     load tokens for https://mcp.example/mcp: nothing
     waiting
@@ -249,7 +249,7 @@ fn a_registration_at_another_authorization_server_is_not_used_whatever_it_is_kep
     let old = CredentialKey::Client(AS.into());
     let credential = world.store.remove(&old).expect("a registration");
     let new = "https://new.example";
-    let mut world = World::new(registering());
+    let mut world = TestNetwork::new(registering());
     world.store.insert(CredentialKey::Client(new.into()), credential);
     let named = format!(r#"{{"resource":"{MCP}","authorization_servers":["{new}"]}}"#);
     world.get(PRM, ok(&named));

@@ -3,10 +3,10 @@
 use mcp_sansio::Revision;
 
 use crate::answers::{challenge, status, token};
-use crate::world::{TOKEN, User, World, code};
+use crate::network::{TOKEN, TestNetwork, User, code};
 
-fn session() -> World {
-    let mut world = World::new(code());
+fn session() -> TestNetwork {
+    let mut world = TestNetwork::new(code());
     world.run();
     world.reconnect_at(Revision::V2025_11_25);
     world

@@ -1,9 +1,9 @@
 //! The client's side of authorization against scripted servers, on a virtual clock.
 
 mod answers;
+mod network;
 mod secrets;
 mod sent;
-mod world;
 
 mod code;
 mod discovery;

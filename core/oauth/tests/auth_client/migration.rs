@@ -5,8 +5,8 @@ use mcp_sansio_oauth::client::{
 };
 
 use crate::answers::{Reply, issuer, ok, token};
-use crate::world::{
-    AS, ASM, MCP, PRM, REGISTER, TOKEN, User, World, client, code, code_bare, password,
+use crate::network::{
+    AS, ASM, MCP, PRM, REGISTER, TOKEN, TestNetwork, User, client, code, code_bare, password,
 };
 
 const NEW: &str = "https://new.example";
@@ -15,7 +15,7 @@ fn registering() -> ClientOptions {
     code_bare().register_as(ClientMetadata::new("Demo", ApplicationType::Native))
 }
 
-fn move_to_new(world: &mut World) {
+fn move_to_new(world: &mut TestNetwork) {
     world.get(PRM, ok(&format!(r#"{{"resource":"{MCP}","authorization_servers":["{NEW}"]}}"#)));
     let endpoint = format!(r#","registration_endpoint":"{NEW}/register""#);
     world.get("https://new.example/.well-known/oauth-authorization-server", issuer(NEW, &endpoint));
@@ -25,8 +25,8 @@ fn move_to_new(world: &mut World) {
     world.user = User::SignsIn(String::new());
 }
 
-fn old_world() -> World {
-    let mut world = World::new(registering());
+fn old_world() -> TestNetwork {
+    let mut world = TestNetwork::new(registering());
     world.get(ASM, issuer(AS, &format!(r#","registration_endpoint":"{REGISTER}""#)));
     world.post(REGISTER, Reply::new(201, r#"{"client_id":"first"}"#));
     world.post(TOKEN, token("t1", r#","refresh_token":"r1""#));
@@ -79,7 +79,7 @@ fn so_it_does_in_another_run() {
 #[test]
 fn a_client_without_an_issuer_belongs_to_the_first_that_it_was_used_with() {
     // Rule: [AUTHC-037] [AUTHC-038].
-    let mut world = World::new(code());
+    let mut world = TestNetwork::new(code());
     world.run();
     move_to_new(&mut world);
     world.call("echo");
@@ -94,7 +94,7 @@ fn a_client_without_an_issuer_belongs_to_the_first_that_it_was_used_with() {
     call 1 failed
     ");
     // In other runs, too.
-    let mut world = World::new(code());
+    let mut world = TestNetwork::new(code());
     world.run();
     for _ in 0..3 {
         world = world.again(code());
@@ -140,7 +140,7 @@ const REFUSED: &str = "the client `app` is registered elsewhere, not at https://
 #[test]
 fn a_password_belongs_to_the_first_issuer_that_it_was_used_with() {
     // Rule: [AUTHC-036] [AUTHC-037] [AUTHC-038].
-    let mut world = World::new(trusting());
+    let mut world = TestNetwork::new(trusting());
     insta::assert_snapshot!(world.run(), @"
     load tokens for https://mcp.example/mcp: nothing
     waiting
@@ -177,7 +177,7 @@ fn a_password_belongs_to_the_first_issuer_that_it_was_used_with() {
 #[test]
 fn a_password_that_was_refused_belongs_to_whom_it_was_shown() {
     // Rule: [AUTHC-036] [AUTHC-037].
-    let mut world = World::new(trusting());
+    let mut world = TestNetwork::new(trusting());
     world.post(TOKEN, crate::answers::error(401, "invalid_client"));
     world.run();
     let mut world = world.again(trusting());
@@ -193,7 +193,7 @@ fn an_assertion_belongs_to_the_first_issuer_that_it_was_used_with() {
         let app = client("app", None, ClientSecret::None);
         ClientOptions::assertion().registered_trusting_first_issuer(app).expect("a client")
     };
-    let mut world = World::new(options());
+    let mut world = TestNetwork::new(options());
     world.assertions.push_back(Ok("jwt".into()));
     world.run();
     assert_eq!(world.sent_to(TOKEN).len(), 1);
@@ -211,18 +211,18 @@ fn a_password_is_shown_to_nobody_while_its_issuer_is_not_known() {
     // Rule: [AUTHC-036].
     let kept = || CredentialKey::Issuer("app".into());
     // The store fails.
-    let mut world = World::new(trusting());
+    let mut world = TestNetwork::new(trusting());
     world.store_fails = true;
     assert!(world.run().contains("no token: the disk is gone"));
     assert_eq!(world.sent_to(TOKEN).len(), 0);
     // It says nothing.
-    let mut world = World::new(trusting());
+    let mut world = TestNetwork::new(trusting());
     world.loads = false;
     let text = world.advance(std::time::Duration::from_secs(3600));
     assert!(text.contains("no token: timed out waiting for the application"), "{text}");
     assert_eq!(world.sent_to(TOKEN).len(), 0);
     // Something else is kept there.
-    let mut world = World::new(trusting());
+    let mut world = TestNetwork::new(trusting());
     world.store.insert(kept(), Credential::new("https://as.example"));
     assert!(world.run().contains("the client `app` is registered elsewhere"));
     assert_eq!(world.sent_to(TOKEN).len(), 0);
@@ -232,7 +232,7 @@ fn a_password_is_shown_to_nobody_while_its_issuer_is_not_known() {
 fn a_token_of_another_client_with_the_same_id_is_not_renewed_with_the_password() {
     // Rule: [AUTHC-037].
     // A server at NEW registered a client of itself under the name that another one has elsewhere.
-    let mut world = World::new(registering());
+    let mut world = TestNetwork::new(registering());
     move_to_new(&mut world);
     world.post("https://new.example/register", Reply::new(201, r#"{"client_id":"app"}"#));
     world.post("https://new.example/token", token("t2", r#","expires_in":0,"refresh_token":"r""#));
@@ -255,7 +255,7 @@ fn a_password_renews_tokens_of_its_issuer_in_the_next_run() {
         let app = client("app", None, password("hush"));
         code_bare().registered_trusting_first_issuer(app).expect("a client")
     };
-    let mut world = World::new(options());
+    let mut world = TestNetwork::new(options());
     let ended = r#","expires_in":0,"refresh_token":"r1""#;
     world.posts(TOKEN, [token("t1", ended), token("t2", "")]);
     world.run();

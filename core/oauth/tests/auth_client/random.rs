@@ -7,7 +7,9 @@ use proptest::collection::vec;
 use proptest::prelude::{any, proptest};
 
 use crate::answers::{Answer, Reply, challenge, error, issuer, ok, resource, status, token};
-use crate::world::{AS, ASM, MCP, PRM, REGISTER, TOKEN, User, World, client, code_bare, password};
+use crate::network::{
+    AS, ASM, MCP, PRM, REGISTER, TOKEN, TestNetwork, User, client, code_bare, password,
+};
 
 /// What any server may say at any time.
 fn answer(choice: u8) -> Answer {
@@ -44,7 +46,7 @@ proptest! {
         steps in vec((0_u8..8, any::<u8>()), 1..30),
     ) {
         let app = client("app", Some(AS), password("hush"));
-        let mut world = World::new(code_bare().registered(app).expect("a client"));
+        let mut world = TestNetwork::new(code_bare().registered(app).expect("a client"));
         let mut choices = choices.into_iter().cycle();
         let mut next = || answer(choices.next().unwrap_or_default());
         let places = [PRM, ASM, "https://mcp.example/x", "https://as.example/x"];

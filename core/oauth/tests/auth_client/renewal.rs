@@ -6,13 +6,13 @@ use mcp_sansio::http::ExchangeFailure;
 use mcp_sansio_oauth::client::{ApplicationType, ClientMetadata, ClientSecret, CredentialKey};
 
 use crate::answers::{Answer, Reply, error, issuer, ok, status, token};
-use crate::world::{AS, ASM, MCP, REGISTER, TOKEN, World, code, code_bare, password};
+use crate::network::{AS, ASM, MCP, REGISTER, TOKEN, TestNetwork, code, code_bare, password};
 
 const SOON: &str = r#","expires_in":100,"refresh_token":"r1""#;
 
 /// A world with a token that is to be renewed.
-fn due(second: Answer) -> World {
-    let mut world = World::new(code());
+fn due(second: Answer) -> TestNetwork {
+    let mut world = TestNetwork::new(code());
     world.posts(TOKEN, [token("t1", SOON), second]);
     world.accepted.push("Bearer t2".into());
     world.run();
@@ -116,7 +116,7 @@ fn a_renewal_that_is_refused_leads_to_an_authorization_when_the_server_wants_one
 
 #[test]
 fn a_token_that_the_server_refuses_is_renewed_then_replaced_then_given_up() {
-    let mut world = World::new(code());
+    let mut world = TestNetwork::new(code());
     world.post(TOKEN, token("t1", r#","refresh_token":"r1""#));
     world.run();
     world.accepted.clear();
@@ -148,7 +148,7 @@ fn a_token_that_the_server_refuses_is_renewed_then_replaced_then_given_up() {
 
 #[test]
 fn a_token_that_the_server_refuses_is_renewed_without_the_user() {
-    let mut world = World::new(code());
+    let mut world = TestNetwork::new(code());
     world.posts(TOKEN, [token("t1", r#","refresh_token":"r1""#), token("t2", "")]);
     world.run();
     world.accepted = vec!["Bearer t2".into()];
@@ -171,7 +171,7 @@ fn a_token_that_the_server_refuses_is_renewed_without_the_user() {
 
 #[test]
 fn a_refresh_token_that_the_server_refuses_leads_to_the_user_at_once() {
-    let mut world = World::new(code());
+    let mut world = TestNetwork::new(code());
     let answers = [token("t1", r#","refresh_token":"r1""#), error(400, "invalid_grant")];
     world.posts(TOKEN, answers.into_iter().chain([token("t2", "")]));
     world.run();
@@ -186,10 +186,10 @@ fn a_refresh_token_that_the_server_refuses_leads_to_the_user_at_once() {
 #[test]
 fn a_kept_token_that_has_ended_is_renewed_in_the_next_run() {
     let secret = || {
-        let app = crate::world::client("app", Some(AS), password("p"));
+        let app = crate::network::client("app", Some(AS), password("p"));
         code_bare().registered(app).expect("a client")
     };
-    let mut world = World::new(secret());
+    let mut world = TestNetwork::new(secret());
     let ended = r#","expires_in":0,"refresh_token":"r1""#;
     world.posts(TOKEN, [token("t1", ended), token("t2", "")]);
     world.run();
@@ -210,11 +210,11 @@ fn a_kept_token_that_has_ended_is_renewed_in_the_next_run() {
 
 #[test]
 fn a_computer_that_slept_renews_when_it_hears_the_time() {
-    let mut world = World::new(code());
+    let mut world = TestNetwork::new(code());
     world.posts(TOKEN, [token("t1", SOON), token("t2", "")]);
     world.accepted.push("Bearer t2".into());
     world.run();
-    world.auth.handle_unix_time(crate::world::START + 3600, world.now);
+    world.auth.handle_unix_time(crate::network::START + 3600, world.now);
     world.call("a");
     assert!(world.run().contains("tools/call a [Bearer t2]"));
 }
@@ -223,7 +223,7 @@ fn a_computer_that_slept_renews_when_it_hears_the_time() {
 fn a_client_that_registered_itself_renews_with_its_password() {
     let metadata = || ClientMetadata::new("Demo", ApplicationType::Native);
     let options = || code_bare().register_as(metadata());
-    let mut world = World::new(options());
+    let mut world = TestNetwork::new(options());
     let methods = r#","token_endpoint_auth_methods_supported":["client_secret_post"]"#;
     let members = format!(r#","registration_endpoint":"{REGISTER}"{methods}"#);
     world.get(ASM, issuer(AS, &members));
@@ -251,7 +251,7 @@ fn a_client_that_registered_itself_renews_with_its_password() {
 fn a_client_whose_registration_is_lost_does_not_renew_as_another() {
     let metadata = || ClientMetadata::new("Demo", ApplicationType::Native);
     let options = || code_bare().register_as(metadata());
-    let mut world = World::new(options());
+    let mut world = TestNetwork::new(options());
     let members = format!(r#","registration_endpoint":"{REGISTER}""#);
     world.get(ASM, issuer(AS, &members));
     world.post(REGISTER, Reply::new(201, r#"{"client_id":"c1","client_secret":"s1"}"#));
@@ -269,7 +269,7 @@ fn a_client_whose_registration_is_lost_does_not_renew_as_another() {
 fn a_token_that_another_run_has_renewed_is_not_renewed_again() {
     let mut world = due(error(400, "invalid_grant"));
     // The other one has the same refresh token, and was first.
-    let mut other = World::new(code());
+    let mut other = TestNetwork::new(code());
     other.posts(TOKEN, [token("t1", SOON), token("t2", r#","refresh_token":"r2""#)]);
     other.accepted.push("Bearer t2".into());
     other.run();
@@ -292,9 +292,9 @@ fn a_token_that_another_run_has_renewed_is_not_renewed_again() {
 
 #[test]
 fn a_user_who_signed_in_to_another_run_is_not_asked_again() {
-    let mut world = World::new(code());
+    let mut world = TestNetwork::new(code());
     world.run();
-    let mut other = World::new(code());
+    let mut other = TestNetwork::new(code());
     other.post(TOKEN, token("t2", ""));
     other.accepted = vec!["Bearer t2".into()];
     other.run();
@@ -320,8 +320,8 @@ fn a_user_who_signed_in_to_another_run_is_not_asked_again() {
 #[test]
 fn a_refresh_token_is_that_of_one_client() {
     // Rule: [AUTHC-036].
-    let app = |id| code_bare().registered(crate::world::client(id, Some(AS), ClientSecret::None));
-    let mut world = World::new(app("first").expect("a client"));
+    let app = |id| code_bare().registered(crate::network::client(id, Some(AS), ClientSecret::None));
+    let mut world = TestNetwork::new(app("first").expect("a client"));
     world.post(TOKEN, token("t1", r#","refresh_token":"r1""#));
     world.run();
     let mut world = world.again(app("second").expect("a client"));
@@ -344,7 +344,7 @@ fn a_request_that_waited_for_a_renewal_may_need_another_one() {
 
 #[test]
 fn who_was_refused_does_not_go_on_with_the_token_that_was_refused() {
-    let mut world = World::new(code());
+    let mut world = TestNetwork::new(code());
     world.posts(TOKEN, [token("t1", SOON), Answer::Silence]);
     world.run();
     world.mcp =
@@ -369,7 +369,7 @@ fn who_was_refused_does_not_go_on_with_the_token_that_was_refused() {
 
 #[test]
 fn a_token_that_lives_shortly_is_not_renewed_at_every_request() {
-    let mut world = World::new(code());
+    let mut world = TestNetwork::new(code());
     let short = |name| token(name, r#","expires_in":20,"refresh_token":"r""#);
     world.posts(TOKEN, [short("t1"), short("t2")]);
     world.accepted.push("Bearer t2".into());
@@ -385,12 +385,12 @@ fn a_token_that_lives_shortly_is_not_renewed_at_every_request() {
 #[test]
 fn a_kept_token_for_another_server_is_not_used() {
     // Rule: [AUTHC-045].
-    let mut other = World::at("https://other.example/mcp", code());
+    let mut other = TestNetwork::at("https://other.example/mcp", code());
     let named = r#"{"resource":"https://other.example/mcp","authorization_servers":["https://as.example"]}"#;
     other.get("https://other.example/.well-known/oauth-protected-resource/mcp", ok(named));
     other.run();
     let credential = other.store.into_values().next().expect("a token");
-    let mut world = World::new(code());
+    let mut world = TestNetwork::new(code());
     world.store.insert(CredentialKey::Tokens(MCP.into()), credential);
     let text = world.run();
     assert!(text.contains("found\nwaiting\ngoes on\nserver/discover\n"), "{text}");

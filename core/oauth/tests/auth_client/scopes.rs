@@ -1,9 +1,9 @@
 //! Which scopes are asked for, and what happens when they do not suffice.
 
 use crate::answers::{challenge, issuer, resource, token};
-use crate::world::{AS, ASM, PRM, TOKEN, World, code};
+use crate::network::{AS, ASM, PRM, TOKEN, TestNetwork, code};
 
-fn scope_of(world: &World, at: usize) -> Option<&str> {
+fn scope_of(world: &TestNetwork, at: usize) -> Option<&str> {
     world.authorizations[at].get("scope").map(|it| &**it)
 }
 
@@ -14,7 +14,7 @@ fn scopes_come_from_the_challenge_then_from_the_metadata_then_from_nowhere() {
     for (challenge, metadata, scope) in
         [(r#"scope="a b""#, supported, Some("a b")), ("", supported, Some("x y")), ("", "", None)]
     {
-        let mut world = World::new(code());
+        let mut world = TestNetwork::new(code());
         world.challenge = challenge.into();
         world.get(PRM, resource(metadata));
         world.run();
@@ -30,7 +30,7 @@ fn offline_access_is_asked_for_where_it_is_wanted_and_there() {
         (true, "", None),
         (false, r#","scopes_supported":["offline_access"]"#, None),
     ] {
-        let mut world = World::new(code().offline_access(wanted));
+        let mut world = TestNetwork::new(code().offline_access(wanted));
         world.get(ASM, issuer(AS, supported));
         world.run();
         assert_eq!(scope_of(&world, 0), scope);
@@ -39,8 +39,8 @@ fn offline_access_is_asked_for_where_it_is_wanted_and_there() {
 
 /// A server that lets `tools/call` in with the second token only, and with no token at all if there
 /// is none.
-fn picky(accepted: &'static str) -> World {
-    let mut world = World::new(code());
+fn picky(accepted: &'static str) -> TestNetwork {
+    let mut world = TestNetwork::new(code());
     world.challenge = r#"scope="basic""#.into();
     world.mcp = Box::new(move |request| {
         let calls = request.field("mcp-method") == Some("tools/call");
@@ -135,7 +135,7 @@ fn scopes_that_the_token_has_are_not_asked_for_again() {
 
 #[test]
 fn a_403_for_another_reason_is_the_callers() {
-    let mut world = World::new(code());
+    let mut world = TestNetwork::new(code());
     world.run();
     world.mcp = Box::new(|_| Some(challenge(403, r#"Bearer error="invalid_request""#)));
     world.call("echo");
@@ -160,9 +160,9 @@ fn a_step_up_never_uses_the_refresh_token() {
 #[test]
 fn a_machine_steps_up_by_itself() {
     // Rule: [AUTHC-053].
-    let app = crate::world::client("app", Some(AS), crate::world::password("p"));
+    let app = crate::network::client("app", Some(AS), crate::network::password("p"));
     let options = mcp_sansio_oauth::client::ClientOptions::client_credentials();
-    let mut world = World::new(options.registered(app).expect("a client"));
+    let mut world = TestNetwork::new(options.registered(app).expect("a client"));
     let mut refused = false;
     world.mcp = Box::new(move |request| {
         let first = request.field("authorization").is_some() && !refused;
@@ -178,7 +178,7 @@ fn a_machine_steps_up_by_itself() {
 fn more_scopes_than_there_can_be_are_an_error() {
     let mut limits = mcp_sansio_oauth::client::ClientLimits::DEFAULT;
     limits.scopes_max = 2;
-    let mut world = World::new(code().limits(limits));
+    let mut world = TestNetwork::new(code().limits(limits));
     world.challenge = r#"scope="a b c""#.into();
     insta::assert_snapshot!(world.run(), @"
     load tokens for https://mcp.example/mcp: nothing
@@ -195,12 +195,12 @@ fn more_scopes_than_there_can_be_are_an_error() {
 
 #[test]
 fn what_a_token_is_good_for_is_told_as_scopes_and_no_more_of_them_than_there_can_be() {
-    let mut world = World::new(code());
+    let mut world = TestNetwork::new(code());
     world.post(TOKEN, token("t1", r#","scope":"a  b\u0007 \"c""#));
     let text = world.run();
     assert!(text.contains("authorized by https://as.example for a\n"), "{text}");
     let many = (0..257).map(|it| it.to_string()).collect::<Vec<_>>().join(" ");
-    let mut world = World::new(code());
+    let mut world = TestNetwork::new(code());
     world.post(TOKEN, token("t1", &format!(r#","scope":"{many}""#)));
     let text = world.run();
     assert!(text.contains("no token: more than 256 scopes\n"), "{text}");
@@ -209,7 +209,7 @@ fn what_a_token_is_good_for_is_told_as_scopes_and_no_more_of_them_than_there_can
 #[test]
 fn an_operation_that_succeeded_may_be_stepped_up_again() {
     // Rule: [AUTHC-054].
-    let mut world = World::new(code());
+    let mut world = TestNetwork::new(code());
     world.run();
     world.post(TOKEN, token("t1", r#","scope":"none""#));
     // Every second request is refused.

@@ -12,8 +12,8 @@ use mcp_sansio::http::Location;
 use serde_json::Value;
 
 use crate::answers::{Answer, Reply};
+use crate::network::AS;
 use crate::sent::{Sent, parameters};
-use crate::world::AS;
 
 /// From this length on a text is there by no coincidence.
 const LONG: usize = 8;

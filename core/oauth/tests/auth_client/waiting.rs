@@ -5,11 +5,11 @@ use core::time::Duration;
 use mcp_sansio_oauth::client::ClientLimits;
 
 use crate::answers::{Answer, Reply, mcp_answer, token};
-use crate::world::{MCP, PRM, TOKEN, User, World, code};
+use crate::network::{MCP, PRM, TOKEN, TestNetwork, User, code};
 
 /// A world in which a call waits for the user.
-fn waiting() -> World {
-    let mut world = World::new(code());
+fn waiting() -> TestNetwork {
+    let mut world = TestNetwork::new(code());
     world.run();
     world.accepted = vec!["Bearer t2".into()];
     world.post(TOKEN, token("t2", ""));
@@ -19,7 +19,7 @@ fn waiting() -> World {
     world
 }
 
-fn sign_in(world: &mut World) {
+fn sign_in(world: &mut TestNetwork) {
     let action = world.action.expect("a user is asked");
     let state = &world.authorizations.last().expect("a request")["state"];
     let redirect = format!("/?code=c&iss=https://as.example&state={state}");
@@ -61,7 +61,7 @@ fn a_call_that_is_given_up_while_it_waits_never_leaves() {
 
 #[test]
 fn a_call_that_is_given_up_on_its_way_is_closed_there() {
-    let mut world = World::new(code());
+    let mut world = TestNetwork::new(code());
     world.run();
     world.mcp = Box::new(|_| Some(Answer::Silence));
     world.call("a");
@@ -89,7 +89,7 @@ fn a_user_who_does_not_come_back_is_not_waited_for_for_ever() {
 
 #[test]
 fn a_server_that_does_not_answer_is_not_waited_for_for_ever() {
-    let mut world = World::new(code());
+    let mut world = TestNetwork::new(code());
     world.get(PRM, Answer::Silence);
     world.run();
     insta::assert_snapshot!(world.advance(Duration::from_secs(30)), @"
@@ -101,7 +101,7 @@ fn a_server_that_does_not_answer_is_not_waited_for_for_ever() {
 
 #[test]
 fn an_answer_that_comes_after_a_token_was_replaced_leads_to_no_other_authorization() {
-    let mut world = World::new(code());
+    let mut world = TestNetwork::new(code());
     world.run();
     world.mcp = Box::new(|request| {
         let slow = request.field("mcp-name") == Some("slow");
@@ -125,7 +125,7 @@ fn an_answer_that_comes_after_a_token_was_replaced_leads_to_no_other_authorizati
 fn more_requests_than_may_wait_are_refused() {
     let mut limits = ClientLimits::DEFAULT;
     limits.waiting_max = 1;
-    let mut world = World::new(code().limits(limits));
+    let mut world = TestNetwork::new(code().limits(limits));
     world.run();
     world.accepted.clear();
     world.user = User::Stays;
@@ -173,7 +173,7 @@ fn signing_out_gives_up_what_is_under_way() {
 
 #[test]
 fn a_refusal_that_does_not_end_is_cut_off() {
-    let mut world = World::new(code());
+    let mut world = TestNetwork::new(code());
     world.run();
     world.accepted.push("Bearer t2".into());
     world.post(TOKEN, token("t2", ""));
@@ -190,7 +190,7 @@ fn a_refusal_that_does_not_end_is_cut_off() {
 
 #[test]
 fn an_application_that_does_not_say_what_was_kept_is_not_waited_for_for_ever() {
-    let mut world = World::new(code());
+    let mut world = TestNetwork::new(code());
     world.loads = false;
     world.run();
     insta::assert_snapshot!(world.advance(Duration::from_secs(60)), @"
@@ -213,7 +213,7 @@ fn an_application_that_does_not_say_what_was_kept_is_not_waited_for_for_ever() {
 fn refusals_that_go_on_are_cut_off_after_a_while_and_when_there_are_many() {
     let mut limits = ClientLimits::DEFAULT;
     limits.refusals_max = 1;
-    let mut world = World::new(code().limits(limits));
+    let mut world = TestNetwork::new(code().limits(limits));
     world.run();
     world.accepted = vec!["Bearer t2".into()];
     world.post(TOKEN, token("t2", ""));

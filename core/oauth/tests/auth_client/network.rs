@@ -49,7 +49,7 @@ pub(crate) enum User {
 /// What some server answers, if it is this one's to say.
 type Server = Box<dyn FnMut(&Sent) -> Option<Answer>>;
 
-pub(crate) struct World {
+pub(crate) struct TestNetwork {
     pub(crate) http: http::Client,
     pub(crate) auth: Client,
     pub(crate) now: Instant,
@@ -118,7 +118,7 @@ fn http_client(server: Location, revision: Revision, now: Instant) -> http::Clie
     http::Client::new(peer, http::ClientOptions::new(server), 7, now)
 }
 
-impl World {
+impl TestNetwork {
     /// Servers that go together, at `MCP` and `AS`. The first token is `t1`; the MCP server takes it.
     pub(crate) fn new(options: ClientOptions) -> Self {
         Self::at(MCP, options)
