@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn a_driver_that_registers_is_woken_for_what_is_there_already() {
+    fn a_registering_driver_is_woken_for_existing_work() {
         let (mailbox, count) = (mailbox(8, 8), Arc::new(Count::default()));
         let waker = Waker::from(Arc::clone(&count));
         mailbox.register(&waker);

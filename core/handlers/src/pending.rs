@@ -554,7 +554,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_call_that_has_ended_is_used_again_as_if_it_were_new() {
+    fn an_ended_call_is_reset_before_reuse() {
         let pool = CallPool::default();
         let mut first = pool.take();
         first.write(&RawJson::trusted(r#"{"a":1}"#)).unwrap();
@@ -570,7 +570,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_that_somebody_still_has_is_not_used_again() {
+    fn a_call_with_other_references_is_not_pooled() {
         let pool = CallPool::default();
         let (mut first, second) = (pool.take(), pool.take());
         let held = Arc::clone(&first);

@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_is_alone_has_as_much_as_the_limits_say() {
+    fn a_single_sender_may_use_the_full_limit() {
         let [sender, ..] = senders();
         let mut shares = shares();
         let taken = (0..1000).filter(|_| shares.take(&Cost::Report(sender, 1))).count();
@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_taken_out_leaves_its_room_to_all() {
+    fn removed_commands_free_capacity_for_all_senders() {
         let mut shares = shares();
         let [first, second, ..] = senders();
         let charges = [

@@ -47,7 +47,7 @@ impl Flag {
 type Task = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 #[test]
-fn what_is_left_and_woken_while_the_driver_looks_is_not_forgotten() {
+fn concurrent_commands_and_wakeups_are_not_lost() {
     const HANDLERS: u32 = 3;
     explore(1, || {
         let mailbox = Arc::new(Mailbox::<u32>::new(MailboxLimits::new(&Limits::DEFAULT)));

@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_client_is_registered_for_comes_before_what_the_server_lists() {
+    fn the_registered_method_takes_precedence_over_the_listed_ones() {
         // Rule: [AUTHC-066].
         let supported = names("client_secret_basic client_secret_post none private_key_jwt");
         let choose =
@@ -348,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_secret_is_not_shown() {
+    fn debug_output_hides_secrets() {
         for (proof, shown) in [
             (ClientProof::Basic("secret"), "Basic(..)"),
             (ClientProof::Post("secret"), "Post(..)"),

@@ -198,14 +198,14 @@ mod tests {
     }
 
     #[test]
-    fn what_was_kept_is_what_is_read() {
+    fn a_stored_credential_round_trips() {
         let (tokens, client) = (tokens(), client());
         assert!(StoredTokens::read(&tokens.to_credential()).as_ref() == Some(&tokens));
         assert!(StoredClient::read(&client.to_credential()).as_ref() == Some(&client));
     }
 
     #[test]
-    fn what_was_kept_by_something_else_is_nothing() {
+    fn a_credential_of_another_form_is_ignored() {
         assert!(StoredTokens::read(&client().to_credential()).is_none());
         assert!(StoredClient::read(&tokens().to_credential()).is_none());
         let credential = tokens().to_credential();
@@ -236,13 +236,13 @@ mod tests {
     }
 
     #[test]
-    fn what_is_secret_is_not_shown() {
+    fn debug_output_hides_secrets() {
         assert!(!format!("{:?} {:?}", tokens(), client()).contains("secret"));
     }
 
     proptest::proptest! {
         #[test]
-        fn any_text_is_read_or_nothing(
+        fn parsing_any_text_does_not_panic(
             text in "\\PC{0,20}",
             at in 0_usize..300,
             byte in " |\"|,|1|x",

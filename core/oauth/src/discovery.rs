@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_challenge_names_is_not_asked_where_it_could_be_forged() {
+    fn an_insecure_metadata_url_in_a_challenge_is_not_fetched() {
         // Rule: [AUTHC-067].
         let first = |named| resource(Revision::V2025_06_18, "http://a.example/mcp", Some(named));
         for named in ["http://b.example/", "/x", "file:///x", "https://u@b.example/", ""] {
@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_issuer_is_not_looked_for() {
+    fn an_invalid_issuer_is_not_fetched() {
         for (text, reason) in [
             ("https://a.example/?b", InvalidIssuer::Query),
             ("https://a.example/#b", InvalidIssuer::Url(InvalidEndpoint::Fragment)),

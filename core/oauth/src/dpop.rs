@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_secret_is_not_shown() {
+    fn debug_output_hides_secrets() {
         let url = &Location::parse("https://a.example/").expect("a URL");
         let request = ProvenRequest {
             method: "GET",

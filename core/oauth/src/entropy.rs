@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_same_seed_gives_the_same_secrets_and_another_one_others() {
+    fn secrets_depend_only_on_the_seed() {
         let secrets = |seed| {
             let mut entropy = Entropy::new([seed; 32]);
             [entropy.secret(), entropy.secret()]
@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_told_to_others_is_no_part_of_a_secret() {
+    fn public_values_are_not_derived_from_secrets() {
         let (mut one, mut other) = (Entropy::new([7; 32]), Entropy::new([7; 32]));
         let jti = one.jti();
         assert_eq!(jti.len(), 22);

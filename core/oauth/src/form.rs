@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_secret_is_not_shown() {
+    fn debug_output_hides_secrets() {
         let mut form = Form::new();
         form.push("code", "secret");
         assert_eq!(format!("{form:?}"), r#"Form(["code"])"#);
@@ -177,7 +177,7 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn what_is_written_is_what_is_read(values in proptest::array::uniform3("\\PC{0,8}")) {
+        fn a_form_round_trips(values in proptest::array::uniform3("\\PC{0,8}")) {
             let mut form = Form::new();
             for (name, value) in ["a", "b", "c"].into_iter().zip(&values) {
                 form.push(name, value);

@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_object_with_such_members_is_refused() {
+    fn an_object_with_wrong_members_is_refused() {
         for body in [
             "",
             "null",
@@ -145,13 +145,13 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_utf8_is_refused_even_where_nobody_wants_it() {
+    fn invalid_utf8_is_refused_even_in_ignored_members() {
         let body = b"{\"time\":1,\"x\":\"\xff\"}";
         assert_eq!(read_object::<Time>(body), Err(InvalidResponse::Malformed));
     }
 
     #[test]
-    fn of_an_error_what_can_be_printed_is_shown() {
+    fn an_error_shows_only_printable_characters() {
         assert_eq!(printable("No.\r\n\u{1b}[31m\u{202e}\u{e9}!"), "No.[31m!");
         assert_eq!(printable(&"x".repeat(TEXT_LENGTH_MAX + 1)).len(), TEXT_LENGTH_MAX);
     }

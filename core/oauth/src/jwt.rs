@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_to_be_signed_is_not_shown() {
+    fn debug_output_hides_the_signing_input() {
         assert_eq!(format!("{:?}", input()), "SigningInput(..)");
     }
 }

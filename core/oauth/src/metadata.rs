@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_client_has_no_use_for_is_not_read() {
+    fn unknown_metadata_members_are_ignored() {
         let it = ProtectedResourceMetadata::parse(
             br#"{"resource":"https://r.example/mcp","authorization_servers":["https://a.example"],
                 "scopes_supported":null,"x":{"y":[1]}}"#,
@@ -249,14 +249,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_utf8_is_refused_even_where_nobody_wants_it() {
+    fn invalid_utf8_is_refused_even_in_ignored_members() {
         let document = b"{\"issuer\":\"https://a.example\",\"x\":\"\xff\"}";
         let parsed = AuthorizationServerMetadata::parse(document);
         assert!(matches!(parsed, Err(MetadataFault::Malformed(_))), "{parsed:?}");
     }
 
     #[test]
-    fn what_is_no_metadata_is_refused() {
+    fn invalid_metadata_is_refused() {
         for document in [
             "",
             "{}",

@@ -77,7 +77,7 @@ mod tests {
     const WEB: ApplicationType = ApplicationType::Web;
 
     #[test]
-    fn a_redirect_uri_is_https_or_of_this_machine_or_the_applications_own() {
+    fn a_redirect_uri_is_https_loopback_or_a_private_scheme() {
         // Rule: [AUTHC-047].
         for uri in [
             "https://c.example/cb?a=b",
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_on_the_users_device_is_no_web_application() {
+    fn an_application_on_the_users_device_is_native() {
         // Rule: [AUTHC-033] [AUTHC-034].
         assert_eq!(check_redirect_uri("https://c.example/cb", WEB), Ok(()));
         for uri in ["http://localhost:3000/cb", "https://127.0.0.1/cb", "com.example.app:/cb"] {

@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn iss_is_compared_where_it_is_and_missed_where_it_was_announced() {
+    fn iss_is_compared_if_present_and_required_if_announced() {
         // Rule: [AUTHC-057] [AUTHC-058] [AUTHC-059].
         let good = "&code=c%2B+d&iss=https%3A%2F%2Fa.example";
         let code = Ok("c+ d".to_string());
@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn state_comes_before_everything_else() {
+    fn the_state_parameter_is_checked_first() {
         // Rule: [AUTHC-048].
         let state = State::new([7; 32]);
         let expected = ExpectedResponse { state: &state, issuer: ISSUER, iss_supported: true };
@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_malformed_is_refused() {
+    fn malformed_input_is_refused() {
         for query in ["&code=a&code=b", "&iss=a&iss=a", "&code=%", "&code=%4", "&code=%+1", "&%ff"]
         {
             assert_eq!(check(query, false), Err(ResponseFault::Malformed), "{query}");
@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_secret_is_not_shown() {
+    fn debug_output_hides_secrets() {
         let response = AuthorizationResponse::parse("/?code=secret").expect("a response");
         assert_eq!(format!("{response:?}"), "AuthorizationResponse(..)");
         assert_eq!(format!("{:?}", AuthorizationCode("secret".into())), "AuthorizationCode(..)");

@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn the_challenge_comes_before_the_resource_and_nothing_comes_of_nothing() {
+    fn scopes_come_from_the_challenge_before_the_resource_metadata() {
         // Rule: [AUTHC-049] [AUTHC-050] [AUTHC-051].
         let (none, supported) = (Scopes::new(), texts("a b"));
         assert_eq!(selected(&selection(Some("x a"), Some(&supported), &none)), "x a");
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn before_it_was_the_least_all_that_a_resource_supports_is_not_asked_for() {
+    fn older_revisions_do_not_request_all_supported_scopes() {
         // Rule: [AUTHC-049].
         let (none, supported) = (Scopes::new(), texts("a b"));
         let from = |challenged| ScopeSelection {
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn a_step_up_keeps_what_was_held() {
+    fn a_step_up_keeps_the_granted_scopes() {
         // Rule: [AUTHC-055].
         let held = scopes("a b");
         assert_eq!(selected(&selection(Some("c b"), None, &held)), "a b c");
@@ -261,7 +261,7 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn what_is_parsed_is_a_list_that_is_read_again(text in "\\PC{0,20}|([a-c]{0,2} ){0,9}") {
+        fn parsed_scopes_round_trip(text in "\\PC{0,20}|([a-c]{0,2} ){0,9}") {
             if let Ok(scopes) = Scopes::parse(&text, 4) {
                 let list = scopes.to_string();
                 proptest::prop_assert_eq!(is_scope_list(&list), !scopes.is_empty());

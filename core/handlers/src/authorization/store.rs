@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn a_memory_that_is_full_forgets_what_was_kept_longest_ago() {
+    fn a_full_memory_store_evicts_the_oldest_credential() {
         let store = MemoryStore::new();
         for number in 0..=CREDENTIALS_MAX {
             now(store.save(&key(number), Credential::new("secret")));
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_kept_is_not_shown() {
+    fn debug_output_hides_stored_credentials() {
         // Rule: [AUTHC-046] [AUTHC-062].
         let store = MemoryStore::new();
         now(store.save(&key(1), Credential::new("secret")));

@@ -190,7 +190,7 @@ fn a_call_that_is_cancelled_while_it_waits_leaves_the_authorization_to_the_other
 }
 
 #[test]
-fn a_connection_that_is_dropped_drops_what_waits_for_the_user() {
+fn dropping_a_connection_drops_pending_user_actions() {
     let user = User::default();
     let (client, mut net) = Guarded::opened(&host(user.authorization()));
     let mut waiting = call(&client);
@@ -202,7 +202,7 @@ fn a_connection_that_is_dropped_drops_what_waits_for_the_user() {
 }
 
 #[test]
-fn a_connection_that_is_closed_withdraws_what_waits_for_the_user() {
+fn closing_a_connection_withdraws_pending_user_actions() {
     let user = User::default();
     let (client, mut net) = Guarded::opened(&host(user.authorization()));
     let mut waiting = call(&client);
@@ -263,7 +263,7 @@ fn without_entropy_the_failure_says_what_is_missing() {
 }
 
 #[test]
-fn what_an_adapter_brings_along_does_not_replace_what_the_application_has() {
+fn an_adapter_does_not_override_the_applications_runtime() {
     let host = host(at_once()).authorization_runtime(|| unreachable!(), || unreachable!());
     let (client, mut net) = Guarded::opened(&host);
     net.run(call(&client)).unwrap();
@@ -327,7 +327,7 @@ fn an_application_signs_in_before_the_server_asks_and_signs_out() {
 }
 
 #[test]
-fn the_functions_of_a_local_host_stay_on_its_thread() {
+fn a_local_host_accepts_functions_that_are_not_send() {
     let asked = std::rc::Rc::new(std::cell::Cell::new(0));
     let counted = std::rc::Rc::clone(&asked);
     let authorization =
@@ -342,7 +342,7 @@ fn the_functions_of_a_local_host_stay_on_its_thread() {
 }
 
 #[test]
-fn what_is_to_be_signed_goes_to_the_function_that_signs() {
+fn signing_requests_reach_the_signing_function() {
     let secret = ClientSecret::PrivateKey { algorithm: "ES256".to_owned(), key_id: None };
     let options = known(ClientOptions::client_credentials(), secret);
     let authorization = Authorization::new(options.clone()).on_sign(|request: SigningRequest| {

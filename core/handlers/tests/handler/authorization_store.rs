@@ -61,7 +61,7 @@ fn a_store_that_cannot_be_read_costs_the_user_a_sign_in_and_no_more() {
 }
 
 #[test]
-fn a_connection_ends_when_what_is_to_be_kept_is_kept_or_takes_too_long() {
+fn a_connection_closes_after_its_store_writes_finish_or_time_out() {
     for in_time in [true, false] {
         let slow = Slow::default();
         let (client, mut net) = Guarded::opened(&host(at_once().store(slow.clone())));
@@ -85,7 +85,7 @@ fn a_connection_ends_when_what_is_to_be_kept_is_kept_or_takes_too_long() {
 }
 
 #[test]
-fn a_store_that_lags_behind_is_given_only_what_is_still_to_be_kept() {
+fn a_slow_store_receives_only_current_writes() {
     let slow = Slow::default();
     let (client, mut net) = Guarded::opened(&host(at_once().store(slow.clone())));
     for _ in 0..5 {

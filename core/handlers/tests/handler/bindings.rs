@@ -229,7 +229,7 @@ fn outline(messages: &[Value]) -> Vec<String> {
 }
 
 #[test]
-fn what_a_handler_sends_goes_before_its_answer() {
+fn messages_of_a_handler_precede_its_result() {
     let heard = on_both(|line, _| {
         call(line, 1, "report");
         line.heard(1)

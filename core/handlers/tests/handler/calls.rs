@@ -53,7 +53,7 @@ async fn yield_once() {
 }
 
 #[test]
-fn log_messages_reach_whoever_asked_for_their_level() {
+fn log_messages_reach_clients_that_asked_for_their_level() {
     // Rule: [LOG-003] [LOG-004] [LOG-007] [LOG-008].
     let server = Server::new("s", "1").logging().tool("log", "", |call: Call<NoArguments>| {
         call.log(LoggingLevel::Info, "fine");

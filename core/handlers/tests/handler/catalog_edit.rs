@@ -106,7 +106,7 @@ fn an_item_comes_with_its_handler_and_goes_with_it() {
 }
 
 #[test]
-fn what_one_connection_edits_another_does_not_see() {
+fn catalog_edits_are_local_to_a_connection() {
     let server = Server::new("s", "1").tool("a", "", |_: Call<NoArguments>| "a");
     let (client, mut pair) = connect(&server, Revision::LATEST);
     let remote = pair.server.as_ref().unwrap().handle();

@@ -81,7 +81,7 @@ fn a_tool_runs_as_a_task_and_its_result_is_fetched_when_it_is_there() {
 }
 
 #[test]
-fn what_a_server_tells_of_a_task_unasked_is_not_relied_upon() {
+fn task_status_notifications_are_not_relied_upon() {
     // Rule: [TASK-016].
     let (gate, client, mut pair) = link();
     let slow = tool(&client, &mut pair, "slow");
@@ -107,7 +107,7 @@ fn what_a_server_tells_of_a_task_unasked_is_not_relied_upon() {
 }
 
 #[test]
-fn what_does_not_run_as_a_task_is_not_called_as_one() {
+fn tools_without_task_support_are_called_normally() {
     // Rule: [TASK-002] [TASK-003] [TASK-004].
     let (_, client, mut pair) = link();
     let lines = pair.wire.len();
@@ -165,7 +165,7 @@ fn a_question_of_a_task_reaches_the_host_while_its_result_is_waited_for() {
 }
 
 #[test]
-fn progress_is_shown_for_as_long_as_somebody_has_the_task() {
+fn progress_is_shown_while_a_task_handle_exists() {
     // Rule: [PROG-010].
     let (gate, client, mut pair) = link();
     let talkative = tool(&client, &mut pair, "talkative");
@@ -281,7 +281,7 @@ fn a_failure_and_an_error_are_what_the_call_would_have_ended_with() {
 }
 
 #[test]
-fn who_sleeps_between_two_questions_is_woken_by_the_end() {
+fn a_sleeping_poll_is_woken_when_the_connection_ends() {
     let (_, client, mut pair) = link();
     let slow = tool(&client, &mut pair, "slow");
     let task = pair.run(client.call_tool_as_task(&slow, &json!({}))).unwrap();

@@ -117,7 +117,7 @@ fn a_client_may_close_its_output_and_still_read_the_answer() {
 }
 
 #[test]
-fn whoever_waits_for_the_opening_learns_that_it_failed() {
+fn a_failed_opening_is_reported_to_waiting_callers() {
     let (client, endpoint) = Host::new("h", "1").connect(0, Instant::ZERO);
     let mut pair = Pair::new(sleeper().endpoint(0).unwrap(), endpoint);
     pair.server = None;
@@ -151,7 +151,7 @@ fn observers_see_what_the_other_side_does_wrong() {
 }
 
 #[test]
-fn who_waits_for_the_opening_calls_the_server_that_was_started_again() {
+fn a_call_before_opening_reaches_the_restarted_server() {
     // Rule: [VER-022].
     let server = Server::new("s", "1").revisions(mcp_sansio::Revisions::LEGACY).tool(
         "greet",

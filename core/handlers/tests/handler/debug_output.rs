@@ -88,7 +88,7 @@ fn shown_by_servers() -> Vec<String> {
 }
 
 #[test]
-fn nothing_that_has_a_secret_shows_it() {
+fn debug_output_never_contains_secrets() {
     // Rule: [AUTHC-046] [AUTHC-062].
     // As bytes, and as what is made of entropy.
     let bytes = format!("{:?}", &SECRET.as_bytes()[..4]);

@@ -332,7 +332,7 @@ fn a_request_that_says_everything_once_needs_the_scopes_of_what_it_runs() {
 }
 
 #[test]
-fn arguments_that_are_null_are_no_object_to_anybody() {
+fn null_arguments_are_rejected() {
     // Rule: [TOOL-004] [PRMT-006].
     for (way, revision) in ways() {
         let mut peer = Peer::new(way, revision);

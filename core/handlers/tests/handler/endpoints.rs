@@ -44,7 +44,7 @@ fn the_older_transport_has_the_same_doors() {
 }
 
 #[test]
-fn a_stream_is_taken_up_again_by_whom_it_belongs_to() {
+fn a_stream_is_resumed_only_by_its_owner() {
     // Rule: [SESS-014] [SEC-011].
     let mut house = protected_server();
     let session = house.open("ann/use");
@@ -60,7 +60,7 @@ fn a_stream_is_taken_up_again_by_whom_it_belongs_to() {
 }
 
 #[test]
-fn what_is_nearly_a_path_is_none() {
+fn an_almost_valid_path_is_refused() {
     let mut house = protected_server();
     let well_known = "/.well-known/oauth-protected-resource";
     for target in [

@@ -232,7 +232,7 @@ fn closing_tells_the_server_and_ends_what_is_under_way() {
 }
 
 #[test]
-fn a_driver_that_goes_away_takes_the_connection_with_it() {
+fn dropping_the_driver_closes_the_connection() {
     for revision in OVER_HTTP {
         let (client, mut pair) = connect(&server(), revision);
         let mut call = Box::pin(client.call_tool("hang", &NoArguments {}).into_future());

@@ -187,7 +187,7 @@ fn a_handler_that_is_done_at_once_is_a_task_all_the_same() {
 }
 
 #[test]
-fn what_a_tool_does_not_allow_is_refused() {
+fn task_support_of_a_tool_is_enforced() {
     // Rule: [TASK-004] [TASK-005].
     let (_, mut visitor) = visitor();
     assert_eq!(visitor.error("tools/call", json!({ "name": "plain", "task": {} })), -32601);
@@ -249,7 +249,7 @@ fn a_task_is_cancelled_by_its_name_and_not_by_its_request() {
 }
 
 #[test]
-fn who_gives_up_waiting_gives_up_nothing_else() {
+fn cancelling_a_result_request_does_not_cancel_the_task() {
     // Rule: [TASK-013].
     let (gate, mut visitor) = visitor();
     let task = visitor.task("slow");

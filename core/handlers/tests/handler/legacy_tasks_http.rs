@@ -225,7 +225,7 @@ fn a_task_outlives_the_exchange_that_asked_for_it() {
 }
 
 #[test]
-fn what_a_task_asks_comes_on_the_stream_of_whoever_waits() {
+fn input_requests_of_a_task_use_the_stream_of_the_waiting_request() {
     // Rule: [TASK-015] [TASK-048].
     let (_, mut house) = house();
     let guest = house.enter(None);
@@ -247,7 +247,7 @@ fn what_a_task_asks_comes_on_the_stream_of_whoever_waits() {
 }
 
 #[test]
-fn who_closed_the_stream_is_asked_on_the_next_one() {
+fn input_is_requested_again_on_the_next_stream() {
     // Rule: [TASK-015].
     let (_, mut house) = house();
     let guest = house.enter(None);
@@ -269,7 +269,7 @@ fn who_closed_the_stream_is_asked_on_the_next_one() {
 }
 
 #[test]
-fn progress_comes_on_the_stream_of_whoever_waits_else_on_that_of_what_comes_unasked() {
+fn progress_uses_the_stream_of_the_waiting_request_or_the_standalone_stream() {
     // Rule: [PROG-010].
     let (gate, mut house) = house();
     let guest = house.enter(None);
@@ -330,7 +330,7 @@ fn the_tasks_of_one_do_not_exist_for_another() {
 }
 
 #[test]
-fn a_task_that_is_cancelled_or_expires_drops_its_handler_and_answers_who_waits() {
+fn a_cancelled_or_expired_task_drops_its_handler_and_answers_waiting_requests() {
     // Rule: [CANC-009] [TASK-018] [TASK-023].
     let (gate, mut house) = house();
     let guest = house.enter(None);
@@ -357,7 +357,7 @@ fn a_task_that_is_cancelled_or_expires_drops_its_handler_and_answers_who_waits()
 }
 
 #[test]
-fn the_answer_to_who_polls_is_no_stream_even_where_others_are() {
+fn a_poll_is_answered_without_a_stream() {
     // Rule: [TASK-022].
     let gate = Gate::default();
     let mut house = LegacyServer::new(&gate, ServerOptions::new().answers(ResponseMode::Stream));

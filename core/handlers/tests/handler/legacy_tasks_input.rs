@@ -67,7 +67,7 @@ fn text(response: &Value) -> &str {
 }
 
 #[test]
-fn a_task_asks_whoever_waits_for_its_result() {
+fn a_task_asks_the_client_that_waits_for_its_result() {
     // Rule: [TASK-009] [TASK-013] [TASK-015] [TASK-048] [META-015].
     let (gate, mut visitor) = visitor();
     let task = visitor.task("ask");
@@ -94,7 +94,7 @@ fn a_task_asks_whoever_waits_for_its_result() {
 }
 
 #[test]
-fn one_who_waited_before_is_asked_as_soon_as_there_is_something_to_ask() {
+fn a_waiting_request_is_asked_as_soon_as_input_is_required() {
     // Rule: [TASK-015].
     let (_, mut visitor) = visitor();
     let task = visitor.task("forever");
@@ -112,7 +112,7 @@ fn one_who_waited_before_is_asked_as_soon_as_there_is_something_to_ask() {
 }
 
 #[test]
-fn every_question_names_the_task_and_a_refusal_is_an_answer() {
+fn every_input_request_names_its_task_and_a_refusal_is_an_answer() {
     // Rule: [TASK-015] [TASK-048].
     let (_, mut visitor) = visitor();
     let task = visitor.task("both");
@@ -133,7 +133,7 @@ fn every_question_names_the_task_and_a_refusal_is_an_answer() {
 }
 
 #[test]
-fn who_gives_up_waiting_gives_the_questions_to_the_next() {
+fn a_cancelled_result_request_passes_input_requests_to_the_next() {
     // Rule: [TASK-013] [TASK-015].
     let (gate, mut visitor) = visitor();
     gate.open();
@@ -156,7 +156,7 @@ fn who_gives_up_waiting_gives_the_questions_to_the_next() {
 }
 
 #[test]
-fn the_end_of_a_task_withdraws_its_questions_and_answers_who_waits() {
+fn ending_a_task_withdraws_its_input_requests_and_answers_waiting_requests() {
     // Rule: [CANC-009] [TASK-018].
     let (_, mut visitor) = visitor();
     for expires in [false, true] {
@@ -181,7 +181,7 @@ fn the_end_of_a_task_withdraws_its_questions_and_answers_who_waits() {
 }
 
 #[test]
-fn what_the_client_cannot_be_asked_is_a_failure_that_the_model_sees() {
+fn an_unsupported_input_request_is_a_tool_error() {
     // Rule: [TASK-020] [ELIC-001].
     let mut capabilities = everything();
     capabilities.as_object_mut().unwrap().remove("elicitation");
@@ -194,7 +194,7 @@ fn what_the_client_cannot_be_asked_is_a_failure_that_the_model_sees() {
 }
 
 #[test]
-fn the_end_of_the_input_leaves_nobody_waiting() {
+fn end_of_input_ends_every_pending_call() {
     let (_, mut visitor) = visitor();
     let task = visitor.task("ask");
     let waiting = visitor.send("tasks/result", json!({ "taskId": task }));

@@ -62,7 +62,7 @@ fn a_task_whose_time_is_over_is_unknown_to_all() {
 }
 
 #[test]
-fn a_list_has_every_task_once_whatever_comes_and_goes() {
+fn listing_returns_every_task_once_while_tasks_come_and_go() {
     // Rule: [TASK-017] [TASK-019].
     let (_, mut visitor) = visitor();
     let mut tasks: Vec<String> = Vec::new();
@@ -117,7 +117,7 @@ fn one_task_too_many_is_refused_and_does_nothing() {
 }
 
 #[test]
-fn who_asks_too_often_gets_no_answer_of_use_until_the_next_second() {
+fn task_requests_are_rate_limited_per_second() {
     // Rule: [TASK-019] [TASK-023].
     let (_, mut visitor) = visitor();
     let task = visitor.task("slow");
@@ -137,7 +137,7 @@ fn who_asks_too_often_gets_no_answer_of_use_until_the_next_second() {
 }
 
 #[test]
-fn a_flood_of_those_who_wait_is_bounded_and_all_are_answered() {
+fn the_number_of_waiting_requests_is_bounded_and_all_are_answered() {
     // Rule: [TASK-013].
     let gate = Gate::default();
     let mut limits = mcp_sansio::peer::Limits::default();
@@ -174,7 +174,7 @@ fn a_flood_of_those_who_wait_is_bounded_and_all_are_answered() {
 }
 
 #[test]
-fn whoever_keeps_logs_is_shown_what_becomes_of_tasks() {
+fn observers_see_every_task_event() {
     // Rule: [TASK-048].
     let seen = Arc::new(Mutex::new(Vec::new()));
     let news = Arc::clone(&seen);

@@ -120,7 +120,7 @@ fn a_handler_that_edits_without_a_pause_leaves_room_for_others() {
 }
 
 #[test]
-fn wishes_that_are_repeated_do_not_pile_up() {
+fn repeated_task_requests_do_not_accumulate() {
     let server = Server::new("s", "1").tool("wish", "", |call: Call<NoArguments>| {
         (0..100_000).for_each(|_| call.release_connection(std::time::Duration::ZERO));
         call.edit_catalog(|_| ()).map_or("refused", |()| "edited")

@@ -100,7 +100,7 @@ fn a_handler_that_panics_is_an_internal_error_and_the_connection_goes_on() {
 }
 
 #[test]
-fn a_handler_that_is_dropped_and_panics_then_disturbs_nobody() {
+fn a_panic_while_dropping_a_handler_is_contained() {
     let (client, mut pair) = guarded(connect(&server(), Revision::LATEST));
     let mut fragile = Box::pin(client.call_tool("fragile", &NoArguments {}).into_future());
     assert!(pair.poll(fragile.as_mut()).is_none());

@@ -93,7 +93,7 @@ fn a_token_that_is_not_taken_is_answered_401_and_one_that_cannot_be_checked_503(
 }
 
 #[test]
-fn what_is_malformed_is_answered_400_and_never_checked() {
+fn a_malformed_token_is_answered_400_without_a_check() {
     // Rule: [AUTHS-002].
     let mut house = protected_server();
     for fields in [
@@ -109,7 +109,7 @@ fn what_is_malformed_is_answered_400_and_never_checked() {
 }
 
 #[test]
-fn where_nothing_is_served_nobody_is_asked_for_a_token() {
+fn unknown_paths_do_not_require_a_token() {
     let mut house = protected_server();
     for (method, target, status) in [
         ("POST", "/other", 404),
@@ -177,7 +177,7 @@ fn a_handler_that_needs_more_has_the_request_refused() {
 }
 
 #[test]
-fn a_handler_that_has_said_something_ends_with_an_error() {
+fn a_handler_that_sent_messages_can_no_longer_refuse_the_request() {
     let mut house = protected_server();
     let answer = house.call("ann/use", "late");
     assert_eq!((answer.status, answer.field("content-type")), (200, Some("text/event-stream")));
@@ -329,7 +329,7 @@ fn a_resource_of_a_template_needs_what_the_template_does_whose_handler_gets_it()
 }
 
 #[test]
-fn whoever_forgets_to_ask_for_the_token_lets_nobody_in() {
+fn a_request_without_a_token_check_is_refused() {
     // Rule: [AUTHS-012] [SEC-011].
     let mut house = protected_server();
     let mut head = RequestHead::new("POST", "/mcp");

@@ -115,7 +115,7 @@ fn a_handler_that_reports_without_a_pause_does_not_fill_the_memory_of_its_driver
 }
 
 #[test]
-fn a_handler_that_wakes_itself_forever_keeps_nobody_waiting() {
+fn a_handler_that_always_wakes_itself_does_not_starve_others() {
     let gates = Gates::default();
     let server = gates
         .server()
@@ -146,7 +146,7 @@ fn a_handler_that_wakes_itself_forever_keeps_nobody_waiting() {
 }
 
 #[test]
-fn a_driver_that_is_gone_is_kept_alive_by_nobody() {
+fn a_dropped_driver_is_not_kept_alive_by_handles() {
     struct Driver;
     impl std::task::Wake for Driver {
         fn wake(self: Arc<Self>) {}
@@ -210,7 +210,7 @@ fn a_blocking_handler_runs_elsewhere_and_its_progress_leaves_before_its_answer()
 }
 
 #[test]
-fn a_blocking_handler_finds_that_nobody_waits_for_it() {
+fn a_blocking_handler_sees_that_its_request_was_cancelled() {
     // Rule: [CANC-016] [CANC-017].
     let seen = Arc::new(Mutex::new(None));
     let (sink, jobs) = (Arc::clone(&seen), Jobs::default());

@@ -262,7 +262,7 @@ fn requests_of_an_extension_reach_their_handler_and_others_are_unknown() {
 }
 
 #[test]
-fn a_local_server_may_hold_what_stays_on_its_thread() {
+fn a_local_server_may_hold_values_that_are_not_send() {
     let calls = Rc::new(std::cell::Cell::new(0));
     let seen = Rc::clone(&calls);
     let server =

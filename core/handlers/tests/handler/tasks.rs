@@ -287,7 +287,7 @@ fn a_notification_of_cancellation_is_not_for_tasks() {
 }
 
 #[test]
-fn what_is_not_a_task_is_an_error() {
+fn a_result_that_is_not_a_task_is_an_error() {
     // Rule: [TASK-035] [TASK-040].
     let (_, mut desk) = desk();
     let nobody = json!({ "taskId": "nobody", "inputResponses": {} });
@@ -309,7 +309,7 @@ fn what_is_not_a_task_is_an_error() {
 }
 
 #[test]
-fn the_wish_of_a_client_for_a_task_is_ignored() {
+fn a_client_request_for_a_task_is_ignored() {
     // Rule: [TASK-040].
     let (_, mut desk) = desk();
     let params = json!({ "name": "plain", "arguments": {}, "task": { "ttl": 60_000 } });
@@ -332,7 +332,7 @@ fn progress_of_a_task_is_what_its_status_says() {
 }
 
 #[test]
-fn who_listens_is_told_what_tasks_get_would_say() {
+fn task_notifications_match_tasks_get() {
     // Rule: [TASK-038].
     let (gate, mut desk) = desk();
     let (task, other) = (desk.task("slow"), desk.task("failing"));

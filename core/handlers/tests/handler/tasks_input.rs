@@ -155,7 +155,7 @@ fn a_task_that_waits_for_answers_can_be_cancelled() {
 }
 
 #[test]
-fn a_handler_that_never_has_enough_fails_in_the_end() {
+fn a_handler_that_always_asks_for_input_fails_at_the_round_limit() {
     let (_, mut desk) = desk();
     for tool in ["forever", "restless"] {
         let task = desk.task(tool);
@@ -189,7 +189,7 @@ fn a_question_that_the_client_cannot_answer_fails_the_task() {
 }
 
 #[test]
-fn what_is_asked_before_there_is_a_task_is_asked_of_the_call() {
+fn input_required_before_task_creation_is_requested_by_the_call() {
     // Rule: [TASK-042].
     let (gate, mut desk) = desk();
     let asked = desk.call("first");

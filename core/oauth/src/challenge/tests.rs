@@ -49,7 +49,7 @@ fn field_lines_of_one_name_are_one_list() {
 }
 
 #[test]
-fn what_is_malformed_takes_no_good_challenge_with_it() {
+fn a_malformed_challenge_does_not_hide_valid_ones() {
     // Rule: [AUTHC-015].
     for (value, challenges) in [
         ("Bearer a=b, @@", &["bearer a=b"][..]),
@@ -73,7 +73,7 @@ fn a_challenge_that_names_a_parameter_twice_is_left_out() {
 }
 
 #[test]
-fn what_is_kept_has_bounds() {
+fn parsed_challenges_are_bounded() {
     assert_eq!(read(&[&"Basic,".repeat(CHALLENGES_MAX + 1)]).len(), CHALLENGES_MAX);
     let many: String = (0..=PARAMETERS_MAX).map(|at| format!("a{at}=b,")).collect();
     assert_eq!(read(&[&format!("Bearer {many} Basic")]), ["basic"]);
@@ -114,7 +114,7 @@ fn the_first_challenge_that_names_metadata_counts() {
 }
 
 #[test]
-fn a_scope_that_no_scope_can_be_is_none() {
+fn an_invalid_scope_is_ignored() {
     for value in ["Bearer scope=\"\"", "Bearer scope=\" \"", "Bearer scope=\"a\\\"b\""] {
         assert_eq!(token(value).map(|it| it.scope), Some(None), "{value}");
     }

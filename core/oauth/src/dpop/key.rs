@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_public_key_is_refused() {
+    fn an_invalid_public_key_is_refused() {
         for jwk in [
             "",
             "null",

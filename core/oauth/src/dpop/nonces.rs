@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_a_nonce_is_passed_over() {
+    fn an_invalid_nonce_is_ignored() {
         let mut nonces = Nonces::new();
         let url = location("https://a.example");
         let long = [b'x'; NONCE_LENGTH_MAX + 1];

@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_brings_no_token_learns_where_to_get_one_and_of_no_error() {
+    fn a_missing_token_is_challenged_without_an_error_code() {
         // Rule: [AUTHS-001] [AUTHS-009] [AUTHS-010] [AUTHS-011].
         for values in [&[][..], &["Basic YTpi"], &["DPoP x"], &[""], &["Bearerx"]] {
             let refusal = extract("/mcp", values).expect_err("no token");

@@ -93,7 +93,7 @@ fn offline_access_is_a_scope_of_no_resource() {
 }
 
 #[test]
-fn what_cannot_be_a_scope_is_refused() {
+fn an_invalid_scope_is_refused() {
     for scope in ["", "a b", "a\"", "a\\", "ü", "a\n"] {
         let refused = ProtectedResource::new(URI, ISSUERS).and_then(|it| it.base_scopes([scope]));
         assert_eq!(refused.err(), Some(InvalidResource::Scope(scope.into())));
@@ -148,7 +148,7 @@ fn an_expired_token_is_refused_from_that_second_on() {
 }
 
 #[test]
-fn the_word_of_the_check_stands() {
+fn the_result_of_the_check_decides() {
     // Rule: [AUTHS-001] [AUTHS-009] [AUTHS-010] [AUTHS-012].
     let resource = Arc::new(resource());
     for refused in [TokenRefusal::Invalid, TokenRefusal::Expired] {
@@ -216,7 +216,7 @@ fn a_batch_needs_what_all_its_requests_need() {
 }
 
 #[test]
-fn what_is_said_of_methods_and_of_names_adds_up() {
+fn method_and_name_scopes_accumulate() {
     use mcp_sansio::protocol::Method;
     let resource = ProtectedResource::new(URI, ISSUERS).expect("a resource");
     let resource = resource.scopes_for(Method::ResourcesRead, ["read"]);

@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_comes_with_what_is_said_of_it() {
+    fn a_token_response_is_parsed_with_all_its_members() {
         let members =
             r#""access_token":"t","expires_in":3600,"refresh_token":"r","scope":"a b","x":1"#;
         let token = TokenResponse {
@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_exchanged_is_the_grant_and_no_other_token() {
+    fn the_exchanged_token_is_used_as_the_grant() {
         let exchanged = |of| {
             let of = format!("urn:ietf:params:oauth:token-type:{of}");
             let members =
@@ -311,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_malformed_is_not_shown() {
+    fn malformed_input_is_not_shown() {
         for members in
             [r#""access_token":["secret"]"#, r#""access_token":"secret","access_token":"secret""#]
         {
@@ -325,7 +325,7 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn whatever_is_answered_a_token_is_usable(body in "\\PC{0,40}", token in "\\PC{0,6}") {
+        fn every_accepted_token_is_usable(body in "\\PC{0,40}", token in "\\PC{0,6}") {
             let _ = TokenResponse::parse(body.as_bytes(), TokenPurpose::Dpop);
             let token = serde_json::to_string(&token).expect("a text");
             if let Ok(it) = bearer(&format!(r#""access_token":{token}"#)) {

@@ -36,7 +36,7 @@ fn a_user_signs_in_when_the_server_asks_for_a_token() {
 }
 
 #[test]
-fn both_requests_say_who_asks_for_what_and_where() {
+fn both_requests_name_the_client_the_scopes_and_the_resource() {
     // Rule: [AUTHC-040] [AUTHC-041].
     let mut world = TestNetwork::new(code());
     world.run();
@@ -137,7 +137,7 @@ fn an_issuer_that_does_not_announce_iss_is_compared_where_it_is_there() {
 }
 
 #[test]
-fn what_the_user_refuses_is_refused_to_the_request_and_asked_again_for_the_next() {
+fn a_denied_authorization_fails_its_request_and_is_retried_for_the_next() {
     let mut world = TestNetwork::new(code());
     world.run();
     world.accepted.clear();
@@ -380,7 +380,7 @@ fn no_secret_is_in_debug_output() {
 }
 
 #[test]
-fn what_goes_to_another_server_has_no_token_and_is_none_of_ours() {
+fn requests_to_another_origin_carry_no_token() {
     // Rule: [AUTHC-045].
     let mut world = TestNetwork::new(code());
     world.run();
@@ -401,7 +401,7 @@ fn what_goes_to_another_server_has_no_token_and_is_none_of_ours() {
 }
 
 #[test]
-fn who_asks_for_a_token_and_has_one_kept_has_it_at_once() {
+fn authorize_uses_a_stored_token_at_once() {
     let mut world = TestNetwork::new(code());
     world.run();
     let mut world = world.again(code());

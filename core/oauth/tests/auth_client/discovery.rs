@@ -14,7 +14,7 @@ fn looked_for(world: &mut TestNetwork) -> String {
 }
 
 #[test]
-fn what_the_challenge_names_comes_first() {
+fn scopes_of_the_challenge_take_precedence() {
     // Rule: [AUTHC-016] [AUTHC-017].
     let mut world = TestNetwork::new(code());
     world.challenge = r#"resource_metadata="https://mcp.example/custom""#.into();
@@ -149,7 +149,7 @@ fn a_server_of_2025_03_26_is_its_own_authorization_server() {
 }
 
 #[test]
-fn such_a_server_without_metadata_has_default_endpoints() {
+fn a_legacy_server_without_metadata_has_default_endpoints() {
     // Rule: [AUTHC-008] [AUTHC-012].
     let mut world = TestNetwork::new(code().revision(Revision::V2025_03_26));
     world.post("https://mcp.example/token", token("t1", ""));

@@ -229,7 +229,7 @@ fn a_request_whose_token_was_replaced_meanwhile_gets_another_proof() {
 }
 
 #[test]
-fn what_a_client_authenticates_with_is_signed_anew_with_each_nonce() {
+fn the_client_assertion_is_signed_again_for_each_nonce() {
     let key = ClientSecret::PrivateKey { algorithm: "ES256".into(), key_id: None };
     let jwk = r#"{"kty":"EC","crv":"P-256","x":"eA","y":"eQ"}"#;
     let dpop = DpopKey { algorithm: "ES256".into(), jwk: jwk.into() };

@@ -168,7 +168,7 @@ fn an_application_without_an_assertion_gets_no_token() {
 }
 
 #[test]
-fn such_a_token_is_replaced_before_it_ends() {
+fn a_client_credentials_token_is_replaced_before_it_expires() {
     let mut world = TestNetwork::new(machine());
     world.posts(TOKEN, [token("t1", r#","expires_in":100"#), token("t2", "")]);
     world.accepted.push("Bearer t2".into());

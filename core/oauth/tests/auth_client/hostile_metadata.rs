@@ -144,7 +144,7 @@ fn an_issuer_is_at_no_address_that_is_not_open_to_all() {
 }
 
 #[test]
-fn endpoints_that_can_be_overheard_or_are_none_are_refused() {
+fn insecure_or_invalid_endpoints_are_refused() {
     // Rule: [AUTHC-067] [SEC-007].
     for url in [
         "http://as.example/x",
@@ -175,7 +175,7 @@ fn endpoints_that_can_be_overheard_or_are_none_are_refused() {
 }
 
 #[test]
-fn what_the_query_of_an_endpoint_says_is_sent_there_and_not_shown() {
+fn the_query_of_an_endpoint_is_sent_but_not_shown() {
     let mut world = TestNetwork::new(secret());
     world
         .get(ASM, endpoints("https://as.example/authorize", "https://as.example/token?key=hidden"));
@@ -231,7 +231,7 @@ fn an_issuer_that_sends_users_to_another_one_gets_nothing_of_it() {
 }
 
 #[test]
-fn a_token_endpoint_elsewhere_gets_what_is_of_the_issuer_that_names_it() {
+fn a_token_endpoint_on_another_origin_gets_only_its_issuers_credentials() {
     // RFC 8414 lets an issuer have its endpoints anywhere; whose secrets go there is its own affair.
     let other = client("app", Some(EVIL), password("password-of-another"));
     let mut world = TestNetwork::new(secret().registered(other).expect("a client"));
@@ -259,7 +259,7 @@ fn metadata_that_changes_meanwhile_changes_nothing() {
 }
 
 #[test]
-fn of_ten_thousand_authorization_servers_a_few_are_asked() {
+fn only_a_few_of_many_authorization_servers_are_tried() {
     let names: Vec<_> = (0..10_000).map(|it| format!("https://a{it}.example")).collect();
     let names: Vec<_> = names.iter().map(|it| &**it).collect();
     let mut world = TestNetwork::new(secret());
@@ -346,7 +346,7 @@ fn a_document_without_an_end_is_cut_off_at_the_limit() {
 }
 
 #[test]
-fn what_is_wrong_with_a_document_is_told_in_few_words() {
+fn document_errors_are_short() {
     let long = "x".repeat(200_000);
     for text in [format!(r#"{{"resource":["{long}"]}}"#), format!(r#"{{"issuer":1,"{long}":1}}"#)] {
         for at in [PRM, ASM] {
@@ -380,7 +380,7 @@ fn a_registration_endpoint_that_is_not_open_to_all_is_not_asked() {
 }
 
 #[test]
-fn a_client_that_everybody_may_know_has_no_password() {
+fn a_public_client_has_no_password() {
     let url = "https://app.example/client.json";
     let refused = code_bare().metadata_document(url, password("password-of-the-app"));
     let refused = refused.expect_err("a password").to_string();

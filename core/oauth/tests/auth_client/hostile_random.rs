@@ -165,7 +165,7 @@ fn step(world: &mut TestNetwork, random: &mut Random) -> String {
 }
 
 #[test]
-fn whatever_happens_nothing_leaks_and_everything_ends() {
+fn random_schedules_end_without_leaking_secrets() {
     let mut authorized = 0;
     for seed in 1..=SEEDS {
         let mut random = Random::new(seed);

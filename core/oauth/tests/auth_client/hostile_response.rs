@@ -20,7 +20,7 @@ fn comes_back(world: &mut TestNetwork, redirect: &str) -> bool {
 }
 
 #[test]
-fn what_answers_no_request_is_passed_over_and_what_does_is_taken() {
+fn only_a_redirect_that_answers_the_request_is_accepted() {
     // Rule: [AUTHC-048].
     let (mut world, state) = asked();
     let upper = state.to_uppercase();
@@ -110,7 +110,7 @@ fn the_words_of_the_issuer_control_no_terminal() {
 }
 
 #[test]
-fn who_came_back_once_does_not_come_back_again() {
+fn a_redirect_is_accepted_once() {
     let (mut world, state) = asked();
     let redirect = format!("/callback?code=c&state={state}&iss={AS}");
     assert!(comes_back(&mut world, &redirect));

@@ -60,7 +60,7 @@ fn exchanges(world: &mut TestNetwork, calls: usize) -> usize {
 }
 
 #[test]
-fn whatever_is_refused_again_and_again_comes_to_an_end() {
+fn repeated_refusals_end_the_flow() {
     // Rule: [AUTHC-054].
     let refusals: [fn(u32) -> Answer; 6] = [
         |_| status(401),

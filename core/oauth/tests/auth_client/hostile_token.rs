@@ -34,7 +34,7 @@ fn renewable() -> TestNetwork {
 }
 
 #[test]
-fn what_is_no_token_for_this_client_is_refused() {
+fn an_unusable_token_response_is_refused() {
     for (body, fault) in [
         (r#"{"access_token":"long-access-token","token_type":"MAC"}"#, TokenFault::TokenType),
         (r#"{"access_token":"long-access-token","token_type":"N_A"}"#, TokenFault::TokenType),
@@ -102,7 +102,7 @@ fn however_long_a_token_says_that_it_lives_requests_leave_and_renewals_are_few()
 }
 
 #[test]
-fn what_a_token_endpoint_repeats_of_a_secret_is_not_shown() {
+fn secrets_echoed_by_the_token_endpoint_are_not_shown() {
     // Rule: [AUTHC-046] [AUTHC-062].
     let echo = |request: &crate::sent::Sent| {
         request.form("grant_type")?;
@@ -134,7 +134,7 @@ fn what_a_token_endpoint_repeats_of_a_secret_is_not_shown() {
 }
 
 #[test]
-fn a_renewal_that_comes_to_nothing_is_told_and_loses_nothing() {
+fn a_failed_renewal_is_reported_and_keeps_the_tokens() {
     for answer in [
         Reply::new(500, "oops").into(),
         Reply::new(200, "garbage").into(),
@@ -195,7 +195,7 @@ fn a_token_that_is_not_bound_is_taken_unless_only_bound_ones_are() {
 }
 
 #[test]
-fn what_a_client_authenticates_with_is_not_shown_while_it_waits() {
+fn a_pending_token_request_does_not_show_client_credentials() {
     // Rule: [AUTHC-046].
     let key = ClientSecret::PrivateKey { algorithm: "ES256".into(), key_id: None };
     let app = client("app", Some(AS), key);
@@ -228,7 +228,7 @@ fn registering() -> TestNetwork {
 }
 
 #[test]
-fn what_is_no_client_is_refused() {
+fn an_invalid_client_is_refused() {
     for (body, fault) in [
         ("{}", RegistrationFault::Client),
         (r#"{"client_id":""}"#, RegistrationFault::Client),
@@ -276,7 +276,7 @@ fn a_password_that_is_over_already_leads_to_one_registration_each_time() {
 }
 
 #[test]
-fn a_client_that_is_never_known_registers_twice_at_most() {
+fn an_always_rejected_client_registers_twice_at_most() {
     let mut world = registering();
     world.post(REGISTER, Reply::new(201, r#"{"client_id":"c"}"#));
     world.run();

@@ -129,7 +129,7 @@ fn a_client_of_another_authorization_server_is_not_used() {
 }
 
 #[test]
-fn a_client_that_nobody_knows_is_told_what_to_do() {
+fn an_unregistered_client_gets_a_helpful_error() {
     // Rule: [AUTHC-027].
     let mut world = TestNetwork::new(code_bare());
     insta::assert_snapshot!(world.run(), @"

@@ -66,7 +66,7 @@ fn the_client_registers_anew_and_shows_nothing_of_before() {
 }
 
 #[test]
-fn so_it_does_in_another_run() {
+fn a_registration_is_reused_in_the_next_run() {
     // Rule: [AUTHC-036] [AUTHC-037].
     let mut world = old_world().again(registering());
     move_to_new(&mut world);
@@ -175,7 +175,7 @@ fn a_password_belongs_to_the_first_issuer_that_it_was_used_with() {
 }
 
 #[test]
-fn a_password_that_was_refused_belongs_to_whom_it_was_shown() {
+fn a_rejected_password_stays_bound_to_its_issuer() {
     // Rule: [AUTHC-036] [AUTHC-037].
     let mut world = TestNetwork::new(trusting());
     world.post(TOKEN, crate::answers::error(401, "invalid_client"));
@@ -207,7 +207,7 @@ fn an_assertion_belongs_to_the_first_issuer_that_it_was_used_with() {
 }
 
 #[test]
-fn a_password_is_shown_to_nobody_while_its_issuer_is_not_known() {
+fn a_password_is_not_sent_before_its_issuer_is_known() {
     // Rule: [AUTHC-036].
     let kept = || CredentialKey::Issuer("app".into());
     // The store fails.

@@ -25,7 +25,7 @@ fn due(second: Answer) -> TestNetwork {
 }
 
 #[test]
-fn a_token_is_renewed_before_it_ends_once_for_all_who_wait() {
+fn a_token_is_renewed_once_for_all_waiting_requests() {
     let mut world = due(Answer::Silence);
     world.call("a");
     world.call("b");
@@ -343,7 +343,7 @@ fn a_request_that_waited_for_a_renewal_may_need_another_one() {
 }
 
 #[test]
-fn who_was_refused_does_not_go_on_with_the_token_that_was_refused() {
+fn a_refused_token_is_not_used_again() {
     let mut world = TestNetwork::new(code());
     world.posts(TOKEN, [token("t1", SOON), Answer::Silence]);
     world.run();

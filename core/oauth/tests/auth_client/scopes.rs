@@ -134,7 +134,7 @@ fn scopes_that_the_token_has_are_not_asked_for_again() {
 }
 
 #[test]
-fn a_403_for_another_reason_is_the_callers() {
+fn a_403_without_insufficient_scope_is_forwarded() {
     let mut world = TestNetwork::new(code());
     world.run();
     world.mcp = Box::new(|_| Some(challenge(403, r#"Bearer error="invalid_request""#)));
@@ -194,7 +194,7 @@ fn more_scopes_than_there_can_be_are_an_error() {
 }
 
 #[test]
-fn what_a_token_is_good_for_is_told_as_scopes_and_no_more_of_them_than_there_can_be() {
+fn granted_scopes_are_reported_up_to_the_limit() {
     let mut world = TestNetwork::new(code());
     world.post(TOKEN, token("t1", r#","scope":"a  b\u0007 \"c""#));
     let text = world.run();
