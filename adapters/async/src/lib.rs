@@ -16,7 +16,6 @@
 
 pub mod child;
 pub mod clock;
-mod cut;
 #[cfg(unix)]
 pub mod descriptor;
 mod driver;
@@ -38,13 +37,13 @@ mod panics;
 mod runtime;
 #[cfg(feature = "jsonschema")]
 mod schema_validator;
+mod stop_handle;
 mod stream;
 mod task;
 #[cfg(feature = "tasks")]
 mod task_settings;
 mod timer;
 
-pub use cut::Cut;
 pub use driver::{DriveError, Driver};
 pub use entropy::seed;
 pub use error::Error;
@@ -57,6 +56,7 @@ pub use panics::panic_guard;
 pub use runtime::{CatchPanic, Runtime};
 #[cfg(feature = "jsonschema")]
 pub use schema_validator::SchemaValidator;
+pub use stop_handle::StopHandle;
 pub use stream::ByteStream;
 #[cfg(feature = "tasks")]
 pub use task_settings::task_settings;

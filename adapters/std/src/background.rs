@@ -1,6 +1,6 @@
 use std::io;
 
-use mcp_sansio_async::{ByteStream, Cut, Driver, Settings};
+use mcp_sansio_async::{ByteStream, Driver, Settings, StopHandle};
 use mcp_sansio_handlers::Endpoint;
 
 use crate::worker::Worker;
@@ -37,7 +37,7 @@ impl Background {
         stream: impl ByteStream + Send + 'static,
         settings: Settings,
     ) -> io::Result<Self> {
-        let run = move |stop: &Cut| {
+        let run = move |stop: &StopHandle| {
             let driver = Driver::with_settings(endpoint, stream, Clock::new(), settings);
             Ok(block_on(stop.unless(driver))?.unwrap_or(Ok(()))?)
         };

@@ -1,12 +1,12 @@
 use std::io;
 use std::thread::{self, JoinHandle};
 
-use mcp_sansio_async::Cut;
+use mcp_sansio_async::StopHandle;
 
 /// A thread that can be told to end. Dropped, it is told to, and waited for.
 #[derive(Debug)]
 pub(crate) struct Worker<E> {
-    stop: Cut,
+    stop: StopHandle,
     /// `None` once it is joined.
     thread: Option<JoinHandle<Result<(), E>>>,
 }
@@ -14,9 +14,9 @@ pub(crate) struct Worker<E> {
 impl<E: Send + 'static> Worker<E> {
     pub(crate) fn spawn(
         name: &str,
-        run: impl FnOnce(&Cut) -> Result<(), E> + Send + 'static,
+        run: impl FnOnce(&StopHandle) -> Result<(), E> + Send + 'static,
     ) -> io::Result<Self> {
-        let stop = Cut::default();
+        let stop = StopHandle::default();
         let stopped = stop.clone();
         let thread = thread::Builder::new().name(name.into()).spawn(move || run(&stopped))?;
         Ok(Self { stop, thread: Some(thread) })
@@ -34,14 +34,14 @@ impl<E: Send + 'static> Worker<E> {
 
     /// Tells it to end, and waits for that.
     pub(crate) fn stop(self) -> Result<(), E> {
-        self.stop.cut();
+        self.stop.stop();
         self.join()
     }
 }
 
 impl<E> Drop for Worker<E> {
     fn drop(&mut self) {
-        self.stop.cut();
+        self.stop.stop();
         if let Some(thread) = self.thread.take() {
             // Whoever wants to know how it ended asks with `join` or `stop`.
             let _ = thread.join();

@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::HttpService;
 use super::connections::{Connections, Permit};
 use crate::timer::timeout;
-use crate::{Cut, Network};
+use crate::{Network, StopHandle};
 
 /// Accepts connections, a bounded number at once, and serves each in a task of its own.
 #[derive(Debug)]
@@ -26,13 +26,13 @@ impl<N: Network> Accepting<N> {
     /// Serves until `shutdown` is done, and then until the responses under way are complete or their time
     /// is over. This closes the service, for all its clones. Dropped, it breaks off what is under way.
     ///
-    /// `serve` serves one connection, until it ends or, once the [`Cut`] tells it to stop, has no request
+    /// `serve` serves one connection, until it ends or, once the [`StopHandle`] tells it to stop, has no request
     /// under way; it drops the permit then.
     pub async fn serve<F: Future<Output = ()> + Send + 'static>(
         self,
         service: &HttpService<N>,
         shutdown: impl Future<Output = ()>,
-        serve: impl Fn(N::Socket, HttpService<N>, Cut, Permit) -> F,
+        serve: impl Fn(N::Socket, HttpService<N>, StopHandle, Permit) -> F,
     ) {
         let Self { runtime, listener, connections_max, linger } = self;
         let connections = Connections::default();
@@ -52,7 +52,7 @@ impl<N: Network> Accepting<N> {
                 let (connection, permit) = connections.open();
                 let service = service.with_remote_address(address);
                 let serving = serve(socket, service, connection.stop, permit);
-                runtime.spawn(connection.cut.run(serving));
+                runtime.spawn(connection.abort.run(serving));
             }
         };
         {

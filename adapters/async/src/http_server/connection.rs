@@ -14,7 +14,7 @@ use super::http2::Due;
 use super::preface::{Version, read_version};
 use super::turn::{Answer, Turn, Watched};
 use super::{Budget, HttpService, SendBody, Socket};
-use crate::Cut;
+use crate::StopHandle;
 use crate::{HyperNetwork, Timer};
 
 /// How long a connection waits for its client, and what it may cost.
@@ -35,7 +35,7 @@ pub(super) async fn serve_connection<N: HyperNetwork>(
     mut socket: N::Socket,
     service: HttpService<N>,
     runtime: N,
-    stop: Cut,
+    stop: StopHandle,
     settings: Settings,
     budget: Budget,
     _permit: Permit,
@@ -74,7 +74,7 @@ pub(super) async fn serve_connection<N: HyperNetwork>(
                     let answering = answering.take();
                     let mut response = SendBody::http1(response, budget);
                     // It may be ready before the connection was told, which says it otherwise.
-                    if stopping.is_cut() {
+                    if stopping.is_stopped() {
                         let close = HeaderValue::from_static("close");
                         response.headers_mut().insert(header::CONNECTION, close);
                     }
@@ -105,7 +105,7 @@ pub(super) async fn drive<C: Future>(
     mut connection: Pin<&mut C>,
     shutdown: impl Fn(Pin<&mut C>),
     check: impl Fn() -> Due,
-    stop: Cut,
+    stop: StopHandle,
     mut timer: impl Timer,
 ) {
     let mut deadline = timer.now();
@@ -130,7 +130,7 @@ pub(super) async fn drive<C: Future>(
             if connection.as_mut().poll(cx).is_ready() {
                 return Poll::Ready(());
             }
-            let may_stop = !stops && (!is_known || stop.is_cut());
+            let may_stop = !stops && (!is_known || stop.is_stopped());
             if !(may_stop && stop.poll(cx.waker())) {
                 break;
             }

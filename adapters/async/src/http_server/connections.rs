@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
-use crate::Cut;
+use crate::StopHandle;
 
 /// The connections of a listener. Dropping it breaks them off.
 #[derive(Debug, Default)]
@@ -20,9 +20,9 @@ struct Inner {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Connection {
     /// When there is no request under way.
-    pub(super) stop: Cut,
+    pub(super) stop: StopHandle,
     /// At once.
-    pub(super) cut: Cut,
+    pub(super) abort: StopHandle,
 }
 
 /// Counts a connection until it is dropped.
@@ -54,17 +54,17 @@ impl Connections {
 
     /// Tells all of them to end when they have no request under way.
     pub(super) fn stop(&self) {
-        Cut::cut_all(&self.all(|connection| &connection.stop));
+        StopHandle::stop_all(&self.all(|connection| &connection.stop));
     }
 
-    fn all(&self, which: impl Fn(&Connection) -> &Cut) -> Vec<Cut> {
+    fn all(&self, which: impl Fn(&Connection) -> &StopHandle) -> Vec<StopHandle> {
         lock(&self.0).open.values().map(which).cloned().collect()
     }
 }
 
 impl Drop for Connections {
     fn drop(&mut self) {
-        Cut::cut_all(&self.all(|connection| &connection.cut));
+        StopHandle::stop_all(&self.all(|connection| &connection.abort));
     }
 }
 

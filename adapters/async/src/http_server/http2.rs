@@ -10,8 +10,8 @@ use super::budget::{Budget, Charge};
 use super::runtime::AnyRuntime;
 use super::sending::{Progress, Sending};
 use super::{HttpService, SendBody};
-use crate::Cut;
 use crate::Runtime;
+use crate::StopHandle;
 
 /// What a stream counts for beside the fields of its request, in bytes: the library's state of it, a
 /// task, and the state of the exchange.
@@ -99,7 +99,7 @@ impl Http2Streams {
     /// take the response, which resets the stream.
     pub fn run<F: Future>(&self, stream: F) -> impl Future<Output = ()> + use<F> {
         let running = Running::new(&self.0);
-        let run = Cut::default().run(stream);
+        let run = StopHandle::default().run(stream);
         async move {
             let _running = running;
             run.await;
@@ -181,8 +181,12 @@ impl Http2Streams {
 
 impl Inner {
     fn begin_sending(&self, stream: Charge) -> Arc<Sending> {
-        let sending =
-            Sending::new(Cut::current(), Arc::clone(&self.runtime), self.budget.clone(), stream);
+        let sending = Sending::new(
+            StopHandle::current(),
+            Arc::clone(&self.runtime),
+            self.budget.clone(),
+            stream,
+        );
         let sending = Arc::new(sending);
         let mut state = lock(&self.state);
         if state.sending.len() >= state.prune_at {

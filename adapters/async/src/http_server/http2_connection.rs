@@ -8,7 +8,7 @@ use hyper::service::service_fn;
 
 use super::connection::{BUFFER, Settings, drive};
 use super::{Budget, Http2Streams, Http2Times, HttpService};
-use crate::Cut;
+use crate::StopHandle;
 use crate::{HyperNetwork, Timer};
 
 /// What a client of HTTP/2 may send before it is read, in bytes, on one stream or on all of them. The
@@ -22,7 +22,7 @@ pub(super) async fn serve<N: HyperNetwork>(
     socket: impl Read + Write + Unpin,
     service: HttpService<N>,
     runtime: N,
-    stop: Cut,
+    stop: StopHandle,
     settings: Settings,
     budget: Budget,
     timer: impl Timer,

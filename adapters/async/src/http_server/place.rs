@@ -9,7 +9,7 @@ use mcp_sansio_handlers::HandlerCall;
 use super::caller::Caller;
 use super::running::Ended;
 use super::site::{Locked, Site};
-use crate::Cut;
+use crate::StopHandle;
 
 /// The place of one exchange: to drop it before its response is complete is to have gone.
 #[derive(Debug)]
@@ -105,9 +105,9 @@ fn begin(
         _ => Beginning::Broken,
     })?;
     if matches!(beginning, Beginning::Open(_))
-        && let Some(cut) = Cut::current()
+        && let Some(abort) = StopHandle::current()
     {
-        locked.endanger(exchange, cut);
+        locked.endanger(exchange, abort);
     }
     Some(beginning)
 }

@@ -7,7 +7,7 @@ use mcp_sansio::Instant;
 use super::budget::{Budget, Charge};
 use super::runtime::AnyRuntime;
 use super::stall::PROGRESS_BYTES;
-use crate::Cut;
+use crate::StopHandle;
 
 /// How far the client of an HTTP/2 stream has taken its response.
 ///
@@ -17,7 +17,7 @@ use crate::Cut;
 #[derive(Debug)]
 pub(super) struct Sending {
     /// Ends the task of the stream, which resets it.
-    task: Option<Cut>,
+    task: Option<StopHandle>,
     runtime: Arc<dyn AnyRuntime>,
     budget: Budget,
     /// What the stream counts for beside its response.
@@ -50,7 +50,7 @@ pub(super) enum Progress {
 
 impl Sending {
     pub(super) fn new(
-        task: Option<Cut>,
+        task: Option<StopHandle>,
         runtime: Arc<dyn AnyRuntime>,
         budget: Budget,
         stream: Charge,
@@ -125,7 +125,7 @@ impl Sending {
                 // The library drops the chunk when it sends the reset.
                 state.since = Some(now);
                 drop(state);
-                task.cut();
+                task.stop();
                 Progress::Until(now + stall_time)
             }
             _ => Progress::Stuck,

@@ -9,7 +9,7 @@ use mcp_sansio_handlers::{HandlerCall, HttpServer};
 use super::request::Held;
 use super::running;
 use super::runtime::AnyRuntime;
-use crate::Cut;
+use crate::StopHandle;
 use crate::panic_guard;
 
 /// A server on HTTP behind the lock that its exchanges share. It is held for the machine's own
@@ -46,7 +46,7 @@ struct Seat {
     /// To be woken when there is something to send.
     waker: Option<Waker>,
     /// Ends whoever is stuck in sending.
-    cut: Option<Cut>,
+    abort: Option<StopHandle>,
 }
 
 /// What is left to do once the lock is free: wakers and tasks are code of others.
@@ -55,7 +55,7 @@ struct Left {
     /// The common case is one.
     waker: Option<Waker>,
     wakers: Vec<Waker>,
-    cuts: Vec<Cut>,
+    aborts: Vec<StopHandle>,
     works: Vec<HandlerCall<'static>>,
 }
 
@@ -72,14 +72,14 @@ impl Left {
             waker.wake();
         }
         // Hardly ever is there any of these.
-        if self.wakers.is_empty() && self.cuts.is_empty() && self.works.is_empty() {
+        if self.wakers.is_empty() && self.aborts.is_empty() && self.works.is_empty() {
             return;
         }
         for waker in self.wakers {
             waker.wake();
         }
-        for cut in self.cuts {
-            cut.cut();
+        for abort in self.aborts {
+            abort.stop();
         }
         for work in self.works {
             running::spawn(site, work);
@@ -168,8 +168,8 @@ impl Locked {
             if let Some(waker) = seat.waker.take() {
                 left.wake(waker);
             }
-            if seat.cut.is_some() && self.server.is_aborted(exchange) {
-                left.cuts.extend(seat.cut.take());
+            if seat.abort.is_some() && self.server.is_aborted(exchange) {
+                left.aborts.extend(seat.abort.take());
             }
         }
         if let Some(archivist) = self.archivist.take() {
@@ -202,7 +202,7 @@ impl Locked {
         if seat.as_ref().is_some_and(|seat| seat.exchange != exchange) {
             *seat = None;
         }
-        seat.get_or_insert_with(|| Seat { exchange, waker: None, cut: None })
+        seat.get_or_insert_with(|| Seat { exchange, waker: None, abort: None })
     }
 
     /// Remembers whom to wake when there is something to send on an exchange.
@@ -214,8 +214,8 @@ impl Locked {
     }
 
     /// Remembers how to end whoever serves an exchange.
-    pub(super) fn endanger(&mut self, exchange: ExchangeId, cut: Cut) {
-        self.take_seat(exchange).cut = Some(cut);
+    pub(super) fn endanger(&mut self, exchange: ExchangeId, abort: StopHandle) {
+        self.take_seat(exchange).abort = Some(abort);
     }
 
     /// Nobody serves an exchange any more.

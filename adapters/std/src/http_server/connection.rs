@@ -8,7 +8,7 @@ use std::task::Poll;
 use http::StatusCode;
 use http_body::Body;
 use mcp_sansio_async::http_server::{HttpService, ServedBody};
-use mcp_sansio_async::{Cut, Runtime as _, timeout};
+use mcp_sansio_async::{Runtime as _, StopHandle, timeout};
 
 use super::Times;
 use super::body::{RequestBody, SharedSocket};
@@ -39,7 +39,7 @@ impl Then {
 pub(super) async fn serve(
     mut socket: Socket,
     service: HttpService<ThreadRuntime>,
-    stop: Cut,
+    stop: StopHandle,
     times: Times,
 ) {
     let runtime = ThreadRuntime::current();
@@ -88,7 +88,7 @@ async fn serve_request(
     socket: &mut Socket,
     service: &HttpService<ThreadRuntime>,
     request: Request,
-    stop: &Cut,
+    stop: &StopHandle,
 ) -> io::Result<Then> {
     let Request { head, framing, keeps, awaits_continue, bodiless, takes_chunks } = request;
     let shared = SharedSocket(Mutex::new(&mut *socket));
@@ -106,7 +106,7 @@ async fn serve_request(
     };
     let Some(response) = response else { return Ok(Then::Drop) };
     // Where its next request begins is not known before all of this one is read.
-    let then = Then::keep_if(keeps && is_read.load(Ordering::Relaxed) && !stop.is_cut());
+    let then = Then::keep_if(keeps && is_read.load(Ordering::Relaxed) && !stop.is_stopped());
     let (head, body) = response.into_parts();
     let mut body = pin!(body);
     let ending = match body.size_hint().exact() {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use mcp_sansio::http::ServerOptions;
 use mcp_sansio_async::http_server::{Accepting, Permit};
-use mcp_sansio_async::{Cut, Network};
+use mcp_sansio_async::{Network, StopHandle};
 use mcp_sansio_handlers::Server;
 
 use super::socket::Socket;
@@ -103,7 +103,7 @@ impl HttpListener {
     ///
     /// The system has no descriptors to wait with.
     pub fn serve(self, service: HttpService) -> io::Result<()> {
-        self.run(&service, &Cut::default())
+        self.run(&service, &StopHandle::default())
     }
 
     /// Serves on a thread of its own.
@@ -113,11 +113,11 @@ impl HttpListener {
     /// The system is out of threads.
     pub fn spawn(self, service: HttpService) -> io::Result<HttpServing> {
         let address = self.listener.local_addr()?;
-        let run = move |stop: &Cut| self.run(&service, stop);
+        let run = move |stop: &StopHandle| self.run(&service, stop);
         Ok(HttpServing { worker: Worker::spawn("mcp-listener", run)?, address })
     }
 
-    fn run(self, service: &HttpService, stop: &Cut) -> io::Result<()> {
+    fn run(self, service: &HttpService, stop: &StopHandle) -> io::Result<()> {
         let Self { listener, connections_max, times, linger } = self;
         let listener = ThreadRuntime::listener(listener)?;
         // The bound is the one on connections: a thread is still on its way out when its connection has

@@ -2,11 +2,11 @@ use std::cell::RefCell;
 use std::future::{Future, poll_fn};
 use std::task::Poll;
 
-use super::Cut;
+use super::StopHandle;
 
 thread_local! {
     /// What ends the task that this thread is polling.
-    static CURRENT: RefCell<Option<Cut>> = const { RefCell::new(None) };
+    static CURRENT: RefCell<Option<StopHandle>> = const { RefCell::new(None) };
 }
 
 /// A response that is to be broken off cannot do so by itself: hyper asks a body for nothing as long as
@@ -14,7 +14,7 @@ thread_local! {
 ///
 /// A listener has each connection, or each stream of HTTP/2, [run](Self::run) by a cut; a
 /// [service](crate::http_server::HttpService) that is called in there knows it by itself.
-impl Cut {
+impl StopHandle {
     /// What ends the task that this is; `None` in a framework that has tasks of its own.
     pub(crate) fn current() -> Option<Self> {
         CURRENT.try_with(|current| current.borrow().clone()).ok()?
@@ -36,7 +36,7 @@ impl Cut {
 }
 
 /// Sets back what ends the current task, however its poll ends.
-struct Scope(Option<Cut>);
+struct Scope(Option<StopHandle>);
 
 impl Drop for Scope {
     fn drop(&mut self) {
@@ -60,17 +60,19 @@ mod tests {
 
     #[test]
     fn what_is_run_ends_by_itself_or_when_it_is_cut() {
-        let cut = Cut::default();
-        assert!(poll(cut.clone().run(ready(7))));
-        assert!(!poll(cut.clone().run(pending::<()>())));
-        cut.cut();
-        assert!(poll(cut.run(pending::<()>())));
+        let handle = StopHandle::default();
+        assert!(poll(handle.clone().run(ready(7))));
+        assert!(!poll(handle.clone().run(pending::<()>())));
+        handle.stop();
+        assert!(poll(handle.run(pending::<()>())));
     }
 
     #[test]
     fn each_task_knows_its_own() {
-        let is_current = |cut: &Cut| Cut::current().is_some_and(|it| Arc::ptr_eq(&it.0, &cut.0));
-        let (outer, inner) = (Cut::default(), Cut::default());
+        let is_current = |handle: &StopHandle| {
+            StopHandle::current().is_some_and(|it| Arc::ptr_eq(&it.0, &handle.0))
+        };
+        let (outer, inner) = (StopHandle::default(), StopHandle::default());
         poll(outer.clone().run(async {
             assert!(is_current(&outer));
             inner.clone().run(async { assert!(is_current(&inner)) }).await;
@@ -79,6 +81,6 @@ mod tests {
             assert!(catch_unwind(AssertUnwindSafe(panicking)).is_err());
             assert!(is_current(&outer));
         }));
-        assert!(Cut::current().is_none());
+        assert!(StopHandle::current().is_none());
     }
 }

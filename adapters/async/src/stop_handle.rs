@@ -7,27 +7,27 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Poll, Waker};
 
-/// Ends a task from outside. Clones cut the same.
+/// Ends a task from outside. Clones stop the same task.
 #[derive(Clone, Debug, Default)]
-pub struct Cut(Arc<State>);
+pub struct StopHandle(Arc<State>);
 
 #[derive(Debug, Default)]
 struct State {
-    is_cut: AtomicBool,
+    is_stopped: AtomicBool,
     waker: Mutex<Option<Waker>>,
 }
 
-impl Cut {
+impl StopHandle {
     /// Ends what is run by it, now or as soon as it is.
-    pub fn cut(&self) {
-        Self::cut_all(core::slice::from_ref(self));
+    pub fn stop(&self) {
+        Self::stop_all(core::slice::from_ref(self));
     }
 
-    /// Ends what is run by any of them. All are cut before the first is woken, so what one of them
-    /// does about it happens when the others are cut as well.
-    pub(crate) fn cut_all(cuts: &[Self]) {
-        cuts.iter().for_each(|cut| cut.0.is_cut.store(true, Ordering::Release));
-        cuts.iter().for_each(Self::wake);
+    /// Ends what is run by any of them. All are stopped before the first is woken, so what one of them
+    /// does about it happens when the others are stopped as well.
+    pub(crate) fn stop_all(handles: &[Self]) {
+        handles.iter().for_each(|handle| handle.0.is_stopped.store(true, Ordering::Release));
+        handles.iter().for_each(Self::wake);
     }
 
     fn wake(&self) {
@@ -37,7 +37,7 @@ impl Cut {
         }
     }
 
-    /// The output of `future`, or `None` if it is cut before.
+    /// The output of `future`, or `None` if it is stopped before.
     pub async fn unless<F: Future>(&self, future: F) -> Option<F::Output> {
         let mut future = pin!(future);
         poll_fn(|cx| {
@@ -49,13 +49,13 @@ impl Cut {
         .await
     }
 
-    /// Whether it is cut.
+    /// Whether it is handle.
     #[must_use]
-    pub fn is_cut(&self) -> bool {
-        self.0.is_cut.load(Ordering::Acquire)
+    pub fn is_stopped(&self) -> bool {
+        self.0.is_stopped.load(Ordering::Acquire)
     }
 
-    /// Whether it is cut; whoever asks is woken when it is.
+    /// Whether it was stopped; whoever asks is woken when it is.
     pub fn poll(&self, waker: &Waker) -> bool {
         {
             let mut known = self.0.waker.lock().unwrap_or_else(PoisonError::into_inner);
@@ -63,7 +63,7 @@ impl Cut {
                 *known = Some(waker.clone());
             }
         }
-        self.is_cut()
+        self.is_stopped()
     }
 }
 
@@ -75,29 +75,29 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_future_has_its_output_unless_it_is_cut() {
-        let (cut, cx) = (Cut::default(), &mut Context::from_waker(Waker::noop()));
-        assert_eq!(pin!(cut.unless(ready(7))).poll(cx), Poll::Ready(Some(7)));
-        let mut never = pin!(cut.unless(pending::<()>()));
+    fn a_future_has_its_output_unless_it_is_stopped() {
+        let (handle, cx) = (StopHandle::default(), &mut Context::from_waker(Waker::noop()));
+        assert_eq!(pin!(handle.unless(ready(7))).poll(cx), Poll::Ready(Some(7)));
+        let mut never = pin!(handle.unless(pending::<()>()));
         assert!(never.as_mut().poll(cx).is_pending());
-        cut.cut();
+        handle.stop();
         assert_eq!(never.poll(cx), Poll::Ready(None));
     }
 
     #[test]
-    fn all_are_cut_before_one_is_woken() {
-        struct Sees(Cut, AtomicBool);
+    fn all_are_stopped_before_one_is_woken() {
+        struct Sees(StopHandle, AtomicBool);
 
         impl Wake for Sees {
             fn wake(self: Arc<Self>) {
-                self.1.store(self.0.is_cut(), Ordering::Relaxed);
+                self.1.store(self.0.is_stopped(), Ordering::Relaxed);
             }
         }
 
-        let cuts = [Cut::default(), Cut::default()];
-        let sees = Arc::new(Sees(cuts[1].clone(), AtomicBool::new(false)));
-        assert!(!cuts[0].poll(&Waker::from(Arc::clone(&sees))));
-        Cut::cut_all(&cuts);
+        let handles = [StopHandle::default(), StopHandle::default()];
+        let sees = Arc::new(Sees(handles[1].clone(), AtomicBool::new(false)));
+        assert!(!handles[0].poll(&Waker::from(Arc::clone(&sees))));
+        StopHandle::stop_all(&handles);
         assert!(sees.1.load(Ordering::Relaxed));
     }
 }
