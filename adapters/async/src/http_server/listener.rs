@@ -5,7 +5,7 @@ use std::net;
 use std::time::Duration;
 
 use super::connection::{Settings, serve_connection};
-use super::{Accepting, Budget, HttpService};
+use super::{Acceptor, Budget, HttpService};
 use crate::HyperNetwork;
 
 /// Accepts connections and serves HTTP/1.1 on them, and HTTP/2 where the runtime
@@ -120,12 +120,12 @@ impl<N: HyperNetwork> HttpListener<N> {
         let Self { listener, connections_max, settings, held_bytes_max, linger } = self;
         let (runtime, budget) = (N::current(), Budget::new(held_bytes_max));
         let theirs = runtime.clone();
-        let accepting = Accepting { runtime, listener, connections_max, linger };
+        let acceptor = Acceptor { runtime, listener, connections_max, linger };
         let serve = move |socket, service, stop, permit| {
             let (runtime, budget) = (theirs.clone(), budget.clone());
             serve_connection(socket, service, runtime, stop, settings, budget, permit)
         };
-        accepting.serve(&service, shutdown, serve).await;
+        acceptor.serve(&service, shutdown, serve).await;
     }
 }
 

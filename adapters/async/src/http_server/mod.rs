@@ -3,9 +3,9 @@
 //! [`HttpService`] answers requests as [`http`] has them. A [`Runtime`](crate::Runtime) brings the time,
 //! and runs handlers that go on; an HTTP library brings the requests. With the feature `http-listener`
 //! [`HttpListener`] does that by hyper, over the sockets of a `HyperNetwork`;
-//! an HTTP server of another kind uses [`Accepting`].
+//! an HTTP server of another kind uses [`Acceptor`].
 
-mod accepting;
+mod acceptor;
 mod alarm;
 mod archive;
 mod body;
@@ -41,7 +41,7 @@ mod stall;
 #[cfg(feature = "http-listener")]
 mod turn;
 
-pub use accepting::Accepting;
+pub use acceptor::Acceptor;
 pub use archive::EventArchive;
 pub use body::{ServedBody, Unread};
 #[cfg(feature = "http-listener")]

@@ -4,7 +4,7 @@ use std::net::{SocketAddr, TcpListener};
 use std::time::Duration;
 
 use mcp_sansio::http::ServerOptions;
-use mcp_sansio_async::http_server::{Accepting, Permit};
+use mcp_sansio_async::http_server::{Acceptor, Permit};
 use mcp_sansio_async::{Network, StopHandle};
 use mcp_sansio_handlers::Server;
 
@@ -123,13 +123,13 @@ impl HttpListener {
         // The bound is the one on connections: a thread is still on its way out when its connection has
         // gone. Without a thread the client sees the connection close, and may come again.
         let runtime = ThreadRuntime::new("mcp-http", usize::MAX);
-        let accepting = Accepting { runtime, listener, connections_max, linger };
+        let acceptor = Acceptor { runtime, listener, connections_max, linger };
         let stopped = async { stop.unless(pending()).await.unwrap_or_default() };
         let serve = move |stream, service, stop, permit| async move {
             connection::serve(Socket::new(stream, times.stall), service, stop, times).await;
             drop::<Permit>(permit);
         };
-        block_on(accepting.serve(&service.0, stopped, serve))
+        block_on(acceptor.serve(&service.0, stopped, serve))
     }
 }
 

@@ -11,7 +11,7 @@ use crate::{Network, StopHandle};
 
 /// Accepts connections, a bounded number at once, and serves each in a task of its own.
 #[derive(Debug)]
-pub struct Accepting<N: Network> {
+pub struct Acceptor<N: Network> {
     /// What runs the tasks.
     pub runtime: N,
     /// Where connections come in.
@@ -22,7 +22,7 @@ pub struct Accepting<N: Network> {
     pub linger: Duration,
 }
 
-impl<N: Network> Accepting<N> {
+impl<N: Network> Acceptor<N> {
     /// Serves until `shutdown` is done, and then until the responses under way are complete or their time
     /// is over. This closes the service, for all its clones. Dropped, it breaks off what is under way.
     ///
