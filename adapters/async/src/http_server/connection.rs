@@ -10,7 +10,7 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 
 use super::connections::Permit;
-use super::http2::Due;
+use super::http2::ConnectionAction;
 use super::preface::{Version, read_version};
 use super::turn::{Answer, Turn, Watched};
 use super::{Budget, HttpService, SendBody, Socket};
@@ -104,7 +104,7 @@ pub(super) async fn serve_connection<N: HyperNetwork>(
 pub(super) async fn drive<C: Future>(
     mut connection: Pin<&mut C>,
     shutdown: impl Fn(Pin<&mut C>),
-    check: impl Fn() -> Due,
+    check: impl Fn() -> ConnectionAction,
     stop: StopHandle,
     mut timer: impl Timer,
 ) {
@@ -120,9 +120,9 @@ pub(super) async fn drive<C: Future>(
         if !is_known || timer.may_be_due() {
             while timer.poll_until(cx, deadline).is_ready() {
                 match check() {
-                    Due::At(next) => deadline = next,
-                    Due::Shutdown => shutdown(connection.as_mut()),
-                    Due::Close => return Poll::Ready(()),
+                    ConnectionAction::WaitUntil(next) => deadline = next,
+                    ConnectionAction::Shutdown => shutdown(connection.as_mut()),
+                    ConnectionAction::Close => return Poll::Ready(()),
                 }
             }
         }

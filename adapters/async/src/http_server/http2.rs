@@ -71,9 +71,9 @@ enum Phase {
 
 /// What a connection is to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Due {
+pub enum ConnectionAction {
     /// Nothing before then.
-    At(Instant),
+    WaitUntil(Instant),
     /// To shut down gracefully: its client has had nothing to ask for long. Then to check again.
     Shutdown,
     /// To end.
@@ -132,7 +132,7 @@ impl Http2Streams {
 
     /// Resets streams whose clients have taken too little for too long, and says what the connection
     /// is to do, and when to ask again.
-    pub fn check(&self) -> Due {
+    pub fn check(&self) -> ConnectionAction {
         let Inner { runtime, times, state, .. } = &*self.0;
         let now = runtime.now();
         let sending = {
@@ -146,7 +146,7 @@ impl Http2Streams {
         for sending in sending.iter().filter_map(Weak::upgrade) {
             match sending.check(now, times.stall) {
                 Progress::Taken => {}
-                Progress::Stuck => return Due::Close,
+                Progress::Stuck => return ConnectionAction::Close,
                 Progress::Until(deadline) => {
                     is_taken = false;
                     next = next.min(deadline);
@@ -155,11 +155,11 @@ impl Http2Streams {
         }
         let mut state = lock(state);
         if state.running > 0 {
-            return Due::At(next);
+            return ConnectionAction::WaitUntil(next);
         }
         if !is_taken {
             state.idle_since = now;
-            return Due::At(next);
+            return ConnectionAction::WaitUntil(next);
         }
         let time = match state.phase {
             Phase::New => times.head,
@@ -168,14 +168,14 @@ impl Http2Streams {
         };
         let deadline = state.idle_since + time;
         if deadline > now {
-            return Due::At(next.min(deadline));
+            return ConnectionAction::WaitUntil(next.min(deadline));
         }
         if state.phase != Phase::Open {
-            return Due::Close;
+            return ConnectionAction::Close;
         }
         state.phase = Phase::Closing;
         state.idle_since = now;
-        Due::Shutdown
+        ConnectionAction::Shutdown
     }
 }
 

@@ -8,7 +8,7 @@ use http_body::{Body, Frame, SizeHint};
 use hyper::rt::{Read, ReadBufCursor, Write};
 use mcp_sansio::Instant;
 
-use super::http2::Due;
+use super::http2::ConnectionAction;
 use super::{SendBody, Unread};
 use crate::Runtime;
 
@@ -49,9 +49,13 @@ impl<R: Runtime> Turn<R> {
     }
 
     /// What is to be done about it.
-    pub(super) fn due(&self) -> Due {
+    pub(super) fn due(&self) -> ConnectionAction {
         let deadline = self.deadline();
-        if deadline <= self.runtime.now() { Due::Close } else { Due::At(deadline) }
+        if deadline <= self.runtime.now() {
+            ConnectionAction::Close
+        } else {
+            ConnectionAction::WaitUntil(deadline)
+        }
     }
 
     /// Until when nothing has to be done about it.
