@@ -31,14 +31,14 @@ pub struct Http2Streams(Arc<Inner>);
 #[derive(Debug)]
 struct Inner {
     runtime: Arc<dyn AnyRuntime>,
-    times: Http2Times,
+    timeouts: Http2Timeouts,
     budget: Budget,
     state: Mutex<State>,
 }
 
 /// How long an HTTP/2 connection waits for its client.
 #[derive(Clone, Copy, Debug)]
-pub struct Http2Times {
+pub struct Http2Timeouts {
     /// For the first request, from when the connection is known to be HTTP/2.
     pub head: Duration,
     /// For a response to be taken, or 16 KiB of it.
@@ -83,7 +83,7 @@ pub enum ConnectionAction {
 impl Http2Streams {
     /// Those of a new connection, whose responses count against `budget`, its
     /// [part](Budget::part) of that of its listener.
-    pub fn new(times: Http2Times, budget: Budget, runtime: impl Runtime) -> Self {
+    pub fn new(timeouts: Http2Timeouts, budget: Budget, runtime: impl Runtime) -> Self {
         let state = State {
             phase: Phase::New,
             running: 0,
@@ -92,7 +92,7 @@ impl Http2Streams {
             prune_at: 16,
         };
         let (runtime, state) = (Arc::new(runtime), Mutex::new(state));
-        Self(Arc::new(Inner { runtime, times, budget, state }))
+        Self(Arc::new(Inner { runtime, timeouts, budget, state }))
     }
 
     /// Runs the task of a stream until it is done. It is dropped before where its client does not
@@ -133,7 +133,7 @@ impl Http2Streams {
     /// Resets streams whose clients have taken too little for too long, and says what the connection
     /// is to do, and when to ask again.
     pub fn check(&self) -> ConnectionAction {
-        let Inner { runtime, times, state, .. } = &*self.0;
+        let Inner { runtime, timeouts, state, .. } = &*self.0;
         let now = runtime.now();
         let sending = {
             let mut state = lock(state);
@@ -141,10 +141,10 @@ impl Http2Streams {
             state.sending.clone()
         };
         // What begins from here on is not late before.
-        let mut next = now + times.stall.min(times.idle).max(Duration::from_millis(1));
+        let mut next = now + timeouts.stall.min(timeouts.idle).max(Duration::from_millis(1));
         let mut is_taken = true;
         for sending in sending.iter().filter_map(Weak::upgrade) {
-            match sending.check(now, times.stall) {
+            match sending.check(now, timeouts.stall) {
                 Progress::Taken => {}
                 Progress::Stuck => return ConnectionAction::Close,
                 Progress::Until(deadline) => {
@@ -162,9 +162,9 @@ impl Http2Streams {
             return ConnectionAction::WaitUntil(next);
         }
         let time = match state.phase {
-            Phase::New => times.head,
-            Phase::Open => times.idle,
-            Phase::Closing => times.stall,
+            Phase::New => timeouts.head,
+            Phase::Open => timeouts.idle,
+            Phase::Closing => timeouts.stall,
         };
         let deadline = state.idle_since + time;
         if deadline > now {

@@ -7,7 +7,7 @@ use hyper::server::conn::http2;
 use hyper::service::service_fn;
 
 use super::connection::{BUFFER, Settings, drive};
-use super::{Budget, Http2Streams, Http2Times, HttpService};
+use super::{Budget, Http2Streams, Http2Timeouts, HttpService};
 use crate::StopHandle;
 use crate::{HyperNetwork, Timer};
 
@@ -27,13 +27,13 @@ pub(super) async fn serve<N: HyperNetwork>(
     budget: Budget,
     timer: impl Timer,
 ) {
-    let times = Http2Times {
+    let timeouts = Http2Timeouts {
         head: settings.head_time,
         stall: settings.stall_time,
         idle: settings.idle_time,
     };
     let budget = budget.part(settings.connection_bytes_max);
-    let streams = Http2Streams::new(times, budget, runtime.clone());
+    let streams = Http2Streams::new(timeouts, budget, runtime.clone());
     let serve = service_fn(|request| {
         let mut served = Box::pin(streams.serve(&service, request));
         poll_fn(move |cx| served.as_mut().poll(cx).map(Ok::<_, Infallible>))

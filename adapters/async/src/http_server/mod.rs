@@ -48,7 +48,7 @@ pub use body::{ServedBody, Unread};
 pub use budget::Budget;
 pub use connections::Permit;
 #[cfg(feature = "http-listener")]
-pub use http2::{ConnectionAction, Http2Streams, Http2Times};
+pub use http2::{ConnectionAction, Http2Streams, Http2Timeouts};
 #[cfg(feature = "http-listener")]
 pub use listener::HttpListener;
 #[cfg(feature = "http-listener")]
