@@ -24,7 +24,7 @@ enum Content {
 /// The client did not read what it had asked for, so that its connection is broken off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the client is too far behind with reading")]
-pub struct Unread;
+pub struct ResponseNotRead;
 
 impl ServedBody {
     pub(super) fn whole(body: Vec<u8>) -> Self {
@@ -38,12 +38,12 @@ impl ServedBody {
 
 impl Body for ServedBody {
     type Data = Bytes;
-    type Error = Unread;
+    type Error = ResponseNotRead;
 
     fn poll_frame(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Unread>>> {
+    ) -> Poll<Option<Result<Frame<Bytes>, ResponseNotRead>>> {
         let content = &mut self.0;
         let frame = match content {
             Content::Empty => None,
@@ -51,7 +51,7 @@ impl Body for ServedBody {
             Content::Stream(place) => {
                 let next = place.poll(cx, |transmit| match transmit {
                     Transmit::Chunk(bytes) => Some(Ok(Frame::data(Bytes::copy_from_slice(bytes)))),
-                    Transmit::Abort => Some(Err(Unread)),
+                    Transmit::Abort => Some(Err(ResponseNotRead)),
                     _ => None,
                 });
                 let frame = std::task::ready!(next);

@@ -43,7 +43,7 @@ mod turn;
 
 pub use acceptor::Acceptor;
 pub use archive::EventArchive;
-pub use body::{ServedBody, Unread};
+pub use body::{ResponseNotRead, ServedBody};
 #[cfg(feature = "http-listener")]
 pub use budget::Budget;
 pub use connections::Permit;

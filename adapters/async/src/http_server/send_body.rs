@@ -10,7 +10,7 @@ use http_body::{Body, Frame, SizeHint};
 
 use super::budget::{Budget, Charge};
 use super::sending::Sending;
-use super::{ServedBody, Unread, response};
+use super::{ResponseNotRead, ServedBody, response};
 
 /// What the HTTP library is given of a response at once, in bytes.
 const CHUNK_BYTES: usize = 64 * 1024;
@@ -111,12 +111,12 @@ fn busy() -> Response<ServedBody> {
 
 impl Body for SendBody {
     type Data = Chunk;
-    type Error = Unread;
+    type Error = ResponseNotRead;
 
     fn poll_frame(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Chunk>, Unread>>> {
+    ) -> Poll<Option<Result<Frame<Chunk>, ResponseNotRead>>> {
         // The end waits as well: until then the stream can be reset.
         if self.sending.as_ref().is_some_and(|sending| sending.is_busy(cx)) {
             return Poll::Pending;

@@ -9,7 +9,7 @@ use hyper::rt::{Read, ReadBufCursor, Write};
 use mcp_sansio::Instant;
 
 use super::http2::ConnectionAction;
-use super::{SendBody, Unread};
+use super::{ResponseNotRead, SendBody};
 use crate::Runtime;
 
 /// Whose turn it is on a connection: while it is the client's, it owes the head of a request.
@@ -102,12 +102,12 @@ pub(super) struct Answer<R: Runtime> {
 
 impl<R: Runtime> Body for Answer<R> {
     type Data = <SendBody as Body>::Data;
-    type Error = Unread;
+    type Error = ResponseNotRead;
 
     fn poll_frame(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Self::Data>, Unread>>> {
+    ) -> Poll<Option<Result<Frame<Self::Data>, ResponseNotRead>>> {
         Pin::new(&mut self.body).poll_frame(cx)
     }
 
