@@ -9,7 +9,7 @@ pub use crate::http_client::{ConnectorError, FetchError, HttpConnection, connect
 #[cfg(feature = "http-client")]
 pub use crate::http_client::{Proxy, ResponseBody};
 #[cfg(feature = "http-server")]
-pub use crate::http_server::{EventArchive, ResponseNotRead, ServedBody};
+pub use crate::http_server::{ExternalEventStore, ResponseNotRead, ServedBody};
 pub use crate::{ByteStream, DriveError, Driver, Error, Settings, Timer, seed};
 #[cfg(feature = "http")]
 pub use crate::{Exchange, Exchanger, HttpDriver};

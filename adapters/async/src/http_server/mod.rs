@@ -7,7 +7,6 @@
 
 mod acceptor;
 mod alarm;
-mod archive;
 mod body;
 #[cfg(feature = "http-listener")]
 mod budget;
@@ -15,6 +14,7 @@ mod caller;
 #[cfg(feature = "http-listener")]
 mod connection;
 mod connections;
+mod event_store;
 #[cfg(feature = "http-listener")]
 mod http2;
 #[cfg(feature = "http2-listener")]
@@ -42,11 +42,11 @@ mod stall;
 mod turn;
 
 pub use acceptor::Acceptor;
-pub use archive::EventArchive;
 pub use body::{ResponseNotRead, ServedBody};
 #[cfg(feature = "http-listener")]
 pub use budget::Budget;
 pub use connections::Permit;
+pub use event_store::ExternalEventStore;
 #[cfg(feature = "http-listener")]
 pub use http2::{ConnectionAction, Http2Streams, Http2Timeouts};
 #[cfg(feature = "http-listener")]

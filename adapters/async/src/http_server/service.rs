@@ -15,7 +15,7 @@ use super::caller::Caller;
 use super::place::{Beginning, Place};
 use super::request::{self, HeldBody, Unusable};
 use super::site::Site;
-use super::{EventArchive, ServedBody, archive, keeper, response, running};
+use super::{ExternalEventStore, ServedBody, event_store, keeper, response, running};
 use crate::{Error, Runtime, seed};
 
 /// A server on HTTP, which answers one request after the other or all at once, wherever they come
@@ -49,7 +49,7 @@ impl<R: Runtime> HttpService<R> {
         Ok(Self::with_runtime(server, options, secret()?, seed(), R::current())?)
     }
 
-    /// Puts a server on HTTP whose events are kept in an archive of the caller's as well, for clients
+    /// Puts a server on HTTP whose events are kept in an event store of the caller's as well, for clients
     /// that come back later than memory lasts. As for its deadlines there is a task for it.
     ///
     /// # Errors
@@ -59,14 +59,14 @@ impl<R: Runtime> HttpService<R> {
     /// # Panics
     ///
     /// As [`new`](Self::new).
-    pub fn with_archive(
+    pub fn with_event_store(
         server: &Server,
         options: ServerOptions,
-        archive: impl EventArchive,
+        store: impl ExternalEventStore,
     ) -> Result<Self, Error> {
         let service = Self::new(server, options.event_store(EventStore::External))?;
-        let archivist = archive::keep_events(Arc::downgrade(&service.site), archive);
-        service.site.runtime.spawn(Box::pin(archivist));
+        let store_task = event_store::run(Arc::downgrade(&service.site), store);
+        service.site.runtime.spawn(Box::pin(store_task));
         Ok(service)
     }
 

@@ -2,10 +2,10 @@
 
 use mcp_sansio_tokio as adapter;
 
-mod archives;
 mod blocking;
 mod bodies;
 mod disconnects;
+mod event_stores;
 mod floods;
 mod frames;
 mod gate;

@@ -4,12 +4,12 @@
 use adapter_tests::Runtime;
 use mcp_sansio_async_std as adapter;
 
-#[path = "../http_server/archives.rs"]
-mod archives;
 #[path = "../http_server/bodies.rs"]
 mod bodies;
 #[path = "../http_server/disconnects.rs"]
 mod disconnects;
+#[path = "../http_server/event_stores.rs"]
+mod event_stores;
 #[path = "../http_server/floods.rs"]
 mod floods;
 #[path = "../http_server/gate.rs"]

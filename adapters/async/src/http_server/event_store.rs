@@ -13,7 +13,7 @@ use super::site::Site;
 ///
 /// Each is awaited before the next is asked for, so a read sees what was appended before it. Session,
 /// stream and principal belong to the key of an event, all three.
-pub trait EventArchive: Send + Sync + 'static {
+pub trait ExternalEventStore: Send + Sync + 'static {
     /// Keeps an event. One that cannot be kept is a loss, of which its client is told when it asks
     /// for it.
     fn append(&self, event: StoredEvent) -> impl Future<Output = ()> + Send;
@@ -40,8 +40,8 @@ pub trait EventArchive: Send + Sync + 'static {
     ) -> impl Future<Output = ()> + Send;
 }
 
-/// Does what a site wants of its archive, until the site is gone.
-pub(super) async fn keep_events(site: Weak<Site>, archive: impl EventArchive) {
+/// Executes store actions until the server is dropped.
+pub(super) async fn run(site: Weak<Site>, store: impl ExternalEventStore) {
     loop {
         let action = poll_fn(|cx| {
             let Some(site) = site.upgrade() else { return Poll::Ready(None) };
@@ -56,12 +56,12 @@ pub(super) async fn keep_events(site: Weak<Site>, archive: impl EventArchive) {
         });
         match action.await {
             None => return,
-            Some(StoreAction::Append { event }) => archive.append(event).await,
+            Some(StoreAction::Append { event }) => store.append(event).await,
             Some(StoreAction::Forget { session, stream, principal }) => {
-                archive.forget(session, stream, principal).await;
+                store.forget(session, stream, principal).await;
             }
             Some(StoreAction::Read { read, from, events_max, bytes_max }) => {
-                let events = archive.read(from, events_max, bytes_max).await;
+                let events = store.read(from, events_max, bytes_max).await;
                 let Some(site) = site.upgrade() else { return };
                 site.change(|locked| locked.server.handle_stored(read, events, site.now()));
             }

@@ -1,4 +1,4 @@
-//! Events that an archive keeps when memory does not.
+//! Events that an event store keeps when memory does not.
 
 use std::sync::{Arc, Mutex};
 
@@ -6,15 +6,15 @@ use mcp_sansio::Principal;
 use mcp_sansio::http::server::{EventPosition, NotStored, StoredEvent};
 use mcp_sansio::http::{ServerLimits, ServerOptions, SessionId};
 
-use crate::adapter::{EventArchive, HttpService};
+use crate::adapter::{ExternalEventStore, HttpService};
 use crate::served::{Gate, Served, gated, inside};
 use crate::wire::{Post, Wire, get, id_of, in_time, open_session, text_of};
 
-/// An archive in memory, which yields before it does anything, as one across a network would.
+/// An event store in memory, which yields before it does anything, as one across a network would.
 #[derive(Clone, Default)]
-struct Shelf(Arc<Mutex<Vec<StoredEvent>>>);
+struct MemoryStore(Arc<Mutex<Vec<StoredEvent>>>);
 
-impl EventArchive for Shelf {
+impl ExternalEventStore for MemoryStore {
     async fn append(&self, event: StoredEvent) {
         tokio::task::yield_now().await;
         self.0.lock().unwrap().push(event);
@@ -31,8 +31,8 @@ impl EventArchive for Shelf {
             let same = (place.session, place.stream) == (from.session, from.stream);
             same && place.principal == from.principal && place.sequence >= from.sequence
         };
-        let shelf = self.0.lock().unwrap();
-        let found = shelf.iter().filter(|event| wanted(&event.place)).take(events_max);
+        let store = self.0.lock().unwrap();
+        let found = store.iter().filter(|event| wanted(&event.place)).take(events_max);
         Ok(found.cloned().collect())
     }
 
@@ -78,19 +78,19 @@ async fn come_back(service: HttpService, gate: &Arc<Gate>) -> (u16, Vec<String>)
 }
 
 #[tokio::test]
-async fn what_memory_has_dropped_comes_from_the_archive() {
+async fn events_evicted_from_memory_come_from_the_external_store() {
     let gate = Gate::new();
-    let shelf = Shelf::default();
-    let archive = shelf.clone();
+    let store = MemoryStore::default();
+    let external = store.clone();
     let service =
-        inside(|| HttpService::with_archive(&gated(&gate), forgetful(), archive).unwrap());
+        inside(|| HttpService::with_event_store(&gated(&gate), forgetful(), external).unwrap());
     let came_back = in_time(come_back(service, &gate)).await;
     assert_eq!(came_back, (200, vec!["before".into(), "after".into(), "reported".into()]));
-    assert!(shelf.0.lock().unwrap().len() >= 4);
+    assert!(store.0.lock().unwrap().len() >= 4);
 }
 
 #[tokio::test]
-async fn without_an_archive_the_loss_is_told() {
+async fn without_an_external_store_lost_events_are_reported() {
     let gate = Gate::new();
     let service = inside(|| HttpService::new(&gated(&gate), forgetful()).unwrap());
     let (status, _) = in_time(come_back(service, &gate)).await;
