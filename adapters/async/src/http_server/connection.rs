@@ -20,7 +20,7 @@ use crate::{HyperNetwork, Timer};
 /// How long a connection waits for its client, and what it may cost.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Settings {
-    pub(super) head_time: Duration,
+    pub(super) head_timeout: Duration,
     pub(super) stall_time: Duration,
     pub(super) idle_time: Duration,
     pub(super) connection_bytes_max: usize,
@@ -40,7 +40,7 @@ pub(super) async fn serve_connection<N: HyperNetwork>(
     budget: Budget,
     _permit: Permit,
 ) {
-    let first_head = runtime.now() + settings.head_time;
+    let first_head = runtime.now() + settings.head_timeout;
     let mut timer = runtime.timer();
     let read = {
         let mut read = pin!(read_version(&mut socket));
@@ -62,7 +62,7 @@ pub(super) async fn serve_connection<N: HyperNetwork>(
     let socket = Socket::new(socket, runtime.clone(), settings.stall_time).begun(begun);
     match version {
         Version::Http1 => {
-            let turn = Arc::new(Turn::new(first_head, settings.head_time, runtime));
+            let turn = Arc::new(Turn::new(first_head, settings.head_timeout, runtime));
             let (budget, stopping) = (&budget, &stop);
             let serve = service_fn(|request| {
                 let answering = Turn::begin(&turn);

@@ -28,7 +28,7 @@ pub(super) async fn serve<N: HyperNetwork>(
     timer: impl Timer,
 ) {
     let timeouts = Http2Timeouts {
-        head: settings.head_time,
+        head: settings.head_timeout,
         stall: settings.stall_time,
         idle: settings.idle_time,
     };

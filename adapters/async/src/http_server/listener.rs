@@ -29,7 +29,7 @@ impl<N: HyperNetwork> HttpListener<N> {
             listener: listener.into(),
             connections_max: 16_384,
             settings: Settings {
-                head_time: Duration::from_secs(30),
+                head_timeout: Duration::from_secs(30),
                 stall_time: Duration::from_secs(30),
                 idle_time: Duration::from_secs(5 * 60),
                 connection_bytes_max: 16 * 1024 * 1024,
@@ -78,8 +78,8 @@ impl<N: HyperNetwork> HttpListener<N> {
     /// How long the head of a request may take to come in whole, from the connection's beginning or
     /// the last response on. On HTTP/2 this is the time for the first request. 30 s by default.
     #[must_use]
-    pub const fn head_time(mut self, time: Duration) -> Self {
-        self.settings.head_time = time;
+    pub const fn head_timeout(mut self, time: Duration) -> Self {
+        self.settings.head_timeout = time;
         self
     }
 
@@ -94,7 +94,7 @@ impl<N: HyperNetwork> HttpListener<N> {
 
     /// How long a connection of HTTP/2 may go without a stream, even if it answers PINGs. The client
     /// gets a GOAWAY then, and the connection ends [`stall_time`](Self::stall_time) later if the
-    /// client does not end it. 5 minutes by default. On HTTP/1.1 [`head_time`](Self::head_time) does
+    /// client does not end it. 5 minutes by default. On HTTP/1.1 [`head_timeout`](Self::head_timeout) does
     /// the same.
     #[must_use]
     pub const fn idle_time(mut self, time: Duration) -> Self {

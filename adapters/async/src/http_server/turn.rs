@@ -18,7 +18,7 @@ pub(super) struct Turn<R> {
     runtime: R,
     whose: Mutex<Whose>,
     /// How long a head may take.
-    head_time: Duration,
+    head_timeout: Duration,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -32,9 +32,9 @@ enum Whose {
 }
 
 impl<R: Runtime> Turn<R> {
-    /// The client's, who owes its first head until `deadline`, and any other for `head_time`.
-    pub(super) const fn new(deadline: Instant, head_time: Duration, runtime: R) -> Self {
-        Self { runtime, whose: Mutex::new(Whose::Client(deadline)), head_time }
+    /// The client's, who owes its first head until `deadline`, and any other for `head_timeout`.
+    pub(super) const fn new(deadline: Instant, head_timeout: Duration, runtime: R) -> Self {
+        Self { runtime, whose: Mutex::new(Whose::Client(deadline)), head_timeout }
     }
 
     /// A head has come: it is the server's turn until the response is complete.
@@ -63,14 +63,14 @@ impl<R: Runtime> Turn<R> {
         match self.whose() {
             Whose::Client(deadline) => deadline,
             // Its time has not even begun.
-            Whose::Taking | Whose::Server => self.runtime.now() + self.head_time,
+            Whose::Taking | Whose::Server => self.runtime.now() + self.head_timeout,
         }
     }
 
     /// All that there was for the client is on its way.
     fn taken(&self) {
         if matches!(self.whose(), Whose::Taking) {
-            self.set(Whose::Client(self.runtime.now() + self.head_time));
+            self.set(Whose::Client(self.runtime.now() + self.head_timeout));
         }
     }
 

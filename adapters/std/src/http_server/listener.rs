@@ -77,7 +77,7 @@ impl HttpListener {
     /// How long the head of a request may take to come in whole, from the connection's beginning or
     /// the last response on. 30 s by default.
     #[must_use]
-    pub const fn head_time(mut self, time: Duration) -> Self {
+    pub const fn head_timeout(mut self, time: Duration) -> Self {
         self.times.head = time;
         self
     }

@@ -111,7 +111,7 @@ async fn a_client_that_asks_before_it_sends_is_told_to_go_on() {
 async fn heads_that_trickle_are_cut_off() {
     let gate = Gate::new();
     let served = Served::with(gated(&gate), ServerOptions::new(), |listener| {
-        listener.head_time(Duration::from_millis(200))
+        listener.head_timeout(Duration::from_millis(200))
     })
     .await;
     // Nothing at all; a part of a head of HTTP/1; a part of what HTTP/2 begins with, and all of it.

@@ -34,7 +34,7 @@ async fn trickle(wire: &mut Wire, bytes: &[u8]) {
 #[tokio::test]
 async fn a_head_that_comes_byte_by_byte_is_cut_off() {
     let gate = Gate::new();
-    let tune = |listener: crate::served::Listener| listener.head_time(SHORT).stall_time(LONG);
+    let tune = |listener: crate::served::Listener| listener.head_timeout(SHORT).stall_time(LONG);
     let served = Served::with(gated(&gate), ServerOptions::new(), tune).await;
     let mut first = Wire::connect(served.address).await;
     trickle(&mut first, b"GET /mcp HTTP/1.1\r\nX: yyyyyyyyyyyyyyyyyyyyyyyyyyy").await;
@@ -49,7 +49,7 @@ async fn a_head_that_comes_byte_by_byte_is_cut_off() {
 #[tokio::test]
 async fn idle_connections_make_room_for_others() {
     let gate = Gate::new();
-    let tune = |listener: crate::served::Listener| listener.head_time(SHORT).connections_max(16);
+    let tune = |listener: crate::served::Listener| listener.head_timeout(SHORT).connections_max(16);
     let served = Served::with(gated(&gate), ServerOptions::new(), tune).await;
     let mut idle = Vec::new();
     for number in 0..64 {

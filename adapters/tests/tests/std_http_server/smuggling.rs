@@ -105,7 +105,7 @@ async fn a_head_beyond_a_limit_is_refused() {
 #[tokio::test]
 async fn a_head_that_does_not_come_in_time_is_not_waited_for() {
     let tune =
-        |listener: mcp_sansio_std::HttpListener| listener.head_time(Duration::from_millis(100));
+        |listener: mcp_sansio_std::HttpListener| listener.head_timeout(Duration::from_millis(100));
     let served = Served::with(gated(&Gate::new()), ServerOptions::new(), tune).await;
     assert_eq!(refusal(&served, "POST /mcp HTTP/1.1\r\n").await, 408);
     assert_eq!(Wire::connect(served.address).await.closed().await, 0);
