@@ -21,7 +21,7 @@ use crate::{HyperNetwork, Timer};
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Settings {
     pub(super) head_timeout: Duration,
-    pub(super) stall_time: Duration,
+    pub(super) stall_timeout: Duration,
     pub(super) idle_time: Duration,
     pub(super) connection_bytes_max: usize,
     pub(super) concurrent_streams_max: u32,
@@ -59,7 +59,7 @@ pub(super) async fn serve_connection<N: HyperNetwork>(
     let Some((version, begun)) = read else { return };
     // HTTP/1 refuses what begins HTTP/2.
     let version = if N::HTTP2 { version } else { Version::Http1 };
-    let socket = Socket::new(socket, runtime.clone(), settings.stall_time).begun(begun);
+    let socket = Socket::new(socket, runtime.clone(), settings.stall_timeout).begun(begun);
     match version {
         Version::Http1 => {
             let turn = Arc::new(Turn::new(first_head, settings.head_timeout, runtime));

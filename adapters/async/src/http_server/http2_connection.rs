@@ -29,7 +29,7 @@ pub(super) async fn serve<N: HyperNetwork>(
 ) {
     let timeouts = Http2Timeouts {
         head: settings.head_timeout,
-        stall: settings.stall_time,
+        stall: settings.stall_timeout,
         idle: settings.idle_time,
     };
     let budget = budget.part(settings.connection_bytes_max);

@@ -30,7 +30,7 @@ impl<N: HyperNetwork> HttpListener<N> {
             connections_max: 16_384,
             settings: Settings {
                 head_timeout: Duration::from_secs(30),
-                stall_time: Duration::from_secs(30),
+                stall_timeout: Duration::from_secs(30),
                 idle_time: Duration::from_secs(5 * 60),
                 connection_bytes_max: 16 * 1024 * 1024,
                 concurrent_streams_max: 128,
@@ -61,7 +61,7 @@ impl<N: HyperNetwork> HttpListener<N> {
     }
 
     /// The same for one connection of HTTP/2. 16 MiB by default: sixteen such connections make the
-    /// others' requests be refused, for [`stall_time`](Self::stall_time) at most.
+    /// others' requests be refused, for [`stall_timeout`](Self::stall_timeout) at most.
     #[must_use]
     pub const fn connection_bytes_max(mut self, bytes: usize) -> Self {
         self.settings.connection_bytes_max = bytes;
@@ -87,13 +87,13 @@ impl<N: HyperNetwork> HttpListener<N> {
     /// less. A stream of HTTP/2 is reset after that; a connection is broken off. 30 s by default,
     /// which is 546 bytes a second.
     #[must_use]
-    pub const fn stall_time(mut self, time: Duration) -> Self {
-        self.settings.stall_time = time;
+    pub const fn stall_timeout(mut self, time: Duration) -> Self {
+        self.settings.stall_timeout = time;
         self
     }
 
     /// How long a connection of HTTP/2 may go without a stream, even if it answers PINGs. The client
-    /// gets a GOAWAY then, and the connection ends [`stall_time`](Self::stall_time) later if the
+    /// gets a GOAWAY then, and the connection ends [`stall_timeout`](Self::stall_timeout) later if the
     /// client does not end it. 5 minutes by default. On HTTP/1.1 [`head_timeout`](Self::head_timeout) does
     /// the same.
     #[must_use]

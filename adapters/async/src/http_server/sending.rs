@@ -111,11 +111,11 @@ impl Sending {
         self.lock().is_over = true;
     }
 
-    /// Resets the stream where the client has taken too little for `stall_time`.
-    pub(super) fn check(&self, now: Instant, stall_time: Duration) -> Progress {
+    /// Resets the stream where the client has taken too little for `stall_timeout`.
+    pub(super) fn check(&self, now: Instant, stall_timeout: Duration) -> Progress {
         let mut state = self.lock();
         let Some(since) = state.since else { return Progress::Taken };
-        let deadline = since + stall_time;
+        let deadline = since + stall_timeout;
         if deadline > now {
             return Progress::Until(deadline);
         }
@@ -126,7 +126,7 @@ impl Sending {
                 state.since = Some(now);
                 drop(state);
                 task.stop();
-                Progress::Until(now + stall_time)
+                Progress::Until(now + stall_timeout)
             }
             _ => Progress::Stuck,
         }

@@ -21,10 +21,10 @@ pub struct Socket<S, R> {
 }
 
 impl<S, R: Runtime> Socket<S, R> {
-    /// One whose client has to take all that there is for it within `stall_time`, or 16 KiB of it.
+    /// One whose client has to take all that there is for it within `stall_timeout`, or 16 KiB of it.
     /// Writing fails otherwise.
-    pub const fn new(stream: S, runtime: R, stall_time: Duration) -> Self {
-        let stall = StallGuard::new(runtime, stall_time);
+    pub const fn new(stream: S, runtime: R, stall_timeout: Duration) -> Self {
+        let stall = StallGuard::new(runtime, stall_timeout);
         Self { stream, begun: Vec::new(), stall, parting: None }
     }
 

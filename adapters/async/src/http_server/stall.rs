@@ -17,7 +17,7 @@ const PARTING_BYTES: usize = 8 * 1024 * 1024;
 #[derive(Debug)]
 pub struct StallGuard<R> {
     runtime: R,
-    stall_time: Duration,
+    stall_timeout: Duration,
     /// Runs while the client has yet to take what is there for it, or enough of it.
     stalled: Option<Stalled>,
 }
@@ -31,9 +31,9 @@ struct Stalled {
 }
 
 impl<R: Runtime> StallGuard<R> {
-    /// One whose client has to take all that there is for it within `stall_time`, or 16 KiB of it.
-    pub const fn new(runtime: R, stall_time: Duration) -> Self {
-        Self { runtime, stall_time, stalled: None }
+    /// One whose client has to take all that there is for it within `stall_timeout`, or 16 KiB of it.
+    pub const fn new(runtime: R, stall_timeout: Duration) -> Self {
+        Self { runtime, stall_timeout, stalled: None }
     }
 
     /// Checks the outcome of a write: [`io::ErrorKind::TimedOut`] if the client has taken too little
@@ -43,7 +43,7 @@ impl<R: Runtime> StallGuard<R> {
         cx: &mut Context<'_>,
         written: Poll<io::Result<usize>>,
     ) -> Poll<io::Result<usize>> {
-        let Self { runtime, stall_time, stalled } = self;
+        let Self { runtime, stall_timeout, stalled } = self;
         match written {
             Poll::Ready(Ok(count)) => {
                 if let Some(running) = stalled {
@@ -57,7 +57,7 @@ impl<R: Runtime> StallGuard<R> {
             Poll::Ready(Err(_)) => written,
             Poll::Pending => {
                 let running = stalled.get_or_insert_with(|| Stalled {
-                    until: Alarm::after(*stall_time, runtime),
+                    until: Alarm::after(*stall_timeout, runtime),
                     taken: 0,
                 });
                 ready!(running.until.poll(cx));

@@ -85,7 +85,7 @@ impl HttpListener {
     /// How long a client may take for 16 KiB of what is sent to it, or for all of it where that is
     /// less. Its connection is broken off after that. 30 s by default, which is 546 bytes a second.
     #[must_use]
-    pub const fn stall_time(mut self, time: Duration) -> Self {
+    pub const fn stall_timeout(mut self, time: Duration) -> Self {
         self.times.stall = time;
         self
     }

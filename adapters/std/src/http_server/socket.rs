@@ -25,8 +25,8 @@ pub(super) struct Socket {
 }
 
 impl Socket {
-    pub(super) fn new(stream: PipeStream, stall_time: Duration) -> Self {
-        let stall = StallGuard::new(ThreadRuntime::current(), stall_time);
+    pub(super) fn new(stream: PipeStream, stall_timeout: Duration) -> Self {
+        let stall = StallGuard::new(ThreadRuntime::current(), stall_timeout);
         Self { stream, input: Vec::new(), ended: false, stall }
     }
 

@@ -34,7 +34,7 @@ async fn trickle(wire: &mut Wire, bytes: &[u8]) {
 #[tokio::test]
 async fn a_head_that_comes_byte_by_byte_is_cut_off() {
     let gate = Gate::new();
-    let tune = |listener: crate::served::Listener| listener.head_timeout(SHORT).stall_time(LONG);
+    let tune = |listener: crate::served::Listener| listener.head_timeout(SHORT).stall_timeout(LONG);
     let served = Served::with(gated(&gate), ServerOptions::new(), tune).await;
     let mut first = Wire::connect(served.address).await;
     trickle(&mut first, b"GET /mcp HTTP/1.1\r\nX: yyyyyyyyyyyyyyyyyyyyyyyyyyy").await;
@@ -70,7 +70,7 @@ async fn idle_connections_make_room_for_others() {
 #[tokio::test]
 async fn requests_without_end_whose_responses_are_not_taken_are_cut_off() {
     let gate = Gate::new();
-    let tune = |listener: crate::served::Listener| listener.stall_time(SHORT);
+    let tune = |listener: crate::served::Listener| listener.stall_timeout(SHORT);
     let server = gated(&gate).tool("large", "Much", |_: Call<NoArguments>| "x".repeat(200_000));
     let served = Served::with(server, ServerOptions::new(), tune).await;
     let mut flood = Wire::connect(served.address).await;
@@ -95,7 +95,7 @@ async fn pipelined_requests_are_answered_in_order() {
 #[tokio::test]
 async fn a_client_that_takes_a_byte_now_and_then_is_cut_off() {
     let gate = Gate::new();
-    let tune = |listener: crate::served::Listener| listener.stall_time(SHORT);
+    let tune = |listener: crate::served::Listener| listener.stall_timeout(SHORT);
     let served = Served::with(gated(&gate), ServerOptions::new(), tune).await;
     let socket = TcpSocket::new_v4().unwrap();
     socket.set_recv_buffer_size(4096).unwrap();

@@ -14,7 +14,7 @@ use crate::wire::{Post, Wire, in_time, text};
 
 async fn served(gate: &std::sync::Arc<Gate>) -> Served {
     Served::with(gated(gate), ServerOptions::new(), |listener| {
-        listener.stall_time(Duration::from_millis(300))
+        listener.stall_timeout(Duration::from_millis(300))
     })
     .await
 }
@@ -86,7 +86,7 @@ async fn a_head_that_is_continued_without_end_ends_its_connection() {
 async fn floods_that_are_answered_end_with_the_time_for_a_request() {
     let gate = Gate::new();
     let served = Served::with(gated(&gate), ServerOptions::new(), |listener| {
-        listener.head_timeout(Duration::from_millis(500)).stall_time(Duration::from_millis(500))
+        listener.head_timeout(Duration::from_millis(500)).stall_timeout(Duration::from_millis(500))
     })
     .await;
     let floods = [

@@ -45,7 +45,7 @@ async fn is_served(frames: &mut Frames, stream: u32) {
 
 #[tokio::test]
 async fn a_stream_whose_window_is_closed_is_reset_alone() {
-    let served = served(|listener| listener.stall_time(SHORT)).await;
+    let served = served(|listener| listener.stall_timeout(SHORT)).await;
     let mut frames = Frames::connect(&served, &[(INITIAL_WINDOW_SIZE, 0)]).await;
     for (stream, tool) in [(1, "plain"), (3, "short"), (5, "large")] {
         frames.post(stream, &Post::call(tool)).await;
@@ -59,7 +59,7 @@ async fn a_stream_whose_window_is_closed_is_reset_alone() {
 #[tokio::test]
 async fn an_open_stream_of_events_whose_window_is_closed_is_reset_with_its_handler() {
     let gate = Gate::new();
-    let served = serve(gated(&gate), |listener| listener.stall_time(SHORT)).await;
+    let served = serve(gated(&gate), |listener| listener.stall_timeout(SHORT)).await;
     let mut frames = Frames::connect(&served, &[(INITIAL_WINDOW_SIZE, 0)]).await;
     frames.post(1, &Post::call("progress")).await;
     gate.arrival().await;
@@ -70,7 +70,7 @@ async fn an_open_stream_of_events_whose_window_is_closed_is_reset_with_its_handl
 
 #[tokio::test]
 async fn streams_are_reset_when_the_window_of_their_connection_is_used_up() {
-    let served = served(|listener| listener.stall_time(SHORT)).await;
+    let served = served(|listener| listener.stall_timeout(SHORT)).await;
     let mut frames = Frames::connect(&served, &[(INITIAL_WINDOW_SIZE, 1 << 20)]).await;
     let mut streams = vec![1, 3, 5];
     for stream in &streams {
@@ -93,7 +93,7 @@ async fn streams_are_reset_when_the_window_of_their_connection_is_used_up() {
 
 #[tokio::test]
 async fn a_response_that_is_taken_byte_by_byte_is_given_up() {
-    let served = served(|listener| listener.stall_time(SHORT)).await;
+    let served = served(|listener| listener.stall_timeout(SHORT)).await;
     let mut frames = Frames::connect(&served, &[(INITIAL_WINDOW_SIZE, 0)]).await;
     // The short one is with the library as a whole, and ends with its connection.
     for tool in ["large", "short"] {
@@ -122,7 +122,7 @@ async fn a_response_that_is_taken_byte_by_byte_is_given_up() {
 
 #[tokio::test]
 async fn a_slow_client_that_takes_enough_gets_all_of_a_response() {
-    let served = served(|listener| listener.stall_time(Duration::from_secs(4))).await;
+    let served = served(|listener| listener.stall_timeout(Duration::from_secs(4))).await;
     let mut frames = Frames::connect(&served, &[(INITIAL_WINDOW_SIZE, 0)]).await;
     frames.open_window(0, 1 << 20).await;
     frames.post(1, &Post::call("large")).await;
@@ -151,7 +151,7 @@ async fn a_slow_client_that_takes_enough_gets_all_of_a_response() {
 async fn an_idle_connection_is_told_to_go_and_closed_whatever_its_client_does() {
     // A client that answers the last PING; one that answers none; one that sends its own all the time.
     for (answers, asks) in [(true, false), (false, false), (true, true)] {
-        let served = served(|listener| listener.idle_time(SHORT).stall_time(SHORT)).await;
+        let served = served(|listener| listener.idle_time(SHORT).stall_timeout(SHORT)).await;
         let mut frames = Frames::connect(&served, &[]).await;
         is_served(&mut frames, 1).await;
         let mut told = false;
@@ -179,7 +179,8 @@ async fn an_idle_connection_is_told_to_go_and_closed_whatever_its_client_does() 
 #[tokio::test]
 async fn a_connection_with_a_stream_is_not_idle() {
     let gate = Gate::new();
-    let served = serve(gated(&gate), |listener| listener.idle_time(SHORT).stall_time(SHORT)).await;
+    let served =
+        serve(gated(&gate), |listener| listener.idle_time(SHORT).stall_timeout(SHORT)).await;
     let mut frames = Frames::connect(&served, &[]).await;
     frames.post(1, &Post::call("wait")).await;
     gate.arrival().await;
@@ -219,7 +220,8 @@ async fn unwilling(served: &Served) -> h2::client::SendRequest<bytes::Bytes> {
 
 #[tokio::test]
 async fn what_a_connection_does_not_take_counts_until_its_stream_has_gone() {
-    let served = served(|listener| listener.stall_time(LONG).connection_bytes_max(100_000)).await;
+    let served =
+        served(|listener| listener.stall_timeout(LONG).connection_bytes_max(100_000)).await;
     let (mut client, mut other) = (unwilling(&served).await, unwilling(&served).await);
     let (status, held) = ask(&mut client, "large").await;
     assert_eq!(status, 200);
@@ -234,7 +236,8 @@ async fn what_a_connection_does_not_take_counts_until_its_stream_has_gone() {
 async fn what_all_connections_do_not_take_counts_together() {
     let gate = Gate::new();
     let server = gated(&gate).tool("large", "Much", |_: Call<NoArguments>| "x".repeat(200_000));
-    let served = serve(server, |listener| listener.stall_time(LONG).held_bytes_max(300_000)).await;
+    let served =
+        serve(server, |listener| listener.stall_timeout(LONG).held_bytes_max(300_000)).await;
     let (mut client, mut other) = (unwilling(&served).await, unwilling(&served).await);
     let waiting = tokio::spawn(async move { ask(&mut other, "wait").await.0 });
     gate.arrival().await;
@@ -250,7 +253,8 @@ async fn what_all_connections_do_not_take_counts_together() {
 
 #[tokio::test]
 async fn a_stalled_client_holds_nothing_for_long() {
-    let served = served(|listener| listener.stall_time(SHORT).connection_bytes_max(100_000)).await;
+    let served =
+        served(|listener| listener.stall_timeout(SHORT).connection_bytes_max(100_000)).await;
     let mut client = unwilling(&served).await;
     let (status, mut body) = ask(&mut client, "large").await;
     assert_eq!(status, 200);

@@ -30,7 +30,7 @@ async fn a_stream_that_nobody_reads_stalls_nobody_else_and_is_cut_off() {
     let gate = Gate::new();
     let served = Served::with(gated(&gate), impatient(), |listener| {
         // Long enough to make the difference.
-        listener.stall_time(Duration::from_secs(3600))
+        listener.stall_timeout(Duration::from_secs(3600))
     })
     .await;
     let mut unread = unwilling(&served).await;
@@ -54,7 +54,7 @@ async fn a_stream_that_nobody_reads_stalls_nobody_else_and_is_cut_off() {
 async fn a_client_that_takes_nothing_for_long_is_cut_off() {
     let gate = Gate::new();
     let served = Served::with(gated(&gate), ServerOptions::new(), |listener| {
-        listener.stall_time(Duration::from_millis(200))
+        listener.stall_timeout(Duration::from_millis(200))
     })
     .await;
     let mut unread = unwilling(&served).await;
