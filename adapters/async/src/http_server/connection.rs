@@ -22,7 +22,7 @@ use crate::{HyperNetwork, Timer};
 pub(super) struct Settings {
     pub(super) head_timeout: Duration,
     pub(super) stall_timeout: Duration,
-    pub(super) idle_time: Duration,
+    pub(super) idle_timeout: Duration,
     pub(super) connection_bytes_max: usize,
     pub(super) concurrent_streams_max: u32,
 }

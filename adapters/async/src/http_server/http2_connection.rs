@@ -30,7 +30,7 @@ pub(super) async fn serve<N: HyperNetwork>(
     let timeouts = Http2Timeouts {
         head: settings.head_timeout,
         stall: settings.stall_timeout,
-        idle: settings.idle_time,
+        idle: settings.idle_timeout,
     };
     let budget = budget.part(settings.connection_bytes_max);
     let streams = Http2Streams::new(timeouts, budget, runtime.clone());

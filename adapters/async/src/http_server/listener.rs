@@ -31,7 +31,7 @@ impl<N: HyperNetwork> HttpListener<N> {
             settings: Settings {
                 head_timeout: Duration::from_secs(30),
                 stall_timeout: Duration::from_secs(30),
-                idle_time: Duration::from_secs(5 * 60),
+                idle_timeout: Duration::from_secs(5 * 60),
                 connection_bytes_max: 16 * 1024 * 1024,
                 concurrent_streams_max: 128,
             },
@@ -97,8 +97,8 @@ impl<N: HyperNetwork> HttpListener<N> {
     /// client does not end it. 5 minutes by default. On HTTP/1.1 [`head_timeout`](Self::head_timeout) does
     /// the same.
     #[must_use]
-    pub const fn idle_time(mut self, time: Duration) -> Self {
-        self.settings.idle_time = time;
+    pub const fn idle_timeout(mut self, time: Duration) -> Self {
+        self.settings.idle_timeout = time;
         self
     }
 

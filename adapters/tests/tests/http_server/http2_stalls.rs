@@ -151,7 +151,7 @@ async fn a_slow_client_that_takes_enough_gets_all_of_a_response() {
 async fn an_idle_connection_is_told_to_go_and_closed_whatever_its_client_does() {
     // A client that answers the last PING; one that answers none; one that sends its own all the time.
     for (answers, asks) in [(true, false), (false, false), (true, true)] {
-        let served = served(|listener| listener.idle_time(SHORT).stall_timeout(SHORT)).await;
+        let served = served(|listener| listener.idle_timeout(SHORT).stall_timeout(SHORT)).await;
         let mut frames = Frames::connect(&served, &[]).await;
         is_served(&mut frames, 1).await;
         let mut told = false;
@@ -180,7 +180,7 @@ async fn an_idle_connection_is_told_to_go_and_closed_whatever_its_client_does() 
 async fn a_connection_with_a_stream_is_not_idle() {
     let gate = Gate::new();
     let served =
-        serve(gated(&gate), |listener| listener.idle_time(SHORT).stall_timeout(SHORT)).await;
+        serve(gated(&gate), |listener| listener.idle_timeout(SHORT).stall_timeout(SHORT)).await;
     let mut frames = Frames::connect(&served, &[]).await;
     frames.post(1, &Post::call("wait")).await;
     gate.arrival().await;
