@@ -84,7 +84,7 @@ fn connections_that_say_nothing_hold_up_nobody() {
 #[test]
 fn a_user_who_does_not_come_back_is_not_waited_for() {
     let time = Duration::from_millis(30);
-    let loopback = bind().time(time);
+    let loopback = bind().timeout(time);
     let _silent = connect(&loopback);
     let begun = now();
     assert_eq!(async_io::block_on(loopback.redirect(|_| true, || ())), None);

@@ -81,7 +81,7 @@ impl<N: Network> Loopback<N> {
 
     /// How long a user may take. 5 min by default.
     #[must_use]
-    pub const fn time(mut self, time: Duration) -> Self {
+    pub const fn timeout(mut self, time: Duration) -> Self {
         self.time = time;
         self
     }

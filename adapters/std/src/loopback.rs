@@ -57,8 +57,8 @@ impl Loopback {
 
     /// How long a user may take. 5 min by default.
     #[must_use]
-    pub fn time(self, time: Duration) -> Self {
-        Self(self.0.time(time))
+    pub fn timeout(self, time: Duration) -> Self {
+        Self(self.0.timeout(time))
     }
 
     /// Where the user comes back to, for the options of the client.

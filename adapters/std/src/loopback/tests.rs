@@ -92,7 +92,7 @@ fn connections_that_say_nothing_hold_up_nobody() {
 #[test]
 fn a_user_who_does_not_come_back_is_not_waited_for() {
     let time = Duration::from_millis(30);
-    let loopback = Loopback::bind(0).unwrap().time(time);
+    let loopback = Loopback::bind(0).unwrap().timeout(time);
     let _silent = TcpStream::connect(host(&loopback)).unwrap();
     let begun = now();
     assert_eq!(redirect(&loopback, is_right), None);

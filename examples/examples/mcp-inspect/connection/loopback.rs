@@ -29,15 +29,15 @@ impl Loopback {
         Ok(match runtime {
             Runtime::Tokio => {
                 let loopback = mcp_sansio_tokio::Loopback::bind(0).await?;
-                Self::Tokio(loopback.application(NAME).time(time))
+                Self::Tokio(loopback.application(NAME).timeout(time))
             }
             Runtime::Smol | Runtime::AsyncStd => {
                 let loopback = mcp_sansio_async_std::Loopback::bind(0).await?;
-                Self::AsyncStd(loopback.application(NAME).time(time))
+                Self::AsyncStd(loopback.application(NAME).timeout(time))
             }
             Runtime::Std => {
                 let loopback = mcp_sansio_std::Loopback::bind(0)?;
-                Self::Std(Arc::new(loopback.application(NAME).time(time)))
+                Self::Std(Arc::new(loopback.application(NAME).timeout(time)))
             }
         })
     }
