@@ -6,7 +6,9 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use mcp_sansio_async::child::{self, ExitReport, Graces, Process, SpawnError, Started, Stderr};
+use mcp_sansio_async::child::{
+    self, ExitReport, GracePeriods, Process, SpawnError, Started, Stderr,
+};
 use mcp_sansio_async::{ByteStream, Timer as _};
 
 use crate::runtime::ThreadRuntime;
@@ -75,8 +77,8 @@ impl ChildServer {
     /// # Errors
     ///
     /// As [`wait`](Self::wait).
-    pub fn shutdown(self, graces: Graces) -> io::Result<ExitReport> {
-        block_on(self.0.shutdown(graces))?
+    pub fn shutdown(self, grace_periods: GracePeriods) -> io::Result<ExitReport> {
+        block_on(self.0.shutdown(grace_periods))?
     }
 }
 

@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use mcp_sansio_handlers::{Host, Server};
 use mcp_sansio_std::{
-    Background, ByteStream, ChildServer, ChildStream, Graces, Stderr, Wait as _, block_on, now,
-    seed, serve_stdio,
+    Background, ByteStream, ChildServer, ChildStream, GracePeriods, Stderr, Wait as _, block_on,
+    now, seed, serve_stdio,
 };
 use rustix::process::{Pid, test_kill_process};
 
@@ -45,8 +45,8 @@ fn shell(script: &str) -> Command {
 }
 
 /// Short enough not to be felt, long enough for a shell to exit.
-fn hurried() -> Graces {
-    Graces { end_of_input: Duration::from_millis(50), terminate: Duration::from_millis(200) }
+fn hurried() -> GracePeriods {
+    GracePeriods { end_of_input: Duration::from_millis(50), terminate: Duration::from_millis(200) }
 }
 
 fn write_all(stream: &mut ChildStream, mut bytes: &[u8]) {
@@ -103,7 +103,7 @@ fn a_server_answers_all_and_exits_at_the_end_of_its_input() {
     let answers = read_to_end(&mut stream);
     assert_eq!(answers.matches(r#""result":{}"#).count(), 100_000);
     let id = child.id().unwrap();
-    let report = child.shutdown(Graces::default()).unwrap();
+    let report = child.shutdown(GracePeriods::default()).unwrap();
     assert!(report.status.success(), "{report}");
     assert!(!report.forced);
     assert!(is_gone(id));
@@ -119,7 +119,7 @@ fn what_a_server_prints_goes_to_its_standard_error() {
     client.opened().wait().unwrap();
     client.close();
     connection.join().unwrap();
-    let report = child.shutdown(Graces::default()).unwrap();
+    let report = child.shutdown(GracePeriods::default()).unwrap();
     assert_eq!((report.status.code(), report.forced), (Some(0), false), "{report}");
     assert!(report.stderr_tail.iter().any(|line| line.ends_with("half a line")), "{report}");
 }
@@ -146,7 +146,7 @@ fn the_end_of_the_input_is_told_by_dropping_the_stream() {
     // Rule: [STDIO-015] [STDIO-016].
     let (child, stream) = ChildServer::spawn(Command::new("cat")).unwrap();
     drop(stream);
-    let report = child.shutdown(Graces::default()).unwrap();
+    let report = child.shutdown(GracePeriods::default()).unwrap();
     assert_eq!((report.status.code(), report.forced), (Some(0), false));
     assert_eq!(report.to_string(), "the server exited: exit status: 0");
 }
@@ -158,7 +158,7 @@ fn a_connection_in_use_ends_with_its_child() {
     let (client, endpoint) = Host::new("test", "1").connect(seed(), now());
     let connection = Background::spawn(endpoint, stream).unwrap();
     client.opened().wait().unwrap();
-    let report = child.shutdown(Graces::default()).unwrap();
+    let report = child.shutdown(GracePeriods::default()).unwrap();
     assert_eq!((report.status.code(), report.forced), (Some(0), false), "{report}");
     connection.join().unwrap();
     client.list_tools(None).wait().unwrap_err();
@@ -198,7 +198,7 @@ fn a_child_that_exits_by_itself_is_reported_with_its_last_words() {
     let (child, mut stream) = ChildServer::spawn(shell(script)).unwrap();
     // Nobody writes to it, nobody looks at its standard error: it comes to its end all the same.
     assert_eq!(read_to_end(&mut stream), "");
-    let report = child.shutdown(Graces::default()).unwrap();
+    let report = child.shutdown(GracePeriods::default()).unwrap();
     assert_eq!((report.status.code(), report.forced), (Some(3), false));
     assert_eq!(report.stderr_tail.len(), 32);
     assert_eq!(report.stderr_tail[29..], ["line 29998", "line 29999", "line 30000"]);
@@ -212,7 +212,7 @@ fn the_standard_error_can_be_forwarded() {
     let (child, stream) =
         ChildServer::spawn_with(shell("echo one >&2; printf two >&2"), sink).unwrap();
     drop(stream);
-    let report = child.shutdown(Graces::default()).unwrap();
+    let report = child.shutdown(GracePeriods::default()).unwrap();
     assert_eq!(report.stderr_tail, ["one", "two"]);
     assert_eq!(tell.iter().collect::<Vec<_>>(), ["one", "two"]);
 }

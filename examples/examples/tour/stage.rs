@@ -10,8 +10,8 @@ use mcp_sansio_examples::exchanges::{ExchangeViewer, Watched, in_words};
 use mcp_sansio_examples::wire::{Viewer, Wire};
 use mcp_sansio_handlers::{Client, Host, Server};
 use mcp_sansio_tokio::{
-    ChildServer, Connector, Graces, HttpDriver, Proxy, TokioExchanger, TokioStream, TokioTimer,
-    drive, equip, now, seed,
+    ChildServer, Connector, GracePeriods, HttpDriver, Proxy, TokioExchanger, TokioStream,
+    TokioTimer, drive, equip, now, seed,
 };
 use tokio::io::{DuplexStream, duplex, split};
 use tokio::process::Command;
@@ -144,7 +144,7 @@ impl Stage {
     /// Ends a child, which should need no force.
     pub(crate) async fn end(&self, client: Client, child: ChildServer) -> Outcome {
         client.close();
-        let report = child.shutdown(Graces::default()).await?;
+        let report = child.shutdown(GracePeriods::default()).await?;
         let forced = if report.forced { ", but only by force" } else { "" };
         self.say(&format!("the child left: {}{forced}", report.status));
         Ok(())

@@ -2,7 +2,7 @@ use std::ops::Deref;
 
 use mcp_sansio_handlers::{Client, Host};
 
-use super::{ChildServer, ExitReport, Graces, Opening, Process, Stderr, open};
+use super::{ChildServer, ExitReport, GracePeriods, Opening, Process, Stderr, open};
 use crate::task::{self, Task};
 use crate::timer::timeout;
 use crate::{DriveError, Driver, Error, Runtime, Settings, seed};
@@ -42,7 +42,7 @@ pub async fn connect<P: Process>(
                 let (endpoint, stream, _) = driver.into_parts();
                 // Two at once could be in each other's way. How this one ends matters to nobody.
                 drop(stream);
-                let _ended = child.shutdown(Graces::default()).await;
+                let _ended = child.shutdown(GracePeriods::default()).await;
                 let stream;
                 (child, stream) = ChildServer::start(&mut command, Stderr::Keep)?;
                 driver = drive(endpoint, stream);
@@ -50,11 +50,12 @@ pub async fn connect<P: Process>(
             Opening::Closed(reason) => {
                 let _driving = task::spawn(&runtime, driver);
                 // A child that died has said why; one that lives is ended.
-                let graces = Graces::default();
-                let stderr_tail = match timeout(&runtime, graces.terminate, child.wait()).await {
-                    Some(Ok(report)) => report.stderr_tail,
-                    _ => child.stderr_tail(),
-                };
+                let grace_periods = GracePeriods::default();
+                let stderr_tail =
+                    match timeout(&runtime, grace_periods.terminate, child.wait()).await {
+                        Some(Ok(report)) => report.stderr_tail,
+                        _ => child.stderr_tail(),
+                    };
                 return Err(Error::Closed { reason: Box::new(reason), stderr_tail });
             }
         }
@@ -87,7 +88,7 @@ impl<P: Process> Connection<P> {
     pub async fn shutdown(self) -> Result<ExitReport, Error> {
         let Self { client, child, driver } = self;
         client.close();
-        let report = child.shutdown(Graces::default()).await?;
+        let report = child.shutdown(GracePeriods::default()).await?;
         driver.abort();
         Ok(report)
     }

@@ -16,7 +16,7 @@ pub use connection::{Connection, connect};
 pub use opening::{Opening, open};
 pub use process::{Process, Started};
 pub use report::{ExitReport, SpawnError};
-pub use server::{ChildServer, Graces};
+pub use server::{ChildServer, GracePeriods};
 pub use stream::ChildStream;
 
 /// What becomes of what a child process writes to its standard error. It is read in any case, so

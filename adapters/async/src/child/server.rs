@@ -28,7 +28,7 @@ pub struct ChildServer<P: Process> {
 
 /// How long [`ChildServer::shutdown`] waits before it becomes more insistent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Graces {
+pub struct GracePeriods {
     /// From the end of the child's input to `SIGTERM`, on Windows to termination. 2 s: a server
     /// that is working on nothing needs a few milliseconds.
     pub end_of_input: Duration,
@@ -36,7 +36,7 @@ pub struct Graces {
     pub terminate: Duration,
 }
 
-impl Default for Graces {
+impl Default for GracePeriods {
     fn default() -> Self {
         Self { end_of_input: Duration::from_secs(2), terminate: Duration::from_secs(2) }
     }
@@ -125,16 +125,16 @@ impl<P: Process> ChildServer<P> {
     // MCP 2026-07-28 basic/transports/stdio#shutdown [STDIO-016]: close the input, wait, then
     // terminate forcibly.
     // MCP 2025-11-25 basic/lifecycle#shutdown [STDIO-015]: SIGTERM, then SIGKILL.
-    pub async fn shutdown(mut self, graces: Graces) -> io::Result<ExitReport> {
+    pub async fn shutdown(mut self, grace_periods: GracePeriods) -> io::Result<ExitReport> {
         self.input.close();
         let runtime = self.runtime.clone();
-        if let Some(status) = timeout(&runtime, graces.end_of_input, self.exit()).await {
+        if let Some(status) = timeout(&runtime, grace_periods.end_of_input, self.exit()).await {
             return Ok(self.report(status?, false).await);
         }
         #[cfg(unix)]
         {
             self.signal(rustix::process::Signal::TERM);
-            if let Some(status) = timeout(&runtime, graces.terminate, self.exit()).await {
+            if let Some(status) = timeout(&runtime, grace_periods.terminate, self.exit()).await {
                 return Ok(self.report(status?, true).await);
             }
         }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use adapter_tests::{Pinger, ping};
-use mcp_sansio_async_std::{ChildServer, Error, Graces, Host, Stderr, drive, spawn};
+use mcp_sansio_async_std::{ChildServer, Error, GracePeriods, Host, Stderr, drive, spawn};
 use smol::Timer;
 
 const SERVER: &str = env!("CARGO_BIN_EXE_adapter-tests");
@@ -25,11 +25,11 @@ fn shell(script: &str) -> Command {
     command
 }
 
-fn short() -> Graces {
-    let mut graces = Graces::default();
-    (graces.end_of_input, graces.terminate) =
+fn short() -> GracePeriods {
+    let mut grace_periods = GracePeriods::default();
+    (grace_periods.end_of_input, grace_periods.terminate) =
         (Duration::from_millis(100), Duration::from_millis(100));
-    graces
+    grace_periods
 }
 
 fn is_running(id: u32) -> bool {
@@ -57,7 +57,7 @@ fn a_server_is_started_talked_to_and_exits_when_its_input_ends() {
         (&mut driver).await.unwrap();
         println!("{:.0} pings per second", COUNT as f64 / start.elapsed().as_secs_f64());
         assert_eq!(driver.endpoint().received, COUNT);
-        let report = child.shutdown(Graces::default()).await.unwrap();
+        let report = child.shutdown(GracePeriods::default()).await.unwrap();
         assert!(report.status.success() && !report.forced);
         assert_eq!(report.to_string(), "the server exited: exit status: 0");
     });
@@ -69,7 +69,7 @@ fn to_shut_down_closes_the_input_even_while_the_stream_is_driven() {
         // Rule: [STDIO-015] [STDIO-016].
         let (child, stream) = ChildServer::spawn(pinged()).unwrap();
         let driving = smol::spawn(drive(Pinger::new(ping(1).into_bytes(), 2), stream));
-        let report = child.shutdown(Graces::default()).await.unwrap();
+        let report = child.shutdown(GracePeriods::default()).await.unwrap();
         assert!(report.status.success() && !report.forced);
         driving.await.unwrap();
     });
@@ -104,9 +104,9 @@ fn a_server_that_minds_signals_only_is_terminated() {
         while child.stderr_tail().is_empty() {
             Timer::after(Duration::from_millis(5)).await;
         }
-        let mut graces = short();
-        graces.terminate = Duration::from_secs(2);
-        let report = child.shutdown(graces).await.unwrap();
+        let mut grace_periods = short();
+        grace_periods.terminate = Duration::from_secs(2);
+        let report = child.shutdown(grace_periods).await.unwrap();
         assert_eq!((report.status.code(), report.forced), (Some(3), true));
         assert_eq!(report.stderr_tail.last().map(String::as_str), Some("bye"));
     });

@@ -57,7 +57,7 @@ pub(super) fn inspect(options: &Options, words: &[String]) -> Result<(), String>
 type Inspected = Result<(Result<(), Failure>, End), String>;
 
 async fn on_tokio(options: &Options, command: Command, viewer: Option<Viewer>) -> Inspected {
-    use mcp_sansio_tokio::{ChildServer, Graces, TokioTimer, now, seed};
+    use mcp_sansio_tokio::{ChildServer, GracePeriods, TokioTimer, now, seed};
     let spawned = ChildServer::spawn(command).map_err(|error| error.to_string())?;
     let (child, stream) = spawned;
     let (host, seen) = host(options);
@@ -67,16 +67,16 @@ async fn on_tokio(options: &Options, command: Command, viewer: Option<Viewer>) -
     let driver = Driver::new(endpoint, wire, TokioTimer::new());
     let work = commands::run(options, &client, &seen);
     let outcome = converse(options, driver, &client, work, FAREWELL).await;
-    let mut graces = Graces::default();
-    (graces.end_of_input, graces.terminate) = (GRACE, GRACE);
-    let report = child.shutdown(graces).await.map_err(|error| error.to_string())?;
+    let mut grace_periods = GracePeriods::default();
+    (grace_periods.end_of_input, grace_periods.terminate) = (GRACE, GRACE);
+    let report = child.shutdown(grace_periods).await.map_err(|error| error.to_string())?;
     let (status, last_words, forced) = (report.status, report.stderr_tail, report.forced);
     let misdeed = describe(&noise, &seen);
     Ok((outcome, End { misdeed, status, last_words, forced }))
 }
 
 async fn on_async_std(options: &Options, command: Command, viewer: Option<Viewer>) -> Inspected {
-    use mcp_sansio_async_std::{AsyncTimer, ChildServer, Graces, now, seed};
+    use mcp_sansio_async_std::{AsyncTimer, ChildServer, GracePeriods, now, seed};
     let spawned = ChildServer::spawn(command).map_err(|error| error.to_string())?;
     let (child, stream) = spawned;
     let (host, seen) = host(options);
@@ -86,16 +86,16 @@ async fn on_async_std(options: &Options, command: Command, viewer: Option<Viewer
     let driver = Driver::new(endpoint, wire, AsyncTimer::new());
     let work = commands::run(options, &client, &seen);
     let outcome = converse(options, driver, &client, work, FAREWELL).await;
-    let mut graces = Graces::default();
-    (graces.end_of_input, graces.terminate) = (GRACE, GRACE);
-    let report = child.shutdown(graces).await.map_err(|error| error.to_string())?;
+    let mut grace_periods = GracePeriods::default();
+    (grace_periods.end_of_input, grace_periods.terminate) = (GRACE, GRACE);
+    let report = child.shutdown(grace_periods).await.map_err(|error| error.to_string())?;
     let (status, last_words, forced) = (report.status, report.stderr_tail, report.forced);
     let misdeed = describe(&noise, &seen);
     Ok((outcome, End { misdeed, status, last_words, forced }))
 }
 
 async fn on_std(options: &Options, command: Command, viewer: Option<Viewer>) -> Inspected {
-    use mcp_sansio_std::{ChildServer, Clock, Graces, now, seed};
+    use mcp_sansio_std::{ChildServer, Clock, GracePeriods, now, seed};
     let spawned = ChildServer::spawn(command).map_err(|error| error.to_string())?;
     let (child, stream) = spawned;
     let (host, seen) = host(options);
@@ -105,8 +105,8 @@ async fn on_std(options: &Options, command: Command, viewer: Option<Viewer>) -> 
     let driver = Driver::new(endpoint, wire, Clock::new());
     let work = commands::run(options, &client, &seen);
     let outcome = converse(options, driver, &client, work, FAREWELL).await;
-    let graces = Graces { end_of_input: GRACE, terminate: GRACE };
-    let report = child.shutdown(graces).map_err(|error| error.to_string())?;
+    let grace_periods = GracePeriods { end_of_input: GRACE, terminate: GRACE };
+    let report = child.shutdown(grace_periods).map_err(|error| error.to_string())?;
     let (status, last_words, forced) = (report.status, report.stderr_tail, report.forced);
     let misdeed = describe(&noise, &seen);
     Ok((outcome, End { misdeed, status, last_words, forced }))
