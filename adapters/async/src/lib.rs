@@ -50,7 +50,7 @@ pub use error::Error;
 #[cfg(feature = "futures-io")]
 pub use futures_stream::FuturesStream;
 #[cfg(feature = "http")]
-pub use http::{ConnectError, Eras, Exchange, Exchanger, HttpDriver};
+pub use http::{ConnectError, EraCache, Exchange, Exchanger, HttpDriver};
 pub use mcp_sansio::stream::Settings;
 pub use panics::panic_guard;
 pub use runtime::{CatchPanic, Runtime};

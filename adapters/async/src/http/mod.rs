@@ -2,12 +2,12 @@
 
 mod connect_error;
 mod driver;
-mod eras;
+mod era_cache;
 mod exchanger;
 mod exchanges;
 mod ready;
 
 pub use connect_error::ConnectError;
 pub use driver::HttpDriver;
-pub use eras::Eras;
+pub use era_cache::EraCache;
 pub use exchanger::{Exchange, Exchanger};

@@ -50,8 +50,8 @@ pub async fn connect_with<C: Connect>(
     host: &Host,
 ) -> Result<HttpConnection, Error> {
     let url = options.url().clone();
-    let eras = connector.eras();
-    let remembered = eras.of(url.origin()).map(|era| host.clone().known_era(era));
+    let era_cache = connector.era_cache();
+    let remembered = era_cache.get(url.origin()).map(|era| host.clone().known_era(era));
     let host = remembered.as_ref().unwrap_or(host);
     #[cfg(feature = "auth")]
     let host =
@@ -63,12 +63,12 @@ pub async fn connect_with<C: Connect>(
     let driver = task::spawn(&runtime, HttpDriver::new(endpoint, exchanger, runtime.timer()));
     match client.opened().await {
         Ok(session) => {
-            eras.learn(url.origin(), session.revision.era());
+            era_cache.insert(url.origin(), session.revision.era());
             Ok(HttpConnection { client, driver, trouble })
         }
         Err(reason) => {
             // Should the server have changed, the next connection finds out how.
-            eras.forget(url.origin());
+            era_cache.remove(url.origin());
             Err(Box::new(ConnectError::of_opening(&url, reason, trouble.last())).into())
         }
     }

@@ -15,7 +15,7 @@ use rustls::pki_types::CertificateDer;
 
 use super::dialer::Dialer;
 use super::{Connect, ConnectorError, Dial, FetchError, Proxy, ResponseBody, fetch, tls};
-use crate::{Eras, Runtime};
+use crate::{EraCache, Runtime};
 
 /// A lookup, a connection and a TLS handshake take a second where things are well.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -47,7 +47,7 @@ pub struct Connector<R: Dial> {
     client: legacy::Client<Dialer<R>, Full<Bytes>>,
     proxy: Proxy,
     http2_only: bool,
-    eras: Arc<Eras>,
+    era_cache: Arc<EraCache>,
 }
 
 impl<R: Dial> Connector<R> {
@@ -150,8 +150,8 @@ impl<R: Dial> Connect for Connector<R> {
     type Runtime = R;
     type Body = ResponseBody;
 
-    fn eras(&self) -> &Eras {
-        &self.eras
+    fn era_cache(&self) -> &EraCache {
+        &self.era_cache
     }
 
     fn send(
@@ -255,7 +255,7 @@ impl<R: Dial> ConnectorBuilder<R> {
             .http2_initial_stream_window_size(STREAM_WINDOW)
             .http2_initial_connection_window_size(CONNECTION_WINDOW);
         let client = builder.build(dialer);
-        Ok(Connector { client, proxy, http2_only, eras: Arc::default() })
+        Ok(Connector { client, proxy, http2_only, era_cache: Arc::default() })
     }
 }
 

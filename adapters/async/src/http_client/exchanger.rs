@@ -10,7 +10,7 @@ use http_body::Body;
 use mcp_sansio::http::{ExchangeFailure, IncomingResponse, OutgoingRequest, Status};
 
 use super::ConnectorError;
-use crate::{Eras, Exchange, Exchanger, Runtime};
+use crate::{EraCache, Exchange, Exchanger, Runtime};
 
 /// Sends requests: the connector of a runtime.
 pub trait Connect: Clone + Send + 'static {
@@ -22,7 +22,7 @@ pub trait Connect: Clone + Send + 'static {
     type Body: Body<Data = Bytes, Error = ConnectorError> + Send + Unpin + 'static;
 
     /// The eras of the servers that it has connected to.
-    fn eras(&self) -> &Eras;
+    fn era_cache(&self) -> &EraCache;
 
     /// One exchange: resolves when the head of the response is there, whatever its status. Dropped
     /// before, it breaks the exchange off, as the body does.

@@ -83,7 +83,7 @@ mod tests {
 
     use super::super::ResponseBody;
     use super::*;
-    use crate::{Eras, Runtime};
+    use crate::{EraCache, Runtime};
 
     /// Has no response yet.
     #[derive(Clone)]
@@ -93,7 +93,7 @@ mod tests {
         type Runtime = NoRuntime;
         type Body = ResponseBody;
 
-        fn eras(&self) -> &Eras {
+        fn era_cache(&self) -> &EraCache {
             unreachable!("nothing is learned")
         }
 

@@ -120,9 +120,9 @@ mod tests {
         let serving = HttpListener::new(listener).spawn(service).unwrap();
         let url = Location::parse(&format!("http://{}/mcp", serving.address())).unwrap();
         let connector = Connector::builder().no_proxy().build();
-        assert_eq!(connector.eras().of(url.origin()), None);
+        assert_eq!(connector.era_cache().get(url.origin()), None);
         let options = ClientOptions::new(url.clone());
         connect_with(options, &connector, &Host::new("test", "1")).unwrap().close();
-        assert_eq!(connector.eras().of(url.origin()), Some(Era::Modern));
+        assert_eq!(connector.era_cache().get(url.origin()), Some(Era::Modern));
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::{Request, Response};
-use mcp_sansio_async::Eras;
+use mcp_sansio_async::EraCache;
 use mcp_sansio_async::http_client::{Connect, ConnectorError};
 use ureq::config::{AutoHeaderValue, Config};
 use ureq::tls::Certificate;
@@ -40,7 +40,7 @@ const EXCHANGES_MAX: usize = 1024;
 pub struct Connector {
     agents: Arc<Agents>,
     threads: Threads,
-    eras: Arc<Eras>,
+    era_cache: Arc<EraCache>,
 }
 
 impl Connector {
@@ -68,8 +68,8 @@ impl Connect for Connector {
     type Runtime = ThreadRuntime;
     type Body = ThreadedBody;
 
-    fn eras(&self) -> &Eras {
-        &self.eras
+    fn era_cache(&self) -> &EraCache {
+        &self.era_cache
     }
 
     fn send(
@@ -164,7 +164,7 @@ impl ConnectorBuilder {
         Connector {
             agents: Arc::new(Agents::new(config.build())),
             threads: Threads::new("mcp-exchange", self.exchanges_max),
-            eras: Arc::default(),
+            era_cache: Arc::default(),
         }
     }
 }

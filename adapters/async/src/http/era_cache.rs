@@ -12,15 +12,15 @@ const ORIGINS_MAX: usize = 256;
 /// Which era the servers were of, so that the next connection need not find out: what adapters keep
 /// beside their pool of connections. At most 256 servers.
 #[derive(Debug, Default)]
-pub struct Eras {
+pub struct EraCache {
     /// The last one asked for or learned at the end.
     known: Mutex<VecDeque<(Origin, Era)>>,
 }
 
-impl Eras {
+impl EraCache {
     /// The era of the server at `origin`, where one was learned.
     #[must_use]
-    pub fn of(&self, origin: &Origin) -> Option<Era> {
+    pub fn get(&self, origin: &Origin) -> Option<Era> {
         let mut known = self.lock();
         let place = known.iter().position(|(other, _)| other == origin)?;
         let found = known.remove(place)?;
@@ -30,7 +30,7 @@ impl Eras {
     }
 
     /// Remembers the era of the server at `origin`.
-    pub fn learn(&self, origin: &Origin, era: Era) {
+    pub fn insert(&self, origin: &Origin, era: Era) {
         let mut known = self.lock();
         known.retain(|(other, _)| other != origin);
         if known.len() == ORIGINS_MAX {
@@ -40,7 +40,7 @@ impl Eras {
     }
 
     /// Forgets it: should the server have changed, the next connection finds out how.
-    pub fn forget(&self, origin: &Origin) {
+    pub fn remove(&self, origin: &Origin) {
         self.lock().retain(|(other, _)| other != origin);
     }
 
@@ -62,27 +62,27 @@ mod tests {
 
     #[test]
     fn an_origin_has_the_era_that_was_learned_last() {
-        let eras = Eras::default();
-        assert_eq!(eras.of(&origin(1)), None);
-        eras.learn(&origin(1), Era::Legacy);
-        eras.learn(&origin(1), Era::Modern);
-        eras.learn(&origin(2), Era::Legacy);
-        assert_eq!(eras.of(&origin(1)), Some(Era::Modern));
-        eras.forget(&origin(1));
-        assert_eq!(eras.of(&origin(1)), None);
-        assert_eq!(eras.of(&origin(2)), Some(Era::Legacy));
+        let era_cache = EraCache::default();
+        assert_eq!(era_cache.get(&origin(1)), None);
+        era_cache.insert(&origin(1), Era::Legacy);
+        era_cache.insert(&origin(1), Era::Modern);
+        era_cache.insert(&origin(2), Era::Legacy);
+        assert_eq!(era_cache.get(&origin(1)), Some(Era::Modern));
+        era_cache.remove(&origin(1));
+        assert_eq!(era_cache.get(&origin(1)), None);
+        assert_eq!(era_cache.get(&origin(2)), Some(Era::Legacy));
     }
 
     #[test]
     fn what_is_not_asked_for_is_forgotten_first() {
-        let eras = Eras::default();
+        let era_cache = EraCache::default();
         for port in 0..ORIGINS_MAX {
-            eras.learn(&origin(port), Era::Legacy);
+            era_cache.insert(&origin(port), Era::Legacy);
         }
-        assert!(eras.of(&origin(0)).is_some());
-        eras.learn(&origin(ORIGINS_MAX), Era::Modern);
-        assert!(eras.of(&origin(0)).is_some());
-        assert_eq!(eras.of(&origin(1)), None);
-        assert_eq!(eras.lock().len(), ORIGINS_MAX);
+        assert!(era_cache.get(&origin(0)).is_some());
+        era_cache.insert(&origin(ORIGINS_MAX), Era::Modern);
+        assert!(era_cache.get(&origin(0)).is_some());
+        assert_eq!(era_cache.get(&origin(1)), None);
+        assert_eq!(era_cache.lock().len(), ORIGINS_MAX);
     }
 }
