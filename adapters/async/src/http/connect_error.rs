@@ -85,7 +85,7 @@ impl<C> ConnectError<C> {
     /// those who drive the endpoint by themselves. `last_failure` is the one of the
     /// exchanger.
     #[must_use]
-    pub fn of_opening(url: &Location, reason: CloseReason, last_failure: Option<C>) -> Self {
+    pub fn from_close_reason(url: &Location, reason: CloseReason, last_failure: Option<C>) -> Self {
         use TransportFailure::{AuthorizationFailed, NotSent, Status, Unauthorized};
 
         let (url, _query) = url.as_str().split_once('?').unwrap_or((url.as_str(), ""));

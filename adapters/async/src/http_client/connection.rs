@@ -69,7 +69,7 @@ pub async fn connect_with<C: Connect>(
         Err(reason) => {
             // Should the server have changed, the next connection finds out how.
             era_cache.remove(url.origin());
-            Err(Box::new(ConnectError::of_opening(&url, reason, trouble.last())).into())
+            Err(Box::new(ConnectError::from_close_reason(&url, reason, trouble.last())).into())
         }
     }
 }

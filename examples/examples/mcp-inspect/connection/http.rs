@@ -138,7 +138,7 @@ async fn interruption() {
 
 /// Why there is no connection, in words.
 fn unopened<C: Error>(url: &Location, reason: CloseReason, cause: Option<C>) -> String {
-    match ConnectError::of_opening(url, reason, cause) {
+    match ConnectError::from_close_reason(url, reason, cause) {
         ConnectError::Unauthorized { url, status, challenge } => {
             let challenge = challenge.map_or_else(String::new, |it| format!(": {it}"));
             let hint = if status == 401 { "; `--sign-in` has you sign in" } else { "" };
