@@ -89,11 +89,11 @@ impl<C> ConnectError<C> {
         use TransportFailure::{AuthorizationFailed, NotSent, Status, Unauthorized};
 
         let (url, _query) = url.as_str().split_once('?').unwrap_or((url.as_str(), ""));
-        let (url, trouble) = (url.to_owned(), last_failure);
+        let (url, last_failure) = (url.to_owned(), last_failure);
         let CloseReason::OpeningFailed(failure) = &reason else {
-            return Self::Refused { url, reason, cause: trouble };
+            return Self::Refused { url, reason, cause: last_failure };
         };
-        match (failure, trouble) {
+        match (failure, last_failure) {
             (OpeningFailure::Transport(NotSent), Some(cause)) => Self::Unreachable { url, cause },
             (OpeningFailure::TimedOut, _) => Self::Silent { url },
             (OpeningFailure::Transport(Unauthorized { status, challenge }), _) => {

@@ -3,7 +3,7 @@ use std::ops::Deref;
 use mcp_sansio::http::{ClientOptions, Location};
 use mcp_sansio_handlers::{Client, Host};
 
-use super::{Connect, ConnectorError, ConnectorExchanger, Trouble};
+use super::{Connect, ConnectorError, ConnectorExchanger, LastFailure};
 use crate::task::{self, Task};
 use crate::{ConnectError, Error, HttpDriver, Runtime, seed};
 
@@ -59,17 +59,17 @@ pub async fn connect_with<C: Connect>(
     let runtime = C::Runtime::current();
     let (client, endpoint) = host.connect_http(options, seed(), runtime.now());
     let exchanger = ConnectorExchanger::new(connector.clone());
-    let trouble = exchanger.trouble();
+    let last_failure = exchanger.last_failure_handle();
     let driver = task::spawn(&runtime, HttpDriver::new(endpoint, exchanger, runtime.timer()));
     match client.opened().await {
         Ok(session) => {
             era_cache.insert(url.origin(), session.revision.era());
-            Ok(HttpConnection { client, driver, trouble })
+            Ok(HttpConnection { client, driver, last_failure })
         }
         Err(reason) => {
             // Should the server have changed, the next connection finds out how.
             era_cache.remove(url.origin());
-            Err(Box::new(ConnectError::from_close_reason(&url, reason, trouble.last())).into())
+            Err(Box::new(ConnectError::from_close_reason(&url, reason, last_failure.get())).into())
         }
     }
 }
@@ -82,7 +82,7 @@ pub async fn connect_with<C: Connect>(
 pub struct HttpConnection {
     client: Client,
     driver: Task<()>,
-    trouble: Trouble,
+    last_failure: LastFailure,
 }
 
 impl HttpConnection {
@@ -90,7 +90,7 @@ impl HttpConnection {
     /// was not sent, or broke.
     #[must_use]
     pub fn last_failure(&self) -> Option<ConnectorError> {
-        self.trouble.last()
+        self.last_failure.get()
     }
 
     /// Closes the connection. Calls under way end, and the server is told where it has to know, for

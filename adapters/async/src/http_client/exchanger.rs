@@ -40,21 +40,21 @@ pub trait Connect: Clone + Send + 'static {
 #[derive(Clone, Debug)]
 pub struct ConnectorExchanger<C> {
     connector: C,
-    trouble: Trouble,
+    last_failure: LastFailure,
 }
 
 /// What last went wrong, for whoever wants to know more than the protocol does.
 #[derive(Clone, Debug, Default)]
-pub struct Trouble(Arc<Mutex<Option<ConnectorError>>>);
+pub struct LastFailure(Arc<Mutex<Option<ConnectorError>>>);
 
-impl Trouble {
+impl LastFailure {
     /// What went wrong with the last exchange that failed; `None` if none has.
     #[must_use]
-    pub fn last(&self) -> Option<ConnectorError> {
+    pub fn get(&self) -> Option<ConnectorError> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    fn note(&self, error: ConnectorError) -> ExchangeFailure {
+    fn record(&self, error: ConnectorError) -> ExchangeFailure {
         let failure =
             if error.was_sent() { ExchangeFailure::Broken } else { ExchangeFailure::NotSent };
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
@@ -66,19 +66,19 @@ impl<C> ConnectorExchanger<C> {
     /// One that sends by `connector`.
     #[must_use]
     pub fn new(connector: C) -> Self {
-        Self { connector, trouble: Trouble::default() }
+        Self { connector, last_failure: LastFailure::default() }
     }
 
     /// Why the last exchange that failed did; `None` if none has.
     #[must_use]
     pub fn last_failure(&self) -> Option<ConnectorError> {
-        self.trouble.last()
+        self.last_failure.get()
     }
 
     /// What will be known of failures, where somebody else has the exchanger.
     #[must_use]
-    pub fn trouble(&self) -> Trouble {
-        self.trouble.clone()
+    pub fn last_failure_handle(&self) -> LastFailure {
+        self.last_failure.clone()
     }
 }
 
@@ -93,7 +93,10 @@ impl<C: Connect> Exchanger for ConnectorExchanger<C> {
                 Box::pin(std::future::ready(Err(ConnectorError::Request { reason })))
             }
         };
-        ConnectorExchange { state: State::Sending(sending), trouble: self.trouble.clone() }
+        ConnectorExchange {
+            state: State::Sending(sending),
+            last_failure: self.last_failure.clone(),
+        }
     }
 }
 
@@ -109,7 +112,7 @@ type Sending<B> = Pin<Box<dyn Future<Output = Result<Response<B>, ConnectorError
 /// An exchange of a [`ConnectorExchanger`].
 pub struct ConnectorExchange<B> {
     state: State<B>,
-    trouble: Trouble,
+    last_failure: LastFailure,
 }
 
 enum State<B> {
@@ -137,7 +140,7 @@ where
                     let head = Box::new(head);
                     self.state = State::Receiving { head, body, piece: Bytes::new() };
                 }
-                Err(error) => return Poll::Ready(Err(self.trouble.note(error))),
+                Err(error) => return Poll::Ready(Err(self.last_failure.record(error))),
             }
         }
         match &self.state {
@@ -154,7 +157,7 @@ where
                 *piece = next;
                 Poll::Ready(Ok(Some(piece)))
             }
-            Some(Err(error)) => Poll::Ready(Err(self.trouble.note(error))),
+            Some(Err(error)) => Poll::Ready(Err(self.last_failure.record(error))),
         }
     }
 }

@@ -29,7 +29,7 @@ pub use connector::{Connector, ConnectorBuilder};
 pub use connector_error::ConnectorError;
 #[cfg(feature = "http-client")]
 pub use dialer::{Dial, port};
-pub use exchanger::{Connect, ConnectorExchange, ConnectorExchanger, Trouble};
+pub use exchanger::{Connect, ConnectorExchange, ConnectorExchanger, LastFailure};
 pub use fetch::{FETCH_TIME_MAX, FetchError, fetch};
 #[cfg(feature = "http-client")]
 pub use proxy::Proxy;
