@@ -27,7 +27,7 @@ impl Timer for AsyncTimer {
     }
 
     fn poll_until(&mut self, cx: &mut Context<'_>, deadline: Instant) -> Poll<()> {
-        let moment = clock::to_moment(deadline);
+        let moment = clock::to_std(deadline);
         let (alarm, due) =
             self.armed.get_or_insert_with(|| (async_io::Timer::at(moment), deadline));
         if *due > deadline {

@@ -3,7 +3,7 @@
 //! The clock of this process.
 
 use std::sync::OnceLock;
-use std::time::{Duration, Instant as Moment, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant as StdInstant, SystemTime, UNIX_EPOCH};
 
 use mcp_sansio::Instant;
 
@@ -17,12 +17,12 @@ pub fn unix_time() -> u64 {
 /// The current time. The origin of the clock is its first use in this process.
 #[must_use]
 pub fn now() -> Instant {
-    from_moment(Moment::now())
+    from_std(StdInstant::now())
 }
 
 /// A moment of the standard library's clock on the clock of [`now`]; the origin if it is before that.
 #[must_use]
-pub fn from_moment(moment: Moment) -> Instant {
+pub fn from_std(moment: StdInstant) -> Instant {
     // The first one, not the time it is: a runtime's clock may stand still, before that.
     let origin = *ORIGIN.get_or_init(|| moment);
     Instant::ZERO + moment.saturating_duration_since(origin)
@@ -30,14 +30,14 @@ pub fn from_moment(moment: Moment) -> Instant {
 
 /// `instant` on the standard library's clock; what that cannot represent is thirty years away.
 #[must_use]
-pub fn to_moment(instant: Instant) -> Moment {
+pub fn to_std(instant: Instant) -> StdInstant {
     const FAR: Duration = Duration::from_secs(30 * 365 * 86_400);
     let since = instant.saturating_since(Instant::ZERO).min(FAR);
-    let origin = *ORIGIN.get_or_init(Moment::now);
+    let origin = *ORIGIN.get_or_init(StdInstant::now);
     origin.checked_add(since).unwrap_or(origin)
 }
 
-static ORIGIN: OnceLock<Moment> = OnceLock::new();
+static ORIGIN: OnceLock<StdInstant> = OnceLock::new();
 
 #[cfg(test)]
 mod tests {
@@ -45,17 +45,17 @@ mod tests {
 
     #[test]
     fn time_passes_on_a_clock_that_stood_still_when_it_was_first_looked_at() {
-        let (moment, time) = (Moment::now(), Duration::from_secs(5));
-        let start = from_moment(moment);
-        assert_eq!(from_moment(moment + time), start + time);
+        let (moment, time) = (StdInstant::now(), Duration::from_secs(5));
+        let start = from_std(moment);
+        assert_eq!(from_std(moment + time), start + time);
     }
 
     #[test]
     fn moments_and_instants_are_the_same_clock() {
         for millis in [0, 1, 86_400_000] {
             let instant = Instant::from_millis(millis);
-            assert_eq!(from_moment(to_moment(instant)), instant);
+            assert_eq!(from_std(to_std(instant)), instant);
         }
-        assert!(to_moment(Instant::from_nanos(u64::MAX)) > to_moment(Instant::from_millis(1)));
+        assert!(to_std(Instant::from_nanos(u64::MAX)) > to_std(Instant::from_millis(1)));
     }
 }

@@ -8,15 +8,15 @@ use tokio::time;
 /// The origin is the first use in this process.
 #[must_use]
 pub fn now() -> Instant {
-    from_moment(time::Instant::now())
+    from_std(time::Instant::now())
 }
 
 /// `moment` on our clock; the origin if it is before that.
-pub(crate) fn from_moment(moment: time::Instant) -> Instant {
-    clock::from_moment(moment.into_std())
+pub(crate) fn from_std(moment: time::Instant) -> Instant {
+    clock::from_std(moment.into_std())
 }
 
 /// `instant` on tokio's clock; what it cannot represent is thirty years away.
-pub(crate) fn to_moment(instant: Instant) -> time::Instant {
-    time::Instant::from_std(clock::to_moment(instant))
+pub(crate) fn to_std(instant: Instant) -> time::Instant {
+    time::Instant::from_std(clock::to_std(instant))
 }

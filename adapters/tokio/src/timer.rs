@@ -31,7 +31,7 @@ impl Timer for TokioTimer {
     }
 
     fn poll_until(&mut self, cx: &mut Context<'_>, deadline: Instant) -> Poll<()> {
-        let moment = clock::to_moment(deadline);
+        let moment = clock::to_std(deadline);
         let (sleep, alarm) =
             self.armed.get_or_insert_with(|| (Box::pin(time::sleep_until(moment)), deadline));
         if *alarm > deadline {
