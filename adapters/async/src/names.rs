@@ -24,8 +24,8 @@ pub use mcp_sansio::{Principal, Revision, Revisions, peer, protocol};
 pub use mcp_sansio_auth::{Algorithm, UnknownAlgorithm};
 #[cfg(feature = "auth")]
 pub use mcp_sansio_auth::{
-    BrowserError, FileStore, FileStoreError, Untrusted, equip, loopback::InvalidRedirectAddress,
-    open_in_browser,
+    BrowserError, FileStore, FileStoreError, Untrusted, loopback::InvalidRedirectAddress,
+    open_in_browser, with_system_support,
 };
 #[cfg(feature = "verify")]
 pub use mcp_sansio_auth::{JwtFault, JwtVerifier};

@@ -6,7 +6,7 @@
 //! * [`loopback`]: what a client says to the browser that brings its user back. The sockets are those
 //!   of the `Loopback` in `mcp-sansio-tokio`, `mcp-sansio-async-std` and `mcp-sansio-std`.
 //! * [`open_in_browser`]: sends the user to the authorization server.
-//! * [`equip`]: gives a client entropy and the time of day.
+//! * [`with_system_support`]: gives a client entropy and the time of day.
 //!
 //! And by features of their own:
 //!
@@ -25,8 +25,6 @@ mod algorithm;
 #[cfg(feature = "client")]
 mod browser;
 #[cfg(feature = "client")]
-mod equipment;
-#[cfg(feature = "client")]
 mod file_store;
 #[cfg(feature = "client")]
 mod lock;
@@ -38,6 +36,8 @@ mod offload;
 mod private_file;
 #[cfg(feature = "sign")]
 mod sign;
+#[cfg(feature = "client")]
+mod system_support;
 #[cfg(feature = "verify")]
 mod verify;
 
@@ -46,12 +46,12 @@ pub use algorithm::{Algorithm, UnknownAlgorithm};
 #[cfg(feature = "client")]
 pub use browser::{BrowserError, open_in_browser};
 #[cfg(feature = "client")]
-pub use equipment::equip;
-#[cfg(feature = "client")]
 pub use file_store::{FileStore, FileStoreError};
 #[cfg(feature = "client")]
 pub use private_file::Untrusted;
 #[cfg(feature = "sign")]
 pub use sign::{KeyFault, KeyFileError, SignFailure, Signer};
+#[cfg(feature = "client")]
+pub use system_support::with_system_support;
 #[cfg(feature = "verify")]
 pub use verify::{JwtFault, JwtVerifier};

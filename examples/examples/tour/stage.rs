@@ -11,7 +11,7 @@ use mcp_sansio_examples::wire::{Viewer, Wire};
 use mcp_sansio_handlers::{Client, Host, Server};
 use mcp_sansio_tokio::{
     ChildServer, Connector, GracePeriods, HttpDriver, Proxy, TokioExchanger, TokioStream,
-    TokioTimer, drive, equip, now, seed,
+    TokioTimer, drive, now, seed, with_system_support,
 };
 use tokio::io::{DuplexStream, duplex, split};
 use tokio::process::Command;
@@ -127,7 +127,7 @@ impl Stage {
         // Nothing here leaves the computer.
         let connector = Connector::builder().proxy(Proxy::none()).build()?;
         let exchanger = Watched::new(TokioExchanger::new(connector), Some(viewer));
-        let (client, endpoint) = equip(host)?.connect_http(options, seed(), now());
+        let (client, endpoint) = with_system_support(host)?.connect_http(options, seed(), now());
         let driver = tokio::spawn(HttpDriver::new(endpoint, exchanger, TokioTimer::new()));
         Ok(Visit { client, trace, driver })
     }

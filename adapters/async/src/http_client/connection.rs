@@ -54,8 +54,8 @@ pub async fn connect_with<C: Connect>(
     let remembered = era_cache.get(url.origin()).map(|era| host.clone().known_era(era));
     let host = remembered.as_ref().unwrap_or(host);
     #[cfg(feature = "auth")]
-    let host =
-        &mcp_sansio_auth::equip(host).map_err(|error| Box::new(ConnectError::Entropy(error)))?;
+    let host = &mcp_sansio_auth::with_system_support(host)
+        .map_err(|error| Box::new(ConnectError::Entropy(error)))?;
     let runtime = C::Runtime::current();
     let (client, endpoint) = host.connect_http(options, seed(), runtime.now());
     let exchanger = ConnectorExchanger::new(connector.clone());

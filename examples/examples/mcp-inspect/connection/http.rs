@@ -8,7 +8,7 @@ use std::time::Duration;
 use mcp_sansio::http::{ClientLimits, ClientOptions, Location};
 use mcp_sansio::peer::CloseReason;
 use mcp_sansio_async::{ConnectError, Exchanger, HttpDriver, Timer};
-use mcp_sansio_auth::equip;
+use mcp_sansio_auth::with_system_support;
 use mcp_sansio_examples::canned::Seen;
 use mcp_sansio_examples::exchanges::{ExchangeViewer, Watched, in_words};
 use mcp_sansio_examples::runtime::Runtime;
@@ -79,7 +79,7 @@ async fn equipped(options: &Options) -> Result<(Host, Arc<Seen>), String> {
         let authorization = sign_in::authorization(sign_in, options.runtime).await;
         host = host.authorization(authorization.map_err(|error| error.to_string())?);
     }
-    Ok((equip(&host).map_err(|error| error.to_string())?, seen))
+    Ok((with_system_support(&host).map_err(|error| error.to_string())?, seen))
 }
 
 /// What a runtime brings.

@@ -11,7 +11,7 @@ use mcp_sansio_handlers::{Host, Threading};
 /// # Errors
 ///
 /// The operating system has no entropy.
-pub fn equip<K: Threading>(host: &Host<K>) -> io::Result<Host<K>> {
+pub fn with_system_support<K: Threading>(host: &Host<K>) -> io::Result<Host<K>> {
     fill(&mut [0; 32])?;
     let entropy = || {
         let mut secret = [0; 32];
