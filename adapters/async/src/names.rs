@@ -28,7 +28,7 @@ pub use mcp_sansio_auth::{
     open_in_browser, with_system_support,
 };
 #[cfg(feature = "verify")]
-pub use mcp_sansio_auth::{JwtFault, JwtVerifier};
+pub use mcp_sansio_auth::{JwtError, JwtVerifier};
 #[cfg(feature = "sign")]
 pub use mcp_sansio_auth::{KeyFault, KeyFileError, SignFailure, Signer};
 pub use mcp_sansio_handlers as handler;

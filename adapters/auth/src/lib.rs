@@ -54,4 +54,4 @@ pub use sign::{KeyFault, KeyFileError, SignFailure, Signer};
 #[cfg(feature = "client")]
 pub use system_support::with_system_support;
 #[cfg(feature = "verify")]
-pub use verify::{JwtFault, JwtVerifier};
+pub use verify::{JwtError, JwtVerifier};

@@ -4,7 +4,7 @@ use mcp_sansio_oauth::protected_resource::VerifiedToken;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
-use super::JwtFault;
+use super::JwtError;
 
 /// What is read of the claims (RFC 9068, section 2.2).
 #[derive(Deserialize)]
@@ -42,12 +42,12 @@ pub(super) struct Expected<'a> {
 impl Claims {
     /// Checks all but the signature.
     // MCP 2026-07-28 basic/authorization/index#token-handling [AUTHS-012]
-    pub(super) fn check(&self, expected: &Expected<'_>) -> Result<(), JwtFault> {
+    pub(super) fn check(&self, expected: &Expected<'_>) -> Result<(), JwtError> {
         if self.iss != expected.issuer {
-            return Err(JwtFault::Issuer);
+            return Err(JwtError::Issuer);
         }
         if self.sub.is_empty() {
-            return Err(JwtFault::Malformed("its subject is empty"));
+            return Err(JwtError::Malformed("its subject is empty"));
         }
         // MCP 2026-07-28 basic/authorization/security-considerations#access-token-privilege-restriction [AUTHS-013]
         let audiences = self.aud.as_slice();
@@ -55,7 +55,7 @@ impl Claims {
             .iter()
             .any(|it| expected.audiences.iter().any(|ours| is_same_resource(it, ours)))
         {
-            return Err(JwtFault::Audience);
+            return Err(JwtError::Audience);
         }
         // The other way round, what is no number would pass.
         #[expect(
@@ -64,16 +64,16 @@ impl Claims {
         )]
         {
             if !(self.exp + seconds(expected.leeway) > seconds(expected.now)) {
-                return Err(JwtFault::Expired);
+                return Err(JwtError::Expired);
             }
             if !self.nbf.is_none_or(|it| it <= seconds(expected.now + expected.leeway)) {
-                return Err(JwtFault::Early);
+                return Err(JwtError::Early);
             }
         }
         // A token that is bound to a key says so here, and whoever presents it as a bearer token
         // may have stolen it (RFC 9449, section 7.2).
         if self.cnf.is_some() {
-            return Err(JwtFault::Bound);
+            return Err(JwtError::Bound);
         }
         Ok(())
     }

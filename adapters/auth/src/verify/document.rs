@@ -10,7 +10,7 @@ use mcp_sansio::http::{DOCUMENT_LENGTH_MAX, Location, Scheme};
 use mcp_sansio_oauth::MetadataUrls;
 use serde::Deserialize;
 
-use super::JwtFault;
+use super::JwtError;
 use super::key_set::KeySet;
 
 /// Where the keys of an issuer are.
@@ -50,7 +50,7 @@ impl Fetch {
     }
 
     /// The keys of an issuer.
-    pub(super) async fn keys(&self, source: &Source) -> Result<KeySet, JwtFault> {
+    pub(super) async fn keys(&self, source: &Source) -> Result<KeySet, JwtError> {
         let url = match source {
             Source::Url(url) => url.clone(),
             Source::Issuer(issuer) => self.jwks_uri(issuer).await?,
@@ -63,7 +63,7 @@ impl Fetch {
     }
 
     /// Where the metadata of the issuer says that its keys are.
-    async fn jwks_uri(&self, issuer: &str) -> Result<String, JwtFault> {
+    async fn jwks_uri(&self, issuer: &str) -> Result<String, JwtError> {
         let urls = MetadataUrls::for_issuer(Revision::LATEST, issuer)
             .map_err(|error| unavailable(&error.to_string()))?;
         let mut failure = unavailable("the issuer has no metadata");
@@ -87,7 +87,7 @@ impl Fetch {
         Err(failure)
     }
 
-    async fn document(&self, url: String) -> Result<Vec<u8>, JwtFault> {
+    async fn document(&self, url: String) -> Result<Vec<u8>, JwtError> {
         let document = (self.0)(url).await.map_err(|error| unavailable(&error.to_string()))?;
         if document.len() > DOCUMENT_LENGTH_MAX {
             return Err(unavailable("a document is longer than 256 KiB"));
@@ -110,6 +110,6 @@ impl fmt::Debug for Fetch {
     }
 }
 
-fn unavailable(reason: &str) -> JwtFault {
-    JwtFault::Unavailable(reason.to_owned())
+fn unavailable(reason: &str) -> JwtError {
+    JwtError::Unavailable(reason.to_owned())
 }

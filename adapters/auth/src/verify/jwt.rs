@@ -3,7 +3,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde::Deserialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
 
-use super::JwtFault;
+use super::JwtError;
 use crate::Algorithm;
 
 /// A JSON Web Token whose form is right, and of which nothing is believed yet.
@@ -29,28 +29,28 @@ struct Header {
 }
 
 impl<'a> Jwt<'a> {
-    pub(super) fn parse(token: &'a str, allowed: &[Algorithm]) -> Result<Self, JwtFault> {
+    pub(super) fn parse(token: &'a str, allowed: &[Algorithm]) -> Result<Self, JwtError> {
         let (input, signature) =
-            token.rsplit_once('.').ok_or(JwtFault::Malformed("it has no signature"))?;
+            token.rsplit_once('.').ok_or(JwtError::Malformed("it has no signature"))?;
         let (header, payload) =
-            input.split_once('.').ok_or(JwtFault::Malformed("it has no claims"))?;
+            input.split_once('.').ok_or(JwtError::Malformed("it has no claims"))?;
         // A dot more is no base64.
         let decode = |part: &str| {
-            URL_SAFE_NO_PAD.decode(part).map_err(|_| JwtFault::Malformed("it is no base64url"))
+            URL_SAFE_NO_PAD.decode(part).map_err(|_| JwtError::Malformed("it is no base64url"))
         };
         let header: Header = object(&decode(header)?)?;
         // By name, so that there is no way to a secret key's algorithm or to none (RFC 8725,
         // section 3.1).
-        let algorithm = header.alg.parse().map_err(|_| JwtFault::Algorithm)?;
+        let algorithm = header.alg.parse().map_err(|_| JwtError::Algorithm)?;
         if !allowed.contains(&algorithm) {
-            return Err(JwtFault::Algorithm);
+            return Err(JwtError::Algorithm);
         }
         // RFC 7515, section 4.1.11: no extension is known here.
         if header.crit.is_some() {
-            return Err(JwtFault::Malformed("it has a critical header parameter"));
+            return Err(JwtError::Malformed("it has a critical header parameter"));
         }
         if !header.typ.is_none_or(|it| is_access_token(&it)) {
-            return Err(JwtFault::Type);
+            return Err(JwtError::Type);
         }
         Ok(Self {
             algorithm,
@@ -62,7 +62,7 @@ impl<'a> Jwt<'a> {
     }
 
     /// The claims.
-    pub(super) fn claims<T: DeserializeOwned>(&self) -> Result<T, JwtFault> {
+    pub(super) fn claims<T: DeserializeOwned>(&self) -> Result<T, JwtError> {
         object(&self.payload)
     }
 }
@@ -75,12 +75,12 @@ fn is_access_token(typ: &str) -> bool {
 }
 
 /// Reads a JSON object; a member that counts and is there twice is refused.
-fn object<T: DeserializeOwned>(text: &[u8]) -> Result<T, JwtFault> {
+fn object<T: DeserializeOwned>(text: &[u8]) -> Result<T, JwtError> {
     // The derived readers take an array for an object too.
     if text.trim_ascii_start().first() != Some(&b'{') {
-        return Err(JwtFault::Malformed("it is not made of JSON objects"));
+        return Err(JwtError::Malformed("it is not made of JSON objects"));
     }
     // What is wrong would be told with what is there.
     serde_json::from_slice(text)
-        .map_err(|_| JwtFault::Malformed("a member is missing, twice there, or of a wrong type"))
+        .map_err(|_| JwtError::Malformed("a member is missing, twice there, or of a wrong type"))
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, Shared};
 
-use super::JwtFault;
+use super::JwtError;
 use super::document::{Fetch, Source};
 use super::key_set::KeySet;
 
@@ -34,10 +34,10 @@ struct State {
     /// for whoever comes next.
     flight: Option<Flight>,
     /// Why the last fetch came to nothing.
-    failure: Option<JwtFault>,
+    failure: Option<JwtError>,
 }
 
-type Flight = Shared<BoxFuture<'static, Result<Arc<KeySet>, JwtFault>>>;
+type Flight = Shared<BoxFuture<'static, Result<Arc<KeySet>, JwtError>>>;
 
 impl KeyCache {
     pub(super) fn new(fetch: Fetch, source: Source) -> Self {
@@ -51,7 +51,7 @@ impl KeyCache {
         now: u64,
         interval: Duration,
         suffice: impl FnOnce(&KeySet) -> bool,
-    ) -> Result<Arc<KeySet>, JwtFault> {
+    ) -> Result<Arc<KeySet>, JwtError> {
         let Some(flight) = self.flight(now, interval, suffice) else { return self.kept(now) };
         let result = flight.clone().await;
         {
@@ -99,14 +99,14 @@ impl KeyCache {
         within(FRESH, now, *fetched).then(|| Arc::clone(keys))
     }
 
-    fn kept(&self, now: u64) -> Result<Arc<KeySet>, JwtFault> {
+    fn kept(&self, now: u64) -> Result<Arc<KeySet>, JwtError> {
         let state = self.state();
         match &state.keys {
             Some((keys, fetched)) if within(KEPT, now, *fetched) => Ok(Arc::clone(keys)),
             _ => Err(state
                 .failure
                 .clone()
-                .unwrap_or_else(|| JwtFault::Unavailable("they are on their way".to_owned()))),
+                .unwrap_or_else(|| JwtError::Unavailable("they are on their way".to_owned()))),
         }
     }
 

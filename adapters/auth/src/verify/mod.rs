@@ -2,7 +2,7 @@
 
 mod claims;
 mod document;
-mod fault;
+mod error;
 mod jwt;
 mod key;
 mod key_cache;
@@ -12,5 +12,5 @@ mod verifier;
 #[cfg(test)]
 mod tests;
 
-pub use fault::JwtFault;
+pub use error::JwtError;
 pub use verifier::JwtVerifier;

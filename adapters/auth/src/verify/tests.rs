@@ -86,7 +86,7 @@ impl Issuer {
     }
 
     /// What comes of a good token whose claims are changed.
-    fn with(&self, name: &str, value: Value) -> Result<VerifiedToken, JwtFault> {
+    fn with(&self, name: &str, value: Value) -> Result<VerifiedToken, JwtError> {
         let mut claims = claims();
         claims[name] = value;
         let token = self.token(&json!({ "alg": "ES256", "kid": "one" }), &claims);
@@ -94,11 +94,11 @@ impl Issuer {
     }
 
     /// What comes of a good token whose header is this one.
-    fn under(&self, header: &Value) -> Result<VerifiedToken, JwtFault> {
+    fn under(&self, header: &Value) -> Result<VerifiedToken, JwtError> {
         self.check(&self.verifier(), &self.token(header, &claims()))
     }
 
-    fn check(&self, verifier: &JwtVerifier, token: &str) -> Result<VerifiedToken, JwtFault> {
+    fn check(&self, verifier: &JwtVerifier, token: &str) -> Result<VerifiedToken, JwtError> {
         self.check_after(Duration::ZERO, verifier, token)
     }
 
@@ -107,7 +107,7 @@ impl Issuer {
         time: Duration,
         verifier: &JwtVerifier,
         token: &str,
-    ) -> Result<VerifiedToken, JwtFault> {
+    ) -> Result<VerifiedToken, JwtError> {
         now(verifier.verify(token, NOW + time.as_secs()))
     }
 }

@@ -10,7 +10,7 @@ use mcp_sansio_oauth::protected_resource::{
 };
 use mcp_sansio_oauth::{InvalidIssuer, MetadataUrls};
 
-use super::JwtFault;
+use super::JwtError;
 use super::claims::{Claims, Expected};
 use super::document::{Fetch, Source};
 use super::jwt::Jwt;
@@ -168,10 +168,10 @@ impl JwtVerifier {
     ///
     /// # Errors
     ///
-    /// See [`JwtFault`].
-    pub async fn verify(&self, token: &str, unix_time: u64) -> Result<VerifiedToken, JwtFault> {
+    /// See [`JwtError`].
+    pub async fn verify(&self, token: &str, unix_time: u64) -> Result<VerifiedToken, JwtError> {
         if token.len() > ACCESS_TOKEN_LENGTH_MAX {
-            return Err(JwtFault::Malformed("it is too long"));
+            return Err(JwtError::Malformed("it is too long"));
         }
         let jwt = Jwt::parse(token, &self.algorithms)?;
         // Before the keys are asked for, as what fails here needs none.
@@ -190,10 +190,10 @@ impl JwtVerifier {
         };
         let keys = self.keys.get(unix_time, self.interval, suffice).await?;
         if !keys.has_key_for(&jwt) {
-            return Err(JwtFault::Key);
+            return Err(JwtError::Key);
         }
         if !keys.verify(&jwt) {
-            return Err(JwtFault::Signature);
+            return Err(JwtError::Signature);
         }
         Ok(claims.into_verified(leeway))
     }

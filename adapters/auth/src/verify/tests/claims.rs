@@ -47,14 +47,14 @@ fn a_token_of_another_audience_is_refused() {
         json!([]),
         json!(""),
     ] {
-        assert_eq!(issuer.with("aud", bad.clone()), Err(JwtFault::Audience), "{bad}");
+        assert_eq!(issuer.with("aud", bad.clone()), Err(JwtError::Audience), "{bad}");
     }
     let named = issuer.token(&json!({ "alg": "ES256" }), &{
         let mut claims = claims();
         claims["aud"] = json!("api://mcp");
         claims
     });
-    assert_eq!(issuer.check(&issuer.verifier(), &named), Err(JwtFault::Audience));
+    assert_eq!(issuer.check(&issuer.verifier(), &named), Err(JwtError::Audience));
     assert!(issuer.check(&issuer.verifier().audience("api://mcp"), &named).is_ok());
 }
 
@@ -63,7 +63,7 @@ fn a_token_of_another_issuer_is_refused() {
     // Rule: [AUTHS-012].
     let issuer = Issuer::new();
     for iss in ["https://a.example", "https://a.example/tenant/", "HTTPS://a.example/tenant", ""] {
-        assert_eq!(issuer.with("iss", json!(iss)), Err(JwtFault::Issuer), "{iss}");
+        assert_eq!(issuer.with("iss", json!(iss)), Err(JwtError::Issuer), "{iss}");
     }
 }
 
@@ -74,17 +74,17 @@ fn a_token_is_good_for_its_time_and_for_the_leeway() {
     for (exp, result) in [
         (json!(NOW + 1), None),
         (json!(NOW - 59), None),
-        (json!(NOW - 60), Some(JwtFault::Expired)),
-        (json!(0), Some(JwtFault::Expired)),
-        (json!(-1e300), Some(JwtFault::Expired)),
+        (json!(NOW - 60), Some(JwtError::Expired)),
+        (json!(0), Some(JwtError::Expired)),
+        (json!(-1e300), Some(JwtError::Expired)),
     ] {
         assert_eq!(issuer.with("exp", exp.clone()).err(), result, "{exp}");
     }
     for (nbf, result) in [
         (json!(NOW), None),
         (json!(NOW + 60), None),
-        (json!(NOW as f64 + 60.5), Some(JwtFault::Early)),
-        (json!(1e300), Some(JwtFault::Early)),
+        (json!(NOW as f64 + 60.5), Some(JwtError::Early)),
+        (json!(1e300), Some(JwtError::Early)),
     ] {
         assert_eq!(issuer.with("nbf", nbf.clone()).err(), result, "{nbf}");
     }
@@ -95,16 +95,16 @@ fn a_token_is_good_for_its_time_and_for_the_leeway() {
     });
     for leeway in [Duration::ZERO, Duration::MAX] {
         let fault = issuer.check(&issuer.verifier().leeway(leeway), &late);
-        assert_eq!(fault, Err(JwtFault::Expired), "{leeway:?}");
+        assert_eq!(fault, Err(JwtError::Expired), "{leeway:?}");
     }
-    assert_eq!(TokenRefusal::from(JwtFault::Expired), TokenRefusal::Expired);
+    assert_eq!(TokenRefusal::from(JwtError::Expired), TokenRefusal::Expired);
 }
 
 #[test]
 fn a_token_that_is_bound_to_a_key_is_no_bearer_token() {
     let issuer = Issuer::new();
     let bound = issuer.with("cnf", json!({ "jkt": "x" }));
-    assert_eq!(bound, Err(JwtFault::Bound));
+    assert_eq!(bound, Err(JwtError::Bound));
 }
 
 #[test]
@@ -114,14 +114,14 @@ fn what_an_access_token_must_have_is_missed() {
     for name in ["iss", "sub", "aud", "exp"] {
         for value in [Value::Null, json!({})] {
             let result = issuer.with(name, value);
-            assert!(matches!(result, Err(JwtFault::Malformed(_))), "{name}: {result:?}");
+            assert!(matches!(result, Err(JwtError::Malformed(_))), "{name}: {result:?}");
         }
         let mut claims = claims();
         claims.as_object_mut().unwrap().remove(name);
         let without = issuer.token(&json!({ "alg": "ES256", "kid": "one" }), &claims);
         let result = issuer.check(&issuer.verifier(), &without);
-        assert!(matches!(result, Err(JwtFault::Malformed(_))), "{name}: {result:?}");
+        assert!(matches!(result, Err(JwtError::Malformed(_))), "{name}: {result:?}");
     }
-    assert!(matches!(issuer.with("sub", json!("")), Err(JwtFault::Malformed(_))));
-    assert_eq!(TokenRefusal::from(JwtFault::Malformed("")), TokenRefusal::Invalid);
+    assert!(matches!(issuer.with("sub", json!("")), Err(JwtError::Malformed(_))));
+    assert_eq!(TokenRefusal::from(JwtError::Malformed("")), TokenRefusal::Invalid);
 }

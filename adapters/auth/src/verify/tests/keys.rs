@@ -13,7 +13,7 @@ fn new_keys_take_the_place_of_old_ones() {
     let new = issuer.named("two");
     assert!(issuer.check_after(31 * SECOND, &verifier, &new).is_ok());
     assert_eq!(issuer.fetches(), 2);
-    assert_eq!(issuer.check_after(32 * SECOND, &verifier, &old), Err(JwtFault::Key));
+    assert_eq!(issuer.check_after(32 * SECOND, &verifier, &old), Err(JwtError::Key));
 }
 
 #[test]
@@ -37,7 +37,7 @@ fn tokens_that_name_unknown_keys_have_them_fetched_once_in_a_while() {
     for second in 1..240 {
         let forged = issuer.named(&format!("forged-{second}"));
         let result = issuer.check_after(second * SECOND, &verifier, &forged);
-        assert_eq!(result, Err(JwtFault::Key));
+        assert_eq!(result, Err(JwtError::Key));
         assert!(issuer.check_after(second * SECOND, &verifier, &issuer.named("one")).is_ok());
     }
     assert_eq!(issuer.fetches(), 4);
@@ -59,7 +59,7 @@ fn keys_outlive_an_issuer_that_is_down_by_an_hour() {
     assert!(issuer.check_after(3599 * SECOND, &verifier, &good).is_ok());
     assert_eq!(issuer.fetches(), 2);
     let gone = issuer.check_after(3600 * SECOND, &verifier, &good);
-    assert!(matches!(gone, Err(JwtFault::Unavailable(_))), "{gone:?}");
+    assert!(matches!(gone, Err(JwtError::Unavailable(_))), "{gone:?}");
     assert_eq!(TokenRefusal::from(gone.unwrap_err()), TokenRefusal::Unavailable);
 }
 
@@ -71,7 +71,7 @@ fn a_key_that_is_withdrawn_is_gone_after_a_quarter_of_an_hour() {
     assert!(issuer.check(&verifier, &good).is_ok());
     issuer.publish(json!({ "keys": [] }));
     assert!(issuer.check_after(899 * SECOND, &verifier, &good).is_ok());
-    assert_eq!(issuer.check_after(900 * SECOND, &verifier, &good), Err(JwtFault::Key));
+    assert_eq!(issuer.check_after(900 * SECOND, &verifier, &good), Err(JwtError::Key));
 }
 
 #[test]
@@ -81,7 +81,7 @@ fn a_fetch_that_fails_is_not_repeated_at_once() {
     let jwks = issuer.documents.lock().unwrap().drain().next().unwrap();
     for second in 0..30 {
         let result = issuer.check_after(second * SECOND, &verifier, &issuer.named("one"));
-        assert!(matches!(result, Err(JwtFault::Unavailable(_))), "{result:?}");
+        assert!(matches!(result, Err(JwtError::Unavailable(_))), "{result:?}");
     }
     assert_eq!(issuer.fetches(), 1);
     issuer.documents.lock().unwrap().extend([jwks]);
@@ -110,7 +110,7 @@ fn keys_are_found_by_the_metadata_of_the_issuer() {
         Some(vec![b' '; mcp_sansio::http::DOCUMENT_LENGTH_MAX + 1]),
     ] {
         let result = check(document);
-        assert!(matches!(result, Err(JwtFault::Unavailable(_))), "{result:?}");
+        assert!(matches!(result, Err(JwtError::Unavailable(_))), "{result:?}");
     }
     assert!(JwtVerifier::new("a.example", AUDIENCE, issuer.fetch()).is_err());
 }
@@ -123,7 +123,7 @@ fn keys_that_anybody_on_the_way_could_replace_are_not_fetched() {
         let jwks = Location::parse(jwks).unwrap();
         let verifier = JwtVerifier::with_keys_at(ISSUER, AUDIENCE, &jwks, issuer.fetch());
         let result = issuer.check(&verifier, &issuer.named("one"));
-        assert!(matches!(result, Err(JwtFault::Unavailable(_))), "{result:?}");
+        assert!(matches!(result, Err(JwtError::Unavailable(_))), "{result:?}");
         assert_eq!(issuer.fetches() - before, fetches, "{jwks:?}");
     }
 }
@@ -154,7 +154,7 @@ fn those_who_wait_for_keys_wait_for_the_same_fetch() {
     // Whoever began the fetch may go; it stays for the others.
     drop(first);
     *arrived.lock().unwrap() = Some(text(&json!({ "keys": [issuer.jwk("one")] })));
-    assert_eq!(poll(second.as_mut()), Poll::Ready(Err(JwtFault::Key)));
+    assert_eq!(poll(second.as_mut()), Poll::Ready(Err(JwtError::Key)));
     assert!(issuer.check_after(2 * SECOND, &verifier, &good).is_ok());
     assert_eq!(fetches.load(Ordering::Relaxed), 1);
 }

@@ -6,15 +6,15 @@ fn a_token_without_a_signature_is_refused() {
     let issuer = Issuer::new();
     for alg in ["none", "None", "NONE", ""] {
         let header = json!({ "alg": alg, "kid": "one" });
-        assert_eq!(issuer.under(&header), Err(JwtFault::Algorithm), "{alg}");
+        assert_eq!(issuer.under(&header), Err(JwtError::Algorithm), "{alg}");
     }
     let good = issuer.named("one");
     let (input, signature) = good.rsplit_once('.').unwrap();
     let verifier = issuer.verifier();
-    assert_eq!(issuer.check(&verifier, &format!("{input}.")), Err(JwtFault::Signature));
+    assert_eq!(issuer.check(&verifier, &format!("{input}.")), Err(JwtError::Signature));
     let other = issuer.token(&json!({ "alg": "ES256", "kid": "one" }), &json!({}));
     let (_, foreign) = other.rsplit_once('.').unwrap();
-    assert_eq!(issuer.check(&verifier, &format!("{input}.{foreign}")), Err(JwtFault::Signature));
+    assert_eq!(issuer.check(&verifier, &format!("{input}.{foreign}")), Err(JwtError::Signature));
     for malformed in [
         "",
         "a",
@@ -26,7 +26,7 @@ fn a_token_without_a_signature_is_refused() {
         &*format!("W10.{input}"),
     ] {
         let result = issuer.check(&verifier, malformed);
-        assert!(matches!(result, Err(JwtFault::Malformed(_))), "{malformed}: {result:?}");
+        assert!(matches!(result, Err(JwtError::Malformed(_))), "{malformed}: {result:?}");
     }
 }
 
@@ -45,10 +45,10 @@ fn a_public_key_is_not_taken_for_a_shared_secret() {
         let (input, _) = token.rsplit_once('.').unwrap();
         let tag = URL_SAFE_NO_PAD.encode(ring::hmac::sign(&secret, input.as_bytes()));
         let result = issuer.check(&issuer.verifier(), &format!("{input}.{tag}"));
-        assert_eq!(result, Err(JwtFault::Algorithm), "{kid}");
+        assert_eq!(result, Err(JwtError::Algorithm), "{kid}");
     }
     let secret = issuer.under(&json!({ "alg": "ES256", "kid": "two" }));
-    assert_eq!(secret, Err(JwtFault::Key));
+    assert_eq!(secret, Err(JwtError::Key));
 }
 
 #[test]
@@ -56,10 +56,10 @@ fn the_key_decides_over_the_algorithm() {
     let issuer = Issuer::new();
     for alg in ["ES384", "RS256", "PS256", "EdDSA"] {
         let result = issuer.under(&json!({ "alg": alg, "kid": "one" }));
-        assert_eq!(result, Err(JwtFault::Key), "{alg}");
+        assert_eq!(result, Err(JwtError::Key), "{alg}");
     }
     let verifier = issuer.verifier().algorithms([Algorithm::Rs256]);
-    assert_eq!(issuer.check(&verifier, &issuer.named("one")), Err(JwtFault::Algorithm));
+    assert_eq!(issuer.check(&verifier, &issuer.named("one")), Err(JwtError::Algorithm));
     for (member, value) in
         [("use", json!("enc")), ("key_ops", json!(["sign"])), ("alg", json!("ES256K"))]
     {
@@ -67,7 +67,7 @@ fn the_key_decides_over_the_algorithm() {
         jwk[member] = value;
         issuer.publish(json!({ "keys": [jwk] }));
         let result = issuer.check(&issuer.verifier(), &issuer.named("one"));
-        assert_eq!(result, Err(JwtFault::Key), "{member}");
+        assert_eq!(result, Err(JwtError::Key), "{member}");
     }
 }
 
@@ -79,7 +79,7 @@ fn a_key_that_a_token_brings_is_not_looked_at() {
         "alg": "ES256", "kid": "one", "jwk": forger.jwk("one"), "jku": "https://evil.example",
     });
     let forged = forger.token(&header, &claims());
-    assert_eq!(issuer.check(&issuer.verifier(), &forged), Err(JwtFault::Signature));
+    assert_eq!(issuer.check(&issuer.verifier(), &forged), Err(JwtError::Signature));
     assert_eq!(issuer.fetches(), 1);
 }
 
@@ -92,10 +92,10 @@ fn another_kind_of_token_is_refused() {
     }
     for typ in ["dpop+jwt", "logout+jwt", "", "at+jwt "] {
         let result = issuer.under(&json!({ "alg": "ES256", "typ": typ }));
-        assert_eq!(result, Err(JwtFault::Type), "{typ}");
+        assert_eq!(result, Err(JwtError::Type), "{typ}");
     }
     let critical = issuer.under(&json!({ "alg": "ES256", "crit": ["b64"], "b64": false }));
-    assert!(matches!(critical, Err(JwtFault::Malformed(_))), "{critical:?}");
+    assert!(matches!(critical, Err(JwtError::Malformed(_))), "{critical:?}");
 }
 
 #[test]
@@ -105,7 +105,7 @@ fn a_member_that_is_there_twice_is_refused() {
     let good = issuer.named("one");
     let (_, rest) = good.split_once('.').unwrap();
     let result = issuer.check(&issuer.verifier(), &format!("{header}.{rest}"));
-    assert!(matches!(result, Err(JwtFault::Malformed(_))), "{result:?}");
+    assert!(matches!(result, Err(JwtError::Malformed(_))), "{result:?}");
 }
 
 #[cfg(feature = "sign")]
@@ -132,6 +132,6 @@ fn what_a_signer_signs_is_verified() {
         let mut changed = signature;
         changed[7] ^= 1;
         let token = format!("{input}.{}", URL_SAFE_NO_PAD.encode(&changed));
-        assert_eq!(issuer.check(&issuer.verifier(), &token), Err(JwtFault::Signature));
+        assert_eq!(issuer.check(&issuer.verifier(), &token), Err(JwtError::Signature));
     }
 }

@@ -4,7 +4,7 @@ use mcp_sansio_oauth::protected_resource::TokenRefusal;
 /// it is a [`TokenRefusal`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum JwtFault {
+pub enum JwtError {
     /// It is no JSON Web Token, is too long, or lacks what an access token has.
     #[error("the token is malformed: {0}")]
     Malformed(&'static str),
@@ -40,11 +40,11 @@ pub enum JwtFault {
     Unavailable(String),
 }
 
-impl From<JwtFault> for TokenRefusal {
-    fn from(fault: JwtFault) -> Self {
+impl From<JwtError> for TokenRefusal {
+    fn from(fault: JwtError) -> Self {
         match fault {
-            JwtFault::Expired => Self::Expired,
-            JwtFault::Unavailable(_) => Self::Unavailable,
+            JwtError::Expired => Self::Expired,
+            JwtError::Unavailable(_) => Self::Unavailable,
             _ => Self::Invalid,
         }
     }
