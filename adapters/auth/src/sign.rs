@@ -53,7 +53,7 @@ enum Key {
 /// A text is not a private key that can be used. The fault of whoever gave it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum KeyFault {
+pub enum KeyError {
     /// It is no PEM with a private key in it, or the key is malformed, encrypted, or too weak.
     #[error("not a private key in PKCS#8 PEM, or one that must not be used")]
     NotAKey,
@@ -89,12 +89,12 @@ impl Signer {
     ///
     /// # Errors
     ///
-    /// See [`KeyFault`].
-    pub fn from_pkcs8_pem(pem: &[u8], algorithm: Algorithm) -> Result<Self, KeyFault> {
-        let mut der = PrivateKeyDer::from_pem_slice(pem).map_err(|_| KeyFault::NotAKey)?;
+    /// See [`KeyError`].
+    pub fn from_pkcs8_pem(pem: &[u8], algorithm: Algorithm) -> Result<Self, KeyError> {
+        let mut der = PrivateKeyDer::from_pem_slice(pem).map_err(|_| KeyError::NotAKey)?;
         let signer = match &der {
             PrivateKeyDer::Pkcs8(der) => Self::from_pkcs8(der.secret_pkcs8_der(), algorithm),
-            _ => Err(KeyFault::NotPkcs8),
+            _ => Err(KeyError::NotPkcs8),
         };
         der.zeroize();
         signer
@@ -105,20 +105,20 @@ impl Signer {
     ///
     /// # Errors
     ///
-    /// [`KeyFault::NoEntropy`].
-    pub fn generate_es256() -> Result<Self, KeyFault> {
+    /// [`KeyError::NoEntropy`].
+    pub fn generate_es256() -> Result<Self, KeyError> {
         Self::from_pkcs8(generate_es256()?.as_ref(), Algorithm::Es256)
     }
 
-    fn from_pkcs8(der: &[u8], algorithm: Algorithm) -> Result<Self, KeyFault> {
+    fn from_pkcs8(der: &[u8], algorithm: Algorithm) -> Result<Self, KeyError> {
         let random = SystemRandom::new();
         match Key::read(der, algorithm, &random) {
             Some(key) => Ok(Self { algorithm, key, random }),
             // RS256 and PS256 read the same keys.
             None if Algorithm::ALL.into_iter().any(|it| Key::read(der, it, &random).is_some()) => {
-                Err(KeyFault::OtherAlgorithm(algorithm))
+                Err(KeyError::OtherAlgorithm(algorithm))
             }
-            None => Err(KeyFault::NotAKey),
+            None => Err(KeyError::NotAKey),
         }
     }
 
@@ -213,9 +213,9 @@ impl Key {
     }
 }
 
-fn generate_es256() -> Result<Document, KeyFault> {
+fn generate_es256() -> Result<Document, KeyError> {
     EcdsaKeyPair::generate_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, &SystemRandom::new())
-        .map_err(|_| KeyFault::NoEntropy)
+        .map_err(|_| KeyError::NoEntropy)
 }
 
 impl From<SignFailure> for ActionFailure {

@@ -5,7 +5,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use zeroize::Zeroizing;
 
-use super::{KeyFault, Signer, generate_es256};
+use super::{KeyError, Signer, generate_es256};
 use crate::Algorithm;
 use crate::lock::Lock;
 use crate::private_file::{
@@ -34,7 +34,7 @@ pub enum KeyFileError {
         /// The file.
         path: PathBuf,
         /// What is wrong with what is in it.
-        fault: KeyFault,
+        fault: KeyError,
     },
     /// The operating system.
     #[error("`{}`: {error}", path.display())]
@@ -93,7 +93,7 @@ fn of_unread(path: &Path, why: Unread) -> KeyFileError {
     match why {
         Unread::Exposed => KeyFileError::Exposed(path),
         Unread::Untrusted(reason) => KeyFileError::Untrusted { path, reason },
-        Unread::TooLong => KeyFileError::Key { path, fault: KeyFault::NotAKey },
+        Unread::TooLong => KeyFileError::Key { path, fault: KeyError::NotAKey },
         Unread::System(error) => KeyFileError::System { path, error },
     }
 }

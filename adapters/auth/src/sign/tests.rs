@@ -19,7 +19,7 @@ pub(crate) const KEYS: [(Algorithm, Option<&str>); 6] = [
     (Algorithm::EdDsa, Some(ED25519)),
 ];
 
-fn read(pem: &str, algorithm: Algorithm) -> Result<(), KeyFault> {
+fn read(pem: &str, algorithm: Algorithm) -> Result<(), KeyError> {
     Signer::from_pkcs8_pem(pem.as_bytes(), algorithm).map(drop)
 }
 
@@ -62,11 +62,11 @@ fn what_is_no_key_is_refused() {
     let cut = &P256[..P256.len() / 2];
     for pem in ["", "x", weak, encrypted, public, cut] {
         for algorithm in Algorithm::ALL {
-            assert_eq!(read(pem, algorithm), Err(KeyFault::NotAKey), "{pem}");
+            assert_eq!(read(pem, algorithm), Err(KeyError::NotAKey), "{pem}");
         }
     }
     let older = include_str!("keys/p256-sec1.pem");
-    assert_eq!(read(older, Algorithm::Es256), Err(KeyFault::NotPkcs8));
+    assert_eq!(read(older, Algorithm::Es256), Err(KeyError::NotPkcs8));
 }
 
 #[test]
@@ -78,7 +78,7 @@ fn a_key_for_another_algorithm_is_refused() {
         (ED25519, Algorithm::Es256),
         (RSA, Algorithm::EdDsa),
     ] {
-        assert_eq!(read(pem, algorithm), Err(KeyFault::OtherAlgorithm(algorithm)));
+        assert_eq!(read(pem, algorithm), Err(KeyError::OtherAlgorithm(algorithm)));
     }
 }
 
@@ -110,7 +110,7 @@ fn a_key_in_a_file_is_made_once_and_stays() {
         std::fs::set_permissions(&path, PermissionsExt::from_mode(0o600)).unwrap();
     }
     std::fs::write(&path, RSA).unwrap();
-    let fault = KeyFault::OtherAlgorithm(Algorithm::Es256);
+    let fault = KeyError::OtherAlgorithm(Algorithm::Es256);
     let other = Signer::open_es256(&path).unwrap_err();
     assert!(matches!(other, KeyFileError::Key { fault: it, .. } if it == fault), "{other}");
     assert_eq!(std::fs::read_to_string(&path).unwrap(), RSA);
