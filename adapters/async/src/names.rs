@@ -30,7 +30,7 @@ pub use mcp_sansio_auth::{
 #[cfg(feature = "verify")]
 pub use mcp_sansio_auth::{JwtError, JwtVerifier};
 #[cfg(feature = "sign")]
-pub use mcp_sansio_auth::{KeyError, KeyFileError, SignFailure, Signer};
+pub use mcp_sansio_auth::{KeyError, KeyFileError, SignError, Signer};
 pub use mcp_sansio_handlers as handler;
 #[cfg(feature = "auth")]
 pub use mcp_sansio_handlers::{Authorization, CredentialStore, MemoryStore};

@@ -50,7 +50,7 @@ pub use file_store::{FileStore, FileStoreError};
 #[cfg(feature = "client")]
 pub use private_file::Untrusted;
 #[cfg(feature = "sign")]
-pub use sign::{KeyError, KeyFileError, SignFailure, Signer};
+pub use sign::{KeyError, KeyFileError, SignError, Signer};
 #[cfg(feature = "client")]
 pub use system_support::with_system_support;
 #[cfg(feature = "verify")]

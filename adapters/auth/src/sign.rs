@@ -71,7 +71,7 @@ pub enum KeyError {
 /// Something cannot be signed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum SignFailure {
+pub enum SignError {
     /// The signature is to have another algorithm than the key is for: the client's options name
     /// another one than the signer has.
     #[error("the key signs with {has}, not with the algorithm asked for")]
@@ -133,15 +133,15 @@ impl Signer {
     ///
     /// # Errors
     ///
-    /// See [`SignFailure`].
-    pub fn sign(&self, algorithm: &str, input: &[u8]) -> Result<Vec<u8>, SignFailure> {
+    /// See [`SignError`].
+    pub fn sign(&self, algorithm: &str, input: &[u8]) -> Result<Vec<u8>, SignError> {
         if algorithm != self.algorithm.as_str() {
-            return Err(SignFailure::OtherAlgorithm { has: self.algorithm });
+            return Err(SignError::OtherAlgorithm { has: self.algorithm });
         }
         match &self.key {
             Key::Ecdsa(key) => {
                 let signature = key.sign(&self.random, input);
-                Ok(signature.map_err(|_| SignFailure::NoEntropy)?.as_ref().to_vec())
+                Ok(signature.map_err(|_| SignError::NoEntropy)?.as_ref().to_vec())
             }
             Key::Ed25519(key) => Ok(key.sign(input).as_ref().to_vec()),
             Key::Rsa(key) => {
@@ -151,7 +151,7 @@ impl Signer {
                 };
                 let mut signature = vec![0; key.public().modulus_len()];
                 key.sign(padding, &self.random, input, &mut signature)
-                    .map_err(|_| SignFailure::NoEntropy)?;
+                    .map_err(|_| SignError::NoEntropy)?;
                 Ok(signature)
             }
         }
@@ -218,8 +218,8 @@ fn generate_es256() -> Result<Document, KeyError> {
         .map_err(|_| KeyError::NoEntropy)
 }
 
-impl From<SignFailure> for ActionFailure {
-    fn from(failure: SignFailure) -> Self {
+impl From<SignError> for ActionFailure {
+    fn from(failure: SignError) -> Self {
         Self::Failed(failure.to_string())
     }
 }
