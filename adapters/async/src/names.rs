@@ -24,7 +24,7 @@ pub use mcp_sansio::{Principal, Revision, Revisions, peer, protocol};
 pub use mcp_sansio_auth::{Algorithm, UnknownAlgorithm};
 #[cfg(feature = "auth")]
 pub use mcp_sansio_auth::{
-    BrowserError, FileStore, FileStoreError, Untrusted, loopback::InvalidRedirectAddress,
+    BrowserError, FileStore, FileStoreError, UntrustedPath, loopback::InvalidRedirectAddress,
     open_in_browser, with_system_support,
 };
 #[cfg(feature = "verify")]

@@ -48,7 +48,7 @@ pub use browser::{BrowserError, open_in_browser};
 #[cfg(feature = "client")]
 pub use file_store::{FileStore, FileStoreError};
 #[cfg(feature = "client")]
-pub use private_file::Untrusted;
+pub use private_file::UntrustedPath;
 #[cfg(feature = "sign")]
 pub use sign::{KeyError, KeyFileError, SignError, Signer};
 #[cfg(feature = "client")]

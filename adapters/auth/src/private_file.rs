@@ -13,7 +13,7 @@ const LENGTH_MAX: u64 = 16 * 1024 * 1024;
 /// Why a file is not trusted with secrets, whatever is in it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum Untrusted {
+pub enum UntrustedPath {
     /// It is a symbolic link: whoever made that decides which file is read and replaced.
     #[error("it is a symbolic link; give the path of the file itself")]
     Link,
@@ -44,7 +44,7 @@ pub(crate) enum Unread {
     /// Others can read it.
     Exposed,
     /// It may be somebody else's.
-    Untrusted(Untrusted),
+    Untrusted(UntrustedPath),
     /// It is longer than any that was written here.
     TooLong,
     /// The operating system says so.
@@ -96,7 +96,7 @@ pub(crate) fn read(path: &Path) -> Result<Option<Vec<u8>>, Unread> {
 /// Opens what is a file of this user's, and no link to one.
 pub(crate) fn open(options: &OpenOptions, path: &Path) -> Result<File, Unread> {
     let file = options.open(path).map_err(|error| match is_link(&error) {
-        true => Unread::Untrusted(Untrusted::Link),
+        true => Unread::Untrusted(UntrustedPath::Link),
         false => Unread::System(error),
     })?;
     #[cfg(unix)]
@@ -126,7 +126,11 @@ fn user() -> u32 {
 
 #[cfg(unix)]
 const fn check_owner(owner: u32, user: u32) -> Result<(), Unread> {
-    if owner == user { Ok(()) } else { Err(Unread::Untrusted(Untrusted::Owner { owner, user })) }
+    if owner == user {
+        Ok(())
+    } else {
+        Err(Unread::Untrusted(UntrustedPath::Owner { owner, user }))
+    }
 }
 
 /// Checks that nobody but this user and the system can put another file in the place of one.
@@ -148,16 +152,16 @@ pub(crate) fn check_folder_of(_: &Path) -> Result<(), Unread> {
 }
 
 #[cfg(unix)]
-fn check_folder(folder: &Path, owner: u32, mode: u32, user: u32) -> Result<(), Untrusted> {
+fn check_folder(folder: &Path, owner: u32, mode: u32, user: u32) -> Result<(), UntrustedPath> {
     const ROOT: u32 = 0;
     const STICKY: u32 = 0o1000;
     if owner != user && owner != ROOT {
-        return Err(Untrusted::FolderOwner { folder: folder.to_path_buf(), owner });
+        return Err(UntrustedPath::FolderOwner { folder: folder.to_path_buf(), owner });
     }
     // In a sticky folder nobody removes or renames files of others, and those that others have put
     // there are not theirs to be trusted.
     if mode & 0o022 != 0 && mode & STICKY == 0 {
-        return Err(Untrusted::FolderWritable(folder.to_path_buf()));
+        return Err(UntrustedPath::FolderWritable(folder.to_path_buf()));
     }
     Ok(())
 }
@@ -252,18 +256,18 @@ pub(crate) mod tests {
         assert!(check_owner(7, 7).is_ok());
         for (owner, user) in [(7, 8), (0, 7), (7, 0)] {
             let judged = check_owner(owner, user);
-            let reason = Untrusted::Owner { owner, user };
+            let reason = UntrustedPath::Owner { owner, user };
             assert!(matches!(judged, Err(Unread::Untrusted(it)) if it == reason), "{owner}");
         }
         for (owner, mode) in [(7, 0o40700), (7, 0o40755), (0, 0o40755), (0, 0o41777)] {
             assert_eq!(check_folder(folder, owner, mode, 7), Ok(()), "{owner} {mode:o}");
         }
         for mode in [0o40700, 0o41777] {
-            let reason = Untrusted::FolderOwner { folder: folder.into(), owner: 8 };
+            let reason = UntrustedPath::FolderOwner { folder: folder.into(), owner: 8 };
             assert_eq!(check_folder(folder, 8, mode, 7), Err(reason), "{mode:o}");
         }
         for mode in [0o40770, 0o40702, 0o40777] {
-            let reason = Untrusted::FolderWritable(folder.into());
+            let reason = UntrustedPath::FolderWritable(folder.into());
             assert_eq!(check_folder(folder, 7, mode, 7), Err(reason), "{mode:o}");
         }
     }

@@ -1,7 +1,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::private_file::{Unread, Untrusted};
+use crate::private_file::{Unread, UntrustedPath};
 
 /// Credentials cannot be read or kept. No error has any of them in it.
 #[derive(Debug, thiserror::Error)]
@@ -23,7 +23,7 @@ pub enum FileStoreError {
         /// The file.
         path: PathBuf,
         /// Why.
-        reason: Untrusted,
+        reason: UntrustedPath,
     },
     /// The file is not what a store has written. It is moved aside, so that the next call starts
     /// with an empty one.

@@ -2,7 +2,7 @@ use std::fs;
 use std::thread;
 
 use super::*;
-use crate::private_file::Untrusted;
+use crate::private_file::UntrustedPath;
 use crate::private_file::tests::Folder;
 
 /// A store in a folder that is not there yet.
@@ -114,7 +114,7 @@ fn a_link_in_the_place_of_the_lock_leads_nowhere() {
 
 /// Why a store does not trust its file, when it is read and when it is written.
 #[cfg(unix)]
-fn distrust(store: &FileStore) -> Untrusted {
+fn distrust(store: &FileStore) -> UntrustedPath {
     let untrusted = |error: FileStoreError| match error {
         FileStoreError::Untrusted { reason, .. } => reason,
         other => panic!("{other}"),
@@ -136,12 +136,12 @@ fn a_link_in_the_place_of_the_file_is_not_followed() {
     fs::rename(store.path(), &elsewhere).unwrap();
     let before = fs::read(&elsewhere).unwrap();
     std::os::unix::fs::symlink(&elsewhere, store.path()).unwrap();
-    assert_eq!(distrust(&store), Untrusted::Link);
+    assert_eq!(distrust(&store), UntrustedPath::Link);
     assert_eq!(fs::read(&elsewhere).unwrap(), before);
     assert!(fs::symlink_metadata(store.path()).unwrap().is_symlink());
     // Nor one that leads nowhere.
     fs::remove_file(&elsewhere).unwrap();
-    assert_eq!(distrust(&store), Untrusted::Link);
+    assert_eq!(distrust(&store), UntrustedPath::Link);
     assert!(!elsewhere.exists());
 }
 
@@ -174,7 +174,7 @@ fn a_folder_that_others_can_write_to_is_refused() {
     let set = |mode| fs::set_permissions(&inner, fs::Permissions::from_mode(mode)).unwrap();
     for mode in [0o770, 0o702, 0o777] {
         set(mode);
-        assert_eq!(distrust(&store), Untrusted::FolderWritable(inner.clone()), "{mode:o}");
+        assert_eq!(distrust(&store), UntrustedPath::FolderWritable(inner.clone()), "{mode:o}");
     }
     for mode in [0o700, 0o755, 0o1777] {
         set(mode);
@@ -197,7 +197,7 @@ fn files_and_folders_of_other_users_are_refused() {
         // Only root can give files away. What is judged is judged in `private_file`, too.
         return;
     }
-    assert_eq!(distrust(&store), Untrusted::Owner { owner: OTHER, user });
+    assert_eq!(distrust(&store), UntrustedPath::Owner { owner: OTHER, user });
     chown(store.path(), Some(user), None).unwrap();
     let lock = beside(store.path(), ".lock");
     chown(&lock, Some(OTHER), None).unwrap();
@@ -207,7 +207,7 @@ fn files_and_folders_of_other_users_are_refused() {
     chown(&lock, Some(user), None).unwrap();
     let inner = store.path().parent().unwrap();
     chown(inner, Some(OTHER), None).unwrap();
-    let reason = Untrusted::FolderOwner { folder: inner.to_path_buf(), owner: OTHER };
+    let reason = UntrustedPath::FolderOwner { folder: inner.to_path_buf(), owner: OTHER };
     assert_eq!(distrust(&store), reason);
     chown(inner, Some(user), None).unwrap();
     assert_eq!(kept(&store, &tokens("a")).as_deref(), Some("secret"));

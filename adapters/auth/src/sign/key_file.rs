@@ -9,7 +9,7 @@ use super::{KeyError, Signer, generate_es256};
 use crate::Algorithm;
 use crate::lock::Lock;
 use crate::private_file::{
-    Unread, Untrusted, beside, check_folder_of, create_folder_of, read, replace,
+    Unread, UntrustedPath, beside, check_folder_of, create_folder_of, read, replace,
 };
 
 /// A key cannot be read from a file, or not be kept there.
@@ -26,7 +26,7 @@ pub enum KeyFileError {
         /// The file.
         path: PathBuf,
         /// Why.
-        reason: Untrusted,
+        reason: UntrustedPath,
     },
     /// What is in the file is no key that can be used. It stays as it is.
     #[error("`{}`: {fault}", path.display())]
