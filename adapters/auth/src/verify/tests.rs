@@ -53,7 +53,7 @@ impl Issuer {
     /// A verifier of its tokens, which finds its keys at once.
     fn verifier(&self) -> JwtVerifier {
         let jwks = Location::parse("https://a.example/jwks").unwrap();
-        JwtVerifier::with_keys_at(ISSUER, AUDIENCE, &jwks, self.fetch())
+        JwtVerifier::with_jwks_url(ISSUER, AUDIENCE, &jwks, self.fetch())
     }
 
     fn fetch(

@@ -84,12 +84,12 @@ impl JwtVerifier {
         let issuer = issuer.into();
         MetadataUrls::for_issuer(Revision::LATEST, &issuer)?;
         let source = Source::Issuer(issuer.clone());
-        Ok(Self::of(issuer, audience.into(), source, Fetch::new(fetch)))
+        Ok(Self::from_source(issuer, audience.into(), source, Fetch::new(fetch)))
     }
 
     /// The same, with keys that are at `jwks`: for an issuer without metadata. A place that is neither
     /// `https` nor on a loopback address is never asked, and no token is taken then.
-    pub fn with_keys_at<F, R, E>(
+    pub fn with_jwks_url<F, R, E>(
         issuer: impl Into<String>,
         audience: impl Into<String>,
         jwks: &Location,
@@ -101,10 +101,10 @@ impl JwtVerifier {
         E: Into<Box<dyn Error + Send + Sync>>,
     {
         let source = Source::Url(jwks.as_str().to_owned());
-        Self::of(issuer.into(), audience.into(), source, Fetch::new(fetch))
+        Self::from_source(issuer.into(), audience.into(), source, Fetch::new(fetch))
     }
 
-    fn of(issuer: String, audience: String, source: Source, fetch: Fetch) -> Self {
+    fn from_source(issuer: String, audience: String, source: Source, fetch: Fetch) -> Self {
         Self {
             issuer,
             audiences: vec![audience],

@@ -121,7 +121,7 @@ fn keys_that_anybody_on_the_way_could_replace_are_not_fetched() {
     for (jwks, fetches) in [("http://a.example/jwks", 0), ("http://127.0.0.1:8080/jwks", 1)] {
         let before = issuer.fetches();
         let jwks = Location::parse(jwks).unwrap();
-        let verifier = JwtVerifier::with_keys_at(ISSUER, AUDIENCE, &jwks, issuer.fetch());
+        let verifier = JwtVerifier::with_jwks_url(ISSUER, AUDIENCE, &jwks, issuer.fetch());
         let result = issuer.check(&verifier, &issuer.named("one"));
         assert!(matches!(result, Err(JwtError::Unavailable(_))), "{result:?}");
         assert_eq!(issuer.fetches() - before, fetches, "{jwks:?}");
@@ -145,7 +145,7 @@ fn those_who_wait_for_keys_wait_for_the_same_fetch() {
         }
     };
     let jwks = Location::parse("https://a.example/jwks").unwrap();
-    let verifier = JwtVerifier::with_keys_at(ISSUER, AUDIENCE, &jwks, fetch);
+    let verifier = JwtVerifier::with_jwks_url(ISSUER, AUDIENCE, &jwks, fetch);
     let (good, forged) = (issuer.named("one"), issuer.named("two"));
     let mut first = Box::pin(verifier.verify(&good, NOW));
     let mut second = Box::pin(verifier.verify(&forged, NOW + 1));
@@ -171,7 +171,7 @@ fn a_fetch_that_never_ends_is_given_up() {
         }
     };
     let jwks = Location::parse("https://a.example/jwks").unwrap();
-    let verifier = JwtVerifier::with_keys_at(ISSUER, AUDIENCE, &jwks, fetch);
+    let verifier = JwtVerifier::with_jwks_url(ISSUER, AUDIENCE, &jwks, fetch);
     let good = issuer.named("one");
     for (second, begun) in [(0, 1), (29, 1), (30, 2), (59, 2), (60, 3)] {
         let mut check = pin!(verifier.verify(&good, NOW + second));
