@@ -18,7 +18,7 @@
 //! use mcp_sansio::jsonrpc::RawJson;
 //! use mcp_sansio::peer::Limits;
 //! use mcp_sansio::protocol::Tool;
-//! use mcp_sansio_embedded::{Next, PolledDriver};
+//! use mcp_sansio_embedded::{NextPoll, PolledDriver};
 //! # #[derive(Default)]
 //! # struct Uart { input: std::collections::VecDeque<u8>, output: Vec<u8> }
 //! # impl embedded_io::ErrorType for Uart { type Error = core::convert::Infallible; }
@@ -53,9 +53,9 @@
 //! let mut driver = PolledDriver::new(server.endpoint(42)?, &mut receiver, &mut sender, &mut line);
 //! loop {
 //!     match driver.poll(now())? {
-//!         Next::Now => {}
-//!         Next::Wait(until) => sleep_until(until),
-//!         Next::Over => break,
+//!         NextPoll::Now => {}
+//!         NextPoll::Wait(until) => sleep_until(until),
+//!         NextPoll::Closed => break,
 //!     }
 //! }
 //! # drop(driver);
@@ -82,4 +82,4 @@ pub use driver::Driver;
 pub use embassy_clock::EmbassyClock;
 pub use error::DriveError;
 pub use mcp_sansio::stream::Settings;
-pub use polled::{Next, PolledDriver};
+pub use polled::{NextPoll, PolledDriver};

@@ -29,14 +29,14 @@ pub struct PolledDriver<'b, E, R: Read, W: Write> {
 /// When to poll again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
-pub enum Next {
+pub enum NextPoll {
     /// At once: there is more to do.
     Now,
     /// When bytes have come, when a handler [was woken](PolledDriver::is_woken), or at this time,
     /// whichever is first. To poll more often is harmless.
     Wait(Option<Instant>),
     /// No more: the connection is over.
-    Over,
+    Closed,
 }
 
 /// Notes that a handler can go on.
@@ -103,8 +103,8 @@ impl<'b, E: Endpoint, R: Read + ReadReady, W: Write> PolledDriver<'b, E, R, W> {
     ///
     /// The stream is broken, and so the connection is over: see [`DriveError`]. That the other side
     /// has gone is no error. It is told once, with everything else done; after that it is
-    /// [`Next::Over`].
-    pub fn poll(&mut self, now: Instant) -> Result<Next, DriveError<R::Error, W::Error>> {
+    /// [`NextPoll::Closed`].
+    pub fn poll(&mut self, now: Instant) -> Result<NextPoll, DriveError<R::Error, W::Error>> {
         self.woken.0.store(false, Ordering::Release);
         self.connection.reset_budget();
         let mut moved = self.read(now);
@@ -112,15 +112,19 @@ impl<'b, E: Endpoint, R: Read + ReadReady, W: Write> PolledDriver<'b, E, R, W> {
             match self.connection.advance(&mut Context::from_waker(&self.waker), now) {
                 Action::Write => moved |= self.write(now),
                 Action::Wait => break,
-                Action::Yield => return Ok(Next::Now),
+                Action::Yield => return Ok(NextPoll::Now),
                 Action::Close | Action::Restart | Action::Done => {
-                    return self.connection.finish().map(|()| Next::Over);
+                    return self.connection.finish().map(|()| NextPoll::Closed);
                 }
             }
         }
         let deadline = self.connection.poll_timeout();
         let is_due = deadline.is_some_and(|deadline| deadline <= now);
-        Ok(if moved || is_due || self.is_woken() { Next::Now } else { Next::Wait(deadline) })
+        Ok(if moved || is_due || self.is_woken() {
+            NextPoll::Now
+        } else {
+            NextPoll::Wait(deadline)
+        })
     }
 
     /// Reads what there is, if anything is wanted; whether there was news.

@@ -25,7 +25,7 @@ use alloc::rc::Rc;
 use cortex_m::Peripherals;
 use cortex_m_rt::entry;
 use mcp_sansio::Instant;
-use mcp_sansio_embedded::{Next, PolledDriver};
+use mcp_sansio_embedded::{NextPoll, PolledDriver};
 use mcp_sansio_handlers::{Local, Server, ServerEndpoint};
 
 use alarm::Alarms;
@@ -65,9 +65,9 @@ fn main() -> ! {
                 let _told = remote.resource_updated(service::TEMPERATURE);
             }
             match driver.poll(now) {
-                Ok(Next::Now) => {}
-                Ok(Next::Wait(until)) => sleep(until, || driver.is_woken()),
-                Ok(Next::Over) | Err(_) => break,
+                Ok(NextPoll::Now) => {}
+                Ok(NextPoll::Wait(until)) => sleep(until, || driver.is_woken()),
+                Ok(NextPoll::Closed) | Err(_) => break,
             }
         }
     }

@@ -18,7 +18,7 @@ use std::task::{Context, Poll, Wake};
 use embedded_io::ErrorKind;
 use mcp_sansio::Instant;
 use mcp_sansio::framing::FrameError;
-use mcp_sansio_embedded::{Clock, DriveError, Driver, Next, PolledDriver, Settings};
+use mcp_sansio_embedded::{Clock, DriveError, Driver, NextPoll, PolledDriver, Settings};
 use mcp_sansio_handlers::Endpoint;
 
 use echo::Echo;
@@ -84,7 +84,7 @@ enum Either {
 struct Bench {
     driver: Either,
     /// How long the bare loop would sleep.
-    next: Option<Next>,
+    next: Option<NextPoll>,
     endpoint: Held<Echo>,
     stream: Scripted,
     clock: Manual,
@@ -159,9 +159,9 @@ impl Bench {
                     };
                     self.next = Some(next);
                     match next {
-                        Next::Now => {}
-                        Next::Wait(_) => return Poll::Pending,
-                        Next::Over => return Poll::Ready(Ok(())),
+                        NextPoll::Now => {}
+                        NextPoll::Wait(_) => return Poll::Pending,
+                        NextPoll::Closed => return Poll::Ready(Ok(())),
                     }
                 }
                 panic!("a loop that never sleeps");

@@ -3,7 +3,7 @@
 use std::iter;
 
 use mcp_sansio::Instant;
-use mcp_sansio_embedded::{Next, Settings};
+use mcp_sansio_embedded::{NextPoll, Settings};
 
 use crate::echo::Echo;
 use crate::scripted::{Scripted, Step};
@@ -124,7 +124,7 @@ fn deadlines_are_kept_and_early_polls_change_nothing() {
             bench.clock.set(millis);
             assert!(bench.poll().is_pending());
             if bench.is_loop() {
-                assert_eq!(bench.next, Some(Next::Wait(Some(Instant::from_millis(20)))));
+                assert_eq!(bench.next, Some(NextPoll::Wait(Some(Instant::from_millis(20)))));
             }
         }
         assert!(bench.echo().seen.is_empty());
@@ -133,7 +133,7 @@ fn deadlines_are_kept_and_early_polls_change_nothing() {
         assert_eq!(bench.echo().seen, ["<timeout at 20 ms>"]);
         assert_eq!(bench.wakes.count(), 0);
         if bench.is_loop() {
-            assert_eq!(bench.next, Some(Next::Wait(None)));
+            assert_eq!(bench.next, Some(NextPoll::Wait(None)));
         }
     });
 }
@@ -159,7 +159,7 @@ fn a_flood_does_not_keep_others_from_their_turn() {
     let flood = || iter::repeat_n("a\n", 50).fold(Scripted::default(), Scripted::read);
     with_settings(settings, Echo::default, flood, |mut bench| {
         if let crate::Either::Loop(driver) = &mut bench.driver {
-            assert_eq!(driver.poll(Instant::ZERO), Ok(Next::Now));
+            assert_eq!(driver.poll(Instant::ZERO), Ok(NextPoll::Now));
             assert_eq!(bench.echo().seen.len(), 1);
             return;
         }
@@ -183,7 +183,7 @@ fn memory_of_length_zero_ends_the_input_and_sends_nothing() {
         stream.clone(),
         &mut [],
     );
-    while driver.poll(Instant::ZERO).unwrap() != Next::Over {}
+    while driver.poll(Instant::ZERO).unwrap() != NextPoll::Closed {}
     assert_eq!(driver.endpoint().seen, ["<eof>"]);
 }
 
@@ -196,7 +196,7 @@ fn a_stuck_deadline_does_not_stop_the_bytes() {
         |mut bench: Bench| {
             match &mut bench.driver {
                 crate::Either::Loop(driver) => {
-                    assert_eq!(driver.poll(Instant::ZERO), Ok(Next::Now));
+                    assert_eq!(driver.poll(Instant::ZERO), Ok(NextPoll::Now));
                 }
                 crate::Either::Executor(_) => {
                     assert!(bench.poll().is_pending());

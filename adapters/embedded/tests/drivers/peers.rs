@@ -15,7 +15,7 @@ use mcp_sansio::jsonrpc::RawJson;
 use mcp_sansio::peer::Limits;
 use mcp_sansio::protocol::Tool;
 use mcp_sansio::{Instant, Revision, Revisions};
-use mcp_sansio_embedded::{Driver, Next, PolledDriver};
+use mcp_sansio_embedded::{Driver, NextPoll, PolledDriver};
 use mcp_sansio_handlers::{Call, Host, NoArguments, Server};
 
 use crate::scripted::Manual;
@@ -147,7 +147,7 @@ fn a_server_in_a_bare_loop_serves_a_client_on_an_executor_at_every_revision() {
         let mut turns = [
             by_executor(side),
             Box::new(move || {
-                assert_ne!(device.poll(Instant::ZERO), Ok(Next::Over));
+                assert_ne!(device.poll(Instant::ZERO), Ok(NextPoll::Closed));
             }),
         ];
         assert_eq!(talk(&client, &mut turns), (revision, "21.5".into(), 1));
@@ -166,7 +166,7 @@ fn a_client_in_a_bare_loop_calls_a_server_on_an_executor() {
     let mut turns = [
         by_executor(device),
         Box::new(move || {
-            assert_ne!(side.poll(Instant::ZERO), Ok(Next::Over));
+            assert_ne!(side.poll(Instant::ZERO), Ok(NextPoll::Closed));
         }),
     ];
     assert_eq!(talk(&client, &mut turns), (Revision::V2026_07_28, "21.5".into(), 1));
