@@ -67,7 +67,7 @@ pub use http_client::{
     ThreadedExchanger, connect, connect_with,
 };
 #[cfg(feature = "http-server")]
-pub use http_server::{HttpListener, HttpService, HttpServing, serve_http};
+pub use http_server::{BackgroundListener, HttpListener, HttpService, serve_http};
 #[cfg(feature = "auth")]
 pub use loopback::Loopback;
 pub use mcp_sansio_async::clock::now;

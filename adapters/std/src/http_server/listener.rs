@@ -90,7 +90,7 @@ impl HttpListener {
         self
     }
 
-    /// How long responses under way may take after [`HttpServing::stop`]. 10 s by default.
+    /// How long responses under way may take after [`BackgroundListener::stop`]. 10 s by default.
     #[must_use]
     pub const fn linger(mut self, time: Duration) -> Self {
         self.linger = time;
@@ -111,10 +111,10 @@ impl HttpListener {
     /// # Errors
     ///
     /// The system is out of threads.
-    pub fn spawn(self, service: HttpService) -> io::Result<HttpServing> {
+    pub fn spawn(self, service: HttpService) -> io::Result<BackgroundListener> {
         let address = self.listener.local_addr()?;
         let run = move |stop: &StopHandle| self.run(&service, stop);
-        Ok(HttpServing { worker: Worker::spawn("mcp-listener", run)?, address })
+        Ok(BackgroundListener { worker: Worker::spawn("mcp-listener", run)?, address })
     }
 
     fn run(self, service: &HttpService, stop: &StopHandle) -> io::Result<()> {
@@ -137,12 +137,12 @@ impl HttpListener {
 ///
 /// Dropped, it ends as [`stop`](Self::stop) does.
 #[derive(Debug)]
-pub struct HttpServing {
+pub struct BackgroundListener {
     worker: Worker<io::Error>,
     address: SocketAddr,
 }
 
-impl HttpServing {
+impl BackgroundListener {
     /// Where it listens.
     #[must_use]
     pub const fn address(&self) -> SocketAddr {

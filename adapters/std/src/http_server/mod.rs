@@ -15,7 +15,7 @@ mod request;
 mod response;
 mod socket;
 
-pub use listener::{HttpListener, HttpServing, serve_http};
+pub use listener::{BackgroundListener, HttpListener, serve_http};
 
 use crate::runtime::ThreadRuntime;
 use crate::{Error, Wait, seed};

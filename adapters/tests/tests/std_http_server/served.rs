@@ -4,7 +4,7 @@ use std::net::{SocketAddr, TcpListener};
 use std::thread;
 
 use mcp_sansio::http::ServerOptions;
-use mcp_sansio_std::{HttpListener, HttpService, HttpServing, Server, ServerHandle};
+use mcp_sansio_std::{BackgroundListener, HttpListener, HttpService, Server, ServerHandle};
 use tokio::sync::oneshot;
 
 pub(crate) use crate::gate::{Gate, gated};
@@ -17,7 +17,7 @@ pub(crate) type Listener = HttpListener;
 pub(crate) struct Served {
     pub(crate) address: SocketAddr,
     pub(crate) service: Service,
-    serving: Option<HttpServing>,
+    serving: Option<BackgroundListener>,
     ended: Option<oneshot::Receiver<()>>,
 }
 
