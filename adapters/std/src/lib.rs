@@ -26,7 +26,7 @@
 
 #![forbid(unsafe_code)]
 
-mod background;
+mod background_driver;
 mod child;
 mod clock;
 mod conduit;
@@ -54,7 +54,7 @@ mod threads;
 mod wait;
 mod worker;
 
-pub use background::Background;
+pub use background_driver::BackgroundDriver;
 pub use child::{ChildServer, ChildStream};
 pub use clock::Clock;
 pub use connect::{Connection, spawn};

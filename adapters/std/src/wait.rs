@@ -10,7 +10,7 @@ pub trait Wait: IntoFuture + Sized {
     /// Waits until the future is ready: the thread is parked meanwhile.
     ///
     /// For futures that something else drives, such as calls of a client whose connection runs in
-    /// the [`Background`](crate::Background). On the thread of that connection, that is in one of
+    /// the [`BackgroundDriver`](crate::BackgroundDriver). On the thread of that connection, that is in one of
     /// its handlers, it would wait for itself. A future that reads and writes by itself needs
     /// [`block_on`](crate::block_on).
     fn wait(self) -> Self::Output {

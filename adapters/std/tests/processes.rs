@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use mcp_sansio_handlers::{Host, Server};
 use mcp_sansio_std::{
-    Background, ByteStream, ChildServer, ChildStream, GracePeriods, Stderr, Wait as _, block_on,
-    now, seed, serve_stdio,
+    BackgroundDriver, ByteStream, ChildServer, ChildStream, GracePeriods, Stderr, Wait as _,
+    block_on, now, seed, serve_stdio,
 };
 use rustix::process::{Pid, test_kill_process};
 
@@ -115,7 +115,7 @@ fn what_a_server_prints_goes_to_its_standard_error() {
     // Rule: [STDIO-002] [STDIO-005].
     let (child, stream) = ChildServer::spawn(this_program("noisy")).unwrap();
     let (client, endpoint) = Host::new("test", "1").connect(seed(), now());
-    let connection = Background::spawn(endpoint, stream).unwrap();
+    let connection = BackgroundDriver::spawn(endpoint, stream).unwrap();
     client.opened().wait().unwrap();
     client.close();
     connection.join().unwrap();
@@ -156,7 +156,7 @@ fn a_connection_in_use_ends_with_its_child() {
     // Rule: [STDIO-015] [STDIO-016].
     let (child, stream) = ChildServer::spawn(this_program("quiet")).unwrap();
     let (client, endpoint) = Host::new("test", "1").connect(seed(), now());
-    let connection = Background::spawn(endpoint, stream).unwrap();
+    let connection = BackgroundDriver::spawn(endpoint, stream).unwrap();
     client.opened().wait().unwrap();
     let report = child.shutdown(GracePeriods::default()).unwrap();
     assert_eq!((report.status.code(), report.forced), (Some(0), false), "{report}");
@@ -244,7 +244,7 @@ fn calls_of_a_server_that_dies_end_and_its_status_can_be_had() {
     let script = "read line; echo the disk is on fire >&2; exit 9";
     let (mut child, stream): (ChildServer, _) = ChildServer::spawn(shell(script)).unwrap();
     let (client, endpoint) = Host::new("test", "1").connect(seed(), now());
-    let connection = Background::spawn(endpoint, stream).unwrap();
+    let connection = BackgroundDriver::spawn(endpoint, stream).unwrap();
     client.opened().wait().unwrap_err();
     connection.join().unwrap();
     let report = child.wait().unwrap();

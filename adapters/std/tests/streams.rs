@@ -14,8 +14,8 @@ use mcp_sansio::Instant;
 use mcp_sansio::framing::FrameError;
 use mcp_sansio_handlers::{Endpoint, Host, Server};
 use mcp_sansio_std::{
-    Background, ByteStream, FdStream, PipeStream, Settings, ThreadedStream, Timer as _, Wait as _,
-    drive, now, seed, serve, serve_stream,
+    BackgroundDriver, ByteStream, FdStream, PipeStream, Settings, ThreadedStream, Timer as _,
+    Wait as _, drive, now, seed, serve, serve_stream,
 };
 
 fn server() -> impl Endpoint + Send + 'static {
@@ -141,7 +141,7 @@ impl Endpoint for Flood {
 
 fn flood(one: impl ByteStream + Send + 'static, other: impl ByteStream + Send + 'static) {
     in_time(|| {
-        let one = Background::spawn(Flood::new(), one).unwrap();
+        let one = BackgroundDriver::spawn(Flood::new(), one).unwrap();
         drive(Flood::new(), other, Settings::default()).unwrap();
         one.join().unwrap();
     });
@@ -211,10 +211,11 @@ fn a_writer_that_blocks_does_not_hold_up_the_end() {
 fn callers_wait_for_a_connection_in_the_background() {
     in_time(|| {
         let (here, there) = UnixStream::pair().unwrap();
-        let serving = Background::spawn(server(), PipeStream::try_from(there).unwrap()).unwrap();
+        let serving =
+            BackgroundDriver::spawn(server(), PipeStream::try_from(there).unwrap()).unwrap();
         let (client, endpoint) = Host::new("test", "1").connect(seed(), now());
         let stream = FdStream::try_from(here).unwrap();
-        let connection = Background::spawn(endpoint, stream).unwrap();
+        let connection = BackgroundDriver::spawn(endpoint, stream).unwrap();
         client.opened().wait().unwrap();
         let callers: Vec<_> = (0..3)
             .map(|_| {
@@ -239,7 +240,8 @@ fn callers_wait_for_a_connection_in_the_background() {
 fn a_connection_in_the_background_can_be_stopped() {
     in_time(|| {
         let (here, mut there) = UnixStream::pair().unwrap();
-        let connection = Background::spawn(server(), FdStream::try_from(here).unwrap()).unwrap();
+        let connection =
+            BackgroundDriver::spawn(server(), FdStream::try_from(here).unwrap()).unwrap();
         there.write_all(&pings(1)).unwrap();
         let mut first = [0; 1];
         there.read_exact(&mut first).unwrap();

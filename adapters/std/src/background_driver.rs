@@ -12,9 +12,9 @@ use crate::{Clock, Error, block_on};
 /// Dropped, it ends the connection as [`stop`](Self::stop) does. Neither may happen on the
 /// connection's own thread, that is in a handler.
 #[derive(Debug)]
-pub struct Background(Worker<Error>);
+pub struct BackgroundDriver(Worker<Error>);
 
-impl Background {
+impl BackgroundDriver {
     /// Starts to drive `endpoint` over `stream`.
     ///
     /// # Errors
