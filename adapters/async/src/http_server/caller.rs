@@ -6,7 +6,7 @@ use mcp_sansio_handlers::TokenRequirement;
 use mcp_sansio_oauth::Grant;
 
 use super::alarm::within;
-use super::site::Site;
+use super::shared_server::SharedServer;
 
 /// Who sends a request.
 #[derive(Debug)]
@@ -21,17 +21,17 @@ impl<'a> Caller<'a> {
     /// Finds out who sends a request, or how it is refused. The lock is not held while a token is
     /// checked.
     pub(super) async fn of(
-        site: &Site,
+        shared: &SharedServer,
         head: &RequestHead<'_>,
         named: Option<&'a Principal>,
     ) -> Result<Self, Response> {
-        let authorization = site.lock().server.authorize(head);
+        let authorization = shared.lock().server.authorize(head);
         let mut checking = match authorization {
             TokenRequirement::NotNeeded => return Ok(Self::Named(named)),
             TokenRequirement::Respond(response) => return Err(response),
             TokenRequirement::Check(checking) => checking,
         };
-        let checked = within(checking.time(), &*site.runtime, pin!(&mut checking)).await;
+        let checked = within(checking.time(), &*shared.runtime, pin!(&mut checking)).await;
         match checked {
             Some(granted) => granted.map(Self::Granted),
             None => Err(checking.unchecked()),

@@ -6,7 +6,7 @@ use mcp_sansio::Principal;
 use mcp_sansio::http::SessionId;
 use mcp_sansio::http::server::{EventPosition, NotStored, StoreAction, StoredEvent};
 
-use super::site::Site;
+use super::shared_server::SharedServer;
 
 /// A store that keeps the events of HTTP clients that come back for them, when there are more than
 /// fit in memory: Redis, a database, a disk. See `docs/guide/http.md` for what is asked of it.
@@ -41,11 +41,11 @@ pub trait ExternalEventStore: Send + Sync + 'static {
 }
 
 /// Executes store actions until the server is dropped.
-pub(super) async fn run(site: Weak<Site>, store: impl ExternalEventStore) {
+pub(super) async fn run(shared: Weak<SharedServer>, store: impl ExternalEventStore) {
     loop {
         let action = poll_fn(|cx| {
-            let Some(site) = site.upgrade() else { return Poll::Ready(None) };
-            let mut locked = site.lock();
+            let Some(shared) = shared.upgrade() else { return Poll::Ready(None) };
+            let mut locked = shared.lock();
             match locked.server.poll_store() {
                 Some(action) => Poll::Ready(Some(action)),
                 None => {
@@ -62,8 +62,8 @@ pub(super) async fn run(site: Weak<Site>, store: impl ExternalEventStore) {
             }
             Some(StoreAction::Read { read, from, events_max, bytes_max }) => {
                 let events = store.read(from, events_max, bytes_max).await;
-                let Some(site) = site.upgrade() else { return };
-                site.change(|locked| locked.server.handle_stored(read, events, site.now()));
+                let Some(shared) = shared.upgrade() else { return };
+                shared.change(|locked| locked.server.handle_stored(read, events, shared.now()));
             }
             // What it does not know it cannot do.
             Some(_) => {}

@@ -5,14 +5,14 @@ use std::task::{Context, Poll};
 
 use mcp_sansio::Instant;
 
-use super::site::{Locked, Site};
+use super::shared_server::{Locked, SharedServer};
 use crate::Timer;
 
-/// Keeps the deadlines of a site, and passes on what its handlers send, until it is gone.
-pub(super) async fn keep_time(site: Weak<Site>, mut timer: Box<dyn Timer + Send>) {
+/// Keeps the deadlines of a shared server, and passes on what its handlers send, until it is gone.
+pub(super) async fn keep_time(shared: Weak<SharedServer>, mut timer: Box<dyn Timer + Send>) {
     poll_fn(|cx| {
         loop {
-            let Some(deadline) = site.upgrade().map(|site| keep(&site, cx)) else {
+            let Some(deadline) = shared.upgrade().map(|shared| keep(&shared, cx)) else {
                 return Poll::Ready(());
             };
             match deadline {
@@ -26,12 +26,12 @@ pub(super) async fn keep_time(site: Weak<Site>, mut timer: Box<dyn Timer + Send>
 
 /// Does what is due, and returns when to do so again. Whatever comes nearer, or is sent, from here
 /// on wakes the keeper.
-fn keep(site: &Arc<Site>, cx: &mut Context<'_>) -> Option<Instant> {
-    site.change(|locked| {
+fn keep(shared: &Arc<SharedServer>, cx: &mut Context<'_>) -> Option<Instant> {
+    shared.change(|locked| {
         if !locked.keeper.as_ref().is_some_and(|known| known.will_wake(cx.waker())) {
             locked.keeper = Some(cx.waker().clone());
         }
-        let now = site.now();
+        let now = shared.now();
         let Locked { server, wakes_at, .. } = locked;
         // Whatever panics is gone, an observer of tasks say; what came after it is still to be taken.
         while catch_unwind(AssertUnwindSafe(|| server.poll_handlers(cx, now))).is_err() {}

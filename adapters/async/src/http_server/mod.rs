@@ -34,7 +34,7 @@ mod send_body;
 #[cfg(feature = "http-listener")]
 mod sending;
 mod service;
-mod site;
+mod shared_server;
 #[cfg(feature = "http-listener")]
 mod socket;
 mod stall;

@@ -8,13 +8,13 @@ use mcp_sansio_handlers::HandlerCall;
 
 use super::caller::Caller;
 use super::running::Ended;
-use super::site::{Locked, Site};
+use super::shared_server::{Locked, SharedServer};
 use crate::StopHandle;
 
 /// The place of one exchange: to drop it before its response is complete is to have gone.
 #[derive(Debug)]
 pub(super) struct Place {
-    site: Arc<Site>,
+    shared: Arc<SharedServer>,
     exchange: ExchangeId,
     complete: bool,
 }
@@ -33,30 +33,30 @@ pub(super) enum Beginning {
 impl Place {
     /// Hands a request in. Where there is work, it is to be begun at once.
     pub(super) fn take<'f>(
-        site: &Arc<Site>,
+        shared: &Arc<SharedServer>,
         head: &RequestHead<'_>,
         body: &'f [u8],
         caller: &Caller<'_>,
     ) -> (Self, Option<HandlerCall<'f>>) {
-        let (exchange, work) = site.settling(
+        let (exchange, work) = shared.settling(
             |locked| match caller {
                 Caller::Granted(grant) => {
-                    locked.server.handle_granted(head, body, grant, site.now())
+                    locked.server.handle_granted(head, body, grant, shared.now())
                 }
                 Caller::Named(principal) => {
-                    locked.server.handle_request(head, body, *principal, site.now())
+                    locked.server.handle_request(head, body, *principal, shared.now())
                 }
             },
             |(_, work)| work.is_none(),
         );
-        (Self { site: Arc::clone(site), exchange, complete: false }, work)
+        (Self { shared: Arc::clone(shared), exchange, complete: false }, work)
     }
 
     /// Hands in what the handler came to, and takes the response if it is there.
     pub(super) fn end(&mut self, ended: Ended<'_>) -> Option<Beginning> {
-        let Self { site, exchange, complete } = self;
-        site.change(|locked| {
-            let now = site.now();
+        let Self { shared, exchange, complete } = self;
+        shared.change(|locked| {
+            let now = shared.now();
             locked.end(ended, now);
             begin(locked, *exchange, complete, now)
         })
@@ -64,8 +64,8 @@ impl Place {
 
     /// How the response begins.
     pub(super) fn poll_beginning(&mut self, cx: &Context<'_>) -> Poll<Beginning> {
-        let Self { site, exchange, complete } = self;
-        site.change(|locked| match begin(locked, *exchange, complete, site.now()) {
+        let Self { shared, exchange, complete } = self;
+        shared.change(|locked| match begin(locked, *exchange, complete, shared.now()) {
             Some(beginning) => Poll::Ready(beginning),
             None => {
                 locked.wait(*exchange, cx);
@@ -80,8 +80,8 @@ impl Place {
         cx: &Context<'_>,
         take: impl FnOnce(Transmit<'_>) -> T,
     ) -> Poll<T> {
-        let Self { site, exchange, complete } = self;
-        site.change(|locked| match next(locked, *exchange, complete, site.now(), take) {
+        let Self { shared, exchange, complete } = self;
+        shared.change(|locked| match next(locked, *exchange, complete, shared.now(), take) {
             Some(taken) => Poll::Ready(taken),
             None => {
                 // Under the same lock: nothing can come in between that wakes nobody.
@@ -134,9 +134,9 @@ impl Drop for Place {
             // The slot may be another exchange's by now.
             return;
         }
-        self.site.change(|locked| {
+        self.shared.change(|locked| {
             locked.leave(self.exchange);
-            locked.server.handle_disconnect(self.exchange, self.site.now());
+            locked.server.handle_disconnect(self.exchange, self.shared.now());
         });
     }
 }

@@ -8,7 +8,7 @@ use mcp_sansio::Instant;
 use mcp_sansio::peer::RequestHandle;
 use mcp_sansio_handlers::{HandlerCall, HandlerOutput, HandlerPoll, PendingHandler};
 
-use super::site::{Locked, Site};
+use super::shared_server::{Locked, SharedServer};
 
 /// How the work of a handler ended.
 #[derive(Debug)]
@@ -31,7 +31,7 @@ impl Locked {
 /// Runs a handler as far as it goes without a wait. It is put into a task of its own where it goes
 /// on, and so outlives the connection of its request, which legacy clients may come back for.
 pub(super) fn begin<'f>(
-    site: &Arc<Site>,
+    shared: &Arc<SharedServer>,
     work: HandlerCall<'f>,
     cx: &mut Context<'_>,
 ) -> Option<Ended<'f>> {
@@ -42,22 +42,22 @@ pub(super) fn begin<'f>(
             if let Poll::Ready(finished) = Pin::new(&mut running).poll(cx) {
                 return finished.map(|finished| Ended { request, finished });
             }
-            site.change(|locked| locked.server.track(&running));
-            let unanswered = Unanswered::new(Arc::clone(site), request);
-            site.runtime.spawn(Box::pin(go_on(unanswered, running)));
+            shared.change(|locked| locked.server.track(&running));
+            let unanswered = Unanswered::new(Arc::clone(shared), request);
+            shared.runtime.spawn(Box::pin(go_on(unanswered, running)));
             None
         }
     }
 }
 
 /// Puts work that came from no new request into a task of its own.
-pub(super) fn spawn(site: &Arc<Site>, work: HandlerCall<'static>) {
-    let unanswered = Unanswered::new(Arc::clone(site), work.handle());
-    site.runtime.spawn(Box::pin(async move {
+pub(super) fn spawn(shared: &Arc<SharedServer>, work: HandlerCall<'static>) {
+    let unanswered = Unanswered::new(Arc::clone(shared), work.handle());
+    shared.runtime.spawn(Box::pin(async move {
         match work.run() {
             HandlerPoll::Ready(finished) => unanswered.end(Some(finished)),
             HandlerPoll::Pending(running) => {
-                unanswered.site.change(|locked| locked.server.track(&running));
+                unanswered.shared.change(|locked| locked.server.track(&running));
                 go_on(unanswered, running).await;
             }
         }
@@ -72,20 +72,20 @@ async fn go_on(unanswered: Unanswered, running: PendingHandler) {
 /// A request whose handler has a task of its own. Where the runtime drops the task, or cannot run it, the
 /// request fails.
 struct Unanswered {
-    site: Arc<Site>,
+    shared: Arc<SharedServer>,
     request: Option<RequestHandle>,
 }
 
 impl Unanswered {
-    const fn new(site: Arc<Site>, request: RequestHandle) -> Self {
-        Self { site, request: Some(request) }
+    const fn new(shared: Arc<SharedServer>, request: RequestHandle) -> Self {
+        Self { shared, request: Some(request) }
     }
 
     /// `None`: nobody waits for it any more.
     fn end(mut self, finished: Option<HandlerOutput<'_>>) {
         if let (Some(request), Some(finished)) = (self.request.take(), finished) {
-            let site = &self.site;
-            site.change(|locked| locked.end(Ended { request, finished }, site.now()));
+            let shared = &self.shared;
+            shared.change(|locked| locked.end(Ended { request, finished }, shared.now()));
         }
     }
 }
@@ -93,7 +93,7 @@ impl Unanswered {
 impl Drop for Unanswered {
     fn drop(&mut self) {
         if let Some(request) = self.request.take() {
-            self.site.change(|locked| locked.server.fail(request, self.site.now()));
+            self.shared.change(|locked| locked.server.fail(request, self.shared.now()));
         }
     }
 }

@@ -14,7 +14,7 @@ use super::alarm::within;
 use super::caller::Caller;
 use super::place::{Beginning, Place};
 use super::request::{self, HeldBody, Unusable};
-use super::site::Site;
+use super::shared_server::SharedServer;
 use super::{ExternalEventStore, ServedBody, event_store, keeper, response, running};
 use crate::{Error, Runtime, seed};
 
@@ -28,7 +28,7 @@ use crate::{Error, Runtime, seed};
 /// as well.
 #[derive(Clone, Debug)]
 pub struct HttpService<R> {
-    site: Arc<Site>,
+    shared: Arc<SharedServer>,
     /// Where requests come from that do not say so themselves.
     remote: Option<RemoteAddress>,
     runtime: PhantomData<fn() -> R>,
@@ -65,8 +65,8 @@ impl<R: Runtime> HttpService<R> {
         store: impl ExternalEventStore,
     ) -> Result<Self, Error> {
         let service = Self::new(server, options.event_store(EventStore::External))?;
-        let store_task = event_store::run(Arc::downgrade(&service.site), store);
-        service.site.runtime.spawn(Box::pin(store_task));
+        let store_task = event_store::run(Arc::downgrade(&service.shared), store);
+        service.shared.runtime.spawn(Box::pin(store_task));
         Ok(service)
     }
 
@@ -84,10 +84,10 @@ impl<R: Runtime> HttpService<R> {
         runtime: R,
     ) -> Result<Self, HttpServerError> {
         let server = server.http(options, secret, seed)?;
-        let site = Arc::new(Site::new(server, Box::new(runtime)));
-        let keeper = keeper::keep_time(Arc::downgrade(&site), site.runtime.timer());
-        site.runtime.spawn(Box::pin(keeper));
-        Ok(Self { site, remote: None, runtime: PhantomData })
+        let shared = Arc::new(SharedServer::new(server, Box::new(runtime)));
+        let keeper = keeper::keep_time(Arc::downgrade(&shared), shared.runtime.timer());
+        shared.runtime.spawn(Box::pin(keeper));
+        Ok(Self { shared, remote: None, runtime: PhantomData })
     }
 
     /// The same server for the requests of one connection: they come from `address`, unless a
@@ -98,20 +98,20 @@ impl<R: Runtime> HttpService<R> {
     #[must_use]
     pub fn with_remote_address(&self, address: impl Into<RemoteAddress>) -> Self {
         let remote = Some(address.into());
-        Self { site: Arc::clone(&self.site), remote, runtime: PhantomData }
+        Self { shared: Arc::clone(&self.shared), remote, runtime: PhantomData }
     }
 
     /// A way to all clients from outside of the handlers.
     #[must_use]
     pub fn handle(&self) -> ServerHandle {
-        self.site.lock().server.handle()
+        self.shared.lock().server.handle()
     }
 
     /// Takes no new request from here on, by whichever clone, and waits until the responses under
     /// way are complete. Streams that stand open end.
     pub async fn close(&self) {
-        self.site.change(|locked| locked.server.close(self.site.now()));
-        poll_fn(|cx| self.site.lock().poll_drained(cx)).await;
+        self.shared.change(|locked| locked.server.close(self.shared.now()));
+        poll_fn(|cx| self.shared.lock().poll_drained(cx)).await;
     }
 
     /// Serves one request. Who sends it, a [protected](Server::protect) server finds out from its
@@ -124,9 +124,9 @@ impl<R: Runtime> HttpService<R> {
         &self,
         request: http::Request<B>,
     ) -> impl Future<Output = http::Response<ServedBody>> + use<R, B> {
-        let (site, remote) = (Arc::clone(&self.site), self.remote);
+        let (shared, remote) = (Arc::clone(&self.shared), self.remote);
         let (parts, body) = request.into_parts();
-        async move { respond(&site, &parts, remote, body).await }
+        async move { respond(&shared, &parts, remote, body).await }
     }
 }
 
@@ -157,7 +157,7 @@ where
 }
 
 async fn respond<B: Body>(
-    site: &Arc<Site>,
+    shared: &Arc<SharedServer>,
     parts: &http::request::Parts,
     remote: Option<RemoteAddress>,
     body: B,
@@ -166,36 +166,36 @@ async fn respond<B: Body>(
         return response::bare(http::StatusCode::BAD_REQUEST);
     }
     let head = request::head_of(parts, remote);
-    let caller = match Caller::of(site, &head, parts.extensions.get()).await {
+    let caller = match Caller::of(shared, &head, parts.extensions.get()).await {
         Ok(caller) => caller,
         Err(response) => return response::whole(response),
     };
-    let admission = match site.lock().server.admit(&head) {
+    let admission = match shared.lock().server.admit(&head) {
         Ok(admission) => admission,
         Err(refused) => return response::whole(refused),
     };
     let body = pin!(body);
-    let read = pin!(request::read_body(body, parts.version, admission, &site.held));
-    let refused = match within(admission.body_time, &*site.runtime, read).await {
-        Some(Ok(body)) => return answer(site, &head, body, &caller).await,
-        Some(Err(Unusable::TooMany)) => site.lock().server.bodies_too_many(),
-        Some(Err(Unusable::TooLong)) => site.lock().server.body_too_long(),
+    let read = pin!(request::read_body(body, parts.version, admission, &shared.held));
+    let refused = match within(admission.body_time, &*shared.runtime, read).await {
+        Some(Ok(body)) => return answer(shared, &head, body, &caller).await,
+        Some(Err(Unusable::TooMany)) => shared.lock().server.bodies_too_many(),
+        Some(Err(Unusable::TooLong)) => shared.lock().server.body_too_long(),
         Some(Err(Unusable::Broken)) => return response::bare(http::StatusCode::BAD_REQUEST),
-        None => site.lock().server.body_too_slow(),
+        None => shared.lock().server.body_too_slow(),
     };
     response::whole(refused)
 }
 
 async fn answer(
-    site: &Arc<Site>,
+    shared: &Arc<SharedServer>,
     head: &RequestHead<'_>,
     body: HeldBody<'_>,
     caller: &Caller<'_>,
 ) -> http::Response<ServedBody> {
     // It is ready at once, and only wants a waker: what it works with is no part of the future.
     let begun = poll_fn(|cx| {
-        let (mut place, work) = Place::take(site, head, &body.bytes, caller);
-        let ended = work.and_then(|work| running::begin(site, work, cx));
+        let (mut place, work) = Place::take(shared, head, &body.bytes, caller);
+        let ended = work.and_then(|work| running::begin(shared, work, cx));
         let beginning = ended.and_then(|ended| place.end(ended));
         Poll::Ready((place, beginning))
     });

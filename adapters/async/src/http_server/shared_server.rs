@@ -15,7 +15,7 @@ use crate::panic_guard;
 /// A server on HTTP behind the lock that its exchanges share. It is held for the machine's own
 /// work, never while a handler, a client or a waker is at work.
 #[derive(Debug)]
-pub(super) struct Site {
+pub(super) struct SharedServer {
     locked: Mutex<Locked>,
     /// The bodies of requests that are held.
     pub(super) held: Held,
@@ -67,7 +67,7 @@ impl Left {
         }
     }
 
-    fn deal(self, site: &Arc<Site>) {
+    fn deal(self, shared: &Arc<SharedServer>) {
         if let Some(waker) = self.waker {
             waker.wake();
         }
@@ -82,12 +82,12 @@ impl Left {
             abort.stop();
         }
         for work in self.works {
-            running::spawn(site, work);
+            running::spawn(shared, work);
         }
     }
 }
 
-impl Site {
+impl SharedServer {
     pub(super) fn new(mut server: HttpServer, runtime: Box<dyn AnyRuntime>) -> Self {
         server.catch_panics(panic_guard());
         let locked = Mutex::new(Locked {
@@ -143,7 +143,7 @@ impl Site {
     }
 }
 
-impl Drop for Site {
+impl Drop for SharedServer {
     fn drop(&mut self) {
         let locked = self.locked.get_mut().unwrap_or_else(PoisonError::into_inner);
         for waker in [locked.keeper.take(), locked.archivist.take()].into_iter().flatten() {
