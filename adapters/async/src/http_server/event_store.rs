@@ -45,11 +45,11 @@ pub(super) async fn run(shared: Weak<SharedServer>, store: impl ExternalEventSto
     loop {
         let action = poll_fn(|cx| {
             let Some(shared) = shared.upgrade() else { return Poll::Ready(None) };
-            let mut locked = shared.lock();
-            match locked.server.poll_store() {
+            let mut state = shared.lock();
+            match state.server.poll_store() {
                 Some(action) => Poll::Ready(Some(action)),
                 None => {
-                    locked.archivist = Some(cx.waker().clone());
+                    state.archivist = Some(cx.waker().clone());
                     Poll::Pending
                 }
             }
@@ -63,7 +63,7 @@ pub(super) async fn run(shared: Weak<SharedServer>, store: impl ExternalEventSto
             Some(StoreAction::Read { read, from, events_max, bytes_max }) => {
                 let events = store.read(from, events_max, bytes_max).await;
                 let Some(shared) = shared.upgrade() else { return };
-                shared.change(|locked| locked.server.handle_stored(read, events, shared.now()));
+                shared.change(|state| state.server.handle_stored(read, events, shared.now()));
             }
             // What it does not know it cannot do.
             Some(_) => {}

@@ -5,7 +5,7 @@ use std::task::{Context, Poll};
 
 use mcp_sansio::Instant;
 
-use super::shared_server::{Locked, SharedServer};
+use super::shared_server::{ServerState, SharedServer};
 use crate::Timer;
 
 /// Keeps the deadlines of a shared server, and passes on what its handlers send, until it is gone.
@@ -27,12 +27,12 @@ pub(super) async fn keep_time(shared: Weak<SharedServer>, mut timer: Box<dyn Tim
 /// Does what is due, and returns when to do so again. Whatever comes nearer, or is sent, from here
 /// on wakes the keeper.
 fn keep(shared: &Arc<SharedServer>, cx: &mut Context<'_>) -> Option<Instant> {
-    shared.change(|locked| {
-        if !locked.keeper.as_ref().is_some_and(|known| known.will_wake(cx.waker())) {
-            locked.keeper = Some(cx.waker().clone());
+    shared.change(|state| {
+        if !state.keeper.as_ref().is_some_and(|known| known.will_wake(cx.waker())) {
+            state.keeper = Some(cx.waker().clone());
         }
         let now = shared.now();
-        let Locked { server, wakes_at, .. } = locked;
+        let ServerState { server, wakes_at, .. } = state;
         // Whatever panics is gone, an observer of tasks say; what came after it is still to be taken.
         while catch_unwind(AssertUnwindSafe(|| server.poll_handlers(cx, now))).is_err() {}
         server.handle_timeout(now);

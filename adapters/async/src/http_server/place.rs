@@ -8,7 +8,7 @@ use mcp_sansio_handlers::HandlerCall;
 
 use super::caller::Caller;
 use super::running::Ended;
-use super::shared_server::{Locked, SharedServer};
+use super::shared_server::{ServerState, SharedServer};
 use crate::StopHandle;
 
 /// The place of one exchange: to drop it before its response is complete is to have gone.
@@ -39,12 +39,12 @@ impl Place {
         caller: &Caller<'_>,
     ) -> (Self, Option<HandlerCall<'f>>) {
         let (exchange, work) = shared.settling(
-            |locked| match caller {
+            |state| match caller {
                 Caller::Granted(grant) => {
-                    locked.server.handle_granted(head, body, grant, shared.now())
+                    state.server.handle_granted(head, body, grant, shared.now())
                 }
                 Caller::Named(principal) => {
-                    locked.server.handle_request(head, body, *principal, shared.now())
+                    state.server.handle_request(head, body, *principal, shared.now())
                 }
             },
             |(_, work)| work.is_none(),
@@ -55,20 +55,20 @@ impl Place {
     /// Hands in what the handler came to, and takes the response if it is there.
     pub(super) fn end(&mut self, ended: Ended<'_>) -> Option<Beginning> {
         let Self { shared, exchange, complete } = self;
-        shared.change(|locked| {
+        shared.change(|state| {
             let now = shared.now();
-            locked.end(ended, now);
-            begin(locked, *exchange, complete, now)
+            state.end(ended, now);
+            begin(state, *exchange, complete, now)
         })
     }
 
     /// How the response begins.
     pub(super) fn poll_beginning(&mut self, cx: &Context<'_>) -> Poll<Beginning> {
         let Self { shared, exchange, complete } = self;
-        shared.change(|locked| match begin(locked, *exchange, complete, shared.now()) {
+        shared.change(|state| match begin(state, *exchange, complete, shared.now()) {
             Some(beginning) => Poll::Ready(beginning),
             None => {
-                locked.wait(*exchange, cx);
+                state.wait(*exchange, cx);
                 Poll::Pending
             }
         })
@@ -81,11 +81,11 @@ impl Place {
         take: impl FnOnce(Transmit<'_>) -> T,
     ) -> Poll<T> {
         let Self { shared, exchange, complete } = self;
-        shared.change(|locked| match next(locked, *exchange, complete, shared.now(), take) {
+        shared.change(|state| match next(state, *exchange, complete, shared.now(), take) {
             Some(taken) => Poll::Ready(taken),
             None => {
                 // Under the same lock: nothing can come in between that wakes nobody.
-                locked.wait(*exchange, cx);
+                state.wait(*exchange, cx);
                 Poll::Pending
             }
         })
@@ -93,12 +93,12 @@ impl Place {
 }
 
 fn begin(
-    locked: &mut Locked,
+    state: &mut ServerState,
     exchange: ExchangeId,
     complete: &mut bool,
     now: Instant,
 ) -> Option<Beginning> {
-    let beginning = next(locked, exchange, complete, now, |transmit| match transmit {
+    let beginning = next(state, exchange, complete, now, |transmit| match transmit {
         Transmit::Respond(response) => Beginning::Whole(response),
         Transmit::Open(head) => Beginning::Open(head),
         // A head comes first; anything else ends a response that never had one.
@@ -107,23 +107,23 @@ fn begin(
     if matches!(beginning, Beginning::Open(_))
         && let Some(abort) = StopHandle::current()
     {
-        locked.endanger(exchange, abort);
+        state.endanger(exchange, abort);
     }
     Some(beginning)
 }
 
 fn next<T>(
-    locked: &mut Locked,
+    state: &mut ServerState,
     exchange: ExchangeId,
     complete: &mut bool,
     now: Instant,
     take: impl FnOnce(Transmit<'_>) -> T,
 ) -> Option<T> {
-    let transmit = locked.server.poll_transmit(exchange, now)?;
+    let transmit = state.server.poll_transmit(exchange, now)?;
     *complete = matches!(transmit, Transmit::Respond(_) | Transmit::Finish | Transmit::Abort);
     let taken = take(transmit);
     if *complete {
-        locked.leave(exchange);
+        state.leave(exchange);
     }
     Some(taken)
 }
@@ -134,9 +134,9 @@ impl Drop for Place {
             // The slot may be another exchange's by now.
             return;
         }
-        self.shared.change(|locked| {
-            locked.leave(self.exchange);
-            locked.server.handle_disconnect(self.exchange, self.shared.now());
+        self.shared.change(|state| {
+            state.leave(self.exchange);
+            state.server.handle_disconnect(self.exchange, self.shared.now());
         });
     }
 }

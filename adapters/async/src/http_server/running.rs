@@ -8,7 +8,7 @@ use mcp_sansio::Instant;
 use mcp_sansio::peer::RequestHandle;
 use mcp_sansio_handlers::{HandlerCall, HandlerOutput, HandlerPoll, PendingHandler};
 
-use super::shared_server::{Locked, SharedServer};
+use super::shared_server::{ServerState, SharedServer};
 
 /// How the work of a handler ended.
 #[derive(Debug)]
@@ -17,7 +17,7 @@ pub(super) struct Ended<'f> {
     finished: HandlerOutput<'f>,
 }
 
-impl Locked {
+impl ServerState {
     /// Answers a request with what its handler came to.
     pub(super) fn end(&mut self, ended: Ended<'_>, now: Instant) {
         let Ended { request, finished } = ended;
@@ -42,7 +42,7 @@ pub(super) fn begin<'f>(
             if let Poll::Ready(finished) = Pin::new(&mut running).poll(cx) {
                 return finished.map(|finished| Ended { request, finished });
             }
-            shared.change(|locked| locked.server.track(&running));
+            shared.change(|state| state.server.track(&running));
             let unanswered = Unanswered::new(Arc::clone(shared), request);
             shared.runtime.spawn(Box::pin(go_on(unanswered, running)));
             None
@@ -57,7 +57,7 @@ pub(super) fn spawn(shared: &Arc<SharedServer>, work: HandlerCall<'static>) {
         match work.run() {
             HandlerPoll::Ready(finished) => unanswered.end(Some(finished)),
             HandlerPoll::Pending(running) => {
-                unanswered.shared.change(|locked| locked.server.track(&running));
+                unanswered.shared.change(|state| state.server.track(&running));
                 go_on(unanswered, running).await;
             }
         }
@@ -85,7 +85,7 @@ impl Unanswered {
     fn end(mut self, finished: Option<HandlerOutput<'_>>) {
         if let (Some(request), Some(finished)) = (self.request.take(), finished) {
             let shared = &self.shared;
-            shared.change(|locked| locked.end(Ended { request, finished }, shared.now()));
+            shared.change(|state| state.end(Ended { request, finished }, shared.now()));
         }
     }
 }
@@ -93,7 +93,7 @@ impl Unanswered {
 impl Drop for Unanswered {
     fn drop(&mut self) {
         if let Some(request) = self.request.take() {
-            self.shared.change(|locked| locked.server.fail(request, self.shared.now()));
+            self.shared.change(|state| state.server.fail(request, self.shared.now()));
         }
     }
 }

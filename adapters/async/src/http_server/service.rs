@@ -110,7 +110,7 @@ impl<R: Runtime> HttpService<R> {
     /// Takes no new request from here on, by whichever clone, and waits until the responses under
     /// way are complete. Streams that stand open end.
     pub async fn close(&self) {
-        self.shared.change(|locked| locked.server.close(self.shared.now()));
+        self.shared.change(|state| state.server.close(self.shared.now()));
         poll_fn(|cx| self.shared.lock().poll_drained(cx)).await;
     }
 

@@ -16,7 +16,7 @@ use crate::panic_guard;
 /// work, never while a handler, a client or a waker is at work.
 #[derive(Debug)]
 pub(super) struct SharedServer {
-    locked: Mutex<Locked>,
+    state: Mutex<ServerState>,
     /// The bodies of requests that are held.
     pub(super) held: Held,
     /// Where handlers run.
@@ -24,7 +24,7 @@ pub(super) struct SharedServer {
 }
 
 #[derive(Debug)]
-pub(super) struct Locked {
+pub(super) struct ServerState {
     pub(super) server: HttpServer,
     /// Who serves which exchange, by its slot.
     seats: Vec<Option<Seat>>,
@@ -90,7 +90,7 @@ impl Left {
 impl SharedServer {
     pub(super) fn new(mut server: HttpServer, runtime: Box<dyn AnyRuntime>) -> Self {
         server.catch_panics(panic_guard());
-        let locked = Mutex::new(Locked {
+        let state = Mutex::new(ServerState {
             server,
             seats: Vec::new(),
             keeper: None,
@@ -98,7 +98,7 @@ impl SharedServer {
             archivist: None,
             drained: Vec::new(),
         });
-        Self { locked, held: Held::default(), runtime }
+        Self { state, held: Held::default(), runtime }
     }
 
     pub(super) fn now(&self) -> Instant {
@@ -107,12 +107,12 @@ impl SharedServer {
 
     /// To look at the server. Whatever panicked with the lock held, an observer of tasks say, has left
     /// the machine as it is between two steps.
-    pub(super) fn lock(&self) -> MutexGuard<'_, Locked> {
-        self.locked.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(super) fn lock(&self) -> MutexGuard<'_, ServerState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// To do something to the server and deal with what comes of it.
-    pub(super) fn change<T>(self: &Arc<Self>, change: impl FnOnce(&mut Locked) -> T) -> T {
+    pub(super) fn change<T>(self: &Arc<Self>, change: impl FnOnce(&mut ServerState) -> T) -> T {
         self.settling(change, |_| true)
     }
 
@@ -120,18 +120,18 @@ impl SharedServer {
     /// deadline that does not outlive it is not worth to wake anybody.
     pub(super) fn settling<T>(
         self: &Arc<Self>,
-        change: impl FnOnce(&mut Locked) -> T,
+        change: impl FnOnce(&mut ServerState) -> T,
         is_last: impl FnOnce(&T) -> bool,
     ) -> T {
         let mut left = Left::default();
         // Written where it stays: what a request brings is large.
         let mut changed = None;
         let unwound = {
-            let mut locked = self.lock();
-            let unwound = catch_unwind(AssertUnwindSafe(|| changed = Some(change(&mut locked))));
-            locked.settle(&mut left);
+            let mut state = self.lock();
+            let unwound = catch_unwind(AssertUnwindSafe(|| changed = Some(change(&mut state))));
+            state.settle(&mut left);
             if changed.as_ref().is_none_or(is_last) {
-                locked.settle_time(&mut left);
+                state.settle_time(&mut left);
             }
             unwound.err()
         };
@@ -145,14 +145,14 @@ impl SharedServer {
 
 impl Drop for SharedServer {
     fn drop(&mut self) {
-        let locked = self.locked.get_mut().unwrap_or_else(PoisonError::into_inner);
-        for waker in [locked.keeper.take(), locked.archivist.take()].into_iter().flatten() {
+        let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
+        for waker in [state.keeper.take(), state.archivist.take()].into_iter().flatten() {
             waker.wake();
         }
     }
 }
 
-impl Locked {
+impl ServerState {
     /// Sees to further work, and to exchanges with something to send.
     fn settle(&mut self, left: &mut Left) {
         loop {
