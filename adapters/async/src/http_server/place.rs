@@ -68,7 +68,7 @@ impl Place {
         shared.change(|state| match begin(state, *exchange, complete, shared.now()) {
             Some(beginning) => Poll::Ready(beginning),
             None => {
-                state.wait(*exchange, cx);
+                state.register_waker(*exchange, cx);
                 Poll::Pending
             }
         })
@@ -85,7 +85,7 @@ impl Place {
             Some(taken) => Poll::Ready(taken),
             None => {
                 // Under the same lock: nothing can come in between that wakes nobody.
-                state.wait(*exchange, cx);
+                state.register_waker(*exchange, cx);
                 Poll::Pending
             }
         })
@@ -107,7 +107,7 @@ fn begin(
     if matches!(beginning, Beginning::Open(_))
         && let Some(abort) = StopHandle::current()
     {
-        state.endanger(exchange, abort);
+        state.set_abort_handle(exchange, abort);
     }
     Some(beginning)
 }
@@ -123,7 +123,7 @@ fn next<T>(
     *complete = matches!(transmit, Transmit::Respond(_) | Transmit::Finish | Transmit::Abort);
     let taken = take(transmit);
     if *complete {
-        state.leave(exchange);
+        state.remove_exchange(exchange);
     }
     Some(taken)
 }
@@ -135,7 +135,7 @@ impl Drop for Place {
             return;
         }
         self.shared.change(|state| {
-            state.leave(self.exchange);
+            state.remove_exchange(self.exchange);
             state.server.handle_disconnect(self.exchange, self.shared.now());
         });
     }

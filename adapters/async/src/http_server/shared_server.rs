@@ -27,7 +27,7 @@ pub(super) struct SharedServer {
 pub(super) struct ServerState {
     pub(super) server: HttpServer,
     /// Who serves which exchange, by its slot.
-    seats: Vec<Option<Seat>>,
+    exchange_tasks: Vec<Option<ExchangeTask>>,
     /// The task that keeps the time, and when it wakes by itself.
     pub(super) keeper: Option<Waker>,
     pub(super) wakes_at: Option<Instant>,
@@ -39,7 +39,7 @@ pub(super) struct ServerState {
 
 /// Who serves an exchange.
 #[derive(Debug)]
-struct Seat {
+struct ExchangeTask {
     /// A slot has one exchange after the other, and whoever served the last one may still be about
     /// to leave.
     exchange: ExchangeId,
@@ -92,7 +92,7 @@ impl SharedServer {
         server.catch_panics(panic_guard());
         let state = Mutex::new(ServerState {
             server,
-            seats: Vec::new(),
+            exchange_tasks: Vec::new(),
             keeper: None,
             wakes_at: None,
             archivist: None,
@@ -164,12 +164,12 @@ impl ServerState {
             }
         }
         while let Some(exchange) = self.server.poll_ready() {
-            let Some(seat) = seat(&mut self.seats, exchange) else { continue };
-            if let Some(waker) = seat.waker.take() {
+            let Some(task) = exchange_task(&mut self.exchange_tasks, exchange) else { continue };
+            if let Some(waker) = task.waker.take() {
                 left.wake(waker);
             }
-            if seat.abort.is_some() && self.server.is_aborted(exchange) {
-                left.aborts.extend(seat.abort.take());
+            if task.abort.is_some() && self.server.is_aborted(exchange) {
+                left.aborts.extend(task.abort.take());
             }
         }
         if let Some(archivist) = self.archivist.take() {
@@ -192,36 +192,36 @@ impl ServerState {
         }
     }
 
-    /// Takes a seat for an exchange that is open, or finds it.
-    fn take_seat(&mut self, exchange: ExchangeId) -> &mut Seat {
+    /// Takes an entry for an exchange that is open, or finds it.
+    fn exchange_task_or_insert(&mut self, exchange: ExchangeId) -> &mut ExchangeTask {
         let slot = exchange.slot();
-        if self.seats.len() <= slot {
-            self.seats.resize_with(slot + 1, || None);
+        if self.exchange_tasks.len() <= slot {
+            self.exchange_tasks.resize_with(slot + 1, || None);
         }
-        let seat = &mut self.seats[slot];
-        if seat.as_ref().is_some_and(|seat| seat.exchange != exchange) {
-            *seat = None;
+        let task = &mut self.exchange_tasks[slot];
+        if task.as_ref().is_some_and(|task| task.exchange != exchange) {
+            *task = None;
         }
-        seat.get_or_insert_with(|| Seat { exchange, waker: None, abort: None })
+        task.get_or_insert_with(|| ExchangeTask { exchange, waker: None, abort: None })
     }
 
     /// Remembers whom to wake when there is something to send on an exchange.
-    pub(super) fn wait(&mut self, exchange: ExchangeId, cx: &Context<'_>) {
-        let seat = self.take_seat(exchange);
-        if !seat.waker.as_ref().is_some_and(|known| known.will_wake(cx.waker())) {
-            seat.waker = Some(cx.waker().clone());
+    pub(super) fn register_waker(&mut self, exchange: ExchangeId, cx: &Context<'_>) {
+        let task = self.exchange_task_or_insert(exchange);
+        if !task.waker.as_ref().is_some_and(|known| known.will_wake(cx.waker())) {
+            task.waker = Some(cx.waker().clone());
         }
     }
 
     /// Remembers how to end whoever serves an exchange.
-    pub(super) fn endanger(&mut self, exchange: ExchangeId, abort: StopHandle) {
-        self.take_seat(exchange).abort = Some(abort);
+    pub(super) fn set_abort_handle(&mut self, exchange: ExchangeId, abort: StopHandle) {
+        self.exchange_task_or_insert(exchange).abort = Some(abort);
     }
 
     /// Nobody serves an exchange any more.
-    pub(super) fn leave(&mut self, exchange: ExchangeId) {
-        if seat(&mut self.seats, exchange).is_some() {
-            self.seats[exchange.slot()] = None;
+    pub(super) fn remove_exchange(&mut self, exchange: ExchangeId) {
+        if exchange_task(&mut self.exchange_tasks, exchange).is_some() {
+            self.exchange_tasks[exchange.slot()] = None;
         }
     }
 
@@ -236,6 +236,9 @@ impl ServerState {
     }
 }
 
-fn seat(seats: &mut [Option<Seat>], exchange: ExchangeId) -> Option<&mut Seat> {
-    seats.get_mut(exchange.slot())?.as_mut().filter(|seat| seat.exchange == exchange)
+fn exchange_task(
+    exchange_tasks: &mut [Option<ExchangeTask>],
+    exchange: ExchangeId,
+) -> Option<&mut ExchangeTask> {
+    exchange_tasks.get_mut(exchange.slot())?.as_mut().filter(|task| task.exchange == exchange)
 }
