@@ -51,15 +51,15 @@ struct ExchangeTask {
 
 /// What is left to do once the lock is free: wakers and tasks are code of others.
 #[derive(Debug, Default)]
-struct Left {
+struct Deferred {
     /// The common case is one.
     waker: Option<Waker>,
     wakers: Vec<Waker>,
     aborts: Vec<StopHandle>,
-    works: Vec<HandlerCall<'static>>,
+    calls: Vec<HandlerCall<'static>>,
 }
 
-impl Left {
+impl Deferred {
     fn wake(&mut self, waker: Waker) {
         match self.waker {
             None => self.waker = Some(waker),
@@ -67,12 +67,12 @@ impl Left {
         }
     }
 
-    fn deal(self, shared: &Arc<SharedServer>) {
+    fn run(self, shared: &Arc<SharedServer>) {
         if let Some(waker) = self.waker {
             waker.wake();
         }
         // Hardly ever is there any of these.
-        if self.wakers.is_empty() && self.aborts.is_empty() && self.works.is_empty() {
+        if self.wakers.is_empty() && self.aborts.is_empty() && self.calls.is_empty() {
             return;
         }
         for waker in self.wakers {
@@ -81,7 +81,7 @@ impl Left {
         for abort in self.aborts {
             abort.stop();
         }
-        for work in self.works {
+        for work in self.calls {
             running::spawn(shared, work);
         }
     }
@@ -123,19 +123,19 @@ impl SharedServer {
         change: impl FnOnce(&mut ServerState) -> T,
         is_last: impl FnOnce(&T) -> bool,
     ) -> T {
-        let mut left = Left::default();
+        let mut deferred = Deferred::default();
         // Written where it stays: what a request brings is large.
         let mut changed = None;
         let unwound = {
             let mut state = self.lock();
             let unwound = catch_unwind(AssertUnwindSafe(|| changed = Some(change(&mut state))));
-            state.settle(&mut left);
+            state.settle(&mut deferred);
             if changed.as_ref().is_none_or(is_last) {
-                state.settle_time(&mut left);
+                state.settle_time(&mut deferred);
             }
             unwound.err()
         };
-        left.deal(self);
+        deferred.run(self);
         if let Some(panic) = unwound {
             resume_unwind(panic);
         }
@@ -154,11 +154,11 @@ impl Drop for SharedServer {
 
 impl ServerState {
     /// Sees to further work, and to exchanges with something to send.
-    fn settle(&mut self, left: &mut Left) {
+    fn settle(&mut self, deferred: &mut Deferred) {
         loop {
             // Whatever panics has had its event; the next ones are still to come.
             match catch_unwind(AssertUnwindSafe(|| self.server.poll_call())) {
-                Ok(Some(work)) => left.works.push(work),
+                Ok(Some(work)) => deferred.calls.push(work),
                 Ok(None) => break,
                 Err(_) => {}
             }
@@ -166,29 +166,29 @@ impl ServerState {
         while let Some(exchange) = self.server.poll_ready() {
             let Some(task) = exchange_task(&mut self.exchange_tasks, exchange) else { continue };
             if let Some(waker) = task.waker.take() {
-                left.wake(waker);
+                deferred.wake(waker);
             }
             if task.abort.is_some() && self.server.is_aborted(exchange) {
-                left.aborts.extend(task.abort.take());
+                deferred.aborts.extend(task.abort.take());
             }
         }
         if let Some(archivist) = self.archivist.take() {
-            left.wake(archivist);
+            deferred.wake(archivist);
         }
         if !self.drained.is_empty() && self.server.is_drained() {
-            left.wakers.append(&mut self.drained);
+            deferred.wakers.append(&mut self.drained);
         }
     }
 
     /// Sees to a deadline that is nearer than the keeper of the time knows.
-    fn settle_time(&mut self, left: &mut Left) {
+    fn settle_time(&mut self, deferred: &mut Deferred) {
         let nearer = match (self.server.poll_timeout(), self.wakes_at) {
             (Some(deadline), Some(wakes_at)) => deadline < wakes_at,
             (Some(_), None) => true,
             (None, _) => false,
         };
         if nearer && let Some(keeper) = self.keeper.take() {
-            left.wake(keeper);
+            deferred.wake(keeper);
         }
     }
 
