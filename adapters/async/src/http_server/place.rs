@@ -38,7 +38,7 @@ impl Place {
         body: &'f [u8],
         caller: &Caller<'_>,
     ) -> (Self, Option<HandlerCall<'f>>) {
-        let (exchange, work) = shared.settling(
+        let (exchange, work) = shared.change_until(
             |state| match caller {
                 Caller::Granted(grant) => {
                     state.server.handle_granted(head, body, grant, shared.now())

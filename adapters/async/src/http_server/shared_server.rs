@@ -113,12 +113,12 @@ impl SharedServer {
 
     /// To do something to the server and deal with what comes of it.
     pub(super) fn change<T>(self: &Arc<Self>, change: impl FnOnce(&mut ServerState) -> T) -> T {
-        self.settling(change, |_| true)
+        self.change_until(change, |_| true)
     }
 
     /// The same for a change that another one follows without a wait where `goes_on` says so: a
     /// deadline that does not outlive it is not worth to wake anybody.
-    pub(super) fn settling<T>(
+    pub(super) fn change_until<T>(
         self: &Arc<Self>,
         change: impl FnOnce(&mut ServerState) -> T,
         is_last: impl FnOnce(&T) -> bool,
@@ -129,9 +129,9 @@ impl SharedServer {
         let unwound = {
             let mut state = self.lock();
             let unwound = catch_unwind(AssertUnwindSafe(|| changed = Some(change(&mut state))));
-            state.settle(&mut deferred);
+            state.pump(&mut deferred);
             if changed.as_ref().is_none_or(is_last) {
-                state.settle_time(&mut deferred);
+                state.update_timer(&mut deferred);
             }
             unwound.err()
         };
@@ -154,7 +154,7 @@ impl Drop for SharedServer {
 
 impl ServerState {
     /// Sees to further work, and to exchanges with something to send.
-    fn settle(&mut self, deferred: &mut Deferred) {
+    fn pump(&mut self, deferred: &mut Deferred) {
         loop {
             // Whatever panics has had its event; the next ones are still to come.
             match catch_unwind(AssertUnwindSafe(|| self.server.poll_call())) {
@@ -181,7 +181,7 @@ impl ServerState {
     }
 
     /// Sees to a deadline that is nearer than the keeper of the time knows.
-    fn settle_time(&mut self, deferred: &mut Deferred) {
+    fn update_timer(&mut self, deferred: &mut Deferred) {
         let nearer = match (self.server.poll_timeout(), self.wakes_at) {
             (Some(deadline), Some(wakes_at)) => deadline < wakes_at,
             (Some(_), None) => true,
