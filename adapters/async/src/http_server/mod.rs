@@ -19,7 +19,6 @@ mod event_store;
 mod http2;
 #[cfg(feature = "http2-listener")]
 mod http2_connection;
-mod keeper;
 #[cfg(feature = "http-listener")]
 mod listener;
 mod place;
@@ -38,6 +37,7 @@ mod shared_server;
 #[cfg(feature = "http-listener")]
 mod socket;
 mod stall;
+mod timer_task;
 #[cfg(feature = "http-listener")]
 mod turn;
 

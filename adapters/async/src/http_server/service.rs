@@ -15,7 +15,7 @@ use super::caller::Caller;
 use super::place::{Beginning, Place};
 use super::request::{self, HeldBody, Unusable};
 use super::shared_server::SharedServer;
-use super::{ExternalEventStore, ServedBody, event_store, keeper, response, running};
+use super::{ExternalEventStore, ServedBody, event_store, response, running, timer_task};
 use crate::{Error, Runtime, seed};
 
 /// A server on HTTP, which answers one request after the other or all at once, wherever they come
@@ -85,8 +85,8 @@ impl<R: Runtime> HttpService<R> {
     ) -> Result<Self, HttpServerError> {
         let server = server.http(options, secret, seed)?;
         let shared = Arc::new(SharedServer::new(server, Box::new(runtime)));
-        let keeper = keeper::keep_time(Arc::downgrade(&shared), shared.runtime.timer());
-        shared.runtime.spawn(Box::pin(keeper));
+        let timer_task = timer_task::run(Arc::downgrade(&shared), shared.runtime.timer());
+        shared.runtime.spawn(Box::pin(timer_task));
         Ok(Self { shared, remote: None, runtime: PhantomData })
     }
 

@@ -29,8 +29,8 @@ pub(super) struct ServerState {
     /// Who serves which exchange, by its slot.
     exchange_tasks: Vec<Option<ExchangeTask>>,
     /// The task that keeps the time, and when it wakes by itself.
-    pub(super) keeper: Option<Waker>,
-    pub(super) wakes_at: Option<Instant>,
+    pub(super) timer_waker: Option<Waker>,
+    pub(super) timer_deadline: Option<Instant>,
     /// The task that keeps events outside, where there is one, while it has nothing to do.
     pub(super) archivist: Option<Waker>,
     /// Who waits for the end of all responses.
@@ -93,8 +93,8 @@ impl SharedServer {
         let state = Mutex::new(ServerState {
             server,
             exchange_tasks: Vec::new(),
-            keeper: None,
-            wakes_at: None,
+            timer_waker: None,
+            timer_deadline: None,
             archivist: None,
             drained: Vec::new(),
         });
@@ -146,7 +146,7 @@ impl SharedServer {
 impl Drop for SharedServer {
     fn drop(&mut self) {
         let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
-        for waker in [state.keeper.take(), state.archivist.take()].into_iter().flatten() {
+        for waker in [state.timer_waker.take(), state.archivist.take()].into_iter().flatten() {
             waker.wake();
         }
     }
@@ -180,15 +180,15 @@ impl ServerState {
         }
     }
 
-    /// Sees to a deadline that is nearer than the keeper of the time knows.
+    /// Sees to a deadline that is nearer than the timer task knows.
     fn update_timer(&mut self, deferred: &mut Deferred) {
-        let nearer = match (self.server.poll_timeout(), self.wakes_at) {
-            (Some(deadline), Some(wakes_at)) => deadline < wakes_at,
+        let nearer = match (self.server.poll_timeout(), self.timer_deadline) {
+            (Some(deadline), Some(timer_deadline)) => deadline < timer_deadline,
             (Some(_), None) => true,
             (None, _) => false,
         };
-        if nearer && let Some(keeper) = self.keeper.take() {
-            deferred.wake(keeper);
+        if nearer && let Some(waker) = self.timer_waker.take() {
+            deferred.wake(waker);
         }
     }
 

@@ -9,10 +9,10 @@ use super::shared_server::{ServerState, SharedServer};
 use crate::Timer;
 
 /// Keeps the deadlines of a shared server, and passes on what its handlers send, until it is gone.
-pub(super) async fn keep_time(shared: Weak<SharedServer>, mut timer: Box<dyn Timer + Send>) {
+pub(super) async fn run(shared: Weak<SharedServer>, mut timer: Box<dyn Timer + Send>) {
     poll_fn(|cx| {
         loop {
-            let Some(deadline) = shared.upgrade().map(|shared| keep(&shared, cx)) else {
+            let Some(deadline) = shared.upgrade().map(|shared| advance(&shared, cx)) else {
                 return Poll::Ready(());
             };
             match deadline {
@@ -25,18 +25,18 @@ pub(super) async fn keep_time(shared: Weak<SharedServer>, mut timer: Box<dyn Tim
 }
 
 /// Does what is due, and returns when to do so again. Whatever comes nearer, or is sent, from here
-/// on wakes the keeper.
-fn keep(shared: &Arc<SharedServer>, cx: &mut Context<'_>) -> Option<Instant> {
+/// on wakes the timer_waker.
+fn advance(shared: &Arc<SharedServer>, cx: &mut Context<'_>) -> Option<Instant> {
     shared.change(|state| {
-        if !state.keeper.as_ref().is_some_and(|known| known.will_wake(cx.waker())) {
-            state.keeper = Some(cx.waker().clone());
+        if !state.timer_waker.as_ref().is_some_and(|known| known.will_wake(cx.waker())) {
+            state.timer_waker = Some(cx.waker().clone());
         }
         let now = shared.now();
-        let ServerState { server, wakes_at, .. } = state;
+        let ServerState { server, timer_deadline, .. } = state;
         // Whatever panics is gone, an observer of tasks say; what came after it is still to be taken.
         while catch_unwind(AssertUnwindSafe(|| server.poll_handlers(cx, now))).is_err() {}
         server.handle_timeout(now);
-        *wakes_at = server.poll_timeout();
-        *wakes_at
+        *timer_deadline = server.poll_timeout();
+        *timer_deadline
     })
 }
