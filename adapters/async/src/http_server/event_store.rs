@@ -49,7 +49,7 @@ pub(super) async fn run(shared: Weak<SharedServer>, store: impl ExternalEventSto
             match state.server.poll_store() {
                 Some(action) => Poll::Ready(Some(action)),
                 None => {
-                    state.archivist = Some(cx.waker().clone());
+                    state.store_waker = Some(cx.waker().clone());
                     Poll::Pending
                 }
             }

@@ -32,9 +32,9 @@ pub(super) struct ServerState {
     pub(super) timer_waker: Option<Waker>,
     pub(super) timer_deadline: Option<Instant>,
     /// The task that keeps events outside, where there is one, while it has nothing to do.
-    pub(super) archivist: Option<Waker>,
+    pub(super) store_waker: Option<Waker>,
     /// Who waits for the end of all responses.
-    drained: Vec<Waker>,
+    drain_wakers: Vec<Waker>,
 }
 
 /// Who serves an exchange.
@@ -95,8 +95,8 @@ impl SharedServer {
             exchange_tasks: Vec::new(),
             timer_waker: None,
             timer_deadline: None,
-            archivist: None,
-            drained: Vec::new(),
+            store_waker: None,
+            drain_wakers: Vec::new(),
         });
         Self { state, held: Held::default(), runtime }
     }
@@ -146,7 +146,7 @@ impl SharedServer {
 impl Drop for SharedServer {
     fn drop(&mut self) {
         let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
-        for waker in [state.timer_waker.take(), state.archivist.take()].into_iter().flatten() {
+        for waker in [state.timer_waker.take(), state.store_waker.take()].into_iter().flatten() {
             waker.wake();
         }
     }
@@ -172,11 +172,11 @@ impl ServerState {
                 deferred.aborts.extend(task.abort.take());
             }
         }
-        if let Some(archivist) = self.archivist.take() {
-            deferred.wake(archivist);
+        if let Some(store_waker) = self.store_waker.take() {
+            deferred.wake(store_waker);
         }
-        if !self.drained.is_empty() && self.server.is_drained() {
-            deferred.wakers.append(&mut self.drained);
+        if !self.drain_wakers.is_empty() && self.server.is_drained() {
+            deferred.wakers.append(&mut self.drain_wakers);
         }
     }
 
@@ -229,8 +229,8 @@ impl ServerState {
         if self.server.is_drained() {
             return Poll::Ready(());
         }
-        if !self.drained.iter().any(|known| known.will_wake(cx.waker())) {
-            self.drained.push(cx.waker().clone());
+        if !self.drain_wakers.iter().any(|known| known.will_wake(cx.waker())) {
+            self.drain_wakers.push(cx.waker().clone());
         }
         Poll::Pending
     }
