@@ -5,7 +5,7 @@ use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 use mcp_sansio::http::server::Transmit;
 
-use super::place::Place;
+use super::exchange::ServerExchange;
 
 /// The body of a response: JSON, or a stream of events.
 ///
@@ -18,7 +18,7 @@ enum Content {
     #[default]
     Empty,
     Whole(Bytes),
-    Stream(Place),
+    Stream(ServerExchange),
 }
 
 /// The client did not read what it had asked for, so that its connection is broken off.
@@ -31,8 +31,8 @@ impl ServedBody {
         if body.is_empty() { Self::default() } else { Self(Content::Whole(body.into())) }
     }
 
-    pub(super) const fn stream(place: Place) -> Self {
-        Self(Content::Stream(place))
+    pub(super) const fn stream(exchange: ServerExchange) -> Self {
+        Self(Content::Stream(exchange))
     }
 }
 
@@ -48,8 +48,8 @@ impl Body for ServedBody {
         let frame = match content {
             Content::Empty => None,
             Content::Whole(bytes) => Some(Ok(Frame::data(std::mem::take(bytes)))),
-            Content::Stream(place) => {
-                let next = place.poll(cx, |transmit| match transmit {
+            Content::Stream(exchange) => {
+                let next = exchange.poll(cx, |transmit| match transmit {
                     Transmit::Chunk(bytes) => Some(Ok(Frame::data(Bytes::copy_from_slice(bytes)))),
                     Transmit::Abort => Some(Err(ResponseNotRead)),
                     _ => None,

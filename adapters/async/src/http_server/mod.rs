@@ -15,13 +15,13 @@ mod caller;
 mod connection;
 mod connections;
 mod event_store;
+mod exchange;
 #[cfg(feature = "http-listener")]
 mod http2;
 #[cfg(feature = "http2-listener")]
 mod http2_connection;
 #[cfg(feature = "http-listener")]
 mod listener;
-mod place;
 #[cfg(feature = "http-listener")]
 mod preface;
 mod request;

@@ -12,7 +12,7 @@ use mcp_sansio_handlers::{HttpServerError, Server, ServerHandle};
 
 use super::alarm::within;
 use super::caller::Caller;
-use super::place::{Beginning, Place};
+use super::exchange::{Beginning, ServerExchange};
 use super::request::{self, HeldBody, Unusable};
 use super::shared_server::SharedServer;
 use super::{ExternalEventStore, ServedBody, event_store, response, running, timer_task};
@@ -194,21 +194,21 @@ async fn answer(
 ) -> http::Response<ServedBody> {
     // It is ready at once, and only wants a waker: what it works with is no part of the future.
     let begun = poll_fn(|cx| {
-        let (mut place, work) = Place::take(shared, head, &body.bytes, caller);
+        let (mut exchange, work) = ServerExchange::begin(shared, head, &body.bytes, caller);
         let ended = work.and_then(|work| running::begin(shared, work, cx));
-        let beginning = ended.and_then(|ended| place.end(ended));
-        Poll::Ready((place, beginning))
+        let beginning = ended.and_then(|ended| exchange.complete(ended));
+        Poll::Ready((exchange, beginning))
     });
-    let (mut place, beginning) = begun.await;
+    let (mut exchange, beginning) = begun.await;
     // A handler that goes on has what it needs of it.
     drop(body);
     let beginning = match beginning {
         Some(beginning) => beginning,
-        None => poll_fn(|cx| place.poll_beginning(cx)).await,
+        None => poll_fn(|cx| exchange.poll_beginning(cx)).await,
     };
     match beginning {
         Beginning::Whole(response) => response::whole(response),
-        Beginning::Open(head) => response::with_head(&head, ServedBody::stream(place)),
+        Beginning::Open(head) => response::with_head(&head, ServedBody::stream(exchange)),
         Beginning::Broken => response::bare(http::StatusCode::SERVICE_UNAVAILABLE),
     }
 }

@@ -13,7 +13,7 @@ use crate::StopHandle;
 
 /// The place of one exchange: to drop it before its response is complete is to have gone.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(super) struct ServerExchange {
     shared: Arc<SharedServer>,
     exchange: ExchangeId,
     complete: bool,
@@ -30,9 +30,9 @@ pub(super) enum Beginning {
     Broken,
 }
 
-impl Place {
+impl ServerExchange {
     /// Hands a request in. Where there is work, it is to be begun at once.
-    pub(super) fn take<'f>(
+    pub(super) fn begin<'f>(
         shared: &Arc<SharedServer>,
         head: &RequestHead<'_>,
         body: &'f [u8],
@@ -53,7 +53,7 @@ impl Place {
     }
 
     /// Hands in what the handler came to, and takes the response if it is there.
-    pub(super) fn end(&mut self, ended: Ended<'_>) -> Option<Beginning> {
+    pub(super) fn complete(&mut self, ended: Ended<'_>) -> Option<Beginning> {
         let Self { shared, exchange, complete } = self;
         shared.change(|state| {
             let now = shared.now();
@@ -128,7 +128,7 @@ fn next<T>(
     Some(taken)
 }
 
-impl Drop for Place {
+impl Drop for ServerExchange {
     fn drop(&mut self) {
         if self.complete {
             // The slot may be another exchange's by now.
