@@ -21,13 +21,13 @@ pub(super) struct ServerExchange {
 
 /// How a response begins.
 #[derive(Debug)]
-pub(super) enum Beginning {
+pub(super) enum ResponseStart {
     /// With all of it.
-    Whole(Response),
+    Full(Response),
     /// With its head; the place has the body.
-    Open(ResponseHead),
+    Streaming(ResponseHead),
     /// It does not: the connection is to be broken off.
-    Broken,
+    Aborted,
 }
 
 impl ServerExchange {
@@ -53,20 +53,20 @@ impl ServerExchange {
     }
 
     /// Hands in what the handler came to, and takes the response if it is there.
-    pub(super) fn complete(&mut self, ended: Ended<'_>) -> Option<Beginning> {
+    pub(super) fn complete(&mut self, ended: Ended<'_>) -> Option<ResponseStart> {
         let Self { shared, exchange, complete } = self;
         shared.change(|state| {
             let now = shared.now();
             state.end(ended, now);
-            begin(state, *exchange, complete, now)
+            start_response(state, *exchange, complete, now)
         })
     }
 
     /// How the response begins.
-    pub(super) fn poll_beginning(&mut self, cx: &Context<'_>) -> Poll<Beginning> {
+    pub(super) fn poll_response_start(&mut self, cx: &Context<'_>) -> Poll<ResponseStart> {
         let Self { shared, exchange, complete } = self;
-        shared.change(|state| match begin(state, *exchange, complete, shared.now()) {
-            Some(beginning) => Poll::Ready(beginning),
+        shared.change(|state| match start_response(state, *exchange, complete, shared.now()) {
+            Some(start) => Poll::Ready(start),
             None => {
                 state.register_waker(*exchange, cx);
                 Poll::Pending
@@ -81,7 +81,7 @@ impl ServerExchange {
         take: impl FnOnce(Transmit<'_>) -> T,
     ) -> Poll<T> {
         let Self { shared, exchange, complete } = self;
-        shared.change(|state| match next(state, *exchange, complete, shared.now(), take) {
+        shared.change(|state| match next_transmit(state, *exchange, complete, shared.now(), take) {
             Some(taken) => Poll::Ready(taken),
             None => {
                 // Under the same lock: nothing can come in between that wakes nobody.
@@ -92,27 +92,27 @@ impl ServerExchange {
     }
 }
 
-fn begin(
+fn start_response(
     state: &mut ServerState,
     exchange: ExchangeId,
     complete: &mut bool,
     now: Instant,
-) -> Option<Beginning> {
-    let beginning = next(state, exchange, complete, now, |transmit| match transmit {
-        Transmit::Respond(response) => Beginning::Whole(response),
-        Transmit::Open(head) => Beginning::Open(head),
+) -> Option<ResponseStart> {
+    let start = next_transmit(state, exchange, complete, now, |transmit| match transmit {
+        Transmit::Respond(response) => ResponseStart::Full(response),
+        Transmit::Open(head) => ResponseStart::Streaming(head),
         // A head comes first; anything else ends a response that never had one.
-        _ => Beginning::Broken,
+        _ => ResponseStart::Aborted,
     })?;
-    if matches!(beginning, Beginning::Open(_))
+    if matches!(start, ResponseStart::Streaming(_))
         && let Some(abort) = StopHandle::current()
     {
         state.set_abort_handle(exchange, abort);
     }
-    Some(beginning)
+    Some(start)
 }
 
-fn next<T>(
+fn next_transmit<T>(
     state: &mut ServerState,
     exchange: ExchangeId,
     complete: &mut bool,

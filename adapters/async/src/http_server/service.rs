@@ -12,7 +12,7 @@ use mcp_sansio_handlers::{HttpServerError, Server, ServerHandle};
 
 use super::alarm::within;
 use super::caller::Caller;
-use super::exchange::{Beginning, ServerExchange};
+use super::exchange::{ResponseStart, ServerExchange};
 use super::request::{self, HeldBody, Unusable};
 use super::shared_server::SharedServer;
 use super::{ExternalEventStore, ServedBody, event_store, response, running, timer_task};
@@ -196,19 +196,19 @@ async fn answer(
     let begun = poll_fn(|cx| {
         let (mut exchange, work) = ServerExchange::begin(shared, head, &body.bytes, caller);
         let ended = work.and_then(|work| running::begin(shared, work, cx));
-        let beginning = ended.and_then(|ended| exchange.complete(ended));
-        Poll::Ready((exchange, beginning))
+        let start = ended.and_then(|ended| exchange.complete(ended));
+        Poll::Ready((exchange, start))
     });
-    let (mut exchange, beginning) = begun.await;
+    let (mut exchange, start) = begun.await;
     // A handler that goes on has what it needs of it.
     drop(body);
-    let beginning = match beginning {
-        Some(beginning) => beginning,
-        None => poll_fn(|cx| exchange.poll_beginning(cx)).await,
+    let start = match start {
+        Some(start) => start,
+        None => poll_fn(|cx| exchange.poll_response_start(cx)).await,
     };
-    match beginning {
-        Beginning::Whole(response) => response::whole(response),
-        Beginning::Open(head) => response::with_head(&head, ServedBody::stream(exchange)),
-        Beginning::Broken => response::bare(http::StatusCode::SERVICE_UNAVAILABLE),
+    match start {
+        ResponseStart::Full(response) => response::whole(response),
+        ResponseStart::Streaming(head) => response::with_head(&head, ServedBody::stream(exchange)),
+        ResponseStart::Aborted => response::bare(http::StatusCode::SERVICE_UNAVAILABLE),
     }
 }
