@@ -7,7 +7,7 @@ use mcp_sansio::http::{ExchangeId, RequestHead, Response, ResponseHead};
 use mcp_sansio_handlers::HandlerCall;
 
 use super::caller::Caller;
-use super::running::Ended;
+use super::handler_task::Ended;
 use super::shared_server::{ServerState, SharedServer};
 use crate::StopHandle;
 

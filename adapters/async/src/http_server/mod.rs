@@ -16,6 +16,7 @@ mod connection;
 mod connections;
 mod event_store;
 mod exchange;
+mod handler_task;
 #[cfg(feature = "http-listener")]
 mod http2;
 #[cfg(feature = "http2-listener")]
@@ -26,7 +27,6 @@ mod listener;
 mod preface;
 mod request;
 mod response;
-mod running;
 mod runtime;
 #[cfg(feature = "http-listener")]
 mod send_body;

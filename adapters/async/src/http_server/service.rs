@@ -15,7 +15,7 @@ use super::caller::Caller;
 use super::exchange::{ResponseStart, ServerExchange};
 use super::request::{self, HeldBody, Unusable};
 use super::shared_server::SharedServer;
-use super::{ExternalEventStore, ServedBody, event_store, response, running, timer_task};
+use super::{ExternalEventStore, ServedBody, event_store, handler_task, response, timer_task};
 use crate::{Error, Runtime, seed};
 
 /// A server on HTTP, which answers one request after the other or all at once, wherever they come
@@ -195,7 +195,7 @@ async fn answer(
     // It is ready at once, and only wants a waker: what it works with is no part of the future.
     let begun = poll_fn(|cx| {
         let (mut exchange, work) = ServerExchange::begin(shared, head, &body.bytes, caller);
-        let ended = work.and_then(|work| running::begin(shared, work, cx));
+        let ended = work.and_then(|work| handler_task::start(shared, work, cx));
         let start = ended.and_then(|ended| exchange.complete(ended));
         Poll::Ready((exchange, start))
     });

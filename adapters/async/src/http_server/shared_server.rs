@@ -6,8 +6,8 @@ use mcp_sansio::Instant;
 use mcp_sansio::http::ExchangeId;
 use mcp_sansio_handlers::{HandlerCall, HttpServer};
 
+use super::handler_task;
 use super::request::Held;
-use super::running;
 use super::runtime::AnyRuntime;
 use crate::StopHandle;
 use crate::panic_guard;
@@ -82,7 +82,7 @@ impl Deferred {
             abort.stop();
         }
         for work in self.calls {
-            running::spawn(shared, work);
+            handler_task::spawn(shared, work);
         }
     }
 }

@@ -30,7 +30,7 @@ impl ServerState {
 
 /// Runs a handler as far as it goes without a wait. It is put into a task of its own where it goes
 /// on, and so outlives the connection of its request, which legacy clients may come back for.
-pub(super) fn begin<'f>(
+pub(super) fn start<'f>(
     shared: &Arc<SharedServer>,
     work: HandlerCall<'f>,
     cx: &mut Context<'_>,
@@ -44,7 +44,7 @@ pub(super) fn begin<'f>(
             }
             shared.change(|state| state.server.track(&running));
             let unanswered = Unanswered::new(Arc::clone(shared), request);
-            shared.runtime.spawn(Box::pin(go_on(unanswered, running)));
+            shared.runtime.spawn(Box::pin(run_to_completion(unanswered, running)));
             None
         }
     }
@@ -58,13 +58,13 @@ pub(super) fn spawn(shared: &Arc<SharedServer>, work: HandlerCall<'static>) {
             HandlerPoll::Ready(finished) => unanswered.end(Some(finished)),
             HandlerPoll::Pending(running) => {
                 unanswered.shared.change(|state| state.server.track(&running));
-                go_on(unanswered, running).await;
+                run_to_completion(unanswered, running).await;
             }
         }
     }));
 }
 
-async fn go_on(unanswered: Unanswered, running: PendingHandler) {
+async fn run_to_completion(unanswered: Unanswered, running: PendingHandler) {
     let finished = running.await;
     unanswered.end(finished);
 }
