@@ -7,7 +7,7 @@ use mcp_sansio::http::{ExchangeId, RequestHead, Response, ResponseHead};
 use mcp_sansio_handlers::HandlerCall;
 
 use super::caller::Caller;
-use super::handler_task::Ended;
+use super::handler_task::CompletedHandler;
 use super::shared_server::{ServerState, SharedServer};
 use crate::StopHandle;
 
@@ -53,11 +53,11 @@ impl ServerExchange {
     }
 
     /// Hands in what the handler came to, and takes the response if it is there.
-    pub(super) fn complete(&mut self, ended: Ended<'_>) -> Option<ResponseStart> {
+    pub(super) fn complete(&mut self, completed: CompletedHandler<'_>) -> Option<ResponseStart> {
         let Self { shared, exchange, complete } = self;
         shared.change(|state| {
             let now = shared.now();
-            state.end(ended, now);
+            state.complete(completed, now);
             start_response(state, *exchange, complete, now)
         })
     }

@@ -10,17 +10,17 @@ use mcp_sansio_handlers::{HandlerCall, HandlerOutput, HandlerPoll, PendingHandle
 
 use super::shared_server::{ServerState, SharedServer};
 
-/// How the work of a handler ended.
+/// How the work of a handler completed.
 #[derive(Debug)]
-pub(super) struct Ended<'f> {
+pub(super) struct CompletedHandler<'f> {
     request: RequestHandle,
     finished: HandlerOutput<'f>,
 }
 
 impl ServerState {
     /// Answers a request with what its handler came to.
-    pub(super) fn end(&mut self, ended: Ended<'_>, now: Instant) {
-        let Ended { request, finished } = ended;
+    pub(super) fn complete(&mut self, completed: CompletedHandler<'_>, now: Instant) {
+        let CompletedHandler { request, finished } = completed;
         // The server catches what handlers do; an observer of tasks may still panic.
         if catch_unwind(AssertUnwindSafe(|| self.server.finish(finished, now))).is_err() {
             self.server.fail(request, now);
@@ -34,13 +34,13 @@ pub(super) fn start<'f>(
     shared: &Arc<SharedServer>,
     work: HandlerCall<'f>,
     cx: &mut Context<'_>,
-) -> Option<Ended<'f>> {
+) -> Option<CompletedHandler<'f>> {
     let request = work.handle();
     match work.run() {
-        HandlerPoll::Ready(finished) => Some(Ended { request, finished }),
+        HandlerPoll::Ready(finished) => Some(CompletedHandler { request, finished }),
         HandlerPoll::Pending(mut running) => {
             if let Poll::Ready(finished) = Pin::new(&mut running).poll(cx) {
-                return finished.map(|finished| Ended { request, finished });
+                return finished.map(|finished| CompletedHandler { request, finished });
             }
             shared.change(|state| state.server.track(&running));
             let unanswered = Unanswered::new(Arc::clone(shared), request);
@@ -85,7 +85,9 @@ impl Unanswered {
     fn end(mut self, finished: Option<HandlerOutput<'_>>) {
         if let (Some(request), Some(finished)) = (self.request.take(), finished) {
             let shared = &self.shared;
-            shared.change(|state| state.end(Ended { request, finished }, shared.now()));
+            shared.change(|state| {
+                state.complete(CompletedHandler { request, finished }, shared.now())
+            });
         }
     }
 }

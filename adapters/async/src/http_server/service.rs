@@ -195,8 +195,8 @@ async fn answer(
     // It is ready at once, and only wants a waker: what it works with is no part of the future.
     let begun = poll_fn(|cx| {
         let (mut exchange, work) = ServerExchange::begin(shared, head, &body.bytes, caller);
-        let ended = work.and_then(|work| handler_task::start(shared, work, cx));
-        let start = ended.and_then(|ended| exchange.complete(ended));
+        let completed = work.and_then(|work| handler_task::start(shared, work, cx));
+        let start = completed.and_then(|completed| exchange.complete(completed));
         Poll::Ready((exchange, start))
     });
     let (mut exchange, start) = begun.await;
