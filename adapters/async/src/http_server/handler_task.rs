@@ -43,8 +43,8 @@ pub(super) fn start<'f>(
                 return finished.map(|finished| CompletedHandler { request, finished });
             }
             shared.change(|state| state.server.track(&running));
-            let unanswered = Unanswered::new(Arc::clone(shared), request);
-            shared.runtime.spawn(Box::pin(run_to_completion(unanswered, running)));
+            let guard = RequestGuard::new(Arc::clone(shared), request);
+            shared.runtime.spawn(Box::pin(run_to_completion(guard, running)));
             None
         }
     }
@@ -52,31 +52,31 @@ pub(super) fn start<'f>(
 
 /// Puts work that came from no new request into a task of its own.
 pub(super) fn spawn(shared: &Arc<SharedServer>, work: HandlerCall<'static>) {
-    let unanswered = Unanswered::new(Arc::clone(shared), work.handle());
+    let guard = RequestGuard::new(Arc::clone(shared), work.handle());
     shared.runtime.spawn(Box::pin(async move {
         match work.run() {
-            HandlerPoll::Ready(finished) => unanswered.end(Some(finished)),
+            HandlerPoll::Ready(finished) => guard.end(Some(finished)),
             HandlerPoll::Pending(running) => {
-                unanswered.shared.change(|state| state.server.track(&running));
-                run_to_completion(unanswered, running).await;
+                guard.shared.change(|state| state.server.track(&running));
+                run_to_completion(guard, running).await;
             }
         }
     }));
 }
 
-async fn run_to_completion(unanswered: Unanswered, running: PendingHandler) {
+async fn run_to_completion(guard: RequestGuard, running: PendingHandler) {
     let finished = running.await;
-    unanswered.end(finished);
+    guard.end(finished);
 }
 
 /// A request whose handler has a task of its own. Where the runtime drops the task, or cannot run it, the
 /// request fails.
-struct Unanswered {
+struct RequestGuard {
     shared: Arc<SharedServer>,
     request: Option<RequestHandle>,
 }
 
-impl Unanswered {
+impl RequestGuard {
     const fn new(shared: Arc<SharedServer>, request: RequestHandle) -> Self {
         Self { shared, request: Some(request) }
     }
@@ -92,7 +92,7 @@ impl Unanswered {
     }
 }
 
-impl Drop for Unanswered {
+impl Drop for RequestGuard {
     fn drop(&mut self) {
         if let Some(request) = self.request.take() {
             self.shared.change(|state| state.server.fail(request, self.shared.now()));
