@@ -20,7 +20,7 @@ pub(super) enum Caller<'a> {
 impl<'a> Caller<'a> {
     /// Finds out who sends a request, or how it is refused. The lock is not held while a token is
     /// checked.
-    pub(super) async fn of(
+    pub(super) async fn identify(
         shared: &SharedServer,
         head: &RequestHead<'_>,
         named: Option<&'a Principal>,

@@ -166,7 +166,7 @@ async fn respond<B: Body>(
         return response::bare(http::StatusCode::BAD_REQUEST);
     }
     let head = request::head_of(parts, remote);
-    let caller = match Caller::of(shared, &head, parts.extensions.get()).await {
+    let caller = match Caller::identify(shared, &head, parts.extensions.get()).await {
         Ok(caller) => caller,
         Err(response) => return response::whole(response),
     };
