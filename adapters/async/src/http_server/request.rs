@@ -58,27 +58,27 @@ pub(super) enum Unusable {
 
 /// The bytes of all bodies that are held.
 #[derive(Debug, Default)]
-pub(super) struct Held(AtomicUsize);
+pub(super) struct BodyBudget(AtomicUsize);
 
 /// A body, and its part of what is held.
 #[derive(Debug)]
-pub(super) struct HeldBody<'h> {
+pub(super) struct BudgetedBody<'h> {
     pub(super) bytes: Bytes,
-    held: &'h Held,
+    body_budget: &'h BodyBudget,
     length: usize,
 }
 
-impl HeldBody<'_> {
-    fn hold(&mut self, length: usize, most: usize) -> Result<(), Unusable> {
+impl BudgetedBody<'_> {
+    fn charge(&mut self, length: usize, most: usize) -> Result<(), Unusable> {
         self.length += length;
-        let before = self.held.0.fetch_add(length, Ordering::Relaxed);
+        let before = self.body_budget.0.fetch_add(length, Ordering::Relaxed);
         if before.saturating_add(length) > most { Err(Unusable::TooMany) } else { Ok(()) }
     }
 }
 
-impl Drop for HeldBody<'_> {
+impl Drop for BudgetedBody<'_> {
     fn drop(&mut self) {
-        self.held.0.fetch_sub(self.length, Ordering::Relaxed);
+        self.body_budget.0.fetch_sub(self.length, Ordering::Relaxed);
     }
 }
 
@@ -87,13 +87,13 @@ pub(super) async fn read_body<'h, B: Body>(
     mut body: Pin<&mut B>,
     version: Version,
     admission: Admission,
-    held: &'h Held,
-) -> Result<HeldBody<'h>, Unusable> {
+    body_budget: &'h BodyBudget,
+) -> Result<BudgetedBody<'h>, Unusable> {
     let most = admission.body_bytes_max;
     if body.size_hint().lower() > most as u64 {
         return Err(Unusable::TooLong);
     }
-    let mut whole = HeldBody { bytes: Bytes::new(), held, length: 0 };
+    let mut whole = BudgetedBody { bytes: Bytes::new(), body_budget, length: 0 };
     let mut rest = BytesMut::new();
     while let Some(frame) = poll_fn(|cx| body.as_mut().poll_frame(cx)).await {
         let frame = frame.map_err(|_| Unusable::Broken)?;
@@ -109,7 +109,7 @@ pub(super) async fn read_body<'h, B: Body>(
         if whole.length + length > most {
             return Err(Unusable::TooLong);
         }
-        whole.hold(length, admission.bodies_bytes_max)?;
+        whole.charge(length, admission.bodies_bytes_max)?;
         if whole.bytes.is_empty() && rest.is_empty() {
             // The common case, which copies nothing.
             whole.bytes = data.copy_to_bytes(length);

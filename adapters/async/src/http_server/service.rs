@@ -13,7 +13,7 @@ use mcp_sansio_handlers::{HttpServerError, Server, ServerHandle};
 use super::alarm::within;
 use super::caller::Caller;
 use super::exchange::{ResponseStart, ServerExchange};
-use super::request::{self, HeldBody, Unusable};
+use super::request::{self, BudgetedBody, Unusable};
 use super::shared_server::SharedServer;
 use super::{ExternalEventStore, ServedBody, event_store, handler_task, response, timer_task};
 use crate::{Error, Runtime, seed};
@@ -175,7 +175,7 @@ async fn respond<B: Body>(
         Err(refused) => return response::whole(refused),
     };
     let body = pin!(body);
-    let read = pin!(request::read_body(body, parts.version, admission, &shared.held));
+    let read = pin!(request::read_body(body, parts.version, admission, &shared.body_budget));
     let refused = match within(admission.body_time, &*shared.runtime, read).await {
         Some(Ok(body)) => return answer(shared, &head, body, &caller).await,
         Some(Err(Unusable::TooMany)) => shared.lock().server.bodies_too_many(),
@@ -189,7 +189,7 @@ async fn respond<B: Body>(
 async fn answer(
     shared: &Arc<SharedServer>,
     head: &RequestHead<'_>,
-    body: HeldBody<'_>,
+    body: BudgetedBody<'_>,
     caller: &Caller<'_>,
 ) -> http::Response<ServedBody> {
     // It is ready at once, and only wants a waker: what it works with is no part of the future.

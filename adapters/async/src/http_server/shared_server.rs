@@ -7,7 +7,7 @@ use mcp_sansio::http::ExchangeId;
 use mcp_sansio_handlers::{HandlerCall, HttpServer};
 
 use super::handler_task;
-use super::request::Held;
+use super::request::BodyBudget;
 use super::runtime::AnyRuntime;
 use crate::StopHandle;
 use crate::panic_guard;
@@ -18,7 +18,7 @@ use crate::panic_guard;
 pub(super) struct SharedServer {
     state: Mutex<ServerState>,
     /// The bodies of requests that are held.
-    pub(super) held: Held,
+    pub(super) body_budget: BodyBudget,
     /// Where handlers run.
     pub(super) runtime: Box<dyn AnyRuntime>,
 }
@@ -98,14 +98,14 @@ impl SharedServer {
             store_waker: None,
             drain_wakers: Vec::new(),
         });
-        Self { state, held: Held::default(), runtime }
+        Self { state, body_budget: BodyBudget::default(), runtime }
     }
 
     pub(super) fn now(&self) -> Instant {
         self.runtime.now()
     }
 
-    /// To look at the server. Whatever panicked with the lock held, an observer of tasks say, has left
+    /// To look at the server. Whatever panicked with the lock body_budget, an observer of tasks say, has left
     /// the machine as it is between two steps.
     pub(super) fn lock(&self) -> MutexGuard<'_, ServerState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
