@@ -47,13 +47,13 @@ fn has_no_lines(version: Version) -> bool {
 
 /// A body that is no message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Unusable {
+pub(super) enum BodyError {
     /// There is more of it than there may be.
     TooLong,
     /// All bodies together are more than there may be.
     TooMany,
     /// It breaks off. What there is of it may happen to be a message, but not the client's.
-    Broken,
+    Incomplete,
 }
 
 /// The bytes of all bodies that are held.
@@ -69,10 +69,10 @@ pub(super) struct BudgetedBody<'h> {
 }
 
 impl BudgetedBody<'_> {
-    fn charge(&mut self, length: usize, most: usize) -> Result<(), Unusable> {
+    fn charge(&mut self, length: usize, most: usize) -> Result<(), BodyError> {
         self.length += length;
         let before = self.body_budget.0.fetch_add(length, Ordering::Relaxed);
-        if before.saturating_add(length) > most { Err(Unusable::TooMany) } else { Ok(()) }
+        if before.saturating_add(length) > most { Err(BodyError::TooMany) } else { Ok(()) }
     }
 }
 
@@ -88,26 +88,26 @@ pub(super) async fn read_body<'h, B: Body>(
     version: Version,
     admission: Admission,
     body_budget: &'h BodyBudget,
-) -> Result<BudgetedBody<'h>, Unusable> {
+) -> Result<BudgetedBody<'h>, BodyError> {
     let most = admission.body_bytes_max;
     if body.size_hint().lower() > most as u64 {
-        return Err(Unusable::TooLong);
+        return Err(BodyError::TooLong);
     }
     let mut whole = BudgetedBody { bytes: Bytes::new(), body_budget, length: 0 };
     let mut rest = BytesMut::new();
     while let Some(frame) = poll_fn(|cx| body.as_mut().poll_frame(cx)).await {
-        let frame = frame.map_err(|_| Unusable::Broken)?;
+        let frame = frame.map_err(|_| BodyError::Incomplete)?;
         let Ok(mut data) = frame.into_data() else {
             // RFC 9113 section 8.1: trailers with pseudo-header fields are malformed. The library drops
             // those fields, so there is no telling; no client of this protocol sends trailers.
             if has_no_lines(version) {
-                return Err(Unusable::Broken);
+                return Err(BodyError::Incomplete);
             }
             continue;
         };
         let length = data.remaining();
         if whole.length + length > most {
-            return Err(Unusable::TooLong);
+            return Err(BodyError::TooLong);
         }
         whole.charge(length, admission.bodies_bytes_max)?;
         if whole.bytes.is_empty() && rest.is_empty() {

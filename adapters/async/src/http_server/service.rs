@@ -13,7 +13,7 @@ use mcp_sansio_handlers::{HttpServerError, Server, ServerHandle};
 use super::alarm::within;
 use super::caller::Caller;
 use super::exchange::{ResponseStart, ServerExchange};
-use super::request::{self, BudgetedBody, Unusable};
+use super::request::{self, BodyError, BudgetedBody};
 use super::shared_server::SharedServer;
 use super::{ExternalEventStore, ServedBody, event_store, handler_task, response, timer_task};
 use crate::{Error, Runtime, seed};
@@ -178,9 +178,9 @@ async fn respond<B: Body>(
     let read = pin!(request::read_body(body, parts.version, admission, &shared.body_budget));
     let refused = match within(admission.body_time, &*shared.runtime, read).await {
         Some(Ok(body)) => return answer(shared, &head, body, &caller).await,
-        Some(Err(Unusable::TooMany)) => shared.lock().server.bodies_too_many(),
-        Some(Err(Unusable::TooLong)) => shared.lock().server.body_too_long(),
-        Some(Err(Unusable::Broken)) => return response::bare(http::StatusCode::BAD_REQUEST),
+        Some(Err(BodyError::TooMany)) => shared.lock().server.bodies_too_many(),
+        Some(Err(BodyError::TooLong)) => shared.lock().server.body_too_long(),
+        Some(Err(BodyError::Incomplete)) => return response::bare(http::StatusCode::BAD_REQUEST),
         None => shared.lock().server.body_too_slow(),
     };
     response::whole(refused)
