@@ -10,9 +10,9 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 
 use super::connections::Permit;
+use super::head_timer::{Answer, HeadTimer, Watched};
 use super::http2::ConnectionAction;
 use super::preface::{Version, read_version};
-use super::turn::{Answer, Turn, Watched};
 use super::{Budget, HttpService, SendBody, Socket};
 use crate::StopHandle;
 use crate::{HyperNetwork, Timer};
@@ -62,10 +62,10 @@ pub(super) async fn serve_connection<N: HyperNetwork>(
     let socket = Socket::new(socket, runtime.clone(), settings.stall_timeout).begun(begun);
     match version {
         Version::Http1 => {
-            let turn = Arc::new(Turn::new(first_head, settings.head_timeout, runtime));
+            let head_timer = Arc::new(HeadTimer::new(first_head, settings.head_timeout, runtime));
             let (budget, stopping) = (&budget, &stop);
             let serve = service_fn(|request| {
-                let answering = Turn::begin(&turn);
+                let answering = HeadTimer::head_received(&head_timer);
                 let mut served = Box::pin(service.serve(request));
                 let mut answering = Some(answering);
                 // It goes when the response is there, which an idle connection would hold it for.
@@ -86,10 +86,10 @@ pub(super) async fn serve_connection<N: HyperNetwork>(
             let mut builder = http1::Builder::new();
             // How long a head may take is seen to here: hyper would set a timer for each.
             builder.header_read_timeout(None).max_buf_size(BUFFER);
-            let socket = Watched { socket, turn: Arc::clone(&turn) };
+            let socket = Watched { socket, head_timer: Arc::clone(&head_timer) };
             let connection = pin!(builder.serve_connection(socket, serve));
             let shutdown = http1::Connection::graceful_shutdown;
-            drive(connection, shutdown, || turn.due(), stop.clone(), timer).await;
+            drive(connection, shutdown, || head_timer.check(), stop.clone(), timer).await;
         }
         #[cfg(feature = "http2-listener")]
         Version::Http2 => {

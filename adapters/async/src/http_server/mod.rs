@@ -18,6 +18,8 @@ mod event_store;
 mod exchange;
 mod handler_task;
 #[cfg(feature = "http-listener")]
+mod head_timer;
+#[cfg(feature = "http-listener")]
 mod http2;
 #[cfg(feature = "http2-listener")]
 mod http2_connection;
@@ -38,8 +40,6 @@ mod shared_server;
 mod socket;
 mod stall;
 mod timer_task;
-#[cfg(feature = "http-listener")]
-mod turn;
 
 pub use acceptor::Acceptor;
 pub use body::{ResponseNotRead, ServedBody};

@@ -14,7 +14,7 @@ use crate::Runtime;
 
 /// Whose turn it is on a connection: while it is the client's, it owes the head of a request.
 #[derive(Debug)]
-pub(super) struct Turn<R> {
+pub(super) struct HeadTimer<R> {
     runtime: R,
     whose: Mutex<Whose>,
     /// How long a head may take.
@@ -31,25 +31,25 @@ enum Whose {
     Server,
 }
 
-impl<R: Runtime> Turn<R> {
+impl<R: Runtime> HeadTimer<R> {
     /// The client's, who owes its first head until `deadline`, and any other for `head_timeout`.
     pub(super) const fn new(deadline: Instant, head_timeout: Duration, runtime: R) -> Self {
         Self { runtime, whose: Mutex::new(Whose::Client(deadline)), head_timeout }
     }
 
     /// A head has come: it is the server's turn until the response is complete.
-    pub(super) fn begin(turn: &Arc<Self>) -> Answering<R> {
-        turn.set(Whose::Server);
-        Answering(Arc::clone(turn))
+    pub(super) fn head_received(head_timer: &Arc<Self>) -> Answering<R> {
+        head_timer.set(Whose::Server);
+        Answering(Arc::clone(head_timer))
     }
 
     /// It is the server's from here on.
-    pub(super) fn never_ends(&self) {
+    pub(super) fn disable(&self) {
         self.set(Whose::Server);
     }
 
     /// What is to be done about it.
-    pub(super) fn due(&self) -> ConnectionAction {
+    pub(super) fn check(&self) -> ConnectionAction {
         let deadline = self.deadline();
         if deadline <= self.runtime.now() {
             ConnectionAction::Close
@@ -68,7 +68,7 @@ impl<R: Runtime> Turn<R> {
     }
 
     /// All that there was for the client is on its way.
-    fn taken(&self) {
+    fn flushed(&self) {
         if matches!(self.whose(), Whose::Taking) {
             self.set(Whose::Client(self.runtime.now() + self.head_timeout));
         }
@@ -85,7 +85,7 @@ impl<R: Runtime> Turn<R> {
 
 /// A request that is under way, for as long as it is there.
 #[derive(Debug)]
-pub(super) struct Answering<R: Runtime>(Arc<Turn<R>>);
+pub(super) struct Answering<R: Runtime>(Arc<HeadTimer<R>>);
 
 impl<R: Runtime> Drop for Answering<R> {
     fn drop(&mut self) {
@@ -124,7 +124,7 @@ impl<R: Runtime> Body for Answer<R> {
 #[derive(Debug)]
 pub(super) struct Watched<S, R> {
     pub(super) socket: S,
-    pub(super) turn: Arc<Turn<R>>,
+    pub(super) head_timer: Arc<HeadTimer<R>>,
 }
 
 impl<S: Read + Unpin, R> Read for Watched<S, R> {
@@ -162,14 +162,14 @@ impl<S: Write + Unpin, R: Runtime> Write for Watched<S, R> {
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let flushed = Pin::new(&mut self.socket).poll_flush(cx);
         if flushed.is_ready() {
-            self.turn.taken();
+            self.head_timer.flushed();
         }
         flushed
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         // No head is awaited any more, and a socket parts in its own time.
-        self.turn.never_ends();
+        self.head_timer.disable();
         Pin::new(&mut self.socket).poll_shutdown(cx)
     }
 }
@@ -185,33 +185,33 @@ mod tests {
     fn a_head_is_late_counted_from_the_end_of_the_last_response() {
         let clock = SetClock::default();
         let first = clock.now() + Duration::from_secs(7);
-        let turn = Arc::new(Turn::new(first, HEAD_TIME, clock.clone()));
-        assert_eq!(turn.deadline(), first);
-        let answering = Turn::begin(&turn);
+        let head_timer = Arc::new(HeadTimer::new(first, HEAD_TIME, clock.clone()));
+        assert_eq!(head_timer.deadline(), first);
+        let answering = HeadTimer::head_received(&head_timer);
         clock.advance(Duration::from_secs(3600));
         // A response takes the time that it takes, and what is there of it may be taken before,
-        turn.taken();
-        assert_eq!(turn.deadline(), clock.now() + HEAD_TIME);
+        head_timer.flushed();
+        assert_eq!(head_timer.deadline(), clock.now() + HEAD_TIME);
         clock.advance(Duration::from_secs(3600));
         drop(answering);
         // and so does its client.
         clock.advance(Duration::from_secs(3600));
-        assert_eq!(turn.deadline(), clock.now() + HEAD_TIME);
-        turn.taken();
+        assert_eq!(head_timer.deadline(), clock.now() + HEAD_TIME);
+        head_timer.flushed();
         let taken = clock.now();
         clock.advance(Duration::from_secs(1));
-        turn.taken();
+        head_timer.flushed();
         clock.advance(Duration::from_secs(3600));
-        assert_eq!(turn.deadline(), taken + HEAD_TIME);
+        assert_eq!(head_timer.deadline(), taken + HEAD_TIME);
     }
 
     #[test]
     fn a_connection_that_parts_owes_nothing() {
         let clock = SetClock::default();
-        let turn = Turn::new(clock.now(), HEAD_TIME, clock.clone());
-        turn.never_ends();
-        turn.taken();
+        let head_timer = HeadTimer::new(clock.now(), HEAD_TIME, clock.clone());
+        head_timer.disable();
+        head_timer.flushed();
         clock.advance(Duration::from_secs(3600));
-        assert_eq!(turn.deadline(), clock.now() + HEAD_TIME);
+        assert_eq!(head_timer.deadline(), clock.now() + HEAD_TIME);
     }
 }
