@@ -12,40 +12,40 @@ use super::http2::ConnectionAction;
 use super::{ResponseNotRead, SendBody};
 use crate::Runtime;
 
-/// Whose turn it is on a connection: while it is the client's, it owes the head of a request.
+/// Tracks the deadline for the next request head of a connection: while it is the client's, it owes the head of a request.
 #[derive(Debug)]
 pub(super) struct HeadTimer<R> {
     runtime: R,
-    whose: Mutex<Whose>,
+    state: Mutex<HeadState>,
     /// How long a head may take.
     head_timeout: Duration,
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Whose {
+enum HeadState {
     /// The client's, until then.
-    Client(Instant),
+    AwaitingHead(Instant),
     /// The client's, once it has taken what is there for it.
-    Taking,
+    Flushing,
     /// The server's: a request is under way.
-    Server,
+    Responding,
 }
 
 impl<R: Runtime> HeadTimer<R> {
     /// The client's, who owes its first head until `deadline`, and any other for `head_timeout`.
     pub(super) const fn new(deadline: Instant, head_timeout: Duration, runtime: R) -> Self {
-        Self { runtime, whose: Mutex::new(Whose::Client(deadline)), head_timeout }
+        Self { runtime, state: Mutex::new(HeadState::AwaitingHead(deadline)), head_timeout }
     }
 
     /// A head has come: it is the server's turn until the response is complete.
     pub(super) fn head_received(head_timer: &Arc<Self>) -> Answering<R> {
-        head_timer.set(Whose::Server);
+        head_timer.set(HeadState::Responding);
         Answering(Arc::clone(head_timer))
     }
 
     /// It is the server's from here on.
     pub(super) fn disable(&self) {
-        self.set(Whose::Server);
+        self.set(HeadState::Responding);
     }
 
     /// What is to be done about it.
@@ -60,26 +60,26 @@ impl<R: Runtime> HeadTimer<R> {
 
     /// Until when nothing has to be done about it.
     fn deadline(&self) -> Instant {
-        match self.whose() {
-            Whose::Client(deadline) => deadline,
+        match self.state() {
+            HeadState::AwaitingHead(deadline) => deadline,
             // Its time has not even begun.
-            Whose::Taking | Whose::Server => self.runtime.now() + self.head_timeout,
+            HeadState::Flushing | HeadState::Responding => self.runtime.now() + self.head_timeout,
         }
     }
 
     /// All that there was for the client is on its way.
     fn flushed(&self) {
-        if matches!(self.whose(), Whose::Taking) {
-            self.set(Whose::Client(self.runtime.now() + self.head_timeout));
+        if matches!(self.state(), HeadState::Flushing) {
+            self.set(HeadState::AwaitingHead(self.runtime.now() + self.head_timeout));
         }
     }
 
-    fn whose(&self) -> Whose {
-        *self.whose.lock().unwrap_or_else(PoisonError::into_inner)
+    fn state(&self) -> HeadState {
+        *self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn set(&self, whose: Whose) {
-        *self.whose.lock().unwrap_or_else(PoisonError::into_inner) = whose;
+    fn set(&self, state: HeadState) {
+        *self.state.lock().unwrap_or_else(PoisonError::into_inner) = state;
     }
 }
 
@@ -89,7 +89,7 @@ pub(super) struct Answering<R: Runtime>(Arc<HeadTimer<R>>);
 
 impl<R: Runtime> Drop for Answering<R> {
     fn drop(&mut self) {
-        self.0.set(Whose::Taking);
+        self.0.set(HeadState::Flushing);
     }
 }
 
@@ -120,7 +120,7 @@ impl<R: Runtime> Body for Answer<R> {
     }
 }
 
-/// A connection whose turns are taken note of.
+/// A socket that reports flushes to the head timer.
 #[derive(Debug)]
 pub(super) struct Watched<S, R> {
     pub(super) socket: S,
