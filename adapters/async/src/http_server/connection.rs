@@ -10,7 +10,7 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 
 use super::connections::Permit;
-use super::head_timer::{Answer, HeadTimer, Watched};
+use super::head_timer::{GuardedBody, HeadTimer, Watched};
 use super::http2::ConnectionAction;
 use super::preface::{Version, read_version};
 use super::{Budget, HttpService, SendBody, Socket};
@@ -65,13 +65,13 @@ pub(super) async fn serve_connection<N: HyperNetwork>(
             let head_timer = Arc::new(HeadTimer::new(first_head, settings.head_timeout, runtime));
             let (budget, stopping) = (&budget, &stop);
             let serve = service_fn(|request| {
-                let answering = HeadTimer::head_received(&head_timer);
+                let guard = HeadTimer::head_received(&head_timer);
                 let mut served = Box::pin(service.serve(request));
-                let mut answering = Some(answering);
+                let mut guard = Some(guard);
                 // It goes when the response is there, which an idle connection would hold it for.
                 poll_fn(move |cx| {
                     let response = ready!(served.as_mut().poll(cx));
-                    let answering = answering.take();
+                    let guard = guard.take();
                     let mut response = SendBody::http1(response, budget);
                     // It may be ready before the connection was told, which says it otherwise.
                     if stopping.is_stopped() {
@@ -79,7 +79,7 @@ pub(super) async fn serve_connection<N: HyperNetwork>(
                         response.headers_mut().insert(header::CONNECTION, close);
                     }
                     Poll::Ready(Ok::<_, Infallible>(
-                        response.map(|body| Answer { body, _answering: answering }),
+                        response.map(|body| GuardedBody { body, _guard: guard }),
                     ))
                 })
             });

@@ -38,9 +38,9 @@ impl<R: Runtime> HeadTimer<R> {
     }
 
     /// A head has come: it is the server's turn until the response is complete.
-    pub(super) fn head_received(head_timer: &Arc<Self>) -> Answering<R> {
+    pub(super) fn head_received(head_timer: &Arc<Self>) -> ResponseGuard<R> {
         head_timer.set(HeadState::Responding);
-        Answering(Arc::clone(head_timer))
+        ResponseGuard(Arc::clone(head_timer))
     }
 
     /// It is the server's from here on.
@@ -85,9 +85,9 @@ impl<R: Runtime> HeadTimer<R> {
 
 /// A request that is under way, for as long as it is there.
 #[derive(Debug)]
-pub(super) struct Answering<R: Runtime>(Arc<HeadTimer<R>>);
+pub(super) struct ResponseGuard<R: Runtime>(Arc<HeadTimer<R>>);
 
-impl<R: Runtime> Drop for Answering<R> {
+impl<R: Runtime> Drop for ResponseGuard<R> {
     fn drop(&mut self) {
         self.0.set(HeadState::Flushing);
     }
@@ -95,12 +95,12 @@ impl<R: Runtime> Drop for Answering<R> {
 
 /// The body of a response, which goes when all of it is in the hands of the connection.
 #[derive(Debug)]
-pub(super) struct Answer<R: Runtime> {
+pub(super) struct GuardedBody<R: Runtime> {
     pub(super) body: SendBody,
-    pub(super) _answering: Option<Answering<R>>,
+    pub(super) _guard: Option<ResponseGuard<R>>,
 }
 
-impl<R: Runtime> Body for Answer<R> {
+impl<R: Runtime> Body for GuardedBody<R> {
     type Data = <SendBody as Body>::Data;
     type Error = ResponseNotRead;
 
@@ -187,13 +187,13 @@ mod tests {
         let first = clock.now() + Duration::from_secs(7);
         let head_timer = Arc::new(HeadTimer::new(first, HEAD_TIME, clock.clone()));
         assert_eq!(head_timer.deadline(), first);
-        let answering = HeadTimer::head_received(&head_timer);
+        let guard = HeadTimer::head_received(&head_timer);
         clock.advance(Duration::from_secs(3600));
         // A response takes the time that it takes, and what is there of it may be taken before,
         head_timer.flushed();
         assert_eq!(head_timer.deadline(), clock.now() + HEAD_TIME);
         clock.advance(Duration::from_secs(3600));
-        drop(answering);
+        drop(guard);
         // and so does its client.
         clock.advance(Duration::from_secs(3600));
         assert_eq!(head_timer.deadline(), clock.now() + HEAD_TIME);
