@@ -10,7 +10,7 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 
 use super::connections::Permit;
-use super::head_timer::{GuardedBody, HeadTimer, Watched};
+use super::head_timer::{GuardedBody, HeadTimer, TimedSocket};
 use super::http2::ConnectionAction;
 use super::preface::{Version, read_version};
 use super::{Budget, HttpService, SendBody, Socket};
@@ -86,7 +86,7 @@ pub(super) async fn serve_connection<N: HyperNetwork>(
             let mut builder = http1::Builder::new();
             // How long a head may take is seen to here: hyper would set a timer for each.
             builder.header_read_timeout(None).max_buf_size(BUFFER);
-            let socket = Watched { socket, head_timer: Arc::clone(&head_timer) };
+            let socket = TimedSocket { socket, head_timer: Arc::clone(&head_timer) };
             let connection = pin!(builder.serve_connection(socket, serve));
             let shutdown = http1::Connection::graceful_shutdown;
             drive(connection, shutdown, || head_timer.check(), stop.clone(), timer).await;

@@ -122,12 +122,12 @@ impl<R: Runtime> Body for GuardedBody<R> {
 
 /// A socket that reports flushes to the head timer.
 #[derive(Debug)]
-pub(super) struct Watched<S, R> {
+pub(super) struct TimedSocket<S, R> {
     pub(super) socket: S,
     pub(super) head_timer: Arc<HeadTimer<R>>,
 }
 
-impl<S: Read + Unpin, R> Read for Watched<S, R> {
+impl<S: Read + Unpin, R> Read for TimedSocket<S, R> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -137,7 +137,7 @@ impl<S: Read + Unpin, R> Read for Watched<S, R> {
     }
 }
 
-impl<S: Write + Unpin, R: Runtime> Write for Watched<S, R> {
+impl<S: Write + Unpin, R: Runtime> Write for TimedSocket<S, R> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
