@@ -8,7 +8,7 @@ use mcp_sansio::Instant;
 
 use super::budget::{Budget, Charge};
 use super::runtime::AnyRuntime;
-use super::sending::{Progress, Sending};
+use super::send_monitor::{Progress, SendMonitor};
 use super::{HttpService, SendBody};
 use crate::Runtime;
 use crate::StopHandle;
@@ -55,7 +55,7 @@ struct State {
     /// Since when none is.
     idle_since: Instant,
     /// Responses under way, and some that no longer are.
-    sending: Vec<Weak<Sending>>,
+    sending: Vec<Weak<SendMonitor>>,
     /// How many of these make it worthwhile to look for those that no longer are.
     prune_at: usize,
 }
@@ -125,7 +125,7 @@ impl Http2Streams {
             };
             let response = ready!(serving.as_mut().poll(cx));
             let (stream, _) = served.take().expect("it was there");
-            let sending = || inner.begin_sending(stream);
+            let sending = || inner.monitor_response(stream);
             Poll::Ready(SendBody::http2(response, &inner.budget, sending))
         })
     }
@@ -180,8 +180,8 @@ impl Http2Streams {
 }
 
 impl Inner {
-    fn begin_sending(&self, stream: Charge) -> Arc<Sending> {
-        let sending = Sending::new(
+    fn monitor_response(&self, stream: Charge) -> Arc<SendMonitor> {
+        let sending = SendMonitor::new(
             StopHandle::current(),
             Arc::clone(&self.runtime),
             self.budget.clone(),

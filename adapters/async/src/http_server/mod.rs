@@ -33,7 +33,7 @@ mod runtime;
 #[cfg(feature = "http-listener")]
 mod send_body;
 #[cfg(feature = "http-listener")]
-mod sending;
+mod send_monitor;
 mod service;
 mod shared_server;
 #[cfg(feature = "http-listener")]

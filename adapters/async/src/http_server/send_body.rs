@@ -9,7 +9,7 @@ use http::{Response, StatusCode};
 use http_body::{Body, Frame, SizeHint};
 
 use super::budget::{Budget, Charge};
-use super::sending::Sending;
+use super::send_monitor::SendMonitor;
 use super::{ResponseNotRead, ServedBody, response};
 
 /// What the HTTP library is given of a response at once, in bytes.
@@ -27,7 +27,7 @@ pub struct SendBody {
     /// What `rest` counts for, or will.
     charge: Option<Charge>,
     /// `None` for HTTP/1, where a connection stalls as a whole.
-    sending: Option<Arc<Sending>>,
+    sending: Option<Arc<SendMonitor>>,
     /// Whether the body ends with the last chunk that was given out.
     is_short: bool,
 }
@@ -36,7 +36,7 @@ pub struct SendBody {
 #[derive(Debug, Default)]
 pub struct Chunk {
     bytes: Bytes,
-    sending: Option<Arc<Sending>>,
+    sending: Option<Arc<SendMonitor>>,
     _charge: Option<Charge>,
 }
 
@@ -60,7 +60,7 @@ impl SendBody {
     pub(super) fn http2(
         response: Response<ServedBody>,
         budget: &Budget,
-        sending: impl FnOnce() -> Arc<Sending>,
+        sending: impl FnOnce() -> Arc<SendMonitor>,
     ) -> Response<Self> {
         if response.body().is_end_stream() {
             return response.map(|inner| Self::new(inner, None));

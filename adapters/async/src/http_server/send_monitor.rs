@@ -15,7 +15,7 @@ use crate::StopHandle;
 /// it is written then. While the client's window is closed, hyper asks the body for nothing, so the
 /// time is kept from outside.
 #[derive(Debug)]
-pub(super) struct Sending {
+pub(super) struct SendMonitor {
     /// Ends the task of the stream, which resets it.
     task: Option<StopHandle>,
     runtime: Arc<dyn AnyRuntime>,
@@ -48,7 +48,7 @@ pub(super) enum Progress {
     Stuck,
 }
 
-impl Sending {
+impl SendMonitor {
     pub(super) fn new(
         task: Option<StopHandle>,
         runtime: Arc<dyn AnyRuntime>,
