@@ -98,7 +98,7 @@ impl Http2Streams {
     /// Runs the task of a stream until it is done. It is dropped before where its client does not
     /// take the response, which resets the stream.
     pub fn run<F: Future>(&self, stream: F) -> impl Future<Output = ()> + use<F> {
-        let running = Running::new(&self.0);
+        let running = RunningStream::new(&self.0);
         let run = StopHandle::default().run(stream);
         async move {
             let _running = running;
@@ -210,9 +210,9 @@ fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
 }
 
 /// A stream that is running.
-struct Running(Arc<Inner>);
+struct RunningStream(Arc<Inner>);
 
-impl Running {
+impl RunningStream {
     fn new(inner: &Arc<Inner>) -> Self {
         let mut state = lock(&inner.state);
         state.running += 1;
@@ -224,7 +224,7 @@ impl Running {
     }
 }
 
-impl Drop for Running {
+impl Drop for RunningStream {
     fn drop(&mut self) {
         let now = self.0.runtime.now();
         let mut state = lock(&self.0.state);
