@@ -5,8 +5,8 @@ use mcp_sansio::http::{RequestHead, Response};
 use mcp_sansio_handlers::TokenRequirement;
 use mcp_sansio_oauth::Grant;
 
-use super::alarm::within;
 use super::shared_server::SharedServer;
+use super::sleep::with_timeout;
 
 /// Who sends a request.
 #[derive(Debug)]
@@ -31,7 +31,7 @@ impl<'a> Caller<'a> {
             TokenRequirement::Respond(response) => return Err(response),
             TokenRequirement::Check(checking) => checking,
         };
-        let checked = within(checking.time(), &*shared.runtime, pin!(&mut checking)).await;
+        let checked = with_timeout(checking.time(), &*shared.runtime, pin!(&mut checking)).await;
         match checked {
             Some(granted) => granted.map(Self::Granted),
             None => Err(checking.unchecked()),

@@ -6,7 +6,6 @@
 //! an HTTP server of another kind uses [`Acceptor`].
 
 mod acceptor;
-mod alarm;
 mod body;
 #[cfg(feature = "http-listener")]
 mod budget;
@@ -36,6 +35,7 @@ mod send_body;
 mod send_monitor;
 mod service;
 mod shared_server;
+mod sleep;
 #[cfg(feature = "http-listener")]
 mod socket;
 mod stall;

@@ -10,11 +10,11 @@ use mcp_sansio::http::server::EventStore;
 use mcp_sansio::http::{RemoteAddress, RequestHead, ServerOptions};
 use mcp_sansio_handlers::{HttpServerError, Server, ServerHandle};
 
-use super::alarm::within;
 use super::caller::Caller;
 use super::exchange::{ResponseStart, ServerExchange};
 use super::request::{self, BodyError, BudgetedBody};
 use super::shared_server::SharedServer;
+use super::sleep::with_timeout;
 use super::{ExternalEventStore, ServedBody, event_store, handler_task, response, timer_task};
 use crate::{Error, Runtime, seed};
 
@@ -176,7 +176,7 @@ async fn respond<B: Body>(
     };
     let body = pin!(body);
     let read = pin!(request::read_body(body, parts.version, admission, &shared.body_budget));
-    let refused = match within(admission.body_time, &*shared.runtime, read).await {
+    let refused = match with_timeout(admission.body_time, &*shared.runtime, read).await {
         Some(Ok(body)) => return answer(shared, &head, body, &caller).await,
         Some(Err(BodyError::TooMany)) => shared.lock().server.bodies_too_many(),
         Some(Err(BodyError::TooLong)) => shared.lock().server.body_too_long(),

@@ -2,7 +2,7 @@ use std::io;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use super::alarm::Alarm;
+use super::sleep::Sleep;
 use crate::Runtime;
 
 /// A client takes this much in the time that it may stall, or all there is for it. With the default
@@ -25,7 +25,7 @@ pub struct StallGuard<R> {
 /// The time in which a client has to take [`PROGRESS_BYTES`], or all there is for it.
 #[derive(Debug)]
 struct Stalled {
-    until: Alarm,
+    until: Sleep,
     /// Bytes taken.
     taken: usize,
 }
@@ -57,7 +57,7 @@ impl<R: Runtime> StallGuard<R> {
             Poll::Ready(Err(_)) => written,
             Poll::Pending => {
                 let running = stalled.get_or_insert_with(|| Stalled {
-                    until: Alarm::after(*stall_timeout, runtime),
+                    until: Sleep::after(*stall_timeout, runtime),
                     taken: 0,
                 });
                 ready!(running.until.poll(cx));
@@ -73,7 +73,7 @@ impl<R: Runtime> StallGuard<R> {
 
     /// Begins the end of the connection, where so many bytes have come that nobody took.
     pub fn part(&self, bytes: usize) -> Parting {
-        Parting { until: Alarm::after(PARTING_TIME, &self.runtime), bytes }
+        Parting { until: Sleep::after(PARTING_TIME, &self.runtime), bytes }
     }
 }
 
@@ -84,7 +84,7 @@ impl<R: Runtime> StallGuard<R> {
 /// it sends is read for a while.
 #[derive(Debug)]
 pub struct Parting {
-    until: Alarm,
+    until: Sleep,
     bytes: usize,
 }
 

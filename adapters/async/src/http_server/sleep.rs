@@ -10,12 +10,12 @@ use super::runtime::AnyRuntime;
 use crate::Timer;
 
 /// A timer that goes off once.
-pub(super) struct Alarm {
+pub(super) struct Sleep {
     timer: Box<dyn Timer + Send>,
     deadline: Instant,
 }
 
-impl Alarm {
+impl Sleep {
     pub(super) fn after(time: Duration, runtime: &dyn AnyRuntime) -> Self {
         Self { timer: runtime.timer(), deadline: runtime.now() + time }
     }
@@ -25,26 +25,26 @@ impl Alarm {
     }
 }
 
-impl fmt::Debug for Alarm {
+impl fmt::Debug for Sleep {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Alarm").field("deadline", &self.deadline).finish_non_exhaustive()
+        f.debug_struct("Sleep").field("deadline", &self.deadline).finish_non_exhaustive()
     }
 }
 
 /// What `future` comes to, `None` if it takes longer than `time`.
-pub(super) async fn within<F: Future>(
+pub(super) async fn with_timeout<F: Future>(
     time: Duration,
     runtime: &dyn AnyRuntime,
     mut future: Pin<&mut F>,
 ) -> Option<F::Output> {
-    // Most have nothing to wait for, and need no alarm.
-    let mut alarm = None;
+    // Most have nothing to wait for, and need no sleep.
+    let mut sleep = None;
     poll_fn(|cx| {
         if let Poll::Ready(output) = future.as_mut().poll(cx) {
             return Poll::Ready(Some(output));
         }
-        let alarm = alarm.get_or_insert_with(|| Alarm::after(time, runtime));
-        alarm.poll(cx).map(|()| None)
+        let sleep = sleep.get_or_insert_with(|| Sleep::after(time, runtime));
+        sleep.poll(cx).map(|()| None)
     })
     .await
 }
