@@ -56,4 +56,4 @@ pub use send_body::{Chunk, SendBody};
 pub use service::HttpService;
 #[cfg(feature = "http-listener")]
 pub use socket::Socket;
-pub use stall::{Parting, StallGuard};
+pub use stall::{LingeringClose, StallGuard};

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use hyper::rt::{Read, ReadBuf, ReadBufCursor, Write};
 
-use super::stall::{Parting, StallGuard};
+use super::stall::{LingeringClose, StallGuard};
 use crate::Runtime;
 
 /// A connection that does not wait for its client for ever: neither for it to take what it is sent,
@@ -17,7 +17,7 @@ pub struct Socket<S, R> {
     begun: Vec<u8>,
     stall: StallGuard<R>,
     /// Runs once everything is sent.
-    parting: Option<Parting>,
+    lingering: Option<LingeringClose>,
 }
 
 impl<S, R: Runtime> Socket<S, R> {
@@ -25,7 +25,7 @@ impl<S, R: Runtime> Socket<S, R> {
     /// Writing fails otherwise.
     pub const fn new(stream: S, runtime: R, stall_timeout: Duration) -> Self {
         let stall = StallGuard::new(runtime, stall_timeout);
-        Self { stream, begun: Vec::new(), stall, parting: None }
+        Self { stream, begun: Vec::new(), stall, lingering: None }
     }
 
     /// The same of a stream whose first bytes were read: whoever serves it reads them once more.
@@ -91,17 +91,17 @@ impl<S: Read + Write + Unpin, R: Runtime + Unpin> Write for Socket<S, R> {
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let Self { stream, stall, parting, .. } = &mut *self;
-        if parting.is_none() {
+        let Self { stream, stall, lingering, .. } = &mut *self;
+        if lingering.is_none() {
             ready!(Pin::new(&mut *stream).poll_shutdown(cx))?;
         }
-        let parting = parting.get_or_insert_with(|| stall.part(0));
+        let lingering = lingering.get_or_insert_with(|| stall.linger(0));
         let read = |cx: &mut Context<'_>, space: &mut [u8]| {
             let mut space = ReadBuf::new(space);
             ready!(Pin::new(&mut *stream).poll_read(cx, space.unfilled()))?;
             Poll::Ready(Ok(space.filled().len()))
         };
-        parting.poll(cx, read).map(Ok)
+        lingering.poll(cx, read).map(Ok)
     }
 }
 

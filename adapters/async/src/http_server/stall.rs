@@ -9,9 +9,9 @@ use crate::Runtime;
 /// of 30 s these are 546 bytes a second. Otherwise a byte now and then would hold a connection.
 pub(super) const PROGRESS_BYTES: usize = 16 * 1024;
 
-/// The longest parting: more than a round trip, and nothing that adds up.
-const PARTING_TIME: Duration = Duration::from_secs(2);
-const PARTING_BYTES: usize = 8 * 1024 * 1024;
+/// The longest lingering close: more than a round trip, and nothing that adds up.
+const LINGER_TIME: Duration = Duration::from_secs(2);
+const LINGER_BYTES: usize = 8 * 1024 * 1024;
 
 /// Fails writes to a client that takes too little for too long.
 #[derive(Debug)]
@@ -72,8 +72,8 @@ impl<R: Runtime> StallGuard<R> {
     }
 
     /// Begins the end of the connection, where so many bytes have come that nobody took.
-    pub fn part(&self, bytes: usize) -> Parting {
-        Parting { until: Sleep::after(PARTING_TIME, &self.runtime), bytes }
+    pub fn linger(&self, bytes: usize) -> LingeringClose {
+        LingeringClose { until: Sleep::after(LINGER_TIME, &self.runtime), bytes }
     }
 }
 
@@ -83,12 +83,12 @@ impl<R: Runtime> StallGuard<R> {
 /// with it goes a response that the client has not read yet, because it is still sending. So what
 /// it sends is read for a while.
 #[derive(Debug)]
-pub struct Parting {
+pub struct LingeringClose {
     until: Sleep,
     bytes: usize,
 }
 
-impl Parting {
+impl LingeringClose {
     /// Reads by `read` up to the end, or to the end of the time for it.
     pub fn poll(
         &mut self,
@@ -96,7 +96,7 @@ impl Parting {
         mut read: impl FnMut(&mut Context<'_>, &mut [u8]) -> Poll<io::Result<usize>>,
     ) -> Poll<()> {
         let mut space = [0; 8192];
-        while self.bytes < PARTING_BYTES {
+        while self.bytes < LINGER_BYTES {
             match read(cx, &mut space) {
                 Poll::Ready(Ok(count)) if count > 0 => self.bytes += count,
                 Poll::Ready(_) => break,

@@ -49,9 +49,9 @@ pub(super) async fn serve(
             Some(Some(Ok(head))) => head,
             Some(Some(Err(BadHead::Gone))) => return,
             Some(Some(Err(bad))) => return refuse(socket, bad).await,
-            Some(None) if socket.input().is_empty() => return socket.part().await,
+            Some(None) if socket.input().is_empty() => return socket.linger().await,
             Some(None) => return say(socket, StatusCode::REQUEST_TIMEOUT).await,
-            None => return socket.part().await,
+            None => return socket.linger().await,
         };
         let then = match request::parse(&head) {
             Ok(request) => serve_request(&mut socket, &service, request, &stop).await,
@@ -59,7 +59,7 @@ pub(super) async fn serve(
         };
         match then {
             Ok(Then::Keep) => {}
-            Ok(Then::Part) => return socket.part().await,
+            Ok(Then::Part) => return socket.linger().await,
             // The client has gone, or takes nothing.
             Ok(Then::Drop) | Err(_) => return,
         }
@@ -80,7 +80,7 @@ async fn refuse(socket: Socket, bad: BadHead) {
 /// Says what is wrong, and ends the connection: where its next request begins is not known.
 async fn say(mut socket: Socket, status: StatusCode) {
     if socket.write(&response::bare(status)).await.is_ok() {
-        socket.part().await;
+        socket.linger().await;
     }
 }
 

@@ -131,14 +131,14 @@ impl Socket {
     }
 
     /// Ends the connection.
-    pub(super) async fn part(mut self) {
-        let mut parting = self.stall.part(self.input.len());
+    pub(super) async fn linger(mut self) {
+        let mut lingering = self.stall.linger(self.input.len());
         poll_fn(|cx| {
             let _ended = ready!(self.stream.poll_close(cx));
             if self.ended {
                 return Poll::Ready(());
             }
-            parting.poll(cx, |cx, space| self.stream.poll_read(cx, space))
+            lingering.poll(cx, |cx, space| self.stream.poll_read(cx, space))
         })
         .await;
     }
