@@ -59,7 +59,7 @@ pub(super) async fn serve_connection<N: HyperNetwork>(
     let Some((version, begun)) = read else { return };
     // HTTP/1 refuses what begins HTTP/2.
     let version = if N::HTTP2 { version } else { Version::Http1 };
-    let socket = Socket::new(socket, runtime.clone(), settings.stall_timeout).begun(begun);
+    let socket = Socket::new(socket, runtime.clone(), settings.stall_timeout).with_prefix(begun);
     match version {
         Version::Http1 => {
             let head_timer = Arc::new(HeadTimer::new(first_head, settings.head_timeout, runtime));

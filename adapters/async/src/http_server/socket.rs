@@ -14,7 +14,7 @@ use crate::Runtime;
 pub struct Socket<S, R> {
     stream: S,
     /// What was read of it already, and is read once more.
-    begun: Vec<u8>,
+    prefix: Vec<u8>,
     stall: StallGuard<R>,
     /// Runs once everything is sent.
     lingering: Option<LingeringClose>,
@@ -25,13 +25,13 @@ impl<S, R: Runtime> Socket<S, R> {
     /// Writing fails otherwise.
     pub const fn new(stream: S, runtime: R, stall_timeout: Duration) -> Self {
         let stall = StallGuard::new(runtime, stall_timeout);
-        Self { stream, begun: Vec::new(), stall, lingering: None }
+        Self { stream, prefix: Vec::new(), stall, lingering: None }
     }
 
     /// The same of a stream whose first bytes were read: whoever serves it reads them once more.
     #[must_use]
-    pub fn begun(mut self, first: Vec<u8>) -> Self {
-        self.begun = first;
+    pub fn with_prefix(mut self, first: Vec<u8>) -> Self {
+        self.prefix = first;
         self
     }
 }
@@ -42,14 +42,14 @@ impl<S: Read + Unpin, R: Unpin> Read for Socket<S, R> {
         cx: &mut Context<'_>,
         mut space: ReadBufCursor<'_>,
     ) -> Poll<io::Result<()>> {
-        if self.begun.is_empty() {
+        if self.prefix.is_empty() {
             return Pin::new(&mut self.stream).poll_read(cx, space);
         }
-        let length = self.begun.len().min(space.remaining());
-        space.put_slice(&self.begun[..length]);
-        self.begun.drain(..length);
-        if self.begun.is_empty() {
-            self.begun = Vec::new();
+        let length = self.prefix.len().min(space.remaining());
+        space.put_slice(&self.prefix[..length]);
+        self.prefix.drain(..length);
+        if self.prefix.is_empty() {
+            self.prefix = Vec::new();
             // What follows comes with it: hyper would make room for a second read of full length,
             // which an idle connection holds. What is no bytes comes again with the next read.
             let _more = Pin::new(&mut self.stream).poll_read(cx, space);

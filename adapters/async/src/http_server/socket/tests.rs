@@ -25,7 +25,8 @@ impl Read for Arrived {
 }
 
 fn reads(stream: Arrived, begun: &[u8], space: usize) -> Vec<Vec<u8>> {
-    let mut socket = Socket::new(stream, SetClock::default(), Duration::ZERO).begun(begun.to_vec());
+    let mut socket =
+        Socket::new(stream, SetClock::default(), Duration::ZERO).with_prefix(begun.to_vec());
     let mut cx = Context::from_waker(Waker::noop());
     let mut reads = Vec::new();
     loop {
