@@ -19,12 +19,12 @@ pub struct StallGuard<R> {
     runtime: R,
     stall_timeout: Duration,
     /// Runs while the client has yet to take what is there for it, or enough of it.
-    stalled: Option<Stalled>,
+    stall_timer: Option<StallTimer>,
 }
 
 /// The time in which a client has to take [`PROGRESS_BYTES`], or all there is for it.
 #[derive(Debug)]
-struct Stalled {
+struct StallTimer {
     until: Sleep,
     /// Bytes taken.
     taken: usize,
@@ -33,7 +33,7 @@ struct Stalled {
 impl<R: Runtime> StallGuard<R> {
     /// One whose client has to take all that there is for it within `stall_timeout`, or 16 KiB of it.
     pub const fn new(runtime: R, stall_timeout: Duration) -> Self {
-        Self { runtime, stall_timeout, stalled: None }
+        Self { runtime, stall_timeout, stall_timer: None }
     }
 
     /// Checks the outcome of a write: [`io::ErrorKind::TimedOut`] if the client has taken too little
@@ -43,20 +43,20 @@ impl<R: Runtime> StallGuard<R> {
         cx: &mut Context<'_>,
         written: Poll<io::Result<usize>>,
     ) -> Poll<io::Result<usize>> {
-        let Self { runtime, stall_timeout, stalled } = self;
+        let Self { runtime, stall_timeout, stall_timer } = self;
         match written {
             Poll::Ready(Ok(count)) => {
-                if let Some(running) = stalled {
+                if let Some(running) = stall_timer {
                     running.taken += count;
                     if running.taken >= PROGRESS_BYTES {
-                        *stalled = None;
+                        *stall_timer = None;
                     }
                 }
                 written
             }
             Poll::Ready(Err(_)) => written,
             Poll::Pending => {
-                let running = stalled.get_or_insert_with(|| Stalled {
+                let running = stall_timer.get_or_insert_with(|| StallTimer {
                     until: Sleep::after(*stall_timeout, runtime),
                     taken: 0,
                 });
@@ -68,7 +68,7 @@ impl<R: Runtime> StallGuard<R> {
 
     /// Takes note that all there was is written.
     pub fn reset(&mut self) {
-        self.stalled = None;
+        self.stall_timer = None;
     }
 
     /// Begins the end of the connection, where so many bytes have come that nobody took.
