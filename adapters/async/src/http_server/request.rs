@@ -10,7 +10,7 @@ use mcp_sansio::http::{RemoteAddress, RequestHead};
 
 /// The head of a request as the machine takes it. It comes from the address among its extensions,
 /// else from `remote`.
-pub(super) fn head_of(
+pub(super) fn request_head(
     parts: &http::request::Parts,
     remote: Option<RemoteAddress>,
 ) -> RequestHead<'_> {
@@ -37,11 +37,12 @@ pub(super) fn head_of(
 pub(super) fn is_malformed(parts: &http::request::Parts) -> bool {
     let is_blank = |byte: Option<&u8>| matches!(byte, Some(b' ' | b'\t'));
     let has_blank = |value: &[u8]| is_blank(value.first()) || is_blank(value.last());
-    has_no_lines(parts.version) && parts.headers.values().any(|value| has_blank(value.as_bytes()))
+    has_binary_fields(parts.version)
+        && parts.headers.values().any(|value| has_blank(value.as_bytes()))
 }
 
 /// Whether fields come as names and values, and not as lines of text.
-fn has_no_lines(version: Version) -> bool {
+fn has_binary_fields(version: Version) -> bool {
     matches!(version, Version::HTTP_2 | Version::HTTP_3)
 }
 
@@ -100,7 +101,7 @@ pub(super) async fn read_body<'h, B: Body>(
         let Ok(mut data) = frame.into_data() else {
             // RFC 9113 section 8.1: trailers with pseudo-header fields are malformed. The library drops
             // those fields, so there is no telling; no client of this protocol sends trailers.
-            if has_no_lines(version) {
+            if has_binary_fields(version) {
                 return Err(BodyError::Incomplete);
             }
             continue;

@@ -165,7 +165,7 @@ async fn respond<B: Body>(
     if request::is_malformed(parts) {
         return response::bare(http::StatusCode::BAD_REQUEST);
     }
-    let head = request::head_of(parts, remote);
+    let head = request::request_head(parts, remote);
     let caller = match Caller::identify(shared, &head, parts.extensions.get()).await {
         Ok(caller) => caller,
         Err(response) => return response::whole(response),

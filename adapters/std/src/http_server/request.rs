@@ -93,7 +93,7 @@ pub(super) fn parse(head: &[u8]) -> Result<Request, BadHead> {
         return Err(BadHead::Malformed);
     }
     Ok(Request {
-        head: head_of(method, target, fields, is_1_1).ok_or(BadHead::Malformed)?,
+        head: request_head(method, target, fields, is_1_1).ok_or(BadHead::Malformed)?,
         framing: framing_of(fields, is_1_1)?,
         keeps: is_1_1 && !has_token(fields, "connection", "close"),
         awaits_continue: is_1_1 && has_token(fields, "expect", "100-continue"),
@@ -102,7 +102,7 @@ pub(super) fn parse(head: &[u8]) -> Result<Request, BadHead> {
     })
 }
 
-fn head_of(
+fn request_head(
     method: &str,
     target: &str,
     fields: &[Header<'_>],
