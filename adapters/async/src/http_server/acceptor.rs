@@ -38,7 +38,7 @@ impl<N: Network> Acceptor<N> {
         let connections = Connections::default();
         let accept = async {
             loop {
-                poll_fn(|cx| connections.poll_fewer(connections_max, cx)).await;
+                poll_fn(|cx| connections.poll_below(connections_max, cx)).await;
                 let (socket, address) = match N::accept(&listener).await {
                     Ok(accepted) => accepted,
                     Err(error) => {
@@ -68,7 +68,7 @@ impl<N: Network> Acceptor<N> {
         connections.stop();
         let all = async {
             service.close().await;
-            poll_fn(|cx| connections.poll_fewer(1, cx)).await;
+            poll_fn(|cx| connections.poll_below(1, cx)).await;
         };
         // Those that take longer are broken off when the set of connections is dropped.
         let _in_time = timeout(&runtime, linger, all).await;

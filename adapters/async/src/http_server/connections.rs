@@ -43,7 +43,7 @@ impl Connections {
     }
 
     /// Waits until there are fewer than `count`.
-    pub(super) fn poll_fewer(&self, count: usize, cx: &Context<'_>) -> Poll<()> {
+    pub(super) fn poll_below(&self, count: usize, cx: &Context<'_>) -> Poll<()> {
         let mut inner = lock(&self.0);
         if inner.open.len() < count {
             return Poll::Ready(());
