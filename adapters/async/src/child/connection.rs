@@ -2,7 +2,7 @@ use std::ops::Deref;
 
 use mcp_sansio_handlers::{Client, Host};
 
-use super::{ChildServer, ExitReport, GracePeriods, Opening, Process, Stderr, open};
+use super::{ChildServer, ExitReport, GracePeriods, OpenOutcome, Process, Stderr, open};
 use crate::task::{self, Task};
 use crate::timer::timeout;
 use crate::{DriveError, Driver, Error, Runtime, Settings, seed};
@@ -35,10 +35,10 @@ pub async fn connect<P: Process>(
     let mut driver = drive(endpoint, stream);
     loop {
         match open(&client, &mut driver).await {
-            Opening::Open => {
+            OpenOutcome::Open => {
                 return Ok(Connection { client, child, driver: task::spawn(&runtime, driver) });
             }
-            Opening::WantsStream => {
+            OpenOutcome::WantsStream => {
                 let (endpoint, stream, _) = driver.into_parts();
                 // Two at once could be in each other's way. How this one ends matters to nobody.
                 drop(stream);
@@ -47,7 +47,7 @@ pub async fn connect<P: Process>(
                 (child, stream) = ChildServer::start(&mut command, Stderr::Keep)?;
                 driver = drive(endpoint, stream);
             }
-            Opening::Closed(reason) => {
+            OpenOutcome::Closed(reason) => {
                 let _driving = task::spawn(&runtime, driver);
                 // A child that died has said why; one that lives is ended.
                 let grace_periods = GracePeriods::default();

@@ -1,7 +1,7 @@
 //! Servers that a client starts by itself, as child processes. A runtime implements [`Process`].
 
 mod connection;
-mod opening;
+mod open;
 mod process;
 mod report;
 mod server;
@@ -13,7 +13,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 pub use connection::{Connection, connect};
-pub use opening::{Opening, open};
+pub use open::{OpenOutcome, open};
 pub use process::{Process, Started};
 pub use report::{ExitReport, SpawnError};
 pub use server::{ChildServer, GracePeriods};

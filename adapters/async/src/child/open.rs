@@ -9,7 +9,7 @@ use crate::{ByteStream, Driver, Timer};
 
 /// How far a connection to a child process is.
 #[derive(Debug)]
-pub enum Opening {
+pub enum OpenOutcome {
     /// It is open. The driver goes on.
     Open,
     /// The child ended on the probe for its era, and the connection wants another one: see
@@ -21,7 +21,7 @@ pub enum Opening {
 
 /// Drives a connection until it is open or cannot be, at least not with this stream. May be dropped
 /// and called again.
-pub async fn open<E, S, T>(client: &Client, driver: &mut Driver<E, S, T>) -> Opening
+pub async fn open<E, S, T>(client: &Client, driver: &mut Driver<E, S, T>) -> OpenOutcome
 where
     E: Endpoint,
     S: ByteStream,
@@ -33,13 +33,13 @@ where
         // The driver first: what it does is what the other waits for.
         if !has_ended && Pin::new(&mut *driver).poll(cx).is_ready() {
             if driver.wants_stream() {
-                return Poll::Ready(Opening::WantsStream);
+                return Poll::Ready(OpenOutcome::WantsStream);
             }
             has_ended = true;
         }
         opened.as_mut().poll(cx).map(|opened| match opened {
-            Ok(_) => Opening::Open,
-            Err(reason) => Opening::Closed(reason),
+            Ok(_) => OpenOutcome::Open,
+            Err(reason) => OpenOutcome::Closed(reason),
         })
     })
     .await
