@@ -150,7 +150,7 @@ impl<P: Process> ChildServer<P> {
     }
 
     async fn report(&mut self, status: ExitStatus, forced: bool) -> ExitReport {
-        self.stderr.settle(&self.runtime).await;
+        self.stderr.drain(&self.runtime).await;
         ExitReport::new(status, self.stderr.tail(), forced)
     }
 

@@ -11,7 +11,7 @@ const CHUNK: usize = 4096;
 
 /// How long after the exit last words may still be on their way. They are in the pipe then; a
 /// grandchild that holds the other end open is not waited for.
-const SETTLE: Duration = Duration::from_millis(100);
+const DRAIN_TIMEOUT: Duration = Duration::from_millis(100);
 
 /// The task that reads a child's standard error, and what it has read.
 #[derive(Debug)]
@@ -32,8 +32,8 @@ impl StderrReader {
     }
 
     /// Waits for the last words of a child that has exited.
-    pub(super) async fn settle(&mut self, runtime: &impl Runtime) {
-        let _ = timeout(runtime, SETTLE, &mut self.task).await;
+    pub(super) async fn drain(&mut self, runtime: &impl Runtime) {
+        let _ = timeout(runtime, DRAIN_TIMEOUT, &mut self.task).await;
     }
 }
 
