@@ -45,14 +45,14 @@ impl fmt::Debug for Stderr {
 }
 
 /// How many lines are kept: a panic with its backtrace, or a usage message.
-const LINES_KEPT: usize = 32;
+const TAIL_LINES_MAX: usize = 32;
 
 /// How many bytes of a line are kept; what is beyond is dropped.
 const LINE_LENGTH_MAX: usize = 4096;
 
 /// The last lines of a standard error. Clones are the same.
 #[derive(Clone, Debug, Default)]
-pub struct Tail(Arc<Mutex<Lines>>);
+pub struct StderrTail(Arc<Mutex<Lines>>);
 
 #[derive(Debug, Default)]
 struct Lines {
@@ -61,7 +61,7 @@ struct Lines {
     line: Vec<u8>,
 }
 
-impl Tail {
+impl StderrTail {
     /// The lines so far, the last 32 and what there is of another, without their ends; what is not
     /// UTF-8 is replaced. Of each there are at most 4,096 bytes.
     #[must_use]
@@ -114,7 +114,7 @@ impl Lines {
         let line = self.current();
         self.line.clear();
         ended(&line);
-        if self.ended.len() == LINES_KEPT {
+        if self.ended.len() == TAIL_LINES_MAX {
             self.ended.pop_front();
         }
         self.ended.push_back(line);
@@ -134,7 +134,7 @@ mod tests {
     fn lines_are_cut_wherever_the_bytes_are_split() {
         let text = b"one\r\n\ntwo \xff\nthree";
         for piece in 1..=text.len() {
-            let (tail, heard) = (Tail::default(), Arc::new(Mutex::new(Vec::new())));
+            let (tail, heard) = (StderrTail::default(), Arc::new(Mutex::new(Vec::new())));
             let (known, hear) = (tail.clone(), Arc::clone(&heard));
             let mut sink = Stderr::Lines(Box::new(move |line| {
                 assert!(known.lines().contains(&line.to_owned()));
@@ -153,7 +153,7 @@ mod tests {
 
     #[test]
     fn lines_are_forwarded_when_they_have_ended() {
-        let (tail, mut sink) = (Tail::default(), Stderr::Forward);
+        let (tail, mut sink) = (StderrTail::default(), Stderr::Forward);
         assert_eq!(tail.take(b"on", &mut sink), None);
         assert_eq!(tail.take(b"e\ntwo\nthr", &mut sink).as_deref(), Some("one\ntwo\n"));
         assert_eq!(tail.take(b"", &mut sink).as_deref(), Some("thr\n"));
@@ -163,13 +163,13 @@ mod tests {
 
     #[test]
     fn what_is_kept_is_bounded() {
-        let tail = Tail::default();
+        let tail = StderrTail::default();
         for number in 0..100 {
             assert_eq!(tail.take(format!("{number}\n").as_bytes(), &mut Stderr::Keep), None);
         }
         assert_eq!(tail.take(&[b'x'; 3 * LINE_LENGTH_MAX], &mut Stderr::Keep), None);
         let lines = tail.lines();
-        assert_eq!((lines.len(), lines[0].as_str()), (LINES_KEPT + 1, "68"));
-        assert_eq!(lines[LINES_KEPT].len(), LINE_LENGTH_MAX);
+        assert_eq!((lines.len(), lines[0].as_str()), (TAIL_LINES_MAX + 1, "68"));
+        assert_eq!(lines[TAIL_LINES_MAX].len(), LINE_LENGTH_MAX);
     }
 }

@@ -1,7 +1,7 @@
 use std::future::poll_fn;
 use std::time::Duration;
 
-use super::{Process, Stderr, Tail};
+use super::{Process, Stderr, StderrTail};
 use crate::Runtime;
 use crate::task::{Task, spawn};
 use crate::timer::timeout;
@@ -17,12 +17,12 @@ const DRAIN_TIMEOUT: Duration = Duration::from_millis(100);
 #[derive(Debug)]
 pub(super) struct StderrReader {
     task: Task<()>,
-    tail: Tail,
+    tail: StderrTail,
 }
 
 impl StderrReader {
     pub(super) fn start<P: Process>(runtime: &P::Runtime, stderr: P::Stderr, sink: Stderr) -> Self {
-        let tail = Tail::default();
+        let tail = StderrTail::default();
         let task = spawn(runtime, read::<P>(stderr, sink, tail.clone()));
         Self { task, tail }
     }
@@ -43,7 +43,7 @@ impl Drop for StderrReader {
     }
 }
 
-async fn read<P: Process>(mut stderr: P::Stderr, mut sink: Stderr, tail: Tail) {
+async fn read<P: Process>(mut stderr: P::Stderr, mut sink: Stderr, tail: StderrTail) {
     let mut chunk = [0; CHUNK];
     loop {
         let read = poll_fn(|cx| P::poll_stderr(&mut stderr, cx, &mut chunk));
