@@ -24,7 +24,7 @@ pub enum Error {
     #[error(transparent)]
     Spawn(#[from] SpawnError),
     /// The connection could not be opened, or is over.
-    #[error("{reason}{}", Said(.stderr_tail))]
+    #[error("{reason}{}", DisplayTail(.stderr_tail))]
     Closed {
         /// Why.
         reason: Box<CloseReason>,
@@ -60,9 +60,9 @@ impl std::fmt::Debug for Error {
 }
 
 /// The last words of a server, where it had any.
-struct Said<'a>(&'a [String]);
+struct DisplayTail<'a>(&'a [String]);
 
-impl std::fmt::Display for Said<'_> {
+impl std::fmt::Display for DisplayTail<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self.0 {
             [] => Ok(()),
