@@ -69,7 +69,7 @@ pub enum ConnectError<C> {
         status: u16,
     },
     /// The two found no way to talk.
-    #[error("no connection to the server at {url}: {}{}", Why(.reason), Cause(.cause.as_ref()))]
+    #[error("no connection to the server at {url}: {}{}", DisplayReason(.reason), DisplayCause(.cause.as_ref()))]
     Refused {
         /// The server.
         url: String,
@@ -111,9 +111,9 @@ impl<C> ConnectError<C> {
 }
 
 /// What is wrong, without what the sentence before it says already.
-struct Why<'a>(&'a CloseReason);
+struct DisplayReason<'a>(&'a CloseReason);
 
-impl fmt::Display for Why<'_> {
+impl fmt::Display for DisplayReason<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
             CloseReason::OpeningFailed(OpeningFailure::Transport(failure)) => failure.fmt(f),
@@ -124,9 +124,9 @@ impl fmt::Display for Why<'_> {
 }
 
 /// What the network had to say, where it did.
-struct Cause<'a, C>(Option<&'a C>);
+struct DisplayCause<'a, C>(Option<&'a C>);
 
-impl<C: fmt::Display> fmt::Display for Cause<'_, C> {
+impl<C: fmt::Display> fmt::Display for DisplayCause<'_, C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.map_or(Ok(()), |cause| write!(f, " ({cause})"))
     }
