@@ -11,20 +11,20 @@ use super::ready::{Ready, Signal};
 
 /// The exchanges that are under way, by the slot of their id.
 pub(super) struct Exchanges<X> {
-    places: Vec<Place<X>>,
+    slots: Vec<Slot<X>>,
     ready: Arc<Ready>,
-    /// Places whose bodies are not read for now.
+    /// Slots whose bodies are not read for now.
     held: Vec<usize>,
 }
 
-struct Place<X> {
-    exchange: Option<UnderWay<X>>,
+struct Slot<X> {
+    exchange: Option<ActiveExchange<X>>,
     signal: Arc<Signal>,
     /// Wakes by `signal`.
     waker: Waker,
 }
 
-struct UnderWay<X> {
+struct ActiveExchange<X> {
     id: ExchangeId,
     exchange: X,
     has_head: bool,
@@ -32,7 +32,7 @@ struct UnderWay<X> {
 
 impl<X: Exchange> Exchanges<X> {
     pub(super) fn new() -> Self {
-        Self { places: Vec::new(), ready: Arc::default(), held: Vec::new() }
+        Self { slots: Vec::new(), ready: Arc::default(), held: Vec::new() }
     }
 
     /// Says whom to wake when there is news of an exchange.
@@ -41,31 +41,31 @@ impl<X: Exchange> Exchanges<X> {
     }
 
     pub(super) fn begin(&mut self, id: ExchangeId, exchange: X) {
-        while self.places.len() <= id.slot() {
-            let signal = Arc::new(Signal::new(self.places.len(), Arc::clone(&self.ready)));
+        while self.slots.len() <= id.slot() {
+            let signal = Arc::new(Signal::new(self.slots.len(), Arc::clone(&self.ready)));
             let waker = Waker::from(Arc::clone(&signal));
-            self.places.push(Place { exchange: None, signal, waker });
+            self.slots.push(Slot { exchange: None, signal, waker });
         }
         // What was held there was of an exchange before.
-        if let Some(at) = self.held.iter().position(|place| *place == id.slot()) {
-            self.places[self.held.swap_remove(at)].signal.clear();
+        if let Some(at) = self.held.iter().position(|slot| *slot == id.slot()) {
+            self.slots[self.held.swap_remove(at)].signal.clear();
         }
-        let place = &mut self.places[id.slot()];
-        place.exchange = Some(UnderWay { id, exchange, has_head: false });
-        place.signal.set();
+        let slot = &mut self.slots[id.slot()];
+        slot.exchange = Some(ActiveExchange { id, exchange, has_head: false });
+        slot.signal.set();
     }
 
     pub(super) fn abort(&mut self, id: ExchangeId) {
-        if let Some(place) = self.places.get_mut(id.slot())
-            && place.exchange.as_ref().is_some_and(|under_way| under_way.id == id)
+        if let Some(slot) = self.slots.get_mut(id.slot())
+            && slot.exchange.as_ref().is_some_and(|under_way| under_way.id == id)
         {
-            place.exchange = None;
+            slot.exchange = None;
         }
     }
 
     pub(super) fn abort_all(&mut self) {
-        for place in &mut self.places {
-            place.exchange = None;
+        for slot in &mut self.slots {
+            slot.exchange = None;
         }
     }
 
@@ -74,12 +74,12 @@ impl<X: Exchange> Exchanges<X> {
     pub(super) fn step(&mut self, endpoint: &mut impl HttpEndpoint, now: Instant) -> bool {
         let congested = endpoint.is_congested();
         if !congested {
-            for place in self.held.drain(..) {
-                self.places[place].signal.put_back();
+            for slot in self.held.drain(..) {
+                self.slots[slot].signal.put_back();
             }
         }
         let Some(number) = self.ready.next() else { return false };
-        let Place { exchange, signal, waker } = &mut self.places[number];
+        let Slot { exchange, signal, waker } = &mut self.slots[number];
         let Some(under_way) = exchange else {
             signal.clear();
             return true;
@@ -105,7 +105,7 @@ enum Progress {
     End,
 }
 
-impl<X: Exchange> UnderWay<X> {
+impl<X: Exchange> ActiveExchange<X> {
     fn poll(
         &mut self,
         cx: &mut Context<'_>,
@@ -142,7 +142,7 @@ impl<X: Exchange> UnderWay<X> {
 
 impl<X> fmt::Debug for Exchanges<X> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let under_way = self.places.iter().filter_map(|place| place.exchange.as_ref());
+        let under_way = self.slots.iter().filter_map(|slot| slot.exchange.as_ref());
         f.debug_list().entries(under_way.map(|exchange| exchange.id)).finish()
     }
 }

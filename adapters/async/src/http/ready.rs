@@ -3,7 +3,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Wake, Waker};
 
-/// Which places have news: so that one that moves costs the same however many others rest.
+/// Which slots have news: so that one that moves costs the same however many others rest.
 #[derive(Debug, Default)]
 pub(super) struct Ready {
     inner: Mutex<Inner>,
@@ -11,7 +11,7 @@ pub(super) struct Ready {
 
 #[derive(Debug, Default)]
 struct Inner {
-    places: VecDeque<usize>,
+    slots: VecDeque<usize>,
     task: Option<Waker>,
 }
 
@@ -32,15 +32,15 @@ impl Ready {
         }
     }
 
-    /// The place whose news has waited the longest.
+    /// The slot whose news has waited the longest.
     pub(super) fn next(&self) -> Option<usize> {
-        self.lock().places.pop_front()
+        self.lock().slots.pop_front()
     }
 
-    fn push(&self, place: usize) {
+    fn push(&self, slot: usize) {
         let task = {
             let mut inner = self.lock();
-            inner.places.push_back(place);
+            inner.slots.push_back(slot);
             inner.task.clone()
         };
         if let Some(task) = task {
@@ -49,29 +49,29 @@ impl Ready {
     }
 }
 
-/// Says that there is news in one place, once until it is looked at.
+/// Says that there is news in one slot, once until it is looked at.
 #[derive(Debug)]
 pub(super) struct Signal {
-    place: usize,
+    slot: usize,
     is_set: AtomicBool,
     ready: Arc<Ready>,
 }
 
 impl Signal {
-    pub(super) const fn new(place: usize, ready: Arc<Ready>) -> Self {
-        Self { place, is_set: AtomicBool::new(false), ready }
+    pub(super) const fn new(slot: usize, ready: Arc<Ready>) -> Self {
+        Self { slot, is_set: AtomicBool::new(false), ready }
     }
 
     /// Sets it, without waking a task that is at work anyway.
     pub(super) fn set(&self) {
         if !self.is_set.swap(true, Ordering::AcqRel) {
-            self.ready.lock().places.push_back(self.place);
+            self.ready.lock().slots.push_back(self.slot);
         }
     }
 
     /// Sets it again after it was looked for and left alone.
     pub(super) fn put_back(&self) {
-        self.ready.lock().places.push_back(self.place);
+        self.ready.lock().slots.push_back(self.slot);
     }
 
     /// Takes note of it: whatever comes from here on is news again.
@@ -88,7 +88,7 @@ impl Wake for Signal {
 
     fn wake_by_ref(self: &Arc<Self>) {
         if !self.is_set.swap(true, Ordering::AcqRel) {
-            self.ready.push(self.place);
+            self.ready.push(self.slot);
         }
     }
 }
