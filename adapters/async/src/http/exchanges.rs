@@ -7,12 +7,12 @@ use mcp_sansio::http::ExchangeId;
 use mcp_sansio_handlers::HttpEndpoint;
 
 use super::exchanger::Exchange;
-use super::ready::{Ready, Signal};
+use super::ready_queue::{ReadyQueue, Signal};
 
 /// The exchanges that are under way, by the slot of their id.
 pub(super) struct Exchanges<X> {
     slots: Vec<Slot<X>>,
-    ready: Arc<Ready>,
+    ready: Arc<ReadyQueue>,
     /// Slots whose bodies are not read for now.
     held: Vec<usize>,
 }

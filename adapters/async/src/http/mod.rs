@@ -5,7 +5,7 @@ mod driver;
 mod era_cache;
 mod exchanger;
 mod exchanges;
-mod ready;
+mod ready_queue;
 
 pub use connect_error::ConnectError;
 pub use driver::HttpDriver;

@@ -5,7 +5,7 @@ use std::task::{Wake, Waker};
 
 /// Which slots have news: so that one that moves costs the same however many others rest.
 #[derive(Debug, Default)]
-pub(super) struct Ready {
+pub(super) struct ReadyQueue {
     inner: Mutex<Inner>,
 }
 
@@ -15,7 +15,7 @@ struct Inner {
     task: Option<Waker>,
 }
 
-impl Ready {
+impl ReadyQueue {
     // A panic elsewhere leaves nothing half done in here.
     fn lock(&self) -> MutexGuard<'_, Inner> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
@@ -54,11 +54,11 @@ impl Ready {
 pub(super) struct Signal {
     slot: usize,
     is_set: AtomicBool,
-    ready: Arc<Ready>,
+    ready: Arc<ReadyQueue>,
 }
 
 impl Signal {
-    pub(super) const fn new(slot: usize, ready: Arc<Ready>) -> Self {
+    pub(super) const fn new(slot: usize, ready: Arc<ReadyQueue>) -> Self {
         Self { slot, is_set: AtomicBool::new(false), ready }
     }
 
