@@ -7,7 +7,7 @@ use mcp_sansio::http::ExchangeId;
 use mcp_sansio_handlers::HttpEndpoint;
 
 use super::exchanger::Exchange;
-use super::ready_queue::{ReadyQueue, Signal};
+use super::ready_queue::{ExchangeSignal, ReadyQueue};
 
 /// The exchanges that are under way, by the slot of their id.
 pub(super) struct Exchanges<X> {
@@ -19,7 +19,7 @@ pub(super) struct Exchanges<X> {
 
 struct Slot<X> {
     exchange: Option<ActiveExchange<X>>,
-    signal: Arc<Signal>,
+    signal: Arc<ExchangeSignal>,
     /// Wakes by `signal`.
     waker: Waker,
 }
@@ -42,7 +42,7 @@ impl<X: Exchange> Exchanges<X> {
 
     pub(super) fn begin(&mut self, id: ExchangeId, exchange: X) {
         while self.slots.len() <= id.slot() {
-            let signal = Arc::new(Signal::new(self.slots.len(), Arc::clone(&self.ready)));
+            let signal = Arc::new(ExchangeSignal::new(self.slots.len(), Arc::clone(&self.ready)));
             let waker = Waker::from(Arc::clone(&signal));
             self.slots.push(Slot { exchange: None, signal, waker });
         }

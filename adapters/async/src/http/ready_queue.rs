@@ -51,13 +51,13 @@ impl ReadyQueue {
 
 /// Says that there is news in one slot, once until it is looked at.
 #[derive(Debug)]
-pub(super) struct Signal {
+pub(super) struct ExchangeSignal {
     slot: usize,
     is_set: AtomicBool,
     ready: Arc<ReadyQueue>,
 }
 
-impl Signal {
+impl ExchangeSignal {
     pub(super) const fn new(slot: usize, ready: Arc<ReadyQueue>) -> Self {
         Self { slot, is_set: AtomicBool::new(false), ready }
     }
@@ -81,7 +81,7 @@ impl Signal {
     }
 }
 
-impl Wake for Signal {
+impl Wake for ExchangeSignal {
     fn wake(self: Arc<Self>) {
         self.wake_by_ref();
     }
