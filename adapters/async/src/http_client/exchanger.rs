@@ -86,7 +86,7 @@ impl<C: Connect> Exchanger for ConnectorExchanger<C> {
     type Exchange = ConnectorExchange<C::Body>;
 
     fn send(&mut self, request: &OutgoingRequest) -> ConnectorExchange<C::Body> {
-        let sending: Sending<C::Body> = match to_request(request) {
+        let sending: ResponseFuture<C::Body> = match to_request(request) {
             Ok(request) => Box::pin(self.connector.send(request)),
             Err(error) => {
                 let reason = error.to_string();
@@ -107,7 +107,7 @@ fn to_request(request: &OutgoingRequest) -> Result<Request<Bytes>, http::Error> 
     builder.body(request.body.clone())
 }
 
-type Sending<B> = Pin<Box<dyn Future<Output = Result<Response<B>, ConnectorError>> + Send>>;
+type ResponseFuture<B> = Pin<Box<dyn Future<Output = Result<Response<B>, ConnectorError>> + Send>>;
 
 /// An exchange of a [`ConnectorExchanger`].
 pub struct ConnectorExchange<B> {
@@ -116,7 +116,7 @@ pub struct ConnectorExchange<B> {
 }
 
 enum State<B> {
-    Sending(Sending<B>),
+    Sending(ResponseFuture<B>),
     Receiving {
         head: Box<response::Parts>,
         body: B,
