@@ -92,7 +92,7 @@ impl<R: Dial> Dialer<R> {
         Self { tls, proxy_tls, proxy, http2_only, timeout, runtime: PhantomData }
     }
 
-    async fn dial(self, server: Uri) -> Result<Wire<R::Stream>, ConnectorError> {
+    async fn dial(self, server: Uri) -> Result<ConnectorStream<R::Stream>, ConnectorError> {
         let after = self.timeout;
         let host = authority(&server);
         match timeout(&R::current(), after, self.open(&server)).await {
@@ -106,20 +106,20 @@ impl<R: Dial> Dialer<R> {
         }
     }
 
-    async fn open(self, server: &Uri) -> Result<Wire<R::Stream>, ConnectorError> {
+    async fn open(self, server: &Uri) -> Result<ConnectorStream<R::Stream>, ConnectorError> {
         let (stream, forwarded) = match self.proxy.route(server, self.http2_only) {
             Route::Direct => (self.connect(server).await?, false),
-            Route::Forward(proxy) => (self.reach(&proxy).await?, true),
+            Route::Forward(proxy) => (self.connect_proxy(&proxy).await?, true),
             Route::Tunnel(proxy) => {
-                let stream = self.reach(&proxy).await?;
-                (through(stream, &proxy, server).await?, false)
+                let stream = self.connect_proxy(&proxy).await?;
+                (open_tunnel(stream, &proxy, server).await?, false)
             }
         };
         if !tls::is_secure(server) {
-            return Ok(Wire { stream, forwarded, http2: self.http2_only });
+            return Ok(ConnectorStream { stream, forwarded, http2: self.http2_only });
         }
         let (stream, http2) = secure::<R>(&self.tls, stream, server).await?;
-        Ok(Wire { stream, forwarded, http2 })
+        Ok(ConnectorStream { stream, forwarded, http2 })
     }
 
     async fn connect(&self, to: &Uri) -> Result<R::Stream, ConnectorError> {
@@ -130,7 +130,7 @@ impl<R: Dial> Dialer<R> {
     }
 
     /// Connects to the proxy itself.
-    async fn reach(&self, proxy: &Intercept) -> Result<R::Stream, ConnectorError> {
+    async fn connect_proxy(&self, proxy: &Intercept) -> Result<R::Stream, ConnectorError> {
         let to = with_port(proxy.uri());
         let stream = match self.connect(&to).await {
             Ok(stream) if tls::is_secure(&to) => {
@@ -158,9 +158,10 @@ impl<R> fmt::Debug for Dialer<R> {
 }
 
 impl<R: Dial> Service<Uri> for Dialer<R> {
-    type Response = Wire<R::Stream>;
+    type Response = ConnectorStream<R::Stream>;
     type Error = ConnectorError;
-    type Future = Pin<Box<dyn Future<Output = Result<Wire<R::Stream>, ConnectorError>> + Send>>;
+    type Future =
+        Pin<Box<dyn Future<Output = Result<ConnectorStream<R::Stream>, ConnectorError>> + Send>>;
 
     fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), ConnectorError>> {
         Poll::Ready(Ok(()))
@@ -172,7 +173,7 @@ impl<R: Dial> Service<Uri> for Dialer<R> {
 }
 
 /// Has `proxy`, on the other end of `stream`, open a connection to `server`.
-async fn through<S: Read + Write + Send + Unpin + 'static>(
+async fn open_tunnel<S: Read + Write + Send + Unpin + 'static>(
     stream: S,
     proxy: &Intercept,
     server: &Uri,
@@ -180,13 +181,13 @@ async fn through<S: Read + Write + Send + Unpin + 'static>(
     let failed = |reason| ConnectorError::Proxy { proxy: authority(proxy.uri()), reason };
     let (to, server) = (proxy.uri().clone(), with_port(server));
     if proxy::is_http(proxy) {
-        let mut tunnel = Tunnel::new(to, Opened(Some(stream)));
+        let mut tunnel = Tunnel::new(to, ReadyStream(Some(stream)));
         if let Some(authorization) = proxy.basic_auth() {
             tunnel = tunnel.with_auth(authorization.clone());
         }
         tunnel.call(server).await.map_err(|error| failed(innermost(&error)))
     } else if proxy::is_socks5(proxy) {
-        let mut socks = SocksV5::new(to, Opened(Some(stream)));
+        let mut socks = SocksV5::new(to, ReadyStream(Some(stream)));
         if let Some((user, password)) = proxy.raw_auth() {
             socks = socks.with_auth(user.to_owned(), password.to_owned());
         }
@@ -224,9 +225,9 @@ fn with_port(uri: &Uri) -> Uri {
 }
 
 /// Hands a connection that is open already to those that would open it themselves.
-struct Opened<S>(Option<S>);
+struct ReadyStream<S>(Option<S>);
 
-impl<S> Service<Uri> for Opened<S> {
+impl<S> Service<Uri> for ReadyStream<S> {
     type Response = S;
     type Error = io::Error;
     type Future = Ready<io::Result<S>>;
@@ -241,21 +242,21 @@ impl<S> Service<Uri> for Opened<S> {
 }
 
 /// A connection that HTTP can be spoken on.
-pub(super) struct Wire<S> {
+pub(super) struct ConnectorStream<S> {
     stream: S,
     /// By a proxy that wants to see the whole URL in each request.
     forwarded: bool,
     http2: bool,
 }
 
-impl<S> Connection for Wire<S> {
+impl<S> Connection for ConnectorStream<S> {
     fn connected(&self) -> Connected {
         let connected = Connected::new().proxy(self.forwarded);
         if self.http2 { connected.negotiated_h2() } else { connected }
     }
 }
 
-impl<S: Read + Unpin> Read for Wire<S> {
+impl<S: Read + Unpin> Read for ConnectorStream<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -265,7 +266,7 @@ impl<S: Read + Unpin> Read for Wire<S> {
     }
 }
 
-impl<S: Write + Unpin> Write for Wire<S> {
+impl<S: Write + Unpin> Write for ConnectorStream<S> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
