@@ -98,7 +98,7 @@ impl<R: Dial> Connector<R> {
         let client = self.client.clone();
         async move {
             let response = client.request(request?).await;
-            let response = response.map_err(|error| ConnectorError::of_exchange(&error))?;
+            let response = response.map_err(|error| ConnectorError::from_exchange(&error))?;
             Ok(response.map(ResponseBody::new))
         }
     }

@@ -7,32 +7,32 @@ use super::cause::{find, innermost};
 
 impl ConnectorError {
     /// Of an exchange that did not come to its response's head.
-    pub(super) fn of_exchange(error: &legacy::Error) -> Self {
+    pub(super) fn from_exchange(error: &legacy::Error) -> Self {
         // The dialer's own error went through the pool as a cause.
         if let Some(own) = find::<Self>(error) {
             return own.clone();
         }
         match find::<hyper::Error>(error) {
             _ if error.is_connect() => Self::Lost { reason: innermost(error), sent: false },
-            Some(cause) => Self::of_hyper(cause),
+            Some(cause) => Self::from_hyper(cause),
             None => Self::Request { reason: innermost(error) },
         }
     }
 
     /// Of an exchange whose response has begun.
-    pub(super) fn of_body(error: &hyper::Error) -> Self {
-        match Self::of_hyper(error) {
+    pub(super) fn from_body(error: &hyper::Error) -> Self {
+        match Self::from_hyper(error) {
             Self::Lost { reason, .. } => Self::Lost { reason, sent: true },
             other => other,
         }
     }
 
-    fn of_hyper(error: &hyper::Error) -> Self {
+    fn from_hyper(error: &hyper::Error) -> Self {
         let reason = innermost(error);
         if error.is_user() {
             return Self::Request { reason };
         }
-        let (own, refused) = of_stream(error);
+        let (own, refused) = h2_stream_error(error);
         if error.is_parse() || own {
             return Self::Protocol { reason };
         }
@@ -45,7 +45,7 @@ impl ConnectorError {
 /// Of a stream of HTTP/2: whether we found something wrong by ourselves, unlike what the server sent us
 /// to end the exchange; and whether the server refused it.
 #[cfg(feature = "http2")]
-fn of_stream(error: &hyper::Error) -> (bool, bool) {
+fn h2_stream_error(error: &hyper::Error) -> (bool, bool) {
     let Some(error) = find::<h2::Error>(error) else { return (false, false) };
     let own = !error.is_io() && !error.is_remote();
     // RFC 9113 section 8.7: no application has seen a request that is refused in this way.
@@ -53,6 +53,6 @@ fn of_stream(error: &hyper::Error) -> (bool, bool) {
 }
 
 #[cfg(not(feature = "http2"))]
-const fn of_stream(_: &hyper::Error) -> (bool, bool) {
+const fn h2_stream_error(_: &hyper::Error) -> (bool, bool) {
     (false, false)
 }

@@ -54,7 +54,7 @@ impl Body for ResponseBody {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, ConnectorError>>> {
         let frame = ready!(Pin::new(&mut self.incoming).poll_frame(cx));
-        Poll::Ready(frame.map(|frame| frame.map_err(|error| ConnectorError::of_body(&error))))
+        Poll::Ready(frame.map(|frame| frame.map_err(|error| ConnectorError::from_body(&error))))
     }
 
     fn is_end_stream(&self) -> bool {

@@ -43,7 +43,7 @@ fn exchange(
     handover: &Handover,
 ) -> Result<bool, ConnectorError> {
     let response =
-        send(&agent.agent, request).map_err(|error| of_exchange(error, agent, server))?;
+        send(&agent.agent, request).map_err(|error| from_exchange(error, agent, server))?;
     let (head, body) = response.into_parts();
     if !handover.push(News::Head(Box::new(head))) {
         return Ok(false);
@@ -59,7 +59,7 @@ fn exchange(
                 }
             }
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(of_connection(error.into())),
+            Err(error) => return Err(from_connection(error.into())),
         }
     }
 }
@@ -74,7 +74,7 @@ fn send(agent: &ureq::Agent, request: Request<Bytes>) -> Result<Response<ureq::B
 }
 
 /// Of an exchange with `host` that has no response.
-fn of_exchange(error: ureq::Error, agent: &Agent, host: &str) -> ConnectorError {
+fn from_exchange(error: ureq::Error, agent: &Agent, host: &str) -> ConnectorError {
     use ureq::Error::{BadUri, HostNotFound, Http, InvalidProxyUrl, Rustls, Timeout};
 
     let request = |reason: &str| ConnectorError::Request { reason: reason.to_owned() };
@@ -94,12 +94,12 @@ fn of_exchange(error: ureq::Error, agent: &Agent, host: &str) -> ConnectorError 
             ConnectorError::Tls { host: host.to_owned(), cause }
         }
         error if agent.is_dialing() => connect(error.into_io()),
-        error => of_connection(error),
+        error => from_connection(error),
     }
 }
 
 /// Of an exchange on a connection.
-fn of_connection(error: ureq::Error) -> ConnectorError {
+fn from_connection(error: ureq::Error) -> ConnectorError {
     use ureq::Error::{LargeResponseHeader, Protocol, Rustls};
 
     match error {
