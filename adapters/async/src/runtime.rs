@@ -62,10 +62,10 @@ impl<F: Future<Output = ()>> Future for CatchPanic<F> {
 /// A clock that a test sets, with timers that go off whenever they are asked. It spawns nothing.
 #[cfg(test)]
 #[derive(Clone, Debug, Default)]
-pub(crate) struct SetClock(std::sync::Arc<std::sync::Mutex<Instant>>);
+pub(crate) struct ManualClock(std::sync::Arc<std::sync::Mutex<Instant>>);
 
 #[cfg(test)]
-impl SetClock {
+impl ManualClock {
     pub(crate) fn set(&self, now: Instant) {
         *self.0.lock().unwrap() = now;
     }
@@ -76,7 +76,7 @@ impl SetClock {
 }
 
 #[cfg(test)]
-impl Timer for SetClock {
+impl Timer for ManualClock {
     fn now(&self) -> Instant {
         *self.0.lock().unwrap()
     }
@@ -87,7 +87,7 @@ impl Timer for SetClock {
 }
 
 #[cfg(test)]
-impl Runtime for SetClock {
+impl Runtime for ManualClock {
     type Timer = Self;
 
     fn current() -> Self {

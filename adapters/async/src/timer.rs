@@ -58,11 +58,11 @@ mod tests {
     use std::task::Waker;
 
     use super::*;
-    use crate::runtime::SetClock;
+    use crate::runtime::ManualClock;
 
     #[test]
     fn what_takes_too_long_has_no_output() {
-        let (clock, limit) = (SetClock::default(), Duration::from_millis(1));
+        let (clock, limit) = (ManualClock::default(), Duration::from_millis(1));
         let cx = &mut Context::from_waker(Waker::noop());
         let mut never = pin!(timeout(&clock, limit, pending::<()>()));
         assert!(never.as_mut().poll(cx).is_pending());

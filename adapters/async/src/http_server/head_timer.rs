@@ -177,13 +177,13 @@ impl<S: Write + Unpin, R: Runtime> Write for TimedSocket<S, R> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::runtime::SetClock;
+    use crate::runtime::ManualClock;
 
     const HEAD_TIME: Duration = Duration::from_secs(30);
 
     #[test]
     fn a_head_is_late_counted_from_the_end_of_the_last_response() {
-        let clock = SetClock::default();
+        let clock = ManualClock::default();
         let first = clock.now() + Duration::from_secs(7);
         let head_timer = Arc::new(HeadTimer::new(first, HEAD_TIME, clock.clone()));
         assert_eq!(head_timer.deadline(), first);
@@ -207,7 +207,7 @@ mod tests {
 
     #[test]
     fn a_connection_that_parts_owes_nothing() {
-        let clock = SetClock::default();
+        let clock = ManualClock::default();
         let head_timer = HeadTimer::new(clock.now(), HEAD_TIME, clock.clone());
         head_timer.disable();
         head_timer.flushed();

@@ -3,7 +3,7 @@ use std::task::Waker;
 use mcp_sansio::Instant;
 
 use super::*;
-use crate::runtime::SetClock;
+use crate::runtime::ManualClock;
 
 /// What can be read at once, and then nothing more for now.
 struct Arrived(&'static [u8]);
@@ -26,7 +26,7 @@ impl Read for Arrived {
 
 fn reads(stream: Arrived, begun: &[u8], space: usize) -> Vec<Vec<u8>> {
     let mut socket =
-        Socket::new(stream, SetClock::default(), Duration::ZERO).with_prefix(begun.to_vec());
+        Socket::new(stream, ManualClock::default(), Duration::ZERO).with_prefix(begun.to_vec());
     let mut cx = Context::from_waker(Waker::noop());
     let mut reads = Vec::new();
     loop {
@@ -87,7 +87,7 @@ impl Write for Taking {
 /// Writes to a client that takes `bytes` every second, until that fails: after how many seconds, if
 /// it does within an hour. All is written whenever `flushes` bytes are.
 fn fails_after(bytes: usize, flushes: usize) -> Option<u64> {
-    let clock = SetClock::default();
+    let clock = ManualClock::default();
     let mut socket = Socket::new(Taking::default(), clock.clone(), Duration::from_secs(30));
     let mut cx = Context::from_waker(Waker::noop());
     let (space, mut written) = (vec![0; 1 << 20], 0);
