@@ -35,7 +35,7 @@ where
 {
     let state = State { progress: Progress::Running, aborted: false, task: None, handle: None };
     let shared = Arc::new(Shared(Mutex::new(state)));
-    let end = End(Arc::clone(&shared));
+    let end = EndGuard(Arc::clone(&shared));
     runtime.spawn(async move {
         let output = until_aborted(&end.0, future).await;
         end.0.end(output);
@@ -118,9 +118,9 @@ impl<T> Shared<T> {
 }
 
 /// Ends the task for its handle, also where the future panics or the runtime drops it.
-struct End<T>(Arc<Shared<T>>);
+struct EndGuard<T>(Arc<Shared<T>>);
 
-impl<T> Drop for End<T> {
+impl<T> Drop for EndGuard<T> {
     fn drop(&mut self) {
         self.0.end(None);
     }
@@ -139,23 +139,23 @@ mod tests {
 
     /// Keeps its tasks until a test polls them.
     #[derive(Clone, Default)]
-    struct Held(Arc<Mutex<Vec<Spawned>>>);
+    struct ManualRuntime(Arc<Mutex<Vec<Spawned>>>);
 
-    impl Held {
+    impl ManualRuntime {
         /// Polls each task once, and drops those that are done.
-        fn turn(&self) {
+        fn run_tasks(&self) {
             let mut tasks = self.0.lock().unwrap();
             tasks.retain_mut(|task| poll(task.as_mut()).is_pending());
         }
     }
 
-    impl fmt::Debug for Held {
+    impl fmt::Debug for ManualRuntime {
         fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            f.write_str("Held")
+            f.write_str("ManualRuntime")
         }
     }
 
-    impl Timer for Held {
+    impl Timer for ManualRuntime {
         fn now(&self) -> Instant {
             Instant::ZERO
         }
@@ -165,7 +165,7 @@ mod tests {
         }
     }
 
-    impl Runtime for Held {
+    impl Runtime for ManualRuntime {
         type Timer = Self;
 
         fn current() -> Self {
@@ -187,28 +187,28 @@ mod tests {
 
     #[test]
     fn a_task_ends_with_its_output_or_with_none_when_it_panics() {
-        let runtime = Held::current();
+        let runtime = ManualRuntime::current();
         let mut task = spawn(&runtime, async { 7 });
         let mut panics = spawn(&runtime, async { panic!("for the test") });
         assert_eq!(poll(Pin::new(&mut task)), Poll::Pending);
-        runtime.turn();
+        runtime.run_tasks();
         assert_eq!(poll(Pin::new(&mut task)), Poll::Ready(Some(7)));
         assert_eq!(poll(Pin::new(&mut panics)), Poll::Ready(None::<()>));
     }
 
     #[test]
     fn a_task_continues_when_its_handle_is_dropped_and_ends_when_it_is_aborted() {
-        let (runtime, held) = (Held::current(), Arc::new(()));
+        let (runtime, held) = (ManualRuntime::current(), Arc::new(()));
         let observed = Arc::downgrade(&held);
         let mut task = spawn(&runtime, async move {
             pending::<()>().await;
             drop(held);
         });
         drop(spawn(&runtime, pending::<()>()));
-        runtime.turn();
+        runtime.run_tasks();
         assert_eq!((runtime.0.lock().unwrap().len(), observed.strong_count()), (2, 1));
         task.abort();
-        runtime.turn();
+        runtime.run_tasks();
         assert_eq!((runtime.0.lock().unwrap().len(), observed.strong_count()), (1, 0));
         assert_eq!(poll(Pin::new(&mut task)), Poll::Ready(None));
     }
