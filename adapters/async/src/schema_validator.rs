@@ -43,7 +43,7 @@ const BACKTRACK_MAX: usize = 10_000;
 const PATTERN_SIZE_MAX: usize = 1024 * 1024;
 
 /// How many mistakes are told at once. 5: a model corrects them in one go.
-const MISTAKES_MAX: usize = 5;
+const ERRORS_MAX: usize = 5;
 
 /// The longest text about mistakes, in bytes. 2 KiB: names of members come from the peer.
 const TEXT_LENGTH_MAX: usize = 2048;
@@ -98,7 +98,7 @@ impl CompiledSchema for Schema {
             return Ok(());
         }
         let mut text = String::new();
-        for error in self.0.iter_errors(&value).take(MISTAKES_MAX) {
+        for error in self.0.iter_errors(&value).take(ERRORS_MAX) {
             let separator = if text.is_empty() { "" } else { "; " };
             let path = error.instance_path().as_str();
             let place = if path.is_empty() { "the whole" } else { path };
