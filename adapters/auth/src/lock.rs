@@ -4,7 +4,7 @@ use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
-use crate::private_file::{self, Unread, private};
+use crate::private_file::{self, ReadError, private};
 
 /// How long until the lock is tried again: about what a write takes.
 const PAUSE: Duration = Duration::from_millis(5);
@@ -21,7 +21,7 @@ pub(crate) struct Lock {
 impl Lock {
     /// Waits for the lock that is the file at `path`. The file stays: were it removed, two processes
     /// could each hold one of that name.
-    pub(crate) fn acquire(path: &Path) -> Result<Self, Unread> {
+    pub(crate) fn acquire(path: &Path) -> Result<Self, ReadError> {
         for _ in 0..TRIES {
             match try_lock(path)? {
                 Some(file) => return Ok(Self { _file: file }),
@@ -34,14 +34,14 @@ impl Lock {
 }
 
 #[cfg(not(windows))]
-fn open(path: &Path) -> Result<File, Unread> {
+fn open(path: &Path) -> Result<File, ReadError> {
     let mut options = OpenOptions::new();
     private_file::open(private(options.write(true).create(true).truncate(false)), path)
 }
 
 // Of the standard library from 1.89 on.
 #[cfg(unix)]
-fn try_lock(path: &Path) -> Result<Option<File>, Unread> {
+fn try_lock(path: &Path) -> Result<Option<File>, ReadError> {
     use rustix::fs::{FlockOperation, flock};
     use rustix::io::Errno;
 
@@ -58,7 +58,7 @@ fn try_lock(path: &Path) -> Result<Option<File>, Unread> {
 
 /// A file that is shared with nobody cannot be opened twice.
 #[cfg(windows)]
-fn try_lock(path: &Path) -> Result<Option<File>, Unread> {
+fn try_lock(path: &Path) -> Result<Option<File>, ReadError> {
     use std::os::windows::fs::OpenOptionsExt;
 
     const ERROR_SHARING_VIOLATION: i32 = 32;
@@ -73,6 +73,6 @@ fn try_lock(path: &Path) -> Result<Option<File>, Unread> {
 
 /// Elsewhere the file is read again right before it is written, and that is all.
 #[cfg(not(any(unix, windows)))]
-fn try_lock(path: &Path) -> Result<Option<File>, Unread> {
+fn try_lock(path: &Path) -> Result<Option<File>, ReadError> {
     open(path).map(Some)
 }

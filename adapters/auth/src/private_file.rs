@@ -40,7 +40,7 @@ pub enum UntrustedPath {
 
 /// A file is not read.
 #[derive(Debug)]
-pub(crate) enum Unread {
+pub(crate) enum ReadError {
     /// Others can read it.
     Exposed,
     /// It may be somebody else's.
@@ -66,14 +66,16 @@ pub(crate) fn create_folder_of(path: &Path) -> io::Result<()> {
 }
 
 /// What is in a file; `None` where there is none.
-pub(crate) fn read(path: &Path) -> Result<Option<Vec<u8>>, Unread> {
+pub(crate) fn read(path: &Path) -> Result<Option<Vec<u8>>, ReadError> {
     let mut options = OpenOptions::new();
     options.read(true);
     // What is no file may have others write to it, and would be waited for.
     #[cfg(unix)]
     set_flags(&mut options, OFlags::NONBLOCK | OFlags::NOFOLLOW);
     let file = match open(&options, path) {
-        Err(Unread::System(error)) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(ReadError::System(error)) if error.kind() == io::ErrorKind::NotFound => {
+            return Ok(None);
+        }
         file => file?,
     };
     let metadata = file.metadata()?;
@@ -82,11 +84,11 @@ pub(crate) fn read(path: &Path) -> Result<Option<Vec<u8>>, Unread> {
     }
     #[cfg(unix)]
     if std::os::unix::fs::MetadataExt::mode(&metadata) & 0o077 != 0 {
-        return Err(Unread::Exposed);
+        return Err(ReadError::Exposed);
     }
     check_folder_of(path)?;
     if metadata.len() > LENGTH_MAX {
-        return Err(Unread::TooLong);
+        return Err(ReadError::TooLong);
     }
     let mut text = Vec::new();
     file.take(LENGTH_MAX).read_to_end(&mut text)?;
@@ -94,10 +96,10 @@ pub(crate) fn read(path: &Path) -> Result<Option<Vec<u8>>, Unread> {
 }
 
 /// Opens what is a file of this user's, and no link to one.
-pub(crate) fn open(options: &OpenOptions, path: &Path) -> Result<File, Unread> {
+pub(crate) fn open(options: &OpenOptions, path: &Path) -> Result<File, ReadError> {
     let file = options.open(path).map_err(|error| match is_link(&error) {
-        true => Unread::Untrusted(UntrustedPath::Link),
-        false => Unread::System(error),
+        true => ReadError::Untrusted(UntrustedPath::Link),
+        false => ReadError::System(error),
     })?;
     #[cfg(unix)]
     check_owner(std::os::unix::fs::MetadataExt::uid(&file.metadata()?), user())?;
@@ -125,17 +127,17 @@ fn user() -> u32 {
 }
 
 #[cfg(unix)]
-const fn check_owner(owner: u32, user: u32) -> Result<(), Unread> {
+const fn check_owner(owner: u32, user: u32) -> Result<(), ReadError> {
     if owner == user {
         Ok(())
     } else {
-        Err(Unread::Untrusted(UntrustedPath::Owner { owner, user }))
+        Err(ReadError::Untrusted(UntrustedPath::Owner { owner, user }))
     }
 }
 
 /// Checks that nobody but this user and the system can put another file in the place of one.
 #[cfg(unix)]
-pub(crate) fn check_folder_of(path: &Path) -> Result<(), Unread> {
+pub(crate) fn check_folder_of(path: &Path) -> Result<(), ReadError> {
     use std::os::unix::fs::MetadataExt;
 
     let folder = match path.parent() {
@@ -143,11 +145,11 @@ pub(crate) fn check_folder_of(path: &Path) -> Result<(), Unread> {
         _ => Path::new("."),
     };
     let metadata = fs::metadata(folder)?;
-    check_folder(folder, metadata.uid(), metadata.mode(), user()).map_err(Unread::Untrusted)
+    check_folder(folder, metadata.uid(), metadata.mode(), user()).map_err(ReadError::Untrusted)
 }
 
 #[cfg(not(unix))]
-pub(crate) fn check_folder_of(_: &Path) -> Result<(), Unread> {
+pub(crate) fn check_folder_of(_: &Path) -> Result<(), ReadError> {
     Ok(())
 }
 
@@ -223,7 +225,7 @@ pub(crate) fn beside(path: &Path, suffix: &str) -> PathBuf {
     beside.into()
 }
 
-impl From<io::Error> for Unread {
+impl From<io::Error> for ReadError {
     fn from(error: io::Error) -> Self {
         Self::System(error)
     }
@@ -257,7 +259,7 @@ pub(crate) mod tests {
         for (owner, user) in [(7, 8), (0, 7), (7, 0)] {
             let judged = check_owner(owner, user);
             let reason = UntrustedPath::Owner { owner, user };
-            assert!(matches!(judged, Err(Unread::Untrusted(it)) if it == reason), "{owner}");
+            assert!(matches!(judged, Err(ReadError::Untrusted(it)) if it == reason), "{owner}");
         }
         for (owner, mode) in [(7, 0o40700), (7, 0o40755), (0, 0o40755), (0, 0o41777)] {
             assert_eq!(check_folder(folder, owner, mode, 7), Ok(()), "{owner} {mode:o}");

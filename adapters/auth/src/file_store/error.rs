@@ -1,7 +1,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::private_file::{Unread, UntrustedPath};
+use crate::private_file::{ReadError, UntrustedPath};
 
 /// Credentials cannot be read or kept. No error has any of them in it.
 #[derive(Debug, thiserror::Error)]
@@ -60,13 +60,13 @@ impl FileStoreError {
     }
 
     /// What is wrong with the file at `path`.
-    pub(super) fn unread(path: &Path, why: Unread) -> Self {
+    pub(super) fn from_read_error(path: &Path, why: ReadError) -> Self {
         let path = path.to_path_buf();
         match why {
-            Unread::Exposed => Self::Exposed { path },
-            Unread::Untrusted(reason) => Self::Untrusted { path, reason },
-            Unread::TooLong => Self::Damaged { path, aside: None },
-            Unread::System(error) => Self::System { path, error },
+            ReadError::Exposed => Self::Exposed { path },
+            ReadError::Untrusted(reason) => Self::Untrusted { path, reason },
+            ReadError::TooLong => Self::Damaged { path, aside: None },
+            ReadError::System(error) => Self::System { path, error },
         }
     }
 }

@@ -13,7 +13,7 @@ use mcp_sansio_oauth::client::{ActionFailure, Credential, CredentialKey};
 
 use crate::lock::Lock;
 use crate::offload::{self, Spawner};
-use crate::private_file::{self, Unread, beside};
+use crate::private_file::{self, ReadError, beside};
 use document::Document;
 
 pub use error::FileStoreError;
@@ -131,12 +131,12 @@ impl FileStore {
         private_file::create_folder_of(&self.path)
             .map_err(|error| FileStoreError::system(&self.path, error))?;
         private_file::check_folder_of(&self.path)
-            .map_err(|why| FileStoreError::unread(&self.path, why))?;
+            .map_err(|why| FileStoreError::from_read_error(&self.path, why))?;
         let path = beside(&self.path, ".lock");
         Lock::acquire(&path).map_err(|why| match why {
             // Of the lock nobody has heard.
-            Unread::System(error) => FileStoreError::system(&self.path, error),
-            why => FileStoreError::unread(&path, why),
+            ReadError::System(error) => FileStoreError::system(&self.path, error),
+            why => FileStoreError::from_read_error(&path, why),
         })
     }
 
@@ -144,7 +144,7 @@ impl FileStore {
         match private_file::read(&self.path) {
             Ok(Some(text)) => Document::read(&text, &self.path),
             Ok(None) => Ok(Document::default()),
-            Err(why) => Err(FileStoreError::unread(&self.path, why)),
+            Err(why) => Err(FileStoreError::from_read_error(&self.path, why)),
         }
     }
 

@@ -9,7 +9,7 @@ use super::{KeyError, Signer, generate_es256};
 use crate::Algorithm;
 use crate::lock::Lock;
 use crate::private_file::{
-    Unread, UntrustedPath, beside, check_folder_of, create_folder_of, read, replace,
+    ReadError, UntrustedPath, beside, check_folder_of, create_folder_of, read, replace,
 };
 
 /// A key cannot be read from a file, or not be kept there.
@@ -61,7 +61,7 @@ impl Signer {
         }
         let system = |error| KeyFileError::System { path: path.to_path_buf(), error };
         create_folder_of(path).map_err(system)?;
-        let unread = |why| of_unread(path, why);
+        let unread = |why| from_read_error(path, why);
         check_folder_of(path).map_err(unread)?;
         let _lock = Lock::acquire(&beside(path, ".lock")).map_err(unread)?;
         // Another process may have been the first.
@@ -84,17 +84,17 @@ fn read_key(path: &Path) -> Result<Option<Signer>, KeyFileError> {
             let pem = Zeroizing::new(pem);
             Signer::from_pkcs8_pem(&pem, Algorithm::Es256).map(Some).map_err(key)
         }
-        Err(why) => Err(of_unread(path, why)),
+        Err(why) => Err(from_read_error(path, why)),
     }
 }
 
-fn of_unread(path: &Path, why: Unread) -> KeyFileError {
+fn from_read_error(path: &Path, why: ReadError) -> KeyFileError {
     let path = path.to_path_buf();
     match why {
-        Unread::Exposed => KeyFileError::Exposed(path),
-        Unread::Untrusted(reason) => KeyFileError::Untrusted { path, reason },
-        Unread::TooLong => KeyFileError::Key { path, fault: KeyError::NotAKey },
-        Unread::System(error) => KeyFileError::System { path, error },
+        ReadError::Exposed => KeyFileError::Exposed(path),
+        ReadError::Untrusted(reason) => KeyFileError::Untrusted { path, reason },
+        ReadError::TooLong => KeyFileError::Key { path, fault: KeyError::NotAKey },
+        ReadError::System(error) => KeyFileError::System { path, error },
     }
 }
 
