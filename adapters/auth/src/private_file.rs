@@ -52,7 +52,7 @@ pub(crate) enum ReadError {
 }
 
 /// Makes the folder that a file is to be in, for its owner alone, where there is none.
-pub(crate) fn create_folder_of(path: &Path) -> io::Result<()> {
+pub(crate) fn create_parent(path: &Path) -> io::Result<()> {
     match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => {
             let mut builder = DirBuilder::new();
@@ -86,7 +86,7 @@ pub(crate) fn read(path: &Path) -> Result<Option<Vec<u8>>, ReadError> {
     if std::os::unix::fs::MetadataExt::mode(&metadata) & 0o077 != 0 {
         return Err(ReadError::Exposed);
     }
-    check_folder_of(path)?;
+    check_parent(path)?;
     if metadata.len() > LENGTH_MAX {
         return Err(ReadError::TooLong);
     }
@@ -137,7 +137,7 @@ const fn check_owner(owner: u32, user: u32) -> Result<(), ReadError> {
 
 /// Checks that nobody but this user and the system can put another file in the place of one.
 #[cfg(unix)]
-pub(crate) fn check_folder_of(path: &Path) -> Result<(), ReadError> {
+pub(crate) fn check_parent(path: &Path) -> Result<(), ReadError> {
     use std::os::unix::fs::MetadataExt;
 
     let folder = match path.parent() {
@@ -149,7 +149,7 @@ pub(crate) fn check_folder_of(path: &Path) -> Result<(), ReadError> {
 }
 
 #[cfg(not(unix))]
-pub(crate) fn check_folder_of(_: &Path) -> Result<(), ReadError> {
+pub(crate) fn check_parent(_: &Path) -> Result<(), ReadError> {
     Ok(())
 }
 
@@ -170,7 +170,7 @@ fn check_folder(folder: &Path, owner: u32, mode: u32, user: u32) -> Result<(), U
 
 /// Puts a text in the place of what a file had, all or nothing. One process at a time.
 pub(crate) fn replace(path: &Path, text: &[u8]) -> io::Result<()> {
-    let new = beside(path, ".new");
+    let new = sibling(path, ".new");
     // What is left of a process that died. It must not be written to: it may have another mode.
     match fs::remove_file(&new) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
@@ -185,7 +185,7 @@ pub(crate) fn replace(path: &Path, text: &[u8]) -> io::Result<()> {
         let _ = fs::remove_file(&new);
         return replaced;
     }
-    sync_folder_of(path)
+    sync_parent(path)
 }
 
 /// Has files made for their owner alone, and where they are said to be: no link leads elsewhere.
@@ -206,7 +206,7 @@ fn set_flags(options: &mut OpenOptions, flags: OFlags) {
 
 /// After a loss of power the file is the new one only if its folder knows.
 #[cfg(unix)]
-fn sync_folder_of(path: &Path) -> io::Result<()> {
+fn sync_parent(path: &Path) -> io::Result<()> {
     match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => File::open(folder)?.sync_all(),
         _ => File::open(".")?.sync_all(),
@@ -214,12 +214,12 @@ fn sync_folder_of(path: &Path) -> io::Result<()> {
 }
 
 #[cfg(not(unix))]
-fn sync_folder_of(_: &Path) -> io::Result<()> {
+fn sync_parent(_: &Path) -> io::Result<()> {
     Ok(())
 }
 
 /// A path in the same folder, of the same name with something behind it.
-pub(crate) fn beside(path: &Path, suffix: &str) -> PathBuf {
+pub(crate) fn sibling(path: &Path, suffix: &str) -> PathBuf {
     let mut beside = path.as_os_str().to_owned();
     beside.push(suffix);
     beside.into()

@@ -16,7 +16,7 @@ const CREDENTIALS_MAX: usize = 256;
 const LENGTH_MAX: usize = 1024 * 1024;
 
 /// What the names of entries start with that say which issuer a registered client belongs to.
-pub(super) const ISSUER_OF: &str = "issuer of ";
+pub(super) const ISSUER_PREFIX: &str = "issuer of ";
 
 /// What is in the file.
 #[derive(Serialize, Deserialize)]
@@ -69,7 +69,7 @@ impl Document {
         while self.credentials.len() > 1
             && (self.credentials.len() > CREDENTIALS_MAX || self.length() > LENGTH_MAX)
         {
-            let is_issuer = |it: &Entry| it.key.starts_with(ISSUER_OF);
+            let is_issuer = |it: &Entry| it.key.starts_with(ISSUER_PREFIX);
             let oldest = self.credentials.iter().position(|it| !is_issuer(it)).unwrap_or(0);
             self.credentials.remove(oldest);
         }
@@ -111,7 +111,7 @@ mod tests {
         assert_eq!(document.get("2"), Some("x"));
         assert_eq!(document.get("kept"), Some(&*CREDENTIALS_MAX.to_string()));
         // Rule: [AUTHC-036]. An issuer that is forgotten would be chosen anew.
-        let issuer = [ISSUER_OF, "app"].concat();
+        let issuer = [ISSUER_PREFIX, "app"].concat();
         document.set(issuer.clone(), "https://as.example");
         for number in 0..=CREDENTIALS_MAX {
             document.set(format!("new {number}"), "x");

@@ -13,7 +13,7 @@ use mcp_sansio_oauth::client::{ActionFailure, Credential, CredentialKey};
 
 use crate::lock::Lock;
 use crate::offload::{self, Spawner};
-use crate::private_file::{self, ReadError, beside};
+use crate::private_file::{self, ReadError, sibling};
 use document::Document;
 
 pub use error::FileStoreError;
@@ -128,11 +128,11 @@ impl FileStore {
     }
 
     fn lock(&self) -> Result<Lock, FileStoreError> {
-        private_file::create_folder_of(&self.path)
+        private_file::create_parent(&self.path)
             .map_err(|error| FileStoreError::system(&self.path, error))?;
-        private_file::check_folder_of(&self.path)
+        private_file::check_parent(&self.path)
             .map_err(|why| FileStoreError::from_read_error(&self.path, why))?;
-        let path = beside(&self.path, ".lock");
+        let path = sibling(&self.path, ".lock");
         Lock::acquire(&path).map_err(|why| match why {
             // Of the lock nobody has heard.
             ReadError::System(error) => FileStoreError::system(&self.path, error),
@@ -152,7 +152,7 @@ impl FileStore {
         let read = self.read();
         if let Err(FileStoreError::Damaged { .. }) = read {
             let aside = (1..=ASIDE_MAX)
-                .map(|number| beside(&self.path, &format!(".damaged-{number}")))
+                .map(|number| sibling(&self.path, &format!(".damaged-{number}")))
                 .find(|aside| !aside.exists())
                 .ok_or_else(|| FileStoreError::Damaged {
                     path: self.path.to_path_buf(),
@@ -218,7 +218,7 @@ fn name(key: &CredentialKey) -> Result<String, FileStoreError> {
     match key {
         CredentialKey::Tokens(url) => Ok(format!("tokens {url}")),
         CredentialKey::Client(issuer) => Ok(format!("client {issuer}")),
-        CredentialKey::Issuer(client_id) => Ok([document::ISSUER_OF, client_id].concat()),
+        CredentialKey::Issuer(client_id) => Ok([document::ISSUER_PREFIX, client_id].concat()),
         _ => Err(FileStoreError::UnknownKey),
     }
 }

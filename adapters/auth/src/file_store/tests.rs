@@ -52,12 +52,12 @@ fn the_file_and_its_folder_are_the_owners_alone() {
     // What another process has left behind lends its mode to nobody.
     fs::create_dir_all(folder.path()).unwrap();
     store.save(&tokens("a"), &Credential::new("b")).unwrap();
-    let left = beside(store.path(), ".new");
+    let left = sibling(store.path(), ".new");
     fs::write(&left, "left").unwrap();
     fs::set_permissions(&left, fs::Permissions::from_mode(0o666)).unwrap();
     store.save(&tokens("a"), &Credential::new("c")).unwrap();
     assert_eq!(mode(store.path()), 0o600);
-    assert_eq!(mode(&beside(store.path(), ".lock")), 0o600);
+    assert_eq!(mode(&sibling(store.path(), ".lock")), 0o600);
     assert_eq!(mode(store.path().parent().unwrap()), 0o700);
     assert!(!left.exists());
 }
@@ -87,7 +87,7 @@ fn a_file_that_others_can_read_is_refused() {
 fn what_is_no_file_is_neither_waited_for_nor_moved() {
     let folder = Folder::new("pipe");
     let store = store(&folder);
-    private_file::create_folder_of(store.path()).unwrap();
+    private_file::create_parent(store.path()).unwrap();
     let made = std::process::Command::new("mkfifo").arg("-m600").arg(store.path()).status();
     assert!(made.unwrap().success());
     let (sender, receiver) = std::sync::mpsc::channel();
@@ -104,9 +104,9 @@ fn a_link_in_the_place_of_the_lock_leads_nowhere() {
     // Rule: [AUTHC-046].
     let folder = Folder::new("link");
     let store = store(&folder);
-    private_file::create_folder_of(store.path()).unwrap();
+    private_file::create_parent(store.path()).unwrap();
     let elsewhere = folder.path().join("elsewhere");
-    std::os::unix::fs::symlink(&elsewhere, beside(store.path(), ".lock")).unwrap();
+    std::os::unix::fs::symlink(&elsewhere, sibling(store.path(), ".lock")).unwrap();
     let saved = store.save(&tokens("a"), &Credential::new("b"));
     assert!(matches!(saved, Err(FileStoreError::Untrusted { .. })), "{saved:?}");
     assert!(!elsewhere.exists());
@@ -151,10 +151,10 @@ fn a_link_in_the_place_of_the_new_file_is_not_followed() {
     // Rule: [AUTHC-046].
     let folder = Folder::new("new-link");
     let store = store(&folder);
-    private_file::create_folder_of(store.path()).unwrap();
+    private_file::create_parent(store.path()).unwrap();
     let elsewhere = folder.path().join("elsewhere");
     fs::write(&elsewhere, "mine").unwrap();
-    std::os::unix::fs::symlink(&elsewhere, beside(store.path(), ".new")).unwrap();
+    std::os::unix::fs::symlink(&elsewhere, sibling(store.path(), ".new")).unwrap();
     store.save(&tokens("a"), &Credential::new("secret")).unwrap();
     assert_eq!(fs::read_to_string(&elsewhere).unwrap(), "mine");
     assert!(!fs::symlink_metadata(store.path()).unwrap().is_symlink());
@@ -199,7 +199,7 @@ fn files_and_folders_of_other_users_are_refused() {
     }
     assert_eq!(distrust(&store), UntrustedPath::Owner { owner: OTHER, user });
     chown(store.path(), Some(user), None).unwrap();
-    let lock = beside(store.path(), ".lock");
+    let lock = sibling(store.path(), ".lock");
     chown(&lock, Some(OTHER), None).unwrap();
     let saved = store.save(&tokens("a"), &Credential::new("new"));
     let Err(FileStoreError::Untrusted { path, .. }) = saved else { panic!("{saved:?}") };
@@ -232,8 +232,8 @@ fn who_waits_for_the_lock_holds_up_nobody_else() {
     let failed = Arc::clone(&reports);
     let store = store(&folder)
         .on_failure(move |error| failed.lock().expect("a list").push(error.to_string()));
-    private_file::create_folder_of(store.path()).expect("a folder");
-    let held = Lock::acquire(&beside(store.path(), ".lock")).expect("the lock");
+    private_file::create_parent(store.path()).expect("a folder");
+    let held = Lock::acquire(&sibling(store.path(), ".lock")).expect("the lock");
     let key = tokens("a");
     let mut save = pin!(CredentialStore::save(&store, &key, Credential::new("secret")));
     let waker = Arc::new(Unpark(thread::current())).into();
@@ -279,7 +279,7 @@ fn a_damaged_file_is_reported_once_and_kept() {
         };
         assert!(matches!(error, FileStoreError::Damaged { .. }), "{error}");
         assert!(!format!("{error} {error:?}").contains("sec\""), "{error:?}");
-        let aside = beside(store.path(), &format!(".damaged-{number}"));
+        let aside = sibling(store.path(), &format!(".damaged-{number}"));
         assert!(error.to_string().contains(&*aside.to_string_lossy()), "{error}");
         assert_eq!(fs::read_to_string(aside).unwrap(), text);
         assert_eq!(kept(&store, &tokens("a")), None);
@@ -290,7 +290,7 @@ fn a_damaged_file_is_reported_once_and_kept() {
 fn the_file_of_a_newer_program_stays() {
     let folder = Folder::new("newer");
     let store = store(&folder);
-    private_file::create_folder_of(store.path()).unwrap();
+    private_file::create_parent(store.path()).unwrap();
     let text = br#"{"version":2,"vault":[]}"#;
     private_file::replace(store.path(), text).unwrap();
     let saved = store.save(&tokens("a"), &Credential::new("b"));

@@ -9,7 +9,7 @@ use super::{KeyError, Signer, generate_es256};
 use crate::Algorithm;
 use crate::lock::Lock;
 use crate::private_file::{
-    ReadError, UntrustedPath, beside, check_folder_of, create_folder_of, read, replace,
+    ReadError, UntrustedPath, check_parent, create_parent, read, replace, sibling,
 };
 
 /// A key cannot be read from a file, or not be kept there.
@@ -60,10 +60,10 @@ impl Signer {
             return Ok(signer);
         }
         let system = |error| KeyFileError::System { path: path.to_path_buf(), error };
-        create_folder_of(path).map_err(system)?;
+        create_parent(path).map_err(system)?;
         let unread = |why| from_read_error(path, why);
-        check_folder_of(path).map_err(unread)?;
-        let _lock = Lock::acquire(&beside(path, ".lock")).map_err(unread)?;
+        check_parent(path).map_err(unread)?;
+        let _lock = Lock::acquire(&sibling(path, ".lock")).map_err(unread)?;
         // Another process may have been the first.
         if let Some(signer) = read_key(path)? {
             return Ok(signer);
