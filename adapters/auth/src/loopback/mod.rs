@@ -112,10 +112,10 @@ impl RedirectAddress {
             let full = request.len() >= REQUEST_LENGTH_MAX;
             return if full { Request::Refused(Reply::TooLong) } else { Request::Incomplete };
         }
-        self.judge(request).map_or_else(Request::Refused, Request::Redirect)
+        self.parse(request).map_or_else(Request::Refused, Request::Redirect)
     }
 
-    fn judge<'a>(&self, request: &'a [u8]) -> Result<&'a str, Reply> {
+    fn parse<'a>(&self, request: &'a [u8]) -> Result<&'a str, Reply> {
         let request = str::from_utf8(request).map_err(|_| Reply::Malformed)?;
         let mut lines = request.split("\r\n");
         let mut words = lines.next().unwrap_or_default().split(' ');
