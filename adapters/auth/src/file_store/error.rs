@@ -27,7 +27,7 @@ pub enum FileStoreError {
     },
     /// The file is not what a store has written. It is moved aside, so that the next call starts
     /// with an empty one.
-    #[error("`{}` is damaged{}", path.display(), Aside(aside.as_deref()))]
+    #[error("`{}` is damaged{}", path.display(), DisplayAside(aside.as_deref()))]
     Damaged {
         /// The file.
         path: PathBuf,
@@ -71,9 +71,9 @@ impl FileStoreError {
     }
 }
 
-struct Aside<'a>(Option<&'a Path>);
+struct DisplayAside<'a>(Option<&'a Path>);
 
-impl std::fmt::Display for Aside<'_> {
+impl std::fmt::Display for DisplayAside<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self.0 {
             Some(aside) => write!(f, " and was moved to `{}`", aside.display()),
