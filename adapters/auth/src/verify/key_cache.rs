@@ -11,10 +11,10 @@ use super::key_set::KeySet;
 
 /// How long keys are used before they are fetched again. 15 min: what an issuer withdraws is gone
 /// after that.
-const FRESH: Duration = Duration::from_secs(15 * 60);
+const FRESH_MAX: Duration = Duration::from_secs(15 * 60);
 /// How long keys are used while they cannot be fetched again. 1 h: an issuer that is down for a
 /// while takes nobody with it, and one that is gone is not believed for ever.
-const KEPT: Duration = Duration::from_secs(60 * 60);
+const STALE_MAX: Duration = Duration::from_secs(60 * 60);
 
 /// The keys of an issuer, fetched when they are needed, by one request at a time and not too often,
 /// whatever tokens say.
@@ -52,7 +52,7 @@ impl KeyCache {
         interval: Duration,
         suffice: impl FnOnce(&KeySet) -> bool,
     ) -> Result<Arc<KeySet>, JwtError> {
-        let Some(flight) = self.flight(now, interval, suffice) else { return self.kept(now) };
+        let Some(flight) = self.flight(now, interval, suffice) else { return self.stale(now) };
         let result = flight.clone().await;
         {
             let mut state = self.state();
@@ -65,7 +65,7 @@ impl KeyCache {
                 }
             }
         }
-        self.kept(now)
+        self.stale(now)
     }
 
     /// The fetch to wait for; `None` if there is none, or no need to.
@@ -96,13 +96,13 @@ impl KeyCache {
     fn fresh(&self, now: u64) -> Option<Arc<KeySet>> {
         let state = self.state();
         let (keys, fetched) = state.keys.as_ref()?;
-        within(FRESH, now, *fetched).then(|| Arc::clone(keys))
+        within(FRESH_MAX, now, *fetched).then(|| Arc::clone(keys))
     }
 
-    fn kept(&self, now: u64) -> Result<Arc<KeySet>, JwtError> {
+    fn stale(&self, now: u64) -> Result<Arc<KeySet>, JwtError> {
         let state = self.state();
         match &state.keys {
-            Some((keys, fetched)) if within(KEPT, now, *fetched) => Ok(Arc::clone(keys)),
+            Some((keys, fetched)) if within(STALE_MAX, now, *fetched) => Ok(Arc::clone(keys)),
             _ => Err(state
                 .failure
                 .clone()
