@@ -72,7 +72,7 @@ impl Key {
     ///
     /// The kind of the key decides over the algorithm as much as the token does: that is what keeps
     /// a public key from being taken for a secret one (RFC 8725, section 2.1).
-    pub(super) fn fits(&self, algorithm: Algorithm, id: Option<&str>) -> bool {
+    pub(super) fn matches(&self, algorithm: Algorithm, id: Option<&str>) -> bool {
         let kind = matches!(
             (&self.material, algorithm),
             (Material::P256(_), Algorithm::Es256)

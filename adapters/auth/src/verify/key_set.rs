@@ -30,15 +30,16 @@ impl KeySet {
 
     /// Whether there is a key that the token may be signed with.
     pub(super) fn has_key_for(&self, jwt: &Jwt<'_>) -> bool {
-        self.fitting(jwt).next().is_some()
+        self.matching(jwt).next().is_some()
     }
 
     /// Whether the token is signed with one of the keys.
     pub(super) fn verify(&self, jwt: &Jwt<'_>) -> bool {
-        self.fitting(jwt).any(|key| key.verify(jwt.algorithm, jwt.input.as_bytes(), &jwt.signature))
+        self.matching(jwt)
+            .any(|key| key.verify(jwt.algorithm, jwt.input.as_bytes(), &jwt.signature))
     }
 
-    fn fitting(&self, jwt: &Jwt<'_>) -> impl Iterator<Item = &Key> {
-        self.0.iter().filter(|key| key.fits(jwt.algorithm, jwt.key_id.as_deref()))
+    fn matching(&self, jwt: &Jwt<'_>) -> impl Iterator<Item = &Key> {
+        self.0.iter().filter(|key| key.matches(jwt.algorithm, jwt.key_id.as_deref()))
     }
 }
