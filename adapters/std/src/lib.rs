@@ -27,9 +27,9 @@
 #![forbid(unsafe_code)]
 
 mod background_driver;
+mod byte_queue;
 mod child;
 mod clock;
-mod conduit;
 mod connect;
 #[cfg(unix)]
 mod descriptor;

@@ -5,7 +5,7 @@ use std::thread;
 
 use mcp_sansio_async::ByteStream;
 
-use crate::conduit::{Conduit, EndsOnPanic};
+use crate::byte_queue::{ByteQueue, EndOnPanic};
 
 /// A blocking reader and a blocking writer as a stream, with a thread for each.
 ///
@@ -18,8 +18,8 @@ use crate::conduit::{Conduit, EndsOnPanic};
 /// [`FdStream`](crate::FdStream).
 #[derive(Debug)]
 pub struct ThreadedStream {
-    input: Arc<Conduit>,
-    output: Arc<Conduit>,
+    input: Arc<ByteQueue>,
+    output: Arc<ByteQueue>,
 }
 
 /// What is read at once, in bytes. 64 KiB: what a pipe holds.
@@ -52,9 +52,9 @@ fn start(name: &str, run: Box<dyn FnOnce() + Send>) -> io::Result<()> {
     thread::Builder::new().name(name.into()).spawn(run).map(drop)
 }
 
-/// Moves what `reader` has into the conduit, until one of them ends.
-fn read(input: &Conduit, mut reader: impl Read) {
-    let _guard = EndsOnPanic(input);
+/// Moves what `reader` has into the queue, until one of them ends.
+fn read(input: &ByteQueue, mut reader: impl Read) {
+    let _guard = EndOnPanic(input);
     let mut buffer = vec![0; READ_LENGTH];
     let outcome = loop {
         match reader.read(&mut buffer) {
@@ -72,9 +72,9 @@ fn read(input: &Conduit, mut reader: impl Read) {
     input.end(outcome);
 }
 
-/// Moves what is in the conduit into `writer`, until one of them ends.
-fn write(output: &Conduit, mut writer: impl Write) {
-    let _guard = EndsOnPanic(output);
+/// Moves what is in the queue into `writer`, until one of them ends.
+fn write(output: &ByteQueue, mut writer: impl Write) {
+    let _guard = EndOnPanic(output);
     let mut buffer = Vec::new();
     let outcome = loop {
         buffer.clear();

@@ -4,7 +4,7 @@ use std::task::{Context, Poll, Waker};
 
 /// A bounded buffer of bytes between a thread that may block and a task that must not, either way.
 #[derive(Debug, Default)]
-pub(crate) struct Conduit {
+pub(crate) struct ByteQueue {
     state: Mutex<State>,
     /// Tells the thread that the task has been here.
     changed: Condvar,
@@ -22,22 +22,22 @@ struct State {
     /// The task has gone.
     abandoned: bool,
     /// How the thread has ended. An error is handed out once to each kind of question.
-    ended: Option<Result<(), Broken>>,
+    ended: Option<Result<(), SharedError>>,
     waker: Option<Waker>,
 }
 
 /// An error that can be told more than once.
 #[derive(Clone, Debug)]
-struct Broken {
+struct SharedError {
     kind: io::ErrorKind,
     text: String,
 }
 
-/// Ends a conduit for a thread that panics in foreign code, so that the task does not wait for it.
+/// Ends a queue for a thread that panics in foreign code, so that the task does not wait for it.
 #[derive(Debug)]
-pub(crate) struct EndsOnPanic<'c>(pub(crate) &'c Conduit);
+pub(crate) struct EndOnPanic<'c>(pub(crate) &'c ByteQueue);
 
-impl Drop for EndsOnPanic<'_> {
+impl Drop for EndOnPanic<'_> {
     fn drop(&mut self) {
         if std::thread::panicking() {
             self.0.end(Err(io::Error::other("the reader or the writer panicked")));
@@ -48,7 +48,7 @@ impl Drop for EndsOnPanic<'_> {
 /// The most that waits. 64 KiB, as in a pipe.
 const CAPACITY: usize = 64 * 1024;
 
-impl Conduit {
+impl ByteQueue {
     fn lock(&self) -> MutexGuard<'_, State> {
         // No foreign code runs under the lock, so nothing is half done after a panic.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
@@ -111,7 +111,7 @@ impl Conduit {
     /// The thread has ended, or is about to.
     pub(crate) fn end(&self, outcome: io::Result<()>) {
         let outcome =
-            outcome.map_err(|error| Broken { kind: error.kind(), text: error.to_string() });
+            outcome.map_err(|error| SharedError { kind: error.kind(), text: error.to_string() });
         self.tell(self.lock(), |state| {
             state.busy = false;
             state.ended.get_or_insert(outcome);
@@ -218,8 +218,8 @@ impl State {
     }
 }
 
-impl From<Broken> for io::Error {
-    fn from(broken: Broken) -> Self {
+impl From<SharedError> for io::Error {
+    fn from(broken: SharedError) -> Self {
         Self::new(broken.kind, broken.text)
     }
 }
