@@ -17,15 +17,15 @@ use crate::executor::reactor;
 /// time and again, until the deadline has come.
 #[derive(Debug)]
 pub struct Clock {
-    alarm: u64,
+    timer: u64,
 }
 
 impl Clock {
-    /// A clock without an alarm.
+    /// A clock without an timer.
     #[must_use]
     pub fn new() -> Self {
-        static ALARMS: AtomicU64 = AtomicU64::new(0);
-        Self { alarm: ALARMS.fetch_add(1, Ordering::Relaxed) }
+        static NEXT_TIMER: AtomicU64 = AtomicU64::new(0);
+        Self { timer: NEXT_TIMER.fetch_add(1, Ordering::Relaxed) }
     }
 }
 
@@ -42,10 +42,10 @@ impl Timer for Clock {
 
     fn poll_until(&mut self, cx: &mut Context<'_>, deadline: Instant) -> Poll<()> {
         if deadline <= now() {
-            reactor::remove_alarm(self.alarm);
+            reactor::remove_timer(self.timer);
             return Poll::Ready(());
         }
-        if !reactor::set_alarm(self.alarm, deadline, cx.waker()) {
+        if !reactor::set_timer(self.timer, deadline, cx.waker()) {
             cx.waker().wake_by_ref();
         }
         Poll::Pending
@@ -54,7 +54,7 @@ impl Timer for Clock {
 
 impl Drop for Clock {
     fn drop(&mut self) {
-        reactor::remove_alarm(self.alarm);
+        reactor::remove_timer(self.timer);
     }
 }
 

@@ -1,4 +1,4 @@
-//! What the future of this thread's `block_on` waits for, apart from wakers: alarms and, on Unix,
+//! What the future of this thread's `block_on` waits for, apart from wakers: timers and, on Unix,
 //! descriptors.
 
 use std::cell::RefCell;
@@ -21,7 +21,7 @@ thread_local! {
 
 #[derive(Default)]
 struct Reactor {
-    alarms: Vec<Alarm>,
+    timers: Vec<TimerEntry>,
     #[cfg(unix)]
     interests: Vec<Interest>,
     /// Which of the interests the last wait found ready, in a vector that is kept.
@@ -31,7 +31,7 @@ struct Reactor {
     due: Vec<Waker>,
 }
 
-struct Alarm {
+struct TimerEntry {
     id: u64,
     at: Instant,
     waker: Waker,
@@ -57,7 +57,7 @@ pub(crate) enum Way {
 pub(super) enum Patience {
     /// Not at all: a look.
     None,
-    /// Until the first alarm.
+    /// Until the first timer.
     UntilWoken,
 }
 
@@ -88,26 +88,26 @@ fn with<T>(action: impl FnOnce(&mut Reactor) -> T) -> Option<T> {
     CURRENT.try_with(|current| current.borrow_mut().as_mut().map(action)).ok().flatten()
 }
 
-/// Sets the alarm `id`, instead of where it was. Whether there is a reactor to watch it.
-pub(crate) fn set_alarm(id: u64, at: Instant, waker: &Waker) -> bool {
-    let replaced = with(|reactor| match reactor.alarms.iter_mut().find(|alarm| alarm.id == id) {
-        Some(alarm) => {
-            alarm.at = at;
-            renew(&mut alarm.waker, waker)
+/// Sets the timer `id`, instead of where it was. Whether there is a reactor to watch it.
+pub(crate) fn set_timer(id: u64, at: Instant, waker: &Waker) -> bool {
+    let replaced = with(|reactor| match reactor.timers.iter_mut().find(|timer| timer.id == id) {
+        Some(timer) => {
+            timer.at = at;
+            renew(&mut timer.waker, waker)
         }
         None => {
-            reactor.alarms.push(Alarm { id, at, waker: waker.clone() });
+            reactor.timers.push(TimerEntry { id, at, waker: waker.clone() });
             None
         }
     });
     replaced.is_some()
 }
 
-/// Takes the alarm `id` back.
-pub(crate) fn remove_alarm(id: u64) {
+/// Takes the timer `id` back.
+pub(crate) fn remove_timer(id: u64) {
     let removed = with(|reactor| {
-        let index = reactor.alarms.iter().position(|alarm| alarm.id == id)?;
-        Some(reactor.alarms.swap_remove(index))
+        let index = reactor.timers.iter().position(|timer| timer.id == id)?;
+        Some(reactor.timers.swap_remove(index))
     });
     drop(removed);
 }
@@ -152,7 +152,7 @@ fn renew(waker: &mut Waker, new: &Waker) -> Option<Waker> {
     (!waker.will_wake(new)).then(|| std::mem::replace(waker, new.clone()))
 }
 
-/// Waits for a descriptor, an alarm or the notifier, whichever is first.
+/// Waits for a descriptor, a timer or the notifier, whichever is first.
 pub(super) fn wait(notifier: &Notifier, patience: Patience) -> io::Result<()> {
     with(|reactor| reactor.wait(notifier, patience)).unwrap_or(Ok(()))
 }
@@ -178,7 +178,7 @@ impl Reactor {
         if patience == Patience::None {
             return Some(Duration::ZERO);
         }
-        let first = self.alarms.iter().map(|alarm| alarm.at).min()?;
+        let first = self.timers.iter().map(|timer| timer.at).min()?;
         Some(first.saturating_since(now()).min(WAIT_MAX))
     }
 
@@ -209,7 +209,7 @@ impl Reactor {
             }
             Err(error) => return Err(error.into()),
         }
-        self.ring();
+        self.fire_timers();
         Ok(())
     }
 
@@ -220,18 +220,18 @@ impl Reactor {
             Some(timeout) => std::thread::park_timeout(timeout),
             None => std::thread::park(),
         }
-        self.ring();
+        self.fire_timers();
         Ok(())
     }
 
-    /// Takes out the alarms whose time has come.
-    fn ring(&mut self) {
-        if self.alarms.is_empty() {
+    /// Takes out the timers whose time has come.
+    fn fire_timers(&mut self) {
+        if self.timers.is_empty() {
             return;
         }
         let now = now();
-        let rung = self.alarms.extract_if(.., |alarm| alarm.at <= now);
-        self.due.extend(rung.map(|alarm| alarm.waker));
+        let rung = self.timers.extract_if(.., |timer| timer.at <= now);
+        self.due.extend(rung.map(|timer| timer.waker));
     }
 }
 
