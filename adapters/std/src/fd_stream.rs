@@ -10,7 +10,7 @@ use rustix::io::Errno;
 use rustix::net::{Shutdown, shutdown};
 
 use crate::descriptor::Descriptor;
-use crate::executor::reactor::{self, Way};
+use crate::executor::reactor::{self, Direction};
 
 /// Two descriptors as a stream, or one for both ways: pipes and sockets.
 ///
@@ -30,7 +30,7 @@ pub struct FdStream {
 #[derive(Debug)]
 struct Half {
     descriptor: Arc<Descriptor>,
-    way: Way,
+    direction: Direction,
     readiness: Readiness,
 }
 
@@ -52,8 +52,8 @@ impl FdStream {
     ///
     /// The system does not let them be kept from blocking.
     pub fn new(reader: impl Into<OwnedFd>, writer: impl Into<OwnedFd>) -> io::Result<Self> {
-        let reader = Half::new(Arc::new(Descriptor::new(reader.into())?), Way::Read);
-        let writer = Half::new(Arc::new(Descriptor::new(writer.into())?), Way::Write);
+        let reader = Half::new(Arc::new(Descriptor::new(reader.into())?), Direction::Read);
+        let writer = Half::new(Arc::new(Descriptor::new(writer.into())?), Direction::Write);
         Ok(Self { reader, writer: Some(writer) })
     }
 
@@ -64,8 +64,8 @@ impl FdStream {
     /// The system does not let it be kept from blocking.
     pub fn duplex(descriptor: impl Into<OwnedFd>) -> io::Result<Self> {
         let descriptor = Arc::new(Descriptor::new(descriptor.into())?);
-        let writer = Half::new(Arc::clone(&descriptor), Way::Write);
-        Ok(Self { reader: Half::new(descriptor, Way::Read), writer: Some(writer) })
+        let writer = Half::new(Arc::clone(&descriptor), Direction::Write);
+        Ok(Self { reader: Half::new(descriptor, Direction::Read), writer: Some(writer) })
     }
 
     /// Reads from `reader` and writes to `writer`, which go on blocking, as others share them: a
@@ -74,15 +74,15 @@ impl FdStream {
     /// in the middle of a write holds up everything until it goes on.
     #[cfg(any(target_os = "android", target_os = "linux"))]
     pub(crate) fn shared(reader: OwnedFd, writer: OwnedFd) -> Self {
-        let reader = Half::new(Arc::new(Descriptor::shared(reader)), Way::Read);
-        let writer = Half::new(Arc::new(Descriptor::shared(writer)), Way::Write);
+        let reader = Half::new(Arc::new(Descriptor::shared(reader)), Direction::Read);
+        let writer = Half::new(Arc::new(Descriptor::shared(writer)), Direction::Write);
         Self { reader, writer: Some(writer) }
     }
 
     /// Only reads from `descriptor`.
     pub(crate) fn reading(descriptor: impl Into<OwnedFd>) -> io::Result<Self> {
         let descriptor = Arc::new(Descriptor::new(descriptor.into())?);
-        Ok(Self { reader: Half::new(descriptor, Way::Read), writer: None })
+        Ok(Self { reader: Half::new(descriptor, Direction::Read), writer: None })
     }
 }
 
@@ -138,10 +138,10 @@ impl ByteStream for FdStream {
 }
 
 impl Half {
-    fn new(descriptor: Arc<Descriptor>, way: Way) -> Self {
+    fn new(descriptor: Arc<Descriptor>, direction: Direction) -> Self {
         let readiness =
             if descriptor.is_shared() { Readiness::Unlikely } else { Readiness::Likely };
-        Self { descriptor, way, readiness }
+        Self { descriptor, direction, readiness }
     }
 
     /// Tries `action`, which moves up to `wanted` bytes, when it is likely to succeed.
@@ -174,7 +174,9 @@ impl Half {
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match self.readiness {
             Readiness::Likely => Poll::Ready(Ok(())),
-            Readiness::Awaited if reactor::is_watched(&self.descriptor, self.way, cx.waker()) => {
+            Readiness::Awaited
+                if reactor::is_watched(&self.descriptor, self.direction, cx.waker()) =>
+            {
                 Poll::Pending
             }
             Readiness::Awaited => {
@@ -182,7 +184,7 @@ impl Half {
                 Poll::Ready(Ok(()))
             }
             Readiness::Unlikely => {
-                if !reactor::watch(&self.descriptor, self.way, cx.waker()) {
+                if !reactor::watch(&self.descriptor, self.direction, cx.waker()) {
                     let reason = "an `FdStream` can wait only inside of `mcp_sansio_std::block_on`";
                     return Poll::Ready(Err(io::Error::new(io::ErrorKind::Unsupported, reason)));
                 }
@@ -196,7 +198,7 @@ impl Half {
 /// Waits until the descriptor can be read from, or accepts.
 #[cfg(any(feature = "auth", feature = "http-server"))]
 pub(crate) async fn readable(descriptor: &Arc<Descriptor>) -> io::Result<()> {
-    let mut half = Half::new(Arc::clone(descriptor), Way::Read);
+    let mut half = Half::new(Arc::clone(descriptor), Direction::Read);
     half.readiness = Readiness::Unlikely;
     std::future::poll_fn(|cx| half.poll_ready(cx)).await
 }
@@ -205,7 +207,7 @@ impl Drop for Half {
     fn drop(&mut self) {
         if self.readiness == Readiness::Awaited {
             // The reactor holds the descriptor open.
-            reactor::forget(&self.descriptor, self.way);
+            reactor::forget(&self.descriptor, self.direction);
         }
     }
 }

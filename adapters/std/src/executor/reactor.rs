@@ -40,14 +40,14 @@ struct TimerEntry {
 #[cfg(unix)]
 struct Interest {
     descriptor: Arc<Descriptor>,
-    way: Way,
+    direction: Direction,
     waker: Waker,
 }
 
 /// What is waited for at a descriptor.
 #[cfg(unix)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Way {
+pub(crate) enum Direction {
     Read,
     Write,
 }
@@ -114,12 +114,12 @@ pub(crate) fn remove_timer(id: u64) {
 
 /// Watches `descriptor` until it is ready. Whether there is a reactor to do so.
 #[cfg(unix)]
-pub(crate) fn watch(descriptor: &Arc<Descriptor>, way: Way, waker: &Waker) -> bool {
-    let replaced = with(|reactor| match reactor.interest(descriptor, way) {
+pub(crate) fn watch(descriptor: &Arc<Descriptor>, direction: Direction, waker: &Waker) -> bool {
+    let replaced = with(|reactor| match reactor.interest(descriptor, direction) {
         Some(interest) => renew(&mut interest.waker, waker),
         None => {
             let descriptor = Arc::clone(descriptor);
-            reactor.interests.push(Interest { descriptor, way, waker: waker.clone() });
+            reactor.interests.push(Interest { descriptor, direction, waker: waker.clone() });
             None
         }
     });
@@ -128,9 +128,13 @@ pub(crate) fn watch(descriptor: &Arc<Descriptor>, way: Way, waker: &Waker) -> bo
 
 /// Whether `descriptor` is still being watched, from now on for `waker`.
 #[cfg(unix)]
-pub(crate) fn is_watched(descriptor: &Arc<Descriptor>, way: Way, waker: &Waker) -> bool {
+pub(crate) fn is_watched(
+    descriptor: &Arc<Descriptor>,
+    direction: Direction,
+    waker: &Waker,
+) -> bool {
     let watched = with(|reactor| {
-        let interest = reactor.interest(descriptor, way)?;
+        let interest = reactor.interest(descriptor, direction)?;
         Some(renew(&mut interest.waker, waker))
     });
     watched.flatten().is_some()
@@ -138,9 +142,9 @@ pub(crate) fn is_watched(descriptor: &Arc<Descriptor>, way: Way, waker: &Waker) 
 
 /// Stops watching `descriptor`.
 #[cfg(unix)]
-pub(crate) fn forget(descriptor: &Arc<Descriptor>, way: Way) {
+pub(crate) fn forget(descriptor: &Arc<Descriptor>, direction: Direction) {
     let forgotten = with(|reactor| {
-        let same = |interest: &Interest| interest.is(descriptor, way);
+        let same = |interest: &Interest| interest.is(descriptor, direction);
         let index = reactor.interests.iter().position(same)?;
         Some(reactor.interests.swap_remove(index))
     });
@@ -169,8 +173,12 @@ pub(super) fn wake_due() {
 
 impl Reactor {
     #[cfg(unix)]
-    fn interest(&mut self, descriptor: &Arc<Descriptor>, way: Way) -> Option<&mut Interest> {
-        self.interests.iter_mut().find(|interest| interest.is(descriptor, way))
+    fn interest(
+        &mut self,
+        descriptor: &Arc<Descriptor>,
+        direction: Direction,
+    ) -> Option<&mut Interest> {
+        self.interests.iter_mut().find(|interest| interest.is(descriptor, direction))
     }
 
     /// How long to wait, `None` for as long as it takes.
@@ -188,8 +196,8 @@ impl Reactor {
 
         let timeout = self.timeout(patience).and_then(|timeout| Timespec::try_from(timeout).ok());
         let mut polled = Vec::with_capacity(self.interests.len() + 1);
-        polled.extend(self.interests.iter().map(|Interest { descriptor, way, .. }| {
-            let flags = if *way == Way::Read { PollFlags::IN } else { PollFlags::OUT };
+        polled.extend(self.interests.iter().map(|Interest { descriptor, direction, .. }| {
+            let flags = if *direction == Direction::Read { PollFlags::IN } else { PollFlags::OUT };
             PollFd::new(&**descriptor, flags)
         }));
         polled.push(PollFd::new(notifier.descriptor(), PollFlags::IN));
@@ -237,7 +245,7 @@ impl Reactor {
 
 #[cfg(unix)]
 impl Interest {
-    fn is(&self, descriptor: &Arc<Descriptor>, way: Way) -> bool {
-        self.way == way && Arc::ptr_eq(&self.descriptor, descriptor)
+    fn is(&self, descriptor: &Arc<Descriptor>, direction: Direction) -> bool {
+        self.direction == direction && Arc::ptr_eq(&self.descriptor, descriptor)
     }
 }
