@@ -13,7 +13,7 @@ use notifier::Notifier;
 
 /// How often in a row a future that wakes itself is polled before descriptors and alarms are looked
 /// at. 64: one system call more among so many polls is not felt, and nothing waits for long.
-const TURNS_MAX: u32 = 64;
+const POLLS_MAX: u32 = 64;
 
 /// Runs `future` to its end on this thread, which watches the descriptors and the alarms that the
 /// future waits for: those of [`FdStream`](crate::FdStream), [`PipeStream`](crate::PipeStream) and
@@ -39,14 +39,14 @@ pub fn block_on<F: Future>(future: F) -> io::Result<F::Output> {
             return Ok(output);
         }
         turns += 1;
-        if turns == TURNS_MAX {
+        if turns == POLLS_MAX {
             turns = 0;
-            reactor::wait(&notifier, reactor::Patience::None)?;
+            reactor::wait(&notifier, reactor::WaitMode::NoWait)?;
             reactor::wake_due();
         }
         while notifier.park() {
             turns = 0;
-            let waited = reactor::wait(&notifier, reactor::Patience::UntilWoken);
+            let waited = reactor::wait(&notifier, reactor::WaitMode::UntilWoken);
             notifier.unpark();
             waited?;
             reactor::wake_due();

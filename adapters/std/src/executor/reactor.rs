@@ -54,9 +54,9 @@ pub(crate) enum Direction {
 
 /// How long a wait lasts if nothing happens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Patience {
+pub(super) enum WaitMode {
     /// Not at all: a look.
-    None,
+    NoWait,
     /// Until the first timer.
     UntilWoken,
 }
@@ -157,8 +157,8 @@ fn renew(waker: &mut Waker, new: &Waker) -> Option<Waker> {
 }
 
 /// Waits for a descriptor, a timer or the notifier, whichever is first.
-pub(super) fn wait(notifier: &Notifier, patience: Patience) -> io::Result<()> {
-    with(|reactor| reactor.wait(notifier, patience)).unwrap_or(Ok(()))
+pub(super) fn wait(notifier: &Notifier, mode: WaitMode) -> io::Result<()> {
+    with(|reactor| reactor.wait(notifier, mode)).unwrap_or(Ok(()))
 }
 
 /// Wakes those for whom the last wait found something.
@@ -182,8 +182,8 @@ impl Reactor {
     }
 
     /// How long to wait, `None` for as long as it takes.
-    fn timeout(&self, patience: Patience) -> Option<Duration> {
-        if patience == Patience::None {
+    fn timeout(&self, mode: WaitMode) -> Option<Duration> {
+        if mode == WaitMode::NoWait {
             return Some(Duration::ZERO);
         }
         let first = self.timers.iter().map(|timer| timer.at).min()?;
@@ -191,10 +191,10 @@ impl Reactor {
     }
 
     #[cfg(unix)]
-    fn wait(&mut self, notifier: &Notifier, patience: Patience) -> io::Result<()> {
+    fn wait(&mut self, notifier: &Notifier, mode: WaitMode) -> io::Result<()> {
         use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-        let timeout = self.timeout(patience).and_then(|timeout| Timespec::try_from(timeout).ok());
+        let timeout = self.timeout(mode).and_then(|timeout| Timespec::try_from(timeout).ok());
         let mut polled = Vec::with_capacity(self.interests.len() + 1);
         polled.extend(self.interests.iter().map(|Interest { descriptor, direction, .. }| {
             let flags = if *direction == Direction::Read { PollFlags::IN } else { PollFlags::OUT };
@@ -222,8 +222,8 @@ impl Reactor {
     }
 
     #[cfg(not(unix))]
-    fn wait(&mut self, _: &Notifier, patience: Patience) -> io::Result<()> {
-        match self.timeout(patience) {
+    fn wait(&mut self, _: &Notifier, mode: WaitMode) -> io::Result<()> {
+        match self.timeout(mode) {
             Some(timeout) if timeout.is_zero() => {}
             Some(timeout) => std::thread::park_timeout(timeout),
             None => std::thread::park(),
