@@ -11,7 +11,7 @@ use http::response::Parts;
 use http_body::{Body, Frame};
 use mcp_sansio_async::http_client::ConnectorError;
 
-use super::agents::Agent;
+use super::agent_pool::Agent;
 
 /// Pieces of a body that wait to be taken. 4, of 16 KiB each: enough that neither side waits for
 /// every piece of the other's.

@@ -10,7 +10,7 @@ use mcp_sansio_async::http_client::{Connect, ConnectorError};
 use ureq::config::{AutoHeaderValue, Config};
 use ureq::tls::Certificate;
 
-use super::agents::Agents;
+use super::agent_pool::AgentPool;
 use super::body::{ThreadedBody, handover};
 use super::{exchange, tls};
 use crate::runtime::ThreadRuntime;
@@ -38,7 +38,7 @@ const EXCHANGES_MAX: usize = 1024;
 /// The head of a response has at most 64 KiB.
 #[derive(Clone)]
 pub struct Connector {
-    agents: Arc<Agents>,
+    agents: Arc<AgentPool>,
     threads: Threads,
     era_cache: Arc<EraCache>,
 }
@@ -162,7 +162,7 @@ impl ConnectorBuilder {
             .timeout_per_write(Some(WRITE_TIMEOUT));
         let config = if self.proxies { config } else { config.proxy(None) };
         Connector {
-            agents: Arc::new(Agents::new(config.build())),
+            agents: Arc::new(AgentPool::new(config.build())),
             threads: Threads::new("mcp-exchange", self.exchanges_max),
             era_cache: Arc::default(),
         }

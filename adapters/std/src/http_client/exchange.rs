@@ -7,14 +7,14 @@ use bytes::Bytes;
 use http::{Method, Request, Response};
 use mcp_sansio_async::http_client::ConnectorError;
 
-use super::agents::{Agent, Agents};
+use super::agent_pool::{Agent, AgentPool};
 use super::body::{Handover, News};
 
 /// How much of a body is handed over at once, in bytes.
 const PIECE_BYTES: usize = 16 * 1024;
 
 /// Performs one exchange.
-pub(super) fn perform(agents: &Agents, request: Request<Bytes>, handover: &Handover) {
+pub(super) fn perform(agents: &AgentPool, request: Request<Bytes>, handover: &Handover) {
     let server = request.uri().authority().map_or("", |it| it.as_str()).to_owned();
     let agent = agents.take(&server);
     if !handover.begin(&agent) {

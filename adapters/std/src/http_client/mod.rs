@@ -1,7 +1,7 @@
 //! The client over HTTP with blocking calls: what moves the bytes of exchanges, and knows no rule of
 //! what they carry.
 
-mod agents;
+mod agent_pool;
 mod body;
 mod connection;
 mod connector;

@@ -12,7 +12,7 @@ const IDLE_MAX: usize = 32;
 /// The agents of a connector, each for one exchange at a time, so that an exchange can be broken off
 /// without another: what an agent can end is all that it does.
 #[derive(Debug)]
-pub(super) struct Agents {
+pub(super) struct AgentPool {
     config: Config,
     /// Those at rest, with the server that they were last connected to; the last used at the end.
     idle: Mutex<Vec<(String, Agent)>>,
@@ -25,7 +25,7 @@ pub(super) struct Agent {
     pub(super) dialing: Arc<AtomicBool>,
 }
 
-impl Agents {
+impl AgentPool {
     pub(super) fn new(config: Config) -> Self {
         Self { config, idle: Mutex::default() }
     }
@@ -61,9 +61,9 @@ impl Agents {
 impl Agent {
     fn new(config: &Config) -> Self {
         let dialing = Arc::<AtomicBool>::default();
-        let connector = Begin(Arc::clone(&dialing))
+        let connector = MarkDialing(Arc::clone(&dialing))
             .chain(DefaultConnector::new())
-            .chain(Done(Arc::clone(&dialing)));
+            .chain(MarkConnected(Arc::clone(&dialing)));
         let resolver = DefaultResolver::default();
         let agent = ureq::Agent::with_parts(config.clone(), connector, resolver);
         Self { agent, dialing }
@@ -83,9 +83,9 @@ impl fmt::Debug for Agent {
 
 /// Takes note that a connection is being made.
 #[derive(Debug)]
-struct Begin(Arc<AtomicBool>);
+struct MarkDialing(Arc<AtomicBool>);
 
-impl Connector for Begin {
+impl Connector for MarkDialing {
     type Out = ();
 
     fn connect(&self, _: &ConnectionDetails<'_>, _: Option<()>) -> Result<Option<()>, ureq::Error> {
@@ -96,9 +96,9 @@ impl Connector for Begin {
 
 /// Takes note that it is there, with TLS and proxies.
 #[derive(Debug)]
-struct Done(Arc<AtomicBool>);
+struct MarkConnected(Arc<AtomicBool>);
 
-impl<T: Transport> Connector<T> for Done {
+impl<T: Transport> Connector<T> for MarkConnected {
     type Out = T;
 
     fn connect(
