@@ -22,12 +22,12 @@ const PIECES_MAX: usize = 4;
 /// Dropped, it shuts down the socket, so that the thread that waits at it ends. One that is still
 /// making a connection ends when that has come to something, within the connector's time for it.
 pub struct ThreadedBody {
-    news: Receiver<News>,
+    events: Receiver<BodyEvent>,
     link: Arc<Mutex<Link>>,
 }
 
 /// What comes of an exchange.
-pub(super) enum News {
+pub(super) enum BodyEvent {
     Head(Box<Parts>),
     Piece(Bytes),
     End,
@@ -46,7 +46,7 @@ struct Link {
 /// The thread's side of an exchange.
 pub(super) struct Handover {
     // The receiver is woken once the sender is dropped: the thread may have panicked.
-    news: SyncSender<News>,
+    events: SyncSender<BodyEvent>,
     link: WakesAtEnd,
 }
 
@@ -54,10 +54,10 @@ struct WakesAtEnd(Arc<Mutex<Link>>);
 
 /// Both sides of an exchange.
 pub(super) fn handover() -> (Handover, ThreadedBody) {
-    let (sender, news) = sync_channel(PIECES_MAX);
+    let (sender, events) = sync_channel(PIECES_MAX);
     let link = Arc::<Mutex<Link>>::default();
-    let handover = Handover { news: sender, link: WakesAtEnd(Arc::clone(&link)) };
-    (handover, ThreadedBody { news, link })
+    let handover = Handover { events: sender, link: WakesAtEnd(Arc::clone(&link)) };
+    (handover, ThreadedBody { events, link })
 }
 
 // A panic elsewhere leaves nothing half done in here.
@@ -79,8 +79,8 @@ impl Handover {
     }
 
     /// Hands something over, and waits for room before that. `false`: nobody takes it any more.
-    pub(super) fn push(&self, news: News) -> bool {
-        let is_taken = self.news.send(news).is_ok();
+    pub(super) fn push(&self, event: BodyEvent) -> bool {
+        let is_taken = self.events.send(event).is_ok();
         self.link.wake();
         is_taken
     }
@@ -105,24 +105,26 @@ impl ThreadedBody {
     /// Waits for the head of the response.
     pub(super) async fn response(mut self) -> Result<Response<Self>, ConnectorError> {
         match poll_fn(|cx| self.poll(cx)).await {
-            News::Head(head) => Ok(Response::from_parts(*head, self)),
-            News::Failed(error) => Err(error),
-            News::Piece(_) | News::End => unreachable!("a head comes before anything else"),
+            BodyEvent::Head(head) => Ok(Response::from_parts(*head, self)),
+            BodyEvent::Failed(error) => Err(error),
+            BodyEvent::Piece(_) | BodyEvent::End => {
+                unreachable!("a head comes before anything else")
+            }
         }
     }
 
-    fn poll(&mut self, cx: &Context<'_>) -> Poll<News> {
+    fn poll(&mut self, cx: &Context<'_>) -> Poll<BodyEvent> {
         // Held meanwhile, so that what comes now finds the waker.
         let mut link = lock(&self.link);
-        match self.news.try_recv() {
-            Ok(news) => Poll::Ready(news),
+        match self.events.try_recv() {
+            Ok(event) => Poll::Ready(event),
             Err(TryRecvError::Empty) => {
                 link.waker = Some(cx.waker().clone());
                 Poll::Pending
             }
             Err(TryRecvError::Disconnected) => {
                 let reason = "an internal error".to_owned();
-                Poll::Ready(News::Failed(ConnectorError::Lost { reason, sent: true }))
+                Poll::Ready(BodyEvent::Failed(ConnectorError::Lost { reason, sent: true }))
             }
         }
     }
@@ -137,9 +139,9 @@ impl Body for ThreadedBody {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, ConnectorError>>> {
         Poll::Ready(match ready!(self.poll(cx)) {
-            News::Piece(piece) => Some(Ok(Frame::data(piece))),
-            News::Failed(error) => Some(Err(error)),
-            News::End | News::Head(_) => None,
+            BodyEvent::Piece(piece) => Some(Ok(Frame::data(piece))),
+            BodyEvent::Failed(error) => Some(Err(error)),
+            BodyEvent::End | BodyEvent::Head(_) => None,
         })
     }
 }

@@ -8,7 +8,7 @@ use http::{Method, Request, Response};
 use mcp_sansio_async::http_client::ConnectorError;
 
 use super::agent_pool::{Agent, AgentPool};
-use super::body::{Handover, News};
+use super::body::{BodyEvent, Handover};
 
 /// How much of a body is handed over at once, in bytes.
 const PIECE_BYTES: usize = 16 * 1024;
@@ -26,11 +26,11 @@ pub(super) fn perform(agents: &AgentPool, request: Request<Bytes>, handover: &Ha
             if handover.end() {
                 agents.put_back(server, agent);
             }
-            handover.push(News::End);
+            handover.push(BodyEvent::End);
         }
         Ok(false) => {}
         Err(error) => {
-            handover.push(News::Failed(error));
+            handover.push(BodyEvent::Failed(error));
         }
     }
 }
@@ -45,7 +45,7 @@ fn exchange(
     let response =
         send(&agent.agent, request).map_err(|error| from_exchange(error, agent, server))?;
     let (head, body) = response.into_parts();
-    if !handover.push(News::Head(Box::new(head))) {
+    if !handover.push(BodyEvent::Head(Box::new(head))) {
         return Ok(false);
     }
     let mut body = body.into_reader();
@@ -54,7 +54,7 @@ fn exchange(
         match body.read(&mut space) {
             Ok(0) => return Ok(true),
             Ok(count) => {
-                if !handover.push(News::Piece(Bytes::copy_from_slice(&space[..count]))) {
+                if !handover.push(BodyEvent::Piece(Bytes::copy_from_slice(&space[..count]))) {
                     return Ok(false);
                 }
             }
