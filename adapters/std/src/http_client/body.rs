@@ -23,7 +23,7 @@ const PIECES_MAX: usize = 4;
 /// making a connection ends when that has come to something, within the connector's time for it.
 pub struct ThreadedBody {
     events: Receiver<BodyEvent>,
-    link: Arc<Mutex<Link>>,
+    shared: Arc<Mutex<Shared>>,
 }
 
 /// What comes of an exchange.
@@ -36,7 +36,7 @@ pub(super) enum BodyEvent {
 
 /// What the thread of an exchange and the one that drives it share.
 #[derive(Default)]
-struct Link {
+struct Shared {
     waker: Option<Waker>,
     /// What is at work, to be shut down with the exchange.
     agent: Option<Agent>,
@@ -44,49 +44,49 @@ struct Link {
 }
 
 /// The thread's side of an exchange.
-pub(super) struct Handover {
+pub(super) struct ResponseSender {
     // The receiver is woken once the sender is dropped: the thread may have panicked.
     events: SyncSender<BodyEvent>,
-    link: WakesAtEnd,
+    shared: WakeOnDrop,
 }
 
-struct WakesAtEnd(Arc<Mutex<Link>>);
+struct WakeOnDrop(Arc<Mutex<Shared>>);
 
 /// Both sides of an exchange.
-pub(super) fn handover() -> (Handover, ThreadedBody) {
+pub(super) fn channel() -> (ResponseSender, ThreadedBody) {
     let (sender, events) = sync_channel(PIECES_MAX);
-    let link = Arc::<Mutex<Link>>::default();
-    let handover = Handover { events: sender, link: WakesAtEnd(Arc::clone(&link)) };
-    (handover, ThreadedBody { events, link })
+    let shared = Arc::<Mutex<Shared>>::default();
+    let sender = ResponseSender { events: sender, shared: WakeOnDrop(Arc::clone(&shared)) };
+    (sender, ThreadedBody { events, shared })
 }
 
 // A panic elsewhere leaves nothing half done in here.
-fn lock(link: &Mutex<Link>) -> MutexGuard<'_, Link> {
-    link.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock(shared: &Mutex<Shared>) -> MutexGuard<'_, Shared> {
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Handover {
+impl ResponseSender {
     /// Says what is at work from here on. `false`: nobody wants to know any more.
     pub(super) fn begin(&self, agent: &Agent) -> bool {
-        let mut link = lock(&self.link.0);
-        link.agent = Some(agent.clone());
-        !link.abandoned
+        let mut shared = lock(&self.shared.0);
+        shared.agent = Some(agent.clone());
+        !shared.abandoned
     }
 
     /// It is at work no longer, and can serve another exchange. `false`: it was shut down.
     pub(super) fn end(&self) -> bool {
-        lock(&self.link.0).agent.take().is_some()
+        lock(&self.shared.0).agent.take().is_some()
     }
 
     /// Hands something over, and waits for room before that. `false`: nobody takes it any more.
     pub(super) fn push(&self, event: BodyEvent) -> bool {
         let is_taken = self.events.send(event).is_ok();
-        self.link.wake();
+        self.shared.wake();
         is_taken
     }
 }
 
-impl WakesAtEnd {
+impl WakeOnDrop {
     fn wake(&self) {
         let waker = lock(&self.0).waker.take();
         if let Some(waker) = waker {
@@ -95,7 +95,7 @@ impl WakesAtEnd {
     }
 }
 
-impl Drop for WakesAtEnd {
+impl Drop for WakeOnDrop {
     fn drop(&mut self) {
         self.wake();
     }
@@ -115,11 +115,11 @@ impl ThreadedBody {
 
     fn poll(&mut self, cx: &Context<'_>) -> Poll<BodyEvent> {
         // Held meanwhile, so that what comes now finds the waker.
-        let mut link = lock(&self.link);
+        let mut shared = lock(&self.shared);
         match self.events.try_recv() {
             Ok(event) => Poll::Ready(event),
             Err(TryRecvError::Empty) => {
-                link.waker = Some(cx.waker().clone());
+                shared.waker = Some(cx.waker().clone());
                 Poll::Pending
             }
             Err(TryRecvError::Disconnected) => {
@@ -148,10 +148,10 @@ impl Body for ThreadedBody {
 
 impl Drop for ThreadedBody {
     fn drop(&mut self) {
-        let mut link = lock(&self.link);
-        link.abandoned = true;
-        let (agent, waker) = (link.agent.take(), link.waker.take());
-        drop(link);
+        let mut shared = lock(&self.shared);
+        shared.abandoned = true;
+        let (agent, waker) = (shared.agent.take(), shared.waker.take());
+        drop(shared);
         if let Some(agent) = agent {
             agent.agent.shutdown();
         }

@@ -11,7 +11,7 @@ use ureq::config::{AutoHeaderValue, Config};
 use ureq::tls::Certificate;
 
 use super::agent_pool::AgentPool;
-use super::body::{ThreadedBody, handover};
+use super::body::{ThreadedBody, channel};
 use super::{exchange, tls};
 use crate::runtime::ThreadRuntime;
 use crate::threads::Threads;
@@ -76,8 +76,8 @@ impl Connect for Connector {
         &self,
         request: Request<Bytes>,
     ) -> impl Future<Output = Result<Response<ThreadedBody>, ConnectorError>> + Send + 'static {
-        let ((handover, body), agents) = (handover(), Arc::clone(&self.agents));
-        let begun = self.threads.run(move || exchange::perform(&agents, request, &handover));
+        let ((sender, body), agents) = (channel(), Arc::clone(&self.agents));
+        let begun = self.threads.run(move || exchange::perform(&agents, request, &sender));
         async move {
             let refused = |error| ConnectorError::Lost {
                 reason: format!("no thread for an exchange: {error}"),

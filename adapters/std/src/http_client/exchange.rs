@@ -8,29 +8,29 @@ use http::{Method, Request, Response};
 use mcp_sansio_async::http_client::ConnectorError;
 
 use super::agent_pool::{Agent, AgentPool};
-use super::body::{BodyEvent, Handover};
+use super::body::{BodyEvent, ResponseSender};
 
 /// How much of a body is handed over at once, in bytes.
 const PIECE_BYTES: usize = 16 * 1024;
 
 /// Performs one exchange.
-pub(super) fn perform(agents: &AgentPool, request: Request<Bytes>, handover: &Handover) {
+pub(super) fn perform(agents: &AgentPool, request: Request<Bytes>, sender: &ResponseSender) {
     let server = request.uri().authority().map_or("", |it| it.as_str()).to_owned();
     let agent = agents.take(&server);
-    if !handover.begin(&agent) {
+    if !sender.begin(&agent) {
         return;
     }
-    match exchange(&agent, request, &server, handover) {
+    match exchange(&agent, request, &server, sender) {
         Ok(true) => {
             // Before the end is told: whoever aborts from here on aborts nothing of another's.
-            if handover.end() {
+            if sender.end() {
                 agents.put_back(server, agent);
             }
-            handover.push(BodyEvent::End);
+            sender.push(BodyEvent::End);
         }
         Ok(false) => {}
         Err(error) => {
-            handover.push(BodyEvent::Failed(error));
+            sender.push(BodyEvent::Failed(error));
         }
     }
 }
@@ -40,12 +40,12 @@ fn exchange(
     agent: &Agent,
     request: Request<Bytes>,
     server: &str,
-    handover: &Handover,
+    sender: &ResponseSender,
 ) -> Result<bool, ConnectorError> {
     let response =
         send(&agent.agent, request).map_err(|error| from_exchange(error, agent, server))?;
     let (head, body) = response.into_parts();
-    if !handover.push(BodyEvent::Head(Box::new(head))) {
+    if !sender.push(BodyEvent::Head(Box::new(head))) {
         return Ok(false);
     }
     let mut body = body.into_reader();
@@ -54,7 +54,7 @@ fn exchange(
         match body.read(&mut space) {
             Ok(0) => return Ok(true),
             Ok(count) => {
-                if !handover.push(BodyEvent::Piece(Bytes::copy_from_slice(&space[..count]))) {
+                if !sender.push(BodyEvent::Piece(Bytes::copy_from_slice(&space[..count]))) {
                     return Ok(false);
                 }
             }
