@@ -59,15 +59,15 @@ pub fn connect_with(
 #[derive(Debug)]
 pub struct HttpConnection {
     connection: http_client::HttpConnection,
-    closes: ClosesWhenDropped,
+    closes: CloseOnDrop,
 }
 
 #[derive(Debug)]
-struct ClosesWhenDropped(Client);
+struct CloseOnDrop(Client);
 
 impl HttpConnection {
     fn new(connection: http_client::HttpConnection) -> Self {
-        let closes = ClosesWhenDropped(connection.clone());
+        let closes = CloseOnDrop(connection.clone());
         Self { connection, closes }
     }
 
@@ -97,7 +97,7 @@ impl Deref for HttpConnection {
     }
 }
 
-impl Drop for ClosesWhenDropped {
+impl Drop for CloseOnDrop {
     fn drop(&mut self) {
         self.0.close();
     }
