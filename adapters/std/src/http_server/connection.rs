@@ -19,18 +19,18 @@ use crate::runtime::ThreadRuntime;
 
 /// What becomes of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Then {
+enum Disposition {
     /// The next request.
     Keep,
     /// The client is to see its end.
-    Part,
+    Close,
     /// There is nobody to part from.
     Drop,
 }
 
-impl Then {
+impl Disposition {
     const fn keep_if(keeps: bool) -> Self {
-        if keeps { Self::Keep } else { Self::Part }
+        if keeps { Self::Keep } else { Self::Close }
     }
 }
 
@@ -45,28 +45,28 @@ pub(super) async fn serve(
     let runtime = ThreadRuntime::current();
     loop {
         let head = timeout(&runtime, times.head, request::read_head(&mut socket));
-        let head = match stop.unless(head).await {
+        let head = match stop.until_stopped(head).await {
             Some(Some(Ok(head))) => head,
             Some(Some(Err(BadHead::Gone))) => return,
-            Some(Some(Err(bad))) => return refuse(socket, bad).await,
+            Some(Some(Err(bad))) => return reject(socket, bad).await,
             Some(None) if socket.input().is_empty() => return socket.linger().await,
-            Some(None) => return say(socket, StatusCode::REQUEST_TIMEOUT).await,
+            Some(None) => return send_status(socket, StatusCode::REQUEST_TIMEOUT).await,
             None => return socket.linger().await,
         };
         let then = match request::parse(&head) {
             Ok(request) => serve_request(&mut socket, &service, request, &stop).await,
-            Err(bad) => return refuse(socket, bad).await,
+            Err(bad) => return reject(socket, bad).await,
         };
         match then {
-            Ok(Then::Keep) => {}
-            Ok(Then::Part) => return socket.linger().await,
+            Ok(Disposition::Keep) => {}
+            Ok(Disposition::Close) => return socket.linger().await,
             // The client has gone, or takes nothing.
-            Ok(Then::Drop) | Err(_) => return,
+            Ok(Disposition::Drop) | Err(_) => return,
         }
     }
 }
 
-async fn refuse(socket: Socket, bad: BadHead) {
+async fn reject(socket: Socket, bad: BadHead) {
     let status = match bad {
         BadHead::Malformed => StatusCode::BAD_REQUEST,
         BadHead::TooLarge => StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,
@@ -74,11 +74,11 @@ async fn refuse(socket: Socket, bad: BadHead) {
         BadHead::Version => StatusCode::HTTP_VERSION_NOT_SUPPORTED,
         BadHead::Gone => return,
     };
-    say(socket, status).await;
+    send_status(socket, status).await;
 }
 
 /// Says what is wrong, and ends the connection: where its next request begins is not known.
-async fn say(mut socket: Socket, status: StatusCode) {
+async fn send_status(mut socket: Socket, status: StatusCode) {
     if socket.write(&response::bare(status)).await.is_ok() {
         socket.linger().await;
     }
@@ -89,7 +89,7 @@ async fn serve_request(
     service: &HttpService<ThreadRuntime>,
     request: Request,
     stop: &StopHandle,
-) -> io::Result<Then> {
+) -> io::Result<Disposition> {
     let Request { head, framing, keeps, awaits_continue, bodiless, takes_chunks } = request;
     let shared = SharedSocket(Mutex::new(&mut *socket));
     let is_read = AtomicBool::new(framing == Framing::Length(0));
@@ -100,13 +100,13 @@ async fn serve_request(
             Poll::Ready(response) => Poll::Ready(Some(response)),
             // Whoever reads the body sees the client go.
             Poll::Pending if !is_read.load(Ordering::Relaxed) => Poll::Pending,
-            Poll::Pending => shared.lock().poll_gone(cx).map(|()| None),
+            Poll::Pending => shared.lock().poll_disconnect(cx).map(|()| None),
         })
         .await
     };
-    let Some(response) = response else { return Ok(Then::Drop) };
+    let Some(response) = response else { return Ok(Disposition::Drop) };
     // Where its next request begins is not known before all of this one is read.
-    let then = Then::keep_if(keeps && is_read.load(Ordering::Relaxed) && !stop.is_stopped());
+    let then = Disposition::keep_if(keeps && is_read.load(Ordering::Relaxed) && !stop.is_stopped());
     let (head, body) = response.into_parts();
     let mut body = pin!(body);
     let ending = match body.size_hint().exact() {
@@ -114,7 +114,7 @@ async fn serve_request(
         None if takes_chunks => Ending::Chunks,
         None => Ending::Close,
     };
-    let mut bytes = response::head_bytes(&head, ending, then == Then::Keep);
+    let mut bytes = response::head_bytes(&head, ending, then == Disposition::Keep);
     if let Ending::Length(_) = ending {
         let whole = poll_fn(|cx| body.as_mut().poll_frame(cx)).await;
         if let Some(Ok(frame)) = whole
@@ -134,19 +134,19 @@ async fn stream(
     socket: &mut Socket,
     mut body: Pin<&mut ServedBody>,
     chunks: bool,
-    then: Then,
-) -> io::Result<Then> {
+    then: Disposition,
+) -> io::Result<Disposition> {
     let mut frame = Vec::new();
     loop {
         let next = poll_fn(|cx| match body.as_mut().poll_frame(cx) {
             Poll::Ready(next) => Poll::Ready(Some(next)),
-            Poll::Pending => socket.poll_gone(cx).map(|()| None),
+            Poll::Pending => socket.poll_disconnect(cx).map(|()| None),
         });
         let bytes = match next.await {
             Some(Some(Ok(next))) => next.into_data().unwrap_or_default(),
             Some(None) => break,
             // The server breaks it off, or the client has gone.
-            Some(Some(Err(_))) | None => return Ok(Then::Drop),
+            Some(Some(Err(_))) | None => return Ok(Disposition::Drop),
         };
         if bytes.is_empty() {
             continue;

@@ -95,7 +95,7 @@ impl Socket {
 
     /// Whether the client has gone, which shows when something is read: so this reads ahead as far
     /// as there is room.
-    pub(super) fn poll_gone(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+    pub(super) fn poll_disconnect(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         while self.input.len() < INPUT_MAX {
             if ready!(self.poll_fill(cx)).is_err() {
                 return Poll::Ready(());
