@@ -29,8 +29,8 @@ enum Disposition {
 }
 
 impl Disposition {
-    const fn keep_if(keeps: bool) -> Self {
-        if keeps { Self::Keep } else { Self::Close }
+    const fn keep_if(keep_alive: bool) -> Self {
+        if keep_alive { Self::Keep } else { Self::Close }
     }
 }
 
@@ -90,7 +90,7 @@ async fn serve_request(
     request: Request,
     stop: &StopHandle,
 ) -> io::Result<Disposition> {
-    let Request { head, framing, keeps, awaits_continue, bodiless, takes_chunks } = request;
+    let Request { head, framing, keep_alive, awaits_continue, bodiless, takes_chunks } = request;
     let shared = SharedSocket(Mutex::new(&mut *socket));
     let is_read = AtomicBool::new(framing == Framing::Length(0));
     let response = {
@@ -106,7 +106,8 @@ async fn serve_request(
     };
     let Some(response) = response else { return Ok(Disposition::Drop) };
     // Where its next request begins is not known before all of this one is read.
-    let then = Disposition::keep_if(keeps && is_read.load(Ordering::Relaxed) && !stop.is_stopped());
+    let then =
+        Disposition::keep_if(keep_alive && is_read.load(Ordering::Relaxed) && !stop.is_stopped());
     let (head, body) = response.into_parts();
     let mut body = pin!(body);
     let ending = match body.size_hint().exact() {

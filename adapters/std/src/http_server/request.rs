@@ -16,7 +16,7 @@ pub(super) struct Request {
     pub(super) head: http::Request<()>,
     pub(super) framing: Framing,
     /// Whether the connection may serve another one.
-    pub(super) keeps: bool,
+    pub(super) keep_alive: bool,
     /// Whether the client waits to be told to send the body.
     pub(super) awaits_continue: bool,
     /// Whether the response goes without its body.
@@ -94,8 +94,8 @@ pub(super) fn parse(head: &[u8]) -> Result<Request, BadHead> {
     }
     Ok(Request {
         head: request_head(method, target, fields, is_1_1).ok_or(BadHead::Malformed)?,
-        framing: framing_of(fields, is_1_1)?,
-        keeps: is_1_1 && !has_token(fields, "connection", "close"),
+        framing: parse_framing(fields, is_1_1)?,
+        keep_alive: is_1_1 && !has_token(fields, "connection", "close"),
         awaits_continue: is_1_1 && has_token(fields, "expect", "100-continue"),
         bodiless: method == "HEAD",
         takes_chunks: is_1_1,
@@ -116,12 +116,12 @@ fn request_head(
 
 /// How long the body is. Whatever a server before this one could have understood in another way is
 /// refused: RFC 9112 section 6.3.
-fn framing_of(fields: &[Header<'_>], is_1_1: bool) -> Result<Framing, BadHead> {
+fn parse_framing(fields: &[Header<'_>], is_1_1: bool) -> Result<Framing, BadHead> {
     let mut lengths = named(fields, "content-length");
     let mut codings = named(fields, "transfer-encoding");
     match (codings.next(), lengths.next()) {
         (None, None) => Ok(Framing::Length(0)),
-        (None, Some(length)) if lengths.next().is_none() => length_of(length),
+        (None, Some(length)) if lengths.next().is_none() => parse_length(length),
         (Some(coding), None) if is_1_1 && codings.next().is_none() => {
             if coding.trim_ascii().eq_ignore_ascii_case(b"chunked") {
                 Ok(Framing::Chunked)
@@ -133,7 +133,7 @@ fn framing_of(fields: &[Header<'_>], is_1_1: bool) -> Result<Framing, BadHead> {
     }
 }
 
-fn length_of(value: &[u8]) -> Result<Framing, BadHead> {
+fn parse_length(value: &[u8]) -> Result<Framing, BadHead> {
     let digits = str::from_utf8(value.trim_ascii()).unwrap_or_default();
     let length = digits.bytes().all(|byte| byte.is_ascii_digit()).then(|| digits.parse().ok());
     length.flatten().map(Framing::Length).ok_or(BadHead::Malformed)
@@ -153,16 +153,16 @@ fn has_token(fields: &[Header<'_>], name: &str, token: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn of(fields: &str) -> Result<Framing, BadHead> {
+    fn framing(fields: &str) -> Result<Framing, BadHead> {
         let head = format!("POST /mcp HTTP/1.1\r\nHost: localhost\r\n{fields}\r\n");
         parse(head.as_bytes()).map(|request| request.framing)
     }
 
     #[test]
     fn the_length_of_a_body_is_said_once_and_in_one_way() {
-        assert_eq!(of(""), Ok(Framing::Length(0)));
-        assert_eq!(of("Content-Length: 5\r\n"), Ok(Framing::Length(5)));
-        assert_eq!(of("Transfer-Encoding: Chunked\r\n"), Ok(Framing::Chunked));
+        assert_eq!(framing(""), Ok(Framing::Length(0)));
+        assert_eq!(framing("Content-Length: 5\r\n"), Ok(Framing::Length(5)));
+        assert_eq!(framing("Transfer-Encoding: Chunked\r\n"), Ok(Framing::Chunked));
         for fields in [
             "Content-Length: 5\r\nTransfer-Encoding: chunked\r\n",
             "Transfer-Encoding: chunked\r\nContent-Length: 5\r\n",
@@ -177,10 +177,10 @@ mod tests {
             "Content-Length: 5\r\n 6\r\n",
             "Content-Length : 5\r\n",
         ] {
-            assert_eq!(of(fields), Err(BadHead::Malformed), "{fields}");
+            assert_eq!(framing(fields), Err(BadHead::Malformed), "{fields}");
         }
         for fields in ["Transfer-Encoding: gzip, chunked\r\n", "Transfer-Encoding: xchunked\r\n"] {
-            assert_eq!(of(fields), Err(BadHead::UnknownCoding), "{fields}");
+            assert_eq!(framing(fields), Err(BadHead::UnknownCoding), "{fields}");
         }
     }
 
@@ -202,9 +202,9 @@ mod tests {
             b"POST / HTTP/1.1\r\nhost: a\r\nconnection: x, Close\r\nexpect: 100-Continue\r\n\r\n",
         )
         .unwrap();
-        assert!(!request.keeps && request.awaits_continue && request.takes_chunks);
+        assert!(!request.keep_alive && request.awaits_continue && request.takes_chunks);
         let request = parse(b"HEAD / HTTP/1.0\r\nconnection: keep-alive\r\n\r\n").unwrap();
-        assert!(!request.keeps && request.bodiless && !request.takes_chunks);
+        assert!(!request.keep_alive && request.bodiless && !request.takes_chunks);
     }
 
     #[test]

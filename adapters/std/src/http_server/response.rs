@@ -11,14 +11,18 @@ pub(super) enum Ending {
 }
 
 /// The bytes of a response's head.
-pub(super) fn head_bytes(head: &http::response::Parts, ending: Ending, keeps: bool) -> Vec<u8> {
+pub(super) fn head_bytes(
+    head: &http::response::Parts,
+    ending: Ending,
+    keep_alive: bool,
+) -> Vec<u8> {
     let mut text = status_line(head.status);
     for (name, value) in &head.headers {
         if let Ok(value) = value.to_str() {
             push(&mut text, name.as_str(), value);
         }
     }
-    finish(text, head.status, ending, keeps)
+    finish(text, head.status, ending, keep_alive)
 }
 
 /// A response of HTTP alone, after which the connection is over.
@@ -31,7 +35,7 @@ fn status_line(status: StatusCode) -> String {
     format!("HTTP/1.1 {} {reason}\r\n", status.as_str())
 }
 
-fn finish(mut text: String, status: StatusCode, ending: Ending, keeps: bool) -> Vec<u8> {
+fn finish(mut text: String, status: StatusCode, ending: Ending, keep_alive: bool) -> Vec<u8> {
     push(&mut text, "date", &httpdate::fmt_http_date(system_time()));
     match ending {
         // RFC 9110 section 8.6
@@ -41,7 +45,7 @@ fn finish(mut text: String, status: StatusCode, ending: Ending, keeps: bool) -> 
         Ending::Chunks => push(&mut text, "transfer-encoding", "chunked"),
         Ending::Close => {}
     }
-    if !keeps {
+    if !keep_alive {
         push(&mut text, "connection", "close");
     }
     text.push_str("\r\n");
