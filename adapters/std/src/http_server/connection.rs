@@ -10,7 +10,7 @@ use http_body::Body;
 use mcp_sansio_async::http_server::{HttpService, ServedBody};
 use mcp_sansio_async::{Runtime as _, StopHandle, timeout};
 
-use super::Times;
+use super::Timeouts;
 use super::body::{RequestBody, SharedSocket};
 use super::request::{self, BadHead, Framing, Request};
 use super::response::{self, Ending};
@@ -40,11 +40,11 @@ pub(super) async fn serve(
     mut socket: Socket,
     service: HttpService<ThreadRuntime>,
     stop: StopHandle,
-    times: Times,
+    timeouts: Timeouts,
 ) {
     let runtime = ThreadRuntime::current();
     loop {
-        let head = timeout(&runtime, times.head, request::read_head(&mut socket));
+        let head = timeout(&runtime, timeouts.head, request::read_head(&mut socket));
         let head = match stop.until_stopped(head).await {
             Some(Some(Ok(head))) => head,
             Some(Some(Err(BadHead::Gone))) => return,

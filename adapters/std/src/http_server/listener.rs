@@ -9,7 +9,7 @@ use mcp_sansio_async::{Network, StopHandle};
 use mcp_sansio_handlers::Server;
 
 use super::socket::Socket;
-use super::{HttpService, Times, connection};
+use super::{HttpService, Timeouts, connection};
 use crate::runtime::ThreadRuntime;
 use crate::worker::Worker;
 use crate::{Error, block_on};
@@ -49,7 +49,7 @@ pub fn serve_http(server: Server, listener: TcpListener) -> Result<(), Error> {
 pub struct HttpListener {
     listener: TcpListener,
     connections_max: usize,
-    times: Times,
+    timeouts: Timeouts,
     linger: Duration,
 }
 
@@ -60,7 +60,7 @@ impl HttpListener {
         Self {
             listener,
             connections_max: 512,
-            times: Times { head: Duration::from_secs(30), stall: Duration::from_secs(30) },
+            timeouts: Timeouts { head: Duration::from_secs(30), stall: Duration::from_secs(30) },
             linger: Duration::from_secs(10),
         }
     }
@@ -78,7 +78,7 @@ impl HttpListener {
     /// the last response on. 30 s by default.
     #[must_use]
     pub const fn head_timeout(mut self, time: Duration) -> Self {
-        self.times.head = time;
+        self.timeouts.head = time;
         self
     }
 
@@ -86,7 +86,7 @@ impl HttpListener {
     /// less. Its connection is broken off after that. 30 s by default, which is 546 bytes a second.
     #[must_use]
     pub const fn stall_timeout(mut self, time: Duration) -> Self {
-        self.times.stall = time;
+        self.timeouts.stall = time;
         self
     }
 
@@ -118,7 +118,7 @@ impl HttpListener {
     }
 
     fn run(self, service: &HttpService, stop: &StopHandle) -> io::Result<()> {
-        let Self { listener, connections_max, times, linger } = self;
+        let Self { listener, connections_max, timeouts, linger } = self;
         let listener = ThreadRuntime::listener(listener)?;
         // The bound is the one on connections: a thread is still on its way out when its connection has
         // gone. Without a thread the client sees the connection close, and may come again.
@@ -126,7 +126,7 @@ impl HttpListener {
         let acceptor = Acceptor { runtime, listener, connections_max, linger };
         let stopped = async { stop.unless(pending()).await.unwrap_or_default() };
         let serve = move |stream, service, stop, permit| async move {
-            connection::serve(Socket::new(stream, times.stall), service, stop, times).await;
+            connection::serve(Socket::new(stream, timeouts.stall), service, stop, timeouts).await;
             drop::<Permit>(permit);
         };
         block_on(acceptor.serve(&service.0, stopped, serve))

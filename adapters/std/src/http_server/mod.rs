@@ -68,7 +68,7 @@ impl HttpService {
 
 /// How long a connection waits for its client.
 #[derive(Clone, Copy, Debug)]
-struct Times {
+struct Timeouts {
     head: Duration,
     stall: Duration,
 }
