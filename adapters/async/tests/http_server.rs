@@ -1,4 +1,4 @@
-//! The server on HTTP, on a runtime that the tests hold in their hands.
+//! The server on HTTP, on a runtime that the tests advance step by step.
 
 use std::fmt;
 use std::future::{Future, poll_fn};
@@ -21,19 +21,19 @@ type Task = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// A clock that stands still, and tasks that are polled when a test says so.
 #[derive(Clone, Default)]
-struct Hands {
+struct ManualRuntime {
     now: Arc<Mutex<Instant>>,
     tasks: Arc<Mutex<Vec<Task>>>,
 }
 
-impl Hands {
+impl ManualRuntime {
     fn advance(&self, time: Duration) {
         let mut now = self.now.lock().unwrap();
         *now = *now + time;
     }
 
     /// Polls each task once; those that are done are gone.
-    fn turn(&self) {
+    fn run_tasks(&self) {
         let mut tasks = std::mem::take(&mut *self.tasks.lock().unwrap());
         tasks.retain_mut(|task| poll(task).is_pending());
         self.tasks.lock().unwrap().append(&mut tasks);
@@ -44,13 +44,13 @@ impl Hands {
     }
 }
 
-impl fmt::Debug for Hands {
+impl fmt::Debug for ManualRuntime {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Hands").finish_non_exhaustive()
+        f.debug_struct("ManualRuntime").finish_non_exhaustive()
     }
 }
 
-impl Timer for Hands {
+impl Timer for ManualRuntime {
     fn now(&self) -> Instant {
         *self.now.lock().unwrap()
     }
@@ -60,7 +60,7 @@ impl Timer for Hands {
     }
 }
 
-impl Runtime for Hands {
+impl Runtime for ManualRuntime {
     type Timer = Self;
 
     fn current() -> Self {
@@ -116,7 +116,10 @@ fn message(tool: &str) -> String {
 }
 
 /// A server with a tool that waits until it is told to go on.
-fn service(hands: &Hands, options: ServerOptions) -> (HttpService<Hands>, Arc<AtomicBool>) {
+fn service(
+    runtime: &ManualRuntime,
+    options: ServerOptions,
+) -> (HttpService<ManualRuntime>, Arc<AtomicBool>) {
     let goes_on = Arc::new(AtomicBool::new(false));
     let told = Arc::clone(&goes_on);
     let server = Server::new("held", "1").tool("wait", "Waits", move |_: Call<NoArguments>| {
@@ -130,45 +133,45 @@ fn service(hands: &Hands, options: ServerOptions) -> (HttpService<Hands>, Arc<At
             "waited"
         }
     });
-    let service = HttpService::with_runtime(&server, options, [0; 32], 7, hands.clone()).unwrap();
+    let service = HttpService::with_runtime(&server, options, [0; 32], 7, runtime.clone()).unwrap();
     (service, goes_on)
 }
 
 #[test]
 fn a_body_that_does_not_come_is_given_up_when_its_time_is_over() {
-    let hands = Hands::default();
+    let runtime = ManualRuntime::default();
     let mut timeouts = ServerTimeouts::default();
     timeouts.body = Duration::from_secs(7);
-    let (service, _) = service(&hands, ServerOptions::new().timeouts(timeouts));
+    let (service, _) = service(&runtime, ServerOptions::new().timeouts(timeouts));
     let mut served = pin!(service.serve(call("wait", Silence)));
     assert!(poll(&mut served).is_pending());
-    hands.advance(Duration::from_millis(6_999));
+    runtime.advance(Duration::from_millis(6_999));
     assert!(poll(&mut served).is_pending());
-    hands.advance(Duration::from_millis(1));
+    runtime.advance(Duration::from_millis(1));
     let Poll::Ready(response) = poll(&mut served) else { panic!("it still waits") };
     assert_eq!(response.status(), 408);
 }
 
 #[test]
 fn a_handler_that_goes_on_is_a_task_until_it_is_done_or_its_client_has_gone() {
-    let hands = Hands::default();
-    let (service, goes_on) = service(&hands, ServerOptions::new());
-    hands.turn();
+    let runtime = ManualRuntime::default();
+    let (service, goes_on) = service(&runtime, ServerOptions::new());
+    runtime.run_tasks();
     // What keeps the time.
-    assert_eq!(hands.tasks(), 1);
+    assert_eq!(runtime.tasks(), 1);
     let mut gone = Box::pin(service.serve(call("wait", message("wait"))));
     assert!(poll(&mut gone).is_pending());
-    assert_eq!(hands.tasks(), 2);
+    assert_eq!(runtime.tasks(), 2);
     drop(gone);
-    hands.turn();
-    assert_eq!(hands.tasks(), 1);
+    runtime.run_tasks();
+    assert_eq!(runtime.tasks(), 1);
     let mut served = pin!(service.serve(call("wait", message("wait"))));
     assert!(poll(&mut served).is_pending());
-    hands.turn();
-    assert_eq!(hands.tasks(), 2);
+    runtime.run_tasks();
+    assert_eq!(runtime.tasks(), 2);
     goes_on.store(true, Ordering::Relaxed);
-    hands.turn();
-    assert_eq!(hands.tasks(), 1);
+    runtime.run_tasks();
+    assert_eq!(runtime.tasks(), 1);
     let Poll::Ready(response) = poll(&mut served) else { panic!("it still waits") };
     assert_eq!(response.status(), 200);
     assert_eq!(response.headers()["content-type"], "application/json");
@@ -176,14 +179,14 @@ fn a_handler_that_goes_on_is_a_task_until_it_is_done_or_its_client_has_gone() {
 
 #[test]
 fn a_service_that_is_gone_leaves_no_task() {
-    let hands = Hands::default();
-    let (service, _) = service(&hands, ServerOptions::new());
-    hands.turn();
-    assert_eq!(hands.tasks(), 1);
+    let runtime = ManualRuntime::default();
+    let (service, _) = service(&runtime, ServerOptions::new());
+    runtime.run_tasks();
+    assert_eq!(runtime.tasks(), 1);
     let mut closed = Box::pin(service.close());
     assert!(poll(&mut closed).is_ready());
     drop(closed);
     drop(service);
-    hands.turn();
-    assert_eq!(hands.tasks(), 0);
+    runtime.run_tasks();
+    assert_eq!(runtime.tasks(), 0);
 }
