@@ -5,7 +5,7 @@ use std::task::Poll;
 
 use mcp_sansio_async::DriveError;
 
-use crate::Bench;
+use crate::DriverTest;
 use crate::echo::Echo;
 use crate::scripted::{Scripted, Step};
 
@@ -16,7 +16,8 @@ fn holding() -> Echo {
 #[test]
 fn input_that_ends_within_a_frame_ends_the_connection_with_all_answers_sent() {
     // Rule: [STDIO-017].
-    let mut bench = Bench::new(Echo::default(), Scripted::default().read("a\nb").step(Step::End));
+    let mut bench =
+        DriverTest::new(Echo::default(), Scripted::default().read("a\nb").step(Step::End));
     bench.run(1).unwrap();
     assert_eq!(bench.seen(), ["a", "<the input ended 1 bytes into a line>", "<eof>"]);
     assert_eq!(bench.stream.written(), "a\n");
@@ -25,7 +26,7 @@ fn input_that_ends_within_a_frame_ends_the_connection_with_all_answers_sent() {
 
 #[test]
 fn answers_are_waited_for_after_the_end_of_input() {
-    let mut bench = Bench::new(holding(), Scripted::default().read("a\n").step(Step::End));
+    let mut bench = DriverTest::new(holding(), Scripted::default().read("a\n").step(Step::End));
     assert!(bench.poll().is_pending());
     bench.clock.set(1000);
     bench.driver.endpoint_mut().release();
@@ -36,7 +37,7 @@ fn answers_are_waited_for_after_the_end_of_input() {
 #[test]
 fn patience_ends_even_if_answers_never_come() {
     // Rule: [STDIO-017].
-    let mut bench = Bench::new(holding(), Scripted::default().read("a\n").step(Step::End));
+    let mut bench = DriverTest::new(holding(), Scripted::default().read("a\n").step(Step::End));
     assert!(bench.poll().is_pending());
     bench.clock.set(1499);
     assert!(bench.poll().is_pending());
@@ -49,7 +50,7 @@ fn patience_ends_even_if_answers_never_come() {
 fn patience_ends_even_if_the_stream_takes_nothing() {
     let stream = Scripted::default().read("a\n").step(Step::End).writes(vec![Step::Pending; 9]);
     stream.0.borrow_mut().closes.push_back(Step::Pending);
-    let mut bench = Bench::new(Echo::default(), stream);
+    let mut bench = DriverTest::new(Echo::default(), stream);
     assert!(bench.poll().is_pending());
     bench.clock.set(1500);
     bench.run(1).unwrap();
@@ -58,7 +59,7 @@ fn patience_ends_even_if_the_stream_takes_nothing() {
 #[test]
 fn output_that_waits_is_sent_as_long_as_the_other_side_takes_some_of_it() {
     let stream = Scripted::default().step(Step::End).writes(vec![Step::Pending; 2]);
-    let mut bench = Bench::new(holding(), stream.clone());
+    let mut bench = DriverTest::new(holding(), stream.clone());
     bench.driver.endpoint_mut().say("before");
     assert!(bench.poll().is_pending());
     stream.clone().writes([Step::Pending]);
@@ -74,7 +75,7 @@ fn output_that_waits_is_sent_as_long_as_the_other_side_takes_some_of_it() {
 
     let stream = Scripted::default().step(Step::End);
     let stream = stream.writes([Step::Take(2)]).writes(vec![Step::Pending; 4]);
-    let mut bench = Bench::new(Echo::default(), stream.clone());
+    let mut bench = DriverTest::new(Echo::default(), stream.clone());
     bench.driver.endpoint_mut().say("before");
     assert!(bench.poll().is_pending());
     bench.clock.set(1500);
@@ -85,7 +86,7 @@ fn output_that_waits_is_sent_as_long_as_the_other_side_takes_some_of_it() {
 #[test]
 fn an_endpoint_that_closes_ends_the_connection_once_its_output_is_sent() {
     // Rule: [STDIO-018].
-    let mut bench = Bench::new(Echo::default(), Scripted::default().read("a\n"));
+    let mut bench = DriverTest::new(Echo::default(), Scripted::default().read("a\n"));
     assert!(bench.poll().is_pending());
     let echo = bench.driver.endpoint_mut();
     echo.say("bye");
@@ -101,7 +102,7 @@ fn input_received_before_the_peer_left_is_processed() {
     // Rule: [STDIO-018].
     for kind in [ErrorKind::BrokenPipe, ErrorKind::ConnectionReset, ErrorKind::NotConnected] {
         let stream = Scripted::default().read("a\n").read("b\n").step(Step::End);
-        let mut bench = Bench::new(holding(), stream.writes([Step::Error(kind)]));
+        let mut bench = DriverTest::new(holding(), stream.writes([Step::Error(kind)]));
         bench.driver.endpoint_mut().say("question");
         bench.run(1).unwrap();
         assert_eq!(bench.seen(), ["a", "b", "<eof>"]);
@@ -112,7 +113,7 @@ fn input_received_before_the_peer_left_is_processed() {
 #[test]
 fn a_broken_output_ends_the_connection_even_if_the_input_stays_open() {
     let stream = Scripted::default().read("a\n").writes([Step::Error(ErrorKind::BrokenPipe)]);
-    let mut bench = Bench::new(Echo::default(), stream);
+    let mut bench = DriverTest::new(Echo::default(), stream);
     assert!(bench.poll().is_pending());
     bench.clock.set(1500);
     bench.run(1).unwrap();
@@ -122,7 +123,7 @@ fn a_broken_output_ends_the_connection_even_if_the_input_stays_open() {
 #[test]
 fn errors_of_the_stream_itself_are_told() {
     let stream = Scripted::default().read("a\n").step(Step::Error(ErrorKind::InvalidData));
-    let mut bench = Bench::new(Echo::default(), stream);
+    let mut bench = DriverTest::new(Echo::default(), stream);
     let error = bench.run(1).unwrap_err();
     assert!(matches!(&error, DriveError::Read(error) if error.kind() == ErrorKind::InvalidData));
     assert!(error.to_string().starts_with("reading from the other side failed: "));
@@ -134,7 +135,7 @@ fn errors_of_the_stream_itself_are_told() {
         (Step::Take(0), ErrorKind::WriteZero),
     ] {
         let stream = Scripted::default().read("a\n").step(Step::End);
-        let mut bench = Bench::new(Echo::default(), stream.writes([step]));
+        let mut bench = DriverTest::new(Echo::default(), stream.writes([step]));
         let error = bench.run(1).unwrap_err();
         assert!(matches!(&error, DriveError::Write(error) if error.kind() == kind));
         assert_eq!(bench.seen(), ["a", "<eof>"]);
@@ -146,13 +147,13 @@ fn a_failed_close_is_told_unless_the_other_side_has_left() {
     for (kind, is_told) in [(ErrorKind::Other, true), (ErrorKind::NotConnected, false)] {
         let stream = Scripted::default().step(Step::End);
         stream.0.borrow_mut().closes.push_back(Step::Error(kind));
-        assert_eq!(Bench::new(Echo::default(), stream).run(1).is_err(), is_told);
+        assert_eq!(DriverTest::new(Echo::default(), stream).run(1).is_err(), is_told);
     }
 }
 
 #[test]
 fn a_driver_that_is_over_stays_over() {
-    let mut bench = Bench::new(Echo::default(), Scripted::default().step(Step::End));
+    let mut bench = DriverTest::new(Echo::default(), Scripted::default().step(Step::End));
     bench.run(1).unwrap();
     assert!(matches!(bench.poll(), Poll::Ready(Ok(()))));
     let (echo, stream, _) = bench.driver.into_parts();

@@ -18,14 +18,14 @@ use echo::Echo;
 use scripted::{Manual, Scripted, Wakes};
 
 /// A driver with everything that a test wants to look at.
-struct Bench<E> {
+struct DriverTest<E> {
     driver: Driver<E, Scripted, Manual>,
     stream: Scripted,
     clock: Manual,
     wakes: Arc<Wakes>,
 }
 
-impl<E: Endpoint> Bench<E> {
+impl<E: Endpoint> DriverTest<E> {
     fn with(endpoint: E, stream: Scripted, settings: Settings) -> Self {
         let clock = Manual::default();
         let driver = Driver::with_settings(endpoint, stream.clone(), clock.clone(), settings);
@@ -52,7 +52,7 @@ impl<E: Endpoint> Bench<E> {
     }
 }
 
-impl Bench<Echo> {
+impl DriverTest<Echo> {
     fn seen(&self) -> Vec<&str> {
         self.driver.endpoint().seen.iter().map(String::as_str).collect()
     }

@@ -7,13 +7,13 @@ use mcp_sansio::Instant;
 use mcp_sansio_async::Settings;
 use seeded_random::Random;
 
-use crate::Bench;
+use crate::DriverTest;
 use crate::echo::Echo;
 use crate::scripted::{Scripted, Step};
 
 #[test]
 fn all_frames_of_a_read_are_handed_over_before_one_write_takes_the_answers() {
-    let mut bench = Bench::new(Echo::default(), Scripted::default().read("a\nb\nc\nd"));
+    let mut bench = DriverTest::new(Echo::default(), Scripted::default().read("a\nb\nc\nd"));
     assert!(bench.poll().is_pending());
     assert_eq!(bench.seen(), ["a", "b", "c"]);
     assert_eq!(bench.stream.trace(), "rwf");
@@ -25,7 +25,7 @@ fn first_responses_leave_before_the_last_requests_are_delivered() {
     for (frames, writes) in [(1, 1), (2, 1), (3, 2), (6, 2), (7, 3), (16, 4), (140, 7)] {
         let input: String = (0..frames).map(|number| format!("{number}\n")).collect();
         let stream = Scripted::default().read(&input);
-        let mut bench = Bench::with(Echo::default(), stream, Settings::pipe());
+        let mut bench = DriverTest::with(Echo::default(), stream, Settings::pipe());
         assert!(bench.poll().is_pending());
         assert_eq!(bench.stream.trace(), format!("r{}", "wf".repeat(writes)), "{frames} frames");
         assert_eq!(bench.stream.written(), input);
@@ -50,7 +50,7 @@ fn any_split_of_input_and_output_comes_to_the_same() {
             stream = stream.step(error.clone());
             stream = stream.writes([Step::Take(piece), Step::Pending, error, Step::Take(1)]);
         }
-        let mut bench = Bench::new(Echo::default(), stream.step(Step::End));
+        let mut bench = DriverTest::new(Echo::default(), stream.step(Step::End));
         bench.run(200).unwrap();
         assert_eq!(bench.seen(), ["one", "two", "three", "<eof>"]);
         assert_eq!(bench.stream.written(), "one\ntwo\nthree\n");
@@ -60,7 +60,7 @@ fn any_split_of_input_and_output_comes_to_the_same() {
 #[test]
 fn reading_goes_on_while_a_write_waits() {
     let stream = Scripted::default().read("a\n").read("b\n").read("c\n");
-    let mut bench = Bench::new(Echo::default(), stream.writes(vec![Step::Pending; 3]));
+    let mut bench = DriverTest::new(Echo::default(), stream.writes(vec![Step::Pending; 3]));
     assert!(bench.poll().is_pending());
     assert_eq!(bench.seen(), ["a", "b", "c"]);
     assert_eq!(bench.stream.written(), "");
@@ -73,7 +73,7 @@ fn reading_goes_on_while_a_write_waits() {
 fn a_congested_endpoint_gets_no_more_until_the_stream_has_taken_some() {
     let echo = Echo { congested_from: Some(4), ..Echo::default() };
     let stream = Scripted::default().read("a\nb\nc\n").read("d\n");
-    let mut bench = Bench::new(echo, stream.writes(vec![Step::Pending; 2]));
+    let mut bench = DriverTest::new(echo, stream.writes(vec![Step::Pending; 2]));
     for _ in 0..2 {
         assert!(bench.poll().is_pending());
         assert_eq!(bench.seen(), ["a", "b"]);
@@ -88,7 +88,7 @@ fn a_poll_takes_a_bounded_number_of_frames_and_wakes_itself_for_the_rest() {
     let mut settings = Settings::default();
     settings.frames_per_poll_max = 3;
     let mut bench =
-        Bench::with(Echo::default(), Scripted::default().read(&"x\n".repeat(7)), settings);
+        DriverTest::with(Echo::default(), Scripted::default().read(&"x\n".repeat(7)), settings);
     for (polls, seen) in [(1, 2), (2, 5)] {
         assert!(bench.poll().is_pending());
         assert_eq!((bench.wakes.count(), bench.seen().len()), (polls, seen));
@@ -104,7 +104,7 @@ fn an_overlong_line_is_reported_and_skipped() {
     let mut settings = Settings::default();
     settings.frame_length_max = 8;
     let stream = Scripted::default().read("a\n0123456789abcdef\nb\n");
-    let mut bench = Bench::with(Echo::default(), stream, settings);
+    let mut bench = DriverTest::with(Echo::default(), stream, settings);
     assert!(bench.poll().is_pending());
     assert_eq!(bench.seen(), ["a", "<a line is longer than 8 bytes>", "b"]);
 }
@@ -112,7 +112,7 @@ fn an_overlong_line_is_reported_and_skipped() {
 #[test]
 fn a_deadline_is_waited_for_and_kept() {
     let echo = Echo { deadline: Some(Instant::from_millis(50)), ..Echo::default() };
-    let mut bench = Bench::new(echo, Scripted::default());
+    let mut bench = DriverTest::new(echo, Scripted::default());
     assert!(bench.poll().is_pending());
     assert_eq!(bench.clock.awaited.get(), Some(Instant::from_millis(50)));
     bench.clock.set(60);
@@ -123,7 +123,7 @@ fn a_deadline_is_waited_for_and_kept() {
 #[test]
 fn a_deadline_that_never_moves_costs_a_bounded_number_of_rounds_per_poll() {
     let echo = Echo { deadline: Some(Instant::ZERO), is_stuck: true, ..Echo::default() };
-    let mut bench = Bench::new(echo, Scripted::default());
+    let mut bench = DriverTest::new(echo, Scripted::default());
     assert!(bench.poll().is_pending());
     assert_eq!(bench.wakes.count(), 1);
     assert!(bench.seen().len() <= Settings::default().frames_per_poll_max + 1);
@@ -133,7 +133,8 @@ fn a_deadline_that_never_moves_costs_a_bounded_number_of_rounds_per_poll() {
 fn reads_are_no_longer_than_the_settings_say() {
     let mut settings = Settings::default();
     settings.read_length_max = 2;
-    let mut bench = Bench::with(Echo::default(), Scripted::default().read("abcde\n"), settings);
+    let mut bench =
+        DriverTest::with(Echo::default(), Scripted::default().read("abcde\n"), settings);
     assert!(bench.poll().is_pending());
     assert_eq!(bench.stream.trace(), "rrrwf");
 }
@@ -163,7 +164,7 @@ fn under_any_schedule_all_is_answered_in_order_and_no_wake_is_missed() {
         settings.frames_before_write = [usize::MAX, 2, 1][random.index(3)];
         let congested_from = [None, Some(1), Some(20)][random.index(3)];
         let echo = Echo { congested_from, ..Echo::default() };
-        let mut bench = Bench::with(echo, stream.step(Step::End), settings);
+        let mut bench = DriverTest::with(echo, stream.step(Step::End), settings);
         for poll in 0.. {
             assert!(poll < 1000, "seed {seed} makes no progress");
             let wakes = bench.wakes.count();

@@ -2,7 +2,7 @@
 
 use mcp_sansio_handlers::Server;
 
-use crate::Bench;
+use crate::DriverTest;
 use crate::scripted::{Scripted, Step};
 
 #[test]
@@ -12,7 +12,7 @@ fn a_server_answers_what_came_before_the_end_of_input() {
         .map(|id| format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"ping\"}}\n"))
         .collect();
     let stream = Scripted::default().read(&pings).read("{\"jsonrpc\":").step(Step::End);
-    let mut bench = Bench::new(server, stream);
+    let mut bench = DriverTest::new(server, stream);
     bench.run(5000).unwrap();
     let written = bench.stream.written();
     assert_eq!(written.matches("\"result\"").count(), 5000, "{written}");

@@ -15,7 +15,7 @@ use mcp_sansio_handlers::{Client, ClientError, Host, HttpClientEndpoint};
 use scripted::{Manual, Network, Piece, Wakes, answer, fail, head, id, piece};
 
 /// A driver with everything that a test wants to look at.
-struct Bench {
+struct DriverTest {
     driver: HttpDriver<HttpClientEndpoint, Network, Manual>,
     client: Client,
     network: Network,
@@ -27,7 +27,7 @@ const DISCOVERED: &str = r#"{"resultType":"complete","supportedVersions":["2026-
 const SAID: &str = r#"{"resultType":"complete","content":[]}"#;
 const INITIALIZED: &str = r#"{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}}"#;
 
-impl Bench {
+impl DriverTest {
     fn new(host: &Host, change: impl FnOnce(&mut ClientLimits)) -> Self {
         let mut limits = ClientLimits::DEFAULT;
         change(&mut limits);
@@ -73,7 +73,7 @@ fn now<F: Future + Unpin>(future: &mut F) -> Option<F::Output> {
 
 #[test]
 fn exchanges_run_side_by_side_and_wake_the_driver() {
-    let mut bench = Bench::modern();
+    let mut bench = DriverTest::modern();
     let mut calls = ["a", "b", "c"].map(|tool| bench.call(tool));
     assert!(bench.wakes.take() > 0);
     assert!(bench.poll().is_pending());
@@ -91,7 +91,7 @@ fn exchanges_run_side_by_side_and_wake_the_driver() {
 
 #[test]
 fn an_exchange_that_never_stops_neither_keeps_the_task_nor_the_others() {
-    let mut bench = Bench::modern();
+    let mut bench = DriverTest::modern();
     let mut calls = ["endless", "other"].map(|tool| bench.call(tool));
     assert!(bench.poll().is_pending());
     let endless = bench.network.exchange(1);
@@ -110,7 +110,7 @@ fn an_exchange_that_never_stops_neither_keeps_the_task_nor_the_others() {
 #[test]
 fn a_call_that_is_dropped_breaks_its_exchange_off() {
     // Rule: [CANC-017].
-    let mut bench = Bench::modern();
+    let mut bench = DriverTest::modern();
     let mut call = bench.call("a");
     assert!(now(&mut call).is_none());
     assert!(bench.poll().is_pending());
@@ -127,7 +127,7 @@ fn a_call_that_is_dropped_breaks_its_exchange_off() {
 
 #[test]
 fn a_failure_says_whether_the_request_may_have_run() {
-    let mut bench = Bench::modern();
+    let mut bench = DriverTest::modern();
     let failures = [
         (ExchangeFailure::NotSent, TransportFailure::NotSent),
         (ExchangeFailure::Broken, TransportFailure::Broken),
@@ -153,7 +153,7 @@ fn a_failure_says_whether_the_request_may_have_run() {
 
 #[test]
 fn deadlines_are_kept_while_nothing_comes() {
-    let mut bench = Bench::modern();
+    let mut bench = DriverTest::modern();
     let mut call = bench.call("a");
     assert!(bench.poll().is_pending());
     bench.clock.0.set(3_600_000);
@@ -165,7 +165,7 @@ fn deadlines_are_kept_while_nothing_comes() {
 
 #[test]
 fn it_ends_when_the_connection_is_over_and_breaks_off_what_is_left() {
-    let mut bench = Bench::modern();
+    let mut bench = DriverTest::modern();
     let mut call = bench.call("a");
     assert!(bench.poll().is_pending());
     bench.client.close();
@@ -174,7 +174,7 @@ fn it_ends_when_the_connection_is_over_and_breaks_off_what_is_left() {
     now(&mut call).unwrap().unwrap_err();
     assert!(bench.poll().is_ready());
 
-    let mut bench = Bench::new(&Host::new("host", "1"), |_| ());
+    let mut bench = DriverTest::new(&Host::new("host", "1"), |_| ());
     assert!(bench.poll().is_pending());
     fail(&bench.network.exchange(0), ExchangeFailure::NotSent);
     assert!(bench.poll().is_ready());
@@ -187,7 +187,8 @@ fn bodies_wait_while_the_server_takes_no_answers_but_heads_do_not() {
     let mut limits = Limits::default();
     limits.transmit_bytes_max = 0;
     let host = Host::new("host", "1").revisions(Revisions::only(Revision::V2025_06_18));
-    let mut bench = Bench::new(&host.limits(limits), |limits| limits.control_exchanges_max = 1);
+    let mut bench =
+        DriverTest::new(&host.limits(limits), |limits| limits.control_exchanges_max = 1);
     assert!(bench.poll().is_pending());
     answer(&bench.network.exchange(0), INITIALIZED);
     assert!(bench.poll().is_pending());

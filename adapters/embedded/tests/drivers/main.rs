@@ -81,7 +81,7 @@ enum Either {
 }
 
 /// A driver with everything that a test wants to look at.
-struct Bench {
+struct DriverTest {
     driver: Either,
     /// How long the bare loop would sleep.
     next: Option<NextPoll>,
@@ -112,7 +112,7 @@ const LINE: usize = 64;
 const OUTPUT: usize = 16;
 
 /// Runs a test for both drivers: `script` makes the stream, `test` judges.
-fn both(endpoint: impl Fn() -> Echo, script: impl Fn() -> Scripted, test: impl Fn(Bench)) {
+fn both(endpoint: impl Fn() -> Echo, script: impl Fn() -> Scripted, test: impl Fn(DriverTest)) {
     with_settings(Settings::DEVICE, endpoint, script, test);
 }
 
@@ -120,7 +120,7 @@ fn with_settings(
     settings: Settings,
     endpoint: impl Fn() -> Echo,
     script: impl Fn() -> Scripted,
-    test: impl Fn(Bench),
+    test: impl Fn(DriverTest),
 ) {
     for polled in [false, true] {
         let (stream, clock) = (script(), Manual::default());
@@ -135,11 +135,11 @@ fn with_settings(
             let driver = Driver::new(endpoint.clone(), reader, writer, clock, line, output);
             Either::Executor(Box::pin(driver.settings(settings.clone()).run()))
         };
-        test(Bench { driver, next: None, endpoint, stream, clock, wakes: Arc::default() });
+        test(DriverTest { driver, next: None, endpoint, stream, clock, wakes: Arc::default() });
     }
 }
 
-impl Bench {
+impl DriverTest {
     fn is_loop(&self) -> bool {
         matches!(self.driver, Either::Loop(_))
     }

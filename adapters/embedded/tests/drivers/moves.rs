@@ -7,7 +7,7 @@ use mcp_sansio_embedded::{NextPoll, Settings};
 
 use crate::echo::Echo;
 use crate::scripted::{Scripted, Step};
-use crate::{Bench, LINE, OUTPUT, both, with_settings};
+use crate::{DriverTest, LINE, OUTPUT, both, with_settings};
 
 #[test]
 fn however_bytes_are_split_the_frames_are_the_same() {
@@ -193,7 +193,7 @@ fn a_stuck_deadline_does_not_stop_the_bytes() {
     both(
         endpoint,
         || Scripted::default().read("a\n"),
-        |mut bench: Bench| {
+        |mut bench: DriverTest| {
             match &mut bench.driver {
                 crate::Either::Loop(driver) => {
                     assert_eq!(driver.poll(Instant::ZERO), Ok(NextPoll::Now));
