@@ -15,19 +15,19 @@ use mcp_sansio_async::{DriveError, Driver, Settings};
 use mcp_sansio_handlers::Endpoint;
 
 use echo::Echo;
-use scripted::{Manual, Scripted, Wakes};
+use scripted::{ManualClock, Scripted, Wakes};
 
 /// A driver with everything that a test wants to look at.
 struct DriverTest<E> {
-    driver: Driver<E, Scripted, Manual>,
+    driver: Driver<E, Scripted, ManualClock>,
     stream: Scripted,
-    clock: Manual,
+    clock: ManualClock,
     wakes: Arc<Wakes>,
 }
 
 impl<E: Endpoint> DriverTest<E> {
     fn with(endpoint: E, stream: Scripted, settings: Settings) -> Self {
-        let clock = Manual::default();
+        let clock = ManualClock::default();
         let driver = Driver::with_settings(endpoint, stream.clone(), clock.clone(), settings);
         Self { driver, stream, clock, wakes: Arc::default() }
     }

@@ -131,19 +131,19 @@ impl ByteStream for Scripted {
 
 /// A clock that the test sets.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Manual {
+pub(crate) struct ManualClock {
     millis: Rc<Cell<u64>>,
     /// The deadline of the last call.
     pub(crate) awaited: Rc<Cell<Option<Instant>>>,
 }
 
-impl Manual {
+impl ManualClock {
     pub(crate) fn set(&self, millis: u64) {
         self.millis.set(millis);
     }
 }
 
-impl Timer for Manual {
+impl Timer for ManualClock {
     fn now(&self) -> Instant {
         Instant::from_millis(self.millis.get())
     }

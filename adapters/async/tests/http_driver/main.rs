@@ -12,14 +12,14 @@ use mcp_sansio::peer::{CloseReason, Failure, Limits, OpeningFailure, TransportFa
 use mcp_sansio::{Instant, Revision, Revisions};
 use mcp_sansio_async::HttpDriver;
 use mcp_sansio_handlers::{Client, ClientError, Host, HttpClientEndpoint};
-use scripted::{Manual, Network, Piece, Wakes, answer, fail, head, id, piece};
+use scripted::{ManualClock, Network, Piece, Wakes, answer, fail, head, id, piece};
 
 /// A driver with everything that a test wants to look at.
 struct DriverTest {
-    driver: HttpDriver<HttpClientEndpoint, Network, Manual>,
+    driver: HttpDriver<HttpClientEndpoint, Network, ManualClock>,
     client: Client,
     network: Network,
-    clock: Manual,
+    clock: ManualClock,
     wakes: Arc<Wakes>,
 }
 
@@ -34,7 +34,7 @@ impl DriverTest {
         let url = Location::parse("http://localhost/mcp").unwrap();
         let options = ClientOptions::new(url).limits(limits).listen(false);
         let (client, endpoint) = host.connect_http(options, 7, Instant::ZERO);
-        let (network, clock) = (Network::default(), Manual::default());
+        let (network, clock) = (Network::default(), ManualClock::default());
         let driver = HttpDriver::new(endpoint, network.clone(), clock.clone());
         Self { driver, client, network, clock, wakes: Arc::default() }
     }

@@ -165,9 +165,9 @@ impl Drop for Scripted {
 
 /// A clock that the test sets.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Manual(pub(crate) Rc<Cell<u64>>);
+pub(crate) struct ManualClock(pub(crate) Rc<Cell<u64>>);
 
-impl Timer for Manual {
+impl Timer for ManualClock {
     fn now(&self) -> Instant {
         Instant::from_millis(self.0.get())
     }

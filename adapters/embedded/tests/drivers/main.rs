@@ -22,7 +22,7 @@ use mcp_sansio_embedded::{Clock, DriveError, Driver, NextPoll, PolledDriver, Set
 use mcp_sansio_handlers::Endpoint;
 
 use echo::Echo;
-use scripted::{Manual, Scripted};
+use scripted::{ManualClock, Scripted};
 
 type Outcome = Result<(), DriveError<ErrorKind, ErrorKind>>;
 
@@ -87,7 +87,7 @@ struct DriverTest {
     next: Option<NextPoll>,
     endpoint: Held<Echo>,
     stream: Scripted,
-    clock: Manual,
+    clock: ManualClock,
     wakes: Arc<Wakes>,
 }
 
@@ -123,7 +123,7 @@ fn with_settings(
     test: impl Fn(DriverTest),
 ) {
     for polled in [false, true] {
-        let (stream, clock) = (script(), Manual::default());
+        let (stream, clock) = (script(), ManualClock::default());
         let endpoint = Held(Rc::new(RefCell::new(endpoint())));
         let (reader, writer, line) = (stream.clone(), stream.clone(), vec![0; LINE].leak());
         let driver = if polled {

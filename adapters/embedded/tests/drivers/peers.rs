@@ -18,7 +18,7 @@ use mcp_sansio::{Instant, Revision, Revisions};
 use mcp_sansio_embedded::{Driver, NextPoll, PolledDriver};
 use mcp_sansio_handlers::{Call, Host, NoArguments, Server};
 
-use crate::scripted::Manual;
+use crate::scripted::ManualClock;
 
 /// One way of a serial line. It holds few bytes, like the hardware.
 #[derive(Clone, Debug, Default)]
@@ -142,7 +142,7 @@ fn a_server_in_a_bare_loop_serves_a_client_on_an_executor_at_every_revision() {
         let mut device = PolledDriver::new(endpoint, up.clone(), down.clone(), &mut line);
         let host = Host::new("host", "1.0.0").revisions(Revisions::only(revision));
         let (client, endpoint) = host.connect(2, Instant::ZERO);
-        let clock = Manual::default();
+        let clock = ManualClock::default();
         let side = Driver::new(endpoint, down, up, clock, &mut client_line, &mut output).run();
         let mut turns = [
             by_executor(side),
@@ -161,7 +161,7 @@ fn a_client_in_a_bare_loop_calls_a_server_on_an_executor() {
     let (mut line, mut server_line, mut output) = ([0; 1024], [0; 1024], [0; 64]);
     let mut side = PolledDriver::new(endpoint, down.clone(), up.clone(), &mut line);
     let endpoint = server().endpoint(1).unwrap();
-    let clock = Manual::default();
+    let clock = ManualClock::default();
     let device = Driver::new(endpoint, up, down, clock, &mut server_line, &mut output).run();
     let mut turns = [
         by_executor(device),

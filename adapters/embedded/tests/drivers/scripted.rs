@@ -160,15 +160,15 @@ impl embedded_io::Write for Scripted {
 
 /// A clock that the test sets.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Manual(Rc<Cell<u64>>);
+pub(crate) struct ManualClock(Rc<Cell<u64>>);
 
-impl Manual {
+impl ManualClock {
     pub(crate) fn set(&self, millis: u64) {
         self.0.set(millis);
     }
 }
 
-impl Clock for Manual {
+impl Clock for ManualClock {
     fn now(&self) -> Instant {
         Instant::from_millis(self.0.get())
     }
