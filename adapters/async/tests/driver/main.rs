@@ -15,14 +15,14 @@ use mcp_sansio_async::{DriveError, Driver, Settings};
 use mcp_sansio_handlers::Endpoint;
 
 use echo::Echo;
-use scripted::{ManualClock, Scripted, Wakes};
+use scripted::{ManualClock, Scripted, WakeCounter};
 
 /// A driver with everything that a test wants to look at.
 struct DriverTest<E> {
     driver: Driver<E, Scripted, ManualClock>,
     stream: Scripted,
     clock: ManualClock,
-    wakes: Arc<Wakes>,
+    wakes: Arc<WakeCounter>,
 }
 
 impl<E: Endpoint> DriverTest<E> {

@@ -156,15 +156,15 @@ impl Timer for ManualClock {
 
 /// Counts how often the task was woken.
 #[derive(Debug, Default)]
-pub(crate) struct Wakes(AtomicUsize);
+pub(crate) struct WakeCounter(AtomicUsize);
 
-impl Wakes {
+impl WakeCounter {
     pub(crate) fn count(&self) -> usize {
         self.0.load(Ordering::Relaxed)
     }
 }
 
-impl Wake for Wakes {
+impl Wake for WakeCounter {
     fn wake(self: Arc<Self>) {
         self.0.fetch_add(1, Ordering::Relaxed);
     }

@@ -12,7 +12,7 @@ use mcp_sansio::peer::{CloseReason, Failure, Limits, OpeningFailure, TransportFa
 use mcp_sansio::{Instant, Revision, Revisions};
 use mcp_sansio_async::HttpDriver;
 use mcp_sansio_handlers::{Client, ClientError, Host, HttpClientEndpoint};
-use scripted::{ManualClock, Network, Piece, Wakes, answer, fail, head, id, piece};
+use scripted::{ManualClock, Network, Piece, WakeCounter, answer, fail, head, id, piece};
 
 /// A driver with everything that a test wants to look at.
 struct DriverTest {
@@ -20,7 +20,7 @@ struct DriverTest {
     client: Client,
     network: Network,
     clock: ManualClock,
-    wakes: Arc<Wakes>,
+    wakes: Arc<WakeCounter>,
 }
 
 const DISCOVERED: &str = r#"{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{}},"ttlMs":0,"cacheScope":"private"}"#;

@@ -179,16 +179,16 @@ impl Timer for ManualClock {
 
 /// Counts how often the task was woken.
 #[derive(Debug, Default)]
-pub(crate) struct Wakes(AtomicUsize);
+pub(crate) struct WakeCounter(AtomicUsize);
 
-impl Wakes {
+impl WakeCounter {
     /// How often since the last look.
     pub(crate) fn take(&self) -> usize {
         self.0.swap(0, Ordering::SeqCst)
     }
 }
 
-impl Wake for Wakes {
+impl Wake for WakeCounter {
     fn wake(self: Arc<Self>) {
         self.0.fetch_add(1, Ordering::SeqCst);
     }

@@ -88,20 +88,20 @@ struct DriverTest {
     endpoint: Held<Echo>,
     stream: Scripted,
     clock: ManualClock,
-    wakes: Arc<Wakes>,
+    wakes: Arc<WakeCounter>,
 }
 
 /// Counts how often the task was woken.
 #[derive(Debug, Default)]
-struct Wakes(AtomicUsize);
+struct WakeCounter(AtomicUsize);
 
-impl Wakes {
+impl WakeCounter {
     fn count(&self) -> usize {
         self.0.load(Ordering::Relaxed)
     }
 }
 
-impl Wake for Wakes {
+impl Wake for WakeCounter {
     fn wake(self: Arc<Self>) {
         self.0.fetch_add(1, Ordering::Relaxed);
     }
