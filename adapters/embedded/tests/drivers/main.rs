@@ -28,15 +28,15 @@ type Outcome = Result<(), DriveError<ErrorKind, ErrorKind>>;
 
 /// An endpoint that the test can look at while it is driven.
 #[derive(Debug, Default)]
-struct Held<E>(Rc<RefCell<E>>);
+struct SharedEndpoint<E>(Rc<RefCell<E>>);
 
-impl<E> Clone for Held<E> {
+impl<E> Clone for SharedEndpoint<E> {
     fn clone(&self) -> Self {
         Self(Rc::clone(&self.0))
     }
 }
 
-impl<E: Endpoint> Endpoint for Held<E> {
+impl<E: Endpoint> Endpoint for SharedEndpoint<E> {
     fn handle_frame(&mut self, frame: Result<&[u8], FrameError>, now: Instant) {
         self.0.borrow_mut().handle_frame(frame, now);
     }
@@ -77,7 +77,7 @@ impl<E: Endpoint> Endpoint for Held<E> {
 /// One of the two drivers.
 enum Either {
     Executor(Pin<Box<dyn Future<Output = Outcome>>>),
-    Loop(Box<PolledDriver<'static, Held<Echo>, Scripted, Scripted>>),
+    Loop(Box<PolledDriver<'static, SharedEndpoint<Echo>, Scripted, Scripted>>),
 }
 
 /// A driver with everything that a test wants to look at.
@@ -85,7 +85,7 @@ struct DriverTest {
     driver: Either,
     /// How long the bare loop would sleep.
     next: Option<NextPoll>,
-    endpoint: Held<Echo>,
+    endpoint: SharedEndpoint<Echo>,
     stream: Scripted,
     clock: ManualClock,
     wakes: Arc<WakeCounter>,
@@ -124,7 +124,7 @@ fn with_settings(
 ) {
     for polled in [false, true] {
         let (stream, clock) = (script(), ManualClock::default());
-        let endpoint = Held(Rc::new(RefCell::new(endpoint())));
+        let endpoint = SharedEndpoint(Rc::new(RefCell::new(endpoint())));
         let (reader, writer, line) = (stream.clone(), stream.clone(), vec![0; LINE].leak());
         let driver = if polled {
             let driver = PolledDriver::new(endpoint.clone(), reader, writer, line);
