@@ -22,15 +22,15 @@ use crate::scripted::ManualClock;
 
 /// One way of a serial line. It holds few bytes, like the hardware.
 #[derive(Clone, Debug, Default)]
-struct Way(Rc<RefCell<VecDeque<u8>>>);
+struct OneWayPipe(Rc<RefCell<VecDeque<u8>>>);
 
 const FIFO: usize = 16;
 
-impl ErrorType for Way {
+impl ErrorType for OneWayPipe {
     type Error = Infallible;
 }
 
-impl Read for Way {
+impl Read for OneWayPipe {
     async fn read(&mut self, buffer: &mut [u8]) -> Result<usize, Infallible> {
         poll_fn(|_| match embedded_io::Read::read(self, buffer) {
             Ok(0) => Poll::Pending,
@@ -40,7 +40,7 @@ impl Read for Way {
     }
 }
 
-impl Write for Way {
+impl Write for OneWayPipe {
     async fn write(&mut self, bytes: &[u8]) -> Result<usize, Infallible> {
         poll_fn(|_| {
             let room = FIFO - self.0.borrow().len();
@@ -58,13 +58,13 @@ impl Write for Way {
     }
 }
 
-impl ReadReady for Way {
+impl ReadReady for OneWayPipe {
     fn read_ready(&mut self) -> Result<bool, Infallible> {
         Ok(!self.0.borrow().is_empty())
     }
 }
 
-impl embedded_io::Read for Way {
+impl embedded_io::Read for OneWayPipe {
     fn read(&mut self, buffer: &mut [u8]) -> Result<usize, Infallible> {
         let mut bytes = self.0.borrow_mut();
         let length = bytes.len().min(buffer.len());
@@ -75,7 +75,7 @@ impl embedded_io::Read for Way {
     }
 }
 
-impl embedded_io::Write for Way {
+impl embedded_io::Write for OneWayPipe {
     fn write(&mut self, bytes: &[u8]) -> Result<usize, Infallible> {
         self.0.borrow_mut().extend(bytes);
         Ok(bytes.len())
@@ -136,7 +136,7 @@ async fn pause() {
 #[test]
 fn a_server_in_a_bare_loop_serves_a_client_on_an_executor_at_every_revision() {
     for revision in Revisions::ALL.iter() {
-        let (up, down) = (Way::default(), Way::default());
+        let (up, down) = (OneWayPipe::default(), OneWayPipe::default());
         let endpoint = server().endpoint(1).unwrap();
         let (mut line, mut client_line, mut output) = ([0; 1024], [0; 1024], [0; 64]);
         let mut device = PolledDriver::new(endpoint, up.clone(), down.clone(), &mut line);
@@ -156,7 +156,7 @@ fn a_server_in_a_bare_loop_serves_a_client_on_an_executor_at_every_revision() {
 
 #[test]
 fn a_client_in_a_bare_loop_calls_a_server_on_an_executor() {
-    let (up, down) = (Way::default(), Way::default());
+    let (up, down) = (OneWayPipe::default(), OneWayPipe::default());
     let (client, endpoint) = Host::new("host", "1.0.0").connect(2, Instant::ZERO);
     let (mut line, mut server_line, mut output) = ([0; 1024], [0; 1024], [0; 64]);
     let mut side = PolledDriver::new(endpoint, down.clone(), up.clone(), &mut line);
