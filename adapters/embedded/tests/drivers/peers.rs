@@ -87,24 +87,24 @@ impl embedded_io::Write for OneWayPipe {
 }
 
 /// Lets something go on.
-type Turn<'t> = Box<dyn FnMut() + 't>;
+type PollStep<'t> = Box<dyn FnMut() + 't>;
 
-fn by_executor<'t>(driver: impl Future + 't) -> Turn<'t> {
+fn by_executor<'t>(driver: impl Future + 't) -> PollStep<'t> {
     let mut driver: Pin<Box<dyn Future<Output = _>>> = Box::pin(driver);
     Box::new(move || {
         let _running = driver.as_mut().poll(&mut Context::from_waker(Waker::noop()));
     })
 }
 
-/// Waits for `future` while both sides have their turns.
-fn block_on<F: Future>(future: F, turns: &mut [Turn<'_>]) -> F::Output {
+/// Waits for `future` while both sides have their steps.
+fn block_on<F: Future>(future: F, steps: &mut [PollStep<'_>]) -> F::Output {
     let mut future = pin!(future);
     for _ in 0..10_000 {
         let polled = future.as_mut().poll(&mut Context::from_waker(Waker::noop()));
         if let Poll::Ready(output) = polled {
             return output;
         }
-        for turn in &mut *turns {
+        for turn in &mut *steps {
             turn();
         }
     }
@@ -144,13 +144,13 @@ fn a_server_in_a_bare_loop_serves_a_client_on_an_executor_at_every_revision() {
         let (client, endpoint) = host.connect(2, Instant::ZERO);
         let clock = ManualClock::default();
         let side = Driver::new(endpoint, down, up, clock, &mut client_line, &mut output).run();
-        let mut turns = [
+        let mut steps = [
             by_executor(side),
             Box::new(move || {
                 assert_ne!(device.poll(Instant::ZERO), Ok(NextPoll::Closed));
             }),
         ];
-        assert_eq!(talk(&client, &mut turns), (revision, "21.5".into(), 1));
+        assert_eq!(talk(&client, &mut steps), (revision, "21.5".into(), 1));
     }
 }
 
@@ -163,24 +163,27 @@ fn a_client_in_a_bare_loop_calls_a_server_on_an_executor() {
     let endpoint = server().endpoint(1).unwrap();
     let clock = ManualClock::default();
     let device = Driver::new(endpoint, up, down, clock, &mut server_line, &mut output).run();
-    let mut turns = [
+    let mut steps = [
         by_executor(device),
         Box::new(move || {
             assert_ne!(side.poll(Instant::ZERO), Ok(NextPoll::Closed));
         }),
     ];
-    assert_eq!(talk(&client, &mut turns), (Revision::V2026_07_28, "21.5".into(), 1));
+    assert_eq!(talk(&client, &mut steps), (Revision::V2026_07_28, "21.5".into(), 1));
 }
 
 /// The revision, what the tool says, and how often there was progress.
-fn talk(client: &mcp_sansio_handlers::Client, turns: &mut [Turn<'_>]) -> (Revision, String, usize) {
-    let revision = block_on(client.opened(), turns).unwrap().revision;
+fn talk(
+    client: &mcp_sansio_handlers::Client,
+    steps: &mut [PollStep<'_>],
+) -> (Revision, String, usize) {
+    let revision = block_on(client.opened(), steps).unwrap().revision;
     let reports = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&reports);
     let call = client.call_tool("measure", &NoArguments {}).on_progress(move |_| {
         counted.fetch_add(1, Ordering::Relaxed);
     });
-    let result = block_on(call.into_future(), turns).unwrap();
+    let result = block_on(call.into_future(), steps).unwrap();
     let text = result.content[0].as_text().unwrap().to_owned();
     (revision, text, reports.load(Ordering::Relaxed))
 }
