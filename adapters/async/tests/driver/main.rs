@@ -1,10 +1,10 @@
 //! The driver on a stream and a clock that the tests hold in their hands.
 
+mod closing;
 mod echo;
-mod ends;
-mod moves;
 mod peers;
 mod scripted;
+mod transfer;
 
 use std::future::Future;
 use std::pin::Pin;

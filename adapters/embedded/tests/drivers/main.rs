@@ -1,11 +1,11 @@
 //! Both drivers on streams and a clock that the tests hold in their hands.
 
+mod closing;
 #[path = "../../../async/tests/driver/echo.rs"]
 mod echo;
-mod ends;
-mod moves;
 mod peers;
 mod scripted;
+mod transfer;
 
 use std::cell::{Ref, RefCell, RefMut};
 use std::future::Future;
