@@ -1,11 +1,11 @@
 //! Handlers that hold their thread, where there are others.
 
-use crate::served::{Gate, Served, gated};
+use crate::served::{HandlerGate, Served, gated};
 use crate::wire::{Post, Wire, in_time, text};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_handler_that_blocks_its_thread_blocks_nobody_else() {
-    let gate = Gate::new();
+    let gate = HandlerGate::new();
     let served = Served::new(gated(&gate)).await;
     let mut blocked = Wire::connect(served.address).await;
     blocked.send(Post::call("block").bytes()).await;

@@ -6,11 +6,11 @@ use mcp_sansio::http::ServerOptions;
 use mcp_sansio::http::server::{ServerLimits, ServerTimeouts};
 use serde_json::json;
 
-use crate::served::{Gate, Served, gated};
+use crate::served::{HandlerGate, Served, gated};
 use crate::wire::{Post, Wire, in_time, text};
 
 async fn served(options: ServerOptions) -> Served {
-    Served::with(gated(&Gate::new()), options, |listener| listener).await
+    Served::with(gated(&HandlerGate::new()), options, |listener| listener).await
 }
 
 fn short() -> ServerOptions {
@@ -76,7 +76,7 @@ async fn a_body_that_trickles_is_given_up() {
 
 #[tokio::test]
 async fn a_body_that_breaks_off_is_no_message() {
-    let gate = Gate::new();
+    let gate = HandlerGate::new();
     let served = Served::new(gated(&gate)).await;
     let call = Post::call("wait");
     let mut wire = Wire::connect(served.address).await;
@@ -109,7 +109,7 @@ async fn a_client_that_asks_before_it_sends_is_told_to_go_on() {
 
 #[tokio::test]
 async fn heads_that_trickle_are_cut_off() {
-    let gate = Gate::new();
+    let gate = HandlerGate::new();
     let served = Served::with(gated(&gate), ServerOptions::new(), |listener| {
         listener.head_timeout(Duration::from_millis(200))
     })

@@ -1,12 +1,12 @@
 //! Clients that go away, and those that come back.
 
-use crate::served::{Gate, Served, gated};
+use crate::served::{HandlerGate, Served, gated};
 use crate::wire::{Post, Wire, get, id_of, open_session, text, text_of};
 
 #[tokio::test]
 async fn a_modern_client_that_goes_takes_its_handler_with_it() {
     for tool in ["wait", "progress"] {
-        let gate = Gate::new();
+        let gate = HandlerGate::new();
         let served = Served::new(gated(&gate)).await;
         let mut wire = Wire::connect(served.address).await;
         wire.send(Post::call(tool).bytes()).await;
@@ -23,7 +23,7 @@ async fn a_modern_client_that_goes_takes_its_handler_with_it() {
 
 #[tokio::test]
 async fn a_legacy_client_that_goes_comes_back_for_its_answer() {
-    let gate = Gate::new();
+    let gate = HandlerGate::new();
     let served = Served::new(gated(&gate)).await;
     let mut wire = Wire::connect(served.address).await;
     let session = open_session(&mut wire).await;
@@ -53,7 +53,7 @@ async fn a_legacy_client_that_goes_comes_back_for_its_answer() {
 
 #[tokio::test]
 async fn a_connection_that_is_released_closes_and_is_taken_up_again() {
-    let gate = Gate::new();
+    let gate = HandlerGate::new();
     let served = Served::new(gated(&gate)).await;
     let mut wire = Wire::connect(served.address).await;
     let session = open_session(&mut wire).await;
@@ -77,7 +77,7 @@ async fn a_connection_that_is_released_closes_and_is_taken_up_again() {
 
 #[tokio::test]
 async fn a_client_that_goes_leaves_nothing_behind() {
-    let gate = Gate::new();
+    let gate = HandlerGate::new();
     let served = Served::new(gated(&gate)).await;
     for _ in 0..50 {
         let mut wire = Wire::connect(served.address).await;

@@ -7,7 +7,7 @@ use mcp_sansio::http::server::{EventPosition, NotStored, StoredEvent};
 use mcp_sansio::http::{ServerLimits, ServerOptions, SessionId};
 
 use crate::adapter::{ExternalEventStore, HttpService};
-use crate::served::{Gate, Served, gated, inside};
+use crate::served::{HandlerGate, Served, gated, inside};
 use crate::wire::{Post, Wire, get, id_of, in_time, open_session, text_of};
 
 /// An event store in memory, which yields before it does anything, as one across a network would.
@@ -53,7 +53,7 @@ fn forgetful() -> ServerOptions {
 
 /// What a client gets that comes back for all but the first event of a call, as if the rest had been
 /// lost on the way: memory has dropped what it has sent.
-async fn come_back(service: HttpService, gate: &Arc<Gate>) -> (u16, Vec<String>) {
+async fn come_back(service: HttpService, gate: &Arc<HandlerGate>) -> (u16, Vec<String>) {
     let served = Served::of(service, |listener| listener).await;
     let address = served.address;
     let mut wire = Wire::connect(address).await;
@@ -79,7 +79,7 @@ async fn come_back(service: HttpService, gate: &Arc<Gate>) -> (u16, Vec<String>)
 
 #[tokio::test]
 async fn events_evicted_from_memory_come_from_the_external_store() {
-    let gate = Gate::new();
+    let gate = HandlerGate::new();
     let store = MemoryStore::default();
     let external = store.clone();
     let service =
@@ -91,7 +91,7 @@ async fn events_evicted_from_memory_come_from_the_external_store() {
 
 #[tokio::test]
 async fn without_an_external_store_lost_events_are_reported() {
-    let gate = Gate::new();
+    let gate = HandlerGate::new();
     let service = inside(|| HttpService::new(&gated(&gate), forgetful()).unwrap());
     let (status, _) = in_time(come_back(service, &gate)).await;
     assert_eq!(status, 410);

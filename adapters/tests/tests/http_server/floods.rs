@@ -7,7 +7,7 @@ use mcp_sansio_handlers::{Call, NoArguments};
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpSocket;
 
-use crate::served::{Gate, Served, gated};
+use crate::served::{HandlerGate, Served, gated};
 use crate::wire::{Post, Wire, in_time, text};
 
 const SHORT: Duration = Duration::from_millis(300);
@@ -33,7 +33,7 @@ async fn trickle(wire: &mut Wire, bytes: &[u8]) {
 
 #[tokio::test]
 async fn a_head_that_comes_byte_by_byte_is_cut_off() {
-    let gate = Gate::new();
+    let gate = HandlerGate::new();
     let tune = |listener: crate::served::Listener| listener.head_timeout(SHORT).stall_timeout(LONG);
     let served = Served::with(gated(&gate), ServerOptions::new(), tune).await;
     let mut first = Wire::connect(served.address).await;
@@ -48,7 +48,7 @@ async fn a_head_that_comes_byte_by_byte_is_cut_off() {
 
 #[tokio::test]
 async fn idle_connections_make_room_for_others() {
-    let gate = Gate::new();
+    let gate = HandlerGate::new();
     let tune = |listener: crate::served::Listener| listener.head_timeout(SHORT).connections_max(16);
     let served = Served::with(gated(&gate), ServerOptions::new(), tune).await;
     let mut idle = Vec::new();
@@ -69,7 +69,7 @@ async fn idle_connections_make_room_for_others() {
 
 #[tokio::test]
 async fn requests_without_end_whose_responses_are_not_taken_are_cut_off() {
-    let gate = Gate::new();
+    let gate = HandlerGate::new();
     let tune = |listener: crate::served::Listener| listener.stall_timeout(SHORT);
     let server = gated(&gate).tool("large", "Much", |_: Call<NoArguments>| "x".repeat(200_000));
     let served = Served::with(server, ServerOptions::new(), tune).await;
@@ -83,7 +83,7 @@ async fn requests_without_end_whose_responses_are_not_taken_are_cut_off() {
 
 #[tokio::test]
 async fn pipelined_requests_are_answered_in_order() {
-    let served = Served::new(gated(&Gate::new())).await;
+    let served = Served::new(gated(&HandlerGate::new())).await;
     let mut wire = Wire::connect(served.address).await;
     let calls = Post::call("plain").bytes().repeat(500);
     wire.send(calls).await;
@@ -94,7 +94,7 @@ async fn pipelined_requests_are_answered_in_order() {
 
 #[tokio::test]
 async fn a_client_that_takes_a_byte_now_and_then_is_cut_off() {
-    let gate = Gate::new();
+    let gate = HandlerGate::new();
     let tune = |listener: crate::served::Listener| listener.stall_timeout(SHORT);
     let served = Served::with(gated(&gate), ServerOptions::new(), tune).await;
     let socket = TcpSocket::new_v4().unwrap();

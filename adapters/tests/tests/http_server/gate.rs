@@ -11,7 +11,7 @@ use crate::wire::in_time;
 
 /// What a test and a handler know of each other.
 #[derive(Debug)]
-pub(crate) struct Gate {
+pub(crate) struct HandlerGate {
     /// Handlers that wait at the gate, or have passed it.
     pub(crate) arrived: Semaphore,
     /// How many may pass.
@@ -22,7 +22,7 @@ pub(crate) struct Gate {
     pub(crate) finished: AtomicUsize,
 }
 
-impl Gate {
+impl HandlerGate {
     pub(crate) fn new() -> Arc<Self> {
         let [arrived, open, gone] = [(); 3].map(|()| Semaphore::new(0));
         Arc::new(Self { arrived, open, gone, finished: AtomicUsize::new(0) })
@@ -60,7 +60,7 @@ impl Gate {
 }
 
 /// Tells when it is dropped.
-struct Leaving(Arc<Gate>);
+struct Leaving(Arc<HandlerGate>);
 
 impl Drop for Leaving {
     fn drop(&mut self) {
@@ -71,7 +71,7 @@ impl Drop for Leaving {
 /// A server with a tool `plain`, and tools that wait at the gate: `wait`; `progress`, with progress
 /// before it; `release`, which lets go of the connection first; `flood`, with a megabyte of
 /// progress after each opening of the gate; `block`, which holds its thread.
-pub(crate) fn gated(gate: &Arc<Gate>) -> Server {
+pub(crate) fn gated(gate: &Arc<HandlerGate>) -> Server {
     let mut limits = Limits::default();
     limits.progress_per_second_max = u32::MAX;
     let [wait, progress, release, flood, block] = [(); 5].map(|()| Arc::clone(gate));

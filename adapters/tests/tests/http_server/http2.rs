@@ -8,7 +8,7 @@ use hyper::client::conn::http2::{SendRequest, handshake};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use tokio::net::TcpStream;
 
-use crate::served::{Gate, Served, gated};
+use crate::served::{HandlerGate, Served, gated};
 use crate::wire::{Post, in_time, text};
 
 async fn connect(served: &Served) -> SendRequest<Full<Bytes>> {
@@ -39,7 +39,7 @@ async fn body(response: Response<Incoming>) -> String {
 
 #[tokio::test]
 async fn calls_share_a_connection_and_the_authority_is_the_host() {
-    let gate = Gate::new();
+    let gate = HandlerGate::new();
     let served = Served::new(gated(&gate)).await;
     let mut client = connect(&served).await;
     let mut other = client.clone();
@@ -57,7 +57,7 @@ async fn calls_share_a_connection_and_the_authority_is_the_host() {
 
 #[tokio::test]
 async fn a_stream_that_is_reset_takes_its_handler_with_it_and_no_other() {
-    let gate = Gate::new();
+    let gate = HandlerGate::new();
     let served = Served::new(gated(&gate)).await;
     let mut client = connect(&served).await;
     let response = send(&mut client, &Post::call("progress"), "localhost").await;
@@ -76,7 +76,7 @@ async fn a_stream_that_is_reset_takes_its_handler_with_it_and_no_other() {
 
 #[tokio::test]
 async fn a_stream_that_nobody_reads_is_reset_alone() {
-    let gate = Gate::new();
+    let gate = HandlerGate::new();
     let mut limits = mcp_sansio::http::server::ServerLimits::default();
     limits.unread_bytes_max = 4 << 20;
     let options = mcp_sansio::http::ServerOptions::new().limits(limits);

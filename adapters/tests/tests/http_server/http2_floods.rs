@@ -9,10 +9,10 @@ use crate::frames::{
     HEADERS, MAX_CONCURRENT_STREAMS, PING, RST_STREAM, SETTINGS, WINDOW_UPDATE, block, fields,
     frame,
 };
-use crate::served::{Gate, Served, gated};
+use crate::served::{HandlerGate, Served, gated};
 use crate::wire::{Post, Wire, in_time, text};
 
-async fn served(gate: &std::sync::Arc<Gate>) -> Served {
+async fn served(gate: &std::sync::Arc<HandlerGate>) -> Served {
     Served::with(gated(gate), ServerOptions::new(), |listener| {
         listener.stall_timeout(Duration::from_millis(300))
     })
@@ -36,7 +36,7 @@ const GET: [(&str, &str); 4] =
 
 #[tokio::test]
 async fn streams_that_are_reset_at_once_end_their_connection() {
-    let served = served(&Gate::new()).await;
+    let served = served(&HandlerGate::new()).await;
     let mut frames = Frames::connect(&served, &[]).await;
     let mut flood = Vec::new();
     for stream in (1..2001).step_by(2) {
@@ -51,7 +51,7 @@ async fn streams_that_are_reset_at_once_end_their_connection() {
 
 #[tokio::test]
 async fn calls_that_are_reset_one_by_one_leave_no_handler() {
-    let gate = Gate::new();
+    let gate = HandlerGate::new();
     let served = served(&gate).await;
     let mut frames = Frames::connect(&served, &[]).await;
     for stream in (1..201).step_by(2) {
@@ -67,7 +67,7 @@ async fn calls_that_are_reset_one_by_one_leave_no_handler() {
 
 #[tokio::test]
 async fn a_head_that_is_continued_without_end_ends_its_connection() {
-    let served = served(&Gate::new()).await;
+    let served = served(&HandlerGate::new()).await;
     for size in [0, 1, 1000, 16_384] {
         let mut frames = Frames::connect(&served, &[]).await;
         frames.send(HEADERS, END_STREAM, 1, &block(&GET)).await;
@@ -84,7 +84,7 @@ async fn a_head_that_is_continued_without_end_ends_its_connection() {
 
 #[tokio::test]
 async fn floods_that_are_answered_end_with_the_time_for_a_request() {
-    let gate = Gate::new();
+    let gate = HandlerGate::new();
     let served = Served::with(gated(&gate), ServerOptions::new(), |listener| {
         listener.head_timeout(Duration::from_millis(500)).stall_timeout(Duration::from_millis(500))
     })
@@ -112,7 +112,7 @@ async fn floods_that_are_answered_end_with_the_time_for_a_request() {
 
 #[tokio::test]
 async fn empty_data_ends_its_connection() {
-    let served = served(&Gate::new()).await;
+    let served = served(&HandlerGate::new()).await;
     for padding in [&[][..], &[1, 0]] {
         let mut frames = Frames::connect(&served, &[]).await;
         frames.send(HEADERS, END_HEADERS, 1, &block(&fields(&Post::call("plain")))).await;
@@ -125,7 +125,7 @@ async fn empty_data_ends_its_connection() {
 
 #[tokio::test]
 async fn more_streams_than_there_may_be_are_refused_and_end_their_connection() {
-    let gate = Gate::new();
+    let gate = HandlerGate::new();
     let served = served(&gate).await;
     let mut frames = Frames::connect(&served, &[]).await;
     let streams = frames.settings.iter().find(|(id, _)| *id == MAX_CONCURRENT_STREAMS).unwrap().1;
@@ -146,7 +146,7 @@ async fn more_streams_than_there_may_be_are_refused_and_end_their_connection() {
 
 #[tokio::test]
 async fn a_head_beyond_the_limit_is_refused_and_one_far_beyond_it_ends_the_connection() {
-    let served = served(&Gate::new()).await;
+    let served = served(&HandlerGate::new()).await;
     let long = |bytes: usize| block(&fields(&Post::call("plain").with("X", "y".repeat(bytes))));
     let mut frames = Frames::connect(&served, &[]).await;
     for stream in [1, 3] {

@@ -4,11 +4,11 @@ use crate::frames::{
     CONTINUATION, DATA, END_HEADERS, END_STREAM, Frame, Frames, HEADERS, RST_STREAM, STATUS_200,
     STATUS_400, block, fields,
 };
-use crate::served::{Gate, Served, gated};
+use crate::served::{HandlerGate, Served, gated};
 use crate::wire::Post;
 
 async fn served() -> Served {
-    Served::new(gated(&Gate::new())).await
+    Served::new(gated(&HandlerGate::new())).await
 }
 
 /// How the response begins: with this byte of its header block, or 0 if the stream is reset instead.

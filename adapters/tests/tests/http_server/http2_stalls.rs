@@ -10,7 +10,7 @@ use crate::adapter::HttpListener;
 use crate::frames::{
     ACK, DATA, Frame, Frames, GOAWAY, HEADERS, INITIAL_WINDOW_SIZE, PING, RST_STREAM, STATUS_200,
 };
-use crate::served::{Gate, Served, gated};
+use crate::served::{HandlerGate, Served, gated};
 use crate::wire::{Post, in_time};
 
 /// Waits for everything that is to happen after the time that a client may stall.
@@ -19,7 +19,7 @@ const SHORT: Duration = Duration::from_millis(300);
 const LONG: Duration = Duration::from_secs(3600);
 
 async fn served(tune: impl FnOnce(HttpListener) -> HttpListener) -> Served {
-    let server = gated(&Gate::new())
+    let server = gated(&HandlerGate::new())
         .tool("large", "Much", |_: Call<NoArguments>| "x".repeat(200_000))
         .tool("short", "Not much", |_: Call<NoArguments>| "x".repeat(15_000));
     serve(server, tune).await
@@ -58,7 +58,7 @@ async fn a_stream_whose_window_is_closed_is_reset_alone() {
 
 #[tokio::test]
 async fn an_open_stream_of_events_whose_window_is_closed_is_reset_with_its_handler() {
-    let gate = Gate::new();
+    let gate = HandlerGate::new();
     let served = serve(gated(&gate), |listener| listener.stall_timeout(SHORT)).await;
     let mut frames = Frames::connect(&served, &[(INITIAL_WINDOW_SIZE, 0)]).await;
     frames.post(1, &Post::call("progress")).await;
@@ -178,7 +178,7 @@ async fn an_idle_connection_is_told_to_go_and_closed_whatever_its_client_does() 
 
 #[tokio::test]
 async fn a_connection_with_a_stream_is_not_idle() {
-    let gate = Gate::new();
+    let gate = HandlerGate::new();
     let served =
         serve(gated(&gate), |listener| listener.idle_timeout(SHORT).stall_timeout(SHORT)).await;
     let mut frames = Frames::connect(&served, &[]).await;
@@ -234,7 +234,7 @@ async fn what_a_connection_does_not_take_counts_until_its_stream_has_gone() {
 
 #[tokio::test]
 async fn what_all_connections_do_not_take_counts_together() {
-    let gate = Gate::new();
+    let gate = HandlerGate::new();
     let server = gated(&gate).tool("large", "Much", |_: Call<NoArguments>| "x".repeat(200_000));
     let served =
         serve(server, |listener| listener.stall_timeout(LONG).held_bytes_max(300_000)).await;

@@ -2,7 +2,7 @@
 
 use mcp_sansio_handlers::{Call, NoArguments};
 
-use crate::served::{Gate, Served, elsewhere, gated};
+use crate::served::{HandlerGate, Served, elsewhere, gated};
 use crate::wire::{Post, Wire, get, in_time, open_session, text, text_of};
 
 const CONNECTIONS: usize = 64;
@@ -14,7 +14,7 @@ const TOOLS: [&str; 4] = ["plain", "yield", "report", "elsewhere"];
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn every_one_of_many_calls_is_answered() {
-    let server = gated(&Gate::new())
+    let server = gated(&HandlerGate::new())
         .tool("yield", "Goes on", async |_: Call<NoArguments>| {
             tokio::task::yield_now().await;
             "yield"
@@ -63,7 +63,7 @@ async fn answer(wire: &mut Wire, post: &Post) -> String {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn clients_that_come_and_go_disturb_nobody() {
-    let gate = Gate::new();
+    let gate = HandlerGate::new();
     let served = Served::new(gated(&gate)).await;
     let address = served.address;
     let coming_and_going = tokio::spawn(async move {

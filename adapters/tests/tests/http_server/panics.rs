@@ -4,10 +4,10 @@ use mcp_sansio::peer::Event;
 use mcp_sansio_handlers::{Call, NoArguments, Server};
 use serde_json::{Value, json};
 
-use crate::served::{Gate, Served, gated};
+use crate::served::{HandlerGate, Served, gated};
 use crate::wire::{Post, Wire, open_session, text};
 
-fn clumsy(gate: &std::sync::Arc<Gate>) -> Server {
+fn clumsy(gate: &std::sync::Arc<HandlerGate>) -> Server {
     gated(gate)
         .tool("panic", "Panics", |_: Call<NoArguments>| -> &str { panic!("at once") })
         .tool("panic-first", "Panics", async |_: Call<NoArguments>| -> &str { panic!("polled") })
@@ -23,7 +23,7 @@ fn clumsy(gate: &std::sync::Arc<Gate>) -> Server {
 
 #[tokio::test]
 async fn a_handler_that_panics_is_an_internal_error_and_nothing_more() {
-    let gate = Gate::new();
+    let gate = HandlerGate::new();
     let served = Served::new(clumsy(&gate)).await;
     let mut wire = Wire::connect(served.address).await;
     let mut bystander = Wire::connect(served.address).await;
@@ -48,7 +48,7 @@ async fn a_handler_that_panics_is_an_internal_error_and_nothing_more() {
 
 #[tokio::test]
 async fn an_edit_from_outside_that_panics_does_not_stop_the_time() {
-    let gate = Gate::new();
+    let gate = HandlerGate::new();
     let served = Served::new(clumsy(&gate)).await;
     served.service.handle().edit_catalog(|_| panic!("from outside")).unwrap();
     // Progress comes through the one who takes edits.
@@ -60,7 +60,7 @@ async fn an_edit_from_outside_that_panics_does_not_stop_the_time() {
 
 #[tokio::test]
 async fn a_request_that_an_observer_panics_at_is_answered_with_an_internal_error() {
-    let server = gated(&Gate::new()).observe(|event| {
+    let server = gated(&HandlerGate::new()).observe(|event| {
         if let Event::Request(request) = event {
             assert!(!request.params.as_str().contains("wait"), "an observer's panic");
         }

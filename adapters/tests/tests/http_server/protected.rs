@@ -13,7 +13,7 @@ use mcp_sansio_oauth::{
 use tokio::sync::Semaphore;
 
 use crate::adapter::{Call, HttpService, NoArguments, Server, unix_time};
-use crate::served::{Gate, Served, gated, inside};
+use crate::served::{HandlerGate, Served, gated, inside};
 use crate::wire::{Head, Post, Wire, get, in_time, open_session_with, text};
 
 const URI: &str = "http://localhost/mcp";
@@ -62,7 +62,7 @@ fn server() -> Server {
         }
     };
     let resource = resource().check_time(Duration::from_millis(300));
-    tools(gated(&Gate::new())).protect(resource, check, unix_time)
+    tools(gated(&HandlerGate::new())).protect(resource, check, unix_time)
 }
 
 fn with(post: Post, token: &str) -> Post {

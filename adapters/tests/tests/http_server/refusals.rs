@@ -1,11 +1,11 @@
 //! Requests that the head alone refuses.
 
-use crate::served::{Gate, Served, gated};
+use crate::served::{HandlerGate, Served, gated};
 use crate::wire::{Post, Wire};
 
 #[tokio::test]
 async fn refusals_come_with_their_status() {
-    let served = Served::new(gated(&Gate::new())).await;
+    let served = Served::new(gated(&HandlerGate::new())).await;
     let call = Post::call("plain");
     let elsewhere = call.bytes().replacen("/mcp", "/other", 1);
     let put = call.bytes().replacen("POST", "PUT", 1);
@@ -33,7 +33,7 @@ async fn refusals_come_with_their_status() {
 
 #[tokio::test]
 async fn a_target_in_absolute_form_names_the_host_as_well() {
-    let served = Served::new(gated(&Gate::new())).await;
+    let served = Served::new(gated(&HandlerGate::new())).await;
     let call = Post::call("plain").bytes();
     for (target, status) in [("http://localhost/mcp", 200), ("http://evil.example/mcp", 403)] {
         let mut wire = Wire::connect(served.address).await;

@@ -2,12 +2,12 @@
 
 use serde_json::json;
 
-use crate::served::{Gate, Served, gated};
+use crate::served::{HandlerGate, Served, gated};
 use crate::wire::{Post, Wire, get, id_of, open_session, text, text_of};
 
 #[tokio::test]
 async fn plain_answers_come_as_json_on_one_connection() {
-    let served = Served::new(gated(&Gate::new())).await;
+    let served = Served::new(gated(&HandlerGate::new())).await;
     let mut wire = Wire::connect(served.address).await;
     for _ in 0..3 {
         let (head, body) = wire.ask(&Post::call("plain")).await;
@@ -18,7 +18,7 @@ async fn plain_answers_come_as_json_on_one_connection() {
 
 #[tokio::test]
 async fn requests_that_are_sent_ahead_are_answered_in_order() {
-    let served = Served::new(gated(&Gate::new())).await;
+    let served = Served::new(gated(&HandlerGate::new())).await;
     let mut wire = Wire::connect(served.address).await;
     wire.send(Post::call("plain").bytes().repeat(5)).await;
     for _ in 0..5 {
@@ -28,7 +28,7 @@ async fn requests_that_are_sent_ahead_are_answered_in_order() {
 
 #[tokio::test]
 async fn events_arrive_one_by_one_while_the_handler_waits() {
-    let gate = Gate::new();
+    let gate = HandlerGate::new();
     let served = Served::new(gated(&gate)).await;
     let mut wire = Wire::connect(served.address).await;
     wire.send(Post::call("progress").bytes()).await;
@@ -47,7 +47,7 @@ async fn events_arrive_one_by_one_while_the_handler_waits() {
 
 #[tokio::test]
 async fn a_handler_that_waits_without_a_word_answers_as_json() {
-    let gate = Gate::new();
+    let gate = HandlerGate::new();
     let served = Served::new(gated(&gate)).await;
     let mut wire = Wire::connect(served.address).await;
     wire.send(Post::call("wait").bytes()).await;
@@ -60,7 +60,7 @@ async fn a_handler_that_waits_without_a_word_answers_as_json() {
 
 #[tokio::test]
 async fn a_session_has_a_stream_for_what_comes_unasked() {
-    let served = Served::new(gated(&Gate::new())).await;
+    let served = Served::new(gated(&HandlerGate::new())).await;
     let mut wire = Wire::connect(served.address).await;
     let session = open_session(&mut wire).await;
     let mut stream = Wire::connect(served.address).await;
@@ -82,7 +82,7 @@ async fn a_session_has_a_stream_for_what_comes_unasked() {
 
 #[tokio::test]
 async fn who_comes_back_takes_over_from_a_connection_that_stands() {
-    let served = Served::new(gated(&Gate::new())).await;
+    let served = Served::new(gated(&HandlerGate::new())).await;
     let session = open_session(&mut Wire::connect(served.address).await).await;
     let mut streams = Vec::new();
     for _ in 0..2 {

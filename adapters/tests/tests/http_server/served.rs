@@ -9,7 +9,7 @@ use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
-pub(crate) use crate::gate::{Gate, gated};
+pub(crate) use crate::gate::{HandlerGate, gated};
 use crate::wire::in_time;
 
 /// What serves.

@@ -5,12 +5,12 @@ use std::time::Duration;
 use mcp_sansio::http::ServerOptions;
 use tokio::net::TcpStream;
 
-use crate::served::{Gate, Served, gated};
+use crate::served::{HandlerGate, Served, gated};
 use crate::wire::{Post, Wire, get, in_time, open_session, text};
 
 #[tokio::test]
 async fn what_is_under_way_is_completed_and_nothing_else() {
-    let gate = Gate::new();
+    let gate = HandlerGate::new();
     let mut served = Served::new(gated(&gate)).await;
     let address = served.address;
     let mut idle = Wire::connect(address).await;
@@ -39,7 +39,7 @@ async fn what_is_under_way_is_completed_and_nothing_else() {
 
 #[tokio::test]
 async fn who_takes_too_long_is_cut_off() {
-    let gate = Gate::new();
+    let gate = HandlerGate::new();
     let mut served = Served::with(gated(&gate), ServerOptions::new(), |listener| {
         listener.linger(Duration::from_millis(100))
     })
@@ -56,7 +56,7 @@ async fn who_takes_too_long_is_cut_off() {
 
 #[tokio::test]
 async fn whoever_waits_for_the_end_learns_of_it() {
-    let gate = Gate::new();
+    let gate = HandlerGate::new();
     let served = Served::new(gated(&gate)).await;
     let mut call = Wire::connect(served.address).await;
     call.send(Post::call("wait").bytes()).await;

@@ -6,7 +6,7 @@ use mcp_sansio::http::ServerOptions;
 use mcp_sansio::http::server::ServerLimits;
 use tokio::net::TcpSocket;
 
-use crate::served::{Gate, Served, gated};
+use crate::served::{HandlerGate, Served, gated};
 use crate::wire::{Post, Wire, in_time, text};
 
 /// What the system and hyper hold, at most, of what a client does not read.
@@ -27,7 +27,7 @@ fn impatient() -> ServerOptions {
 
 #[tokio::test]
 async fn a_stream_that_nobody_reads_stalls_nobody_else_and_is_cut_off() {
-    let gate = Gate::new();
+    let gate = HandlerGate::new();
     let served = Served::with(gated(&gate), impatient(), |listener| {
         // Long enough to make the difference.
         listener.stall_timeout(Duration::from_secs(3600))
@@ -52,7 +52,7 @@ async fn a_stream_that_nobody_reads_stalls_nobody_else_and_is_cut_off() {
 
 #[tokio::test]
 async fn a_client_that_takes_nothing_for_long_is_cut_off() {
-    let gate = Gate::new();
+    let gate = HandlerGate::new();
     let served = Served::with(gated(&gate), ServerOptions::new(), |listener| {
         listener.stall_timeout(Duration::from_millis(200))
     })

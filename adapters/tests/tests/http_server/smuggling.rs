@@ -4,7 +4,7 @@ use mcp_sansio::Principal;
 use mcp_sansio_oauth::{ProtectedResource, TokenCheck, TokenRefusal, VerifiedToken};
 
 use crate::adapter::{Server, unix_time};
-use crate::served::{Gate, Served, gated};
+use crate::served::{HandlerGate, Served, gated};
 use crate::wire::{Post, Wire};
 
 /// A server that takes the tokens `ann` and `bob`.
@@ -17,7 +17,7 @@ fn server() -> Server {
         }
         _ => Err(TokenRefusal::Invalid),
     };
-    gated(&Gate::new()).protect(resource, check, unix_time)
+    gated(&HandlerGate::new()).protect(resource, check, unix_time)
 }
 
 #[tokio::test]

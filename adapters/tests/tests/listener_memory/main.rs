@@ -13,7 +13,7 @@ use crate::frames::{
     CONTINUATION, DATA, END_HEADERS, END_STREAM, Frames, HEADERS, INITIAL_WINDOW_SIZE, block,
     fields,
 };
-use crate::served::{Gate, Served, gated};
+use crate::served::{HandlerGate, Served, gated};
 use crate::wire::{Post, Wire};
 
 #[allow(dead_code, reason = "a part of it is used")]
@@ -60,7 +60,7 @@ fn live() -> usize {
     LIVE.load(Ordering::Relaxed)
 }
 
-async fn serve(gate: &std::sync::Arc<Gate>) -> Served {
+async fn serve(gate: &std::sync::Arc<HandlerGate>) -> Served {
     let mut timeouts = ServerTimeouts::default();
     timeouts.open_stream = None;
     Served::with(gated(gate), ServerOptions::new().timeouts(timeouts), |listener| listener).await
@@ -94,7 +94,7 @@ fn report(what: &str, bytes: usize, count: usize, most: usize) {
 
 #[tokio::test]
 async fn a_connection_of_http_1_holds_a_head_and_what_follows_it() {
-    let gate = Gate::new();
+    let gate = HandlerGate::new();
     let served = serve(&gate).await;
     // Short of the longest head, and of that many fields.
     let long = "y".repeat(60 * 1024);
@@ -116,7 +116,7 @@ async fn a_connection_of_http_1_holds_a_head_and_what_follows_it() {
 
 #[tokio::test]
 async fn a_connection_of_http_2_holds_a_head_in_pieces() {
-    let served = serve(&Gate::new()).await;
+    let served = serve(&HandlerGate::new()).await;
     let pieces = async |served: &Served| {
         let mut frames = Frames::connect(served, &[]).await;
         let head = block(&fields(&Post::call("plain").with("X", "y".repeat(60 * 1024))));
@@ -132,7 +132,7 @@ async fn a_connection_of_http_2_holds_a_head_in_pieces() {
 
 #[tokio::test]
 async fn requests_of_http_2_under_way_hold_no_more_than_they_count() {
-    let gate = Gate::new();
+    let gate = HandlerGate::new();
     let served = serve(&gate).await;
     let mut post = Post::call("wait");
     for number in 0..200 {
@@ -158,7 +158,7 @@ async fn requests_of_http_2_under_way_hold_no_more_than_they_count() {
 
 #[tokio::test]
 async fn responses_of_http_2_that_are_not_taken_hold_no_more_than_they_count() {
-    let served = serve(&Gate::new()).await;
+    let served = serve(&HandlerGate::new()).await;
     let post = Post::call("plain");
     let fields = fields(&post);
     let text: usize = fields.iter().map(|(name, value)| name.len() + value.len()).sum();

@@ -9,7 +9,7 @@ use mcp_sansio_async_std::{HttpListener, HttpService, Server};
 use tokio::sync::oneshot;
 
 use crate::RUNTIME;
-pub(crate) use crate::gate::{Gate, gated};
+pub(crate) use crate::gate::{HandlerGate, gated};
 use crate::wire::in_time;
 
 /// What serves.

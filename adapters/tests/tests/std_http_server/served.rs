@@ -7,7 +7,7 @@ use mcp_sansio::http::ServerOptions;
 use mcp_sansio_std::{BackgroundListener, HttpListener, HttpService, Server, ServerHandle};
 use tokio::sync::oneshot;
 
-pub(crate) use crate::gate::{Gate, gated};
+pub(crate) use crate::gate::{HandlerGate, gated};
 use crate::wire::in_time;
 
 /// What serves.

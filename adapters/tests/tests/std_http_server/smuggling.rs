@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use mcp_sansio::http::ServerOptions;
 
-use crate::served::{Gate, Served, gated};
+use crate::served::{HandlerGate, Served, gated};
 use crate::wire::{Post, Wire, text};
 
 async fn served() -> Served {
-    Served::new(gated(&Gate::new())).await
+    Served::new(gated(&HandlerGate::new())).await
 }
 
 /// The status of the response to `request`, after which the connection must be over.
@@ -106,7 +106,7 @@ async fn a_head_beyond_a_limit_is_refused() {
 async fn a_head_that_does_not_come_in_time_is_not_waited_for() {
     let tune =
         |listener: mcp_sansio_std::HttpListener| listener.head_timeout(Duration::from_millis(100));
-    let served = Served::with(gated(&Gate::new()), ServerOptions::new(), tune).await;
+    let served = Served::with(gated(&HandlerGate::new()), ServerOptions::new(), tune).await;
     assert_eq!(refusal(&served, "POST /mcp HTTP/1.1\r\n").await, 408);
     assert_eq!(Wire::connect(served.address).await.closed().await, 0);
 }
@@ -114,7 +114,7 @@ async fn a_head_that_does_not_come_in_time_is_not_waited_for() {
 #[tokio::test]
 async fn connections_beyond_the_limit_wait_for_their_turn() {
     let tune = |listener: mcp_sansio_std::HttpListener| listener.connections_max(1);
-    let served = Served::with(gated(&Gate::new()), ServerOptions::new(), tune).await;
+    let served = Served::with(gated(&HandlerGate::new()), ServerOptions::new(), tune).await;
     let mut first = Wire::connect(served.address).await;
     assert_eq!(text(&first.ask(&Post::call("plain")).await.1), "plain");
     let mut second = Wire::connect(served.address).await;
@@ -126,7 +126,7 @@ async fn connections_beyond_the_limit_wait_for_their_turn() {
 
 #[tokio::test]
 async fn a_client_of_http_1_0_gets_its_stream_up_to_the_end_of_the_connection() {
-    let gate = Gate::new();
+    let gate = HandlerGate::new();
     let served = Served::new(gated(&gate)).await;
     let mut wire = Wire::connect(served.address).await;
     wire.send(Post::call("progress").bytes().replacen("HTTP/1.1", "HTTP/1.0", 1)).await;
