@@ -52,7 +52,7 @@ impl HandlerGate {
     }
 
     async fn pass(self: &Arc<Self>) {
-        let _leaving = Leaving(Arc::clone(self));
+        let _leaving = DepartureGuard(Arc::clone(self));
         self.arrived.add_permits(1);
         self.open.acquire().await.unwrap().forget();
         self.finished.fetch_add(1, Ordering::SeqCst);
@@ -60,9 +60,9 @@ impl HandlerGate {
 }
 
 /// Tells when it is dropped.
-struct Leaving(Arc<HandlerGate>);
+struct DepartureGuard(Arc<HandlerGate>);
 
-impl Drop for Leaving {
+impl Drop for DepartureGuard {
     fn drop(&mut self) {
         self.0.gone.add_permits(1);
     }

@@ -181,7 +181,7 @@ async fn a_check_under_way_holds_up_nobody_and_goes_with_its_client() {
         let (arrived, gone) = (Arc::clone(&here), Arc::clone(&there));
         async move {
             if check.token() == "hang" {
-                let _leaving = Leaving(gone);
+                let _leaving = DepartureGuard(gone);
                 arrived.add_permits(1);
                 std::future::pending::<()>().await;
             }
@@ -202,9 +202,9 @@ async fn a_check_under_way_holds_up_nobody_and_goes_with_its_client() {
     in_time(gone.acquire()).await.unwrap().forget();
 }
 
-struct Leaving(Arc<Semaphore>);
+struct DepartureGuard(Arc<Semaphore>);
 
-impl Drop for Leaving {
+impl Drop for DepartureGuard {
     fn drop(&mut self) {
         self.0.add_permits(1);
     }
