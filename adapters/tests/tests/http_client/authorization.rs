@@ -13,7 +13,7 @@ use mcp_sansio_tokio::{
 use tokio::sync::Notify;
 
 use crate::scripts::{host, modern, said};
-use crate::server::{Asked, Do, Server, answer, respond};
+use crate::server::{Do, RecordedRequest, Server, answer, respond};
 use crate::{text, within};
 
 /// A server whose tools want a token, and the authorization server beside it. `opens`: the opening
@@ -30,7 +30,7 @@ async fn guarded(opens: bool) -> Server {
     server
 }
 
-fn script(asked: &Asked, base: &String, opens: bool) -> Vec<Do> {
+fn script(asked: &RecordedRequest, base: &String, opens: bool) -> Vec<Do> {
     const JSON: &str = "content-type: application/json\r\n";
     match &*asked.target {
         "/.well-known/oauth-protected-resource/mcp" => {
@@ -156,7 +156,7 @@ async fn calls_that_come_together_wait_for_one_authorization_and_run_once() {
     .await;
     assert_eq!(asked.load(Ordering::SeqCst), 1);
     let with_token =
-        |asked: &&Asked| asked.is("tools/call") && asked.field("authorization").is_some();
+        |asked: &&RecordedRequest| asked.is("tools/call") && asked.field("authorization").is_some();
     assert_eq!(server.asked().iter().filter(with_token).count(), 2);
 }
 

@@ -7,7 +7,7 @@ use tokio::sync::Notify;
 use crate::scripts::{
     answer_event, host, legacy, legacy_host, modern, progress_event, progress_token, said,
 };
-use crate::server::{Asked, Do, Server, answer, chunks, end, respond, stream};
+use crate::server::{Do, RecordedRequest, Server, answer, chunks, end, respond, stream};
 use crate::{text, within};
 
 const NOTHING: [(&str, &str); 0] = [];
@@ -101,7 +101,7 @@ async fn a_slow_exchange_holds_up_no_other_and_is_broken_off_when_its_caller_lea
 async fn a_question_on_the_stream_of_a_call_is_answered_beside_it() {
     // Rule: [HCLI-005].
     let answered = Arc::new(Notify::new());
-    let server = Server::start(move |asked: &Asked, _| {
+    let server = Server::start(move |asked: &RecordedRequest, _| {
         legacy(asked, "s1", |asked| {
             if !asked.is("tools/call") {
                 // The answer to the question.

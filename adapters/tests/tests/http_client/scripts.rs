@@ -2,7 +2,7 @@
 
 use mcp_sansio_tokio::{Host, Revision, Revisions};
 
-use crate::server::{Asked, Do, answer, respond};
+use crate::server::{Do, RecordedRequest, answer, respond};
 
 pub(crate) fn host() -> Host {
     Host::new("host", "1")
@@ -14,7 +14,10 @@ pub(crate) fn legacy_host() -> Host {
 }
 
 /// A modern server, as far as `rest` does not deal with a request.
-pub(crate) fn modern(asked: &Asked, rest: impl Fn(&Asked) -> Vec<Do>) -> Vec<Do> {
+pub(crate) fn modern(
+    asked: &RecordedRequest,
+    rest: impl Fn(&RecordedRequest) -> Vec<Do>,
+) -> Vec<Do> {
     if !asked.is("server/discover") {
         return rest(asked);
     }
@@ -27,7 +30,11 @@ pub(crate) fn modern(asked: &Asked, rest: impl Fn(&Asked) -> Vec<Do>) -> Vec<Do>
 
 /// A legacy server with sessions, as far as `rest` does not deal with a request. It has no
 /// listening stream.
-pub(crate) fn legacy(asked: &Asked, session: &str, rest: impl Fn(&Asked) -> Vec<Do>) -> Vec<Do> {
+pub(crate) fn legacy(
+    asked: &RecordedRequest,
+    session: &str,
+    rest: impl Fn(&RecordedRequest) -> Vec<Do>,
+) -> Vec<Do> {
     if asked.is("server/discover") {
         respond(400, "content-type: text/plain\r\n", "Bad Request: no session")
     } else if asked.is("initialize") {
@@ -59,7 +66,7 @@ pub(crate) fn answer_event(asked_id: &str, text: &str) -> String {
 }
 
 /// The token by which the request asked for progress.
-pub(crate) fn progress_token(asked: &Asked) -> String {
+pub(crate) fn progress_token(asked: &RecordedRequest) -> String {
     let (_, rest) = asked.body.split_once("\"progressToken\":").expect("it wants progress");
     rest[..rest.find([',', '}']).unwrap_or(rest.len())].to_owned()
 }

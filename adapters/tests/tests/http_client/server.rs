@@ -10,7 +10,7 @@ use tokio::sync::Notify;
 
 /// A request as it came.
 #[derive(Clone, Debug)]
-pub(crate) struct Asked {
+pub(crate) struct RecordedRequest {
     pub(crate) method: String,
     /// Path and query.
     pub(crate) target: String,
@@ -18,7 +18,7 @@ pub(crate) struct Asked {
     pub(crate) body: String,
 }
 
-impl Asked {
+impl RecordedRequest {
     /// Whether it is a POST of this message.
     pub(crate) fn is(&self, rpc_method: &str) -> bool {
         self.body.contains(&format!("\"method\":\"{rpc_method}\""))
@@ -63,7 +63,7 @@ pub(crate) fn respond(status: u16, fields: &str, body: &str) -> Vec<Do> {
 }
 
 /// A JSON answer to a request of JSON-RPC.
-pub(crate) fn answer(asked: &Asked, fields: &str, result: &str) -> Vec<Do> {
+pub(crate) fn answer(asked: &RecordedRequest, fields: &str, result: &str) -> Vec<Do> {
     let id = asked.id();
     let body = format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#);
     respond(200, &format!("content-type: application/json\r\n{fields}"), &body)
@@ -93,14 +93,14 @@ pub(crate) fn end() -> Do {
 #[derive(Debug)]
 pub(crate) struct Server {
     pub(crate) address: SocketAddr,
-    asked: Arc<Mutex<Vec<Asked>>>,
+    asked: Arc<Mutex<Vec<RecordedRequest>>>,
 }
 
 impl Server {
     /// Starts one that deals with each request as `script` says, which is also told how many came
     /// before.
     pub(crate) async fn start(
-        script: impl Fn(&Asked, usize) -> Vec<Do> + Send + Sync + 'static,
+        script: impl Fn(&RecordedRequest, usize) -> Vec<Do> + Send + Sync + 'static,
     ) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
@@ -120,19 +120,19 @@ impl Server {
     }
 
     /// The requests so far.
-    pub(crate) fn asked(&self) -> Vec<Asked> {
+    pub(crate) fn asked(&self) -> Vec<RecordedRequest> {
         self.asked.lock().unwrap().clone()
     }
 
     pub(crate) fn lines(&self) -> Vec<String> {
-        self.asked().iter().map(Asked::line).collect()
+        self.asked().iter().map(RecordedRequest::line).collect()
     }
 }
 
 async fn converse(
     mut socket: TcpStream,
-    log: &Mutex<Vec<Asked>>,
-    script: &(impl Fn(&Asked, usize) -> Vec<Do> + ?Sized),
+    log: &Mutex<Vec<RecordedRequest>>,
+    script: &(impl Fn(&RecordedRequest, usize) -> Vec<Do> + ?Sized),
 ) -> Option<()> {
     loop {
         let asked = read_request(&mut socket).await?;
@@ -160,7 +160,7 @@ async fn converse(
     }
 }
 
-async fn read_request(socket: &mut TcpStream) -> Option<Asked> {
+async fn read_request(socket: &mut TcpStream) -> Option<RecordedRequest> {
     let mut bytes = Vec::new();
     let head = loop {
         if let Some(end) = bytes.windows(4).position(|four| four == b"\r\n\r\n") {
@@ -185,5 +185,5 @@ async fn read_request(socket: &mut TcpStream) -> Option<Asked> {
         }
     }
     let body = String::from_utf8(bytes[head + 4..].to_vec()).unwrap();
-    Some(Asked { method, target, fields, body })
+    Some(RecordedRequest { method, target, fields, body })
 }
