@@ -13,7 +13,7 @@ use mcp_sansio_tokio::{
 use tokio::sync::Notify;
 
 use crate::scripts::{host, modern, said};
-use crate::server::{Do, RecordedRequest, Server, answer, respond};
+use crate::server::{Action, RecordedRequest, Server, answer, respond};
 use crate::{text, within};
 
 /// A server whose tools want a token, and the authorization server beside it. `opens`: the opening
@@ -30,7 +30,7 @@ async fn guarded(opens: bool) -> Server {
     server
 }
 
-fn script(asked: &RecordedRequest, base: &String, opens: bool) -> Vec<Do> {
+fn script(asked: &RecordedRequest, base: &String, opens: bool) -> Vec<Action> {
     const JSON: &str = "content-type: application/json\r\n";
     match &*asked.target {
         "/.well-known/oauth-protected-resource/mcp" => {
@@ -57,7 +57,7 @@ fn script(asked: &RecordedRequest, base: &String, opens: bool) -> Vec<Do> {
     }
 }
 
-fn unauthorized(base: &String) -> Vec<Do> {
+fn unauthorized(base: &String) -> Vec<Action> {
     let field = format!(
         "www-authenticate: Bearer resource_metadata=\"{base}/.well-known/oauth-protected-resource/mcp\"\r\n"
     );

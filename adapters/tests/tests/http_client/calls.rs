@@ -7,7 +7,7 @@ use tokio::sync::Notify;
 use crate::scripts::{
     answer_event, host, legacy, legacy_host, modern, progress_event, progress_token, said,
 };
-use crate::server::{Do, RecordedRequest, Server, answer, chunks, end, respond, stream};
+use crate::server::{Action, RecordedRequest, Server, answer, chunks, end, respond, stream};
 use crate::{text, within};
 
 const NOTHING: [(&str, &str); 0] = [];
@@ -70,7 +70,7 @@ async fn a_slow_exchange_holds_up_no_other_and_is_broken_off_when_its_caller_lea
         modern(asked, |asked| {
             if asked.body.contains("slow") {
                 begins.notify_one();
-                return vec![stream(), Do::Held(Arc::clone(&goes))];
+                return vec![stream(), Action::Held(Arc::clone(&goes))];
             }
             answer(asked, "", &said("quick"))
         })
@@ -113,7 +113,7 @@ async fn a_question_on_the_stream_of_a_call_is_answered_beside_it() {
                 \"method\":\"elicitation/create\",\"params\":{\"message\":\"Sure?\",\
                 \"requestedSchema\":{\"type\":\"object\",\"properties\":{}}}}\n\n";
             let answer = answer_event(asked.id(), "not booked");
-            let wait = vec![Do::Wait(Arc::clone(&answered))];
+            let wait = vec![Action::Wait(Arc::clone(&answered))];
             [vec![stream()], chunks(question, 9), wait, chunks(&answer, 9), vec![end()]].concat()
         })
     })

@@ -7,7 +7,7 @@ use tokio::net::TcpListener;
 use tokio::sync::Notify;
 
 use crate::scripts::{host, modern, said};
-use crate::server::{Do, Server, answer, respond};
+use crate::server::{Action, Server, answer, respond};
 use crate::within;
 
 /// Why there is no connection.
@@ -38,7 +38,7 @@ async fn where_nobody_listens_the_error_says_so_soon() {
 
 #[tokio::test]
 async fn a_server_that_never_answers_is_given_up() {
-    let server = Server::start(|_, _| vec![Do::Wait(Arc::new(Notify::new()))]).await;
+    let server = Server::start(|_, _| vec![Action::Wait(Arc::new(Notify::new()))]).await;
     let mut timeouts = Timeouts::default();
     timeouts.probe = Duration::from_millis(50);
     timeouts.opening = Duration::from_millis(100);
@@ -53,7 +53,8 @@ async fn a_call_that_the_server_never_answers_times_out_and_is_broken_off() {
     let gone = Arc::new(Notify::new());
     let goes = Arc::clone(&gone);
     let server =
-        Server::start(move |asked, _| modern(asked, |_| vec![Do::Held(Arc::clone(&goes))])).await;
+        Server::start(move |asked, _| modern(asked, |_| vec![Action::Held(Arc::clone(&goes))]))
+            .await;
     within(async {
         let client = connect(&server.url(), &host()).await.unwrap();
         let arguments = std::collections::BTreeMap::<String, String>::new();
@@ -70,7 +71,7 @@ async fn a_call_whose_connection_breaks_says_so_and_the_next_one_succeeds() {
     let server = Server::start(|asked, _| {
         modern(asked, |asked| {
             if asked.body.contains("fatal") {
-                vec![Do::Close]
+                vec![Action::Close]
             } else {
                 answer(asked, "", &said("ok"))
             }

@@ -2,7 +2,7 @@
 
 use mcp_sansio_tokio::{Host, Revision, Revisions};
 
-use crate::server::{Do, RecordedRequest, answer, respond};
+use crate::server::{Action, RecordedRequest, answer, respond};
 
 pub(crate) fn host() -> Host {
     Host::new("host", "1")
@@ -16,8 +16,8 @@ pub(crate) fn legacy_host() -> Host {
 /// A modern server, as far as `rest` does not deal with a request.
 pub(crate) fn modern(
     asked: &RecordedRequest,
-    rest: impl Fn(&RecordedRequest) -> Vec<Do>,
-) -> Vec<Do> {
+    rest: impl Fn(&RecordedRequest) -> Vec<Action>,
+) -> Vec<Action> {
     if !asked.is("server/discover") {
         return rest(asked);
     }
@@ -33,8 +33,8 @@ pub(crate) fn modern(
 pub(crate) fn legacy(
     asked: &RecordedRequest,
     session: &str,
-    rest: impl Fn(&RecordedRequest) -> Vec<Do>,
-) -> Vec<Do> {
+    rest: impl Fn(&RecordedRequest) -> Vec<Action>,
+) -> Vec<Action> {
     if asked.is("server/discover") {
         respond(400, "content-type: text/plain\r\n", "Bad Request: no session")
     } else if asked.is("initialize") {

@@ -45,7 +45,7 @@ impl RecordedRequest {
 
 /// What the server does about a request.
 #[derive(Clone, Debug)]
-pub(crate) enum Do {
+pub(crate) enum Action {
     Write(String),
     /// Wait until the test, or another request, says so.
     Wait(Arc<Notify>),
@@ -55,38 +55,38 @@ pub(crate) enum Do {
 }
 
 /// A response with a body of known length.
-pub(crate) fn respond(status: u16, fields: &str, body: &str) -> Vec<Do> {
+pub(crate) fn respond(status: u16, fields: &str, body: &str) -> Vec<Action> {
     let length = body.len();
-    vec![Do::Write(format!(
+    vec![Action::Write(format!(
         "HTTP/1.1 {status} -\r\ncontent-length: {length}\r\n{fields}\r\n{body}"
     ))]
 }
 
 /// A JSON answer to a request of JSON-RPC.
-pub(crate) fn answer(asked: &RecordedRequest, fields: &str, result: &str) -> Vec<Do> {
+pub(crate) fn answer(asked: &RecordedRequest, fields: &str, result: &str) -> Vec<Action> {
     let id = asked.id();
     let body = format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#);
     respond(200, &format!("content-type: application/json\r\n{fields}"), &body)
 }
 
 /// The head of a stream of events.
-pub(crate) fn stream() -> Do {
-    Do::Write(
+pub(crate) fn stream() -> Action {
+    Action::Write(
         "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
             .into(),
     )
 }
 
 /// Some of the stream, in chunks of at most `length` bytes.
-pub(crate) fn chunks(text: &str, length: usize) -> Vec<Do> {
+pub(crate) fn chunks(text: &str, length: usize) -> Vec<Action> {
     let pieces = text.as_bytes().chunks(length);
     let pieces = pieces.map(|piece| std::str::from_utf8(piece).expect("the texts are ASCII"));
-    pieces.map(|piece| Do::Write(format!("{:x}\r\n{piece}\r\n", piece.len()))).collect()
+    pieces.map(|piece| Action::Write(format!("{:x}\r\n{piece}\r\n", piece.len()))).collect()
 }
 
 /// The end of the stream as it is announced.
-pub(crate) fn end() -> Do {
-    Do::Write("0\r\n\r\n".into())
+pub(crate) fn end() -> Action {
+    Action::Write("0\r\n\r\n".into())
 }
 
 /// A server under way; it ends with the runtime.
@@ -100,7 +100,7 @@ impl Server {
     /// Starts one that deals with each request as `script` says, which is also told how many came
     /// before.
     pub(crate) async fn start(
-        script: impl Fn(&RecordedRequest, usize) -> Vec<Do> + Send + Sync + 'static,
+        script: impl Fn(&RecordedRequest, usize) -> Vec<Action> + Send + Sync + 'static,
     ) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
@@ -132,7 +132,7 @@ impl Server {
 async fn converse(
     mut socket: TcpStream,
     log: &Mutex<Vec<RecordedRequest>>,
-    script: &(impl Fn(&RecordedRequest, usize) -> Vec<Do> + ?Sized),
+    script: &(impl Fn(&RecordedRequest, usize) -> Vec<Action> + ?Sized),
 ) -> Option<()> {
     loop {
         let asked = read_request(&mut socket).await?;
@@ -143,18 +143,18 @@ async fn converse(
         };
         for what in script(&asked, before) {
             match what {
-                Do::Write(text) => {
+                Action::Write(text) => {
                     socket.write_all(text.as_bytes()).await.ok()?;
                     // Each piece is a segment of its own as far as that can be had.
                     tokio::task::yield_now().await;
                 }
-                Do::Wait(notify) => notify.notified().await,
-                Do::Held(notify) => {
+                Action::Wait(notify) => notify.notified().await,
+                Action::Held(notify) => {
                     while socket.read(&mut [0; 64]).await.is_ok_and(|read| read > 0) {}
                     notify.notify_one();
                     return None;
                 }
-                Do::Close => return None,
+                Action::Close => return None,
             }
         }
     }

@@ -7,7 +7,7 @@ use mcp_sansio_tokio::{Connector, HttpConnection, Proxy, connect, connect_with};
 use crate::scripts::{
     answer_event, host, legacy, legacy_host, progress_event, progress_token, said,
 };
-use crate::server::{Do, Server, answer, chunks, end, respond, stream};
+use crate::server::{Action, Server, answer, chunks, end, respond, stream};
 use crate::{text, within};
 
 async fn call(client: &HttpConnection) -> String {
@@ -73,7 +73,7 @@ async fn a_stream_that_is_cut_goes_on_where_it_was() {
             let text =
                 format!("id: e1\nretry: 20\ndata:\n\nid: é2\n{progress}id: e3\ndata: {{\"js");
             // Without the end that was announced.
-            [vec![stream()], chunks(&text, 7), vec![Do::Close]].concat()
+            [vec![stream()], chunks(&text, 7), vec![Action::Close]].concat()
         })
     })
     .await;
