@@ -54,7 +54,7 @@ fn forgetful() -> ServerOptions {
 /// What a client gets that comes back for all but the first event of a call, as if the rest had been
 /// lost on the way: memory has dropped what it has sent.
 async fn come_back(service: HttpService, gate: &Arc<HandlerGate>) -> (u16, Vec<String>) {
-    let served = Served::of(service, |listener| listener).await;
+    let served = Served::from_service(service, |listener| listener).await;
     let address = served.address;
     let mut wire = Wire::connect(address).await;
     let session = open_session(&mut wire).await;

@@ -45,10 +45,10 @@ impl Served {
         options: ServerOptions,
         tune: impl FnOnce(HttpListener) -> HttpListener,
     ) -> Self {
-        Self::of(HttpService::new(&server, options).unwrap(), tune).await
+        Self::from_service(HttpService::new(&server, options).unwrap(), tune).await
     }
 
-    pub(crate) async fn of(
+    pub(crate) async fn from_service(
         service: HttpService,
         tune: impl FnOnce(HttpListener) -> HttpListener,
     ) -> Self {
