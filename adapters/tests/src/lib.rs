@@ -1,12 +1,12 @@
 //! What the tests of the adapters run in processes of their own.
 
-mod clumsy;
+mod panicking;
 mod pinger;
 mod runtime;
 
 use mcp_sansio_handlers::Server;
 
-pub use clumsy::{clumsy_host, clumsy_server, survive};
+pub use panicking::{panicking_host, panicking_server, survive};
 pub use pinger::Pinger;
 pub use runtime::Runtime;
 

@@ -2,7 +2,7 @@
 
 use std::io::{Read, Write};
 
-use adapter_tests::{Pinger, clumsy_host, clumsy_server, ping, quiet, survive};
+use adapter_tests::{Pinger, panicking_host, panicking_server, ping, quiet, survive};
 use mcp_sansio_tokio::{TokioStream, drive, now, seed};
 use tokio::net::{TcpListener, TcpStream};
 
@@ -69,8 +69,8 @@ async fn a_peer_that_writes_all_before_it_reads_is_no_obstacle() {
 #[tokio::test]
 async fn panics_on_both_sides_cost_their_requests_and_not_the_connection() {
     let (there, here) = tokio::net::UnixStream::pair().unwrap();
-    let (client, endpoint) = clumsy_host().connect(seed(), now());
-    let server = drive(clumsy_server().endpoint(seed()).unwrap(), TokioStream::from(there));
+    let (client, endpoint) = panicking_host().connect(seed(), now());
+    let server = drive(panicking_server().endpoint(seed()).unwrap(), TokioStream::from(there));
     let host = drive(endpoint, TokioStream::from(here));
     let (ended, other, ()) = tokio::join!(server, host, survive(client));
     ended.unwrap();

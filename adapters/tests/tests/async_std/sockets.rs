@@ -2,7 +2,7 @@
 
 use std::os::unix::net::UnixStream;
 
-use adapter_tests::{Pinger, clumsy_host, clumsy_server, ping, quiet, survive};
+use adapter_tests::{Pinger, panicking_host, panicking_server, ping, quiet, survive};
 use mcp_sansio_async_std::{ByteStream, SocketStream, drive, now, seed, serve};
 use smol::future::zip;
 
@@ -99,8 +99,8 @@ fn a_server_serves_on_any_reader_and_writer() {
 }
 
 async fn panic_on_both_sides(there: impl ByteStream, here: impl ByteStream) {
-    let (client, endpoint) = clumsy_host().connect(seed(), now());
-    let server = drive(clumsy_server().endpoint(seed()).unwrap(), there);
+    let (client, endpoint) = panicking_host().connect(seed(), now());
+    let server = drive(panicking_server().endpoint(seed()).unwrap(), there);
     let host = drive(endpoint, here);
     let ((ended, other), ()) = zip(zip(server, host), survive(client)).await;
     ended.unwrap();

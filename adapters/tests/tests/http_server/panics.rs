@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::served::{HandlerGate, Served, gated};
 use crate::wire::{Post, Wire, open_session, text};
 
-fn clumsy(gate: &std::sync::Arc<HandlerGate>) -> Server {
+fn panicking(gate: &std::sync::Arc<HandlerGate>) -> Server {
     gated(gate)
         .tool("panic", "Panics", |_: Call<NoArguments>| -> &str { panic!("at once") })
         .tool("panic-first", "Panics", async |_: Call<NoArguments>| -> &str { panic!("polled") })
@@ -24,7 +24,7 @@ fn clumsy(gate: &std::sync::Arc<HandlerGate>) -> Server {
 #[tokio::test]
 async fn a_handler_that_panics_is_an_internal_error_and_nothing_more() {
     let gate = HandlerGate::new();
-    let served = Served::new(clumsy(&gate)).await;
+    let served = Served::new(panicking(&gate)).await;
     let mut wire = Wire::connect(served.address).await;
     let mut bystander = Wire::connect(served.address).await;
     bystander.send(Post::call("wait").bytes()).await;
@@ -49,7 +49,7 @@ async fn a_handler_that_panics_is_an_internal_error_and_nothing_more() {
 #[tokio::test]
 async fn an_edit_from_outside_that_panics_does_not_stop_the_time() {
     let gate = HandlerGate::new();
-    let served = Served::new(clumsy(&gate)).await;
+    let served = Served::new(panicking(&gate)).await;
     served.service.handle().edit_catalog(|_| panic!("from outside")).unwrap();
     // Progress comes through the one who takes edits.
     let mut wire = Wire::connect(served.address).await;

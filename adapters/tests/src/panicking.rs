@@ -17,8 +17,8 @@ async fn pause() {
 
 /// A server whose handlers panic in each way that there is.
 #[must_use]
-pub fn clumsy_server() -> Server {
-    Server::new("clumsy", "1")
+pub fn panicking_server() -> Server {
+    Server::new("panicking", "1")
         .tool("plain", "Works", |_: Call<NoArguments>| "plain")
         .tool("at-once", "Panics", |_: Call<NoArguments>| -> &str { panic!("at once") })
         .tool("first", "Panics", async |_: Call<NoArguments>| -> &str { panic!("polled") })
@@ -35,8 +35,8 @@ pub fn clumsy_server() -> Server {
 /// A host that panics when it is asked, and speaks a revision in which its server sends a request
 /// for that.
 #[must_use]
-pub fn clumsy_host() -> Host {
-    Host::new("clumsy", "1").revisions(Revisions::only(Revision::V2025_11_25)).on_roots(
+pub fn panicking_host() -> Host {
+    Host::new("panicking", "1").revisions(Revisions::only(Revision::V2025_11_25)).on_roots(
         async |_: HostRequest<()>| -> Vec<Root> {
             pause().await;
             panic!("asked")
