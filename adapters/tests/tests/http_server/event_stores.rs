@@ -7,7 +7,7 @@ use mcp_sansio::http::server::{EventPosition, NotStored, StoredEvent};
 use mcp_sansio::http::{ServerLimits, ServerOptions, SessionId};
 
 use crate::adapter::{ExternalEventStore, HttpService};
-use crate::served::{HandlerGate, Served, gated, inside};
+use crate::served::{HandlerGate, Served, gated, in_runtime};
 use crate::wire::{Post, Wire, get, id_of, in_time, open_session, text_of};
 
 /// An event store in memory, which yields before it does anything, as one across a network would.
@@ -83,7 +83,7 @@ async fn events_evicted_from_memory_come_from_the_external_store() {
     let store = MemoryStore::default();
     let external = store.clone();
     let service =
-        inside(|| HttpService::with_event_store(&gated(&gate), forgetful(), external).unwrap());
+        in_runtime(|| HttpService::with_event_store(&gated(&gate), forgetful(), external).unwrap());
     let came_back = in_time(come_back(service, &gate)).await;
     assert_eq!(came_back, (200, vec!["before".into(), "after".into(), "reported".into()]));
     assert!(store.0.lock().unwrap().len() >= 4);
@@ -92,7 +92,7 @@ async fn events_evicted_from_memory_come_from_the_external_store() {
 #[tokio::test]
 async fn without_an_external_store_lost_events_are_reported() {
     let gate = HandlerGate::new();
-    let service = inside(|| HttpService::new(&gated(&gate), forgetful()).unwrap());
+    let service = in_runtime(|| HttpService::new(&gated(&gate), forgetful()).unwrap());
     let (status, _) = in_time(come_back(service, &gate)).await;
     assert_eq!(status, 410);
 }

@@ -209,7 +209,7 @@ async fn ask(
 }
 
 /// A client whose windows are closed.
-async fn unwilling(served: &Served) -> h2::client::SendRequest<bytes::Bytes> {
+async fn connect_without_reading(served: &Served) -> h2::client::SendRequest<bytes::Bytes> {
     let socket = tokio::net::TcpStream::connect(served.address).await.unwrap();
     let mut builder = h2::client::Builder::new();
     builder.initial_window_size(0);
@@ -222,7 +222,8 @@ async fn unwilling(served: &Served) -> h2::client::SendRequest<bytes::Bytes> {
 async fn what_a_connection_does_not_take_counts_until_its_stream_has_gone() {
     let served =
         served(|listener| listener.stall_timeout(LONG).connection_bytes_max(100_000)).await;
-    let (mut client, mut other) = (unwilling(&served).await, unwilling(&served).await);
+    let (mut client, mut other) =
+        (connect_without_reading(&served).await, connect_without_reading(&served).await);
     let (status, held) = ask(&mut client, "large").await;
     assert_eq!(status, 200);
     // The last one may exceed the limit; nothing is begun beyond it.
@@ -238,12 +239,13 @@ async fn what_all_connections_do_not_take_counts_together() {
     let server = gated(&gate).tool("large", "Much", |_: Call<NoArguments>| "x".repeat(200_000));
     let served =
         serve(server, |listener| listener.stall_timeout(LONG).held_bytes_max(300_000)).await;
-    let (mut client, mut other) = (unwilling(&served).await, unwilling(&served).await);
+    let (mut client, mut other) =
+        (connect_without_reading(&served).await, connect_without_reading(&served).await);
     let waiting = tokio::spawn(async move { ask(&mut other, "wait").await.0 });
     gate.arrival().await;
     let held = [ask(&mut client, "large").await, ask(&mut client, "large").await];
     assert_eq!(held.each_ref().map(|(status, _)| *status), [200, 200]);
-    assert_eq!(ask(&mut unwilling(&served).await, "plain").await.0, 503);
+    assert_eq!(ask(&mut connect_without_reading(&served).await, "plain").await.0, 503);
     // A response for which there is no room any more is not held either.
     gate.open.add_permits(1);
     assert_eq!(in_time(waiting).await.unwrap(), 503);
@@ -255,7 +257,7 @@ async fn what_all_connections_do_not_take_counts_together() {
 async fn a_stalled_client_holds_nothing_for_long() {
     let served =
         served(|listener| listener.stall_timeout(SHORT).connection_bytes_max(100_000)).await;
-    let mut client = unwilling(&served).await;
+    let mut client = connect_without_reading(&served).await;
     let (status, mut body) = ask(&mut client, "large").await;
     assert_eq!(status, 200);
     assert!(in_time(body.data()).await.unwrap().is_err());

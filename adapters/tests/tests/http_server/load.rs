@@ -2,7 +2,7 @@
 
 use mcp_sansio_handlers::{Call, NoArguments};
 
-use crate::served::{HandlerGate, Served, elsewhere, gated};
+use crate::served::{HandlerGate, Served, gated, on_runtime};
 use crate::wire::{Post, Wire, get, in_time, open_session, text, text_of};
 
 const CONNECTIONS: usize = 64;
@@ -26,7 +26,7 @@ async fn every_one_of_many_calls_is_answered() {
             "report"
         })
         .tool("elsewhere", "Waits for a task", async |_: Call<NoArguments>| {
-            elsewhere(async { "elsewhere" }).await
+            on_runtime(async { "elsewhere" }).await
         });
     let served = Served::new(server).await;
     let mut clients = tokio::task::JoinSet::new();

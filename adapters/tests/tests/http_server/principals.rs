@@ -6,7 +6,7 @@ use http_body_util::{BodyExt, Full};
 use mcp_sansio::http::{Principal, ServerOptions};
 
 use crate::adapter::{Call, HttpService, NoArguments, ServedBody, Server};
-use crate::served::inside;
+use crate::served::in_runtime;
 use crate::wire::{Post, text};
 
 /// Sends a post through the service, as a layer does that has found out who it is from.
@@ -36,7 +36,7 @@ async fn handlers_know_who_asks_and_sessions_belong_to_one() {
     let server = Server::new("named", "1").tool("who", "Tells", |call: Call<NoArguments>| {
         call.principal().map_or_else(|| "nobody".into(), |who| who.as_str().to_owned())
     });
-    let service = inside(|| HttpService::new(&server, ServerOptions::new()).unwrap());
+    let service = in_runtime(|| HttpService::new(&server, ServerOptions::new()).unwrap());
     for (principal, name) in [(Some("ann"), "ann"), (None, "nobody")] {
         let response = send(&service, &Post::call("who"), principal).await;
         assert_eq!(text(&body(response).await), name);

@@ -13,7 +13,7 @@ use mcp_sansio_oauth::{
 use tokio::sync::Semaphore;
 
 use crate::adapter::{Call, HttpService, NoArguments, Server, unix_time};
-use crate::served::{HandlerGate, Served, gated, inside};
+use crate::served::{HandlerGate, Served, gated, in_runtime};
 use crate::wire::{Head, Post, Wire, get, in_time, open_session_with, text};
 
 const URI: &str = "http://localhost/mcp";
@@ -218,7 +218,7 @@ async fn who_sends_a_request_is_what_the_token_says_and_the_token_is_shown_nowhe
         count.fetch_add(1, Ordering::SeqCst);
         assert!(!format!("{event:?}").contains("ann/use"), "a token in an event");
     });
-    let service = inside(|| HttpService::new(&server, ServerOptions::new()).unwrap());
+    let service = in_runtime(|| HttpService::new(&server, ServerOptions::new()).unwrap());
     let post = with(Post::call("who"), "ann/use");
     let mut request = http::Request::post("/mcp").extension(Principal::new("bob"));
     for (name, value) in &post.fields {

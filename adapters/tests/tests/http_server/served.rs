@@ -16,12 +16,12 @@ use crate::wire::in_time;
 pub(crate) type Listener = HttpListener;
 
 /// Makes something inside of the runtime that serves.
-pub(crate) fn inside<T>(make: impl FnOnce() -> T) -> T {
+pub(crate) fn in_runtime<T>(make: impl FnOnce() -> T) -> T {
     make()
 }
 
 /// Does something in another task of the runtime that serves.
-pub(crate) async fn elsewhere<T: Send + 'static>(
+pub(crate) async fn on_runtime<T: Send + 'static>(
     work: impl Future<Output = T> + Send + 'static,
 ) -> T {
     tokio::spawn(work).await.unwrap()

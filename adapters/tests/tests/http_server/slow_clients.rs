@@ -13,7 +13,7 @@ use crate::wire::{Post, Wire, in_time, text};
 const ON_THE_WAY: usize = 8 << 20;
 
 /// A client that takes as little as it can.
-async fn unwilling(served: &Served) -> Wire {
+async fn connect_without_reading(served: &Served) -> Wire {
     let socket = TcpSocket::new_v4().unwrap();
     socket.set_recv_buffer_size(4096).unwrap();
     Wire::from(socket.connect(served.address).await.unwrap())
@@ -33,7 +33,7 @@ async fn a_stream_that_nobody_reads_stalls_nobody_else_and_is_cut_off() {
         listener.stall_timeout(Duration::from_secs(3600))
     })
     .await;
-    let mut unread = unwilling(&served).await;
+    let mut unread = connect_without_reading(&served).await;
     unread.send(Post::call("flood").bytes()).await;
     let mut megabytes = 0;
     // Each time it has sent a megabyte it waits; in the end it is gone instead.
@@ -57,7 +57,7 @@ async fn a_client_that_takes_nothing_for_long_is_cut_off() {
         listener.stall_timeout(Duration::from_millis(200))
     })
     .await;
-    let mut unread = unwilling(&served).await;
+    let mut unread = connect_without_reading(&served).await;
     unread.send(Post::call("flood").bytes()).await;
     // Less than may be unread, more than fits on the way.
     for _ in 0..11 {

@@ -16,7 +16,7 @@ use crate::wire::in_time;
 pub(crate) type Listener = HttpListener;
 
 /// Makes something inside of the runtime that serves.
-pub(crate) fn inside<T>(make: impl FnOnce() -> T) -> T {
+pub(crate) fn in_runtime<T>(make: impl FnOnce() -> T) -> T {
     match RUNTIME {
         Runtime::AsyncStd => async_std::task::block_on(async { make() }),
         _ => make(),
@@ -24,7 +24,7 @@ pub(crate) fn inside<T>(make: impl FnOnce() -> T) -> T {
 }
 
 /// Does something in another task of the runtime that serves.
-pub(crate) async fn elsewhere<T: Send + 'static>(
+pub(crate) async fn on_runtime<T: Send + 'static>(
     work: impl Future<Output = T> + Send + 'static,
 ) -> T {
     match RUNTIME {
@@ -51,7 +51,7 @@ impl Served {
         options: ServerOptions,
         tune: impl FnOnce(HttpListener) -> HttpListener,
     ) -> Self {
-        Self::from_service(inside(|| HttpService::new(&server, options).unwrap()), tune).await
+        Self::from_service(in_runtime(|| HttpService::new(&server, options).unwrap()), tune).await
     }
 
     pub(crate) async fn from_service(
