@@ -45,7 +45,7 @@ fn shell(script: &str) -> Command {
 }
 
 /// Short enough not to be felt, long enough for a shell to exit.
-fn hurried() -> GracePeriods {
+fn short_grace_periods() -> GracePeriods {
     GracePeriods { end_of_input: Duration::from_millis(50), terminate: Duration::from_millis(200) }
 }
 
@@ -170,7 +170,7 @@ fn a_child_that_ignores_the_end_of_its_input_is_asked_to_exit() {
     let (child, mut stream) = ChildServer::spawn(shell("echo ready; exec sleep 60")).unwrap();
     wait_for_word(&mut stream);
     drop(stream);
-    let report = child.shutdown(hurried()).unwrap();
+    let report = child.shutdown(short_grace_periods()).unwrap();
     assert_eq!((report.status.signal(), report.forced), (Some(15), true));
 }
 
@@ -183,7 +183,7 @@ fn a_child_that_ignores_everything_is_killed() {
     drop(stream);
     let id = child.id().unwrap();
     let start = now();
-    let report = child.shutdown(hurried()).unwrap();
+    let report = child.shutdown(short_grace_periods()).unwrap();
     assert_eq!((report.status.signal(), report.forced), (Some(9), true));
     assert_eq!(report.stderr_tail, ["stubborn"]);
     assert!(report.to_string().contains("(SIGKILL); its last words:\n  stubborn"), "{report}");
@@ -226,7 +226,7 @@ fn what_a_stubborn_child_has_started_is_killed_with_it() {
     let (child, mut stream) = ChildServer::spawn(shell(script)).unwrap();
     drop(holder);
     wait_for_word(&mut stream);
-    assert!(child.shutdown(hurried()).unwrap().forced);
+    assert!(child.shutdown(short_grace_periods()).unwrap().forced);
     assert_eq!(std::io::Read::read(&mut held, &mut [0]).unwrap(), 0);
 }
 

@@ -25,7 +25,7 @@ fn shell(script: &str) -> Command {
     command
 }
 
-fn short() -> GracePeriods {
+fn short_grace_periods() -> GracePeriods {
     let mut grace_periods = GracePeriods::default();
     (grace_periods.end_of_input, grace_periods.terminate) =
         (Duration::from_millis(100), Duration::from_millis(100));
@@ -87,7 +87,7 @@ fn a_server_that_minds_neither_the_end_nor_a_signal_is_killed_with_all_that_it_s
         let grandchild = child.stderr_tail()[0].parse().unwrap();
         assert!(is_running(grandchild));
         let start = Instant::now();
-        let report = child.shutdown(short()).await.unwrap();
+        let report = child.shutdown(short_grace_periods()).await.unwrap();
         assert!((200..1000).contains(&start.elapsed().as_millis()));
         assert!(report.forced);
         assert!(report.to_string().starts_with("the server was terminated: signal: 9 (SIGKILL)"));
@@ -104,7 +104,7 @@ fn a_server_that_minds_signals_only_is_terminated() {
         while child.stderr_tail().is_empty() {
             Timer::after(Duration::from_millis(5)).await;
         }
-        let mut grace_periods = short();
+        let mut grace_periods = short_grace_periods();
         grace_periods.terminate = Duration::from_secs(2);
         let report = child.shutdown(grace_periods).await.unwrap();
         assert_eq!((report.status.code(), report.forced), (Some(3), true));
