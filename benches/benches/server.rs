@@ -53,14 +53,14 @@ fn lists(criterion: &mut Criterion) {
 
 fn replay(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("replay");
-    let (mut site, session, last) = missed();
-    let listening = site.listen(&session, Some(&last));
-    site.hang_up(&listening);
+    let (mut harness, session, last) = missed();
+    let listening = harness.listen(&session, Some(&last));
+    harness.hang_up(&listening);
     group.throughput(Throughput::Bytes(listening.length as u64));
     group.bench_function(format!("{MISSED} events"), |bencher| {
         bencher.iter(|| {
-            let listening = site.listen(&session, Some(&last));
-            site.hang_up(&listening);
+            let listening = harness.listen(&session, Some(&last));
+            harness.hang_up(&listening);
         });
     });
     group.finish();

@@ -9,7 +9,9 @@ use mcp_sansio::framing::SseDecoder;
 use mcp_sansio::jsonrpc::{ParseLimits, RawJson, parse};
 use mcp_sansio::peer::Limits;
 
-use crate::{Echo, Endpoints, Link, LinkOptions, REVISIONS, Site, Web, echo_params, sse, tools};
+use crate::{
+    Echo, Endpoints, HttpHarness, Link, LinkOptions, REVISIONS, Web, echo_params, sse, tools,
+};
 
 /// Something that is done again and again.
 pub struct Scenario {
@@ -219,27 +221,27 @@ pub const MISSED: usize = 200;
 ///
 /// A stream has no ids.
 #[must_use]
-pub fn missed() -> (Site, String, String) {
+pub fn missed() -> (HttpHarness, String, String) {
     const URI: &str = "file:///resource";
-    let mut site = Site::new();
-    let session = site.session();
-    site.subscribe(&session, URI, true);
-    let listening = site.listen(&session, None);
+    let mut harness = HttpHarness::new();
+    let session = harness.session();
+    harness.subscribe(&session, URI, true);
+    let listening = harness.listen(&session, None);
     let last = listening.last_id.clone().expect("a stream begins with an id");
-    site.hang_up(&listening);
+    harness.hang_up(&listening);
     for _ in 0..MISSED {
-        site.resource_updated(URI);
+        harness.resource_updated(URI);
     }
-    (site, session, last)
+    (harness, session, last)
 }
 
 fn replay() -> Scenario {
     scenario(format!("a client comes back for {MISSED} events"), 1, 20, || {
-        let (mut site, session, last) = missed();
+        let (mut harness, session, last) = missed();
         move || {
-            let listening = site.listen(&session, Some(&last));
+            let listening = harness.listen(&session, Some(&last));
             assert!(listening.length > MISSED * 100, "they come");
-            site.hang_up(&listening);
+            harness.hang_up(&listening);
         }
     })
 }

@@ -3,9 +3,9 @@
 pub mod budgets;
 mod endpoints;
 pub mod growth;
+mod http_harness;
 mod link;
 pub mod load;
-mod site;
 pub mod sse;
 pub mod tools;
 mod web;
@@ -15,8 +15,8 @@ use mcp_sansio::jsonrpc::RawJson;
 use serde_json::json;
 
 pub use endpoints::{Echo, Endpoints};
+pub use http_harness::{HttpHarness, Listening};
 pub use link::{Link, LinkOptions};
-pub use site::{Listening, Site};
 pub use web::Web;
 
 /// The oldest revision, the newest with sessions, and the one without.

@@ -9,7 +9,7 @@ use mcp_sansio::protocol::Implementation;
 use mcp_sansio::{Instant, Revision, Revisions};
 
 use super::Input;
-use crate::site::{INITIALIZE, Site, in_session};
+use crate::http_harness::{HttpHarness, INITIALIZE, in_session};
 
 const NOW: Instant = Instant::ZERO;
 const UNIT: usize = 64;
@@ -21,52 +21,52 @@ fn call(id: usize) -> String {
 }
 
 pub(super) fn sessions(step: usize) -> Input {
-    let mut site = Site::new();
+    let mut harness = HttpHarness::new();
     Input::new(step * UNIT * INITIALIZE.len(), move || {
         for _ in 0..step * UNIT {
-            site.send("POST", &[], INITIALIZE);
+            harness.send("POST", &[], INITIALIZE);
         }
     })
 }
 
 pub(super) fn session_requests(step: usize) -> Input {
-    let mut site = Site::new();
-    let session = site.session();
+    let mut harness = HttpHarness::new();
+    let session = harness.session();
     let calls: Vec<String> = (0..step * UNIT).map(|id| call(id + 10_000)).collect();
     Input::new(calls.iter().map(String::len).sum(), move || {
         for call in &calls {
-            site.send("POST", &in_session(&session), call);
+            harness.send("POST", &in_session(&session), call);
         }
     })
 }
 
 pub(super) fn session_end(step: usize) -> Input {
-    let mut site = Site::new();
-    let session = site.session();
+    let mut harness = HttpHarness::new();
+    let session = harness.session();
     for id in 0..step * UNIT {
-        site.send("POST", &in_session(&session), &call(id));
+        harness.send("POST", &in_session(&session), &call(id));
     }
     Input::new(step * UNIT, move || {
-        site.send("DELETE", &in_session(&session), "");
+        harness.send("DELETE", &in_session(&session), "");
     })
 }
 
 pub(super) fn reconnects(step: usize) -> Input {
-    let mut site = Site::new();
-    let session = site.session();
+    let mut harness = HttpHarness::new();
+    let session = harness.session();
     Input::new(step * UNIT * 100, move || {
         for _ in 0..step * UNIT {
-            site.send("GET", &in_session(&session), "");
-            if let Some(exchange) = site.open.pop() {
-                site.server.handle_disconnect(exchange, NOW);
+            harness.send("GET", &in_session(&session), "");
+            if let Some(exchange) = harness.open.pop() {
+                harness.server.handle_disconnect(exchange, NOW);
             }
-            site.transmit(&mut |_| {});
+            harness.transmit(&mut |_| {});
         }
     })
 }
 
 pub(super) fn modern_requests(step: usize) -> Input {
-    let mut site = Site::new();
+    let mut harness = HttpHarness::new();
     let fields = [
         ("mcp-protocol-version", "2026-07-28"),
         ("mcp-method", "tools/call"),
@@ -74,7 +74,7 @@ pub(super) fn modern_requests(step: usize) -> Input {
     ];
     Input::new(step * UNIT * MODERN.len(), move || {
         for _ in 0..step * UNIT {
-            site.send("POST", &fields, MODERN);
+            harness.send("POST", &fields, MODERN);
         }
     })
 }

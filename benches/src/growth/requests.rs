@@ -30,22 +30,22 @@ fn limits() -> Limits {
     limits
 }
 
-pub(super) struct Site {
+pub(super) struct ServerHarness {
     server: Server,
     due: Vec<RequestHandle>,
 }
 
-impl Site {
+impl ServerHarness {
     fn new(limits: Limits) -> Self {
         let offers = ServerCapabilities::new()
             .tools(ToolsCapability::new())
             .resources(ResourcesCapability::new().subscribe(true));
         let options =
             ServerOptions::new(Implementation::new("s", "1")).capabilities(offers).limits(limits);
-        let mut site = Self { server: Server::new(options, 1), due: Vec::new() };
-        site.send(r#"{"jsonrpc":"2.0","id":"i","method":"initialize","params":{"protocolVersion":"2025-03-26","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}"#);
-        site.send(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
-        site
+        let mut harness = Self { server: Server::new(options, 1), due: Vec::new() };
+        harness.send(r#"{"jsonrpc":"2.0","id":"i","method":"initialize","params":{"protocolVersion":"2025-03-26","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}"#);
+        harness.send(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
+        harness
     }
 
     pub(super) fn modern(method: &str, params: &str) -> String {
@@ -73,13 +73,13 @@ impl Site {
 
 /// One frame, and all that is sent because of it.
 pub(super) fn one_frame(frame: String) -> Input {
-    frames(Site::new(limits()), vec![frame])
+    frames(ServerHarness::new(limits()), vec![frame])
 }
 
-fn frames(mut site: Site, frames: Vec<String>) -> Input {
+fn frames(mut harness: ServerHarness, frames: Vec<String>) -> Input {
     Input::new(frames.iter().map(String::len).sum(), move || {
         for frame in &frames {
-            site.send(frame);
+            harness.send(frame);
         }
     })
 }
@@ -93,12 +93,12 @@ fn call(id: usize) -> String {
 }
 
 pub(super) fn new_ids(step: usize) -> Input {
-    frames(Site::new(limits()), many(step, call))
+    frames(ServerHarness::new(limits()), many(step, call))
 }
 
 /// Requests, their answers, and cancellations, of a client that reads nothing meanwhile.
 fn unread(step: usize, is_cancelled: fn(usize) -> bool) -> Input {
-    let mut site = Site::new(limits());
+    let mut harness = ServerHarness::new(limits());
     let requests = many(step, call);
     let cancel = |id: usize| {
         format!(
@@ -114,13 +114,13 @@ fn unread(step: usize, is_cancelled: fn(usize) -> bool) -> Input {
     let length = requests.iter().chain(&cancellations).map(String::len).sum();
     Input::new(length, move || {
         for frame in requests.iter().chain(&cancellations) {
-            let event = site.server.handle_message(frame.as_bytes(), NOW).expect("it is open");
+            let event = harness.server.handle_message(frame.as_bytes(), NOW).expect("it is open");
             if let Some(Event::Request(request)) = event {
                 let handle = request.handle;
-                site.server.respond_with(handle, &RawJson::EMPTY_OBJECT).expect("it waits");
+                harness.server.respond_with(handle, &RawJson::EMPTY_OBJECT).expect("it waits");
             }
         }
-        while let Some(bytes) = site.server.poll_transmit() {
+        while let Some(bytes) = harness.server.poll_transmit() {
             black_box(bytes);
         }
     })
@@ -135,22 +135,22 @@ pub(super) fn half_withdrawn(step: usize) -> Input {
 }
 
 pub(super) fn one_id(step: usize) -> Input {
-    frames(Site::new(limits()), many(step, |_| call(1)))
+    frames(ServerHarness::new(limits()), many(step, |_| call(1)))
 }
 
 pub(super) fn beyond_limit(step: usize) -> Input {
-    frames(Site::new(Limits::SMALL), many(step, call))
+    frames(ServerHarness::new(Limits::SMALL), many(step, call))
 }
 
 pub(super) fn batch(step: usize) -> Input {
-    let mut site = Site::new(limits());
+    let mut harness = ServerHarness::new(limits());
     let frame = format!("[{}]", many(step, call).join(","));
     Input::new(frame.len(), move || {
-        site.send(&frame);
-        for handle in core::mem::take(&mut site.due) {
-            site.server.respond_with(handle, &RawJson::EMPTY_OBJECT).expect("it waits");
+        harness.send(&frame);
+        for handle in core::mem::take(&mut harness.due) {
+            harness.server.respond_with(handle, &RawJson::EMPTY_OBJECT).expect("it waits");
         }
-        while let Some(bytes) = site.server.poll_transmit() {
+        while let Some(bytes) = harness.server.poll_transmit() {
             black_box(bytes);
         }
     })
@@ -167,12 +167,12 @@ fn cancel(id: usize) -> String {
 }
 
 /// A server with so many requests in flight.
-fn busy(step: usize) -> Site {
-    let mut site = Site::new(limits());
+fn busy(step: usize) -> ServerHarness {
+    let mut harness = ServerHarness::new(limits());
     for frame in many(step, call) {
-        site.send(&frame);
+        harness.send(&frame);
     }
-    site
+    harness
 }
 
 pub(super) fn idle_cancellations(step: usize) -> Input {
@@ -184,14 +184,14 @@ pub(super) fn cancellations(step: usize) -> Input {
 }
 
 pub(super) fn idle_answers(step: usize) -> Input {
-    let mut site = Site::new(limits());
+    let mut harness = ServerHarness::new(limits());
     // All tombstones there may be.
     for _ in 0..256 {
         let (ping, params) = (Method::Ping, RawJson::EMPTY_OBJECT);
-        let call = site.server.call(ping, &params, &CallOptions::default(), NOW).expect("open");
-        site.server.cancel(call, "", NOW);
+        let call = harness.server.call(ping, &params, &CallOptions::default(), NOW).expect("open");
+        harness.server.cancel(call, "", NOW);
     }
-    frames(site, many(step, |id| format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{}}}}"#)))
+    frames(harness, many(step, |id| format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{}}}}"#)))
 }
 
 pub(super) fn subscriptions(step: usize) -> Input {
@@ -200,12 +200,12 @@ pub(super) fn subscriptions(step: usize) -> Input {
             r#"{{"jsonrpc":"2.0","id":{id},"method":"resources/subscribe","params":{{"uri":"file:///{id:0>200}"}}}}"#
         )
     };
-    frames(Site::new(limits()), many(step, frame))
+    frames(ServerHarness::new(limits()), many(step, frame))
 }
 
 fn listen(id: usize) -> String {
     let filter = r#""notifications":{"resourcesListChanged":true,"resourceSubscriptions":["a:1"]}"#;
-    Site::modern("subscriptions/listen", filter).replacen(
+    ServerHarness::modern("subscriptions/listen", filter).replacen(
         r#""id":1"#,
         &format!(r#""id":"l{id}""#),
         1,
@@ -222,27 +222,27 @@ pub(super) fn long_filter(step: usize) -> Input {
         let _written = write!(names, r#""file:///{number}","#);
     }
     let filter = format!(r#""notifications":{{"resourceSubscriptions":[{names}"a:1"]}}"#);
-    one_frame(Site::modern("subscriptions/listen", &filter))
+    one_frame(ServerHarness::modern("subscriptions/listen", &filter))
 }
 
 pub(super) fn end_with_requests(step: usize) -> Input {
-    let mut site = busy(step);
+    let mut harness = busy(step);
     Input::new(step * UNIT, move || {
-        site.server.close();
-        while let Some(event) = site.server.poll_event() {
+        harness.server.close();
+        while let Some(event) = harness.server.poll_event() {
             black_box(event);
         }
     })
 }
 
 pub(super) fn end_with_streams(step: usize) -> Input {
-    let mut site = busy(step);
+    let mut harness = busy(step);
     for frame in many(step, listen) {
-        site.send(&frame);
+        harness.send(&frame);
     }
     Input::new(step * UNIT, move || {
-        site.server.handle_eof();
-        while let Some(bytes) = site.server.poll_transmit() {
+        harness.server.handle_eof();
+        while let Some(bytes) = harness.server.poll_transmit() {
             black_box(bytes);
         }
     })

@@ -1,7 +1,7 @@
 //! JSON that is hard on its reader, as one frame to a server.
 
 use super::Input;
-use super::requests::{Site, one_frame};
+use super::requests::{ServerHarness, one_frame};
 
 const UNIT: usize = 2 * 1024;
 
@@ -52,7 +52,7 @@ pub(super) fn many_responses(step: usize) -> Input {
     let responses: Vec<String> =
         (0..step * UNIT / 16).map(|n| format!(r#""{n}":{{"action":"decline"}}"#)).collect();
     let responses = responses.join(",");
-    one_frame(Site::modern(
+    one_frame(ServerHarness::modern(
         "tools/call",
         &format!(r#""name":"t","inputResponses":{{{responses}}},"requestState":"s""#),
     ))

@@ -3,13 +3,13 @@
 use mcp_sansio::peer::RequestHandle;
 
 use super::Load;
-use crate::Site;
+use crate::HttpHarness;
 
 const URI: &str = "file:///resource";
 
 /// A session whose client has gone, and what is kept for it.
 struct Ring {
-    site: Site,
+    harness: HttpHarness,
     session: String,
     /// The id of the last event that the client has.
     last: String,
@@ -27,19 +27,19 @@ pub(super) fn back() -> Box<dyn Load> {
 impl Ring {
     /// One that is full with `size` events.
     fn of(size: usize, back: bool) -> Self {
-        let mut site = Site::with_rings(size);
-        let session = site.session();
-        site.subscribe(&session, URI, true);
-        let listening = site.listen(&session, None);
+        let mut harness = HttpHarness::with_rings(size);
+        let session = harness.session();
+        harness.subscribe(&session, URI, true);
+        let listening = harness.listen(&session, None);
         for _ in 0..2 * size {
-            site.resource_updated(URI);
+            harness.resource_updated(URI);
         }
-        site.hang_up(&listening);
+        harness.hang_up(&listening);
         // One that comes without an id gets one.
-        let listening = site.listen(&session, None);
-        site.hang_up(&listening);
+        let listening = harness.listen(&session, None);
+        harness.hang_up(&listening);
         let last = listening.last_id.expect("an id to come back with");
-        Self { site, session, last, back }
+        Self { harness, session, last, back }
     }
 }
 
@@ -49,11 +49,11 @@ impl Load for Ring {
     }
 
     fn work(&mut self) {
-        self.site.resource_updated(URI);
+        self.harness.resource_updated(URI);
         if self.back {
-            let listening = self.site.listen(&self.session, Some(&self.last));
+            let listening = self.harness.listen(&self.session, Some(&self.last));
             assert!(listening.length > 100, "what it has missed comes");
-            self.site.hang_up(&listening);
+            self.harness.hang_up(&listening);
             self.last = listening.last_id.expect("an event has an id");
         }
     }
@@ -61,15 +61,15 @@ impl Load for Ring {
 
 /// Sessions with a request each, whose client has gone.
 struct Rings {
-    site: Site,
+    harness: HttpHarness,
     requests: Vec<RequestHandle>,
     step: u32,
     turn: usize,
 }
 
 pub(super) fn many() -> Box<dyn Load> {
-    let site = Site::with_rings(Rings::EVENTS as usize);
-    Box::new(Rings { site, requests: Vec::new(), step: 0, turn: 0 })
+    let harness = HttpHarness::with_rings(Rings::EVENTS as usize);
+    Box::new(Rings { harness, requests: Vec::new(), step: 0, turn: 0 })
 }
 
 impl Rings {
@@ -78,15 +78,15 @@ impl Rings {
     /// One more event on the stream of one request.
     fn more(&mut self, turn: usize) {
         self.step += 1;
-        self.site.progress(self.requests[turn], self.step);
+        self.harness.progress(self.requests[turn], self.step);
     }
 }
 
 impl Load for Rings {
     fn grow(&mut self, size: usize) {
         while self.requests.len() < size {
-            let session = self.site.session();
-            self.requests.push(self.site.abandoned(&session));
+            let session = self.harness.session();
+            self.requests.push(self.harness.abandoned(&session));
             for _ in 0..2 * Self::EVENTS {
                 self.more(self.requests.len() - 1);
             }

@@ -1,10 +1,10 @@
 //! Sessions over HTTP.
 
 use super::Load;
-use crate::Site;
+use crate::HttpHarness;
 
 struct Sessions {
-    site: Site,
+    harness: HttpHarness,
     ids: Vec<String>,
     /// Which session's turn it is.
     turn: usize,
@@ -17,39 +17,39 @@ pub(super) fn call() -> Box<dyn Load> {
     sessions(|load| {
         // Not the one that was used last.
         load.turn = (load.turn + 7919) % load.ids.len();
-        load.site.call(&load.ids[load.turn]);
+        load.harness.call(&load.ids[load.turn]);
     })
 }
 
 pub(super) fn one_more() -> Box<dyn Load> {
     sessions(|load| {
-        let id = load.site.session();
-        load.site.end(&id);
+        let id = load.harness.session();
+        load.harness.end(&id);
     })
 }
 
 pub(super) fn news() -> Box<dyn Load> {
     let mut load = Sessions {
-        site: Site::new(),
+        harness: HttpHarness::new(),
         ids: Vec::new(),
         turn: 0,
-        work: |load| load.site.resource_updated(URI),
+        work: |load| load.harness.resource_updated(URI),
     };
     load.grow(1);
-    load.site.subscribe(&load.ids[0], URI, true);
+    load.harness.subscribe(&load.ids[0], URI, true);
     // Its client reads along, so that no log grows.
-    load.site.listen(&load.ids[0], None);
+    load.harness.listen(&load.ids[0], None);
     Box::new(load)
 }
 
 fn sessions(work: fn(&mut Sessions)) -> Box<dyn Load> {
-    Box::new(Sessions { site: Site::new(), ids: Vec::new(), turn: 0, work })
+    Box::new(Sessions { harness: HttpHarness::new(), ids: Vec::new(), turn: 0, work })
 }
 
 impl Load for Sessions {
     fn grow(&mut self, size: usize) {
         while self.ids.len() < size {
-            self.ids.push(self.site.session());
+            self.ids.push(self.harness.session());
         }
     }
 

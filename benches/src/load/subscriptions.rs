@@ -57,7 +57,7 @@ fn subscriptions(more: fn(usize) -> String, work: fn(&mut Subscriptions)) -> Box
     let options =
         ServerOptions::new(Implementation::new("s", "1")).capabilities(offers).limits(limits);
     let mut load = Subscriptions { server: Server::new(options, 1), size: 0, more, work };
-    load.send(crate::site::INITIALIZE);
+    load.send(crate::http_harness::INITIALIZE);
     load.send(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
     Box::new(load)
 }

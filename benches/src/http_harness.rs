@@ -16,20 +16,20 @@ const INITIALIZED: &str = r#"{"jsonrpc":"2.0","method":"notifications/initialize
 
 /// A server on HTTP, whose clients are text.
 #[derive(Debug)]
-pub struct Site {
+pub struct HttpHarness {
     pub(crate) server: Server,
     /// Every exchange that there was, over or not.
     pub(crate) open: Vec<ExchangeId>,
     pub(crate) now: Instant,
 }
 
-impl Default for Site {
+impl Default for HttpHarness {
     fn default() -> Self {
         Self::new()
     }
 }
 
-impl Site {
+impl HttpHarness {
     /// A server that takes as many sessions and requests as there come.
     #[must_use]
     pub fn new() -> Self {
