@@ -2,7 +2,7 @@
 //! that gives its argument back, of which one, some or many are in flight; between the machines,
 //! with handlers, and over HTTP.
 
-use benches::{Echo, Endpoints, Link, REVISIONS, Web};
+use benches::{Echo, Endpoints, HttpLink, Link, REVISIONS};
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use mcp_sansio::Revision;
 
@@ -71,7 +71,7 @@ fn http(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("http");
     for revision in &REVISIONS[1..] {
         for in_flight in IN_FLIGHT {
-            let mut web = Web::open_at(*revision);
+            let mut web = HttpLink::open_at(*revision);
             let params = benches::echo_params(SHORT);
             group.throughput(Throughput::Elements(in_flight.into()));
             let name = format!("echo_64, {in_flight} in flight");

@@ -10,7 +10,7 @@ use mcp_sansio::jsonrpc::{ParseLimits, RawJson, parse};
 use mcp_sansio::peer::Limits;
 
 use crate::{
-    Echo, Endpoints, HttpHarness, Link, LinkOptions, REVISIONS, Web, echo_params, sse, tools,
+    Echo, Endpoints, HttpHarness, HttpLink, Link, LinkOptions, REVISIONS, echo_params, sse, tools,
 };
 
 /// Something that is done again and again.
@@ -93,7 +93,7 @@ pub fn openings() -> Vec<Opening> {
     });
     let web = [REVISIONS[1], REVISIONS[2]].map(|revision| Opening {
         name: format!("idle pair over HTTP, {revision}"),
-        open: Box::new(move || Box::new(Web::open_at(revision))),
+        open: Box::new(move || Box::new(HttpLink::open_at(revision))),
     });
     [options].into_iter().chain(machines).chain(handlers).chain(web).collect()
 }
@@ -207,7 +207,7 @@ fn events() -> Vec<Scenario> {
 
 fn exchange(revision: Revision) -> Scenario {
     scenario(format!("echo 64 B over HTTP, {revision}"), 1, 100, move || {
-        let (mut web, params) = (Web::open_at(revision), echo_params(SHORT));
+        let (mut web, params) = (HttpLink::open_at(revision), echo_params(SHORT));
         move || web.echo(&params)
     })
 }

@@ -4,11 +4,11 @@ pub mod budgets;
 mod endpoints;
 pub mod growth;
 mod http_harness;
+mod http_link;
 mod link;
 pub mod load;
 pub mod sse;
 pub mod tools;
-mod web;
 
 use mcp_sansio::Revision;
 use mcp_sansio::jsonrpc::RawJson;
@@ -16,8 +16,8 @@ use serde_json::json;
 
 pub use endpoints::{Echo, Endpoints};
 pub use http_harness::{HttpHarness, Listening};
+pub use http_link::HttpLink;
 pub use link::{Link, LinkOptions};
-pub use web::Web;
 
 /// The oldest revision, the newest with sessions, and the one without.
 pub const REVISIONS: [Revision; 3] =

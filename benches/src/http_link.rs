@@ -18,14 +18,14 @@ const NOW: Instant = Instant::ZERO;
 /// The machines of a client and of a server on HTTP, and their exchanges between them, as heads and
 /// bodies: what an adapter has of this project, without HTTP's own text.
 #[derive(Debug)]
-pub struct Web {
+pub struct HttpLink {
     client: Client,
     server: Server,
     /// The client's name for each exchange of the server.
     exchanges: BTreeMap<ExchangeId, ExchangeId>,
 }
 
-impl Web {
+impl HttpLink {
     /// A pair that speaks `revision`, with a session where that has one.
     ///
     /// # Panics
