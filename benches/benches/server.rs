@@ -55,12 +55,12 @@ fn replay(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("replay");
     let (mut harness, session, last) = missed();
     let listening = harness.listen(&session, Some(&last));
-    harness.hang_up(&listening);
+    harness.disconnect(&listening);
     group.throughput(Throughput::Bytes(listening.length as u64));
     group.bench_function(format!("{MISSED} events"), |bencher| {
         bencher.iter(|| {
             let listening = harness.listen(&session, Some(&last));
-            harness.hang_up(&listening);
+            harness.disconnect(&listening);
         });
     });
     group.finish();

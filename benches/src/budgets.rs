@@ -228,7 +228,7 @@ pub fn missed() -> (HttpHarness, String, String) {
     harness.subscribe(&session, URI, true);
     let listening = harness.listen(&session, None);
     let last = listening.last_id.clone().expect("a stream begins with an id");
-    harness.hang_up(&listening);
+    harness.disconnect(&listening);
     for _ in 0..MISSED {
         harness.resource_updated(URI);
     }
@@ -241,7 +241,7 @@ fn replay() -> Scenario {
         move || {
             let listening = harness.listen(&session, Some(&last));
             assert!(listening.length > MISSED * 100, "they come");
-            harness.hang_up(&listening);
+            harness.disconnect(&listening);
         }
     })
 }

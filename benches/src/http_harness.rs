@@ -193,7 +193,7 @@ impl HttpHarness {
     }
 
     /// The client of a stream goes away.
-    pub fn hang_up(&mut self, listening: &Listening) {
+    pub fn disconnect(&mut self, listening: &Listening) {
         self.server.handle_disconnect(listening.exchange, self.now);
         self.transmit(&mut |_| {});
     }

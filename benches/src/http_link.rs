@@ -80,7 +80,7 @@ impl HttpLink {
                 moved = true;
                 match sent {
                     Sent::Send(request) => self.carry(&request),
-                    Sent::Abort(exchange) => self.hang_up(exchange),
+                    Sent::Abort(exchange) => self.disconnect(exchange),
                 }
             }
             while let Some(exchange) = self.server.poll_ready() {
@@ -140,7 +140,7 @@ impl HttpLink {
         }
     }
 
-    fn hang_up(&mut self, near: ExchangeId) {
+    fn disconnect(&mut self, near: ExchangeId) {
         let found = self.exchanges.iter().find(|(_, known)| **known == near);
         if let Some(exchange) = found.map(|(exchange, _)| *exchange) {
             self.exchanges.remove(&exchange);

@@ -34,10 +34,10 @@ impl Ring {
         for _ in 0..2 * size {
             harness.resource_updated(URI);
         }
-        harness.hang_up(&listening);
+        harness.disconnect(&listening);
         // One that comes without an id gets one.
         let listening = harness.listen(&session, None);
-        harness.hang_up(&listening);
+        harness.disconnect(&listening);
         let last = listening.last_id.expect("an id to come back with");
         Self { harness, session, last, back }
     }
@@ -53,7 +53,7 @@ impl Load for Ring {
         if self.back {
             let listening = self.harness.listen(&self.session, Some(&self.last));
             assert!(listening.length > 100, "what it has missed comes");
-            self.harness.hang_up(&listening);
+            self.harness.disconnect(&listening);
             self.last = listening.last_id.expect("an event has an id");
         }
     }
