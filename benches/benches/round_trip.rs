@@ -50,7 +50,7 @@ fn handlers(criterion: &mut Criterion) {
     for revision in REVISIONS {
         for in_flight in IN_FLIGHT {
             let mut endpoints = Endpoints::open_at(revision);
-            let echo = Echo::of(SHORT);
+            let echo = Echo::new(SHORT);
             group.throughput(Throughput::Elements(in_flight.into()));
             let name = format!("echo_64, {in_flight} in flight");
             group.bench_function(BenchmarkId::new(name, revision), |bencher| {
@@ -58,7 +58,7 @@ fn handlers(criterion: &mut Criterion) {
             });
         }
         let mut endpoints = Endpoints::open_at(revision);
-        let echo = Echo::of(LONG);
+        let echo = Echo::new(LONG);
         group.throughput(Throughput::Bytes(2 * LONG as u64));
         group.bench_function(BenchmarkId::new("echo_64k", revision), |bencher| {
             bencher.iter(|| endpoints.echo(&echo));

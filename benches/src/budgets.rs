@@ -149,7 +149,7 @@ fn echo_at_once(revision: Revision, count: u32) -> Scenario {
 
 fn echo_with_handlers(revision: Revision) -> Scenario {
     scenario(format!("echo 64 B with handlers, {revision}"), 1, 100, move || {
-        let (mut endpoints, echo) = (Endpoints::open_at(revision), Echo::of(SHORT));
+        let (mut endpoints, echo) = (Endpoints::open_at(revision), Echo::new(SHORT));
         move || endpoints.echo(&echo)
     })
 }

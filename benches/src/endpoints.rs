@@ -23,7 +23,7 @@ pub struct Echo {
 impl Echo {
     /// A text of `length` bytes.
     #[must_use]
-    pub fn of(length: usize) -> Self {
+    pub fn new(length: usize) -> Self {
         Self { text: "x".repeat(length) }
     }
 }

@@ -20,11 +20,11 @@ struct Page {
 }
 
 pub(super) fn page() -> Box<dyn Load> {
-    Box::new(Page::of(1))
+    Box::new(Page::new(1))
 }
 
 impl Page {
-    fn of(size: usize) -> Self {
+    fn new(size: usize) -> Self {
         let pages = |page: usize| NonZeroUsize::new(page).unwrap_or(NonZeroUsize::MIN);
         let catalog = tools::catalog(size, pages(size / 2));
         let mut link = Link::open_with(REVISION, catalog, Limits::DEFAULT);
@@ -40,7 +40,7 @@ impl Page {
 
 impl Load for Page {
     fn grow(&mut self, size: usize) {
-        *self = Self::of(size);
+        *self = Self::new(size);
     }
 
     fn work(&mut self) {
@@ -54,7 +54,7 @@ struct Handlers {
 }
 
 pub(super) fn call() -> Box<dyn Load> {
-    Box::new(Handlers { endpoints: Endpoints::open_at(REVISION), echo: Echo::of(64) })
+    Box::new(Handlers { endpoints: Endpoints::open_at(REVISION), echo: Echo::new(64) })
 }
 
 impl Load for Handlers {

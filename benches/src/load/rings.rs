@@ -17,16 +17,16 @@ struct Ring {
 }
 
 pub(super) fn one_more() -> Box<dyn Load> {
-    Box::new(Ring::of(1, false))
+    Box::new(Ring::new(1, false))
 }
 
 pub(super) fn back() -> Box<dyn Load> {
-    Box::new(Ring::of(1, true))
+    Box::new(Ring::new(1, true))
 }
 
 impl Ring {
     /// One that is full with `size` events.
-    fn of(size: usize, back: bool) -> Self {
+    fn new(size: usize, back: bool) -> Self {
         let mut harness = HttpHarness::with_rings(size);
         let session = harness.session();
         harness.subscribe(&session, URI, true);
@@ -45,7 +45,7 @@ impl Ring {
 
 impl Load for Ring {
     fn grow(&mut self, size: usize) {
-        *self = Self::of(size, self.back);
+        *self = Self::new(size, self.back);
     }
 
     fn work(&mut self) {
