@@ -69,7 +69,7 @@ impl Endpoints {
         let (inward, outward) = (LineDecoder::growing(LINE_MAX), LineDecoder::growing(LINE_MAX));
         let mut endpoints = Self { client, near, far, inward, outward };
         for _ in 0..4 {
-            endpoints.turn();
+            endpoints.poll_both();
         }
         assert!(endpoints.client.session().is_some(), "not open");
         endpoints
@@ -90,7 +90,7 @@ impl Endpoints {
                 assert_eq!(result.content[0].as_text(), Some(&*echo.text), "the text comes back");
                 return;
             }
-            self.turn();
+            self.poll_both();
         }
         panic!("the call has no answer");
     }
@@ -105,7 +105,7 @@ impl Endpoints {
         let mut calls: Vec<_> = (0..count).map(|_| call()).collect();
         let mut cx = Context::from_waker(Waker::noop());
         for _ in 0..4 {
-            self.turn();
+            self.poll_both();
             calls.retain_mut(|call| call.as_mut().poll(&mut cx).is_pending());
             if calls.is_empty() {
                 return;
@@ -115,7 +115,7 @@ impl Endpoints {
     }
 
     /// One round of both drivers.
-    fn turn(&mut self) {
+    fn poll_both(&mut self) {
         drive(&mut self.near, &mut self.outward, &mut self.far);
         drive(&mut self.far, &mut self.inward, &mut self.near);
     }
