@@ -28,38 +28,38 @@ fn add(to: &AtomicU64, number: u64) {
     to.store(to.load(Ordering::Relaxed).wrapping_add(number), Ordering::Relaxed);
 }
 
-fn took(bytes: usize) {
+fn allocated(bytes: usize) {
     add(&COUNT, 1);
     add(&HELD, bytes as u64);
 }
 
-fn gave(bytes: usize) {
+fn freed(bytes: usize) {
     add(&HELD, (bytes as u64).wrapping_neg());
 }
 
 // SAFETY: every call is handed to the system's allocator as it came.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        took(layout.size());
+        allocated(layout.size());
         // SAFETY: the caller keeps the contract of `GlobalAlloc`.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
-        took(layout.size());
+        allocated(layout.size());
         // SAFETY: the caller keeps the contract of `GlobalAlloc`.
         unsafe { System.alloc_zeroed(layout) }
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        gave(layout.size());
+        freed(layout.size());
         // SAFETY: the caller keeps the contract of `GlobalAlloc`.
         unsafe { System.dealloc(pointer, layout) }
     }
 
     unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        gave(layout.size());
-        took(size);
+        freed(layout.size());
+        allocated(size);
         // SAFETY: the caller keeps the contract of `GlobalAlloc`.
         unsafe { System.realloc(pointer, layout, size) }
     }
