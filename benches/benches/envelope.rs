@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 
 #[derive(Deserialize)]
 #[expect(dead_code, reason = "reading is what is measured")]
-struct Floor<'a> {
+struct Baseline<'a> {
     #[serde(borrow)]
     jsonrpc: Cow<'a, str>,
     #[serde(borrow)]
@@ -41,7 +41,8 @@ fn envelope(criterion: &mut Criterion) {
             bencher.iter(|| parse(black_box(bytes), ParseLimits::default()).expect("a message"));
         });
         group.bench_with_input(BenchmarkId::new("floor", name), bytes, |bencher, bytes| {
-            bencher.iter(|| serde_json::from_slice::<Floor<'_>>(black_box(bytes)).expect("JSON"));
+            bencher
+                .iter(|| serde_json::from_slice::<Baseline<'_>>(black_box(bytes)).expect("JSON"));
         });
     }
     group.finish();

@@ -16,7 +16,7 @@ use mcp_sansio::framing::SseDecoder;
 use memchr::memchr2;
 use sse_stream::SseStream;
 
-fn floor(storage: &mut [u8], stream: &[u8]) -> usize {
+fn baseline(storage: &mut [u8], stream: &[u8]) -> usize {
     let mut count = 0;
     let mut filled = 0;
     for read in stream.chunks(READ) {
@@ -85,7 +85,7 @@ fn read(criterion: &mut Criterion) {
         });
         let mut storage = vec![0; if others { 128 * 1024 } else { EVENT_MAX }];
         group.bench_with_input(BenchmarkId::new("floor", name), &stream, |bencher, stream| {
-            bencher.iter(|| floor(&mut storage, stream));
+            bencher.iter(|| baseline(&mut storage, stream));
         });
         group.bench_with_input(BenchmarkId::new("sse-stream", name), &stream, |bencher, stream| {
             bencher.iter(|| count(SseStream::from_bytes_stream(Reads::new(stream))));
