@@ -2,7 +2,7 @@ use rmcp::model::{CallToolRequestParams, ClientRequest, PingRequest};
 use rmcp::service::RunningService;
 use rmcp::{RoleClient, ServerHandler, ServiceExt};
 use serde_json::json;
-use shape::{Holdings, Meter, Work};
+use shape::{MemoryReport, Meter, Work};
 
 /// As much as a socket takes.
 const BUFFER_LENGTH: usize = 256 * 1024;
@@ -36,7 +36,7 @@ pub(crate) async fn idle<S: ServerHandler>(server: impl Fn() -> S, count: usize)
     // What all have in common is made for the first.
     let _first = open(server()).await;
     let mut pairs = Vec::with_capacity(count);
-    let holdings = Holdings::start();
+    let memory_report = MemoryReport::start();
     for _ in 0..count {
         pairs.push(open(server()).await);
     }
@@ -44,7 +44,7 @@ pub(crate) async fn idle<S: ServerHandler>(server: impl Fn() -> S, count: usize)
     for _ in 0..100 {
         tokio::task::yield_now().await;
     }
-    holdings.report();
+    memory_report.report();
 }
 
 async fn open(server: impl ServerHandler) -> RunningService<RoleClient, ()> {

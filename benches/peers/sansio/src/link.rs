@@ -3,7 +3,7 @@ use mcp_sansio::{Revision, Revisions};
 use mcp_sansio_examples::bench;
 use mcp_sansio_tokio::{Client, Host, Server, TokioStream, drive, now, seed};
 use serde::Serialize;
-use shape::{Holdings, Meter, Work};
+use shape::{MemoryReport, Meter, Work};
 
 /// The arguments of the tool, as an application of this project has them: a type of its own.
 #[derive(Serialize)]
@@ -57,9 +57,9 @@ pub(crate) fn idle_machines(revision: Revision, count: usize) {
     let options = LinkOptions::at(revision);
     let _first = Link::open(&options);
     let mut pairs = Vec::with_capacity(count);
-    let holdings = Holdings::start();
+    let memory_report = MemoryReport::start();
     pairs.extend((0..count).map(|_| Link::open(&options)));
-    holdings.report();
+    memory_report.report();
 }
 
 /// Clients and servers with handlers that do nothing.
@@ -68,7 +68,7 @@ pub(crate) async fn idle_endpoints(revision: Revision, count: usize) {
     let (server, host) = (bench::server(), host_at(revision));
     let _first = open(&server, &host).await;
     let mut pairs = Vec::with_capacity(count);
-    let holdings = Holdings::start();
+    let memory_report = MemoryReport::start();
     for _ in 0..count {
         pairs.push(open(&server, &host).await);
     }
@@ -76,7 +76,7 @@ pub(crate) async fn idle_endpoints(revision: Revision, count: usize) {
     for _ in 0..100 {
         tokio::task::yield_now().await;
     }
-    holdings.report();
+    memory_report.report();
 }
 
 async fn rounds_of(client: &Client, work: Work, rounds: u64) {

@@ -2,10 +2,10 @@
 //! round trips, and that of what they hold.
 
 mod allocator;
-mod holdings;
+mod memory_report;
 mod meter;
 mod task;
 
-pub use holdings::Holdings;
+pub use memory_report::MemoryReport;
 pub use meter::Meter;
 pub use task::{Subject, Task, Work};

@@ -4,7 +4,7 @@ use axum::serve::ListenerExt;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
-use shape::{Holdings, Meter, Subject, Task, Work};
+use shape::{MemoryReport, Meter, Subject, Task, Work};
 use tokio::net::TcpStream;
 use tokio::runtime::Builder;
 use tower_mcp::client::{ChannelTransport, McpClient};
@@ -90,7 +90,7 @@ async fn idle(count: usize) {
     // What all have in common is made for the first.
     let _first = open().await;
     let mut pairs = Vec::with_capacity(count);
-    let holdings = Holdings::start();
+    let memory_report = MemoryReport::start();
     for _ in 0..count {
         pairs.push(open().await);
     }
@@ -98,7 +98,7 @@ async fn idle(count: usize) {
     for _ in 0..100 {
         tokio::task::yield_now().await;
     }
-    holdings.report();
+    memory_report.report();
 }
 
 async fn open() -> McpClient {

@@ -2,11 +2,11 @@ use crate::allocator;
 
 /// Measures what a process holds more than before.
 #[derive(Debug)]
-pub struct Holdings {
+pub struct MemoryReport {
     resident: f64,
 }
 
-impl Holdings {
+impl MemoryReport {
     /// Starts to measure. Neither another of these nor a [`Meter`](crate::Meter) runs at the time.
     #[must_use]
     pub fn start() -> Self {
