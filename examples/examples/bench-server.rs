@@ -21,7 +21,7 @@ notifications, then a result), resource mem://blob (64 KiB of text).
 ";
 
 fn main() -> ExitCode {
-    let place = match Arguments::of_process().and_then(runtime::parse_server) {
+    let place = match Arguments::from_args().and_then(runtime::parse_server) {
         Ok(place) => place,
         Err(stop) => return stop.report("bench-server", USAGE),
     };

@@ -27,7 +27,7 @@ of the official conformance suite.
 ";
 
 fn main() -> ExitCode {
-    let place = match Arguments::of_process().and_then(runtime::parse_server) {
+    let place = match Arguments::from_args().and_then(runtime::parse_server) {
         Ok(place) => place,
         Err(stop) => return stop.report("everything-server", USAGE),
     };

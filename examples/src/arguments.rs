@@ -66,7 +66,7 @@ impl Arguments {
     /// # Errors
     ///
     /// The caller's fault: one of them is not UTF-8.
-    pub fn of_process() -> Result<Self, Stop> {
+    pub fn from_args() -> Result<Self, Stop> {
         let texts = std::env::args_os().skip(1).map(|argument| {
             argument
                 .into_string()

@@ -68,7 +68,7 @@ fn task() -> Outcome<Task> {
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> ExitCode {
-    let url = match Arguments::of_process().and_then(parse) {
+    let url = match Arguments::from_args().and_then(parse) {
         Ok(url) => url,
         Err(stop) => return stop.report("everything-client", USAGE),
     };

@@ -18,7 +18,7 @@ use recordings::Task;
 const NAME: &str = "mcp-inspect";
 
 fn main() -> ExitCode {
-    let mut arguments = match Arguments::of_process() {
+    let mut arguments = match Arguments::from_args() {
         Ok(arguments) => arguments,
         Err(stop) => return stop.report(NAME, USAGE),
     };

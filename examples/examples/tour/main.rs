@@ -44,7 +44,7 @@ fn parse(mut arguments: Arguments) -> Result<Role, Stop> {
 }
 
 fn main() -> ExitCode {
-    let role = match Arguments::of_process().and_then(parse) {
+    let role = match Arguments::from_args().and_then(parse) {
         Ok(role) => role,
         Err(stop) => return stop.report("tour", USAGE),
     };

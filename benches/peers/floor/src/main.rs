@@ -14,7 +14,7 @@ use shape::{Meter, Subject, Task, Work};
 const FIRST_BURST: u32 = 2;
 
 fn main() {
-    match Subject::of_process().task {
+    match Subject::from_args().task {
         Task::Link { work, rounds } => link(work, rounds),
         Task::Pairs(_) => panic!("it holds nothing"),
         Task::Stdio => serve_stdio().expect("serves"),

@@ -28,7 +28,7 @@ impl Program {
     pub(crate) fn build(&self) -> Option<PathBuf> {
         let (mut build, path) = match self.package {
             TYPESCRIPT => script(),
-            package => crate_of(package),
+            package => build_crate(package),
         };
         if build.status().is_ok_and(|status| status.success()) {
             return Some(path);
@@ -41,7 +41,7 @@ impl Program {
 /// What builds a crate, and the program that comes of it.
 // Each alone: in one build all would have the features of `serde_json` and tokio that any of
 // them asks for.
-fn crate_of(package: &str) -> (Command, PathBuf) {
+fn build_crate(package: &str) -> (Command, PathBuf) {
     let mut build = cargo("build");
     build.args(["--release", "--quiet", "--package", package]);
     // This program has been built into the same folder.

@@ -17,7 +17,7 @@ use tokio::net::TcpStream;
 use tokio::runtime::Builder;
 
 fn main() {
-    let Subject { variant, task } = Subject::of_process();
+    let Subject { variant, task } = Subject::from_args();
     match &*variant {
         "documented" | "pipes" => run(&variant, task, || Documented),
         "cached" | "cached-pipes" => {

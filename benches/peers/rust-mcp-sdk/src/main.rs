@@ -79,7 +79,7 @@ fn arguments<T: DeserializeOwned>(params: &mut CallToolRequestParams) -> Result<
 }
 
 fn main() {
-    let Task::Stdio = Subject::of_process().task else {
+    let Task::Stdio = Subject::from_args().task else {
         panic!("served on standard streams only");
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();

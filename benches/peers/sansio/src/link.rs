@@ -31,7 +31,7 @@ pub(crate) fn machines(revision: Revision, work: Work, rounds: u64) {
 /// Round trips between a client and a server with handlers, as tasks of tokio.
 pub(crate) async fn endpoints(revision: Revision, work: Work, rounds: u64) {
     let client = open(&bench::server(), &host_at(revision)).await;
-    rounds_of(&client, work, rounds).await;
+    run_rounds(&client, work, rounds).await;
 }
 
 fn host_at(revision: Revision) -> Host {
@@ -79,7 +79,7 @@ pub(crate) async fn idle_endpoints(revision: Revision, count: usize) {
     memory_report.report();
 }
 
-async fn rounds_of(client: &Client, work: Work, rounds: u64) {
+async fn run_rounds(client: &Client, work: Work, rounds: u64) {
     let text = work.text();
     let meter = Meter::start();
     for _ in 0..rounds {

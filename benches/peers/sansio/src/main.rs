@@ -8,7 +8,7 @@ use mcp_sansio_examples::runtime::{Place, Runtime};
 use shape::{Subject, Task};
 
 fn main() {
-    let Subject { variant, task } = Subject::of_process();
+    let Subject { variant, task } = Subject::from_args();
     let http = match task {
         Task::Link { work, rounds } => {
             return match in_process(&variant) {

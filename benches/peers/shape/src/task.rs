@@ -54,7 +54,7 @@ impl Subject {
     ///
     /// It says anything else: only the program that compares starts these.
     #[must_use]
-    pub fn of_process() -> Self {
+    pub fn from_args() -> Self {
         let arguments: Vec<String> = std::env::args().skip(1).collect();
         let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
         let (variant, task) = match *arguments {

@@ -29,7 +29,7 @@ struct Count {
 
 fn main() {
     let one_thread = || Builder::new_current_thread().enable_all().build().expect("a runtime");
-    match Subject::of_process().task {
+    match Subject::from_args().task {
         Task::Link { work, rounds } => one_thread().block_on(link(work, rounds)),
         Task::Pairs(count) => one_thread().block_on(idle(count)),
         Task::Stdio => one_thread().block_on(async {
