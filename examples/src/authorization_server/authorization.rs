@@ -2,10 +2,10 @@
 
 use form_urlencoded::Serializer;
 
+use super::bounded_map::BoundedMap;
 use super::clients::{Client, Clients, GrantType};
 use super::failure::Failure;
 use super::grants::{Consent, Grants, Permission};
-use super::kept::Kept;
 use super::keys::secret;
 use super::options::{Approval, Options};
 use super::page;
@@ -24,7 +24,7 @@ pub(super) enum Shown {
 /// Requests that wait for the user.
 pub(super) struct Authorizations {
     issuer: String,
-    waiting: Kept<Waiting>,
+    waiting: BoundedMap<Waiting>,
 }
 
 /// A request that is in order.
@@ -36,7 +36,7 @@ struct Waiting {
 
 impl Authorizations {
     pub(super) fn new(issuer: &str, options: &Options) -> Self {
-        Self { issuer: issuer.into(), waiting: Kept::new(options.limits.codes_max) }
+        Self { issuer: issuer.into(), waiting: BoundedMap::new(options.limits.codes_max) }
     }
 
     /// A client has sent the user here.

@@ -6,8 +6,8 @@ use http::HeaderMap;
 use http::header::AUTHORIZATION;
 use serde_json::Value;
 
+use super::bounded_map::BoundedMap;
 use super::failure::Failure;
-use super::kept::Kept;
 use super::keys;
 use super::parameters::Parameters;
 use super::redirect_uri;
@@ -56,7 +56,7 @@ pub enum GrantType {
 /// The clients that there are: those of the options, and those that registered.
 pub(super) struct Clients {
     known: Vec<Client>,
-    registered: Kept<Client>,
+    registered: BoundedMap<Client>,
 }
 
 impl GrantType {
@@ -130,7 +130,7 @@ impl ClientAuthentication {
 
 impl Clients {
     pub(super) const fn new(known: Vec<Client>, registered_max: usize) -> Self {
-        Self { known, registered: Kept::new(registered_max) }
+        Self { known, registered: BoundedMap::new(registered_max) }
     }
 
     pub(super) fn register(&mut self, client: Client) {

@@ -4,8 +4,8 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use ring::digest::{SHA256, digest};
 
+use super::bounded_map::BoundedMap;
 use super::failure::Failure;
-use super::kept::Kept;
 use super::keys::secret;
 use super::options::Limits;
 
@@ -42,8 +42,8 @@ pub(super) struct Redemption<'a> {
 }
 
 pub(super) struct Grants {
-    codes: Kept<Code>,
-    refresh_tokens: Kept<RefreshToken>,
+    codes: BoundedMap<Code>,
+    refresh_tokens: BoundedMap<RefreshToken>,
     families: u64,
 }
 
@@ -63,8 +63,8 @@ struct RefreshToken {
 impl Grants {
     pub(super) const fn new(limits: &Limits) -> Self {
         Self {
-            codes: Kept::new(limits.codes_max),
-            refresh_tokens: Kept::new(limits.refresh_tokens_max),
+            codes: BoundedMap::new(limits.codes_max),
+            refresh_tokens: BoundedMap::new(limits.refresh_tokens_max),
             families: 0,
         }
     }

@@ -18,10 +18,10 @@
 //! ```
 
 mod authorization;
+mod bounded_map;
 mod clients;
 mod failure;
 mod grants;
-mod kept;
 mod keys;
 mod metadata;
 mod options;

@@ -4,12 +4,12 @@ use std::collections::VecDeque;
 ///
 /// Searched from end to end, which is quick enough for as few as there are.
 #[derive(Debug)]
-pub(super) struct Kept<T> {
+pub(super) struct BoundedMap<T> {
     entries: VecDeque<(String, T)>,
     max: usize,
 }
 
-impl<T> Kept<T> {
+impl<T> BoundedMap<T> {
     /// None yet, and never more than `max`.
     pub(super) const fn new(max: usize) -> Self {
         Self { entries: VecDeque::new(), max }
@@ -48,14 +48,14 @@ mod tests {
 
     #[test]
     fn the_oldest_makes_room() {
-        let mut kept = Kept::new(2);
+        let mut map = BoundedMap::new(2);
         for (name, value) in [("a", 1), ("b", 2), ("c", 3)] {
-            kept.insert(name.into(), value);
+            map.insert(name.into(), value);
         }
-        assert_eq!(["a", "b", "c"].map(|name| kept.get(name)), [None, Some(&2), Some(&3)]);
-        assert_eq!(kept.remove("b"), Some(2));
-        assert_eq!(kept.remove("b"), None);
-        kept.retain(|value| *value != 3);
-        assert_eq!(kept.get("c"), None);
+        assert_eq!(["a", "b", "c"].map(|name| map.get(name)), [None, Some(&2), Some(&3)]);
+        assert_eq!(map.remove("b"), Some(2));
+        assert_eq!(map.remove("b"), None);
+        map.retain(|value| *value != 3);
+        assert_eq!(map.get("c"), None);
     }
 }
