@@ -12,13 +12,13 @@ use super::page;
 use super::parameters::Parameters;
 
 /// What the user's browser gets to see.
-pub(super) enum Shown {
+pub(super) enum AuthorizationResponse {
     /// The way back to the client.
     Redirect(String),
     /// A question, as a page.
-    Question(String),
+    Consent(String),
     /// What is wrong, where there is nobody to be sent back to.
-    Refusal(Failure),
+    Error(Failure),
 }
 
 /// Requests that wait for the user.
@@ -47,10 +47,10 @@ impl Authorizations {
         clients: &Clients,
         grants: &mut Grants,
         now: u64,
-    ) -> Shown {
+    ) -> AuthorizationResponse {
         let (request, client, redirect_uri) = match trusted(query, clients) {
             Ok(trusted) => trusted,
-            Err(failure) => return Shown::Refusal(failure),
+            Err(failure) => return AuthorizationResponse::Error(failure),
         };
         let state = request.get("state").map(Into::into);
         let waiting = match consent(&request, client, options) {
@@ -70,15 +70,20 @@ impl Authorizations {
                     let name = client.name.as_deref().unwrap_or(&client.id);
                     let question = page::question(name, &waiting.consent, &id);
                     self.waiting.insert(id, waiting);
-                    Shown::Question(question)
+                    AuthorizationResponse::Consent(question)
                 }
-                Err(failure) => Shown::Refusal(failure),
+                Err(failure) => AuthorizationResponse::Error(failure),
             },
         }
     }
 
     /// The user has answered the question.
-    pub(super) fn answer(&mut self, form: &[u8], grants: &mut Grants, now: u64) -> Shown {
+    pub(super) fn answer(
+        &mut self,
+        form: &[u8],
+        grants: &mut Grants,
+        now: u64,
+    ) -> AuthorizationResponse {
         let answer = Parameters::parse(form).and_then(|form| {
             let id = form.require("request", "there is no `request`")?;
             let waiting = self.waiting.remove(id);
@@ -87,11 +92,17 @@ impl Authorizations {
         });
         match answer {
             Ok((waiting, approved)) => self.end(&waiting, approved, grants, now),
-            Err(failure) => Shown::Refusal(failure),
+            Err(failure) => AuthorizationResponse::Error(failure),
         }
     }
 
-    fn end(&self, waiting: &Waiting, approved: bool, grants: &mut Grants, now: u64) -> Shown {
+    fn end(
+        &self,
+        waiting: &Waiting,
+        approved: bool,
+        grants: &mut Grants,
+        now: u64,
+    ) -> AuthorizationResponse {
         let outcome = if approved {
             grants.issue_code(waiting.consent.clone(), now)
         } else {
@@ -105,7 +116,7 @@ impl Authorizations {
         redirect_uri: &str,
         state: Option<&str>,
         outcome: Result<String, Failure>,
-    ) -> Shown {
+    ) -> AuthorizationResponse {
         let mut query = Serializer::new(String::new());
         match outcome {
             Ok(code) => query.append_pair("code", &code),
@@ -120,7 +131,7 @@ impl Authorizations {
         // errors, too.
         query.append_pair("iss", &self.issuer);
         let separator = if redirect_uri.contains('?') { '&' } else { '?' };
-        Shown::Redirect(format!("{redirect_uri}{separator}{}", query.finish()))
+        AuthorizationResponse::Redirect(format!("{redirect_uri}{separator}{}", query.finish()))
     }
 }
 
@@ -236,15 +247,15 @@ mod tests {
             }
         }
 
-        fn begin(&mut self, query: &str) -> Shown {
+        fn begin(&mut self, query: &str) -> AuthorizationResponse {
             let Self { options, clients, authorizations, grants } = self;
             authorizations.begin(query.as_bytes(), options, clients, grants, 100)
         }
     }
 
     /// What the client learns.
-    fn learned(shown: Shown) -> Parameters {
-        let Shown::Redirect(url) = shown else { panic!("nobody is sent back") };
+    fn learned(shown: AuthorizationResponse) -> Parameters {
+        let AuthorizationResponse::Redirect(url) = shown else { panic!("nobody is sent back") };
         let query = url.strip_prefix("https://a.example/?x=1&").unwrap();
         Parameters::parse(query.as_bytes()).unwrap()
     }
@@ -286,7 +297,7 @@ mod tests {
         {
             let mut office = Office::new(Approval::Page);
             let shown = office.begin(&format!("{REQUEST}{hint}"));
-            assert!(matches!(shown, Shown::Question(_)));
+            assert!(matches!(shown, AuthorizationResponse::Consent(_)));
             let request = Parameters::parse(format!("{REQUEST}{hint}").as_bytes()).unwrap();
             let client = office.clients.find("c").unwrap();
             let options = Options::new().subject("user");
@@ -309,7 +320,7 @@ mod tests {
             ("&state=", "&client_id="),
         ] {
             let shown = Office::new(Approval::Automatic).begin(&REQUEST.replace(from, to));
-            assert!(matches!(shown, Shown::Refusal(_)), "{to}");
+            assert!(matches!(shown, AuthorizationResponse::Error(_)), "{to}");
         }
     }
 
@@ -317,7 +328,9 @@ mod tests {
     fn a_page_asks_the_user_once() {
         for (answer, parameter) in [("approve", "code"), ("deny", "error"), ("", "error")] {
             let mut office = Office::new(Approval::Page);
-            let Shown::Question(page) = office.begin(REQUEST) else { panic!("no question") };
+            let AuthorizationResponse::Consent(page) = office.begin(REQUEST) else {
+                panic!("no question")
+            };
             let (_, id) = page.split_once(r#"name="request" value=""#).unwrap();
             let (id, _) = id.split_once('"').unwrap();
             let form = format!("request={id}&answer={answer}");
@@ -325,7 +338,7 @@ mod tests {
             let response = learned(authorizations.answer(form.as_bytes(), grants, 100));
             assert!(response.get(parameter).is_some(), "{answer}");
             let again = authorizations.answer(form.as_bytes(), grants, 100);
-            assert!(matches!(again, Shown::Refusal(_)));
+            assert!(matches!(again, AuthorizationResponse::Error(_)));
         }
     }
 }

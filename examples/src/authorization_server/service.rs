@@ -8,7 +8,7 @@ use http::header::{
 use http::{Method, Request, Response, StatusCode};
 use serde_json::Value;
 
-use super::authorization::{Authorizations, Shown};
+use super::authorization::{AuthorizationResponse, Authorizations};
 use super::clients::{Clients, GrantType};
 use super::failure::Failure;
 use super::grants::Grants;
@@ -155,9 +155,9 @@ fn refused(failure: Failure) -> Response<Bytes> {
 }
 
 /// What the user's browser gets.
-fn show(shown: Shown) -> Response<Bytes> {
+fn show(shown: AuthorizationResponse) -> Response<Bytes> {
     match shown {
-        Shown::Redirect(url) => match HeaderValue::try_from(url) {
+        AuthorizationResponse::Redirect(url) => match HeaderValue::try_from(url) {
             Ok(location) => {
                 // So that a browser that comes from the form does not post it once more.
                 let mut response = answer(StatusCode::SEE_OTHER, "text/plain", Bytes::new());
@@ -166,8 +166,10 @@ fn show(shown: Shown) -> Response<Bytes> {
             }
             Err(_) => text(StatusCode::INTERNAL_SERVER_ERROR, "there is no such address\n"),
         },
-        Shown::Question(page) => html(StatusCode::OK, page),
-        Shown::Refusal(failure) => html(failure.status(), page::refusal(failure.description)),
+        AuthorizationResponse::Consent(page) => html(StatusCode::OK, page),
+        AuthorizationResponse::Error(failure) => {
+            html(failure.status(), page::refusal(failure.description))
+        }
     }
 }
 
