@@ -24,12 +24,12 @@ pub(super) enum AuthorizationResponse {
 /// Requests that wait for the user.
 pub(super) struct Authorizations {
     issuer: String,
-    waiting: BoundedMap<Waiting>,
+    waiting: BoundedMap<PendingConsent>,
 }
 
 /// A request that is in order.
 #[derive(Clone)]
-struct Waiting {
+struct PendingConsent {
     consent: Consent,
     state: Option<String>,
 }
@@ -56,7 +56,7 @@ impl Authorizations {
         let waiting = match consent(&request, client, options) {
             Ok((permission, challenge)) => {
                 let redirect_uri = redirect_uri.clone();
-                Waiting { consent: Consent { permission, redirect_uri, challenge }, state }
+                PendingConsent { consent: Consent { permission, redirect_uri, challenge }, state }
             }
             Err(failure) => {
                 return self.send_back(&redirect_uri, state.as_deref(), Err(failure));
@@ -98,7 +98,7 @@ impl Authorizations {
 
     fn end(
         &self,
-        waiting: &Waiting,
+        waiting: &PendingConsent,
         approved: bool,
         grants: &mut Grants,
         now: u64,
