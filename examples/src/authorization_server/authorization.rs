@@ -226,14 +226,14 @@ mod tests {
         &state=s%26t&code_challenge=E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM\
         &code_challenge_method=S256&resource=http://127.0.0.1:2/mcp&scope=mcp:basic";
 
-    struct Office {
+    struct TestServer {
         options: Options,
         clients: Clients,
         authorizations: Authorizations,
         grants: Grants,
     }
 
-    impl Office {
+    impl TestServer {
         fn new(approval: Approval) -> Self {
             let client = Client::new("c", ClientAuthentication::None)
                 .grant_type(GrantType::AuthorizationCode)
@@ -263,7 +263,7 @@ mod tests {
     #[test]
     fn a_response_has_a_code_the_state_and_the_issuer() {
         // Rule: [AUTHS-026].
-        let response = learned(Office::new(Approval::Automatic).begin(REQUEST));
+        let response = learned(TestServer::new(Approval::Automatic).begin(REQUEST));
         assert!(response.get("code").is_some());
         assert_eq!(response.get("state"), Some("s&t"));
         assert_eq!(response.get("iss"), Some(ISSUER));
@@ -281,12 +281,12 @@ mod tests {
             ("mcp:basic", "mcp:other", "invalid_scope"),
         ] {
             let request = REQUEST.replace(from, to);
-            let response = learned(Office::new(Approval::Automatic).begin(&request));
+            let response = learned(TestServer::new(Approval::Automatic).begin(&request));
             assert_eq!(response.get("error"), Some(error), "{to}");
             assert_eq!(response.get("iss"), Some(ISSUER), "{to}");
             assert_eq!(response.get("code"), None, "{to}");
         }
-        let response = learned(Office::new(Approval::Denied).begin(REQUEST));
+        let response = learned(TestServer::new(Approval::Denied).begin(REQUEST));
         assert_eq!(response.get("error"), Some("access_denied"));
     }
 
@@ -295,17 +295,17 @@ mod tests {
         for (hint, user) in
             [("", "user"), ("&login_hint=ann%7Cb", "ann|b"), ("&login_hint=", "user")]
         {
-            let mut office = Office::new(Approval::Page);
-            let shown = office.begin(&format!("{REQUEST}{hint}"));
+            let mut server = TestServer::new(Approval::Page);
+            let shown = server.begin(&format!("{REQUEST}{hint}"));
             assert!(matches!(shown, AuthorizationResponse::Consent(_)));
             let request = Parameters::parse(format!("{REQUEST}{hint}").as_bytes()).unwrap();
-            let client = office.clients.find("c").unwrap();
+            let client = server.clients.find("c").unwrap();
             let options = Options::new().subject("user");
             let (permission, _) = consent(&request, client, &options).ok().unwrap();
             assert_eq!(permission.subject, user);
         }
         let long = format!("{REQUEST}&login_hint={}", "x".repeat(LOGIN_HINT_LENGTH_MAX + 1));
-        let response = learned(Office::new(Approval::Automatic).begin(&long));
+        let response = learned(TestServer::new(Approval::Automatic).begin(&long));
         assert_eq!(response.get("error"), Some("invalid_request"));
     }
 
@@ -319,7 +319,7 @@ mod tests {
             ("&redirect_uri=", "&other="),
             ("&state=", "&client_id="),
         ] {
-            let shown = Office::new(Approval::Automatic).begin(&REQUEST.replace(from, to));
+            let shown = TestServer::new(Approval::Automatic).begin(&REQUEST.replace(from, to));
             assert!(matches!(shown, AuthorizationResponse::Error(_)), "{to}");
         }
     }
@@ -327,14 +327,14 @@ mod tests {
     #[test]
     fn a_page_asks_the_user_once() {
         for (answer, parameter) in [("approve", "code"), ("deny", "error"), ("", "error")] {
-            let mut office = Office::new(Approval::Page);
-            let AuthorizationResponse::Consent(page) = office.begin(REQUEST) else {
+            let mut server = TestServer::new(Approval::Page);
+            let AuthorizationResponse::Consent(page) = server.begin(REQUEST) else {
                 panic!("no question")
             };
             let (_, id) = page.split_once(r#"name="request" value=""#).unwrap();
             let (id, _) = id.split_once('"').unwrap();
             let form = format!("request={id}&answer={answer}");
-            let Office { authorizations, grants, .. } = &mut office;
+            let TestServer { authorizations, grants, .. } = &mut server;
             let response = learned(authorizations.answer(form.as_bytes(), grants, 100));
             assert!(response.get(parameter).is_some(), "{answer}");
             let again = authorizations.answer(form.as_bytes(), grants, 100);

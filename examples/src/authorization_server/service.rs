@@ -14,7 +14,7 @@ use super::failure::Failure;
 use super::grants::Grants;
 use super::keys::SigningKeys;
 use super::options::Options;
-use super::tokens::TokenOffice;
+use super::tokens::TokenEndpoint;
 use super::{metadata, page, registration};
 
 /// How often each thing was done since the start.
@@ -101,9 +101,9 @@ impl Service {
 
     fn give_token(&mut self, request: &Request<Bytes>, now: u64) -> Response<Bytes> {
         let Self { issuer, options, clients, grants, keys, tally, .. } = self;
-        let mut office = TokenOffice { issuer, options, clients, grants, keys };
+        let mut endpoint = TokenEndpoint { issuer, options, clients, grants, keys };
         let answer = if is_of_type(request, "application/x-www-form-urlencoded") {
-            office.answer(request.headers(), request.body(), now)
+            endpoint.answer(request.headers(), request.body(), now)
         } else {
             Err(Failure::request("this is no form"))
         };

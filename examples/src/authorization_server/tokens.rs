@@ -12,7 +12,7 @@ use super::options::Options;
 use super::parameters::Parameters;
 
 /// What a token request is judged by.
-pub(super) struct TokenOffice<'a> {
+pub(super) struct TokenEndpoint<'a> {
     pub(super) issuer: &'a str,
     pub(super) options: &'a Options,
     pub(super) clients: &'a Clients,
@@ -20,7 +20,7 @@ pub(super) struct TokenOffice<'a> {
     pub(super) keys: &'a SigningKeys,
 }
 
-impl TokenOffice<'_> {
+impl TokenEndpoint<'_> {
     /// Answers a token request: what it was granted for, and the response.
     pub(super) fn answer(
         &mut self,
@@ -229,8 +229,8 @@ mod tests {
                 body.append_pair("resource", RESOURCE);
             }
             let Self { options, clients, grants, keys, .. } = self;
-            let mut office = TokenOffice { issuer: ISSUER, options, clients, grants, keys };
-            let answer = office.answer(&HeaderMap::new(), body.finish().as_bytes(), 100);
+            let mut endpoint = TokenEndpoint { issuer: ISSUER, options, clients, grants, keys };
+            let answer = endpoint.answer(&HeaderMap::new(), body.finish().as_bytes(), 100);
             answer.map(|(_, response)| response).map_err(|failure| failure.error)
         }
 
