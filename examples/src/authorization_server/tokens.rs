@@ -192,7 +192,7 @@ mod tests {
     const CHALLENGE: &str = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM";
 
     /// Everything that there is to a token, at 100.
-    struct World {
+    struct TestSetup {
         options: Options,
         clients: Clients,
         grants: Grants,
@@ -200,7 +200,7 @@ mod tests {
         identity: SigningKeys,
     }
 
-    impl World {
+    impl TestSetup {
         fn new() -> Self {
             let identity = SigningKeys::generate().unwrap();
             let options = Options::new()
@@ -276,12 +276,12 @@ mod tests {
     #[test]
     fn a_token_is_for_one_resource_and_ends_soon() {
         // Rule: [AUTHS-006] [AUTHS-022] [AUTHS-029].
-        let mut world = World::new();
-        let code = world.code();
-        let response = world.ask(&with_code(&code, RESOURCE)).unwrap();
+        let mut setup = TestSetup::new();
+        let code = setup.code();
+        let response = setup.ask(&with_code(&code, RESOURCE)).unwrap();
         assert_eq!(response["token_type"], "Bearer");
         assert_eq!(response["expires_in"], 2);
-        let claims = world.claims(&response);
+        let claims = setup.claims(&response);
         assert_eq!(claims["aud"], RESOURCE);
         assert_eq!(claims["iss"], ISSUER);
         assert_eq!(claims["sub"], "user");
@@ -289,51 +289,51 @@ mod tests {
         assert_eq!(claims["scope"], "mcp:basic mcp:write");
         assert_eq!(claims["exp"], 102);
 
-        let code = world.code();
-        assert_eq!(world.ask(&with_code(&code, "http://127.0.0.1:3/")), Err("invalid_target"));
-        let code = world.code();
-        assert_eq!(world.ask(&with_code(&code, "")), Err("invalid_target"));
+        let code = setup.code();
+        assert_eq!(setup.ask(&with_code(&code, "http://127.0.0.1:3/")), Err("invalid_target"));
+        let code = setup.code();
+        assert_eq!(setup.ask(&with_code(&code, "")), Err("invalid_target"));
     }
 
     #[test]
     fn each_renewal_has_another_token_to_renew_with() {
         // Rule: [AUTHS-025].
-        let mut world = World::new();
-        let code = world.code();
-        let first = world.ask(&with_code(&code, RESOURCE)).unwrap()["refresh_token"].take();
-        let mut response = world.ask(&renew(&first, "mcp:basic")).unwrap();
+        let mut setup = TestSetup::new();
+        let code = setup.code();
+        let first = setup.ask(&with_code(&code, RESOURCE)).unwrap()["refresh_token"].take();
+        let mut response = setup.ask(&renew(&first, "mcp:basic")).unwrap();
         assert_eq!(response["scope"], "mcp:basic");
         let second = response["refresh_token"].take();
         // What was left out this time is not lost.
-        let mut response = world.ask(&renew(&second, "")).unwrap();
+        let mut response = setup.ask(&renew(&second, "")).unwrap();
         assert_eq!(response["scope"], "mcp:basic mcp:write");
         let third = response["refresh_token"].take();
-        assert_eq!(world.ask(&renew(&second, "")), Err("invalid_grant"));
-        assert_eq!(world.ask(&renew(&third, "")), Err("invalid_grant"));
+        assert_eq!(setup.ask(&renew(&second, "")), Err("invalid_grant"));
+        assert_eq!(setup.ask(&renew(&third, "")), Err("invalid_grant"));
     }
 
     #[test]
     fn a_machine_has_access_of_its_own() {
-        let mut world = World::new();
+        let mut setup = TestSetup::new();
         let form = [
             ("grant_type", "client_credentials"),
             ("client_id", "machine"),
             ("client_secret", "secret"),
         ];
-        let response = world.ask(&form).unwrap();
+        let response = setup.ask(&form).unwrap();
         assert_eq!(response["refresh_token"], Value::Null);
-        let claims = world.claims(&response);
+        let claims = setup.claims(&response);
         assert_eq!((&claims["sub"], &claims["scope"]), (&json!("machine"), &json!("mcp:basic")));
         let other = [("grant_type", "client_credentials"), ("client_id", "app")];
-        assert_eq!(world.ask(&other), Err("unauthorized_client"));
-        assert_eq!(world.ask(&form[..2]), Err("invalid_client"));
+        assert_eq!(setup.ask(&other), Err("unauthorized_client"));
+        assert_eq!(setup.ask(&form[..2]), Err("invalid_client"));
         let unknown = [("grant_type", "password"), ("client_id", "app")];
-        assert_eq!(world.ask(&unknown), Err("unsupported_grant_type"));
+        assert_eq!(setup.ask(&unknown), Err("unsupported_grant_type"));
     }
 
     #[test]
     fn an_assertion_counts_if_its_issuer_is_trusted_and_it_is_for_this() {
-        let mut world = World::new();
+        let mut setup = TestSetup::new();
         let good = json!({
             "iss": "http://idp", "sub": "somebody", "aud": ISSUER, "exp": 160,
             "client_id": "app", "resource": RESOURCE,
@@ -341,13 +341,13 @@ mod tests {
         let mut tries = |name: &str, value: Value| {
             let mut claims = good.clone();
             claims[name] = value;
-            let assertion = world.identity.sign("oauth-id-jag+jwt", &claims).unwrap();
+            let assertion = setup.identity.sign("oauth-id-jag+jwt", &claims).unwrap();
             let form = [
                 ("grant_type", "urn:ietf:params:oauth:grant-type:jwt-bearer"),
                 ("client_id", "app"),
                 ("assertion", &*assertion),
             ];
-            world.ask(&form).map(|response| world.claims(&response)["sub"].take())
+            setup.ask(&form).map(|response| setup.claims(&response)["sub"].take())
         };
         assert_eq!(tries("aud", json!([ISSUER])), Ok(json!("somebody")));
         for (name, value) in [

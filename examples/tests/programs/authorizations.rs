@@ -27,14 +27,14 @@ use tokio::task::JoinHandle;
 const BRIEF: Duration = Duration::from_secs(2);
 
 /// A server and who gives tokens for it.
-struct World {
+struct TestSetup {
     authorization_server: AuthorizationServer,
     url: String,
     connector: Connector,
     serving: JoinHandle<()>,
 }
 
-impl World {
+impl TestSetup {
     async fn new(options: Options) -> Self {
         let authorization_server = protected::authorization_server(options).await.unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -85,7 +85,7 @@ impl World {
     }
 }
 
-impl Drop for World {
+impl Drop for TestSetup {
     fn drop(&mut self) {
         self.serving.abort();
     }
@@ -96,8 +96,8 @@ async fn ask(client: &HttpConnection, tool: &str) -> Result<String, String> {
     Ok(result.content[0].as_text().unwrap_or_default().to_owned())
 }
 
-fn known_as(world: &World, client_id: &str, secret: ClientSecret) -> RegisteredClient {
-    let issuer = Some(world.authorization_server.issuer().to_owned());
+fn known_as(setup: &TestSetup, client_id: &str, secret: ClientSecret) -> RegisteredClient {
+    let issuer = Some(setup.authorization_server.issuer().to_owned());
     RegisteredClient { issuer, client_id: client_id.into(), secret }
 }
 
@@ -106,14 +106,14 @@ async fn a_machine_proves_itself_with_a_password() {
     let authentication = ClientAuthentication::Basic("p:w/d+ü".into());
     let known =
         KnownClient::new("robot 1", authentication).grant_type(GrantType::ClientCredentials);
-    let world = World::new(protected::options().client(known)).await;
-    let client = known_as(&world, "robot 1", ClientSecret::Password("p:w/d+ü".into()));
+    let setup = TestSetup::new(protected::options().client(known)).await;
+    let client = known_as(&setup, "robot 1", ClientSecret::Password("p:w/d+ü".into()));
     let options = ClientOptions::client_credentials().registered(client).unwrap();
-    assert_eq!(world.subject(Authorization::new(options)).await, "robot 1");
+    assert_eq!(setup.subject(Authorization::new(options)).await, "robot 1");
 
-    let client = known_as(&world, "robot 1", ClientSecret::Password("wrong".into()));
+    let client = known_as(&setup, "robot 1", ClientSecret::Password("wrong".into()));
     let options = ClientOptions::client_credentials().registered(client).unwrap();
-    let refused = world.connect(Authorization::new(options)).await.unwrap_err();
+    let refused = setup.connect(Authorization::new(options)).await.unwrap_err();
     assert!(refused.contains("invalid_client") && !refused.contains("wrong"), "{refused}");
 }
 
@@ -123,15 +123,15 @@ async fn a_machine_proves_itself_with_a_key() {
     let jwk: serde_json::Value = serde_json::from_str(&signer.public_jwk()).unwrap();
     let authentication = ClientAuthentication::PrivateKey(json!({ "keys": [jwk] }));
     let known = KnownClient::new("robot", authentication).grant_type(GrantType::ClientCredentials);
-    let world = World::new(protected::options().client(known)).await;
+    let setup = TestSetup::new(protected::options().client(known)).await;
     let algorithm = Algorithm::Es256.as_str().to_owned();
-    let client = known_as(&world, "robot", ClientSecret::PrivateKey { algorithm, key_id: None });
+    let client = known_as(&setup, "robot", ClientSecret::PrivateKey { algorithm, key_id: None });
     let options = ClientOptions::client_credentials().registered(client).unwrap();
     let authorization = Authorization::new(options).on_sign(move |request: SigningRequest| {
         let signature = signer.sign(&request.algorithm, request.input.as_bytes());
         signature.map_err(ActionFailure::from)
     });
-    assert_eq!(world.subject(authorization).await, "robot");
+    assert_eq!(setup.subject(authorization).await, "robot");
 }
 
 #[tokio::test]
@@ -140,8 +140,8 @@ async fn a_workload_shows_what_somebody_else_says_of_it() {
     let trusted = TrustedIssuer { issuer: "http://platform".into(), keys: platform.to_jwks() };
     let known =
         KnownClient::new("workload", ClientAuthentication::None).grant_type(GrantType::JwtBearer);
-    let world = World::new(protected::options().client(known).trust(trusted)).await;
-    let client = known_as(&world, "workload", ClientSecret::None);
+    let setup = TestSetup::new(protected::options().client(known).trust(trusted)).await;
+    let client = known_as(&setup, "workload", ClientSecret::None);
     let options = ClientOptions::assertion().registered(client).unwrap();
     let authorization =
         Authorization::new(options).on_assertion(move |request: AssertionRequest| {
@@ -152,58 +152,58 @@ async fn a_workload_shows_what_somebody_else_says_of_it() {
             let assertion = platform.sign("JWT", &claims);
             assertion.map_err(|error| ActionFailure::Failed(error.to_string()))
         });
-    assert_eq!(world.subject(authorization).await, "job 7");
+    assert_eq!(setup.subject(authorization).await, "job 7");
 }
 
 #[tokio::test]
 async fn calls_at_once_share_one_renewal() {
-    let world = World::new(protected::options().access_token_lifetime(BRIEF)).await;
-    let client = world.connect(world.user()).await.unwrap();
+    let setup = TestSetup::new(protected::options().access_token_lifetime(BRIEF)).await;
+    let client = setup.connect(setup.user()).await.unwrap();
     tokio::time::sleep(BRIEF).await;
     let (one, two, three) =
         tokio::join!(ask(&client, "whoami"), ask(&client, "whoami"), ask(&client, "whoami"));
     assert_eq!([one, two, three], ["user"; 3].map(|user| Ok(user.to_owned())));
-    let tally = world.authorization_server.tally();
+    let tally = setup.authorization_server.tally();
     assert_eq!((tally.authorizations, tally.refreshes, tally.refusals), (1, 1, 0));
     client.close().await;
 }
 
 #[tokio::test]
 async fn a_user_whose_consent_was_taken_back_is_asked_once_more() {
-    let world = World::new(protected::options().access_token_lifetime(BRIEF)).await;
-    let client = world.connect(world.user()).await.unwrap();
-    world.authorization_server.revoke_refresh_tokens();
+    let setup = TestSetup::new(protected::options().access_token_lifetime(BRIEF)).await;
+    let client = setup.connect(setup.user()).await.unwrap();
+    setup.authorization_server.revoke_refresh_tokens();
     tokio::time::sleep(BRIEF).await;
     assert_eq!(ask(&client, "whoami").await, Ok("user".into()));
-    let tally = world.authorization_server.tally();
+    let tally = setup.authorization_server.tally();
     assert_eq!((tally.registrations, tally.authorizations), (1, 2));
     client.close().await;
 }
 
 #[tokio::test]
 async fn calls_at_once_that_need_more_ask_the_user_once() {
-    let world = World::new(protected::options()).await;
-    let client = world.connect(world.user()).await.unwrap();
+    let setup = TestSetup::new(protected::options()).await;
+    let client = setup.connect(setup.user()).await.unwrap();
     let (one, two) = tokio::join!(ask(&client, "write"), ask(&client, "write"));
     assert_eq!([one, two], ["done"; 2].map(|done| Ok(done.to_owned())));
-    assert_eq!(world.authorization_server.tally().authorizations, 2);
+    assert_eq!(setup.authorization_server.tally().authorizations, 2);
     client.close().await;
 }
 
 #[tokio::test]
 async fn a_later_connection_has_the_tokens_of_the_one_before() {
-    let world = World::new(protected::options()).await;
-    let authorization = world.user();
-    assert_eq!(world.subject(authorization.clone()).await, "user");
-    assert_eq!(world.subject(authorization).await, "user");
-    let tally = world.authorization_server.tally();
+    let setup = TestSetup::new(protected::options()).await;
+    let authorization = setup.user();
+    assert_eq!(setup.subject(authorization.clone()).await, "user");
+    assert_eq!(setup.subject(authorization).await, "user");
+    let tally = setup.authorization_server.tally();
     assert_eq!((tally.registrations, tally.authorizations), (1, 1));
 }
 
 #[tokio::test]
 async fn a_user_who_declines_ends_the_wait() {
-    let world = World::new(protected::options().approval(Approval::Denied)).await;
-    let refused = world.connect(world.user()).await.unwrap_err();
+    let setup = TestSetup::new(protected::options().approval(Approval::Denied)).await;
+    let refused = setup.connect(setup.user()).await.unwrap_err();
     assert!(refused.contains("access_denied"), "{refused}");
-    assert_eq!(world.authorization_server.tally().authorizations, 1);
+    assert_eq!(setup.authorization_server.tally().authorizations, 1);
 }
