@@ -7,7 +7,7 @@ use std::net::{SocketAddr, TcpListener};
 use mcp_sansio::http::ServerOptions;
 use mcp_sansio_handlers::Server;
 
-use crate::protected::Beside;
+use crate::protected::SeparateIssuer;
 use crate::runtime::{Place, Runtime};
 
 /// Serves on `address` until the process is told to end, and says when it is ready. Where users have
@@ -24,15 +24,16 @@ pub fn serve(place: &Place, server: Server, address: &str, writes: &str) -> Resu
         announce(local);
         return run(place, &server, listener);
     }
-    let beside = Beside::start().map_err(|error| error.to_string())?;
+    let separate_issuer = SeparateIssuer::start().map_err(|error| error.to_string())?;
     let url = format!("http://{local}/mcp");
-    let server = beside.protect(server, &url, writes).map_err(|error| error.to_string())?;
+    let server =
+        separate_issuer.protect(server, &url, writes).map_err(|error| error.to_string())?;
     announce(local);
     // Nobody is left to tell if this fails.
     let _ = writeln!(
         std::io::stderr(),
         "users sign in at {}: try `mcp-inspect tools --url {url} --sign-in`",
-        beside.issuer()
+        separate_issuer.issuer()
     );
     run(place, &server, listener)
 }

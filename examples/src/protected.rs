@@ -51,12 +51,12 @@ pub async fn authorization_server(options: Options) -> io::Result<AuthorizationS
 /// An authorization server beside a server on whichever runtime: it has a thread of tokio for itself,
 /// until it is dropped.
 #[derive(Debug)]
-pub struct Beside {
+pub struct SeparateIssuer {
     runtime: Runtime,
     authorization_server: AuthorizationServer,
 }
 
-impl Beside {
+impl SeparateIssuer {
     /// Starts it, on a free port of this computer.
     ///
     /// # Errors
