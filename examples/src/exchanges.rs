@@ -14,7 +14,7 @@ use crate::wire::{Direction, shortened};
 
 /// What is seen of an exchange, in this order.
 #[derive(Debug)]
-pub enum Sight<'a> {
+pub enum ExchangeEvent<'a> {
     /// A request goes out.
     Request(&'a OutgoingRequest),
     /// The head of the response is there.
@@ -30,11 +30,11 @@ pub enum Sight<'a> {
     /// It will not.
     Failed(ExchangeFailure),
     /// This side wants no more of it.
-    BrokenOff,
+    Aborted,
 }
 
-/// Is shown every sight, with the number of its exchange, which counts from one.
-pub type ExchangeViewer = Box<dyn FnMut(usize, &Sight<'_>) + Send>;
+/// Is shown every event, with the number of its exchange, which counts from one.
+pub type ExchangeViewer = Box<dyn FnMut(usize, &ExchangeEvent<'_>) + Send>;
 
 /// Performs exchanges by `X` and shows each of them.
 pub struct Watched<X> {
@@ -68,9 +68,9 @@ const EVENT_LENGTH_MAX: usize = 4 * 1024 * 1024;
 struct Watch(Option<Arc<Mutex<ExchangeViewer>>>);
 
 impl Watch {
-    fn show(&self, number: usize, sight: &Sight<'_>) {
+    fn show(&self, number: usize, event: &ExchangeEvent<'_>) {
         if let Some(viewer) = &self.0 {
-            viewer.lock().unwrap_or_else(PoisonError::into_inner)(number, sight);
+            viewer.lock().unwrap_or_else(PoisonError::into_inner)(number, event);
         }
     }
 }
@@ -89,7 +89,7 @@ impl<X: Exchanger> Exchanger for Watched<X> {
 
     fn send(&mut self, request: &OutgoingRequest) -> Self::Exchange {
         self.count += 1;
-        self.watch.show(self.count, &Sight::Request(request));
+        self.watch.show(self.count, &ExchangeEvent::Request(request));
         WatchedExchange {
             exchange: self.exchanger.send(request),
             watch: self.watch.clone(),
@@ -113,11 +113,11 @@ impl<X: Exchange> Exchange for WatchedExchange<X> {
                 if kind.is_some_and(|(_, kind)| kind.starts_with(b"text/event-stream")) {
                     *body = Body::Events(SseDecoder::growing(EVENT_LENGTH_MAX));
                 }
-                watch.show(*number, &Sight::Head(head));
+                watch.show(*number, &ExchangeEvent::Head(head));
             }
             Err(failure) => {
                 *over = true;
-                watch.show(*number, &Sight::Failed(*failure));
+                watch.show(*number, &ExchangeEvent::Failed(*failure));
             }
         }
         Poll::Ready(head)
@@ -129,9 +129,9 @@ impl<X: Exchange> Exchange for WatchedExchange<X> {
         // Without a viewer nothing is kept or decoded.
         if watch.0.is_some() {
             match &piece {
-                Ok(Some(bytes)) => body.take(bytes, |sight| watch.show(*number, sight)),
-                Ok(None) => body.end(|sight| watch.show(*number, sight)),
-                Err(failure) => watch.show(*number, &Sight::Failed(*failure)),
+                Ok(Some(bytes)) => body.take(bytes, |event| watch.show(*number, event)),
+                Ok(None) => body.end(|event| watch.show(*number, event)),
+                Err(failure) => watch.show(*number, &ExchangeEvent::Failed(*failure)),
             }
         }
         *over = !matches!(piece, Ok(Some(_)));
@@ -142,13 +142,13 @@ impl<X: Exchange> Exchange for WatchedExchange<X> {
 impl<X> Drop for WatchedExchange<X> {
     fn drop(&mut self) {
         if !self.over {
-            self.watch.show(self.number, &Sight::BrokenOff);
+            self.watch.show(self.number, &ExchangeEvent::Aborted);
         }
     }
 }
 
 impl Body {
-    fn take(&mut self, piece: &[u8], show: impl Fn(&Sight<'_>)) {
+    fn take(&mut self, piece: &[u8], show: impl Fn(&ExchangeEvent<'_>)) {
         match self {
             Self::Whole { bytes, length } => {
                 *length += piece.len();
@@ -162,8 +162,8 @@ impl Body {
                     rest = &rest[taken..];
                     while let Some(event) = decoder.next_event() {
                         match event {
-                            Ok(event) => show(&Sight::Event(&event)),
-                            Err(error) => show(&Sight::Unreadable(error.to_string())),
+                            Ok(event) => show(&ExchangeEvent::Event(&event)),
+                            Err(error) => show(&ExchangeEvent::Unreadable(error.to_string())),
                         }
                     }
                     if taken == 0 {
@@ -174,26 +174,28 @@ impl Body {
         }
     }
 
-    fn end(&mut self, show: impl Fn(&Sight<'_>)) {
+    fn end(&mut self, show: impl Fn(&ExchangeEvent<'_>)) {
         match self {
-            Self::Whole { bytes, length } if *length > 0 => show(&Sight::Body(bytes, *length)),
+            Self::Whole { bytes, length } if *length > 0 => {
+                show(&ExchangeEvent::Body(bytes, *length))
+            }
             Self::Whole { .. } => {}
             Self::Events(decoder) => {
                 if let Some(error) = decoder.handle_eof() {
-                    show(&Sight::Unreadable(error.to_string()));
+                    show(&ExchangeEvent::Unreadable(error.to_string()));
                 }
             }
         }
-        show(&Sight::End);
+        show(&ExchangeEvent::End);
     }
 }
 
-/// A sight in words: one line, and one more for each header field and for the content. Names of
+/// An event in words: one line, and one more for each header field and for the content. Names of
 /// sessions and whatever gives access are left out.
 #[must_use]
-pub fn in_words(number: usize, sight: &Sight<'_>) -> String {
-    let (direction, mut words) = match sight {
-        Sight::Request(request) => {
+pub fn in_words(number: usize, event: &ExchangeEvent<'_>) -> String {
+    let (direction, mut words) = match event {
+        ExchangeEvent::Request(request) => {
             let url = without_query(request.url().as_str());
             let mut words = format!("{} {url}", request.method);
             for (name, value) in request.fields() {
@@ -208,14 +210,14 @@ pub fn in_words(number: usize, sight: &Sight<'_>) -> String {
             }
             (Direction::Out, words)
         }
-        Sight::Head(head) => {
+        ExchangeEvent::Head(head) => {
             let mut words = head.status().0.to_string();
             for (name, value) in head.fields() {
                 field(&mut words, name, &String::from_utf8_lossy(value));
             }
             (Direction::In, words)
         }
-        Sight::Body(bytes, length) => {
+        ExchangeEvent::Body(bytes, length) => {
             let mut words = String::from("body");
             if gives_access(bytes) {
                 words.push_str("\n      ..");
@@ -224,7 +226,7 @@ pub fn in_words(number: usize, sight: &Sight<'_>) -> String {
             }
             (Direction::In, words)
         }
-        Sight::Event(event) => {
+        ExchangeEvent::Event(event) => {
             let mut words = format!("event `{}`", event.event);
             // Nothing can fail that writes into a string.
             if let Some(id) = event.id {
@@ -242,11 +244,13 @@ pub fn in_words(number: usize, sight: &Sight<'_>) -> String {
             }
             (Direction::In, words)
         }
-        Sight::Unreadable(why) => (Direction::In, format!("cannot be read: {why}")),
-        Sight::End => (Direction::In, "end".into()),
-        Sight::Failed(ExchangeFailure::NotSent) => (Direction::In, "failed: not sent".into()),
-        Sight::Failed(ExchangeFailure::Broken) => (Direction::In, "failed: broken".into()),
-        Sight::BrokenOff => (Direction::Out, "broken off".into()),
+        ExchangeEvent::Unreadable(why) => (Direction::In, format!("cannot be read: {why}")),
+        ExchangeEvent::End => (Direction::In, "end".into()),
+        ExchangeEvent::Failed(ExchangeFailure::NotSent) => {
+            (Direction::In, "failed: not sent".into())
+        }
+        ExchangeEvent::Failed(ExchangeFailure::Broken) => (Direction::In, "failed: broken".into()),
+        ExchangeEvent::Aborted => (Direction::Out, "broken off".into()),
     };
     words.insert_str(0, &format!("{} [{number}] ", direction.as_str()));
     words

@@ -118,10 +118,10 @@ impl Stage {
     pub(crate) fn visit(&self, options: ClientOptions, host: &Host) -> Outcome<Visit> {
         let (trace, wire) = (Trace::default(), self.wire);
         let noting = trace.clone();
-        let viewer: ExchangeViewer = Box::new(move |number, sight| {
-            noting.exchange(number, sight);
+        let viewer: ExchangeViewer = Box::new(move |number, event| {
+            noting.exchange(number, event);
             if wire {
-                print(&format!("    {}", in_words(number, sight)).replace('\n', "\n    "));
+                print(&format!("    {}", in_words(number, event)).replace('\n', "\n    "));
             }
         });
         // Nothing here leaves the computer.

@@ -6,7 +6,7 @@ use std::mem;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use mcp_sansio::peer::Progress;
-use mcp_sansio_examples::exchanges::Sight;
+use mcp_sansio_examples::exchanges::ExchangeEvent;
 use mcp_sansio_examples::wire::Direction;
 use serde_json::Value;
 
@@ -30,9 +30,9 @@ impl Trace {
         self.lock().messages.push(format!("{arrow} {}", in_short(line.as_bytes())));
     }
 
-    pub(crate) fn exchange(&self, number: usize, sight: &Sight<'_>) {
+    pub(crate) fn exchange(&self, number: usize, event: &ExchangeEvent<'_>) {
         let exchanges = &mut self.lock().exchanges;
-        if let Sight::Request(request) = sight {
+        if let ExchangeEvent::Request(request) = event {
             let mut words = request.method.to_owned();
             let path = request.url().path_and_query().split('?').next().unwrap_or_default();
             match &*in_short(&request.body) {
@@ -50,9 +50,9 @@ impl Trace {
             exchanges.insert(number, words);
         } else if let Some(words) = exchanges.get_mut(&number) {
             // Nothing can fail that writes into a string.
-            let _ = match sight {
-                Sight::Head(head) => write!(words, " → {}", head.status().0),
-                Sight::Failed(_) => write!(words, ", cut off"),
+            let _ = match event {
+                ExchangeEvent::Head(head) => write!(words, " → {}", head.status().0),
+                ExchangeEvent::Failed(_) => write!(words, ", cut off"),
                 _ => Ok(()),
             };
         }

@@ -104,7 +104,7 @@ async fn visit(
 ) -> Result<(), Trouble> {
     let viewer = options
         .wire
-        .then(|| -> ExchangeViewer { Box::new(|number, sight| say(&in_words(number, sight))) });
+        .then(|| -> ExchangeViewer { Box::new(|number, event| say(&in_words(number, event))) });
     let mut limits = ClientLimits::DEFAULT;
     limits.closing_wait = CLOSING;
     let client_options = ClientOptions::new(url.clone()).limits(limits);
