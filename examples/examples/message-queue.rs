@@ -24,9 +24,9 @@ enum Item {
 }
 
 /// Puts a [`Item::Wake`] into the queue of the side that sleeps.
-struct Bell(Sender<Item>);
+struct QueueWaker(Sender<Item>);
 
-impl Wake for Bell {
+impl Wake for QueueWaker {
     fn wake(self: Arc<Self>) {
         // A side that is over needs no waking.
         let _gone = self.0.send(Item::Wake);
@@ -40,7 +40,7 @@ fn drive(
     inbox: &Receiver<Item>,
     outbox: &Sender<Item>,
 ) {
-    let waker = Waker::from(Arc::new(Bell(own)));
+    let waker = Waker::from(Arc::new(QueueWaker(own)));
     let mut cx = Context::from_waker(&waker);
     let mut ended = false;
     loop {

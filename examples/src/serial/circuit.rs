@@ -24,14 +24,14 @@ pub struct Circuit<C, S> {
     to_server: Line,
     to_client: Line,
     now: Instant,
-    bell: Arc<Bell>,
+    wake_flag: Arc<WakeFlag>,
 }
 
 /// Whether somebody wants to be polled.
 #[derive(Debug, Default)]
-struct Bell(AtomicBool);
+struct WakeFlag(AtomicBool);
 
-impl Wake for Bell {
+impl Wake for WakeFlag {
     fn wake(self: Arc<Self>) {
         self.0.store(true, Ordering::Relaxed);
     }
@@ -48,7 +48,7 @@ impl<C: Endpoint, S: Endpoint> Circuit<C, S> {
             to_server: Line::new(noise, seed),
             to_client: Line::new(noise, !seed),
             now,
-            bell: Arc::default(),
+            wake_flag: Arc::default(),
         }
     }
 
@@ -90,7 +90,7 @@ impl<C: Endpoint, S: Endpoint> Circuit<C, S> {
     /// Lets time pass until `future` is done. `None` if it never is.
     pub fn run<F: IntoFuture>(&mut self, future: F) -> Option<F::Output> {
         let mut future = pin!(future.into_future());
-        let waker = Waker::from(Arc::clone(&self.bell));
+        let waker = Waker::from(Arc::clone(&self.wake_flag));
         let mut cx = Context::from_waker(&waker);
         let end = self.now + PATIENCE;
         while self.now < end {
@@ -106,7 +106,7 @@ impl<C: Endpoint, S: Endpoint> Circuit<C, S> {
 
     /// Lets time pass until both sides have come to their end. Whether they have.
     pub fn run_to_end(&mut self) -> bool {
-        let waker = Waker::from(Arc::clone(&self.bell));
+        let waker = Waker::from(Arc::clone(&self.wake_flag));
         let mut cx = Context::from_waker(&waker);
         let end = self.now + PATIENCE;
         while self.now < end && self.step(&mut cx) {}
@@ -120,7 +120,7 @@ impl<C: Endpoint, S: Endpoint> Circuit<C, S> {
         send(&mut self.client, &mut self.to_server, self.now);
         self.server.turn(cx, self.now);
         send(&mut self.server, &mut self.to_client, self.now);
-        if self.bell.0.swap(false, Ordering::Relaxed) {
+        if self.wake_flag.0.swap(false, Ordering::Relaxed) {
             return true;
         }
         let Some(next) = self.next() else { return false };
