@@ -27,7 +27,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             readings.progress.len(),
             readings.note == note
         );
-        let (met, link) = (circuit.fates(), circuit.client().link().counts());
+        let (met, link) = (circuit.counts(), circuit.client().link().counts());
         println!(
             "  the line lost {} packets, doubled {}, damaged {}",
             met.lost, met.doubled, met.damaged

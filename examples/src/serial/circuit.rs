@@ -9,7 +9,7 @@ use std::time::Duration;
 use mcp_sansio::Instant;
 use mcp_sansio_handlers::Endpoint;
 
-use super::line::{Fates, Line, Noise};
+use super::line::{Line, LineCounts, Noise};
 use super::station::Station;
 
 /// How long anything may take on the clock of a circuit, before it is given up.
@@ -72,9 +72,9 @@ impl<C: Endpoint, S: Endpoint> Circuit<C, S> {
 
     /// What became of the packets of both directions.
     #[must_use]
-    pub const fn fates(&self) -> Fates {
-        let (one, other) = (self.to_server.fates(), self.to_client.fates());
-        Fates {
+    pub const fn counts(&self) -> LineCounts {
+        let (one, other) = (self.to_server.counts(), self.to_client.counts());
+        LineCounts {
             lost: one.lost + other.lost,
             doubled: one.doubled + other.doubled,
             damaged: one.damaged + other.damaged,

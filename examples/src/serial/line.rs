@@ -21,7 +21,7 @@ pub struct Noise {
 
 /// What became of the packets of a line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Fates {
+pub struct LineCounts {
     /// Packets that never came.
     pub lost: u64,
     /// Packets that came twice.
@@ -39,7 +39,7 @@ pub struct Line {
     under_way: VecDeque<(Instant, Vec<u8>)>,
     free_at: Instant,
     is_cut: bool,
-    fates: Fates,
+    counts: LineCounts,
 }
 
 impl Line {
@@ -53,7 +53,7 @@ impl Line {
             under_way: VecDeque::new(),
             free_at: Instant::ZERO,
             is_cut: false,
-            fates: Fates { lost: 0, doubled: 0, damaged: 0 },
+            counts: LineCounts { lost: 0, doubled: 0, damaged: 0 },
         }
     }
 
@@ -88,8 +88,8 @@ impl Line {
                 self.under_way.push_back((self.free_at, tail));
             }
         }
-        self.fates.lost += u64::from(is_lost);
-        self.fates.doubled += u64::from(copies > 1 && !is_lost);
+        self.counts.lost += u64::from(is_lost);
+        self.counts.doubled += u64::from(copies > 1 && !is_lost);
     }
 
     /// What has arrived at `now`, piece by piece.
@@ -106,8 +106,8 @@ impl Line {
 
     /// What became of the packets so far.
     #[must_use]
-    pub const fn fates(&self) -> Fates {
-        self.fates
+    pub const fn counts(&self) -> LineCounts {
+        self.counts
     }
 
     fn happens(&mut self, per_thousand: u64) -> bool {
@@ -115,7 +115,7 @@ impl Line {
     }
 
     fn damage(&mut self, bytes: &mut Vec<u8>) {
-        self.fates.damaged += 1;
+        self.counts.damaged += 1;
         let place = self.dice.roll(bytes.len() as u64) as usize;
         match self.dice.roll(4) {
             0 => bytes[place] ^= 1 << self.dice.roll(8),

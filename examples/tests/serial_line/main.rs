@@ -8,7 +8,7 @@ use std::time::Duration;
 use mcp_sansio::peer::{CloseReason, Failure};
 use mcp_sansio::{Instant, Revision, Revisions};
 use mcp_sansio_examples::serial::circuit::Circuit;
-use mcp_sansio_examples::serial::line::{Fates, Noise};
+use mcp_sansio_examples::serial::line::{LineCounts, Noise};
 use mcp_sansio_examples::serial::link::{Counts, SILENCE_MAX};
 use mcp_sansio_examples::serial::thermometer::{self, Readings};
 use mcp_sansio_handlers::{Client, ClientEndpoint, ClientError, ServerEndpoint};
@@ -34,7 +34,7 @@ fn note(seed: u64) -> String {
 }
 
 /// A whole conversation, and what it took.
-fn converse(revision: Revision, seed: u64) -> (Counts, Counts, Fates, Instant) {
+fn converse(revision: Revision, seed: u64) -> (Counts, Counts, LineCounts, Instant) {
     let (client, mut circuit) = connect(revision, NOISE, seed);
     let note = note(seed);
     let readings = circuit.run(thermometer::read(&client, &note)).unwrap().unwrap();
@@ -49,22 +49,22 @@ fn converse(revision: Revision, seed: u64) -> (Counts, Counts, Fates, Instant) {
     client.close();
     assert!(circuit.run_to_end(), "seed {seed}");
     let counts = (circuit.client().link().counts(), circuit.server().link().counts());
-    (counts.0, counts.1, circuit.fates(), circuit.now())
+    (counts.0, counts.1, circuit.counts(), circuit.now())
 }
 
 fn every_conversation_survives(revision: Revision) {
-    let (mut fates, mut resent, mut refused) = (Fates::default(), 0, 0);
+    let (mut counts, mut resent, mut refused) = (LineCounts::default(), 0, 0);
     for seed in 0..SCHEDULES {
         let (client, server, met, _) = converse(revision, seed);
-        fates.lost += met.lost;
-        fates.doubled += met.doubled;
-        fates.damaged += met.damaged;
+        counts.lost += met.lost;
+        counts.doubled += met.doubled;
+        counts.damaged += met.damaged;
         resent += client.resent + server.resent;
         refused += client.refused + server.refused;
     }
     // The noise was there.
-    for met in [fates.lost, fates.doubled, fates.damaged, resent, refused] {
-        assert!(met > SCHEDULES, "{fates:?}, {resent} sent again, {refused} refused");
+    for met in [counts.lost, counts.doubled, counts.damaged, resent, refused] {
+        assert!(met > SCHEDULES, "{counts:?}, {resent} sent again, {refused} refused");
     }
 }
 
