@@ -6,8 +6,8 @@
 use std::error::Error;
 
 use mcp_sansio::{Instant, Revision, Revisions};
-use mcp_sansio_examples::serial::circuit::Circuit;
 use mcp_sansio_examples::serial::line::Noise;
+use mcp_sansio_examples::serial::simulation::Simulation;
 use mcp_sansio_examples::serial::thermometer;
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -17,29 +17,30 @@ fn main() -> Result<(), Box<dyn Error>> {
         let (client, endpoint) = host.connect(seed, Instant::ZERO);
         let server = thermometer::server().endpoint(seed)?;
         let noise = Noise { lost: 100, doubled: 100, damaged: 100 };
-        let mut circuit = Circuit::new(endpoint, server, noise, seed);
+        let mut simulation = Simulation::new(endpoint, server, noise, seed);
 
         let note = "a note of several packets ".repeat(40);
-        let readings = circuit.run(thermometer::read(&client, &note)).ok_or("it got stuck")??;
+        let readings =
+            simulation.run(thermometer::read(&client, &note)).ok_or("it got stuck")??;
         println!("{revision}: {}. {}", readings.average, readings.calibration);
         println!(
             "  {} steps of progress; the note is intact: {}",
             readings.progress.len(),
             readings.note == note
         );
-        let (met, link) = (circuit.counts(), circuit.client().link().counts());
+        let (met, link) = (simulation.counts(), simulation.client().link().counts());
         println!(
             "  the line lost {} packets, doubled {}, damaged {}",
             met.lost, met.doubled, met.damaged
         );
         println!("  the client sent {} packets, {} of them again", link.sent, link.resent);
 
-        circuit.cut();
-        let cut_at = circuit.now();
-        match circuit.run(thermometer::read(&client, &note)).ok_or("it got stuck")? {
+        simulation.cut();
+        let cut_at = simulation.now();
+        match simulation.run(thermometer::read(&client, &note)).ok_or("it got stuck")? {
             Ok(_) => return Err("an answer came over a line that was cut".into()),
             Err(error) => {
-                let taken = circuit.now().saturating_since(cut_at);
+                let taken = simulation.now().saturating_since(cut_at);
                 println!("  cut off, the call ended after {:.1} s: {error}", taken.as_secs_f64());
             }
         }

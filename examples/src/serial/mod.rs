@@ -7,9 +7,9 @@
 // MCP 2025-11-25 basic/transports#custom-transports [LIFE-014]
 // MCP 2026-07-28 basic/transports/index#custom-transports [LIFE-015] [LIFE-016]
 
-pub mod circuit;
 pub mod line;
 pub mod link;
 pub mod packet;
+pub mod simulation;
 pub mod station;
 pub mod thermometer;

@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use mcp_sansio::peer::{CloseReason, Failure};
 use mcp_sansio::{Instant, Revision, Revisions};
-use mcp_sansio_examples::serial::circuit::Circuit;
 use mcp_sansio_examples::serial::line::{LineCounts, Noise};
 use mcp_sansio_examples::serial::link::{Counts, SILENCE_MAX};
+use mcp_sansio_examples::serial::simulation::Simulation;
 use mcp_sansio_examples::serial::thermometer::{self, Readings};
 use mcp_sansio_handlers::{Client, ClientEndpoint, ClientError, ServerEndpoint};
 
@@ -19,13 +19,13 @@ const SCHEDULES: u64 = 1000;
 /// One packet in five does not come as it was sent.
 const NOISE: Noise = Noise { lost: 60, doubled: 60, damaged: 80 };
 
-type Pair = Circuit<ClientEndpoint, ServerEndpoint>;
+type Pair = Simulation<ClientEndpoint, ServerEndpoint>;
 
 fn connect(revision: Revision, noise: Noise, seed: u64) -> (Client, Pair) {
     let host = thermometer::host().revisions(Revisions::only(revision));
     let (client, endpoint) = host.connect(seed, Instant::ZERO);
     let server = thermometer::server().endpoint(seed).unwrap();
-    (client, Circuit::new(endpoint, server, noise, seed))
+    (client, Simulation::new(endpoint, server, noise, seed))
 }
 
 /// Of several packets.
@@ -35,9 +35,9 @@ fn note(seed: u64) -> String {
 
 /// A whole conversation, and what it took.
 fn converse(revision: Revision, seed: u64) -> (Counts, Counts, LineCounts, Instant) {
-    let (client, mut circuit) = connect(revision, NOISE, seed);
+    let (client, mut simulation) = connect(revision, NOISE, seed);
     let note = note(seed);
-    let readings = circuit.run(thermometer::read(&client, &note)).unwrap().unwrap();
+    let readings = simulation.run(thermometer::read(&client, &note)).unwrap().unwrap();
     let expected = Readings {
         progress: vec![1.0, 2.0, 3.0, 4.0, 5.0],
         average: "21.5 °C".into(),
@@ -47,9 +47,9 @@ fn converse(revision: Revision, seed: u64) -> (Counts, Counts, LineCounts, Insta
     assert_eq!(readings, expected, "seed {seed}");
     assert_eq!(client.session().unwrap().revision, revision);
     client.close();
-    assert!(circuit.run_to_end(), "seed {seed}");
-    let counts = (circuit.client().link().counts(), circuit.server().link().counts());
-    (counts.0, counts.1, circuit.counts(), circuit.now())
+    assert!(simulation.run_to_end(), "seed {seed}");
+    let counts = (simulation.client().link().counts(), simulation.server().link().counts());
+    (counts.0, counts.1, simulation.counts(), simulation.now())
 }
 
 fn every_conversation_survives(revision: Revision) {
@@ -89,9 +89,9 @@ fn the_same_seed_makes_the_same_conversation() {
 
 #[test]
 fn a_quiet_line_needs_no_packet_twice() {
-    let (client, mut circuit) = connect(Revision::LATEST, Noise::default(), 1);
-    circuit.run(thermometer::read(&client, &note(1))).unwrap().unwrap();
-    for link in [circuit.client().link(), circuit.server().link()] {
+    let (client, mut simulation) = connect(Revision::LATEST, Noise::default(), 1);
+    simulation.run(thermometer::read(&client, &note(1))).unwrap().unwrap();
+    for link in [simulation.client().link(), simulation.server().link()] {
         assert_eq!((link.counts().resent, link.counts().refused), (0, 0));
     }
 }
@@ -99,18 +99,18 @@ fn a_quiet_line_needs_no_packet_twice() {
 #[test]
 fn a_dead_line_is_the_end_of_the_connection() {
     for revision in [Revision::V2025_11_25, Revision::V2026_07_28] {
-        let (client, mut circuit) = connect(revision, NOISE, 5);
-        circuit.run(thermometer::read(&client, "")).unwrap().unwrap();
-        circuit.cut();
-        let cut_at = circuit.now();
-        let error = circuit.run(thermometer::read(&client, "")).unwrap().unwrap_err();
+        let (client, mut simulation) = connect(revision, NOISE, 5);
+        simulation.run(thermometer::read(&client, "")).unwrap().unwrap();
+        simulation.cut();
+        let cut_at = simulation.now();
+        let error = simulation.run(thermometer::read(&client, "")).unwrap().unwrap_err();
         assert!(matches!(error, ClientError::Failed(Failure::ConnectionLost)), "{error}");
         assert_eq!(client.close_reason(), Some(CloseReason::EndOfInput));
         // Long before the deadline of the call.
-        let taken = circuit.now().saturating_since(cut_at);
+        let taken = simulation.now().saturating_since(cut_at);
         assert!(taken <= SILENCE_MAX, "{taken:?}");
-        assert!(circuit.run_to_end());
-        for link in [circuit.client().link(), circuit.server().link()] {
+        assert!(simulation.run_to_end());
+        for link in [simulation.client().link(), simulation.server().link()] {
             assert!(link.is_over());
             assert_eq!(link.poll_timeout(), None);
         }
@@ -119,11 +119,11 @@ fn a_dead_line_is_the_end_of_the_connection() {
 
 #[test]
 fn an_idle_line_that_lives_is_not_taken_for_dead() {
-    let (client, mut circuit) = connect(Revision::LATEST, NOISE, 3);
-    circuit.run(client.opened()).unwrap().unwrap();
+    let (client, mut simulation) = connect(Revision::LATEST, NOISE, 3);
+    simulation.run(client.opened()).unwrap().unwrap();
     // An hour of nothing.
-    let idle = circuit.now();
-    assert!(circuit.run(std::future::pending::<()>()).is_none());
-    assert!(circuit.now().saturating_since(idle) > Duration::from_secs(3590));
-    circuit.run(thermometer::read(&client, "still there")).unwrap().unwrap();
+    let idle = simulation.now();
+    assert!(simulation.run(std::future::pending::<()>()).is_none());
+    assert!(simulation.now().saturating_since(idle) > Duration::from_secs(3590));
+    simulation.run(thermometer::read(&client, "still there")).unwrap().unwrap();
 }

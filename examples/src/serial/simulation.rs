@@ -12,13 +12,13 @@ use mcp_sansio_handlers::Endpoint;
 use super::line::{Line, LineCounts, Noise};
 use super::station::Station;
 
-/// How long anything may take on the clock of a circuit, before it is given up.
+/// How long anything may take on the clock of a simulation, before it is given up.
 const PATIENCE: Duration = Duration::from_secs(3600);
 
 /// A client and a server on the two ends of a line. Nothing in it waits, and the same seeds make
 /// the same conversation.
 #[derive(Debug)]
-pub struct Circuit<C, S> {
+pub struct Simulation<C, S> {
     client: Station<C>,
     server: Station<S>,
     to_server: Line,
@@ -37,7 +37,7 @@ impl Wake for WakeFlag {
     }
 }
 
-impl<C: Endpoint, S: Endpoint> Circuit<C, S> {
+impl<C: Endpoint, S: Endpoint> Simulation<C, S> {
     /// Connects both by a line with the noise of `seed`. The clock starts with zero.
     #[must_use]
     pub fn new(client: C, server: S, noise: Noise, seed: u64) -> Self {
