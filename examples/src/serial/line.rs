@@ -34,7 +34,7 @@ pub struct LineCounts {
 #[derive(Debug)]
 pub struct Line {
     noise: Noise,
-    dice: Dice,
+    random: Random,
     /// What is under way, and when it arrives.
     under_way: VecDeque<(Instant, Vec<u8>)>,
     free_at: Instant,
@@ -49,7 +49,7 @@ impl Line {
     pub const fn new(noise: Noise, seed: u64) -> Self {
         Self {
             noise,
-            dice: Dice(seed),
+            random: Random(seed),
             under_way: VecDeque::new(),
             free_at: Instant::ZERO,
             is_cut: false,
@@ -82,7 +82,7 @@ impl Line {
                     self.damage(&mut bytes);
                 }
                 // A reader sees it in pieces, wherever it happens to look.
-                let seen = self.dice.roll(bytes.len() as u64 + 1) as usize;
+                let seen = self.random.below(bytes.len() as u64 + 1) as usize;
                 let tail = bytes.split_off(seen);
                 self.under_way.push_back((start + BYTE_TIME * bytes.len() as u32, bytes));
                 self.under_way.push_back((self.free_at, tail));
@@ -111,21 +111,21 @@ impl Line {
     }
 
     fn happens(&mut self, per_thousand: u64) -> bool {
-        self.dice.roll(1000) < per_thousand
+        self.random.below(1000) < per_thousand
     }
 
     fn damage(&mut self, bytes: &mut Vec<u8>) {
         self.counts.damaged += 1;
-        let place = self.dice.roll(bytes.len() as u64) as usize;
-        match self.dice.roll(4) {
-            0 => bytes[place] ^= 1 << self.dice.roll(8),
+        let place = self.random.below(bytes.len() as u64) as usize;
+        match self.random.below(4) {
+            0 => bytes[place] ^= 1 << self.random.below(8),
             1 => bytes.truncate(place),
             2 => {
                 bytes.remove(place);
             }
             _ => {
                 // Markers among it, which look like the start of a packet.
-                let noise = [0x7e, 0x01, 0xff].repeat(1 + self.dice.roll(20) as usize);
+                let noise = [0x7e, 0x01, 0xff].repeat(1 + self.random.below(20) as usize);
                 bytes.splice(place..place, noise);
             }
         }
@@ -134,11 +134,11 @@ impl Line {
 
 /// A small generator of numbers that look random: SplitMix64.
 #[derive(Debug)]
-struct Dice(u64);
+struct Random(u64);
 
-impl Dice {
+impl Random {
     /// A number below `sides`, which is not 0.
-    const fn roll(&mut self, sides: u64) -> u64 {
+    const fn below(&mut self, sides: u64) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.0;
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
