@@ -2,8 +2,8 @@
 //! HTTP.
 
 mod cut;
+mod http_server;
 mod scenes;
-mod site;
 mod stage;
 mod trace;
 

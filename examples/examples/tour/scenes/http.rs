@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::{host, text};
 use crate::cut::Cut;
-use crate::site::Site;
+use crate::http_server::HttpServer;
 use crate::stage::{Outcome, PAUSE, Stage, options};
 use crate::trace::Steps;
 
@@ -22,16 +22,16 @@ fn quietly(url: &str) -> Outcome<ClientOptions> {
 }
 
 pub(super) async fn play(stage: &Stage, server: &Server) -> Outcome {
-    let site = Site::open(server, PAUSE).await?;
-    negotiation(stage, &site).await?;
-    progress(stage, &site).await?;
-    input_round(stage, &site).await?;
-    cut(stage, &site).await?;
-    long_work(stage, &site).await?;
-    site.close().await
+    let http_server = HttpServer::open(server, PAUSE).await?;
+    negotiation(stage, &http_server).await?;
+    progress(stage, &http_server).await?;
+    input_round(stage, &http_server).await?;
+    cut(stage, &http_server).await?;
+    long_work(stage, &http_server).await?;
+    http_server.close().await
 }
 
-async fn negotiation(stage: &Stage, site: &Site) -> Outcome {
+async fn negotiation(stage: &Stage, http_server: &HttpServer) -> Outcome {
     stage.title("6. The same server over HTTP: clients of three ages, at one address");
     let legacy = host().revisions(Revisions::only(Revision::V2025_06_18));
     let visitors = [
@@ -40,7 +40,7 @@ async fn negotiation(stage: &Stage, site: &Site) -> Outcome {
         ("one that is sent to the old transport", host(), "/sse"),
     ];
     for (who, host, path) in visitors {
-        let visit = stage.visit(options(&site.url(path))?, &host)?;
+        let visit = stage.visit(options(&http_server.url(path))?, &host)?;
         let session = visit.client.opened().await?;
         let result = visit.client.call_tool("forecast", &json!({ "location": "Oslo" })).await?;
         stage.say(&format!("{who}: {}   {}", session.revision, text(&result)));
@@ -50,11 +50,11 @@ async fn negotiation(stage: &Stage, site: &Site) -> Outcome {
     Ok(())
 }
 
-async fn progress(stage: &Stage, site: &Site) -> Outcome {
+async fn progress(stage: &Stage, http_server: &HttpServer) -> Outcome {
     stage.title("7. A call with progress: its answer becomes a stream of events");
     for revision in [Revision::V2025_11_25, Revision::V2026_07_28] {
         let host = host().revisions(Revisions::only(revision));
-        let visit = stage.visit(quietly(&site.url("/mcp"))?, &host)?;
+        let visit = stage.visit(quietly(&http_server.url("/mcp"))?, &host)?;
         visit.client.opened().await?;
         let steps = Steps::default();
         let result = visit
@@ -68,11 +68,11 @@ async fn progress(stage: &Stage, site: &Site) -> Outcome {
     Ok(())
 }
 
-async fn input_round(stage: &Stage, site: &Site) -> Outcome {
+async fn input_round(stage: &Stage, http_server: &HttpServer) -> Outcome {
     stage.title("8. A handler asks the user: a request on the stream, or a second round");
     for revision in [Revision::V2025_11_25, Revision::V2026_07_28] {
         let host = host().revisions(Revisions::only(revision));
-        let visit = stage.visit(quietly(&site.url("/mcp"))?, &host)?;
+        let visit = stage.visit(quietly(&http_server.url("/mcp"))?, &host)?;
         visit.client.opened().await?;
         visit.trace.clear();
         let result = visit.client.call_tool("book", &json!({ "guests": 4 })).await?;
@@ -83,9 +83,9 @@ async fn input_round(stage: &Stage, site: &Site) -> Outcome {
     Ok(())
 }
 
-async fn cut(stage: &Stage, site: &Site) -> Outcome {
+async fn cut(stage: &Stage, http_server: &HttpServer) -> Outcome {
     stage.title("9. The connection is cut in the middle of a call, and nothing is lost");
-    let cut = Cut::open(site.address()).await?;
+    let cut = Cut::open(http_server.address()).await?;
     let host = host().revisions(Revisions::only(Revision::V2025_11_25));
     let visit = stage.visit(quietly(&format!("http://{}/mcp", cut.address()))?, &host)?;
     visit.client.opened().await?;
@@ -111,10 +111,10 @@ async fn cut(stage: &Stage, site: &Site) -> Outcome {
     Ok(())
 }
 
-async fn long_work(stage: &Stage, site: &Site) -> Outcome {
+async fn long_work(stage: &Stage, http_server: &HttpServer) -> Outcome {
     stage.title("10. Long work lets go of the connection; the client comes back for the result");
     let host = host().revisions(Revisions::only(Revision::V2025_11_25));
-    let visit = stage.visit(quietly(&site.url("/mcp"))?, &host)?;
+    let visit = stage.visit(quietly(&http_server.url("/mcp"))?, &host)?;
     visit.client.opened().await?;
     visit.trace.clear();
     let result = visit.client.call_tool("brew", &json!({})).await?;

@@ -13,7 +13,7 @@ use mcp_sansio_tokio::{Connector, Proxy};
 use serde_json::json;
 
 use super::{host, text};
-use crate::site::Site;
+use crate::http_server::HttpServer;
 use crate::stage::{Outcome, PAUSE, Stage, options};
 
 /// How long access lasts. Shorter than in life, where it is minutes.
@@ -42,12 +42,12 @@ pub(super) async fn play(stage: &Stage, server: &Server) -> Outcome {
     let authorization_server = protected::authorization_server(options_of_tokens).await?;
     let protect =
         |url: &str| protected::protect(server.clone(), url, authorization_server.issuer(), "book");
-    let site = Site::open_with(protect, PAUSE).await?;
+    let http_server = HttpServer::open_with(protect, PAUSE).await?;
     let events = Events::default();
     let noting = events.clone();
     let authorization = authorization()?.observe(move |event| noting.note(event));
     let host = host().authorization(authorization);
-    let visit = stage.visit(options(&site.url("/mcp"))?.listen(false), &host)?;
+    let visit = stage.visit(options(&http_server.url("/mcp"))?.listen(false), &host)?;
     visit.client.opened().await?;
     stage.say(&format!("the user signs in: {}", events.take()));
     stage.list(visit.trace.exchanges());
@@ -63,7 +63,7 @@ pub(super) async fn play(stage: &Stage, server: &Server) -> Outcome {
     stage.say(&format!("the token is over, and nobody is asked   {}", text(&result)));
     stage.list(visit.trace.exchanges());
     visit.leave().await;
-    site.close().await?;
+    http_server.close().await?;
     let tally = authorization_server.tally();
     if (tally.authorizations, tally.refreshes) == (2, 1) {
         Ok(())

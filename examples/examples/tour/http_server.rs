@@ -12,13 +12,13 @@ use tokio::task::JoinHandle;
 
 use crate::stage::Outcome;
 
-pub(crate) struct Site {
+pub(crate) struct HttpServer {
     address: SocketAddr,
     stop: oneshot::Sender<()>,
     serving: JoinHandle<()>,
 }
 
-impl Site {
+impl HttpServer {
     /// Serves clients of all revisions, on a port that is free; clients that lose a stream are to
     /// come back after `retry`.
     pub(crate) async fn open(server: &Server, retry: Duration) -> Outcome<Self> {
