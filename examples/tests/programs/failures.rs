@@ -2,9 +2,9 @@
 
 use std::time::{Duration, SystemTime};
 
+use crate::http_server_process::Manner::{Blurts, Says, Trails};
+use crate::http_server_process::stranger;
 use crate::process::{Outcome, RUNTIMES, everything, run};
-use crate::site::Manner::{Blurts, Says, Trails};
-use crate::site::stranger;
 
 /// Looks into a server of a few words of shell, and says how long it took.
 #[allow(clippy::disallowed_methods, reason = "a test with a watch")]

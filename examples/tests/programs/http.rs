@@ -6,8 +6,8 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::TEMPLATES;
+use crate::http_server_process::HttpServerProcess;
 use crate::process::{Outcome, run, run_in};
-use crate::site::Site;
 
 const REVISIONS: [&str; 5] = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"];
 
@@ -34,19 +34,19 @@ fn check(url: &str, words: &[&str]) -> Value {
 
 #[test]
 fn every_revision_is_spoken_at_one_address() {
-    let site = Site::everything();
+    let http_server = HttpServerProcess::everything();
     for (revision, runtime) in
         REVISIONS.into_iter().flat_map(|revision| RUNTIMES.map(|runtime| (revision, runtime)))
     {
         let words = ["--revision", revision, "--runtime", runtime];
-        let summary = check(&site.url("/mcp"), &words);
+        let summary = check(&http_server.url("/mcp"), &words);
         assert_eq!(summary["protocolVersion"], revision);
         assert_eq!(summary["ok"], true);
         assert_eq!(summary["calls"][0]["text"], "hello");
         assert_eq!(summary["resourceTemplates"], json!(TEMPLATES));
         assert_eq!(summary["promptMessages"], 1);
     }
-    assert_eq!(check(&site.url("/mcp"), &[])["protocolVersion"], "2026-07-28");
+    assert_eq!(check(&http_server.url("/mcp"), &[])["protocolVersion"], "2026-07-28");
 }
 
 #[test]
@@ -60,8 +60,9 @@ fn each_side_runs_on_any_runtime_or_on_none() {
         ("async-std", "tokio"),
         ("async-std", "async-std"),
     ] {
-        let site = Site::start("everything-server", &["--legacy-sse", "--runtime", there]);
-        let (url, runtime) = (site.url("/mcp"), ["--runtime", here]);
+        let http_server =
+            HttpServerProcess::start("everything-server", &["--legacy-sse", "--runtime", there]);
+        let (url, runtime) = (http_server.url("/mcp"), ["--runtime", here]);
         for revision in REVISIONS {
             let words = [&runtime[..], &["--revision", revision]].concat();
             assert_eq!(check(&url, &words)["ok"], true);
@@ -78,26 +79,26 @@ fn each_side_runs_on_any_runtime_or_on_none() {
         let words = [&runtime[..], &words].concat();
         assert_eq!(printed(&url, &words), "The result was worth the wait.\n");
         let words = [&runtime[..], &["--revision", "2025-11-25"]].concat();
-        assert_eq!(check(&site.url("/sse"), &words)["calls"][0]["text"], "hello");
+        assert_eq!(check(&http_server.url("/sse"), &words)["calls"][0]["text"], "hello");
     }
 }
 
 #[test]
 fn the_old_transport_is_found_by_its_url() {
-    let site = Site::everything();
+    let http_server = HttpServerProcess::everything();
     for revision in &REVISIONS[..4] {
-        let summary = check(&site.url("/sse"), &["--revision", revision]);
+        let summary = check(&http_server.url("/sse"), &["--revision", revision]);
         assert_eq!(summary["protocolVersion"], *revision);
         assert_eq!(summary["calls"][0]["text"], "hello");
     }
-    assert_eq!(check(&site.url("/sse"), &[])["protocolVersion"], "2025-11-25");
+    assert_eq!(check(&http_server.url("/sse"), &[])["protocolVersion"], "2025-11-25");
 }
 
 #[test]
 fn each_subcommand_prints_its_result() {
-    let site = Site::everything();
+    let http_server = HttpServerProcess::everything();
     for path in PATHS {
-        let print = |words: &[&str]| printed(&site.url(path), words);
+        let print = |words: &[&str]| printed(&http_server.url(path), words);
         let revision = if path == "/mcp" { "2026-07-28" } else { "2025-11-25" };
         assert!(print(&["info"]).contains(&format!("revision      {revision}\n")));
         assert!(print(&["tools"]).starts_with("test_simple_text  Returns a text\n"));
@@ -121,14 +122,14 @@ fn each_subcommand_prints_its_result() {
 
 #[test]
 fn a_handler_that_asks_serves_both_eras() {
-    let site = Site::everything();
+    let http_server = HttpServerProcess::everything();
     for (path, revision) in [
         ("/mcp", "2025-06-18"),
         ("/mcp", "2025-11-25"),
         ("/mcp", "2026-07-28"),
         ("/sse", "2025-11-25"),
     ] {
-        let print = |tool| printed(&site.url(path), &["call", tool, "--revision", revision]);
+        let print = |tool| printed(&http_server.url(path), &["call", tool, "--revision", revision]);
         assert_eq!(
             print("test_input_required_result_multiple_inputs"),
             "Hello, hello! The model says: a made-up answer. There are 1 roots.\n"
@@ -139,9 +140,10 @@ fn a_handler_that_asks_serves_both_eras() {
 
 #[test]
 fn progress_and_log_messages_arrive_before_the_result() {
-    let site = Site::everything();
+    let http_server = HttpServerProcess::everything();
     for revision in REVISIONS {
-        let call = |tool| inspect(&site.url("/mcp"), &["call", tool, "--revision", revision]);
+        let call =
+            |tool| inspect(&http_server.url("/mcp"), &["call", tool, "--revision", revision]);
         let outcome = call("test_tool_with_progress");
         assert_eq!(outcome.stderr.matches("progress: ").count(), 3, "{outcome:?}");
         let outcome = call("test_tool_with_logging");
@@ -151,27 +153,27 @@ fn progress_and_log_messages_arrive_before_the_result() {
 
 #[test]
 fn a_client_comes_back_for_long_work() {
-    let site = Site::everything();
+    let http_server = HttpServerProcess::everything();
     let words = ["call", "test_reconnection", "--wire", "--revision", "2025-11-25"];
-    let outcome = inspect(&site.url("/mcp"), &words);
+    let outcome = inspect(&http_server.url("/mcp"), &words);
     assert_eq!(outcome.stdout, "The result was worth the wait.\n", "{outcome:?}");
     assert!(outcome.stderr.contains("last-event-id: "), "{outcome:?}");
 }
 
 #[test]
 fn listening_prints_what_changes_and_ends_in_time() {
-    let site = Site::everything();
+    let http_server = HttpServerProcess::everything();
     let visitors = [("/mcp", "2025-11-25"), ("/mcp", "2026-07-28"), ("/sse", "2025-11-25")];
     let listeners = visitors.map(|(path, revision)| {
-        let url = site.url(path);
+        let url = http_server.url(path);
         let words = ["listen", "test://watched-resource", "--timeout", "3", "--revision", revision];
         (path, revision, thread::spawn(move || inspect(&url, &words)))
     });
     // Until all of them listen: there is time for some tries.
     for _ in 0..6 {
         thread::sleep(Duration::from_millis(300));
-        printed(&site.url("/mcp"), &["call", "test_trigger_tool_change"]);
-        printed(&site.url("/mcp"), &["call", "test_touch_watched_resource"]);
+        printed(&http_server.url("/mcp"), &["call", "test_trigger_tool_change"]);
+        printed(&http_server.url("/mcp"), &["call", "test_touch_watched_resource"]);
     }
     for (path, revision, listener) in listeners {
         let outcome = listener.join().unwrap();
@@ -185,9 +187,9 @@ fn listening_prints_what_changes_and_ends_in_time() {
 
 #[test]
 fn exchanges_are_shown_without_secrets_and_the_session_ends() {
-    let site = Site::everything();
+    let http_server = HttpServerProcess::everything();
     let words = ["info", "--wire", "--revision", "2025-11-25"];
-    let shown = inspect(&format!("{}?key=secret", site.url("/mcp")), &words).stderr;
+    let shown = inspect(&format!("{}?key=secret", http_server.url("/mcp")), &words).stderr;
     for part in [
         "--> [1] POST http://",
         "/mcp?..\n",
@@ -204,36 +206,36 @@ fn exchanges_are_shown_without_secrets_and_the_session_ends() {
     assert_eq!(shown.matches("mcp-session-id: ").count(), shown.matches("-id: ..\n").count());
     assert!(!shown.contains("secret"), "{shown}");
 
-    let shown = inspect(&site.url("/sse"), &["info", "--wire"]).stderr;
+    let shown = inspect(&http_server.url("/sse"), &["info", "--wire"]).stderr;
     assert!(shown.contains("event `endpoint`\n      /messages?..\n"), "{shown}");
 }
 
 #[test]
 fn a_client_uses_everything() {
-    let site = Site::everything();
+    let http_server = HttpServerProcess::everything();
     // Before, some of what is there could not be used: it asks the user.
     for revision in &REVISIONS[2..] {
         let environment = [("MCP_CONFORMANCE_PROTOCOL_VERSION", *revision)];
-        let outcome = run_in("everything-client", [site.url("/mcp")], &environment);
+        let outcome = run_in("everything-client", [http_server.url("/mcp")], &environment);
         assert_eq!(outcome.code, Some(0), "{revision}: {outcome:?}");
     }
     for path in PATHS {
-        let outcome = run("everything-client", [site.url(path)]);
+        let outcome = run("everything-client", [http_server.url(path)]);
         assert_eq!(outcome.code, Some(0), "{path}: {outcome:?}");
     }
 }
 
 #[test]
 fn every_step_of_the_benchmark_is_reported() {
-    let site = Site::start("bench-server", &[]);
+    let http_server = HttpServerProcess::start("bench-server", &[]);
     for revision in ["2025-11-25", "2026-07-28"] {
         let words = ["call", "progress", r#"{"count":3000}"#, "--revision", revision];
-        let outcome = inspect(&site.url("/mcp"), &words);
+        let outcome = inspect(&http_server.url("/mcp"), &words);
         assert_eq!(outcome.stdout, "3000 steps\n");
         assert_eq!(outcome.stderr.lines().count(), 3000);
         let words = ["read", "mem://blob", "--revision", revision];
-        assert_eq!(printed(&site.url("/mcp"), &words).len(), 64 * 1024 + 1);
+        assert_eq!(printed(&http_server.url("/mcp"), &words).len(), 64 * 1024 + 1);
         let words = ["call", "add", r#"{"a":2,"b":3}"#, "--revision", revision];
-        assert_eq!(printed(&site.url("/mcp"), &words), "5\n");
+        assert_eq!(printed(&http_server.url("/mcp"), &words), "5\n");
     }
 }

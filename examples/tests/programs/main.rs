@@ -6,12 +6,12 @@ mod failures;
 mod fixtures;
 mod handshakes;
 mod http;
+mod http_server_process;
 mod misbehaviour;
 mod process;
 mod recordings;
 mod samples;
 mod sign_in;
-mod site;
 mod web_servers;
 
 /// What `everything-server` offers by template.

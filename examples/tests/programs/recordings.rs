@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::http_server_process::HttpServerProcess;
 use crate::process::{Outcome, RUNTIMES, everything, run};
-use crate::site::Site;
 
 /// A folder of this test's own, empty.
 fn folder(name: &str) -> PathBuf {
@@ -58,10 +58,10 @@ fn both_sides_of_http_do_the_same_again() {
     for (runtime, revision) in [("tokio", "2025-11-25"), ("std", "2026-07-28")] {
         let folder = folder(&format!("http-{runtime}"));
         let words = ["--record", text(&folder), "--runtime", runtime];
-        let site = Site::start("everything-server", &words);
+        let http_server = HttpServerProcess::start("everything-server", &words);
         for tool in calls {
             let client = folder.join(format!("{tool}.jsonl"));
-            let url = site.url("/mcp");
+            let url = http_server.url("/mcp");
             let words =
                 ["call", tool, ARGUMENTS, "--revision", revision, "--record", text(&client)];
             let outcome = run("mcp-inspect", words.into_iter().chain(["--url", &url]));

@@ -7,8 +7,8 @@ use std::process::{Command, Stdio};
 use mcp_sansio_examples::browser::Browser;
 use mcp_sansio_tokio::Connector;
 
+use crate::http_server_process::HttpServerProcess;
 use crate::process::{Outcome, RUNTIMES, example, run};
-use crate::site::Site;
 
 /// A file of its own, which goes with it.
 struct Store(PathBuf);
@@ -85,8 +85,8 @@ fn forbid(url: &str) {
 
 #[test]
 fn a_user_signs_in_steps_up_and_is_remembered() {
-    let site = Site::start("everything-server", &["--auth"]);
-    let (url, store) = (site.url("/mcp"), Store::new("remembered"));
+    let http_server = HttpServerProcess::start("everything-server", &["--auth"]);
+    let (url, store) = (http_server.url("/mcp"), Store::new("remembered"));
     let file = store.file();
     let flags = ["--url", &url, "--sign-in", "--store", file.to_str().unwrap()];
     let call = |words: &[&str], browse: fn(&str)| {
@@ -114,8 +114,9 @@ fn a_user_signs_in_steps_up_and_is_remembered() {
 #[test]
 fn users_sign_in_on_every_runtime() {
     for runtime in RUNTIMES {
-        let site = Site::start("everything-server", &["--auth", "--runtime", runtime]);
-        let url = site.url("/mcp");
+        let http_server =
+            HttpServerProcess::start("everything-server", &["--auth", "--runtime", runtime]);
+        let url = http_server.url("/mcp");
         let flags = ["--url", &url, "--runtime", runtime];
         let words = ["call", "echo", r#"{"text":"hi"}"#, "--sign-in"];
         let (outcome, visits) = inspect(&[&words[..], &flags].concat(), agree);
@@ -128,12 +129,12 @@ fn users_sign_in_on_every_runtime() {
 
 #[test]
 fn the_sample_client_signs_in() {
-    let site = Site::start("everything-server", &["--auth"]);
+    let http_server = HttpServerProcess::start("everything-server", &["--auth"]);
     let store = Store::new("sample");
     std::fs::create_dir(&store.0).unwrap();
     for expected in [1, 0] {
         let mut client = Command::new(example("sign-in-client"));
-        let client = client.arg(site.url("/mcp")).current_dir(&store.0);
+        let client = client.arg(http_server.url("/mcp")).current_dir(&store.0);
         let (outcome, visits) = watch(client, |url| drop(follow(url)));
         assert_eq!((outcome.code, visits), (Some(0), expected), "{outcome:?}");
         assert!(outcome.stdout.starts_with("test_simple_text\n"), "{outcome:?}");
@@ -142,8 +143,8 @@ fn the_sample_client_signs_in() {
 
 #[test]
 fn nothing_that_gives_access_is_shown() {
-    let site = Site::start("everything-server", &["--auth"]);
-    let url = site.url("/mcp");
+    let http_server = HttpServerProcess::start("everything-server", &["--auth"]);
+    let url = http_server.url("/mcp");
     let words = ["tools", "--wire", "--url", &url, "--sign-in", "--scope", "mcp:write"];
     let (outcome, visits) = inspect(&words, agree);
     assert_eq!((outcome.code, visits), (Some(0), 1), "{outcome:?}");
@@ -155,8 +156,8 @@ fn nothing_that_gives_access_is_shown() {
 
 #[test]
 fn what_goes_wrong_is_said_in_one_line() {
-    let site = Site::start("everything-server", &["--auth"]);
-    let url = site.url("/mcp");
+    let http_server = HttpServerProcess::start("everything-server", &["--auth"]);
+    let url = http_server.url("/mcp");
     let words = ["tools", "--url", &url, "--sign-in", "--scope", "mcp:other"];
     let (outcome, visits) = inspect(&words, |url| drop(follow(url)));
     assert_eq!((outcome.code, visits), (Some(1), 1), "{outcome:?}");

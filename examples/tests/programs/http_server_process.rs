@@ -8,13 +8,13 @@ use std::thread;
 use crate::process::example;
 
 /// A server of ours that serves HTTP, until it is dropped.
-pub(crate) struct Site {
+pub(crate) struct HttpServerProcess {
     child: Child,
     /// `http://ADDRESS`
     origin: String,
 }
 
-impl Site {
+impl HttpServerProcess {
     pub(crate) fn start(program: &str, flags: &[&str]) -> Self {
         let mut child = Command::new(example(program))
             .args(["--http", "127.0.0.1:0"])
@@ -43,7 +43,7 @@ impl Site {
     }
 }
 
-impl Drop for Site {
+impl Drop for HttpServerProcess {
     fn drop(&mut self) {
         // It has exited if these fail.
         let _ = self.child.kill();
