@@ -1,7 +1,7 @@
 //! What it does, in one run: a client and a server at every revision, in memory, over pipes and over
 //! HTTP.
 
-mod cut;
+mod cutting_proxy;
 mod http_server;
 mod scenes;
 mod stage;

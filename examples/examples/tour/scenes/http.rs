@@ -6,7 +6,7 @@ use mcp_sansio_handlers::Server;
 use serde_json::json;
 
 use super::{host, text};
-use crate::cut::Cut;
+use crate::cutting_proxy::CuttingProxy;
 use crate::http_server::HttpServer;
 use crate::stage::{Outcome, PAUSE, Stage, options};
 use crate::trace::Steps;
@@ -85,7 +85,7 @@ async fn input_round(stage: &Stage, http_server: &HttpServer) -> Outcome {
 
 async fn cut(stage: &Stage, http_server: &HttpServer) -> Outcome {
     stage.title("9. The connection is cut in the middle of a call, and nothing is lost");
-    let cut = Cut::open(http_server.address()).await?;
+    let cut = CuttingProxy::open(http_server.address()).await?;
     let host = host().revisions(Revisions::only(Revision::V2025_11_25));
     let visit = stage.visit(quietly(&format!("http://{}/mcp", cut.address()))?, &host)?;
     visit.client.opened().await?;

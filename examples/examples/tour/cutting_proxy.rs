@@ -11,15 +11,15 @@ use tokio::task::JoinHandle;
 use crate::stage::Outcome;
 
 /// What stands between a client and a server.
-pub(crate) struct Cut {
+pub(crate) struct CuttingProxy {
     address: SocketAddr,
-    knife: Knife,
+    trigger: CutTrigger,
     passing: JoinHandle<()>,
 }
 
-/// Cuts once it has seen a text often enough. Clones are the same knife.
+/// Cuts once it has seen a text often enough. Clones are the same trigger.
 #[derive(Clone, Default)]
-struct Knife(Arc<Mutex<Option<Pattern>>>);
+struct CutTrigger(Arc<Mutex<Option<Pattern>>>);
 
 struct Pattern {
     text: &'static str,
@@ -27,14 +27,14 @@ struct Pattern {
     left: usize,
 }
 
-impl Cut {
+impl CuttingProxy {
     /// Passes everything on to `server`.
     pub(crate) async fn open(server: SocketAddr) -> Outcome<Self> {
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         let address = listener.local_addr()?;
-        let knife = Knife::default();
-        let passing = tokio::spawn(pass_on(listener, server, knife.clone()));
-        Ok(Self { address, knife, passing })
+        let trigger = CutTrigger::default();
+        let passing = tokio::spawn(pass_on(listener, server, trigger.clone()));
+        Ok(Self { address, trigger, passing })
     }
 
     pub(crate) const fn address(&self) -> SocketAddr {
@@ -44,23 +44,23 @@ impl Cut {
     /// Cuts the connection on which the server says `text` for the `count`th time, in the middle of
     /// what it says.
     pub(crate) fn arm(&self, text: &'static str, count: usize) {
-        *self.knife.0.lock().unwrap_or_else(PoisonError::into_inner) =
+        *self.trigger.0.lock().unwrap_or_else(PoisonError::into_inner) =
             Some(Pattern { text, left: count });
     }
 
     /// Whether it has cut since it was armed.
     pub(crate) fn is_done(&self) -> bool {
-        self.knife.0.lock().unwrap_or_else(PoisonError::into_inner).is_none()
+        self.trigger.0.lock().unwrap_or_else(PoisonError::into_inner).is_none()
     }
 }
 
-impl Drop for Cut {
+impl Drop for CuttingProxy {
     fn drop(&mut self) {
         self.passing.abort();
     }
 }
 
-impl Knife {
+impl CutTrigger {
     /// After how many of these bytes to cut, if at all.
     ///
     /// A text that is split over two reads would be missed; the server writes its events one by
@@ -80,27 +80,27 @@ impl Knife {
     }
 }
 
-async fn pass_on(listener: TcpListener, server: SocketAddr, knife: Knife) {
+async fn pass_on(listener: TcpListener, server: SocketAddr, trigger: CutTrigger) {
     while let Ok((client, _)) = listener.accept().await {
         let Ok(server) = TcpStream::connect(server).await else { return };
-        tokio::spawn(connection(client, server, knife.clone()));
+        tokio::spawn(connection(client, server, trigger.clone()));
     }
 }
 
-/// Ends with either side, or with the knife.
-async fn connection(client: TcpStream, server: TcpStream, knife: Knife) {
+/// Ends with either side, or with the trigger.
+async fn connection(client: TcpStream, server: TcpStream, trigger: CutTrigger) {
     let (mut from_client, to_client) = client.into_split();
     let (from_server, mut to_server) = server.into_split();
     tokio::select! {
         _ = copy(&mut from_client, &mut to_server) => {}
-        () = back(from_server, to_client, &knife) => {}
+        () = back(from_server, to_client, &trigger) => {}
     }
 }
 
-async fn back(mut server: OwnedReadHalf, mut client: OwnedWriteHalf, knife: &Knife) {
+async fn back(mut server: OwnedReadHalf, mut client: OwnedWriteHalf, trigger: &CutTrigger) {
     let mut buffer = vec![0; 16 * 1024];
     while let Ok(length @ 1..) = server.read(&mut buffer).await {
-        let found = knife.find(&buffer[..length]);
+        let found = trigger.find(&buffer[..length]);
         let passed = client.write_all(&buffer[..found.unwrap_or(length)]).await;
         if found.is_some() || passed.is_err() {
             return;
