@@ -45,8 +45,8 @@ async fn on_tokio(options: &Options, url: &Location) -> Result<(), String> {
 
     let connector = Connector::builder().connect_timeout(options.patience().min(CONNECTING));
     let exchanger = TokioExchanger::new(connector.build().map_err(|error| error.to_string())?);
-    let means = Means { exchanger: exchanger.clone(), timer: TokioTimer::new(), seed: seed() };
-    let visited = visit(options, url, equipped(options).await?, means, interruption()).await;
+    let parts = HttpParts { exchanger: exchanger.clone(), timer: TokioTimer::new(), seed: seed() };
+    let visited = visit(options, url, equipped(options).await?, parts, interruption()).await;
     visited.map_err(|trouble| explain(trouble, url, exchanger.last_failure(), options))
 }
 
@@ -55,9 +55,9 @@ async fn on_async_std(options: &Options, url: &Location) -> Result<(), String> {
 
     let connector = Connector::builder().connect_timeout(options.patience().min(CONNECTING));
     let exchanger = AsyncExchanger::new(connector.build().map_err(|error| error.to_string())?);
-    let means = Means { exchanger: exchanger.clone(), timer: AsyncTimer::new(), seed: seed() };
+    let parts = HttpParts { exchanger: exchanger.clone(), timer: AsyncTimer::new(), seed: seed() };
     // These runtimes leave signals to others: an interruption ends the process at once.
-    let visited = visit(options, url, equipped(options).await?, means, pending()).await;
+    let visited = visit(options, url, equipped(options).await?, parts, pending()).await;
     visited.map_err(|trouble| explain(trouble, url, exchanger.last_failure(), options))
 }
 
@@ -67,8 +67,8 @@ async fn on_std(options: &Options, url: &Location) -> Result<(), String> {
 
     let connector = Connector::builder().connect_timeout(options.patience().min(CONNECTING));
     let exchanger = ThreadedExchanger::new(connector.build());
-    let means = Means { exchanger: exchanger.clone(), timer: Clock::new(), seed: seed() };
-    let visited = visit(options, url, equipped(options).await?, means, pending()).await;
+    let parts = HttpParts { exchanger: exchanger.clone(), timer: Clock::new(), seed: seed() };
+    let visited = visit(options, url, equipped(options).await?, parts, pending()).await;
     visited.map_err(|trouble| explain(trouble, url, exchanger.last_failure(), options))
 }
 
@@ -83,7 +83,7 @@ async fn equipped(options: &Options) -> Result<(Host, Arc<Seen>), String> {
 }
 
 /// What a runtime brings.
-struct Means<X, T> {
+struct HttpParts<X, T> {
     exchanger: X,
     timer: T,
     seed: u64,
@@ -99,7 +99,7 @@ async fn visit(
     options: &Options,
     url: &Location,
     (host, seen): (Host, Arc<Seen>),
-    Means { exchanger, timer, seed }: Means<impl Exchanger, impl Timer>,
+    HttpParts { exchanger, timer, seed }: HttpParts<impl Exchanger, impl Timer>,
     interruption: impl Future<Output = ()>,
 ) -> Result<(), Trouble> {
     let viewer = options
