@@ -90,7 +90,7 @@ struct HttpParts<X, T> {
 }
 
 /// What went wrong, and what the server did that it should not have, in words.
-struct Trouble {
+struct VisitError {
     failure: Failure,
     misdeed: Option<String>,
 }
@@ -101,7 +101,7 @@ async fn visit(
     (host, seen): (Host, Arc<Seen>),
     HttpParts { exchanger, timer, seed }: HttpParts<impl Exchanger, impl Timer>,
     interruption: impl Future<Output = ()>,
-) -> Result<(), Trouble> {
+) -> Result<(), VisitError> {
     let viewer = options
         .wire
         .then(|| -> ExchangeViewer { Box::new(|number, event| say(&in_words(number, event))) });
@@ -125,7 +125,7 @@ async fn visit(
             remark(misdeed.as_deref());
             Ok(())
         }
-        Err(failure) => Err(Trouble { failure, misdeed }),
+        Err(failure) => Err(VisitError { failure, misdeed }),
     }
 }
 
@@ -152,7 +152,7 @@ fn unopened<C: Error>(url: &Location, reason: CloseReason, cause: Option<C>) -> 
 
 /// One message that says what went wrong, and what the network has to say to it.
 fn explain<C: Error>(
-    Trouble { failure, misdeed }: Trouble,
+    VisitError { failure, misdeed }: VisitError,
     url: &Location,
     cause: Option<C>,
     options: &Options,
