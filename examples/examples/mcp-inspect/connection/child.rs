@@ -9,7 +9,7 @@ use mcp_sansio_examples::canned::Seen;
 use mcp_sansio_examples::runtime::Runtime;
 use mcp_sansio_examples::wire::{Noise, Viewer, Wire};
 
-use super::{converse, host, misdeed, remark, silence};
+use super::{converse, host, remark, silence, violation};
 use crate::failure::Failure;
 use crate::options::Options;
 use crate::{commands, say};
@@ -24,7 +24,7 @@ const FAREWELL: Duration = Duration::from_millis(200);
 /// How a server ended, and how it behaved until then.
 struct End {
     /// What it did that it should not have, in words.
-    misdeed: Option<String>,
+    violation: Option<String>,
     status: ExitStatus,
     last_words: Vec<String>,
     forced: bool,
@@ -47,7 +47,7 @@ pub(super) fn inspect(options: &Options, words: &[String]) -> Result<(), String>
     let (outcome, end) = outcome.map_err(|error| error.to_string())??;
     match outcome {
         Ok(()) => {
-            remark(end.misdeed.as_deref());
+            remark(end.violation.as_deref());
             Ok(())
         }
         Err(failure) => Err(explain(failure, end, options)),
@@ -71,8 +71,8 @@ async fn on_tokio(options: &Options, command: Command, viewer: Option<Viewer>) -
     (grace_periods.end_of_input, grace_periods.terminate) = (GRACE, GRACE);
     let report = child.shutdown(grace_periods).await.map_err(|error| error.to_string())?;
     let (status, last_words, forced) = (report.status, report.stderr_tail, report.forced);
-    let misdeed = describe(&noise, &seen);
-    Ok((outcome, End { misdeed, status, last_words, forced }))
+    let violation = describe(&noise, &seen);
+    Ok((outcome, End { violation, status, last_words, forced }))
 }
 
 async fn on_async_std(options: &Options, command: Command, viewer: Option<Viewer>) -> Inspected {
@@ -90,8 +90,8 @@ async fn on_async_std(options: &Options, command: Command, viewer: Option<Viewer
     (grace_periods.end_of_input, grace_periods.terminate) = (GRACE, GRACE);
     let report = child.shutdown(grace_periods).await.map_err(|error| error.to_string())?;
     let (status, last_words, forced) = (report.status, report.stderr_tail, report.forced);
-    let misdeed = describe(&noise, &seen);
-    Ok((outcome, End { misdeed, status, last_words, forced }))
+    let violation = describe(&noise, &seen);
+    Ok((outcome, End { violation, status, last_words, forced }))
 }
 
 async fn on_std(options: &Options, command: Command, viewer: Option<Viewer>) -> Inspected {
@@ -108,15 +108,15 @@ async fn on_std(options: &Options, command: Command, viewer: Option<Viewer>) -> 
     let grace_periods = GracePeriods { end_of_input: GRACE, terminate: GRACE };
     let report = child.shutdown(grace_periods).map_err(|error| error.to_string())?;
     let (status, last_words, forced) = (report.status, report.stderr_tail, report.forced);
-    let misdeed = describe(&noise, &seen);
-    Ok((outcome, End { misdeed, status, last_words, forced }))
+    let violation = describe(&noise, &seen);
+    Ok((outcome, End { violation, status, last_words, forced }))
 }
 
 /// What a server did that it should not have, in words.
 fn describe(noise: &Noise, seen: &Seen) -> Option<String> {
     let (count, first) = noise.seen();
     let lines = match count {
-        0 => return misdeed(seen),
+        0 => return violation(seen),
         1 => "a line that is no message",
         _ => "lines that are no messages",
     };
@@ -135,8 +135,8 @@ fn explain(failure: Failure, end: End, options: &Options) -> String {
         failure => failure.to_string(),
     };
     // Nothing can fail that writes into a string.
-    if let Some(misdeed) = end.misdeed {
-        let _ = write!(message, "; {misdeed}");
+    if let Some(violation) = end.violation {
+        let _ = write!(message, "; {violation}");
     }
     if !end.last_words.is_empty() {
         message.push_str("; on standard error it said last:");

@@ -15,7 +15,7 @@ use mcp_sansio_examples::runtime::Runtime;
 use mcp_sansio_examples::together::before;
 use mcp_sansio_handlers::Host;
 
-use super::{converse, host, misdeed, remark, sign_in, silence};
+use super::{converse, host, remark, sign_in, silence, violation};
 use crate::failure::Failure;
 use crate::options::{Command, Options};
 use crate::{commands, say};
@@ -92,7 +92,7 @@ struct HttpParts<X, T> {
 /// What went wrong, and what the server did that it should not have, in words.
 struct VisitError {
     failure: Failure,
-    misdeed: Option<String>,
+    violation: Option<String>,
 }
 
 async fn visit(
@@ -119,13 +119,13 @@ async fn visit(
         }
     };
     let outcome = converse(options, driver, &client, work, FAREWELL).await;
-    let misdeed = misdeed(&seen);
+    let violation = violation(&seen);
     match outcome {
         Ok(()) => {
-            remark(misdeed.as_deref());
+            remark(violation.as_deref());
             Ok(())
         }
-        Err(failure) => Err(VisitError { failure, misdeed }),
+        Err(failure) => Err(VisitError { failure, violation }),
     }
 }
 
@@ -152,7 +152,7 @@ fn unopened<C: Error>(url: &Location, reason: CloseReason, cause: Option<C>) -> 
 
 /// One message that says what went wrong, and what the network has to say to it.
 fn explain<C: Error>(
-    VisitError { failure, misdeed }: VisitError,
+    VisitError { failure, violation }: VisitError,
     url: &Location,
     cause: Option<C>,
     options: &Options,
@@ -171,8 +171,8 @@ fn explain<C: Error>(
         (Failure::Transport(failure), Some(cause)) => format!("{failure} ({cause})"),
         (failure, _) => failure.to_string(),
     };
-    match misdeed {
-        Some(misdeed) => format!("{message}; {misdeed}"),
+    match violation {
+        Some(violation) => format!("{message}; {violation}"),
         None => message,
     }
 }

@@ -91,15 +91,15 @@ async fn converse(
 }
 
 /// The first rule that the server broke, in words.
-fn misdeed(seen: &Seen) -> Option<String> {
+fn violation(seen: &Seen) -> Option<String> {
     let violation = seen.violation.get()?;
     Some(format!("the server broke a rule of the protocol: {violation}"))
 }
 
 /// Says what the server did that it should not have, though all went well.
-fn remark(misdeed: Option<&str>) {
-    if let Some(misdeed) = misdeed {
-        say(&format!("{NAME}: note: {misdeed}"));
+fn remark(violation: Option<&str>) {
+    if let Some(violation) = violation {
+        say(&format!("{NAME}: note: {violation}"));
     }
 }
 
