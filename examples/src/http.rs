@@ -73,7 +73,7 @@ async fn run_on_tokio(
     let asynchronous = listener.set_nonblocking(true);
     let listener = asynchronous.and_then(|()| tokio::net::TcpListener::from_std(listener));
     let listener = listener.map_err(|error| error.to_string())?;
-    HttpListener::new(listener).serve(service, told_to_end()).await;
+    HttpListener::new(listener).serve(service, shutdown_signal()).await;
     Ok(())
 }
 
@@ -105,7 +105,7 @@ fn run_without_runtime(
 }
 
 /// Done when the process is told to end.
-async fn told_to_end() {
+async fn shutdown_signal() {
     let interrupted = async { drop(tokio::signal::ctrl_c().await) };
     #[cfg(unix)]
     {

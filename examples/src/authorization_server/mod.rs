@@ -151,7 +151,7 @@ async fn serve(listener: TcpListener, service: Arc<Mutex<Service>>) {
     loop {
         tokio::select! {
             accepted = listener.accept(), if connections.len() < CONNECTIONS_MAX => match accepted {
-                Ok((socket, _)) => drop(connections.spawn(converse(socket, Arc::clone(&service)))),
+                Ok((socket, _)) => drop(connections.spawn(serve_connection(socket, Arc::clone(&service)))),
                 // Out of descriptors, say: it may get better.
                 Err(_) => tokio::time::sleep(Duration::from_millis(50)).await,
             },
@@ -160,7 +160,7 @@ async fn serve(listener: TcpListener, service: Arc<Mutex<Service>>) {
     }
 }
 
-async fn converse(socket: TcpStream, service: Arc<Mutex<Service>>) {
+async fn serve_connection(socket: TcpStream, service: Arc<Mutex<Service>>) {
     let respond = service_fn(move |request| {
         let service = Arc::clone(&service);
         async move { Ok::<_, Infallible>(respond(request, &service).await.map(Full::new)) }

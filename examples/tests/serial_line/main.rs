@@ -34,7 +34,7 @@ fn note(seed: u64) -> String {
 }
 
 /// A whole conversation, and what it took.
-fn converse(revision: Revision, seed: u64) -> (Counts, Counts, LineCounts, Instant) {
+fn run_conversation(revision: Revision, seed: u64) -> (Counts, Counts, LineCounts, Instant) {
     let (client, mut simulation) = connect(revision, NOISE, seed);
     let note = note(seed);
     let readings = simulation.run(thermometer::read(&client, &note)).unwrap().unwrap();
@@ -55,7 +55,7 @@ fn converse(revision: Revision, seed: u64) -> (Counts, Counts, LineCounts, Insta
 fn every_conversation_survives(revision: Revision) {
     let (mut counts, mut resent, mut refused) = (LineCounts::default(), 0, 0);
     for seed in 0..SCHEDULES {
-        let (client, server, met, _) = converse(revision, seed);
+        let (client, server, met, _) = run_conversation(revision, seed);
         counts.lost += met.lost;
         counts.doubled += met.doubled;
         counts.damaged += met.damaged;
@@ -83,8 +83,8 @@ fn conversations_of_the_stateless_era_survive_the_noise() {
 #[test]
 fn the_same_seed_makes_the_same_conversation() {
     let revision = Revision::LATEST;
-    assert_eq!(converse(revision, 7), converse(revision, 7));
-    assert_ne!(converse(revision, 7), converse(revision, 8));
+    assert_eq!(run_conversation(revision, 7), run_conversation(revision, 7));
+    assert_ne!(run_conversation(revision, 7), run_conversation(revision, 8));
 }
 
 #[test]
