@@ -8,7 +8,6 @@
 
 extern crate alloc;
 
-mod alarm;
 mod clock;
 mod fault;
 mod heap;
@@ -18,6 +17,7 @@ mod register;
 mod sensor;
 mod service;
 mod stack;
+mod timers;
 mod uart;
 
 use alloc::rc::Rc;
@@ -28,8 +28,8 @@ use mcp_sansio::Instant;
 use mcp_sansio_embedded::{NextPoll, PolledDriver};
 use mcp_sansio_handlers::{Local, Server, ServerEndpoint};
 
-use alarm::Alarms;
 use sensor::Sensor;
+use timers::Timers;
 use uart::{Receiver, Sender};
 
 /// The longest line that is taken, in bytes. Calls with short arguments and the metadata of
@@ -47,8 +47,8 @@ fn main() -> ! {
     lamp::start();
     clock::start(peripherals.SYST);
     let (mut receiver, mut sender) = uart::start();
-    let (sensor, alarms) = (Rc::new(Sensor::new()), Alarms::default());
-    let server = service::server(&sensor, &alarms);
+    let (sensor, timers) = (Rc::new(Sensor::new()), Timers::default());
+    let server = service::server(&sensor, &timers);
     let mut line = [0; LINE_LENGTH_MAX];
     loop {
         // After an end, such as a break or too many errors on the line, the next connection begins.
@@ -58,7 +58,7 @@ fn main() -> ! {
         loop {
             let now = clock::now();
             sensor.advance(now);
-            alarms.ring(now);
+            timers.wake_due(now);
             if sensor.value().abs_diff(shown) >= 8 {
                 shown = sensor.value();
                 // Where there is no room for it, the next change tells.

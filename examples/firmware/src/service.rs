@@ -11,8 +11,8 @@ use mcp_sansio::protocol::{Prompt, PromptArgument, Resource, TextResourceContent
 use mcp_sansio_handlers::{Call, Error, Local, NoArguments, ReadResource, Server, Structured};
 use serde::{Deserialize, Serialize};
 
-use crate::alarm::Alarms;
 use crate::sensor::{Sensor, millicelsius};
+use crate::timers::Timers;
 use crate::{heap, lamp, stack};
 
 /// The resource that changes by itself.
@@ -52,16 +52,16 @@ struct Usage {
     peak: usize,
 }
 
-/// The server, on a `sensor` that somebody lets drift, with `alarms` that somebody rings.
+/// The server, on a `sensor` that somebody lets drift, with `timers` that somebody rings.
 // Not inlined, nor are its parts, so that the stack that it takes to put it together is free
 // afterwards.
 #[inline(never)]
-pub(crate) fn server(sensor: &Rc<Sensor>, alarms: &Alarms) -> Server<Local> {
+pub(crate) fn server(sensor: &Rc<Sensor>, timers: &Timers) -> Server<Local> {
     let server = Server::local("thermometer", env!("CARGO_PKG_VERSION"))
         .instructions("A thermometer with a lamp.")
         .limits(Limits::SMALL)
         .subscriptions();
-    prompts(resources(tools(server, sensor, alarms), sensor))
+    prompts(resources(tools(server, sensor, timers), sensor))
 }
 
 #[inline(never)]
@@ -78,7 +78,7 @@ fn prompts(server: Server<Local>) -> Server<Local> {
 }
 
 #[inline(never)]
-fn tools(server: Server<Local>, sensor: &Rc<Sensor>, alarms: &Alarms) -> Server<Local> {
+fn tools(server: Server<Local>, sensor: &Rc<Sensor>, timers: &Timers) -> Server<Local> {
     let read = {
         let sensor = Rc::clone(sensor);
         move |_: Call<NoArguments>| {
@@ -87,10 +87,10 @@ fn tools(server: Server<Local>, sensor: &Rc<Sensor>, alarms: &Alarms) -> Server<
         }
     };
     let average = {
-        let (sensor, alarms) = (Rc::clone(sensor), alarms.clone());
+        let (sensor, timers) = (Rc::clone(sensor), timers.clone());
         move |call: Call<Samples>| {
-            let (sensor, alarms) = (Rc::clone(&sensor), alarms.clone());
-            async move { average(&call, &sensor, &alarms).await }
+            let (sensor, timers) = (Rc::clone(&sensor), timers.clone());
+            async move { average(&call, &sensor, &timers).await }
         }
     };
     server
@@ -120,14 +120,14 @@ fn tools(server: Server<Local>, sensor: &Rc<Sensor>, alarms: &Alarms) -> Server<
         )
 }
 
-async fn average(call: &Call<Samples>, sensor: &Sensor, alarms: &Alarms) -> Result<String, Error> {
+async fn average(call: &Call<Samples>, sensor: &Sensor, timers: &Timers) -> Result<String, Error> {
     let samples = call.arguments.samples;
     if !(1..=100).contains(&samples) {
         return Err(Error::failed("`samples` is a number from 1 to 100"));
     }
     let mut sum = 0;
     for taken in 1..=samples {
-        alarms.sleep(Duration::from_millis(100)).await;
+        timers.sleep(Duration::from_millis(100)).await;
         sum += millicelsius(sensor.value());
         call.progress(taken.into(), Some(samples.into()), "");
     }

@@ -11,11 +11,11 @@ use mcp_sansio::Instant;
 
 use crate::clock;
 
-/// Who waits, and for when. Clones are the same alarms.
+/// Who waits, and for when. Clones are the same timers.
 #[derive(Clone, Default)]
-pub(crate) struct Alarms(Rc<RefCell<Vec<(Instant, Waker)>>>);
+pub(crate) struct Timers(Rc<RefCell<Vec<(Instant, Waker)>>>);
 
-impl Alarms {
+impl Timers {
     /// Waits for `duration`.
     pub(crate) async fn sleep(&self, duration: Duration) {
         let end = clock::now() + duration;
@@ -30,7 +30,7 @@ impl Alarms {
     }
 
     /// Wakes those whose time has come.
-    pub(crate) fn ring(&self, now: Instant) {
+    pub(crate) fn wake_due(&self, now: Instant) {
         self.0.borrow_mut().retain(|(end, waker)| {
             let waits = *end > now;
             if !waits {
