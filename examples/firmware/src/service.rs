@@ -29,7 +29,7 @@ struct Samples {
 }
 
 #[derive(Deserialize)]
-struct Wish {
+struct LampRequest {
     room: Option<String>,
 }
 
@@ -70,7 +70,7 @@ fn prompts(server: Server<Local>) -> Server<Local> {
         Prompt::new("report")
             .description("Asks for a report about the temperature")
             .arguments([PromptArgument::new("room").description("Where the device is")]),
-        |call: Call<Wish>| {
+        |call: Call<LampRequest>| {
             let room = call.arguments.room.as_deref().unwrap_or("the room");
             format!("Read the sensor of the device and say whether {room} is too warm or too cold.")
         },
