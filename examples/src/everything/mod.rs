@@ -2,9 +2,9 @@
 //!
 //! Names that start with `test_` are fixtures of the official conformance suite, or go with them.
 
+mod input_requests;
 mod media;
 mod prompts;
-mod questions;
 mod resources;
 mod rounds;
 mod seal;
@@ -28,7 +28,7 @@ pub fn server(runtime: Runtime, tasks: bool) -> Server {
         .subscriptions();
     let server = seal::seal_states(server);
     let server = tools::offer(server, runtime);
-    let server = questions::offer(server);
+    let server = input_requests::offer(server);
     let server = rounds::offer(server);
     let server = resources::offer_scoped(resources::offer(server));
     let server = if tasks { tasks::allow(server) } else { server };

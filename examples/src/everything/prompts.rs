@@ -7,8 +7,8 @@ use mcp_sansio::protocol::{
 use mcp_sansio_handlers::{Call, Elicit, Error, NoArguments, Server};
 use serde::Deserialize;
 
+use super::input_requests::ask;
 use super::media;
-use super::questions::ask;
 use super::tools::embedded;
 use crate::protected::SCOPED_PROMPT;
 

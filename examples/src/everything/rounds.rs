@@ -5,7 +5,7 @@ use mcp_sansio_handlers::{Call, Elicit, Error, NoArguments, Server};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::questions::{ask, sampling, text_of};
+use super::input_requests::{ask, sampling, text_of};
 
 #[derive(Debug, Deserialize, JsonSchema)]
 struct Name {
