@@ -5,7 +5,7 @@
 mod auth_flow;
 mod auth_texts;
 mod commands;
-mod conduct;
+mod conformance;
 mod envelope;
 mod http;
 mod lines;

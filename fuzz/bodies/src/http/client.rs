@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use crate::commands;
-use crate::conduct::judge_form;
+use crate::conformance::check_form;
 use crate::operation::{Operation, script};
 use crate::words;
 use mcp_sansio::Instant;
@@ -95,20 +95,20 @@ impl Rig {
             b'H' => self.head(operation),
             b'{' => {
                 if let Some((exchange, _)) = self.open.last().copied() {
-                    self.hear(exchange, operation.text);
+                    self.receive(exchange, operation.text);
                 }
             }
             // A line of an event.
             b'B' => {
                 if let Some(exchange) = exchange {
-                    self.hear(exchange, operation.text);
-                    self.hear(exchange, b"\n");
+                    self.receive(exchange, operation.text);
+                    self.receive(exchange, b"\n");
                 }
             }
             b'V' => {
                 if let Some(exchange) = exchange {
                     let event = format!("data: {}\n\n", operation.text());
-                    self.hear(exchange, event.as_bytes());
+                    self.receive(exchange, event.as_bytes());
                 }
             }
             b'I' => {
@@ -169,7 +169,7 @@ impl Rig {
         self.client.handle_response(exchange, &head, self.now);
     }
 
-    fn hear(&mut self, exchange: ExchangeId, bytes: &[u8]) {
+    fn receive(&mut self, exchange: ExchangeId, bytes: &[u8]) {
         self.client.handle_body(exchange, bytes, self.now);
     }
 
@@ -212,7 +212,7 @@ impl Rig {
                     let known = self.open.iter().any(|(open, _)| *open == request.exchange);
                     assert!(!known, "an exchange that is under way");
                     if request.method == "POST" {
-                        judge_form(&request.body);
+                        check_form(&request.body);
                     } else {
                         assert!(request.body.is_empty(), "a body with {}", request.method);
                     }

@@ -1,4 +1,4 @@
-use crate::conduct::Conduct;
+use crate::conformance::ConformanceChecker;
 use mcp_sansio::framing::SseDecoder;
 use mcp_sansio::http::{Content, ResponseHead, Status};
 use mcp_sansio::peer::Limits;
@@ -11,7 +11,7 @@ pub(super) struct Reply {
     pub(super) body: Vec<u8>,
     pub(super) over: bool,
     /// What the body of the request may be answered with.
-    pub(super) conduct: Conduct,
+    pub(super) conformance: ConformanceChecker,
     /// What came is no message that a client sends at the modern revision.
     pub(super) unwanted: bool,
 }
@@ -19,12 +19,12 @@ pub(super) struct Reply {
 impl Reply {
     /// Nothing yet, of a machine with these limits.
     pub(super) fn new(limits: &Limits, unwanted: bool) -> Self {
-        let conduct = Conduct::new(limits);
-        Self { head: None, body: Vec::new(), over: false, conduct, unwanted }
+        let conformance = ConformanceChecker::new(limits);
+        Self { head: None, body: Vec::new(), over: false, conformance, unwanted }
     }
 
     /// Looks over what came, and tells the name of the session that it opens.
-    pub(super) fn judge(&mut self) -> Option<String> {
+    pub(super) fn check(&mut self) -> Option<String> {
         let head = self.head.as_ref()?;
         check_fields(head.fields().map(|(_, value)| value.into_owned()));
         let refused = [Status::BAD_REQUEST, Status::CONTENT_TOO_LARGE].contains(&head.status);
@@ -33,7 +33,7 @@ impl Reply {
         let mut session = named.map(|(_, value)| value.into_owned()).filter(|_| self.over);
         match head.content {
             None => assert!(self.body.is_empty(), "a body of no kind"),
-            Some(Content::Json) if self.over => self.conduct.judge(&self.body),
+            Some(Content::Json) if self.over => self.conformance.check(&self.body),
             Some(Content::Json) => {}
             Some(Content::EventStream) => {
                 // It takes no more at a time than it has room for.

@@ -198,7 +198,7 @@ impl Rig {
         let (exchange, event) = self.server.handle_request(&head, body, principal, self.now);
         assert!(!unwanted || event.is_none(), "{event:?} of what no client sends");
         let mut reply = Reply::new(&self.limits, unwanted);
-        reply.conduct.hear(body);
+        reply.conformance.receive(body);
         let fresh = self.replies.insert(exchange, reply).is_none();
         assert!(fresh, "an exchange that there was before");
         if let Some(event) = event {
@@ -328,7 +328,7 @@ impl Rig {
         if reply.over {
             assert_eq!(self.server.poll_transmit(exchange, self.now), None, "after the end");
         }
-        if let Some(session) = reply.judge() {
+        if let Some(session) = reply.check() {
             self.sessions.push(session);
         }
         if self.replies.get(&exchange).is_some_and(|reply| reply.over) {

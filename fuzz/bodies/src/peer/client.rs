@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use crate::commands;
-use crate::conduct::Conduct;
+use crate::conformance::ConformanceChecker;
 use crate::operation::{Operation, script};
 use crate::words;
 use mcp_sansio::Instant;
@@ -31,7 +31,7 @@ pub(super) struct ClientRig {
     pub(super) client: Client,
     pub(super) now: Instant,
     pub(super) transcript: String,
-    conduct: Conduct,
+    conformance: ConformanceChecker,
     inputs: Vec<InputHandle>,
     requests: Vec<RequestHandle>,
     /// Calls, and how often each has ended.
@@ -46,7 +46,7 @@ impl ClientRig {
             client: Client::new(words::client_options(settings), 0, now),
             now,
             transcript: String::new(),
-            conduct: Conduct::new(&words::limits(settings)),
+            conformance: ConformanceChecker::new(&words::limits(settings)),
             inputs: Vec::new(),
             requests: Vec::new(),
             calls: BTreeMap::new(),
@@ -111,11 +111,11 @@ impl ClientRig {
         let closed = self.client.is_closed();
         let event = match frame {
             Ok(frame) => {
-                self.conduct.hear(frame);
+                self.conformance.receive(frame);
                 self.client.handle_message(frame, self.now)
             }
             Err(error) => {
-                self.conduct.hear_error();
+                self.conformance.receive_error();
                 self.client.handle_frame_error(error)
             }
         };
@@ -174,7 +174,7 @@ impl ClientRig {
             sent.extend_from_slice(bytes);
         }
         if !sent.is_empty() {
-            self.conduct.judge_lines(&sent);
+            self.conformance.check_lines(&sent);
             self.transcript.push_str(&String::from_utf8_lossy(&sent));
         }
         sent

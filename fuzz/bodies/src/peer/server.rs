@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use crate::commands;
-use crate::conduct::Conduct;
+use crate::conformance::ConformanceChecker;
 use crate::operation::{Operation, script};
 use crate::words;
 use mcp_sansio::Instant;
@@ -28,7 +28,7 @@ pub(super) struct ServerRig {
     pub(super) server: Server,
     pub(super) now: Instant,
     pub(super) transcript: String,
-    conduct: Conduct,
+    conformance: ConformanceChecker,
     waiting: Vec<Request<'static>>,
     /// Requests that were handed out, and whether each has ended.
     requests: BTreeMap<RequestHandle, bool>,
@@ -47,7 +47,7 @@ impl ServerRig {
             server: Server::new(words::server_options(settings), 0),
             now: Instant::ZERO,
             transcript: String::new(),
-            conduct: Conduct::new(&words::limits(settings)),
+            conformance: ConformanceChecker::new(&words::limits(settings)),
             waiting: Vec::new(),
             requests: BTreeMap::new(),
             calls: BTreeMap::new(),
@@ -98,11 +98,11 @@ impl ServerRig {
         let closed = self.server.is_closed();
         let event = match frame {
             Ok(frame) => {
-                self.conduct.hear(frame);
+                self.conformance.receive(frame);
                 self.server.handle_message(frame, self.now)
             }
             Err(error) => {
-                self.conduct.hear_error();
+                self.conformance.receive_error();
                 self.server.handle_frame_error(error)
             }
         };
@@ -191,7 +191,7 @@ impl ServerRig {
             sent.extend_from_slice(bytes);
         }
         if !sent.is_empty() {
-            self.conduct.judge_lines(&sent);
+            self.conformance.check_lines(&sent);
             self.transcript.push_str(&String::from_utf8_lossy(&sent));
         }
         sent
@@ -212,7 +212,7 @@ impl ServerRig {
         assert!(self.server.is_drained(), "{}", self.transcript);
         assert_eq!(self.server.poll_timeout(), None);
         assert!(self.closed && self.calls.values().all(|ends| *ends == 1), "{:?}", self.calls);
-        assert!(self.dropping || self.answers <= self.conduct.answers(), "an answer is lost");
+        assert!(self.dropping || self.answers <= self.conformance.answers(), "an answer is lost");
         self.transcript
     }
 }

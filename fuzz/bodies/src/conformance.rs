@@ -7,7 +7,7 @@ use mcp_sansio::peer::Limits;
 
 /// Looks over both directions of a connection.
 #[derive(Debug)]
-pub(super) struct Conduct {
+pub(super) struct ConformanceChecker {
     /// How the machine reads: a message that goes too deep is told from one that is no JSON by what
     /// comes first.
     limits: ParseLimits,
@@ -19,7 +19,7 @@ pub(super) struct Conduct {
     used: BTreeSet<RequestId>,
 }
 
-impl Conduct {
+impl ConformanceChecker {
     /// Of a machine with these limits.
     pub(super) fn new(limits: &Limits) -> Self {
         Self {
@@ -38,7 +38,7 @@ impl Conduct {
     /// Takes note of a frame that comes in.
     ///
     /// What is refused as a whole is answered once, without an id.
-    pub(super) fn hear(&mut self, frame: &[u8]) {
+    pub(super) fn receive(&mut self, frame: &[u8]) {
         self.ask(None);
         match parse(frame, self.limits) {
             Ok(Frame::Single(message)) => self.note(&message),
@@ -55,7 +55,7 @@ impl Conduct {
     }
 
     /// Takes note of something that is no frame.
-    pub(super) fn hear_error(&mut self) {
+    pub(super) fn receive_error(&mut self) {
         self.ask(None);
     }
 
@@ -70,20 +70,20 @@ impl Conduct {
     }
 
     /// Judges what is sent: whole lines of one message or batch each.
-    pub(super) fn judge_lines(&mut self, bytes: &[u8]) {
+    pub(super) fn check_lines(&mut self, bytes: &[u8]) {
         let lines = bytes.strip_suffix(b"\n").expect("whole lines");
         for line in lines.split(|byte| *byte == b'\n') {
             assert!(!line.contains(&b'\r'), "a carriage return in {}", shown(line));
-            self.judge(line);
+            self.check(line);
         }
     }
 
     /// Judges one frame that is sent.
-    pub(super) fn judge(&mut self, frame: &[u8]) {
-        for_each_message(frame, |message| self.judge_message(message));
+    pub(super) fn check(&mut self, frame: &[u8]) {
+        for_each_message(frame, |message| self.check_message(message));
     }
 
-    fn judge_message(&mut self, message: &Message<'_>) {
+    fn check_message(&mut self, message: &Message<'_>) {
         match message {
             Message::Request(request) => {
                 assert!(self.used.insert(request.id.clone()), "an id twice: {}", request.id);
@@ -105,18 +105,18 @@ impl Conduct {
 }
 
 /// Panics unless a frame is a message or a batch of messages.
-pub(super) fn judge_form(frame: &[u8]) {
+pub(super) fn check_form(frame: &[u8]) {
     for_each_message(frame, |_| {});
 }
 
-fn for_each_message(frame: &[u8], mut judge: impl FnMut(&Message<'_>)) {
+fn for_each_message(frame: &[u8], mut check: impl FnMut(&Message<'_>)) {
     let unlimited =
         ParseLimits { batch: usize::MAX, id_length: usize::MAX, ..ParseLimits::default() };
     match parse(frame, unlimited) {
-        Ok(Frame::Single(message)) => judge(&message),
+        Ok(Frame::Single(message)) => check(&message),
         Ok(Frame::Batch(batch)) => {
             for element in batch {
-                judge(&element.unwrap_or_else(|e| panic!("{e}: {}", shown(frame))));
+                check(&element.unwrap_or_else(|e| panic!("{e}: {}", shown(frame))));
             }
         }
         Err(malformed) => panic!("{malformed}: {}", shown(frame)),
