@@ -22,14 +22,14 @@ use super::heads::{check_event_id, check_fields};
 pub fn http_client(bytes: &[u8]) {
     let run = || {
         let (settings, operations) = script(bytes);
-        let mut rig = Rig::new(settings);
-        operations.for_each(|operation| rig.operate(&operation));
-        rig.finish()
+        let mut harness = Harness::new(settings);
+        operations.for_each(|operation| harness.operate(&operation));
+        harness.finish()
     };
     assert_eq!(run(), run(), "the same input has another outcome");
 }
 
-struct Rig {
+struct Harness {
     client: Client,
     now: Instant,
     transcript: String,
@@ -45,7 +45,7 @@ struct Rig {
     exchanges_max: usize,
 }
 
-impl Rig {
+impl Harness {
     /// A letter each for what the peer has, then one for limits and one for lost sessions.
     fn new(settings: &[u8]) -> Self {
         let letter = |at: usize| settings.get(at).copied().unwrap_or(b'0');
@@ -66,7 +66,7 @@ impl Rig {
         let url = Location::parse("https://example.com/mcp").expect("it is a URL");
         let options = ClientOptions::new(url).limits(limits).lost_session(lost);
         let now = Instant::ZERO;
-        let mut rig = Self {
+        let mut harness = Self {
             client: Client::new(words::client_options(settings), options, 0, now),
             now,
             transcript: String::new(),
@@ -77,8 +77,8 @@ impl Rig {
             closed: false,
             exchanges_max,
         };
-        rig.pull();
-        rig
+        harness.pull();
+        harness
     }
 
     fn operate(&mut self, operation: &Operation<'_>) {

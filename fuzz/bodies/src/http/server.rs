@@ -26,14 +26,14 @@ use super::reply::Reply;
 pub fn http_server(bytes: &[u8]) {
     let run = || {
         let (settings, operations) = script(bytes);
-        let mut rig = Rig::new(settings);
-        operations.for_each(|operation| rig.operate(&operation));
-        rig.finish()
+        let mut harness = Harness::new(settings);
+        operations.for_each(|operation| harness.operate(&operation));
+        harness.finish()
     };
     assert_eq!(run(), run(), "the same input has another outcome");
 }
 
-struct Rig {
+struct Harness {
     server: Server,
     now: Instant,
     transcript: String,
@@ -54,7 +54,7 @@ struct Rig {
     limits: Limits,
 }
 
-impl Rig {
+impl Harness {
     /// A letter each for what the peer has, then one for limits and one for how answers travel.
     fn new(settings: &[u8]) -> Self {
         let letter = |at: usize| settings.get(at).copied().unwrap_or(b'0');

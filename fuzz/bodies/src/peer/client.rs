@@ -16,18 +16,18 @@ use mcp_sansio::peer::{Applied, CallHandle, Client, Event, InputHandle, RequestH
 pub fn peer_client(bytes: &[u8]) {
     let run = || {
         let (settings, operations) = script(bytes);
-        let mut rig = ClientRig::new(settings);
+        let mut harness = ClientHarness::new(settings);
         operations.for_each(|operation| {
-            rig.operate(&operation);
-            rig.sent();
+            harness.operate(&operation);
+            harness.sent();
         });
-        rig.finish()
+        harness.finish()
     };
     assert_eq!(run(), run(), "the same input has another outcome");
 }
 
 /// A client with its host, and all that is known of it.
-pub(super) struct ClientRig {
+pub(super) struct ClientHarness {
     pub(super) client: Client,
     pub(super) now: Instant,
     pub(super) transcript: String,
@@ -39,7 +39,7 @@ pub(super) struct ClientRig {
     closed: bool,
 }
 
-impl ClientRig {
+impl ClientHarness {
     pub(super) fn new(settings: &[u8]) -> Self {
         let now = Instant::ZERO;
         Self {

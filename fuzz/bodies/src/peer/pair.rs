@@ -1,8 +1,8 @@
 use crate::operation::{Operation, script};
 use mcp_sansio::framing::LineDecoder;
 
-use super::client::ClientRig;
-use super::server::ServerRig;
+use super::client::ClientHarness;
+use super::server::ServerHarness;
 
 /// A client and a server, and a link between them that spoils what it carries: whatever arrives,
 /// each side keeps the promises that it makes alone, and where nothing was spoiled none of the two
@@ -12,8 +12,8 @@ pub fn pair(bytes: &[u8]) {
     let middle = settings.iter().position(|byte| *byte == b' ').unwrap_or(settings.len());
     let (client, server) = settings.split_at(middle);
     let mut pair = Pair {
-        client: ClientRig::new(client),
-        server: ServerRig::new(server.get(1..).unwrap_or_default()),
+        client: ClientHarness::new(client),
+        server: ServerHarness::new(server.get(1..).unwrap_or_default()),
         to_client: Link::new(),
         to_server: Link::new(),
         spoiled: false,
@@ -23,8 +23,8 @@ pub fn pair(bytes: &[u8]) {
 }
 
 struct Pair {
-    client: ClientRig,
-    server: ServerRig,
+    client: ClientHarness,
+    server: ServerHarness,
     to_client: Link,
     to_server: Link,
     spoiled: bool,

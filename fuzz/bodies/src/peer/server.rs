@@ -16,15 +16,15 @@ use mcp_sansio::peer::{Applied, CallHandle, Event, Request, RequestHandle, Serve
 pub fn peer_server(bytes: &[u8]) {
     let run = || {
         let (settings, operations) = script(bytes);
-        let mut rig = ServerRig::new(settings);
-        operations.for_each(|operation| rig.operate(&operation));
-        rig.finish()
+        let mut harness = ServerHarness::new(settings);
+        operations.for_each(|operation| harness.operate(&operation));
+        harness.finish()
     };
     assert_eq!(run(), run(), "the same input has another outcome");
 }
 
 /// A server with its application, and all that is known of it.
-pub(super) struct ServerRig {
+pub(super) struct ServerHarness {
     pub(super) server: Server,
     pub(super) now: Instant,
     pub(super) transcript: String,
@@ -41,7 +41,7 @@ pub(super) struct ServerRig {
     dropping: bool,
 }
 
-impl ServerRig {
+impl ServerHarness {
     pub(super) fn new(settings: &[u8]) -> Self {
         Self {
             server: Server::new(words::server_options(settings), 0),
