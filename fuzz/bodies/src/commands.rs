@@ -9,8 +9,8 @@ use mcp_sansio::peer::{
 };
 use mcp_sansio::protocol::{LoggingLevel, Verbatim};
 
+use super::inputs;
 use super::operation::Operation;
-use super::words;
 
 /// What a command of an operation came to; `None` where the operation is none.
 pub(super) type Asked = Option<Result<Applied, CommandError>>;
@@ -23,19 +23,19 @@ pub(super) fn ask_client(
     call: Option<CallHandle>,
     now: Instant,
 ) -> Asked {
-    let (params, options) = (words::params(operation), words::call_options(operation));
-    let filter = words::filter(operation);
+    let (params, options) = (inputs::params(operation), inputs::call_options(operation));
+    let filter = inputs::filter(operation);
     let command = match operation.verb {
         b'c' => {
-            let method = MethodName::Known(words::method(operation));
+            let method = MethodName::Known(inputs::method(operation));
             ClientCommand::Call { method, params: &Verbatim(&params), options: &options }
         }
         b'C' => {
             let method = MethodName::Other(operation.text().into());
-            ClientCommand::Call { method, params: &Verbatim(&words::EMPTY), options: &options }
+            ClientCommand::Call { method, params: &Verbatim(&inputs::EMPTY), options: &options }
         }
         b's' => ClientCommand::Subscribe(&filter),
-        b'o' => ClientCommand::Notify { method: words::method(operation), params: &params },
+        b'o' => ClientCommand::Notify { method: inputs::method(operation), params: &params },
         b'l' => ClientCommand::SetLogLevel(LoggingLevel::ALL[operation.number % 8]),
         b'x' => ClientCommand::Cancel { call: call?, reason: operation.text() },
         b'k' if operation.text == b"ill" => ClientCommand::Close,
@@ -51,13 +51,13 @@ pub(super) fn end_input(
     input: InputHandle,
     now: Instant,
 ) -> Result<Applied, CommandError> {
-    let params = words::params(operation);
+    let params = inputs::params(operation);
     let command = match operation.verb {
         b'i' => ClientCommand::AnswerInput { input, result: &Verbatim(&params) },
-        _ => ClientCommand::RefuseInput { input, error: words::error(operation) },
+        _ => ClientCommand::RefuseInput { input, error: inputs::error(operation) },
     };
     let outcome = machine.apply(command, now);
-    let result = &Verbatim(&words::EMPTY);
+    let result = &Verbatim(&inputs::EMPTY);
     let again = machine.apply(ClientCommand::AnswerInput { input, result }, now);
     assert!(again.is_err(), "answered twice");
     outcome
@@ -72,7 +72,7 @@ pub(super) fn ask_server(
     call: Option<CallHandle>,
     now: Instant,
 ) -> Asked {
-    let (params, options) = (words::params(operation), words::call_options(operation));
+    let (params, options) = (inputs::params(operation), inputs::call_options(operation));
     let text = operation.text();
     let command = match operation.verb {
         b'p' => ServerCommand::Progress {
@@ -95,10 +95,10 @@ pub(super) fn ask_server(
             ServerCommand::Announce(Changes { tools, resources, prompts })
         }
         b'c' => {
-            let method = words::method(operation);
+            let method = inputs::method(operation);
             ServerCommand::Call { method, params: &params, options: &options }
         }
-        b'o' => ServerCommand::Notify { method: words::method(operation), params: &params },
+        b'o' => ServerCommand::Notify { method: inputs::method(operation), params: &params },
         b'x' => ServerCommand::Cancel { call: call?, reason: text },
         b'k' if operation.text == b"ill" => ServerCommand::Close,
         _ => return None,

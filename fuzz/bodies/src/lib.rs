@@ -8,6 +8,7 @@ mod commands;
 mod conformance;
 mod envelope;
 mod http;
+mod inputs;
 mod lines;
 mod messages;
 mod operation;
@@ -16,7 +17,6 @@ mod pieces;
 mod split;
 mod sse;
 mod values;
-mod words;
 
 pub use auth_texts::auth_texts;
 pub use envelope::envelope;

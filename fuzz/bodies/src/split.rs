@@ -14,8 +14,8 @@ use mcp_sansio::{
     protocol::{Method, SubscriptionFilter},
 };
 
+use super::inputs;
 use super::pieces::random_lengths;
-use super::words;
 
 /// However a stream is split, what comes of it is the same: the same events in the same order, and
 /// the same bytes to be sent. The first line of the input says who reads the stream, how it is cut,
@@ -29,12 +29,12 @@ pub fn split(bytes: &[u8]) {
     let pieces: [&mut dyn FnMut() -> usize; 3] = [&mut || usize::MAX, &mut || 1, &mut random];
     let [whole, single, other] = pieces.map(|piece| match reader {
         b's' => {
-            let mut server = Server::new(words::server_options(settings), 0);
+            let mut server = Server::new(inputs::server_options(settings), 0);
             byte_stream(&mut server, stream, piece)
         }
         b'j' | b'e' => body(*reader, settings, stream, piece),
         _ => {
-            let mut client = Client::new(words::client_options(settings), 0, Instant::ZERO);
+            let mut client = Client::new(inputs::client_options(settings), 0, Instant::ZERO);
             byte_stream(&mut client, stream, piece)
         }
     });
@@ -145,7 +145,7 @@ fn body(
     let now = Instant::ZERO;
     let mut outcome = Outcome::default();
     let url = Location::parse("https://example.com/mcp").expect("it is a URL");
-    let options = words::client_options(settings);
+    let options = inputs::client_options(settings);
     let mut client = HttpClient::new(options, HttpOptions::new(url), 0, now);
     let mut exchange = outcome.exchange(&mut client);
     if settings.contains(&b'o')
@@ -156,7 +156,8 @@ fn body(
         client.handle_body_end(opening, now);
         let filter = SubscriptionFilter::new().tools_list_changed(true);
         let _not_open = client.subscribe(&filter, now);
-        let _not_open = client.call(Method::ToolsCall, &words::EMPTY, &CallOptions::default(), now);
+        let _not_open =
+            client.call(Method::ToolsCall, &inputs::EMPTY, &CallOptions::default(), now);
         exchange = outcome.exchange(&mut client);
     }
     let Some(exchange) = exchange else { return outcome };

@@ -3,8 +3,8 @@ use std::fmt::Write;
 
 use crate::commands;
 use crate::conformance::check_form;
+use crate::inputs;
 use crate::operation::{Operation, script};
-use crate::words;
 use mcp_sansio::Instant;
 use mcp_sansio::http::client::Transmit;
 use mcp_sansio::http::{
@@ -67,7 +67,7 @@ impl Harness {
         let options = ClientOptions::new(url).limits(limits).lost_session(lost);
         let now = Instant::ZERO;
         let mut harness = Self {
-            client: Client::new(words::client_options(settings), options, 0, now),
+            client: Client::new(inputs::client_options(settings), options, 0, now),
             now,
             transcript: String::new(),
             fields: Vec::new(),

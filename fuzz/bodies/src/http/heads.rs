@@ -1,4 +1,4 @@
-use crate::words;
+use crate::inputs;
 use mcp_sansio::http::server::{Admission, Transmit};
 use mcp_sansio::http::{Content, Location, RequestHead, Response, Server, ServerOptions};
 use mcp_sansio::jsonrpc::{Frame, Message, ParseLimits, parse};
@@ -31,7 +31,7 @@ pub fn http_heads(bytes: &[u8]) {
             (ServerOptions::new().legacy_sse("/sse", "/messages"), &paths),
             (ServerOptions::new().any_path(), &[]),
         ] {
-            let peer = words::server_options(b"").revisions(revisions);
+            let peer = inputs::server_options(b"").revisions(revisions);
             let server = Server::new(peer, options, [7; 32], 0).expect("there are no tools");
             check_admission(server, paths, method, target, &fields);
         }

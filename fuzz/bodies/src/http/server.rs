@@ -5,8 +5,8 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::commands;
+use crate::inputs;
 use crate::operation::{Operation, script};
-use crate::words;
 use mcp_sansio::Instant;
 use mcp_sansio::http::server::{ResponseMode, Transmit};
 use mcp_sansio::http::{
@@ -80,7 +80,7 @@ impl Harness {
             .limits(limits)
             .timeouts(timeouts)
             .answers(answers);
-        let peer = words::server_options(settings);
+        let peer = inputs::server_options(settings);
         Self {
             server: Server::new(peer, options, [7; 32], 0).expect("the tools can be served"),
             now: Instant::ZERO,
@@ -92,8 +92,8 @@ impl Harness {
             waiting: Vec::new(),
             requests: BTreeMap::new(),
             held: false,
-            revisions: words::revisions(letter(0)),
-            limits: words::limits(settings),
+            revisions: inputs::revisions(letter(0)),
+            limits: inputs::limits(settings),
         }
     }
 
@@ -239,14 +239,14 @@ impl Harness {
         let over = self.requests[&handle];
         assert_eq!(self.server.is_pending(handle), !over, "whether an answer is due");
         let outcome = match operation.verb {
-            b'a' => self.server.respond_with(handle, &words::params(operation), now),
-            b'r' => self.server.reject(handle, words::error(operation), now),
+            b'a' => self.server.respond_with(handle, &inputs::params(operation), now),
+            b'r' => self.server.reject(handle, inputs::error(operation), now),
             b'f' => {
                 let error = ErrorObject::invalid_request(operation.text()).into_owned();
                 self.server.refuse(handle, HttpRejection::new(Status::FORBIDDEN, error), now)
             }
             _ => {
-                let questions = words::questions(operation);
+                let questions = inputs::questions(operation);
                 if self.server.require_input(request, &questions, now).is_err() {
                     self.requests.insert(handle, true);
                 }
@@ -339,7 +339,7 @@ impl Harness {
     fn answer_all(&mut self) {
         while let Some(request) = self.waiting.pop() {
             let over = self.requests[&request.handle];
-            let outcome = self.server.respond_with(request.handle, &words::EMPTY, self.now);
+            let outcome = self.server.respond_with(request.handle, &inputs::EMPTY, self.now);
             assert_eq!(outcome.is_err(), over, "{outcome:?}");
             self.requests.insert(request.handle, true);
             self.pump();

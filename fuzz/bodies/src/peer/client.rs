@@ -3,8 +3,8 @@ use std::fmt::Write;
 
 use crate::commands;
 use crate::conformance::ConformanceChecker;
+use crate::inputs;
 use crate::operation::{Operation, script};
-use crate::words;
 use mcp_sansio::Instant;
 use mcp_sansio::framing::FrameError;
 use mcp_sansio::peer::{Applied, CallHandle, Client, Event, InputHandle, RequestHandle, Subject};
@@ -43,10 +43,10 @@ impl ClientHarness {
     pub(super) fn new(settings: &[u8]) -> Self {
         let now = Instant::ZERO;
         Self {
-            client: Client::new(words::client_options(settings), 0, now),
+            client: Client::new(inputs::client_options(settings), 0, now),
             now,
             transcript: String::new(),
-            conformance: ConformanceChecker::new(&words::limits(settings)),
+            conformance: ConformanceChecker::new(&inputs::limits(settings)),
             inputs: Vec::new(),
             requests: Vec::new(),
             calls: BTreeMap::new(),
@@ -97,12 +97,12 @@ impl ClientHarness {
         let Some(at) = operation.place(self.requests.len()) else { return };
         let request = self.requests.swap_remove(at);
         let outcome = if operation.verb == b'a' {
-            self.client.respond_with(request, &words::params(operation))
+            self.client.respond_with(request, &inputs::params(operation))
         } else {
-            self.client.reject(request, words::error(operation))
+            self.client.reject(request, inputs::error(operation))
         };
         assert!(outcome.is_ok() || self.client.is_closed(), "a request waits: {outcome:?}");
-        let again = self.client.respond_with(request, &words::EMPTY);
+        let again = self.client.respond_with(request, &inputs::EMPTY);
         assert!(again.is_err(), "answered twice");
     }
 

@@ -3,8 +3,8 @@ use std::fmt::Write;
 
 use crate::commands;
 use crate::conformance::ConformanceChecker;
+use crate::inputs;
 use crate::operation::{Operation, script};
-use crate::words;
 use mcp_sansio::Instant;
 use mcp_sansio::framing::FrameError;
 use mcp_sansio::jsonrpc::ErrorObject;
@@ -44,10 +44,10 @@ pub(super) struct ServerHarness {
 impl ServerHarness {
     pub(super) fn new(settings: &[u8]) -> Self {
         Self {
-            server: Server::new(words::server_options(settings), 0),
+            server: Server::new(inputs::server_options(settings), 0),
             now: Instant::ZERO,
             transcript: String::new(),
-            conformance: ConformanceChecker::new(&words::limits(settings)),
+            conformance: ConformanceChecker::new(&inputs::limits(settings)),
             waiting: Vec::new(),
             requests: BTreeMap::new(),
             calls: BTreeMap::new(),
@@ -119,10 +119,10 @@ impl ServerHarness {
         let handle = request.handle;
         let over = self.requests[&handle];
         let outcome = match operation.verb {
-            b'a' => self.server.respond_with(handle, &words::params(operation)),
-            b'r' => self.server.reject(handle, words::error(operation)),
+            b'a' => self.server.respond_with(handle, &inputs::params(operation)),
+            b'r' => self.server.reject(handle, inputs::error(operation)),
             _ => {
-                let questions = words::questions(operation);
+                let questions = inputs::questions(operation);
                 match self.server.require_input(request, &questions, self.now) {
                     Ok(()) => return,
                     outcome => return assert!(outcome.is_err()),
@@ -203,7 +203,7 @@ impl ServerHarness {
         self.server.handle_eof();
         self.look();
         while let Some(request) = self.waiting.pop() {
-            let outcome = self.server.respond_with(request.handle, &words::EMPTY);
+            let outcome = self.server.respond_with(request.handle, &inputs::EMPTY);
             assert_eq!(outcome.is_err(), self.requests[&request.handle], "{outcome:?}");
             self.answers += usize::from(outcome.is_ok());
             self.look();
