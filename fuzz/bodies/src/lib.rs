@@ -4,6 +4,7 @@
 
 mod auth_flow;
 mod auth_texts;
+mod chunk_lengths;
 mod commands;
 mod conformance;
 mod envelope;
@@ -13,7 +14,6 @@ mod lines;
 mod messages;
 mod operation;
 mod peer;
-mod pieces;
 mod split;
 mod sse;
 mod values;

@@ -2,7 +2,7 @@
 
 use mcp_sansio::framing::{FrameError, LineDecoder};
 
-use super::pieces::random_lengths;
+use super::chunk_lengths::random_lengths;
 
 /// However a stream is split, the frames are those of a plain search for line ends. The first byte
 /// sets the limit, the second the pattern of the pieces.

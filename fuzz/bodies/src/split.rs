@@ -14,8 +14,8 @@ use mcp_sansio::{
     protocol::{Method, SubscriptionFilter},
 };
 
+use super::chunk_lengths::random_lengths;
 use super::inputs;
-use super::pieces::random_lengths;
 
 /// However a stream is split, what comes of it is the same: the same events in the same order, and
 /// the same bytes to be sent. The first line of the input says who reads the stream, how it is cut,

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use mcp_sansio::framing::{SseDecoder, SseError, write_event};
 
-use super::pieces::random_lengths;
+use super::chunk_lengths::random_lengths;
 
 /// However a stream is split, the events are those of the algorithm of the HTML standard, and what
 /// is written from them reads back as them. The first byte sets the limit, the second the pattern
