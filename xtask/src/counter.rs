@@ -42,10 +42,10 @@ pub(crate) fn count(name: &str, arguments: &[&str]) -> Result<Vec<Count>, Failur
         return Err(Failure::Unable(format!("`{name}` failed under valgrind: {messages}")));
     }
     let lines = String::from_utf8_lossy(&output.stdout).into_owned();
-    (1..).zip(lines.lines()).map(|(number, line)| of_line(&dumps, number, line)).collect()
+    (1..).zip(lines.lines()).map(|(number, line)| from_line(&dumps, number, line)).collect()
 }
 
-fn of_line(dumps: &Path, number: usize, line: &str) -> Result<Count, Failure> {
+fn from_line(dumps: &Path, number: usize, line: &str) -> Result<Count, Failure> {
     let path = dumps.join(format!("count.{number}"));
     let dump = std::fs::read_to_string(&path)?;
     let instructions =

@@ -42,7 +42,7 @@ pub(crate) fn flash() -> Result<u64, Failure> {
 
 /// Builds the firmware: what it takes, and where it is.
 fn build() -> Result<(Size, PathBuf), Failure> {
-    let toolchain = Toolchain::of(TARGET).ok_or_else(|| toolchain::missing(&[TARGET]))?;
+    let toolchain = Toolchain::for_target(TARGET).ok_or_else(|| toolchain::missing(&[TARGET]))?;
     eprintln!("{TARGET}: with {toolchain}");
     let folder = files::root().join("examples/firmware");
     let built = folder.join("target");
@@ -57,13 +57,13 @@ fn build() -> Result<(Size, PathBuf), Failure> {
         return Err(Failure::Failed("the firmware does not build".into()));
     }
     let image = built.join(TARGET).join("release").join(NAME);
-    let size = Size::of(&std::fs::read(&image)?)
+    let size = Size::from_image(&std::fs::read(&image)?)
         .map_err(|error| Failure::Unable(format!("{}: {error}", image.display())))?;
     Ok((size, image))
 }
 
 impl Size {
-    fn of(image: &[u8]) -> Result<Self, object::Error> {
+    fn from_image(image: &[u8]) -> Result<Self, object::Error> {
         let file = object::File::parse(image)?;
         let mut size = Self::default();
         for section in file.sections() {
@@ -128,6 +128,6 @@ mod tests {
 
     #[test]
     fn what_is_no_image_has_no_size() {
-        assert!(Size::of(b"text").is_err());
+        assert!(Size::from_image(b"text").is_err());
     }
 }

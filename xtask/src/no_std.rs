@@ -15,7 +15,8 @@ pub(crate) fn run(targets: &[&str]) -> Result<(), Failure> {
     let root = files::root();
     let mut failed = Vec::new();
     for target in if targets.is_empty() { &TARGETS } else { targets } {
-        let toolchain = Toolchain::of(target).ok_or_else(|| toolchain::missing(&TARGETS))?;
+        let toolchain =
+            Toolchain::for_target(target).ok_or_else(|| toolchain::missing(&TARGETS))?;
         println!("{target}: with {toolchain}");
         let mut command = toolchain.cargo();
         command.current_dir(&root).args(["build", "--quiet"]);

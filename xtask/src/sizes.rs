@@ -147,7 +147,7 @@ impl Subject {
 
 /// How big the module in `folder` is, in bytes.
 fn module_size(folder: &Path, target: &str) -> Result<u64, Failure> {
-    let toolchain = Toolchain::of(target).ok_or_else(|| toolchain::missing(&[target]))?;
+    let toolchain = Toolchain::for_target(target).ok_or_else(|| toolchain::missing(&[target]))?;
     let mut command = toolchain.cargo();
     if matches!(toolchain, Toolchain::Distribution) {
         let linker = toolchain::bundled_linker()

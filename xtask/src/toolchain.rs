@@ -21,7 +21,7 @@ pub(crate) enum Toolchain {
 
 impl Toolchain {
     /// One that builds for `target`, if there is any.
-    pub(crate) fn of(target: &str) -> Option<Self> {
+    pub(crate) fn for_target(target: &str) -> Option<Self> {
         let has = |compiler: &str, folder: &str| {
             sysroot(compiler).is_some_and(|root| root.join("lib/rustlib").join(folder).is_dir())
         };

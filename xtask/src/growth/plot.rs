@@ -21,7 +21,7 @@ const GREY: &str = "#808890";
 /// The curves over sizes and instructions, both logarithmic: what does not depend on the size is
 /// level, what is proportional to it rises by a decade for each.
 pub(super) fn svg(curves: &[Curve]) -> String {
-    let area = Area::of(curves);
+    let area = Area::new(curves);
     let mut text = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" \
          font-family=\"sans-serif\" font-size=\"13\" fill=\"{GREY}\">\n\
@@ -66,7 +66,7 @@ struct Area {
 }
 
 impl Area {
-    fn of(curves: &[Curve]) -> Self {
+    fn new(curves: &[Curve]) -> Self {
         let points = || curves.iter().flat_map(|curve| curve.points.iter());
         let decade = |number: u64| (number.max(1) as f64).log10();
         let least = points().map(|point| decade(point.1)).fold(f64::INFINITY, f64::min);
