@@ -36,12 +36,12 @@ struct Subject {
     package: &'static str,
     /// The choice of features, as words of a command line.
     features: &'static [&'static str],
-    made: Made,
+    made: Artifact,
 }
 
 /// How a server is made.
 #[derive(Clone, Copy, Debug)]
-enum Made {
+enum Artifact {
     /// As the example of its package that has its name.
     Example,
     /// As the workspace of its own under `examples`, for this target.
@@ -49,36 +49,41 @@ enum Made {
 }
 
 const SUBJECTS: [Subject; 6] = [
-    Subject { name: "serve-std", package: "mcp-sansio-std", features: &[], made: Made::Example },
+    Subject {
+        name: "serve-std",
+        package: "mcp-sansio-std",
+        features: &[],
+        made: Artifact::Example,
+    },
     Subject {
         name: "serve-tokio",
         package: "mcp-sansio-tokio",
         features: &[],
-        made: Made::Example,
+        made: Artifact::Example,
     },
     Subject {
         name: "serve-smol",
         package: "mcp-sansio-async-std",
         features: &[],
-        made: Made::Example,
+        made: Artifact::Example,
     },
     Subject {
         name: "serve-async-std",
         package: "mcp-sansio-async-std",
         features: &["--no-default-features", "--features", "schemars,async-std"],
-        made: Made::Example,
+        made: Artifact::Example,
     },
     Subject {
         name: "wasm",
         package: "mcp-sansio-wasm",
         features: &[],
-        made: Made::Workspace("examples/wasm", WASM),
+        made: Artifact::Workspace("examples/wasm", WASM),
     },
     Subject {
         name: "firmware",
         package: "mcp-sansio-firmware",
         features: &[],
-        made: Made::Workspace("examples/firmware", firmware::TARGET),
+        made: Artifact::Workspace("examples/firmware", firmware::TARGET),
     },
 ];
 
@@ -118,8 +123,8 @@ impl Subject {
     /// The crates under the package, itself included, each as its name and version.
     fn crates(&self, edges: &str) -> Result<BTreeSet<String>, Failure> {
         let (folder, target) = match self.made {
-            Made::Example => (files::root(), SYSTEM),
-            Made::Workspace(folder, target) => (files::root().join(folder), target),
+            Artifact::Example => (files::root(), SYSTEM),
+            Artifact::Workspace(folder, target) => (files::root().join(folder), target),
         };
         tree(&folder, self.package, self.features, edges, target)
     }
@@ -127,9 +132,9 @@ impl Subject {
     /// How big the server is without symbols, in bytes.
     fn size(&self) -> Result<u64, Failure> {
         match self.made {
-            Made::Workspace(_, firmware::TARGET) => firmware::flash(),
-            Made::Workspace(folder, target) => module_size(&files::root().join(folder), target),
-            Made::Example => {
+            Artifact::Workspace(_, firmware::TARGET) => firmware::flash(),
+            Artifact::Workspace(folder, target) => module_size(&files::root().join(folder), target),
+            Artifact::Example => {
                 let mut command = Toolchain::Own.cargo();
                 command.current_dir(files::root()).args(["rustc", "--quiet", "--release"]);
                 command.args(["--package", self.package, "--example", self.name]);
