@@ -76,7 +76,7 @@ fn is_test_file(path: &Path, test_files: &[PathBuf]) -> bool {
 }
 
 fn read(path: &Path, source: &Source, test_file: bool, found: &mut Found) {
-    let holders = Holders::new(source);
+    let scopes = TestScopes::new(source);
     let mut held = BTreeMap::<Place, BTreeSet<&str>>::new();
     let mut named = None;
     let mut rule = None;
@@ -101,7 +101,7 @@ fn read(path: &Path, source: &Source, test_file: bool, found: &mut Found) {
                 Mark::NoPage => named = None,
                 Mark::Rule => {
                     rule = rule.or(Some(comment));
-                    if !test || holders.holder(comment).is_none() {
+                    if !test || scopes.enclosing(comment).is_none() {
                         found.errors.push(format!(
                             "{place}: `Rule:` outside of a test: move it to the `#[test]` that \
                              fails when the rule is broken (onto it or into its body), or into a \
@@ -112,7 +112,7 @@ fn read(path: &Path, source: &Source, test_file: bool, found: &mut Found) {
                 Mark::Id(id) => {
                     let kind = match rule {
                         Some(rule) if test => {
-                            if let Some(holder) = holders.holder(rule) {
+                            if let Some(holder) = scopes.enclosing(rule) {
                                 held.entry(holder).or_default().insert(id);
                             }
                             Kind::Test
@@ -153,7 +153,7 @@ fn read(path: &Path, source: &Source, test_file: bool, found: &mut Found) {
 }
 
 /// What may hold a rule in a file.
-struct Holders {
+struct TestScopes {
     functions: Vec<Item>,
     tables: Vec<Item>,
 }
@@ -165,7 +165,7 @@ struct Place {
     what: String,
 }
 
-impl Holders {
+impl TestScopes {
     fn new(source: &Source) -> Self {
         let functions = source.test_functions();
         let tables = source.tables(&functions);
@@ -173,7 +173,7 @@ impl Holders {
     }
 
     /// What holds the rules that `comment` starts to name.
-    fn holder(&self, comment: &Comment) -> Option<Place> {
+    fn enclosing(&self, comment: &Comment) -> Option<Place> {
         let holds = |it: &&Item| it.contains(comment.at);
         if let Some(test) = self.functions.iter().find(holds) {
             return Some(Place { line: test.line, what: format!("the test `{}`", test.name) });
