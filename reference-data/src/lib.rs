@@ -20,7 +20,7 @@ const SKIP: &str = "MCP_SPEC_SKIP";
 /// The folder that should have the specification, whether or not it is there.
 #[must_use]
 pub fn specification_folder() -> PathBuf {
-    Place::by(&|name| std::env::var_os(name)).folder
+    Candidate::from_env(&|name| std::env::var_os(name)).folder
 }
 
 /// The folder with the specification, for a test; `None` if the test is to be skipped, which has
@@ -33,15 +33,15 @@ pub fn specification_folder() -> PathBuf {
 #[must_use]
 #[track_caller]
 pub fn specification() -> Option<PathBuf> {
-    match look(&|name| std::env::var_os(name)) {
-        Look::Found(folder) => Some(folder),
-        Look::Skip(place) => {
+    match look_up(&|name| std::env::var_os(name)) {
+        Lookup::Found(folder) => Some(folder),
+        Lookup::Skip(place) => {
             // What the printing macros write is captured: nobody would see that the test did not run.
             let notice = format!("SKIPPED for {SKIP}=1: {place}\n");
             let _ = std::io::stderr().write_all(notice.as_bytes());
             None
         }
-        Look::Missing(place) => panic!(
+        Lookup::Missing(place) => panic!(
             "{place}; set MCP_SPEC_DIR, or MCP_SHARED_DIR to the folder around it, or {SKIP}=1 to \
              skip the tests that need it"
         ),
@@ -50,21 +50,21 @@ pub fn specification() -> Option<PathBuf> {
 
 /// Where the specification should be, and what says so.
 #[derive(Debug, PartialEq, Eq)]
-struct Place {
+struct Candidate {
     folder: PathBuf,
     source: &'static str,
 }
 
 /// What came of looking for the specification.
 #[derive(Debug, PartialEq, Eq)]
-enum Look {
+enum Lookup {
     Found(PathBuf),
-    Skip(Place),
-    Missing(Place),
+    Skip(Candidate),
+    Missing(Candidate),
 }
 
-impl Place {
-    fn by(variable: &dyn Fn(&str) -> Option<OsString>) -> Self {
+impl Candidate {
+    fn from_env(variable: &dyn Fn(&str) -> Option<OsString>) -> Self {
         let here = Path::new(env!("CARGO_MANIFEST_DIR"));
         let root = here.parent().unwrap_or(here);
         let set = |name| variable(name).filter(|value| !value.is_empty());
@@ -78,20 +78,20 @@ impl Place {
     }
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for Candidate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "no specification in {} ({})", self.folder.display(), self.source)
     }
 }
 
-fn look(variable: &dyn Fn(&str) -> Option<OsString>) -> Look {
-    let place = Place::by(variable);
+fn look_up(variable: &dyn Fn(&str) -> Option<OsString>) -> Lookup {
+    let place = Candidate::from_env(variable);
     if place.folder.join("requirements.tsv").is_file() {
-        Look::Found(place.folder)
+        Lookup::Found(place.folder)
     } else if variable(SKIP).is_some_and(|value| value == "1") {
-        Look::Skip(place)
+        Lookup::Skip(place)
     } else {
-        Look::Missing(place)
+        Lookup::Missing(place)
     }
 }
 
@@ -109,7 +109,7 @@ mod tests {
 
     #[test]
     fn the_nearest_variable_says_where_the_specification_is() {
-        let folder = |set| Place::by(&variables(set)).folder;
+        let folder = |set| Candidate::from_env(&variables(set)).folder;
         assert_eq!(folder(&[]), root().join("../shared/spec"));
         assert_eq!(folder(&[("MCP_SHARED_DIR", "/a")]), Path::new("/a/spec"));
         assert_eq!(folder(&[("MCP_SHARED_DIR", "a")]), root().join("a/spec"));
@@ -119,8 +119,8 @@ mod tests {
 
     #[test]
     fn a_folder_without_the_ledger_is_no_specification() {
-        let missing = |set| match look(&variables(set)) {
-            Look::Missing(place) => place.to_string(),
+        let missing = |set| match look_up(&variables(set)) {
+            Lookup::Missing(place) => place.to_string(),
             other => panic!("{other:?}"),
         };
         assert_eq!(
@@ -136,7 +136,7 @@ mod tests {
     #[test]
     fn only_the_variable_for_it_skips_and_only_where_there_is_nothing_to_test_with() {
         let nowhere = ("MCP_SPEC_DIR", "/nowhere");
-        let skips = |set: &[_]| matches!(look(&variables(set)), Look::Skip(_));
+        let skips = |set: &[_]| matches!(look_up(&variables(set)), Lookup::Skip(_));
         assert!(skips(&[nowhere, (SKIP, "1")]));
         for value in ["", "0", "yes"] {
             assert!(!skips(&[nowhere, (SKIP, value)]), "{value}");
@@ -146,8 +146,8 @@ mod tests {
         std::fs::create_dir_all(&folder).unwrap();
         std::fs::write(folder.join("requirements.tsv"), "").unwrap();
         let set = [("MCP_SPEC_DIR", folder.to_str().unwrap()), (SKIP, "1")];
-        let found = look(&variables(&set));
+        let found = look_up(&variables(&set));
         std::fs::remove_dir_all(&folder).unwrap();
-        assert_eq!(found, Look::Found(folder));
+        assert_eq!(found, Lookup::Found(folder));
     }
 }
