@@ -170,7 +170,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_form_is_filled_in_with_defaults_or_what_fits() {
+    fn a_form_is_filled_in_with_defaults_or_valid_values() {
         let form = ElicitSchema::new()
             .field("name", StringSchema::new().min_length(7))
             .field("mail", StringSchema::new().format(StringFormat::Email))

@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_between_the_marks_is_replaced_and_nothing_else() {
+    fn only_text_between_the_markers_is_replaced() {
         let text = "a\n<!-- table x -->\n\nold\n\n<!-- /table x -->\nb\n";
         let expected = "a\n<!-- table x -->\n\nnew\n\n<!-- /table x -->\nb\n";
         assert_eq!(replaced(text, "x", "new\n").as_deref(), Some(expected));

@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_image_has_no_size() {
+    fn an_invalid_image_is_rejected() {
         assert!(Size::from_image(b"text").is_err());
     }
 }

@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn what_grows_and_should_not_is_found() {
+    fn unexpected_growth_is_found() {
         assert!(check(&[curve(Expected::Flat, &[100, 200, 250, 299])]).is_ok());
         assert!(check(&[curve(Expected::Flat, &[100, 200, 250, 301])]).is_err());
         assert!(check(&[curve(Expected::Linear, &[1, 10, 100, 1000])]).is_ok());

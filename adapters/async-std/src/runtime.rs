@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_task_that_panics_ends_nothing_but_itself() {
+    fn a_panicking_task_ends_only_itself() {
         for runtime in [
             #[cfg(feature = "smol")]
             AsyncRuntime::Smol,

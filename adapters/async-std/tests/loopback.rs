@@ -66,7 +66,7 @@ fn only_the_redirect_that_answers_ends_the_wait() {
 }
 
 #[test]
-fn connections_that_say_nothing_hold_up_nobody() {
+fn silent_connections_do_not_block_others() {
     let loopback = bind();
     let wait = wait(&loopback, "state=right");
     let mut silent = Vec::new();
@@ -82,7 +82,7 @@ fn connections_that_say_nothing_hold_up_nobody() {
 }
 
 #[test]
-fn a_user_who_does_not_come_back_is_not_waited_for() {
+fn waiting_for_a_user_who_does_not_return_times_out() {
     let time = Duration::from_millis(30);
     let loopback = bind().timeout(time);
     let _silent = connect(&loopback);

@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn time_passes_on_a_clock_that_stood_still_when_it_was_first_looked_at() {
+    fn the_clock_starts_at_its_first_use() {
         let (moment, time) = (StdInstant::now(), Duration::from_secs(5));
         let start = from_std(moment);
         assert_eq!(from_std(moment + time), start + time);

@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_are_told_with_their_place_and_without_the_value() {
+    fn errors_name_the_location_but_not_the_value() {
         let schema = json!({
             "type": "object",
             "properties": {"name": true, "count": {"type": "integer"}},

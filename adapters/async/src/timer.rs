@@ -61,7 +61,7 @@ mod tests {
     use crate::runtime::ManualClock;
 
     #[test]
-    fn what_takes_too_long_has_no_output() {
+    fn a_timed_out_future_has_no_output() {
         let (clock, limit) = (ManualClock::default(), Duration::from_millis(1));
         let cx = &mut Context::from_waker(Waker::noop());
         let mut never = pin!(timeout(&clock, limit, pending::<()>()));

@@ -138,7 +138,7 @@ fn service(
 }
 
 #[test]
-fn a_body_that_does_not_come_is_given_up_when_its_time_is_over() {
+fn a_body_that_never_arrives_times_out() {
     let runtime = ManualRuntime::default();
     let mut timeouts = ServerTimeouts::default();
     timeouts.body = Duration::from_secs(7);
@@ -153,7 +153,7 @@ fn a_body_that_does_not_come_is_given_up_when_its_time_is_over() {
 }
 
 #[test]
-fn a_handler_that_goes_on_is_a_task_until_it_is_done_or_its_client_has_gone() {
+fn a_pending_handler_runs_as_a_task_until_it_finishes_or_its_client_disconnects() {
     let runtime = ManualRuntime::default();
     let (service, goes_on) = service(&runtime, ServerOptions::new());
     runtime.run_tasks();
@@ -178,7 +178,7 @@ fn a_handler_that_goes_on_is_a_task_until_it_is_done_or_its_client_has_gone() {
 }
 
 #[test]
-fn a_service_that_is_gone_leaves_no_task() {
+fn a_dropped_service_leaves_no_task() {
     let runtime = ManualRuntime::default();
     let (service, _) = service(&runtime, ServerOptions::new());
     runtime.run_tasks();

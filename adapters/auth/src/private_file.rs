@@ -253,7 +253,7 @@ pub(crate) mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn a_file_is_its_users_and_a_folder_is_that_or_roots() {
+    fn a_file_must_belong_to_the_user_and_its_folder_to_the_user_or_root() {
         let folder = Path::new("folder");
         assert!(check_owner(7, 7).is_ok());
         for (owner, user) in [(7, 8), (0, 7), (7, 0)] {

@@ -289,7 +289,7 @@ mod tests {
 
     #[cfg(any(target_os = "android", target_os = "linux"))]
     #[test]
-    fn what_others_share_blocks_and_is_left_alone_until_it_is_ready() {
+    fn shared_descriptors_stay_blocking_and_are_used_only_when_ready() {
         let (to, mut from) = (pipe().unwrap(), pipe().unwrap());
         let (reader, writer) = (from.0.try_clone().unwrap(), to.1.try_clone().unwrap());
         let mut stream = FdStream::shared(reader.into(), writer.into());

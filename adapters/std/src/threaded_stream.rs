@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn what_goes_through_comes_out_whole_and_in_order() {
+    fn bytes_arrive_complete_and_in_order() {
         let (reader, writer) = pipe().unwrap();
         let mut stream = ThreadedStream::new(reader, writer).unwrap();
         let bytes: Vec<u8> =

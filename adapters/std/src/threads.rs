@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn a_job_that_panics_takes_no_place_for_ever() {
+    fn a_panicking_job_frees_its_slot() {
         let threads = Threads::new("test", 1);
         let (told, tell) = channel::<()>();
         threads

@@ -142,7 +142,7 @@ fn a_standard_error_that_is_the_standard_output_too_does_not_get_in_the_way() {
 }
 
 #[test]
-fn the_end_of_the_input_is_told_by_dropping_the_stream() {
+fn dropping_the_stream_signals_end_of_input() {
     // Rule: [STDIO-015] [STDIO-016].
     let (child, stream) = ChildServer::spawn(Command::new("cat")).unwrap();
     drop(stream);
@@ -192,7 +192,7 @@ fn a_child_that_ignores_everything_is_killed() {
 }
 
 #[test]
-fn a_child_that_exits_by_itself_is_reported_with_its_last_words() {
+fn a_child_that_exits_is_reported_with_its_stderr_tail() {
     // Rule: [STDIO-005].
     let script = "i=0; while [ $i -lt 30000 ]; do i=$((i+1)); echo line $i >&2; done; exit 3";
     let (child, mut stream) = ChildServer::spawn(shell(script)).unwrap();
@@ -218,7 +218,7 @@ fn the_standard_error_can_be_forwarded() {
 }
 
 #[test]
-fn what_a_stubborn_child_has_started_is_killed_with_it() {
+fn a_killed_child_takes_its_descendants_with_it() {
     // Everything that is started from here on holds this pipe open.
     let (mut held, holder) = std::io::pipe().unwrap();
     rustix::io::fcntl_setfd(&holder, rustix::io::FdFlags::empty()).unwrap();

@@ -74,7 +74,7 @@ async fn to_shut_down_closes_the_input_even_while_the_stream_is_driven() {
 }
 
 #[tokio::test]
-async fn a_server_that_minds_neither_the_end_nor_a_signal_is_killed_with_all_that_it_started() {
+async fn a_server_that_ignores_eof_and_signals_is_killed_with_its_process_group() {
     // Rule: [STDIO-015] [STDIO-016].
     let script = "trap '' TERM; sleep 1000 & echo $! >&2; while :; do sleep 0.05; done";
     let (child, _stream) = ChildServer::spawn(shell(script)).unwrap();
@@ -92,7 +92,7 @@ async fn a_server_that_minds_neither_the_end_nor_a_signal_is_killed_with_all_tha
 }
 
 #[tokio::test]
-async fn a_server_that_minds_signals_only_is_terminated() {
+async fn a_server_that_ignores_eof_is_terminated() {
     // Rule: [STDIO-015] [STDIO-016].
     let script = "trap 'echo bye >&2; exit 3' TERM; echo up >&2; while :; do sleep 0.05; done";
     let (child, _stream) = ChildServer::spawn(shell(script)).unwrap();
@@ -107,7 +107,7 @@ async fn a_server_that_minds_signals_only_is_terminated() {
 }
 
 #[tokio::test]
-async fn an_exit_is_reported_with_its_status_and_the_last_words() {
+async fn an_exit_is_reported_with_its_status_and_stderr_tail() {
     // Rule: [STDIO-005].
     let (mut child, stream) =
         ChildServer::spawn(shell("echo 'no such option' >&2; exit 2")).unwrap();
@@ -122,7 +122,7 @@ async fn an_exit_is_reported_with_its_status_and_the_last_words() {
 }
 
 #[tokio::test]
-async fn a_server_that_says_much_is_not_held_up_and_only_the_end_is_kept() {
+async fn a_server_with_much_stderr_is_not_blocked_and_only_the_tail_is_kept() {
     // Rule: [STDIO-004] [STDIO-005] [STDIO-006].
     let lines = Arc::new(Mutex::new((0, String::new())));
     let sink = Arc::clone(&lines);
@@ -140,7 +140,7 @@ async fn a_server_that_says_much_is_not_held_up_and_only_the_end_is_kept() {
 }
 
 #[tokio::test]
-async fn last_words_are_not_waited_for_while_a_grandchild_keeps_the_stream_open() {
+async fn shutdown_does_not_wait_for_a_grandchild_that_keeps_stderr_open() {
     let (mut child, _stream) =
         ChildServer::spawn(shell("sleep 1000 & echo $! >&2; printf unfinished >&2")).unwrap();
     let start = Instant::now();
@@ -151,7 +151,7 @@ async fn last_words_are_not_waited_for_while_a_grandchild_keeps_the_stream_open(
 }
 
 #[tokio::test]
-async fn to_drop_a_server_is_to_kill_it() {
+async fn dropping_a_server_kills_it() {
     let (child, _stream) = ChildServer::spawn(shell("trap '' TERM; sleep 1000")).unwrap();
     let id = child.id().unwrap();
     assert!(is_running(id));

@@ -127,7 +127,7 @@ mod on_tokio {
     }
 
     #[tokio::test]
-    async fn a_program_that_always_exits_is_started_twice_and_no_more() {
+    async fn a_program_that_always_exits_is_started_only_twice() {
         let server = Legacy::new("broken", Unknown::Exits);
         let refused = spawn(broken(&server), &host()).await.unwrap_err();
         let Error::Closed { stderr_tail, .. } = refused else { panic!("{refused:?}") };

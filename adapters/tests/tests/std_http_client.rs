@@ -70,7 +70,7 @@ fn both_eras_are_called_and_closed() {
 }
 
 #[test]
-fn what_comes_before_the_answer_is_seen_while_the_handler_works() {
+fn messages_before_the_result_arrive_while_the_handler_runs() {
     for revision in ERAS {
         let (release, released) = tokio::sync::oneshot::channel::<()>();
         let released = Arc::new(Mutex::new(Some(released)));
@@ -112,7 +112,7 @@ fn calls_do_not_wait_for_one_another() {
 }
 
 #[test]
-fn an_exchange_that_is_broken_off_is_gone_for_the_server() {
+fn an_aborted_exchange_is_disconnected_at_the_server() {
     let (told, tell) = channel();
     let (here, arrived) = channel();
     let tool = move |_: Call<NoArguments>| {
@@ -135,7 +135,7 @@ fn an_exchange_that_is_broken_off_is_gone_for_the_server() {
 }
 
 #[test]
-fn a_server_that_is_not_there_is_named_as_such() {
+fn an_unreachable_server_is_reported_by_address() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     drop(listener);

@@ -61,7 +61,7 @@ async fn only_the_redirect_that_answers_ends_the_wait() {
 }
 
 #[tokio::test]
-async fn connections_that_say_nothing_hold_up_nobody() {
+async fn silent_connections_do_not_block_others() {
     let loopback = Loopback::bind(0).await.unwrap();
     let wait = wait(&loopback);
     let address = host(&loopback);
@@ -78,7 +78,7 @@ async fn connections_that_say_nothing_hold_up_nobody() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_user_who_does_not_come_back_is_not_waited_for() {
+async fn waiting_for_a_user_who_does_not_return_times_out() {
     let loopback = Loopback::bind(0).await.unwrap();
     let begun = tokio::time::Instant::now();
     assert_eq!(loopback.redirect(is_right, || ()).await, None);

@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_is_sent_where_the_client_has_not_registered() {
+    fn unregistered_redirect_uris_are_refused() {
         // Rule: [AUTHS-025] [AUTHS-029].
         for (from, to) in [
             ("client_id=c", "client_id=other"),

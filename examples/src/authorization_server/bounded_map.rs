@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_oldest_makes_room() {
+    fn the_oldest_entry_is_evicted() {
         let mut map = BoundedMap::new(2);
         for (name, value) in [("a", 1), ("b", 2), ("c", 3)] {
             map.insert(name.into(), value);

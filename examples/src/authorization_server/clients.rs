@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_proves_itself_in_the_way_that_it_is_known_to() {
+    fn a_client_authenticates_with_its_registered_method() {
         // Rule: [AUTHS-022].
         let ways: [(Option<&str>, &str); 4] = [
             (None, "client_id=a+b"),

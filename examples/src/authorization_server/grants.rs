@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn a_code_is_good_once_and_its_theft_ends_what_came_of_it() {
+    fn a_code_is_valid_once_and_its_reuse_revokes_the_tokens_issued_for_it() {
         // Rule: [AUTHS-022].
         let (mut grants, code) = with_code();
         let (granted, family) = grants.redeem_code(&redemption(&code), 159).unwrap();

@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_without_a_signature_is_none() {
+    fn an_unsigned_token_is_rejected() {
         let keys = SigningKeys::generate().unwrap();
         let [header, claims] =
             [r#"{"alg":"none"}"#, r#"{"sub":"user"}"#].map(|part| URL_SAFE_NO_PAD.encode(part));

@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_clients_say_is_text() {
+    fn client_input_is_escaped() {
         assert_eq!(escape("<a href='x'>\"&\""), "&lt;a href=&#39;x&#39;&gt;&quot;&amp;&quot;");
     }
 }

@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn who_registers_by_itself_may_not_do_without_a_user() {
+    fn dynamically_registered_clients_need_a_user() {
         for (name, value) in [
             ("grant_types", json!(["client_credentials"])),
             ("grant_types", json!(["refresh_token"])),

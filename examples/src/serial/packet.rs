@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn what_looks_like_a_packet_need_not_be_waited_for() {
+    fn a_false_packet_header_does_not_block_the_reader() {
         let (mut reader, mut bytes) = (PacketReader::default(), encoded(PACKET));
         bytes.truncate(20);
         bytes.extend([MARKER, Kind::Data as u8, 0, 0, PAYLOAD_MAX as u8]);

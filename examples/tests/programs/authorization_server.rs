@@ -149,7 +149,7 @@ async fn a_client_finds_out_registers_signs_in_and_renews() {
 }
 
 #[tokio::test]
-async fn what_was_taken_back_is_not_renewed() {
+async fn a_revoked_token_is_not_refreshed() {
     let visitor = Visitor::new(Options::new().scopes(["mcp:basic", "mcp:write"])).await;
     let client_id = visitor.register().await;
     let response = visitor.sign_in(&client_id).await;
@@ -172,7 +172,7 @@ async fn what_was_taken_back_is_not_renewed() {
 }
 
 #[tokio::test]
-async fn what_is_no_request_is_refused() {
+async fn an_invalid_request_is_refused() {
     let visitor = Visitor::new(Options::new()).await;
     assert_eq!(visitor.get(&visitor.url("/token")).await.status(), StatusCode::METHOD_NOT_ALLOWED);
     assert_eq!(visitor.get(&visitor.url("/other")).await.status(), StatusCode::NOT_FOUND);
@@ -190,7 +190,7 @@ async fn what_is_no_request_is_refused() {
 }
 
 #[tokio::test]
-async fn it_is_for_this_computer_only() {
+async fn it_listens_on_loopback_only() {
     let listener = TcpListener::bind("0.0.0.0:0").await.unwrap();
     assert!(AuthorizationServer::start(listener, Options::new()).is_err());
 }

@@ -135,7 +135,7 @@ async fn a_machine_proves_itself_with_a_key() {
 }
 
 #[tokio::test]
-async fn a_workload_shows_what_somebody_else_says_of_it() {
+async fn a_workload_presents_an_assertion_from_its_identity_provider() {
     let platform = SigningKeys::generate().unwrap();
     let trusted = TrustedIssuer { issuer: "http://platform".into(), keys: platform.to_jwks() };
     let known =

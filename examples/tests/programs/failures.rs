@@ -38,7 +38,7 @@ fn a_program_that_is_not_there_is_named() {
 }
 
 #[test]
-fn last_words_are_passed_on() {
+fn stderr_is_forwarded() {
     for runtime in RUNTIMES {
         let script = "echo 'no database' >&2; exit 3";
         let message = failure(runtime, &["--", "sh", "-c", script]);
@@ -104,7 +104,7 @@ fn failure_at(url: &str) -> String {
 }
 
 #[test]
-fn nobody_at_an_address_is_told_from_somebody_else() {
+fn a_closed_port_differs_from_a_foreign_server() {
     let nobody = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/mcp?key=secret", nobody.local_addr().unwrap());
     drop(nobody);
@@ -157,7 +157,7 @@ fn nobody_at_an_address_is_told_from_somebody_else() {
 }
 
 #[test]
-fn a_wrong_use_is_told_from_a_failure() {
+fn usage_errors_differ_from_failures() {
     let wrong: [&[&str]; 11] = [
         &[],
         &["frobnicate", "--", "x"],

@@ -23,7 +23,7 @@ fn call(server: &mut Server, params: Value) -> Value {
 }
 
 #[test]
-fn what_was_legacy_is_unknown() {
+fn a_failed_legacy_server_is_forgotten() {
     for runtime in RUNTIMES {
         let mut server = Server::start(runtime);
         for method in ["ping", "logging/setLevel", "resources/subscribe", "unknown/method"] {
@@ -126,7 +126,7 @@ fn a_state_is_new_in_each_round() {
 }
 
 #[test]
-fn a_stream_brings_what_it_asked_for_and_nothing_else() {
+fn a_subscription_stream_carries_only_what_was_subscribed() {
     for runtime in RUNTIMES {
         let mut server = Server::start(runtime);
         let filters = [
@@ -168,7 +168,7 @@ fn subscription(message: &Value) -> &str {
 }
 
 #[test]
-fn log_messages_come_to_whoever_asks() {
+fn log_messages_are_sent_to_subscribed_clients() {
     for runtime in RUNTIMES {
         let mut server = Server::start(runtime);
         let quiet = call(&mut server, json!({ "name": "test_logging_tool" }));

@@ -43,7 +43,7 @@ fn every_revision_is_spoken() {
 }
 
 #[test]
-fn left_to_itself_the_latest_revision_is_spoken() {
+fn the_latest_revision_is_the_default() {
     for runtime in RUNTIMES {
         assert_eq!(check(runtime, &[])["protocolVersion"], "2026-07-28");
     }

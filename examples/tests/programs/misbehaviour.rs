@@ -137,7 +137,7 @@ fn a_client_that_never_reads_is_not_waited_for() {
 }
 
 #[test]
-fn a_client_that_closes_its_ear_is_no_failure() {
+fn a_client_that_closes_its_read_half_is_not_an_error() {
     for runtime in RUNTIMES {
         let mut server = Server::open(runtime);
         server.stop_listening();

@@ -123,7 +123,7 @@ fn the_wire_and_every_call_can_be_looked_at() {
 }
 
 #[test]
-fn a_page_shows_what_was_said_and_is_nothing_but_that() {
+fn a_page_shows_the_conversation_and_nothing_else() {
     let (folder, file) = recorded("page", "<script>alert(1)</script>");
     let page = folder.join("page.html");
     let outcome = run("mcp-inspect", ["show", text(&file), "-o", text(&page)]);

@@ -3,7 +3,7 @@
 use crate::process::{example, run};
 
 #[test]
-fn the_tour_comes_to_its_end() {
+fn the_tour_completes() {
     let outcome = run("tour", [] as [&str; 0]);
     assert_eq!(outcome.code, Some(0), "{outcome:?}");
     for revision in ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"] {

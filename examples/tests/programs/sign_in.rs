@@ -155,7 +155,7 @@ fn nothing_that_gives_access_is_shown() {
 }
 
 #[test]
-fn what_goes_wrong_is_said_in_one_line() {
+fn errors_are_reported_in_one_line() {
     let http_server = HttpServerProcess::start("everything-server", &["--auth"]);
     let url = http_server.url("/mcp");
     let words = ["tools", "--url", &url, "--sign-in", "--scope", "mcp:other"];

@@ -47,7 +47,7 @@ fn numbers_go_around() {
 }
 
 #[test]
-fn whoever_does_not_read_holds_the_writer_up() {
+fn a_reader_that_stops_blocks_the_writer() {
     let mut links = Links::new();
     let mut written = 0;
     for _ in 0..3000 {
@@ -97,7 +97,7 @@ fn the_end_comes_after_everything_else_and_once() {
 }
 
 #[test]
-fn a_side_that_is_not_heard_is_lost_to_the_other_and_then_silent_itself() {
+fn a_side_that_is_not_heard_is_lost_to_the_peer_and_then_falls_silent() {
     let mut links = Links::new();
     for _ in 0..=2 * SILENCE_MAX.as_millis() {
         links.turn(Some(1));

@@ -349,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn what_follows_from_other_edges_is_left_out() {
+    fn transitive_edges_are_omitted() {
         let set = |edges: &[(&str, &str)]| {
             edges.iter().map(|(a, b)| (String::from(*a), String::from(*b))).collect()
         };

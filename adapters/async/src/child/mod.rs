@@ -131,7 +131,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_are_cut_wherever_the_bytes_are_split() {
+    fn lines_do_not_depend_on_how_bytes_are_split() {
         let text = b"one\r\n\ntwo \xff\nthree";
         for piece in 1..=text.len() {
             let (tail, heard) = (StderrTail::default(), Arc::new(Mutex::new(Vec::new())));
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_kept_is_bounded() {
+    fn the_stderr_tail_is_bounded() {
         let tail = StderrTail::default();
         for number in 0..100 {
             assert_eq!(tail.take(format!("{number}\n").as_bytes(), &mut Stderr::Keep), None);

@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_asked_for_is_forgotten_first() {
+    fn the_least_recently_used_origin_is_evicted() {
         let era_cache = EraCache::default();
         for port in 0..ORIGINS_MAX {
             era_cache.insert(&origin(port), Era::Legacy);

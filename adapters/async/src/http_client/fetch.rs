@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn a_document_that_does_not_come_is_not_waited_for_for_ever() {
+    fn a_document_fetch_times_out() {
         let mut alarm = Alarm::default();
         let mut cx = Context::from_waker(Waker::noop());
         {
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_that_is_no_url_is_told_so() {
+    fn an_invalid_url_is_reported() {
         let mut alarm = Alarm::default();
         let mut cx = Context::from_waker(Waker::noop());
         let fetch = pin!(fetch(Silent, "no url at all".into(), &mut alarm));

@@ -161,7 +161,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn this_machine_is_known_by_all_its_names() {
+    fn loopback_hosts_are_recognized() {
         for host in ["localhost", "LOCALHOST.", "app.localhost", "127.0.0.9", "[::1]"] {
             assert!(is_loopback(host), "{host}");
         }

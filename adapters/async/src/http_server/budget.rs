@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_budget_refuses_once_more_than_its_maximum_is_held() {
+    fn a_budget_refuses_charges_above_its_maximum() {
         let budget = Budget::new(10);
         let first = budget.charge(8).unwrap();
         let second = budget.charge(100).unwrap();
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn a_connection_has_a_part_and_all_of_them_share_the_whole() {
+    fn connections_have_shares_of_one_common_budget() {
         let whole = Budget::new(25);
         let (one, other) = (whole.part(10), whole.part(10));
         let held = one.charge(11).unwrap();

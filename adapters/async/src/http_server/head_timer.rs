@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn a_connection_that_parts_owes_nothing() {
+    fn a_closing_connection_has_no_head_deadline() {
         let clock = ManualClock::default();
         let head_timer = HeadTimer::new(clock.now(), HEAD_TIME, clock.clone());
         head_timer.disable();

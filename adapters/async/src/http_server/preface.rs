@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn a_version_is_known_from_the_first_byte_that_tells() {
+    fn the_version_is_known_from_the_first_distinguishing_byte() {
         let cases: [Case<'_>; 6] = [
             (&[b"POST /mcp", b" HTTP/1.1"], Version::Http1, b"POST /mcp"),
             (&[b"P", b"RI * HTTP/1.1\r\n"], Version::Http1, b"PRI * HTTP/1.1\r\n"),

@@ -59,7 +59,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_run_ends_by_itself_or_when_it_is_cut() {
+    fn a_future_ends_when_it_completes_or_is_aborted() {
         let handle = StopHandle::default();
         assert!(poll(handle.clone().run(ready(7))));
         assert!(!poll(handle.clone().run(pending::<()>())));
@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn each_task_knows_its_own() {
+    fn each_task_has_its_own_abort_handle() {
         let is_current = |handle: &StopHandle| {
             StopHandle::current().is_some_and(|it| Arc::ptr_eq(&it.0, &handle.0))
         };

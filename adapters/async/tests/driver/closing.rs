@@ -143,7 +143,7 @@ fn errors_of_the_stream_itself_are_told() {
 }
 
 #[test]
-fn a_failed_close_is_told_unless_the_other_side_has_left() {
+fn a_failed_close_is_reported_unless_the_peer_has_closed() {
     for (kind, is_told) in [(ErrorKind::Other, true), (ErrorKind::NotConnected, false)] {
         let stream = Scripted::default().step(Step::End);
         stream.0.borrow_mut().closes.push_back(Step::Error(kind));

@@ -37,7 +37,7 @@ fn first_responses_leave_before_the_last_requests_are_delivered() {
 }
 
 #[test]
-fn any_split_of_input_and_output_comes_to_the_same() {
+fn splitting_input_and_output_does_not_change_the_result() {
     let input = "one\ntwo\r\n\nthree\n";
     for piece in 1..=input.len() {
         let mut stream = Scripted::default();

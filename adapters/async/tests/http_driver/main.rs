@@ -108,7 +108,7 @@ fn an_exchange_that_never_stops_neither_keeps_the_task_nor_the_others() {
 }
 
 #[test]
-fn a_call_that_is_dropped_breaks_its_exchange_off() {
+fn a_dropped_call_aborts_its_exchange() {
     // Rule: [CANC-017].
     let mut bench = DriverTest::modern();
     let mut call = bench.call("a");

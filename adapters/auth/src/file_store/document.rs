@@ -99,7 +99,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn those_that_were_kept_longest_ago_make_room() {
+    fn the_oldest_credentials_are_evicted() {
         let mut document = Document::default();
         for number in 0..=CREDENTIALS_MAX {
             assert!(document.set(number.to_string(), "x"));

@@ -84,7 +84,7 @@ fn a_file_that_others_can_read_is_refused() {
 
 #[cfg(unix)]
 #[test]
-fn what_is_no_file_is_neither_waited_for_nor_moved() {
+fn a_path_that_is_not_a_regular_file_is_refused() {
     let folder = Folder::new("pipe");
     let store = store(&folder);
     private_file::create_parent(store.path()).unwrap();
@@ -100,7 +100,7 @@ fn what_is_no_file_is_neither_waited_for_nor_moved() {
 
 #[cfg(unix)]
 #[test]
-fn a_link_in_the_place_of_the_lock_leads_nowhere() {
+fn a_symlink_in_place_of_the_lock_is_not_followed() {
     // Rule: [AUTHC-046].
     let folder = Folder::new("link");
     let store = store(&folder);
@@ -127,7 +127,7 @@ fn distrust(store: &FileStore) -> UntrustedPath {
 
 #[cfg(unix)]
 #[test]
-fn a_link_in_the_place_of_the_file_is_not_followed() {
+fn a_symlink_in_place_of_the_file_is_not_followed() {
     // Rule: [AUTHC-046].
     let folder = Folder::new("file-link");
     let store = store(&folder);
@@ -147,7 +147,7 @@ fn a_link_in_the_place_of_the_file_is_not_followed() {
 
 #[cfg(unix)]
 #[test]
-fn a_link_in_the_place_of_the_new_file_is_not_followed() {
+fn a_symlink_in_place_of_the_new_file_is_not_followed() {
     // Rule: [AUTHC-046].
     let folder = Folder::new("new-link");
     let store = store(&folder);
@@ -223,7 +223,7 @@ impl std::task::Wake for Unpark {
 }
 
 #[test]
-fn who_waits_for_the_lock_holds_up_nobody_else() {
+fn waiting_for_the_lock_does_not_block_other_tasks() {
     use std::pin::pin;
     use std::task::{Context, Poll};
 
@@ -249,7 +249,7 @@ fn who_waits_for_the_lock_holds_up_nobody_else() {
 }
 
 #[test]
-fn a_call_that_is_run_nowhere_fails() {
+fn a_call_without_a_spawner_fails() {
     use std::pin::pin;
     use std::task::{Context, Poll, Waker};
 
@@ -360,7 +360,7 @@ fn processes_at_the_same_time_lose_nothing() {
 }
 
 #[test]
-fn a_failure_that_the_core_does_not_hear_of_is_reported() {
+fn a_failure_that_the_core_ignores_is_reported() {
     use std::pin::pin;
     use std::sync::atomic::{AtomicUsize, Ordering};
     use std::task::{Context, Waker};

@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_redirect_is_refused() {
+    fn an_invalid_redirect_is_refused() {
         let host = "Host: 127.0.0.1:4321\r\n";
         for (line, fields, reply) in [
             ("GET /favicon.ico HTTP/1.1", host, Reply::NotFound),

@@ -98,7 +98,7 @@ mod tests {
     ];
 
     #[test]
-    fn a_response_has_its_length_and_is_kept_by_nobody() {
+    fn a_response_has_a_length_and_is_not_cacheable() {
         for reply in ALL {
             let response = String::from_utf8(reply.response("the tour")).unwrap();
             let (head, page) = response.split_once("\r\n\r\n").unwrap();

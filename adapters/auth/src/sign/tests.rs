@@ -55,7 +55,7 @@ fn the_public_half_has_nothing_of_the_private_one() {
 }
 
 #[test]
-fn what_is_no_key_is_refused() {
+fn an_invalid_key_is_refused() {
     let weak = include_str!("keys/rsa1024.pem");
     let encrypted = include_str!("keys/p256-encrypted.pem");
     let public = include_str!("keys/p256-public.pem");
@@ -117,7 +117,7 @@ fn a_key_in_a_file_is_made_once_and_stays() {
 }
 
 #[test]
-fn those_who_make_a_key_at_the_same_time_get_the_same() {
+fn concurrent_key_creation_yields_one_key() {
     let folder = Folder::new("keys");
     let path = folder.path().join("dpop.pem");
     let jwks = std::thread::scope(|scope| {

@@ -137,7 +137,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn keys_are_tried_while_nobody_else_waits_for_it() {
+    fn try_lock_fails_only_while_the_cache_is_busy() {
         let fetch = Fetch::new(|_| ready(Ok::<_, String>(Vec::from(r#"{"keys":[]}"#))));
         let cache = KeyCache::new(fetch, Source::Url("https://a.example/jwks".to_owned()));
         let mut tried = 0;

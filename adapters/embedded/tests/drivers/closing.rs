@@ -171,7 +171,7 @@ fn an_output_that_takes_nothing_is_broken() {
 }
 
 #[test]
-fn a_line_that_loses_bytes_goes_on() {
+fn a_lossy_line_keeps_working() {
     let noisy = || {
         (0..8).fold(Scripted::default().read("a\nb"), |script, _| {
             script.step(Step::Error(ErrorKind::Other))

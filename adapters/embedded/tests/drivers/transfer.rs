@@ -153,7 +153,7 @@ fn a_deadline_that_moves_is_followed() {
 }
 
 #[test]
-fn a_flood_does_not_keep_others_from_their_turn() {
+fn a_flood_does_not_starve_other_connections() {
     let mut settings = Settings::DEVICE;
     settings.frames_per_poll_max = 4;
     let flood = || iter::repeat_n("a\n", 50).fold(Scripted::default(), Scripted::read);

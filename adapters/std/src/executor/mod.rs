@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn no_wake_of_many_is_lost() {
+    fn concurrent_wakes_are_not_lost() {
         const ROUNDS: u32 = 5_000;
         let count = Arc::new(AtomicU32::new(0));
         let (sender, receiver) = std::sync::mpsc::channel::<Waker>();

@@ -114,7 +114,7 @@ mod tests {
     use crate::{HttpListener, HttpService};
 
     #[test]
-    fn a_connector_remembers_of_which_era_a_server_is() {
+    fn a_connector_caches_the_era_of_a_server() {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let service = HttpService::new(&Server::new("test", "1"), ServerOptions::new()).unwrap();
         let serving = HttpListener::new(listener).spawn(service).unwrap();

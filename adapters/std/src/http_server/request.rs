@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_client_wants_of_the_connection_is_heard() {
+    fn the_connection_header_is_respected() {
         let request = parse(
             b"POST / HTTP/1.1\r\nhost: a\r\nconnection: x, Close\r\nexpect: 100-Continue\r\n\r\n",
         )

@@ -76,7 +76,7 @@ fn to_shut_down_closes_the_input_even_while_the_stream_is_driven() {
 }
 
 #[test]
-fn a_server_that_minds_neither_the_end_nor_a_signal_is_killed_with_all_that_it_started() {
+fn a_server_that_ignores_eof_and_signals_is_killed_with_its_process_group() {
     smol::block_on(async {
         // Rule: [STDIO-015] [STDIO-016].
         let script = "trap '' TERM; sleep 1000 & echo $! >&2; while :; do sleep 0.05; done";
@@ -96,7 +96,7 @@ fn a_server_that_minds_neither_the_end_nor_a_signal_is_killed_with_all_that_it_s
 }
 
 #[test]
-fn a_server_that_minds_signals_only_is_terminated() {
+fn a_server_that_ignores_eof_is_terminated() {
     smol::block_on(async {
         // Rule: [STDIO-015] [STDIO-016].
         let script = "trap 'echo bye >&2; exit 3' TERM; echo up >&2; while :; do sleep 0.05; done";
@@ -113,7 +113,7 @@ fn a_server_that_minds_signals_only_is_terminated() {
 }
 
 #[test]
-fn an_exit_is_reported_with_its_status_and_the_last_words() {
+fn an_exit_is_reported_with_its_status_and_stderr_tail() {
     smol::block_on(async {
         // Rule: [STDIO-005].
         let (mut child, stream) =
@@ -130,7 +130,7 @@ fn an_exit_is_reported_with_its_status_and_the_last_words() {
 }
 
 #[test]
-fn a_server_that_says_much_is_not_held_up_and_only_the_end_is_kept() {
+fn a_server_with_much_stderr_is_not_blocked_and_only_the_tail_is_kept() {
     smol::block_on(async {
         // Rule: [STDIO-004] [STDIO-005] [STDIO-006].
         let lines = Arc::new(Mutex::new((0, String::new())));
@@ -150,7 +150,7 @@ fn a_server_that_says_much_is_not_held_up_and_only_the_end_is_kept() {
 }
 
 #[test]
-fn last_words_are_not_waited_for_while_a_grandchild_keeps_the_stream_open() {
+fn shutdown_does_not_wait_for_a_grandchild_that_keeps_stderr_open() {
     smol::block_on(async {
         let (mut child, _stream) =
             ChildServer::spawn(shell("sleep 1000 & echo $! >&2; printf unfinished >&2")).unwrap();
@@ -163,7 +163,7 @@ fn last_words_are_not_waited_for_while_a_grandchild_keeps_the_stream_open() {
 }
 
 #[test]
-fn to_drop_a_server_is_to_kill_it() {
+fn dropping_a_server_kills_it() {
     smol::block_on(async {
         let (child, _stream) = ChildServer::spawn(shell("trap '' TERM; sleep 1000")).unwrap();
         let id = child.id().unwrap();

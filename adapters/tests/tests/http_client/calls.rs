@@ -62,7 +62,7 @@ async fn a_stream_is_read_however_it_is_cut() {
 }
 
 #[tokio::test]
-async fn a_slow_exchange_holds_up_no_other_and_is_broken_off_when_its_caller_leaves() {
+async fn a_slow_exchange_blocks_no_other_and_is_aborted_with_its_caller() {
     // Rule: [HCLI-001] [CANC-017].
     let (begun, gone) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
     let (begins, goes) = (Arc::clone(&begun), Arc::clone(&gone));
@@ -98,7 +98,7 @@ async fn a_slow_exchange_holds_up_no_other_and_is_broken_off_when_its_caller_lea
 }
 
 #[tokio::test]
-async fn a_question_on_the_stream_of_a_call_is_answered_beside_it() {
+async fn a_request_on_the_stream_of_a_call_is_answered_separately() {
     // Rule: [HCLI-005].
     let answered = Arc::new(Notify::new());
     let server = Server::start(move |asked: &RecordedRequest, _| {

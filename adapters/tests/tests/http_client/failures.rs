@@ -20,7 +20,7 @@ async fn refused(url: &str, timeouts: Timeouts) -> ConnectError {
 }
 
 #[tokio::test]
-async fn where_nobody_listens_the_error_says_so_soon() {
+async fn a_refused_connection_fails_fast() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/mcp?key=secret", listener.local_addr().unwrap());
     drop(listener);
@@ -37,7 +37,7 @@ async fn where_nobody_listens_the_error_says_so_soon() {
 }
 
 #[tokio::test]
-async fn a_server_that_never_answers_is_given_up() {
+async fn a_server_that_never_answers_times_out() {
     let server = Server::start(|_, _| vec![Action::Wait(Arc::new(Notify::new()))]).await;
     let mut timeouts = Timeouts::default();
     timeouts.probe = Duration::from_millis(50);
@@ -49,7 +49,7 @@ async fn a_server_that_never_answers_is_given_up() {
 }
 
 #[tokio::test]
-async fn a_call_that_the_server_never_answers_times_out_and_is_broken_off() {
+async fn an_unanswered_call_times_out_and_is_aborted() {
     let gone = Arc::new(Notify::new());
     let goes = Arc::clone(&gone);
     let server =
@@ -92,7 +92,7 @@ async fn a_call_whose_connection_breaks_says_so_and_the_next_one_succeeds() {
 }
 
 #[tokio::test]
-async fn each_way_of_being_refused_has_an_error_of_its_own() {
+async fn each_kind_of_rejection_has_its_own_error() {
     let challenge = "www-authenticate: Bearer resource_metadata=\"https://a.test/\"\r\n";
     let server = Server::start(move |_, _| respond(401, challenge, "")).await;
     let error = refused(&server.url(), Timeouts::default()).await;
@@ -112,7 +112,7 @@ async fn each_way_of_being_refused_has_an_error_of_its_own() {
 }
 
 #[tokio::test]
-async fn what_is_no_url_is_refused_without_being_repeated() {
+async fn an_invalid_url_is_refused_without_echoing_it() {
     let error = refused("ftp://ada:secret@example.com", Timeouts::default()).await;
     assert!(matches!(error, ConnectError::Url(_)), "{error:?}");
     assert!(!error.to_string().contains("secret"), "{error}");

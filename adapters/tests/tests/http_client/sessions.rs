@@ -58,7 +58,7 @@ async fn a_connection_that_is_dropped_ends_its_session() {
 }
 
 #[tokio::test]
-async fn a_stream_that_is_cut_goes_on_where_it_was() {
+async fn a_cut_stream_resumes_where_it_ended() {
     // Rule: [RESUME-004] [SSE-008].
     let id = std::sync::Mutex::new(String::new());
     let server = Server::start(move |asked, _| {

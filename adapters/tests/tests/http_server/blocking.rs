@@ -4,7 +4,7 @@ use crate::served::{HandlerGate, Served, gated};
 use crate::wire::{Post, Wire, in_time, text};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_handler_that_blocks_its_thread_blocks_nobody_else() {
+async fn a_blocking_handler_does_not_block_other_requests() {
     let gate = HandlerGate::new();
     let served = Served::new(gated(&gate)).await;
     let mut blocked = Wire::connect(served.address).await;

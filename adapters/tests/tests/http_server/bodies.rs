@@ -54,7 +54,7 @@ async fn chunks_within_the_limit_are_a_body() {
 }
 
 #[tokio::test]
-async fn a_body_that_trickles_is_given_up() {
+async fn a_trickling_body_times_out() {
     let mut timeouts = ServerTimeouts::default();
     timeouts.body = Duration::from_millis(200);
     let served = served(ServerOptions::new().timeouts(timeouts)).await;
@@ -75,7 +75,7 @@ async fn a_body_that_trickles_is_given_up() {
 }
 
 #[tokio::test]
-async fn a_body_that_breaks_off_is_no_message() {
+async fn a_truncated_body_is_not_a_message() {
     let gate = HandlerGate::new();
     let served = Served::new(gated(&gate)).await;
     let call = Post::call("wait");
@@ -92,7 +92,7 @@ async fn a_body_that_breaks_off_is_no_message() {
 }
 
 #[tokio::test]
-async fn a_client_that_asks_before_it_sends_is_told_to_go_on() {
+async fn a_client_that_expects_100_continue_gets_it() {
     let served = served(short()).await;
     let call = Post::call("plain").with("Expect", "100-continue");
     let head = format!("{}Content-Length: {}\r\n\r\n", call.open_head(), call.body.len());
@@ -108,7 +108,7 @@ async fn a_client_that_asks_before_it_sends_is_told_to_go_on() {
 }
 
 #[tokio::test]
-async fn heads_that_trickle_are_cut_off() {
+async fn trickling_heads_time_out() {
     let gate = HandlerGate::new();
     let served = Served::with(gated(&gate), ServerOptions::new(), |listener| {
         listener.head_timeout(Duration::from_millis(200))

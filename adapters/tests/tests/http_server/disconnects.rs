@@ -76,7 +76,7 @@ async fn a_connection_that_is_released_closes_and_is_taken_up_again() {
 }
 
 #[tokio::test]
-async fn a_client_that_goes_leaves_nothing_behind() {
+async fn a_disconnected_client_leaves_no_state() {
     let gate = HandlerGate::new();
     let served = Served::new(gated(&gate)).await;
     for _ in 0..50 {

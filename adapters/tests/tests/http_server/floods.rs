@@ -32,7 +32,7 @@ async fn trickle(wire: &mut Wire, bytes: &[u8]) {
 }
 
 #[tokio::test]
-async fn a_head_that_comes_byte_by_byte_is_cut_off() {
+async fn a_head_sent_byte_by_byte_times_out() {
     let gate = HandlerGate::new();
     let tune = |listener: crate::served::Listener| listener.head_timeout(SHORT).stall_timeout(LONG);
     let served = Served::with(gated(&gate), ServerOptions::new(), tune).await;
@@ -93,7 +93,7 @@ async fn pipelined_requests_are_answered_in_order() {
 }
 
 #[tokio::test]
-async fn a_client_that_takes_a_byte_now_and_then_is_cut_off() {
+async fn a_client_that_reads_too_slowly_is_disconnected() {
     let gate = HandlerGate::new();
     let tune = |listener: crate::served::Listener| listener.stall_timeout(SHORT);
     let served = Served::with(gated(&gate), ServerOptions::new(), tune).await;

@@ -75,7 +75,7 @@ async fn a_stream_that_is_reset_takes_its_handler_with_it_and_no_other() {
 }
 
 #[tokio::test]
-async fn a_stream_that_nobody_reads_is_reset_alone() {
+async fn only_the_unread_stream_is_reset() {
     let gate = HandlerGate::new();
     let mut limits = mcp_sansio::http::server::ServerLimits::default();
     limits.unread_bytes_max = 4 << 20;

@@ -92,7 +92,7 @@ async fn streams_are_reset_when_the_window_of_their_connection_is_used_up() {
 }
 
 #[tokio::test]
-async fn a_response_that_is_taken_byte_by_byte_is_given_up() {
+async fn a_response_read_byte_by_byte_is_aborted() {
     let served = served(|listener| listener.stall_timeout(SHORT)).await;
     let mut frames = Frames::connect(&served, &[(INITIAL_WINDOW_SIZE, 0)]).await;
     // The short one is with the library as a whole, and ends with its connection.
@@ -148,7 +148,7 @@ async fn a_slow_client_that_takes_enough_gets_all_of_a_response() {
 }
 
 #[tokio::test]
-async fn an_idle_connection_is_told_to_go_and_closed_whatever_its_client_does() {
+async fn an_idle_connection_gets_a_goaway_and_is_closed() {
     // A client that answers the last PING; one that answers none; one that sends its own all the time.
     for (answers, asks) in [(true, false), (false, false), (true, true)] {
         let served = served(|listener| listener.idle_timeout(SHORT).stall_timeout(SHORT)).await;
@@ -254,7 +254,7 @@ async fn what_all_connections_do_not_take_counts_together() {
 }
 
 #[tokio::test]
-async fn a_stalled_client_holds_nothing_for_long() {
+async fn a_stalled_client_releases_its_memory() {
     let served =
         served(|listener| listener.stall_timeout(SHORT).connection_bytes_max(100_000)).await;
     let mut client = connect_without_reading(&served).await;

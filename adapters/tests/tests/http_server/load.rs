@@ -62,7 +62,7 @@ async fn answer(wire: &mut Wire, post: &Post) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn clients_that_come_and_go_disturb_nobody() {
+async fn clients_that_connect_and_disconnect_do_not_disturb_others() {
     let gate = HandlerGate::new();
     let served = Served::new(gated(&gate)).await;
     let address = served.address;

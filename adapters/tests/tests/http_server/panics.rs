@@ -22,7 +22,7 @@ fn panicking(gate: &std::sync::Arc<HandlerGate>) -> Server {
 }
 
 #[tokio::test]
-async fn a_handler_that_panics_is_an_internal_error_and_nothing_more() {
+async fn a_panicking_handler_is_answered_with_an_internal_error() {
     let gate = HandlerGate::new();
     let served = Served::new(panicking(&gate)).await;
     let mut wire = Wire::connect(served.address).await;
@@ -47,7 +47,7 @@ async fn a_handler_that_panics_is_an_internal_error_and_nothing_more() {
 }
 
 #[tokio::test]
-async fn an_edit_from_outside_that_panics_does_not_stop_the_time() {
+async fn a_panicking_change_does_not_stop_the_timer() {
     let gate = HandlerGate::new();
     let served = Served::new(panicking(&gate)).await;
     served.service.handle().edit_catalog(|_| panic!("from outside")).unwrap();

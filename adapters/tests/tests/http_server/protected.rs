@@ -156,7 +156,7 @@ async fn the_session_of_another_does_not_exist() {
 }
 
 #[tokio::test]
-async fn a_check_that_hangs_or_panics_is_answered_503_and_harms_nobody() {
+async fn a_token_check_that_hangs_or_panics_is_answered_503() {
     let served = Served::new(server()).await;
     let mut hanging = Wire::connect(served.address).await;
     hanging.send(with(Post::call("who"), "hang").bytes()).await;
@@ -173,7 +173,7 @@ async fn a_check_that_hangs_or_panics_is_answered_503_and_harms_nobody() {
 }
 
 #[tokio::test]
-async fn a_check_under_way_holds_up_nobody_and_goes_with_its_client() {
+async fn a_pending_token_check_blocks_no_other_request_and_is_dropped_with_its_client() {
     let arrived = Arc::new(Semaphore::new(0));
     let gone = Arc::new(Semaphore::new(0));
     let (here, there) = (Arc::clone(&arrived), Arc::clone(&gone));
@@ -211,7 +211,7 @@ impl Drop for DepartureGuard {
 }
 
 #[tokio::test]
-async fn who_sends_a_request_is_what_the_token_says_and_the_token_is_shown_nowhere() {
+async fn the_principal_comes_from_the_token_and_the_token_is_never_exposed() {
     let seen = Arc::new(AtomicUsize::new(0));
     let count = Arc::clone(&seen);
     let server = server().observe(move |event| {

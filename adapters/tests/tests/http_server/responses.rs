@@ -46,7 +46,7 @@ async fn events_arrive_one_by_one_while_the_handler_waits() {
 }
 
 #[tokio::test]
-async fn a_handler_that_waits_without_a_word_answers_as_json() {
+async fn a_handler_that_sends_nothing_before_its_result_answers_as_json() {
     let gate = HandlerGate::new();
     let served = Served::new(gated(&gate)).await;
     let mut wire = Wire::connect(served.address).await;
@@ -59,7 +59,7 @@ async fn a_handler_that_waits_without_a_word_answers_as_json() {
 }
 
 #[tokio::test]
-async fn a_session_has_a_stream_for_what_comes_unasked() {
+async fn a_session_has_a_stream_for_server_messages() {
     let served = Served::new(gated(&HandlerGate::new())).await;
     let mut wire = Wire::connect(served.address).await;
     let session = open_session(&mut wire).await;
@@ -81,7 +81,7 @@ async fn a_session_has_a_stream_for_what_comes_unasked() {
 }
 
 #[tokio::test]
-async fn who_comes_back_takes_over_from_a_connection_that_stands() {
+async fn a_returning_client_replaces_its_open_stream() {
     let served = Served::new(gated(&HandlerGate::new())).await;
     let session = open_session(&mut Wire::connect(served.address).await).await;
     let mut streams = Vec::new();

@@ -9,7 +9,7 @@ use crate::served::{HandlerGate, Served, gated};
 use crate::wire::{Post, Wire, get, in_time, open_session, text};
 
 #[tokio::test]
-async fn what_is_under_way_is_completed_and_nothing_else() {
+async fn only_requests_in_flight_are_completed() {
     let gate = HandlerGate::new();
     let mut served = Served::new(gated(&gate)).await;
     let address = served.address;
@@ -38,7 +38,7 @@ async fn what_is_under_way_is_completed_and_nothing_else() {
 }
 
 #[tokio::test]
-async fn who_takes_too_long_is_cut_off() {
+async fn a_client_that_is_too_slow_is_disconnected() {
     let gate = HandlerGate::new();
     let mut served = Served::with(gated(&gate), ServerOptions::new(), |listener| {
         listener.linger(Duration::from_millis(100))
@@ -55,7 +55,7 @@ async fn who_takes_too_long_is_cut_off() {
 }
 
 #[tokio::test]
-async fn whoever_waits_for_the_end_learns_of_it() {
+async fn waiters_learn_of_the_end() {
     let gate = HandlerGate::new();
     let served = Served::new(gated(&gate)).await;
     let mut call = Wire::connect(served.address).await;

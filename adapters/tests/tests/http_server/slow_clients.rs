@@ -26,7 +26,7 @@ fn impatient() -> ServerOptions {
 }
 
 #[tokio::test]
-async fn a_stream_that_nobody_reads_stalls_nobody_else_and_is_cut_off() {
+async fn an_unread_stream_stalls_no_other_and_is_disconnected() {
     let gate = HandlerGate::new();
     let served = Served::with(gated(&gate), impatient(), |listener| {
         // Long enough to make the difference.
@@ -51,7 +51,7 @@ async fn a_stream_that_nobody_reads_stalls_nobody_else_and_is_cut_off() {
 }
 
 #[tokio::test]
-async fn a_client_that_takes_nothing_for_long_is_cut_off() {
+async fn a_client_that_does_not_read_is_disconnected() {
     let gate = HandlerGate::new();
     let served = Served::with(gated(&gate), ServerOptions::new(), |listener| {
         listener.stall_timeout(Duration::from_millis(200))

@@ -46,7 +46,7 @@ async fn a_body_whose_length_can_be_read_in_two_ways_is_refused() {
 }
 
 #[tokio::test]
-async fn chunks_that_are_none_are_refused() {
+async fn malformed_chunks_are_refused() {
     let served = served().await;
     let call = Post::call("plain");
     let (head, body) = (call.open_head(), &call.body);
@@ -103,7 +103,7 @@ async fn a_head_beyond_a_limit_is_refused() {
 }
 
 #[tokio::test]
-async fn a_head_that_does_not_come_in_time_is_not_waited_for() {
+async fn a_head_that_arrives_too_late_times_out() {
     let tune =
         |listener: mcp_sansio_std::HttpListener| listener.head_timeout(Duration::from_millis(100));
     let served = Served::with(gated(&HandlerGate::new()), ServerOptions::new(), tune).await;

@@ -89,7 +89,7 @@ fn call(tool: &str) -> http::Request<String> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_nearer_deadline_wakes_the_keeper_and_nothing_else_does() {
+async fn only_an_earlier_deadline_wakes_the_timer_task() {
     let (service, polls) = counted();
     tokio::task::yield_now().await;
     let start = Moment::now();
@@ -108,7 +108,7 @@ async fn a_nearer_deadline_wakes_the_keeper_and_nothing_else_does() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_plain_call_is_answered_where_it_is_made_and_wakes_nobody() {
+async fn a_synchronous_call_is_answered_inline_without_wakeups() {
     let (service, polls) = counted();
     tokio::task::yield_now().await;
     let (before, tasks) = (polls.load(Ordering::Relaxed), alive());
@@ -128,7 +128,7 @@ fn alive() -> usize {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_keeper_and_the_handlers_go_with_the_last_clone() {
+async fn the_timer_task_and_handlers_end_with_the_last_clone() {
     let service = HttpService::new(&server(), ServerOptions::new()).unwrap();
     let clone = service.clone();
     let mut served = Box::pin(service.serve(call("wait")));

@@ -39,7 +39,7 @@ async fn no_redirect_is_followed() {
 }
 
 #[tokio::test]
-async fn a_document_without_end_is_given_up() {
+async fn an_endless_document_is_rejected() {
     let limit = 256 * 1024;
     for (length, fits) in [(limit, true), (limit + 1, false)] {
         let mut answer =
@@ -53,7 +53,7 @@ async fn a_document_without_end_is_given_up() {
 }
 
 #[tokio::test]
-async fn a_document_that_breaks_off_is_none() {
+async fn a_truncated_document_is_rejected() {
     let error = fetch("HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\n{").await.unwrap_err();
     assert!(matches!(error, FetchError::Exchange(_)), "{error:?}");
 }

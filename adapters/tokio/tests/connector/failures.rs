@@ -38,7 +38,7 @@ async fn answered(bytes: &'static [u8]) -> ConnectorError {
 }
 
 #[tokio::test]
-async fn nobody_listens() {
+async fn connection_refused() {
     let (listener, address) = listen().await;
     drop(listener);
     let error = failure(&connector(), format!("http://{address}/")).await;

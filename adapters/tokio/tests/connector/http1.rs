@@ -175,7 +175,7 @@ async fn no_redirect_is_followed() {
 }
 
 #[tokio::test]
-async fn a_secure_server_without_http_2_is_spoken_to_in_http_1() {
+async fn a_tls_server_without_http_2_is_used_with_http_1() {
     let certificate = Certificate::new();
     let (listener, address) = listen().await;
     let acceptor = certificate.acceptor(&[]);

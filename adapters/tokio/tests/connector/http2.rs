@@ -29,7 +29,7 @@ fn answer(mut respond: Respond, body: impl Into<Bytes>) {
 }
 
 #[tokio::test]
-async fn it_is_agreed_on_in_the_tls_handshake() {
+async fn http2_is_negotiated_by_alpn() {
     let certificate = Certificate::new();
     let (listener, address) = listen().await;
     let acceptor = certificate.acceptor(&[b"h2", b"http/1.1"]);
@@ -117,7 +117,7 @@ async fn exchanges_share_a_connection_and_do_not_wait_for_one_another() {
 }
 
 #[tokio::test]
-async fn streams_that_nobody_reads_do_not_stop_the_others() {
+async fn unread_streams_do_not_block_the_others() {
     let (listener, address) = listen().await;
     tokio::spawn(async move {
         let (stream, _) = listener.accept().await.unwrap();

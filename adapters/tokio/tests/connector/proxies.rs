@@ -64,7 +64,7 @@ async fn pass_on(
 }
 
 #[tokio::test]
-async fn what_is_secure_goes_through_a_tunnel() {
+async fn https_goes_through_a_tunnel() {
     let certificate = Certificate::new();
     // Over a plain proxy, and over one that is itself talked to over TLS.
     for (scheme, secure) in [("http", None), ("https", Some(&certificate))] {
@@ -92,7 +92,7 @@ async fn what_is_secure_goes_through_a_tunnel() {
 }
 
 #[tokio::test]
-async fn what_is_plain_is_forwarded() {
+async fn plain_http_is_forwarded() {
     let (proxy, head) = proxy(SocketAddr::from(([127, 0, 0, 1], 1)), None).await;
     let proxy = Proxy::all(&format!("http://Aladdin:open%20sesame@{proxy}")).unwrap();
     let connector = builder().proxy(proxy).build().unwrap();
@@ -180,7 +180,7 @@ async fn some_hosts_are_reached_without_it() {
 }
 
 #[tokio::test]
-async fn a_proxy_that_refuses_or_is_gone_is_named_without_its_password() {
+async fn a_failed_proxy_is_named_without_its_password() {
     let (listener, refusing) = listen().await;
     tokio::spawn(async move {
         let (mut stream, _) = listener.accept().await.unwrap();

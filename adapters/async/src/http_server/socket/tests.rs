@@ -41,7 +41,7 @@ fn reads(stream: Arrived, begun: &[u8], space: usize) -> Vec<Vec<u8>> {
 }
 
 #[test]
-fn what_was_read_already_comes_first_and_together_with_what_follows() {
+fn prefix_bytes_are_read_before_the_stream() {
     assert_eq!(reads(Arrived(b" /mcp"), b"POST", 16), [b"POST /mcp"]);
     assert_eq!(reads(Arrived(b""), b"POST", 16), [b"POST"]);
     assert_eq!(reads(Arrived(b" /mcp"), b"", 16), [b" /mcp"]);
@@ -107,7 +107,7 @@ fn fails_after(bytes: usize, flushes: usize) -> Option<u64> {
 }
 
 #[test]
-fn a_client_takes_sixteen_kilobytes_in_the_time_or_all_there_is() {
+fn a_write_fails_unless_16_kib_or_everything_is_taken_in_time() {
     let endless = usize::MAX;
     assert_eq!(fails_after(0, endless), Some(30));
     assert_eq!(fails_after(1, endless), Some(30));

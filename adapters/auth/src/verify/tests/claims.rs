@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn a_good_token_says_whose_it_is_and_what_it_is_good_for() {
+fn a_valid_token_yields_its_subject_and_scopes() {
     // Rule: [AUTHS-012] [AUTHS-013].
     let issuer = Issuer::new();
     let token = issuer.check(&issuer.verifier(), &issuer.named("one"));
@@ -101,14 +101,14 @@ fn a_token_is_good_for_its_time_and_for_the_leeway() {
 }
 
 #[test]
-fn a_token_that_is_bound_to_a_key_is_no_bearer_token() {
+fn a_sender_constrained_token_is_refused_as_a_bearer_token() {
     let issuer = Issuer::new();
     let bound = issuer.with("cnf", json!({ "jkt": "x" }));
     assert_eq!(bound, Err(JwtError::Bound));
 }
 
 #[test]
-fn what_an_access_token_must_have_is_missed() {
+fn missing_required_claims_are_refused() {
     // Rule: [AUTHS-012].
     let issuer = Issuer::new();
     for name in ["iss", "sub", "aud", "exp"] {

@@ -17,7 +17,7 @@ fn new_keys_take_the_place_of_old_ones() {
 }
 
 #[test]
-fn a_token_that_names_no_key_finds_a_new_one_too() {
+fn a_token_without_a_key_id_is_verified_by_a_new_key() {
     let mut issuer = Issuer::new();
     let verifier = issuer.verifier();
     let unnamed = |issuer: &Issuer| issuer.token(&json!({ "alg": "ES256" }), &claims());
@@ -64,7 +64,7 @@ fn keys_outlive_an_issuer_that_is_down_by_an_hour() {
 }
 
 #[test]
-fn a_key_that_is_withdrawn_is_gone_after_a_quarter_of_an_hour() {
+fn a_withdrawn_key_expires_after_fifteen_minutes() {
     let issuer = Issuer::new();
     let verifier = issuer.verifier();
     let good = issuer.named("one");
@@ -116,7 +116,7 @@ fn keys_are_found_by_the_metadata_of_the_issuer() {
 }
 
 #[test]
-fn keys_that_anybody_on_the_way_could_replace_are_not_fetched() {
+fn keys_are_not_fetched_over_an_insecure_url() {
     let issuer = Issuer::new();
     for (jwks, fetches) in [("http://a.example/jwks", 0), ("http://127.0.0.1:8080/jwks", 1)] {
         let before = issuer.fetches();
@@ -129,7 +129,7 @@ fn keys_that_anybody_on_the_way_could_replace_are_not_fetched() {
 }
 
 #[test]
-fn those_who_wait_for_keys_wait_for_the_same_fetch() {
+fn concurrent_lookups_share_one_fetch() {
     let issuer = Issuer::new();
     let fetches = Arc::new(AtomicUsize::new(0));
     let arrived: Arc<Mutex<Option<Vec<u8>>>> = Arc::default();
@@ -160,7 +160,7 @@ fn those_who_wait_for_keys_wait_for_the_same_fetch() {
 }
 
 #[test]
-fn a_fetch_that_never_ends_is_given_up() {
+fn a_fetch_that_never_ends_times_out() {
     let issuer = Issuer::new();
     let fetches = Arc::new(AtomicUsize::new(0));
     let fetch = {

@@ -72,7 +72,7 @@ fn the_key_decides_over_the_algorithm() {
 }
 
 #[test]
-fn a_key_that_a_token_brings_is_not_looked_at() {
+fn a_key_embedded_in_a_token_is_ignored() {
     // Rule: [AUTHS-012].
     let (issuer, forger) = (Issuer::new(), Issuer::new());
     let header = json!({
