@@ -38,7 +38,7 @@ impl StopHandle {
     }
 
     /// The output of `future`, or `None` if it is stopped before.
-    pub async fn unless<F: Future>(&self, future: F) -> Option<F::Output> {
+    pub async fn until_stopped<F: Future>(&self, future: F) -> Option<F::Output> {
         let mut future = pin!(future);
         poll_fn(|cx| {
             if self.poll(cx.waker()) {
@@ -75,10 +75,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_future_has_its_output_unless_it_is_stopped() {
+    fn a_future_has_its_output_until_it_is_stopped() {
         let (handle, cx) = (StopHandle::default(), &mut Context::from_waker(Waker::noop()));
-        assert_eq!(pin!(handle.unless(ready(7))).poll(cx), Poll::Ready(Some(7)));
-        let mut never = pin!(handle.unless(pending::<()>()));
+        assert_eq!(pin!(handle.until_stopped(ready(7))).poll(cx), Poll::Ready(Some(7)));
+        let mut never = pin!(handle.until_stopped(pending::<()>()));
         assert!(never.as_mut().poll(cx).is_pending());
         handle.stop();
         assert_eq!(never.poll(cx), Poll::Ready(None));

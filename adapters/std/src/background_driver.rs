@@ -39,7 +39,7 @@ impl BackgroundDriver {
     ) -> io::Result<Self> {
         let run = move |stop: &StopHandle| {
             let driver = Driver::with_settings(endpoint, stream, Clock::new(), settings);
-            Ok(block_on(stop.unless(driver))?.unwrap_or(Ok(()))?)
+            Ok(block_on(stop.until_stopped(driver))?.unwrap_or(Ok(()))?)
         };
         Worker::spawn("mcp-connection", run).map(Self)
     }

@@ -124,7 +124,7 @@ impl HttpListener {
         // gone. Without a thread the client sees the connection close, and may come again.
         let runtime = ThreadRuntime::new("mcp-http", usize::MAX);
         let acceptor = Acceptor { runtime, listener, connections_max, linger };
-        let stopped = async { stop.unless(pending()).await.unwrap_or_default() };
+        let stopped = async { stop.until_stopped(pending()).await.unwrap_or_default() };
         let serve = move |stream, service, stop, permit| async move {
             connection::serve(Socket::new(stream, timeouts.stall), service, stop, timeouts).await;
             drop::<Permit>(permit);

@@ -94,7 +94,7 @@ impl<'a> Scanner<'a> {
 
     /// Whether `text` comes next.
     pub(super) fn starts_with(&self, text: &str) -> bool {
-        starts_with(self.text.as_bytes(), self.at, text.as_bytes())
+        self.text.as_bytes().get(self.at..).is_some_and(|rest| rest.starts_with(text.as_bytes()))
     }
 
     /// That nothing but white space is left.
@@ -170,10 +170,7 @@ impl<'a> Scanner<'a> {
             let quote = self.at;
             let key = self.key().ok_or(ScanError::Syntax)?;
             let start = self.at;
-            if depth > 0
-                && !known.is_empty()
-                && starts_with(self.text.as_bytes(), start, known.as_bytes())
-            {
+            if depth > 0 && !known.is_empty() && self.starts_with(known) {
                 self.at += known.len();
                 self.any_value::<true>(depth)?;
             } else {
@@ -367,10 +364,6 @@ fn nested_value<const DEEP: bool, const WITHIN: bool>(
             objects >>= 1;
         }
     }
-}
-
-fn starts_with(bytes: &[u8], at: usize, known: &[u8]) -> bool {
-    bytes.get(at..).is_some_and(|rest| rest.starts_with(known))
 }
 
 /// Where a token ends, or which byte cannot stand where it stands.

@@ -380,34 +380,34 @@ fn run(seed: u64) -> String {
     }
     // The end: everything is answered, every client takes what there is or goes.
     while let Some(request) = world.requests.pop() {
-        let _late = world.site.server.respond_with(request.handle, &raw("{}"), world.site.now);
-        world.site.pump();
+        let _late = world.server.server.respond_with(request.handle, &raw("{}"), world.server.now);
+        world.server.pump();
         world.look();
     }
     for ticket in world.tickets.clone() {
-        if !world.site.reply(ticket).is_over() {
-            world.site.read(ticket, usize::MAX);
+        if !world.server.reply(ticket).is_over() {
+            world.server.read(ticket, usize::MAX);
         }
-        if !world.site.reply(ticket).is_over() {
-            world.site.disconnect(ticket);
+        if !world.server.reply(ticket).is_over() {
+            world.server.disconnect(ticket);
         }
     }
     world.look();
-    world.site.advance(Duration::from_secs(20_000));
+    world.server.advance(Duration::from_secs(20_000));
     world.look();
     while let Some(request) = world.requests.pop() {
-        let _late = world.site.server.respond_with(request.handle, &raw("{}"), world.site.now);
-        world.site.pump();
+        let _late = world.server.server.respond_with(request.handle, &raw("{}"), world.server.now);
+        world.server.pump();
         world.look();
     }
-    world.site.advance(Duration::from_secs(20_000));
+    world.server.advance(Duration::from_secs(20_000));
     world.look();
-    world.site.expect_empty();
-    world.store.take_actions(&mut world.site);
-    let all_stored = world.site.server.dropped_store_actions() == 0;
+    world.server.expect_empty();
+    world.store.take_actions(&mut world.server);
+    let all_stored = world.server.server.dropped_store_actions() == 0;
     assert!(!all_stored || world.store.events.is_empty(), "what is over is forgotten");
-    let transcript = world.judge();
-    assert!(world.tickets.iter().all(|it| world.site.reply(*it).state != State::UnderWay));
+    let transcript = world.check();
+    assert!(world.tickets.iter().all(|it| world.server.reply(*it).state != State::UnderWay));
     transcript
 }
 

@@ -18,7 +18,7 @@ impl ProtectedResource {
     /// There is none, or not as it must be: the request is refused with this.
     // MCP 2026-07-28 basic/authorization/index#token-handling [AUTHS-012],
     // MCP 2025-11-25 security-best-practices#session-hijacking [SEC-011]
-    pub fn judge(
+    pub fn extract_token(
         &self,
         head: &RequestHead<'_>,
         unix_time: u64,
