@@ -4,6 +4,9 @@
 #![forbid(unsafe_code)]
 #![cfg(doctest)]
 
+#[doc = include_str!("../README.md")]
+mod readme {}
+
 #[doc = include_str!("guide/getting-started.md")]
 mod getting_started {}
 #[doc = include_str!("guide/servers.md")]
