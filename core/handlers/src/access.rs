@@ -1,4 +1,4 @@
-//! What the client of a request may do.
+//! Permissions of the client that sent a request.
 
 use alloc::boxed::Box;
 use alloc::string::String;
@@ -8,14 +8,14 @@ use mcp_sansio_oauth::Grant;
 use super::context::{Context, Incoming};
 use super::reply::Error;
 
-/// What is known of the rights of a client.
+/// The permissions of a client.
 #[derive(Debug)]
 pub(super) enum Access {
-    /// It is at the other end of a byte stream, which whoever started this process chose.
+    /// The client started this process and talks to it over a byte stream.
     Owner,
-    /// It came over HTTP to a server that asks nobody for a token.
+    /// The request came over HTTP to a server that requires no token.
     Unknown,
-    /// It has a token that was checked.
+    /// The request carried a token that was checked.
     Granted(Grant),
 }
 
@@ -30,11 +30,11 @@ impl Access {
 }
 
 impl Context {
-    /// The scopes of the client's token. None on byte streams, and on servers that are not
-    /// [protected](super::Server::protect).
+    /// Returns the scopes of the client's token: an empty slice on byte streams, and on servers
+    /// that are not [protected](super::Server::protect).
     ///
-    /// To decide by them, use [`require_scopes`](Self::require_scopes), which knows which scopes
-    /// imply which.
+    /// To make an access decision, use [`require_scopes`](Self::require_scopes), which knows which
+    /// scopes imply which.
     #[must_use]
     pub fn scopes(&self) -> &[String] {
         match &self.access {
@@ -43,16 +43,16 @@ impl Context {
         }
     }
 
-    /// Goes on only if the client's token has all of these scopes, or others that imply them. For
-    /// what a request turns out to need: ask for all of it at once, and before anything is sent, for
-    /// then the client is told by HTTP and can come back with another token.
+    /// Requires that the client's token has all of these scopes, or others that imply them. Use it
+    /// when a request turns out to need more scopes: ask for all of them in one call, and before
+    /// anything is sent, because only then HTTP can tell the client to return with another token.
     ///
     /// On a byte stream everything is allowed, as there are no tokens. Over HTTP a server that is
     /// not [protected](super::Server::protect) allows nothing.
     ///
     /// # Errors
     ///
-    /// The client's: it has not. Return it, to tell the client.
+    /// The token lacks a scope. Return the error from the handler to tell the client.
     // MCP 2026-07-28 basic/authorization/index#runtime-insufficient-scope-errors [AUTHS-015] [AUTHS-018]
     pub fn require_scopes(&self, scopes: &[&str]) -> Result<(), Error> {
         match &self.access {

@@ -1,4 +1,4 @@
-//! What a handler asks the user or the host, the same in both eras.
+//! Input that a handler requests from the user or the host, the same in both eras.
 
 use alloc::string::String;
 
@@ -12,12 +12,12 @@ use serde::de::DeserializeOwned;
 use super::context::Context;
 use super::reply::Error;
 
-/// Questions that a request needs answered before it can be.
+/// Input requests that must be answered before a request can be completed.
 ///
 /// Return it as `ask.into_result()` or use `?` on that; the handler is called again with the
-/// answers. It may be called any number of times, so whatever it did before it asked, it does
-/// again. Each round brings the answers to its own questions only: what must outlast a round goes
-/// into [`state`](Self::state). See the [module](super) for an example.
+/// answers. It may be called any number of times, and each call repeats the work before the input
+/// request. Each round contains the answers to its own input requests only: store data that must
+/// outlast a round in [`state`](Self::state). See the [module](super) for an example.
 // MCP 2026-07-28 basic/patterns/mrtr#server-requirements-basic-workflow [MRTR-009]
 #[derive(Clone, Debug, Default)]
 #[must_use = "return `ask.into_result()`"]
@@ -27,28 +27,29 @@ pub struct InputRequiredBuilder {
 }
 
 impl InputRequiredBuilder {
-    /// One more question, under a key of its own.
+    /// Adds another input request under its own key.
     pub fn and(mut self, key: impl Into<String>, question: impl Into<InputRequest>) -> Self {
         self.requests.insert(key, question);
         self
     }
 
-    /// What the handler wants back with the answers.
+    /// Sets the state that is returned to the handler with the answers.
     ///
     /// In the modern era it travels through the client, which can read it. On HTTP it is sealed
-    /// (feature `seal`), so that it comes back as it was or not at all; on a byte stream, where the
-    /// client is whoever started this process, with `Server::seal`.
+    /// (feature `seal`), so that a modified state is refused. On a byte stream, where the client
+    /// started this process, it is sealed only with `Server::seal`.
     pub fn state(mut self, state: impl Into<String>) -> Self {
         self.state = Some(state.into());
         self
     }
 
-    /// The questions in the form that a handler returns.
+    /// Returns the input requests in the form that a handler returns.
     ///
     /// # Errors
     ///
-    /// Always: that is how the handler ends for now. If a model is asked to go on with tool calls that
-    /// have no results, the request fails instead, with the reason: the handler's fault.
+    /// Always returns an error, which ends this call of the handler. If a sampling request
+    /// continues tool calls that have no results, the error makes the request fail with that
+    /// reason: it is a bug in the handler.
     pub fn into_result<T>(self) -> Result<T, Error> {
         for (key, request) in self.requests.iter() {
             // MCP 2025-11-25 client/sampling#message-content-constraints [SAMP-008] [SAMP-009]
@@ -68,7 +69,7 @@ impl InputRequiredBuilder {
 }
 
 impl Context {
-    /// Starts a set of questions.
+    /// Starts a set of input requests.
     pub fn require_input(
         &self,
         key: impl Into<String>,
@@ -77,8 +78,8 @@ impl Context {
         InputRequiredBuilder::default().and(key, question)
     }
 
-    /// The user's answer to the elicitation `key`, its content decoded; `None` if it was not asked
-    /// yet.
+    /// Returns the user's answer to the elicitation `key` with its content decoded; `None` if it
+    /// was not asked yet.
     ///
     /// # Errors
     ///
@@ -101,7 +102,7 @@ impl Context {
         Ok(Some(ElicitResponse { content, result }))
     }
 
-    /// The host's answer to the sampling request `key`; `None` if it was not asked yet.
+    /// Returns the host's answer to the sampling request `key`; `None` if it was not asked yet.
     ///
     /// # Errors
     ///
@@ -110,7 +111,7 @@ impl Context {
         self.input_result(key)
     }
 
-    /// The host's roots, asked for under `key`; `None` if they were not asked for yet.
+    /// Returns the host's roots, requested under `key`; `None` if they were not requested yet.
     ///
     /// # Errors
     ///
@@ -119,15 +120,15 @@ impl Context {
         self.input_result(key)
     }
 
-    /// The state that the handler gave to [`InputRequiredBuilder::state`]. From a modern client it is what the
-    /// client says that it was, unless the server has states sealed.
+    /// Returns the state that the handler gave to [`InputRequiredBuilder::state`]. A modern client
+    /// can return any state unless the server seals states.
     #[must_use]
     pub fn state(&self) -> Option<&str> {
         self.inputs().state()
     }
 
-    // MCP 2026-07-28 basic/patterns/mrtr#error-handling [MRTR-016]: what is missing is asked for
-    // again, what is malformed is an error.
+    // MCP 2026-07-28 basic/patterns/mrtr#error-handling [MRTR-016]: a missing answer is requested
+    // again, a malformed one is an error.
     fn input_result<T: DeserializeOwned>(&self, key: &str) -> Result<Option<T>, Error> {
         if let Some(error) = self.inputs().refusal(key) {
             return Err(Error::failed(alloc::format!("`{key}` was refused: {error}")));
@@ -146,9 +147,9 @@ impl Context {
 /// The user's answer to an elicitation.
 #[derive(Clone, Debug)]
 pub struct ElicitResponse<T> {
-    /// What the user filled in, if they accepted.
+    /// The form content, if the user accepted.
     pub content: Option<T>,
-    /// The answer as it came.
+    /// The result object as received.
     pub result: ElicitResult,
 }
 
@@ -160,7 +161,7 @@ impl<T> ElicitResponse<T> {
     }
 }
 
-/// Makes elicitations.
+/// Builds elicitations.
 #[derive(Clone, Copy, Debug)]
 pub enum Elicit {}
 
@@ -176,7 +177,7 @@ impl Elicit {
     ///
     /// # Panics
     ///
-    /// When `T` has fields that a form cannot have: a fault of the program that its first test
+    /// Panics if `T` has fields that a form cannot have: a bug that the first test of the program
     /// shows.
     // MCP 2025-11-25 client/elicitation#requested-schema [ELIC-007]
     #[cfg(feature = "schemars")]
@@ -195,11 +196,11 @@ impl Elicit {
         Self::form_with(message, form)
     }
 
-    /// Sends the user to an address; the answer says only whether they agreed to go.
+    /// Sends the user to a URL; the answer says only whether the user agreed to go.
     ///
-    /// At 2025-11-25 the question has an id that nobody can guess, drawn from the secret of the endpoint
-    /// when it is asked. The same request keeps it as long as it asks for the same address under the
-    /// same key. For an id of your own, to be named in `notifications/elicitation/complete`, make
+    /// At 2025-11-25 the elicitation has an unguessable id, derived from the secret of the endpoint
+    /// when it is sent. The same request keeps the id as long as it asks for the same URL under the
+    /// same key. To choose the id, which `notifications/elicitation/complete` then names, build
     /// [`ElicitUrlParams`] with [`elicitation_id`](ElicitUrlParams::elicitation_id).
     // MCP 2025-11-25 client/elicitation#url-mode-elicitation-requests [ELIC-014] [ELIC-016]
     // MCP 2026-07-28 client/elicitation#url-mode-elicitation-requests [ELIC-015]

@@ -19,20 +19,20 @@ use super::threading::{Step, ThreadSafe, Threading};
 /// Runs a job where it may block.
 pub(super) type Spawner = Arc<dyn Fn(Job) + Send + Sync>;
 
-/// A blocking handler at work on one request. It answers the request when it is run, or with an
-/// internal error when it is dropped instead.
+/// A call of a blocking handler for one request. Running it answers the request; dropping it
+/// answers the request with an internal error.
 pub type Job = Box<dyn FnOnce() + Send>;
 
-/// A plain function as a handler that may block: made by [`blocking`].
+/// A plain function as a handler that may block; returned by [`blocking`].
 #[derive(Clone, Copy, Debug)]
 pub struct Blocking<F>(F);
 
-/// Makes a handler of a plain function that computes for long or blocks.
+/// Wraps a long-running or blocking function as a handler.
 ///
-/// It runs where [`Server::spawner`](super::Server::spawner) puts it, while the connection goes on;
-/// what it sends leaves at once. Without a spawner it runs where the connection is driven, which
-/// waits for it. Nothing can stop it: when its request is cancelled, it finds
-/// [`is_cancelled`](super::Context::is_cancelled).
+/// The function runs where [`Server::spawner`](super::Server::spawner) puts it, in parallel to the
+/// connection; its messages are sent at once. Without a spawner it runs where the connection is
+/// driven, which then waits for it. It cannot be interrupted: when its request is cancelled,
+/// [`is_cancelled`](super::Context::is_cancelled) returns `true`.
 pub const fn blocking<F>(function: F) -> Blocking<F> {
     Blocking(function)
 }
@@ -75,7 +75,7 @@ where
     }
 }
 
-/// What the handler came to, on its way to the driver.
+/// The outcome of a job, shared with the driver.
 #[derive(Default)]
 struct JobResult(Mutex<(Option<Outcome>, Option<Waker>)>);
 
@@ -91,7 +91,7 @@ impl JobResult {
     }
 }
 
-/// That there will be an answer, whatever becomes of the job.
+/// Guarantees an answer: dropping it unfinished sets an error.
 struct JobGuard(Option<Arc<JobResult>>);
 
 impl JobGuard {
@@ -110,7 +110,7 @@ impl Drop for JobGuard {
     }
 }
 
-/// The request's side of it. Dropped with the request.
+/// The future of the request that waits for the job. Dropped with the request.
 struct JobFuture {
     answer: Arc<JobResult>,
     cancelled: Arc<AtomicBool>,
@@ -120,7 +120,7 @@ impl Future for JobFuture {
     type Output = Outcome;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Outcome> {
-        // Wakers are cloned and dropped outside the lock: they are code of others.
+        // Wakers are cloned and dropped outside of the lock, because they run foreign code.
         let mut waker = Some(cx.waker().clone());
         let polled = self.answer.0.lock(|(answer, known)| match answer.take() {
             Some(outcome) => Poll::Ready(outcome),

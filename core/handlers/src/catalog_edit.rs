@@ -12,11 +12,11 @@ use super::panics::PanicGuard;
 use super::reply::{ForPrompt, ForResource, ForTool};
 use super::threading::{ThreadSafe, Threading};
 
-/// The handlers of what a server offers, by item: shared by its connections until one is edited.
+/// The handlers of a server by item: shared by its connections until one of them is edited.
 pub(super) type ItemHandlers<K> = Arc<Attachments<<K as Threading>::Function>>;
 
-/// Changes what a server offers: an item is added with its handler, and removed with it. To read,
-/// it is a [`Catalog`].
+/// Changes the catalog of a server. An item is added with its handler, and removed with it.
+/// Dereferences to a [`Catalog`] for read access.
 ///
 /// ```
 /// use mcp_sansio_handlers::{Call, SendError, NoArguments, ServerHandle};
@@ -36,13 +36,13 @@ pub struct CatalogEdit<'c, K: Threading = ThreadSafe> {
     edited: Edited<K>,
 }
 
-/// What an edit has made of the items.
+/// The changes that an edit made to the items.
 pub(super) struct Edited<K: Threading> {
     added: Vec<(ItemId, K::Function)>,
     removed: bool,
 }
 
-/// An edit that comes from a handler or from outside the connection.
+/// An edit from a handler or from outside of the connection.
 pub(super) type Edit = dyn FnOnce(&mut CatalogEdit<'_>) + Send;
 
 macro_rules! items {
@@ -58,7 +58,7 @@ macro_rules! items {
                 ///
                 /// # Errors
                 ///
-                /// Those of the method of [`Catalog`] that has the same name.
+                /// The errors of the [`Catalog`] method with the same name.
                 pub fn $add<M>(
                     &mut self,
                     item: $kind,
@@ -73,7 +73,7 @@ macro_rules! items {
                 ///
                 /// # Errors
                 ///
-                /// [`CatalogError::NoSuchItem`], and those of adding it.
+                /// [`CatalogError::NoSuchItem`], and the errors of adding the item.
                 pub fn $update(&mut self, item: $kind) -> Result<(), CatalogError> {
                     if self.catalog.$find(&item.$key).is_none() {
                         let (kind, key) = (ItemKind::$kind, item.$key);
@@ -96,50 +96,50 @@ items! {
     Tool by name for ForTool:
     /// Adds a tool with its handler.
     add_tool;
-    /// Changes what is said of the tool of this name; its handler stays.
+    /// Changes the definition of the tool with this name; its handler stays.
     update_tool by replace_tool;
-    /// Removes a tool and its handler. Calls that are under way get their answer.
+    /// Removes a tool and its handler. Pending calls still get their answer.
     remove_tool of tool;
 
     Prompt by name for ForPrompt:
     /// Adds a prompt with its handler.
     add_prompt;
-    /// Changes what is said of the prompt of this name; its handler stays.
+    /// Changes the definition of the prompt with this name; its handler stays.
     update_prompt by replace_prompt;
-    /// Removes a prompt and its handler. Requests that are under way get their answer.
+    /// Removes a prompt and its handler. Pending requests still get their answer.
     remove_prompt of prompt;
 
     Resource by uri for ForResource:
     /// Adds a resource with its handler.
     add_resource;
-    /// Changes what is said of the resource at this URI; its handler stays.
+    /// Changes the definition of the resource with this URI; its handler stays.
     update_resource by replace_resource;
-    /// Removes a resource and its handler. Reads that are under way get their answer.
+    /// Removes a resource and its handler. Pending reads still get their answer.
     remove_resource of resource;
 
     ResourceTemplate by uri_template for ForResource:
     /// Adds a resource template with its handler.
     add_resource_template;
-    /// Changes what is said of the resource template with this URI template; its handler stays.
+    /// Changes the definition of the resource template with this URI template; its handler stays.
     update_resource_template by replace_resource_template;
-    /// Removes a resource template and its handler. Reads that are under way get their answer.
+    /// Removes a resource template and its handler. Pending reads still get their answer.
     remove_resource_template of resource_template;
 }
 
 impl<K: Threading> CatalogEdit<'_, K> {
-    /// Sets how many entries a list method answers with: see [`Catalog::page_size`].
+    /// Sets the page size of the list methods: see [`Catalog::page_size`].
     pub const fn page_size(&mut self, size: Option<NonZeroUsize>) -> &mut Self {
         self.catalog.page_size(size);
         self
     }
 
-    /// Says whether clients are told when lists change: see [`Catalog::list_changed`].
+    /// Sets whether clients are notified of changed lists: see [`Catalog::list_changed`].
     pub const fn list_changed(&mut self, told: bool) -> &mut Self {
         self.catalog.list_changed(told);
         self
     }
 
-    /// Sets what validates arguments and structured results.
+    /// Sets the validator of arguments and structured results.
     ///
     /// # Errors
     ///
@@ -148,7 +148,7 @@ impl<K: Threading> CatalogEdit<'_, K> {
         self.catalog.validator(validator)
     }
 
-    /// Has `catalog` edited; an edit that panics is left where it is.
+    /// Applies an edit to `catalog`; the changes before a panic of the edit stay.
     pub(super) fn run(
         catalog: &mut Catalog,
         guard: PanicGuard,
@@ -162,7 +162,7 @@ impl<K: Threading> CatalogEdit<'_, K> {
 }
 
 impl<F: Threading> Edited<F> {
-    /// Takes over the handlers of what was added, and lets go of those of what was removed.
+    /// Adds the handlers of new items and removes those of removed items.
     pub(super) fn apply<K: Threading>(
         self,
         handlers: &mut ItemHandlers<K>,

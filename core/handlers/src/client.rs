@@ -27,16 +27,16 @@ use super::opening::{Opening, WaiterKey};
 use super::pending::{CallFuture, CallPool, ClientCall, Pending, Subscription};
 use super::shares::{Coalesced, Cost, Metered};
 
-/// A client's handle to its connection: makes calls, from any thread, as often as it is cloned.
+/// A handle to a client connection. It makes calls, from any thread, and can be cloned freely.
 ///
-/// The connection itself is driven by an adapter. It closes when the last handle is dropped, calls
-/// under way and open subscriptions included: they have one each.
+/// An adapter drives the connection itself. The connection closes when the last handle is dropped;
+/// pending calls and open subscriptions hold a handle each.
 #[derive(Clone, Debug)]
 pub struct Client {
     handle: Arc<CloseOnDrop>,
 }
 
-/// What the handles of a connection share, and its driver does not.
+/// State that the handles of a connection share without its driver.
 #[derive(Debug)]
 struct CloseOnDrop {
     shared: Arc<ConnectionState>,
@@ -44,12 +44,12 @@ struct CloseOnDrop {
 
 impl Drop for CloseOnDrop {
     fn drop(&mut self) {
-        // A connection that is over already is as good.
+        // Fails only if the connection is already closed.
         let _closing = self.shared.mailbox.send(Command::Close);
     }
 }
 
-/// What all handles of a connection and its driver share.
+/// State that all handles of a connection share with its driver.
 #[derive(Debug)]
 pub(super) struct ConnectionState {
     pub(super) mailbox: Arc<Mailbox<Command>>,
@@ -57,23 +57,23 @@ pub(super) struct ConnectionState {
     pub(super) call_pool: CallPool,
 }
 
-/// What was agreed on when the connection opened.
+/// The properties that were negotiated when the connection opened.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Session {
     /// The negotiated revision.
     pub revision: Revision,
-    /// What the server declared, as far as the gate knows it.
+    /// The capabilities of the server that the outgoing gate checks.
     pub capabilities: Capabilities,
-    /// What the server declared, as it came: a `ServerCapabilities` object.
+    /// The server's capabilities as received: a `ServerCapabilities` object.
     pub capabilities_json: Json,
-    /// What the server says that it is, an `Implementation`.
+    /// The server's `Implementation` object.
     pub server_info: Option<Json>,
-    /// How to use the server, for the model.
+    /// Instructions for the model on how to use the server.
     pub instructions: Option<String>,
 }
 
-/// What handles want of the driver.
+/// A command from a handle to the driver.
 #[derive(Debug)]
 pub(super) enum Command {
     Call {
@@ -107,10 +107,10 @@ pub(super) enum Command {
 impl Metered for Command {
     fn cost(&self) -> Cost {
         match self {
-            // One for each call that was made at most, of which the machine has a limit.
+            // At most one per call, and the machine limits the calls.
             Self::Cancel { .. } => Cost::Free,
             Self::Close => Cost::Coalesced(None, Coalesced::Close),
-            // What they hold is the application's.
+            // The application supplied their data, so it is not metered.
             _ => Cost::Command(None, 0),
         }
     }
@@ -120,36 +120,36 @@ impl Metered for Command {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ClientError {
-    /// It was made, and ended without a result.
+    /// The call was sent and ended without a result.
     #[error(transparent)]
     Failed(#[from] Failure<'static>),
-    /// It was not made: the server does not offer it, the connection is not open, or the
-    /// parameters cannot be written.
+    /// The call was not sent: the server does not offer the method, the connection is not open, or
+    /// the parameters cannot be serialised.
     #[error("{0}")]
     NotSent(String),
-    /// It was not made: as many wait for the driver of the connection as may. See
-    /// [`Limits::commands_max`](mcp_sansio::peer::Limits::commands_max); later there is room again.
+    /// The call was not sent: the command queue of the driver is full. See
+    /// [`Limits::commands_max`](mcp_sansio::peer::Limits::commands_max). Retry later.
     #[error("too many commands wait for the driver of the connection")]
     TooManyCommands,
-    /// The connection is over.
+    /// The connection is closed.
     #[error(transparent)]
     Closed(#[from] CloseReason),
-    /// The server's result does not have the shape that its method has.
+    /// The server's result does not match the schema of its method.
     #[error("the server's result is not valid: {0}")]
     InvalidResult(#[from] serde_json::Error),
-    /// The server pages in circles.
+    /// The server's cursors form a loop.
     #[error("the server gave the same cursor twice: {0:?}")]
     CursorLoop(String),
-    /// The server's list does not end.
+    /// The server's list has too many pages.
     #[error("the list has more than {limit} pages")]
     TooManyPages {
-        /// How many were read.
+        /// The number of pages that were read.
         limit: usize,
     },
 }
 
 impl ClientError {
-    /// The error that the server answered with.
+    /// Returns the error object that the server answered with.
     #[must_use]
     pub const fn as_refusal(&self) -> Option<&ErrorObject<'static>> {
         match self {
@@ -158,8 +158,8 @@ impl ClientError {
         }
     }
 
-    /// Whether the server has no such resource, as servers of any revision say it: with `-32002`, or
-    /// with `-32602` and the URI.
+    /// Whether the server has no such resource. Recognises the errors of all revisions: `-32002`,
+    /// or `-32602` with the URI.
     // MCP 2026-07-28 server/resources#error-handling [RSRC-011]
     #[must_use]
     pub fn is_resource_not_found(&self) -> bool {
@@ -189,20 +189,20 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// It could not be opened, or is over already.
+    /// The connection could not be opened, or is already closed.
     pub fn opened(&self) -> OpenedFuture<'_> {
         OpenedFuture { opening: &self.handle.shared.opening, waiting: None }
     }
 
-    /// What was agreed on, once the connection is open.
+    /// Returns the negotiated properties, once the connection is open.
     #[must_use]
     pub fn session(&self) -> Option<Arc<Session>> {
         self.handle.shared.opening.session()
     }
 
-    /// The era that the server turned out to be of, once the connection is open. Remembered with
-    /// [`Host::known_era`](super::Host::known_era), it saves the next connection to the same server
-    /// the probe, and a server that exits on a probe a start.
+    /// Returns the era of the server, once the connection is open. Pass it to
+    /// [`Host::known_era`](super::Host::known_era) for the next connection to the same server: that
+    /// saves the probe, and a restart of servers that exit on a probe.
     // MCP 2026-07-28 basic/versioning#backward-compatibility-with-initialization-based-versions
     // [VER-018]
     #[must_use]
@@ -210,7 +210,7 @@ impl Client {
         self.session().map(|session| session.revision.era())
     }
 
-    /// Why the connection is over, once it is.
+    /// Returns why the connection closed, once it is closed.
     #[must_use]
     pub fn close_reason(&self) -> Option<CloseReason> {
         self.handle.shared.opening.close_reason()
@@ -222,15 +222,16 @@ impl Client {
 
     // ------------------------------------------------------------------ calls
 
-    /// Calls a tool; `arguments` serialise to an object. A tool that fails gives a result whose
-    /// `is_error` says so.
+    /// Calls a tool; `arguments` must serialise to an object. A failed tool returns a result with
+    /// `is_error` set.
     #[must_use = "await it"]
     pub fn call_tool<A: Serialize + ?Sized>(
         &self,
         name: &str,
         arguments: &A,
     ) -> ClientCall<CallToolResult> {
-        // As `CallToolParams` is written, but in one go, without a text for the arguments.
+        // Serialises the parameters like `CallToolParams`, but without an intermediate text for the
+        // arguments.
         self.start(Method::ToolsCall, &AsJson(&ToolCall { name, arguments }))
     }
 
@@ -240,7 +241,7 @@ impl Client {
         self.start_typed(Method::ResourcesRead, &ReadResourceParams::new(uri))
     }
 
-    /// Fills in a prompt.
+    /// Requests a prompt with its arguments filled in.
     #[must_use = "await it"]
     pub fn get_prompt(
         &self,
@@ -265,25 +266,25 @@ impl Client {
         self.start_typed(Method::CompletionComplete, params)
     }
 
-    /// Asks a legacy server whether it is alive.
+    /// Pings a legacy server.
     #[must_use = "await it"]
     pub fn ping(&self) -> ClientCall<EmptyResult> {
         self.start(Method::Ping, &RawJson::EMPTY_OBJECT)
     }
 
-    /// One page of the tools.
+    /// Lists one page of the tools.
     #[must_use = "await it"]
     pub fn list_tools(&self, cursor: Option<&str>) -> ClientCall<ListToolsResult> {
         self.list(Method::ToolsList, cursor)
     }
 
-    /// One page of the resources.
+    /// Lists one page of the resources.
     #[must_use = "await it"]
     pub fn list_resources(&self, cursor: Option<&str>) -> ClientCall<ListResourcesResult> {
         self.list(Method::ResourcesList, cursor)
     }
 
-    /// One page of the resource templates.
+    /// Lists one page of the resource templates.
     #[must_use = "await it"]
     pub fn list_resource_templates(
         &self,
@@ -292,19 +293,20 @@ impl Client {
         self.list(Method::ResourcesTemplatesList, cursor)
     }
 
-    /// One page of the prompts.
+    /// Lists one page of the prompts.
     #[must_use = "await it"]
     pub fn list_prompts(&self, cursor: Option<&str>) -> ClientCall<ListPromptsResult> {
         self.list(Method::PromptsList, cursor)
     }
 
-    /// Any call, with parameters as JSON text without `_meta`, and a result as JSON text.
+    /// Sends any call, with its parameters as JSON text without `_meta`, and returns the result as
+    /// JSON text.
     #[must_use = "await it"]
     pub fn call(&self, method: Method, params: RawJson<'_>) -> ClientCall<Json> {
         self.start(method, &params)
     }
 
-    /// Any call of a method outside the protocol.
+    /// Sends any call of a method outside of the protocol.
     #[must_use = "await it"]
     pub fn call_other(&self, method: impl Into<String>, params: RawJson<'_>) -> ClientCall<Json> {
         let method = MethodName::Other(method.into().into());
@@ -329,19 +331,19 @@ impl Client {
         ClientCall::new(self.clone(), MethodName::Known(method), params)
     }
 
-    /// A call that is not made.
+    /// Returns a call that fails without being sent.
     pub(super) fn not_sent<T>(&self, method: Method, why: String) -> ClientCall<T> {
         ClientCall::not_sent(self.clone(), MethodName::Known(method), why)
     }
 
-    /// Waits for some time, by the clock of the connection.
+    /// Waits for a time, by the clock of the connection.
     pub(super) fn sleep(&self, pause: Duration) -> CallFuture<EmptyResult> {
         let pending = Arc::new(Pending::new());
         self.send(Command::Sleep { pending: Arc::clone(&pending), pause });
         CallFuture::new(self.clone(), pending)
     }
 
-    /// Nobody is interested any more in what belongs to a call that ended.
+    /// Frees the state of a call that has ended and is no longer needed.
     pub(super) fn let_go(&self, pending: Arc<Pending>) {
         self.send(Command::Cancel { pending, reason: "" });
     }
@@ -352,26 +354,27 @@ impl Client {
 
     // ------------------------------------------------------------------ the rest
 
-    /// Subscribes to changes. The subscription ends when it is dropped.
+    /// Subscribes to changes. Dropping the subscription ends it.
     #[must_use]
     pub fn subscribe(&self, filter: SubscriptionFilter) -> Subscription {
         Subscription::new(self.clone(), filter)
     }
 
-    /// Asks for log messages from `level` on; they are shown to the host's observers.
+    /// Requests log messages of `level` and above; they are shown to the host's observers.
     ///
     /// # Errors
     ///
-    /// [`SendError`]: too many commands wait, or the connection is over.
+    /// [`SendError`]: the command queue is full, or the connection is closed.
     pub fn set_log_level(&self, level: LoggingLevel) -> Result<(), SendError> {
         self.command(Command::SetLogLevel(level))
     }
 
-    /// Tells a legacy server that the roots changed; a modern one asks when it needs them.
+    /// Notifies a legacy server that the roots changed; a modern one requests them when it needs
+    /// them.
     ///
     /// # Errors
     ///
-    /// [`SendError`]: too many commands wait, or the connection is over.
+    /// [`SendError`]: the command queue is full, or the connection is closed.
     // MCP 2025-11-25 client/roots#root-list-changes [ROOT-003]
     // MCP 2026-07-28 client/roots#listing-roots [ROOT-005]
     pub fn roots_changed(&self) -> Result<(), SendError> {
@@ -382,18 +385,18 @@ impl Client {
         self.command(Command::Notify { method: Method::RootsListChanged, params })
     }
 
-    /// Ends the connection.
+    /// Closes the connection.
     pub fn close(&self) {
         self.send(Command::Close);
     }
 
-    /// Leaves a command that says itself whether it was taken.
+    /// Queues a command and returns whether it was accepted.
     pub(super) fn command(&self, command: Command) -> Result<(), SendError> {
         Ok(self.handle.shared.mailbox.send(command)?)
     }
 
-    /// Leaves a command. A connection that is over has nobody to tell; calls learn it, or that there
-    /// are too many, from their own state.
+    /// Queues a command. Errors are not returned: a call learns from its own state that the
+    /// connection is closed or the queue is full.
     pub(super) fn send(&self, command: Command) {
         let Err(refused) = self.handle.shared.mailbox.send(command) else { return };
         let (command, error) = match refused {
@@ -412,15 +415,15 @@ impl Client {
     }
 }
 
-/// The parameters of `tools/call`, with arguments that are not text yet.
+/// The parameters of `tools/call`, with arguments that are not serialised yet.
 #[derive(Serialize)]
 struct ToolCall<'a, A: ?Sized> {
     name: &'a str,
     arguments: &'a A,
 }
 
-/// Pages of one list that are put together. 1,000: more is a server that makes them up, or a list
-/// that wants to be read page by page.
+/// The most pages of one list that are concatenated. 1,000: a longer list is made up by the server,
+/// or should be read page by page.
 const PAGES_MAX: usize = 1000;
 
 macro_rules! all_pages {
@@ -430,7 +433,7 @@ macro_rules! all_pages {
             ///
             /// # Errors
             ///
-            /// That of the page that failed; [`ClientError::CursorLoop`] and
+            /// The error of the page that failed; [`ClientError::CursorLoop`] and
             /// [`ClientError::TooManyPages`] for a server whose list does not end.
             // MCP 2026-07-28 server/utilities/pagination#implementation-guidelines [PAGE-002]
             // [PAGE-004] [PAGE-005] [PAGE-006]: only the absence of a cursor is the end.
@@ -457,19 +460,19 @@ macro_rules! all_pages {
 }
 
 all_pages! {
-    /// All tools, page by page.
+    /// Lists all tools, page by page.
     all_tools, list_tools, tools: Tool;
-    /// All resources, page by page.
+    /// Lists all resources, page by page.
     all_resources, list_resources, resources: Resource;
-    /// All resource templates, page by page.
+    /// Lists all resource templates, page by page.
     all_resource_templates, list_resource_templates, resource_templates: ResourceTemplate;
-    /// All prompts, page by page.
+    /// Lists all prompts, page by page.
     all_prompts, list_prompts, prompts: Prompt;
-    /// All tasks of this client, page by page; at 2025-11-25.
+    /// Lists all tasks of this client, page by page; at 2025-11-25.
     all_tasks, list_tasks, tasks: Task;
 }
 
-/// Resolves when a connection is open or over.
+/// Resolves when a connection is open or closed.
 #[derive(Debug)]
 #[must_use = "await it"]
 pub struct OpenedFuture<'c> {

@@ -31,8 +31,8 @@ use super::shares::MailboxLimits;
 use super::threading::{Step, ThreadSafe, Threading};
 use super::timers::Timers;
 
-/// The client's side of one connection with its host: what an adapter drives, over a byte stream
-/// as an [`Endpoint`]. `M` is the machine of what it is bound to.
+/// The client's side of one connection with its host. An adapter drives it, over a byte stream as
+/// an [`Endpoint`]. `M` is the machine of the transport.
 #[derive(Debug)]
 pub struct ClientEndpoint<K: Threading = ThreadSafe, M: ClientMachine = StreamClient> {
     pub(super) machine: M,
@@ -40,11 +40,11 @@ pub struct ClientEndpoint<K: Threading = ThreadSafe, M: ClientMachine = StreamCl
     shared: Arc<ConnectionState>,
     /// Calls by the slot of their handle.
     calls: Vec<Option<(CallHandle, Arc<Pending>)>>,
-    /// Questions that the host works on.
+    /// Input requests that the host's handlers work on.
     inputs: Slab<InputHandle>,
     tasks: Executor<K::Task, Command, Key>,
     pub(super) timers: Timers,
-    /// What stands between the machine and the network, where that is HTTP.
+    /// The authorization layer between the machine and the network, on HTTP.
     #[cfg(feature = "http")]
     pub(super) authorization: AuthorizationState<K>,
 }
@@ -71,14 +71,14 @@ impl<K: Threading, M: ClientMachine> ClientEndpoint<K, M> {
         (Client::new(shared), endpoint)
     }
 
-    /// The machine, to look at.
+    /// Read access to the machine.
     #[must_use]
     pub const fn machine(&self) -> &M {
         &self.machine
     }
 
     fn show(&self, event: &Event<'_>) {
-        // What the client does is not for observers to decide, not even by a panic.
+        // An observer cannot affect the client, not even by a panic.
         let _shown = show(&self.handlers.observers, event, self.tasks.guard);
     }
 
@@ -114,7 +114,7 @@ impl<K: Threading, M: ClientMachine> ClientEndpoint<K, M> {
                 }
             }
             Event::Request(request) => {
-                // Only extensions bring any; none is known here.
+                // Only extensions define other requests; none is supported here.
                 let error = ErrorObject::method_not_found(request.method.as_str());
                 let request = request.handle;
                 let _answered = self.machine.apply(ClientCommand::Reject { request, error }, now);
@@ -165,22 +165,22 @@ impl<K: Threading, M: ClientMachine> ClientEndpoint<K, M> {
             let cancel = ClientCommand::Cancel { call: ended.call, reason: "" };
             let _cancelled = self.machine.apply(cancel, now);
         }
-        // The progress of a task still finds it here.
+        // The entry stays for the progress notifications of the task.
         if !is_task || pending.is_abandoned() {
             self.calls[ended.call.slot() as usize] = None;
         }
         let outcome = match ended.outcome {
             Ok(_) if self.subscribe_again(&pending, now) => return,
             Ok(result) => Ok(result),
-            // Its server ended it before.
+            // The server had already ended the subscription.
             Err(_) if pending.is_being_renewed() => Ok(RawJson::EMPTY_OBJECT),
             Err(failure) => Err(ClientError::Failed(failure.into_owned())),
         };
         pending.end(outcome);
     }
 
-    /// Makes a subscription again that its server has ended in good order: as servers do when the
-    /// token expires that it was made with. There is another one by now, or there will be.
+    /// Renews a subscription that its server has ended gracefully. Servers do so when the token of
+    /// the subscription expires; the new request carries a new token.
     // MCP 2026-07-28 basic/patterns/subscriptions#graceful-closure [SUBS-008]
     fn subscribe_again(&mut self, pending: &Arc<Pending>, now: Instant) -> bool {
         let Some(filter) = pending.renewal(now) else { return false };
@@ -192,14 +192,14 @@ impl<K: Threading, M: ClientMachine> ClientEndpoint<K, M> {
         is_made
     }
 
-    /// Cancels a task whose caller went away before it had a name.
+    /// Cancels a task whose caller went away before the task had an id.
     // MCP 2025-11-25 basic/utilities/cancellation#behavior-requirements [CANC-009]
     fn cancel_unwanted(&mut self, created: &RawJson<'_>, now: Instant) {
         let Some(task) = created.get("task") else { return };
         let Some(name) = task.get("taskId") else { return };
         let params = alloc::format!(r#"{{"taskId":{}}}"#, name.as_str());
         let method = MethodName::Known(Method::TasksCancel);
-        // A server that cancels no tasks gives this one up in its own time.
+        // A server without `tasks/cancel` lets the task expire.
         let params = &Verbatim(&RawJson::trusted(&params));
         let options = &CallOptions::default();
         let _sent = self.machine.apply(ClientCommand::Call { method, params, options }, now);
@@ -218,10 +218,10 @@ impl<K: Threading, M: ClientMachine> ClientEndpoint<K, M> {
     }
 
     fn closed(&mut self, reason: &peer::CloseReason) {
-        // Nobody waits for the host's answers any more.
+        // The answers of the host's handlers are no longer needed.
         self.tasks.cancel_all();
         self.inputs = Slab::new();
-        // The reason first: whoever finds the mailbox closed asks for it.
+        // Store the reason first: callers that find the mailbox closed read it.
         self.shared.opening.closed(reason.clone());
         self.timers.end(|| ClientError::Closed(reason.clone()));
         for command in self.shared.mailbox.close() {
@@ -269,7 +269,7 @@ impl<K: Threading, M: ClientMachine> ClientEndpoint<K, M> {
                     Err(CommandError::NotWritable(error)) => {
                         ErrorObject::internal(error.to_string())
                     }
-                    // A question that was withdrawn meanwhile needs no answer.
+                    // An input request that was withdrawn meanwhile needs no answer.
                     _ => return,
                 }
             }
@@ -290,21 +290,21 @@ impl<K: Threading, M: ClientMachine> ClientEndpoint<K, M> {
         }
     }
 
-    // ------------------------------------------------------------------ what an adapter drives
+    // ------------------------------------------------------------------ driven by the adapter
 
-    /// Runs the host's functions in `guard` from here on.
+    /// Runs the host's functions in `guard` from now on.
     pub(super) fn set_guard(&mut self, guard: PanicGuard) {
         self.tasks.guard = guard;
     }
 
-    /// Does what is due at `now`.
+    /// Fires the timers that are due at `now`.
     pub(super) fn expire(&mut self, now: Instant) {
         self.machine.handle_timeout(now);
         self.timers.wake(now);
         self.dispatch_queued(now);
     }
 
-    /// Takes what the application wants and lets the host's handlers go on.
+    /// Takes the application's commands and polls the host's handlers.
     pub(super) fn poll_running(&mut self, cx: &mut Context<'_>, now: Instant) {
         self.take_commands(now);
         for _ in 0..self.tasks.ready() {
@@ -319,7 +319,8 @@ impl<K: Threading, M: ClientMachine> ClientEndpoint<K, M> {
     // ------------------------------------------------------------------ commands
 
     fn take_commands(&mut self, now: Instant) {
-        // As many as there are now: whoever goes on sending does not keep the driver.
+        // Takes only the commands queued at the start: a caller that keeps sending must not block
+        // the driver.
         for _ in 0..self.shared.mailbox.len() {
             let Some(command) = self.shared.mailbox.take_command() else { return };
             match command {
@@ -353,25 +354,26 @@ impl<K: Threading, M: ClientMachine> ClientEndpoint<K, M> {
                         self.timers.add(pending, pause, now);
                     }
                 }
-                // A task without a name cannot be cancelled: that has to wait for its answer.
+                // A task without an id cannot be cancelled yet: the cancellation waits for the
+                // server's answer.
                 Command::Cancel { pending, .. } if pending.wants_task() && !pending.has_ended() => {
                 }
                 Command::Cancel { pending, reason } => {
                     self.timers.forget(&pending);
                     if let Some(handle) = pending.handle() {
                         if pending.has_ended() && self.pending(handle).is_some() {
-                            // A task whose progress nobody wants any more.
+                            // The call has become a task whose progress is no longer needed.
                             self.calls[handle.slot() as usize] = None;
                             pending.forget_progress();
                         }
                         let cancel = ClientCommand::Cancel { call: handle, reason };
                         let _cancelled = self.machine.apply(cancel, now);
-                        // Its place may be the next call's.
+                        // The freed slot may serve a queued call.
                         self.dispatch_queued(now);
                     }
                 }
                 Command::Notify { method, params } => {
-                    // What the gate does not let through is nothing that the server wants.
+                    // The gate drops a notification that the server does not accept.
                     let notify = ClientCommand::Notify { method, params: &params };
                     let _sent = self.machine.apply(notify, now);
                 }
@@ -390,7 +392,7 @@ impl<K: Threading, M: ClientMachine> ClientEndpoint<K, M> {
 
 impl<K: Threading, M: ClientMachine> Drop for ClientEndpoint<K, M> {
     fn drop(&mut self) {
-        // A driver that goes away takes the connection with it. Nothing waits for a time any more.
+        // A dropped driver closes the connection. No timers are left, so the time does not matter.
         let _closed = self.machine.apply(ClientCommand::Close, Instant::ZERO);
         while let Some(event) = self.machine.poll_event() {
             self.show(&event);

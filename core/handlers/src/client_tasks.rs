@@ -1,5 +1,5 @@
-//! Tasks from a client's side, at 2025-11-25: calls of tools that go on at the server, whose result
-//! is fetched later.
+//! Tasks from the client's side, at 2025-11-25: tool calls that continue at the server and whose
+//! result is fetched later.
 
 use alloc::string::String;
 use alloc::sync::Arc;
@@ -20,22 +20,23 @@ use serde::Serialize;
 use super::client::{Client, ClientError};
 use super::pending::{CallFuture, ClientCall, Pending};
 
-/// How long to wait between questions for a status where the server does not say.
+/// How long to wait between status requests if the server does not say.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
 
-/// The least pause, whatever the server says: one that says none would be asked without end.
+/// The least pause between status requests, whatever interval the server gives: an interval of zero
+/// would cause a busy loop.
 const POLL_INTERVAL_MIN: Duration = Duration::from_millis(50);
 
-/// How long to wait for a result where the server keeps the task without end.
+/// How long to wait for a result if the server sets no `ttl` for the task.
 const POLL_TIMEOUT: Duration = Duration::from_secs(3600);
 
 impl Client {
     /// Calls a tool as a task, at 2025-11-25: the server answers at once, and the result is
-    /// [fetched](ClientTask::result) later. `tool` is the tool as the server lists it, which says
-    /// whether that is possible; `arguments` serialise to an object.
+    /// [fetched](ClientTask::result) later. `tool` is the tool definition from the server's list,
+    /// which says whether the tool supports tasks; `arguments` must serialise to an object.
     ///
-    /// Dropped before there is an answer, the call is not cancelled, but its task, as soon as it
-    /// has a name.
+    /// Dropping the call before its answer does not cancel the call, but cancels its task as soon
+    /// as the task has an id.
     // MCP 2025-11-25 basic/utilities/tasks#tool-level-negotiation [TASK-003] [TASK-004]
     #[must_use = "await it"]
     pub fn call_tool_as_task<A: Serialize + ?Sized>(&self, tool: &Tool, arguments: &A) -> TaskCall {
@@ -50,39 +51,40 @@ impl Client {
         TaskCall { client: self.clone(), call, ttl: None }
     }
 
-    /// A task that is known by its name, from an earlier connection say. Nothing is sent.
+    /// Returns a handle to a task with a known id, for example from an earlier connection. Sends
+    /// nothing.
     #[must_use]
     pub fn task(&self, name: impl Into<String>) -> ClientTask {
         ClientTask { client: self.clone(), name: name.into(), created: None, progress: None }
     }
 
-    /// How far a task is, at 2025-11-25 as in the extension.
+    /// Requests the status of a task, at 2025-11-25 and in the extension.
     #[must_use = "await it"]
     pub fn get_task(&self, name: &str) -> ClientCall<GetTaskResult> {
         self.about_task(Method::TasksGet, name)
     }
 
-    /// Cancels a task, at 2025-11-25 as in the extension.
+    /// Cancels a task, at 2025-11-25 and in the extension.
     // MCP 2025-11-25 basic/utilities/cancellation#behavior-requirements [CANC-009]
     #[must_use = "await it"]
     pub fn cancel_task(&self, name: &str) -> ClientCall<CancelTaskResult> {
         self.about_task(Method::TasksCancel, name)
     }
 
-    /// One page of this client's tasks, at 2025-11-25.
+    /// Lists one page of this client's tasks, at 2025-11-25.
     #[must_use = "await it"]
     pub fn list_tasks(&self, cursor: Option<&str>) -> ClientCall<ListTasksResult> {
         self.list(Method::TasksList, cursor)
     }
 
-    // MCP 2025-11-25 basic/utilities/tasks#associating-task-related-messages [TASK-014]: named by the
-    // parameter alone.
+    // MCP 2025-11-25 basic/utilities/tasks#associating-task-related-messages [TASK-014]: only the
+    // parameter names the task.
     fn about_task<T>(&self, method: Method, name: &str) -> ClientCall<T> {
         self.start_typed(method, &TaskIdParams::new(name))
     }
 }
 
-/// A call of a tool as a task that is about to be made: set what it needs, then await it.
+/// A tool call as a task, before it is sent: set its options, then await it.
 #[must_use = "a call is made when it is awaited"]
 #[derive(Debug)]
 pub struct TaskCall {
@@ -92,27 +94,28 @@ pub struct TaskCall {
 }
 
 impl TaskCall {
-    /// For how long the server is to keep the task, from its making on; it may choose another time.
+    /// Requests that the server keeps the task for `ttl` after its creation; the server may choose
+    /// another time.
     pub const fn ttl(mut self, ttl: Duration) -> Self {
         self.ttl = Some(ttl);
         self
     }
 
-    /// How long to wait for the task; not for its result.
+    /// Sets how long to wait for the creation of the task; the wait for its result is not included.
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.call = self.call.timeout(timeout);
         self
     }
 
-    /// Asks for progress and shows it to `callback`, which must be quick, for as long as there is
-    /// the [`ClientTask`].
+    /// Requests progress and passes it to `callback`, which must return quickly, for as long as the
+    /// [`ClientTask`] exists.
     // MCP 2025-11-25 basic/utilities/progress#behavior-requirements [PROG-010]
     pub fn on_progress(mut self, callback: impl FnMut(&Progress<'_>) + Send + 'static) -> Self {
         self.call = self.call.on_progress(callback);
         self
     }
 
-    /// Members for `_meta`.
+    /// Adds members to `_meta`.
     pub fn meta(mut self, meta: RawJson<'_>) -> Self {
         self.call = self.call.meta(meta);
         self
@@ -129,7 +132,7 @@ impl IntoFuture for TaskCall {
     }
 }
 
-/// Resolves to a task. Dropped before that, it cancels the task as soon as that has a name.
+/// Resolves to a task. Dropping it earlier cancels the task as soon as the task has an id.
 #[must_use = "await it"]
 #[derive(Debug)]
 pub struct TaskFuture {
@@ -149,53 +152,54 @@ impl Future for TaskFuture {
     }
 }
 
-/// A task at a server of 2025-11-25. It goes on when this is dropped; only its progress is not shown
-/// any more.
+/// A task at a server of 2025-11-25. Dropping it does not stop the task, only its progress
+/// callback.
 pub struct ClientTask {
     client: Client,
     name: String,
     created: Option<CreateTaskResult>,
-    /// The call whose progress goes on.
+    /// The call that receives the task's progress.
     progress: Option<Arc<Pending>>,
 }
 
 impl ClientTask {
-    /// What the server knows it by: keep it to come back to the task from another connection.
+    /// Returns the task id: save it to find the task again from another connection.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// What the call was answered with; `None` of a task that was known by its name.
+    /// Returns the result of the call that created the task; `None` if the task was looked up by
+    /// its id.
     #[must_use]
     pub const fn created(&self) -> Option<&CreateTaskResult> {
         self.created.as_ref()
     }
 
-    /// How far it is.
+    /// Requests the status of the task.
     #[must_use = "await it"]
     pub fn status(&self) -> ClientCall<GetTaskResult> {
         self.client.get_task(&self.name)
     }
 
-    /// Cancels it. One that is over already is not cancelled: the server says so with an error.
+    /// Cancels the task. If it has already ended, the server answers with an error.
     #[must_use = "await it"]
     pub fn cancel(&self) -> ClientCall<CancelTaskResult> {
         self.client.cancel_task(&self.name)
     }
 
-    /// Waits for the result: asks how far the task is as often as the server wants to be asked, and
-    /// fetches the result once there is one. What the task wants to know meanwhile is asked of the
-    /// host, as ever. Dropped, it may be called again; the task goes on.
+    /// Waits for the result: polls the status as often as the server allows, and fetches the result
+    /// once the task has ended. Input requests of the task are passed to the host as usual.
+    /// Dropping the future does not affect the task; call this method again.
     ///
     /// # Errors
     ///
-    /// [`ClientError::as_refusal`] gives the error that the call would have ended with, or, of a
-    /// task that was cancelled or is not there any more, what the server says of that.
+    /// [`ClientError::as_refusal`] returns the error that the call would have ended with. For a
+    /// task that was cancelled or has expired, it returns the server's error.
     // MCP 2025-11-25 basic/utilities/tasks#getting-tasks [TASK-012]
     // MCP 2025-11-25 basic/utilities/tasks#input-required-status [TASK-015]
-    // MCP 2025-11-25 basic/utilities/tasks#task-notifications [TASK-016]: whatever the server tells
-    // unasked.
+    // MCP 2025-11-25 basic/utilities/tasks#task-notifications [TASK-016]: polling does not rely on
+    // notifications of the server.
     pub async fn result(&self) -> Result<CallToolResult, ClientError> {
         let mut known = self.created.as_ref().map(|created| created.task.clone());
         loop {
@@ -207,7 +211,7 @@ impl ClientTask {
                 let patience = task.ttl_ms.map_or(POLL_TIMEOUT, Duration::from_millis);
                 let call = self.client.about_task(Method::TasksResult, &self.name);
                 match call.timeout(patience).timeout_hard(patience).await {
-                    // It may go on, having been answered.
+                    // The task may still be working after its input request was answered.
                     Err(ClientError::Failed(Failure::TimedOut { .. })) => {}
                     result => return result,
                 }
@@ -217,7 +221,7 @@ impl ClientTask {
     }
 }
 
-/// How long to wait before asking for a task again; `None` of one whose result is to be asked for.
+/// How long to wait before the next status request; `None` if the result can be requested now.
 fn poll_interval(task: &Task) -> Option<Duration> {
     if task.status.is_terminal() || task.status == TaskStatus::InputRequired {
         return None;

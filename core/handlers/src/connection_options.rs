@@ -1,7 +1,6 @@
 //! The options that servers and hosts share.
 
-/// Implements these options, which are those of [`ConnectionOptions`], for a builder with a field
-/// `options`.
+/// Implements the setters of [`ConnectionOptions`] for a builder with a field `options`.
 ///
 /// [`ConnectionOptions`]: mcp_sansio::peer::ConnectionOptions
 macro_rules! connection_options {
@@ -11,28 +10,28 @@ macro_rules! connection_options {
             use mcp_sansio::peer::{Limits, Policy, Timeouts};
 
             impl<K: $crate::threading::Threading> $builder<K> {
-                /// The revisions to speak; all by default.
+                /// Sets the supported revisions; the default is all.
                 #[must_use]
                 pub fn revisions(mut self, revisions: Revisions) -> Self {
                     self.options = self.options.revisions(revisions);
                     self
                 }
 
-                #[doc = concat!("The bounds on what a ", $peer, " can cost.")]
+                #[doc = concat!("Sets the resource limits per ", $peer, ".")]
                 #[must_use]
                 pub fn limits(mut self, limits: Limits) -> Self {
                     self.options = self.options.limits(limits);
                     self
                 }
 
-                /// How long things may take.
+                /// Sets the timeouts.
                 #[must_use]
                 pub fn timeouts(mut self, timeouts: Timeouts) -> Self {
                     self.options = self.options.timeouts(timeouts);
                     self
                 }
 
-                #[doc = concat!("What to do when a ", $peer, " breaks a rule.")]
+                #[doc = concat!("Sets how to react when a ", $peer, " breaks a rule.")]
                 #[must_use]
                 pub fn policy(mut self, policy: Policy) -> Self {
                     self.options = self.options.policy(policy);

@@ -29,30 +29,30 @@ use super::reply::{
 };
 use super::shares::{Coalesced, Cost, Metered, Sender};
 
-/// A request, or a question to a host, on its way to a handler.
+/// A request to a server or a host, before its handler decodes it.
 pub struct RequestParts<'r, 'f> {
     pub(super) params: &'r RawJson<'f>,
     pub(super) revision: Revision,
-    /// What only the handlers of a server have; `None` of a question to a host.
+    /// The parts that only handlers of a server get; `None` for a request to a host.
     pub(super) call: Option<&'r Incoming<'r, 'f>>,
     /// Where blocking handlers run.
     pub(super) spawner: Option<&'r Spawner>,
-    /// What tells a blocking handler that nobody waits for it any more.
+    /// Set when a blocking handler's answer is no longer needed.
     pub(super) cancelled: Option<Arc<AtomicBool>>,
 }
 
-/// A request to a server, and what its handler is told beside it.
+/// A request to a server, with the other inputs of its handler.
 pub(super) struct Incoming<'r, 'f> {
     pub(super) request: &'r Request<'f>,
-    /// Where the handler leaves what it wants of the connection.
+    /// The queue for commands of the handler to the connection.
     pub(super) commands: &'r CommandSender,
     pub(super) principal: Option<&'r Principal>,
-    /// Whether it came over HTTP, where clients may be anybody.
+    /// Whether the request came over HTTP, where any client can connect.
     #[cfg(feature = "protection")]
     pub(super) on_http: bool,
-    /// Whether it can become a task, as far as this side is concerned.
+    /// Whether the server's settings allow the request to become a task.
     pub(super) tasks: bool,
-    /// Whether it is one.
+    /// Whether the request already is a task.
     pub(super) is_task: bool,
 }
 
@@ -67,10 +67,10 @@ impl<'r, 'f> RequestParts<'r, 'f> {
         }
     }
 
-    /// What a server's handler decodes. The error is for a function that was made for a server and
-    /// is asked as a host's, which the types of [`Host`](super::Host) leave no way to do.
+    /// Returns the server's part. Fails for a server's handler that is called with a request to a
+    /// host, which the types of [`Host`](super::Host) make impossible.
     fn call(&self) -> Result<&'r Incoming<'r, 'f>, Error> {
-        self.call.ok_or_else(|| Error::failed("a question is no call"))
+        self.call.ok_or_else(|| Error::failed("a request to a host is not a tool call"))
     }
 }
 
@@ -81,7 +81,7 @@ impl fmt::Debug for RequestParts<'_, '_> {
     }
 }
 
-/// What handlers, and whoever holds a [`ServerHandle`](super::ServerHandle), want of the connection.
+/// A command to the connection from a handler or a [`ServerHandle`](super::ServerHandle).
 pub(super) enum Command {
     Progress { request: RequestHandle, progress: f64, total: Option<f64>, message: Option<String> },
     Log { request: Option<RequestHandle>, level: LoggingLevel, logger: Option<String>, data: Json },
@@ -114,7 +114,7 @@ impl Metered for Command {
                 Self::Progress { message, .. } => length(message),
                 Self::Log { logger, data, .. } => length(logger) + data.as_str().len(),
                 Self::ResourceUpdated { uri, .. } => uri.len(),
-                // What it holds by reference is not known.
+                // Data that the closure holds by reference is not counted.
                 Self::EditCatalog { edit, .. } => size_of_val(&**edit),
                 Self::ReleaseConnection { .. } | Self::RunAsTask(_) | Self::Close => 0,
             };
@@ -142,15 +142,15 @@ impl Metered for Command {
     }
 }
 
-/// Why a command to a connection was not taken. Nothing of it was done, and nothing will be.
+/// Why a command to a connection was not accepted. The command has no effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SendError {
-    /// As many wait for the driver of the connection as may: see
-    /// [`Limits::commands_max`](mcp_sansio::peer::Limits::commands_max). Later there is room again.
+    /// The command queue of the driver is full: see
+    /// [`Limits::commands_max`](mcp_sansio::peer::Limits::commands_max). Retry later.
     #[error("too many commands wait for the driver of the connection")]
     Full,
-    /// The connection is over.
+    /// The connection is closed.
     #[error("the connection is over")]
     Closed,
 }
@@ -164,10 +164,10 @@ impl<C> From<SendFailure<C>> for SendError {
     }
 }
 
-/// Where commands go.
+/// The sender of a connection's command queue.
 pub(super) type CommandSender = Arc<Mailbox<Command>>;
 
-/// What a handler can know of its request and do while it works on it.
+/// A handler's access to its request and its connection.
 #[derive(Debug)]
 pub struct Context {
     handle: RequestHandle,
@@ -207,13 +207,13 @@ impl Context {
         }
     }
 
-    /// The revision that governs the request.
+    /// Returns the revision that governs the request.
     #[must_use]
     pub const fn revision(&self) -> Revision {
         self.revision
     }
 
-    /// What the client declared.
+    /// Returns the capabilities that the client declared.
     #[must_use]
     pub const fn capabilities(&self) -> Capabilities {
         self.capabilities
@@ -225,25 +225,27 @@ impl Context {
         self.wants_progress
     }
 
-    /// Who sends the request, where the transport knows.
+    /// Returns the sender of the request, if the transport identifies it.
     #[must_use]
     pub const fn principal(&self) -> Option<&Principal> {
         self.principal.as_ref()
     }
 
-    /// Whether nobody waits for the answer any more. For [`blocking`](super::blocking()) handlers; an
-    /// `async` one is dropped where it waits.
+    /// Whether the answer is no longer needed. For [`blocking`](super::blocking()) handlers; an
+    /// `async` one is dropped at its current await point.
     // MCP 2026-07-28 basic/transports/streamable-http#cancellation [CANC-017]
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
         self.cancelled.as_ref().is_some_and(|cancelled| cancelled.load(Ordering::Relaxed))
     }
 
-    /// Reports progress, in units of the handler's choice; each report must be greater than the
-    /// one before. Nothing happens where the client did not ask for it, and where it is too far
-    /// behind: see [`Limits`](mcp_sansio::peer::Limits). Of a task the message is what its status says.
-    // MCP 2026-07-28 ext-tasks:tasks#task-status-notifications [TASK-038]: no progress of these tasks.
-    // MCP 2025-11-25 basic/utilities/progress#behavior-requirements [PROG-010]: but of these.
+    /// Reports progress, in units of the handler's choice; each value must be greater than the
+    /// previous one. Does nothing if the client did not ask for progress or reads too slowly: see
+    /// [`Limits`](mcp_sansio::peer::Limits). The message of a task's progress becomes its status
+    /// message.
+    // MCP 2026-07-28 ext-tasks:tasks#task-status-notifications [TASK-038]: these tasks report no
+    // progress.
+    // MCP 2025-11-25 basic/utilities/progress#behavior-requirements [PROG-010]: these tasks do.
     pub fn progress(&self, progress: f64, total: Option<f64>, message: &str) {
         if !self.wants_progress && !self.accepts_task() {
             return;
@@ -252,69 +254,71 @@ impl Context {
         self.report(Command::Progress { request: self.handle, progress, total, message });
     }
 
-    /// Sends a log message to the client, if it wants messages of this level and is not too far
-    /// behind: see [`Limits`](mcp_sansio::peer::Limits).
+    /// Sends a log message to the client if the client wants messages of this level and reads fast
+    /// enough: see [`Limits`](mcp_sansio::peer::Limits).
     pub fn log<D: Serialize + ?Sized>(&self, level: LoggingLevel, data: &D) {
         self.log_as(level, None, data);
     }
 
-    /// The same, naming the part that logs.
+    /// Like [`log`](Self::log), with the name of the logger.
     pub fn log_as<D: Serialize + ?Sized>(
         &self,
         level: LoggingLevel,
         logger: Option<&str>,
         data: &D,
     ) {
-        // Data that is no JSON is a fault of the server that its client cannot help.
+        // Data that cannot be serialised is a bug of the server, which the client need not see.
         if let Ok(data) = Json::from_serialize(data) {
             let (request, logger) = (Some(self.handle), logger.map(String::from));
             self.report(Command::Log { request, level, logger, data });
         }
     }
 
-    /// Lets go of the HTTP connection that carries the messages of this request; the client comes
-    /// back for the rest after `retry`. For work that takes long. Nothing happens on other
-    /// transports, and at revisions that have no such thing.
+    /// Closes the HTTP connection that carries the messages of this request; the client reconnects
+    /// for the rest after `retry`. For long-running work. Does nothing on other transports and at
+    /// revisions without this feature.
     // MCP 2025-11-25 basic/transports#sending-messages-to-the-server [SSE-006]
     pub fn release_connection(&self, retry: Duration) {
-        // Never too many, and a connection that is over is let go of already.
+        // Fails only if the connection is closed: this command is not counted against the limit.
         let _sent = self.send(Command::ReleaseConnection { request: self.handle, retry });
     }
 
-    /// Whether this call can become a task: the server has [tasks](super::Server::tasks) and the
-    /// client declared with this very request that it knows them. Or whether it is one: at
-    /// 2025-11-25 a call is a task from its beginning, if its client asked for that.
+    /// Whether this call can become a task, or is one already. It can if the server has
+    /// [tasks](super::Server::tasks) and the client declared support for them with this request. At
+    /// 2025-11-25 a call is a task from its start if its client asked for that.
     // MCP 2026-07-28 ext-tasks:tasks#capability-negotiation [TASK-025]
     #[must_use]
     pub const fn accepts_task(&self) -> bool {
         self.is_task || (self.tasks && self.capabilities.contains(Capability::TasksExtension))
     }
 
-    /// Lets this call of a tool go on as a task, if it [can](Self::accepts_task): where the handler
-    /// waits next, or asks something, the client gets the task instead of an answer, and comes
-    /// back for the result. Without a need for that the answer goes out as ever: to a client that
-    /// knows no tasks, from a handler that is done at once, or where the server has too many.
+    /// Lets this tool call continue as a task, if it [can](Self::accepts_task): when the handler
+    /// next waits or requests input, the client gets the task instead of an answer and fetches the
+    /// result later. The call is answered as usual if the client does not support tasks, if the
+    /// handler finishes without waiting, or if the server has too many tasks.
     ///
-    /// At 2025-11-25 this changes nothing: there the client says which call is a task.
+    /// At 2025-11-25 this has no effect: there the client decides which call is a task.
     ///
-    /// A task goes on when its request or connection is over. What it asks the user is asked by way
-    /// of the task; what was asked before was asked of the call. Handlers that are called again,
-    /// with answers, do the same again: that changes nothing.
+    /// A task continues when its request or connection ends. Its input requests are sent through
+    /// the task; earlier ones were sent through the call. A handler that is called again with
+    /// answers calls this method again, which has no effect.
     // MCP 2026-07-28 ext-tasks:tasks#polymorphic-results [TASK-026]
     // MCP 2026-07-28 ext-tasks:tasks#task-creation [TASK-042]
     pub fn run_as_task(&self) {
         if self.accepts_task() && !self.is_task {
-            // Never too many, and a connection that is over has nobody to come back.
+            // Fails only if the connection is closed: this command is not counted against the
+            // limit.
             let _sent = self.send(Command::RunAsTask(self.handle));
         }
     }
 
-    /// The same for a tool that works for clients with tasks only.
+    /// Like [`run_as_task`](Self::run_as_task), for a tool that requires a client with task
+    /// support.
     ///
     /// # Errors
     ///
-    /// The client did not declare that it knows tasks: return it, to tell the client. Those of
-    /// 2025-11-25 are told before, by
+    /// The client did not declare task support. Return the error from the handler to tell the
+    /// client. Clients of 2025-11-25 learn it earlier, from
     /// [`ToolExecution::task_support`](mcp_sansio::protocol::ToolExecution::task_support).
     // MCP 2026-07-28 ext-tasks:tasks#capability-negotiation [TASK-028]
     pub fn require_task(&self) -> Result<(), Error> {
@@ -325,11 +329,11 @@ impl Context {
         Ok(())
     }
 
-    /// Changes what the server offers; clients are told.
+    /// Changes the catalog of the server; clients are notified.
     ///
     /// # Errors
     ///
-    /// [`SendError`]: too many commands of this handler wait, or the connection is over.
+    /// [`SendError`]: the command queue of this handler is full, or the connection is closed.
     pub fn edit_catalog(
         &self,
         edit: impl FnOnce(&mut CatalogEdit<'_>) + Send + 'static,
@@ -337,22 +341,22 @@ impl Context {
         self.send(Command::EditCatalog { from: Some(self.handle), edit: Box::new(edit) })
     }
 
-    /// Tells whoever subscribed to it that a resource changed.
+    /// Notifies the subscribers of a resource that it changed.
     ///
     /// # Errors
     ///
-    /// [`SendError`]: too many commands of this handler wait, or the connection is over.
+    /// [`SendError`]: the command queue of this handler is full, or the connection is closed.
     pub fn resource_updated(&self, uri: impl Into<String>) -> Result<(), SendError> {
         self.send(Command::ResourceUpdated { from: Some(self.handle), uri: uri.into() })
     }
 
-    /// What earlier rounds of this request brought.
+    /// Returns the answers and the state from earlier rounds of this request.
     #[must_use]
     pub const fn inputs(&self) -> &InputResponseParams<'static> {
         &self.inputs
     }
 
-    /// Says what may be left out where the driver is far behind.
+    /// Queues a message that may be dropped when the driver is far behind.
     fn report(&self, command: Command) {
         let _sent = self.commands.send(command);
     }
@@ -362,7 +366,7 @@ impl Context {
     }
 }
 
-/// A request in a handler: its arguments, and the [`Context`] that it derefs to.
+/// A request to a handler: its arguments, and the [`Context`] that it dereferences to.
 #[derive(Debug)]
 pub struct Call<A> {
     /// The arguments, decoded.
@@ -378,27 +382,27 @@ impl<A> Deref for Call<A> {
     }
 }
 
-/// Arguments of a tool that has none.
+/// Arguments of a tool without parameters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize, Serialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub struct NoArguments {}
 
-/// What a read of a resource is about.
+/// The target of a `resources/read` request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReadResource {
-    /// The URI that was asked for.
+    /// The requested URI.
     pub uri: String,
     template: Option<TemplateMatch>,
 }
 
 impl ReadResource {
-    /// The variables of the template that it matched, in the template's order.
+    /// Returns the variables of the matched template, in the template's order.
     #[must_use]
     pub fn variables(&self) -> &[(String, String)] {
         self.template.as_ref().map_or(&[], TemplateMatch::variables)
     }
 
-    /// The variable called `name`.
+    /// Returns the variable called `name`.
     #[must_use]
     pub fn variable(&self, name: &str) -> Option<&str> {
         let mut variables = self.variables().iter();
@@ -406,24 +410,24 @@ impl ReadResource {
     }
 }
 
-/// What a handler's parameter is made from.
+/// A type that a handler can take as its parameter.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` cannot be the parameter of this kind of handler",
+    message = "`{Self}` cannot be the parameter of a handler here",
     note = "a tool's handler takes `Call<T>` with `T: DeserializeOwned`"
 )]
 pub trait FromRequest<Of>: Sized {
-    /// Decodes it.
+    /// Decodes the parameter.
     ///
     /// # Errors
     ///
-    /// The client's fault: the arguments do not have this shape.
+    /// The arguments do not match the type: the client's error.
     fn from_request(received: RequestParts<'_, '_>) -> Result<Self, Error>;
 }
 
 impl<A: DeserializeOwned> FromRequest<ForTool> for Call<A> {
-    // MCP 2025-06-18 server/tools#error-handling [TOOL-009]: arguments that do not fit are an error
-    // of the protocol.
-    // MCP 2025-11-25 server/tools#error-handling [TOOL-010]: they are one of the tool.
+    // MCP 2025-06-18 server/tools#error-handling [TOOL-009]: arguments that do not fit are a
+    // protocol error.
+    // MCP 2025-11-25 server/tools#error-handling [TOOL-010]: they are a tool error.
     fn from_request(received: RequestParts<'_, '_>) -> Result<Self, Error> {
         let call = received.call()?;
         let arguments = call.request.arguments();
@@ -495,13 +499,13 @@ fn invalid_params(error: &serde_json::Error) -> Error {
     Error::invalid_params(error.to_string())
 }
 
-/// A question to a host: what is asked, and at which revision.
+/// A request to a host, with its revision.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct HostRequest<P> {
-    /// What is asked.
+    /// The parameters of the request.
     pub params: P,
-    /// The revision that governs it.
+    /// The revision that governs the request.
     pub revision: Revision,
 }
 

@@ -14,8 +14,8 @@ use super::server::Handlers;
 use super::threading::{Step, Threading};
 
 impl<K: Threading> Handlers<K> {
-    /// The handler of a request, or what it is answered without one. A call that is a task is checked
-    /// here, as the machine leaves that to whoever makes the task.
+    /// Finds the handler of a request, or the outcome if the request cannot be handled. Checks the
+    /// arguments of a call that is a task, because the machine does not.
     pub(super) fn prepare<'h>(
         &'h self,
         items: &'h Attachments<K::Function>,
@@ -30,7 +30,7 @@ impl<K: Threading> Handlers<K> {
         self.find(items, request).map_err(|error| Box::new(Outcome::Error(error)))
     }
 
-    /// The handler of a request.
+    /// Finds the handler of a request.
     fn find<'h>(
         &'h self,
         items: &'h Attachments<K::Function>,
@@ -38,7 +38,7 @@ impl<K: Threading> Handlers<K> {
     ) -> Result<&'h K::Function, ErrorObject<'static>> {
         if let Some(item) = request.target.item() {
             return items.get(item).ok_or_else(|| {
-                // It was there when the request came, and was removed between two rounds.
+                // The item existed when the request came, and was removed between two rounds.
                 let kind = item.kind();
                 ErrorObject::invalid_params(alloc::format!("this {kind} is not offered any more"))
             });
@@ -62,10 +62,10 @@ impl<K: Threading> Handlers<K> {
     }
 }
 
-/// A handler and everything it is called with except its request.
+/// A handler and all its inputs except the request.
 pub(super) struct Invocation<'a, K: Threading> {
     pub(super) handlers: &'a Handlers<K>,
-    /// What handles the request, or what is answered where nothing does.
+    /// The handler, or the outcome if there is no handler.
     pub(super) function: Result<&'a K::Function, Box<Outcome>>,
     pub(super) commands: &'a CommandSender,
     pub(super) principal: Option<&'a Principal>,
@@ -73,13 +73,13 @@ pub(super) struct Invocation<'a, K: Threading> {
     pub(super) on_http: bool,
     /// Whether the request can become a task.
     pub(super) tasks: bool,
-    /// Whether it is one.
+    /// Whether the request is a task.
     pub(super) is_task: bool,
     pub(super) guard: PanicGuard,
 }
 
 impl<K: Threading> Invocation<'_, K> {
-    /// Calls the handler. A plain one does its work in here.
+    /// Calls the handler. A plain one does its work in this call.
     pub(super) fn call(self, request: &Request<'_>) -> Step<K> {
         let function = match self.function {
             Ok(function) => function,
@@ -120,7 +120,8 @@ fn check_arguments(catalog: &Catalog, request: &Request<'_>) -> Result<(), Box<O
     })
 }
 
-/// Checks what a call that is a task came to: the machine checks what it answers a call with.
+/// Checks the structured result of a call that is a task: the machine checks only the results of
+/// other calls.
 // MCP 2025-11-25 server/tools#output-schema [TOOL-019]
 pub(super) fn check_output(catalog: &Catalog, request: &Request<'_>, outcome: Outcome) -> Outcome {
     let (Target::Tool(tool), Outcome::Result(body)) = (&request.target, &outcome) else {
@@ -132,9 +133,9 @@ pub(super) fn check_output(catalog: &Catalog, request: &Request<'_>, outcome: Ou
     }
 }
 
-/// Frees a request from its frame. Its text is kept only where a further round would hand it to the
-/// handler again, in a legacy session or as one of the `tasks` of this server; or where `sealing`
-/// would bind a state to it.
+/// Makes a request independent of its frame. Keeps the parameters only where they are needed again:
+/// for the next round of a legacy session, for one of the server's `tasks`, or to bind a sealed
+/// state with `sealing`.
 pub(super) fn into_owned_request(
     mut request: Request<'_>,
     tasks: bool,

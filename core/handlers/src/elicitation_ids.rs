@@ -1,4 +1,4 @@
-//! What `notifications/elicitation/complete` refers to.
+//! Elicitation ids, as used in `notifications/elicitation/complete`.
 
 use alloc::string::String;
 use core::fmt;
@@ -10,17 +10,17 @@ use mcp_sansio::Revision;
 use mcp_sansio::peer::{Request, RequestHandle};
 use mcp_sansio::protocol::{ElicitParams, InputRequest, InputRequests};
 
-/// Names elicitations by an address, with a secret.
+/// Derives the id of a URL elicitation from a secret.
 ///
-/// A name is a keyed hash of the request, the key of the question and the address: without the
-/// secret none can be told from chance, the same question of the same request keeps its name however
-/// often a handler asks it, and another one has another name. So the entropy comes in once, and the
-/// endpoint stays deterministic.
+/// An id is a keyed hash of the request, the key of the input request and the URL. Without the
+/// secret an id is indistinguishable from random bytes. The same input request of the same request
+/// keeps its id however often a handler sends it, and any other one gets a different id. So entropy
+/// is needed only once, and the endpoint stays deterministic.
 // MCP 2025-11-25 client/elicitation#url-mode-elicitation-requests [ELIC-014]
 #[derive(Clone, Copy)]
 pub(super) struct ElicitationIds(u64, u64);
 
-/// Keeps these hashes apart from other uses of a seed.
+/// Separates these hashes from other uses of the seed.
 const LABEL: u64 = u64::from_be_bytes(*b"elicit\0\x01");
 
 impl ElicitationIds {
@@ -28,7 +28,7 @@ impl ElicitationIds {
         Self(seed, LABEL)
     }
 
-    /// What is drawn here says nothing of other things that are drawn from the secret.
+    /// Derives the keys in a way that does not reveal other values derived from the secret.
     #[cfg(feature = "http")]
     pub(super) fn from_secret(secret: &[u8; 32]) -> Self {
         use sha2::{Digest, Sha256};
@@ -39,8 +39,9 @@ impl ElicitationIds {
         Self(half(0), half(8))
     }
 
-    /// Names those of the questions to the client of `request` that need a name and have none.
-    // MCP 2026-07-28 client/elicitation#url-mode-elicitation-requests [ELIC-015]: there is no name.
+    /// Sets the ids that the input requests to the client of `request` need and lack.
+    // MCP 2026-07-28 client/elicitation#url-mode-elicitation-requests [ELIC-015]: this revision has
+    // no ids.
     pub(super) fn name(self, request: &Request<'_>, questions: &mut InputRequests) {
         if request.revision != Revision::V2025_11_25 {
             return;
@@ -54,11 +55,11 @@ impl ElicitationIds {
         }
     }
 
-    /// 128 bits.
+    /// Returns an id of 128 bits.
     fn id(self, request: RequestHandle, key: &str, url: &str) -> String {
         let half = |number: u8| {
-            // SipHash-2-4: a pseudorandom function, which the tables' hashers are not.
-            #[expect(deprecated, reason = "what the standard library has instead may change")]
+            // SipHash-2-4 is a pseudorandom function; the hashers of the tables are not.
+            #[expect(deprecated, reason = "`DefaultHasher` may change its algorithm")]
             let mut hasher = core::hash::SipHasher::new_with_keys(self.0, self.1);
             (number, request, key, url).hash(&mut hasher);
             hasher.finish().to_be_bytes()
@@ -71,7 +72,7 @@ impl ElicitationIds {
 }
 
 impl fmt::Debug for ElicitationIds {
-    /// Leaves the secret out.
+    /// Omits the secret.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("ElicitationIds(..)")
     }

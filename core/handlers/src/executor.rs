@@ -10,23 +10,23 @@ use mcp_sansio_sync::atomic::{AtomicBool, Ordering};
 use super::mailbox::Mailbox;
 use super::panics::{PanicGuard, Panicked};
 
-/// The handlers that are not done yet, each in the place of its request, with what belongs to it.
-/// `F` is what a handler is while it runs, `C` what the mailbox of the driver takes beside it.
+/// The running handlers, each in the slot of its request and with its data. `F` is the future of a
+/// handler, `C` the command type of the driver's mailbox.
 ///
-/// They run where the driver runs: nothing is spawned, and a handler that is dropped is cancelled.
+/// They run where the driver runs: no task is spawned, and dropping a handler cancels it.
 pub(super) struct Executor<F, C, T> {
     places: Vec<Slot<F, C, T>>,
-    /// Those that outlive their request.
+    /// Handlers that outlive their request.
     detached: Vec<Slot<F, C, T>>,
     mailbox: Arc<Mailbox<C>>,
-    /// What handlers run in.
+    /// The guard that handlers run in.
     pub(super) guard: PanicGuard,
 }
 
-/// What a handler came to, with what belongs to it.
+/// The result of a handler, with its data.
 pub(super) type Done<T, R> = (T, Result<R, Panicked>);
 
-/// Marks a place that is not that of a request in flight.
+/// Marks a slot that does not belong to a request in flight.
 pub(super) const DETACHED: u32 = 1 << 31;
 
 struct Slot<F, C, T> {
@@ -35,8 +35,8 @@ struct Slot<F, C, T> {
     waker: Waker,
 }
 
-/// Wakes the driver for one place. Made once a place and kept, so that a call needs none; a late
-/// wake-up of an earlier handler costs the present one a poll.
+/// Wakes the driver for one slot. Allocated once per slot and reused by later calls; a late wake-up
+/// of an earlier handler costs one needless poll of the current one.
 struct HandlerWaker<C> {
     place: u32,
     ready: AtomicBool,
@@ -60,13 +60,13 @@ impl<F: Future + Unpin, C: Send + 'static, T> Executor<F, C, T> {
         Self { places: Vec::new(), detached: Vec::new(), mailbox, guard: PanicGuard::NONE }
     }
 
-    /// Puts a handler into `place` and lets it begin; what it came to, if it is done at once.
+    /// Puts a handler into the slot `place` and polls it; returns its result if it is done at once.
     pub(super) fn start(&mut self, place: u32, task: F, with: T) -> Option<Done<T, F::Output>> {
         self.put(place, task, with);
         self.poll(place)
     }
 
-    /// Moves a handler to another place and schedules it, as its old waker no longer reaches it.
+    /// Moves a handler to another slot and schedules it, as its old waker no longer reaches it.
     pub(super) fn relocate(&mut self, from: u32, to: u32) {
         if let Some((task, with)) = self.take(from) {
             self.put(to, task, with).wake_by_ref();
@@ -77,7 +77,8 @@ impl<F: Future + Unpin, C: Send + 'static, T> Executor<F, C, T> {
         let (part, index) = (place & DETACHED, (place & !DETACHED) as usize);
         let places = if part == 0 { &mut self.places } else { &mut self.detached };
         while places.len() <= index {
-            let next = u32::try_from(places.len()).expect("as many as requests in flight") | part;
+            let next =
+                u32::try_from(places.len()).expect("the number of slots fits into 32 bits") | part;
             let mailbox = Arc::clone(&self.mailbox);
             let signal =
                 Arc::new(HandlerWaker { place: next, ready: AtomicBool::new(false), mailbox });
@@ -88,8 +89,8 @@ impl<F: Future + Unpin, C: Send + 'static, T> Executor<F, C, T> {
         &places[index].signal
     }
 
-    /// How many handlers can go on now. Those that become ready while these run wait for the next
-    /// time: a handler that wakes itself keeps neither the others nor the stream waiting.
+    /// Returns how many handlers are ready. Those that become ready during this pass wait for the
+    /// next pass: a handler that wakes itself must not delay the other handlers or the stream.
     pub(super) fn ready(&self) -> usize {
         if self.mailbox.take_missed() {
             for place in self.places.iter().chain(&self.detached) {
@@ -101,7 +102,7 @@ impl<F: Future + Unpin, C: Send + 'static, T> Executor<F, C, T> {
         self.mailbox.ready()
     }
 
-    /// Lets the first of the ready handlers go on; what it came to, if it is done.
+    /// Polls the first of the ready handlers; returns its result if it is done.
     pub(super) fn poll_next(&mut self) -> Option<Done<T, F::Output>> {
         let place = self.mailbox.take_ready()?;
         let ready = &self.place(place)?.signal.ready;
@@ -129,7 +130,7 @@ impl<F: Future + Unpin, C: Send + 'static, T> Executor<F, C, T> {
         places.get_mut((place & !DETACHED) as usize)
     }
 
-    /// What belongs to the handler in `place`.
+    /// Returns the data of the handler in `place`.
     pub(super) fn get(&mut self, place: u32) -> Option<&T> {
         self.place(place)?.task.as_ref().map(|(_, with)| with)
     }
@@ -138,14 +139,14 @@ impl<F: Future + Unpin, C: Send + 'static, T> Executor<F, C, T> {
         self.place(place)?.task.take()
     }
 
-    /// Drops the handler in `place`: its request was cancelled.
+    /// Drops the handler in `place`, whose request was cancelled.
     pub(super) fn cancel(&mut self, place: u32) {
         if let Some((running, _)) = self.take(place) {
             self.guard.drop(running);
         }
     }
 
-    /// Drops all handlers: nobody waits for them any more.
+    /// Drops all handlers, as their results are no longer needed.
     pub(super) fn cancel_all(&mut self) {
         for place in self.places.iter_mut().chain(&mut self.detached) {
             if let Some((running, _)) = place.task.take() {

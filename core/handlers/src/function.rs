@@ -9,17 +9,16 @@ use super::reply::{IntoOutcome, Outcome};
 use super::threading::{Local, Step, ThreadSafe, Threading};
 
 /// A function that can be a handler: a closure or a function, plain or `async`, that takes a
-/// [`Call`](super::Call) or a [`Question`](super::HostRequest) and returns something that fits what
-/// it handles.
+/// [`Call`](super::Call) or a [`HostRequest`](super::HostRequest) and returns a suitable result.
 ///
-/// `Of` is what it handles ([`ForTool`](super::ForTool) and the like), `M` tells a plain function
-/// from an `async` one; both are found by the compiler.
+/// `Of` is the kind of request ([`ForTool`](super::ForTool) and the like), `M` tells a plain
+/// function from an `async` one; the compiler infers both.
 #[diagnostic::on_unimplemented(
     message = "this function cannot be a handler here",
     note = "a tool's takes `Call<Arguments>` and returns text, content, `Structured`, or a `Result` of these with `handler::Error`"
 )]
 pub trait Handler<K: Threading, Of, M> {
-    /// The function in the form that is stored.
+    /// Converts the function into the stored form.
     fn into_function(self) -> K::Function;
 }
 
@@ -31,7 +30,7 @@ pub struct Plain<In>(PhantomData<fn(In)>);
 #[derive(Debug)]
 pub struct Async<In>(PhantomData<fn(In)>);
 
-/// What a handler takes.
+/// The input type of a handler.
 pub trait HandlerInput {
     /// The parameter of the function.
     type In;
@@ -45,7 +44,7 @@ impl<In> HandlerInput for Async<In> {
     type In = In;
 }
 
-/// Decodes what the function takes; a failure is an answer already.
+/// Decodes the parameter of the function; a failure is returned as the outcome.
 pub(super) fn decode<Of, In: FromRequest<Of>>(
     received: RequestParts<'_, '_>,
 ) -> Result<In, Box<Outcome>> {

@@ -29,10 +29,9 @@ use super::reply::{ForElicitation, ForRoots, ForSampling};
 use super::server::Observer;
 use super::threading::{Local, ThreadSafe, Threading};
 
-/// A client's host: what it is called, what it can do for servers, and the functions that do it.
-///
-/// Written once, it answers servers of every revision: their requests in the legacy era, the input
-/// rounds of calls in the modern one.
+/// A client's host: its name, its capabilities towards servers, and their handlers.
+/// The same handlers serve servers of every revision: requests of the server in the legacy era,
+/// input rounds of calls in the modern era.
 ///
 /// ```
 /// use mcp_sansio_handlers::{Host, HostRequest};
@@ -57,7 +56,7 @@ pub struct Host<K: Threading = ThreadSafe> {
     pub(super) recorder: Option<super::recorder::Recorder>,
 }
 
-/// The functions of a host.
+/// The handlers of a host.
 pub(super) struct HostHandlers<K: Threading> {
     pub(super) elicit: Option<K::Function>,
     pub(super) sample: Option<K::Function>,
@@ -65,7 +64,7 @@ pub(super) struct HostHandlers<K: Threading> {
     pub(super) observers: Vec<Observer>,
 }
 
-// By hand: `derive` would ask for a `K` that can be cloned.
+// Implemented by hand: `derive` would require `K: Clone`.
 impl<K: Threading> Clone for Host<K> {
     fn clone(&self) -> Self {
         Self {
@@ -101,21 +100,21 @@ impl<K: Threading> fmt::Debug for HostHandlers<K> {
 }
 
 impl Host {
-    /// A host whose handlers may run on any thread.
+    /// Creates a host whose handlers may run on any thread.
     pub fn new(name: impl Into<String>, version: impl Into<String>) -> Self {
         Self::with_identity(Implementation::new(name, version))
     }
 }
 
 impl Host<Local> {
-    /// A host whose handlers stay on the thread that its connection runs on.
+    /// Creates a host whose handlers stay on the thread that drives the connection.
     pub fn local(name: impl Into<String>, version: impl Into<String>) -> Self {
         Self::with_identity(Implementation::new(name, version))
     }
 }
 
 impl<K: Threading> Host<K> {
-    /// A host with more to say of itself than a name and a version.
+    /// Creates a host with a complete `Implementation` in place of name and version.
     #[must_use]
     pub fn with_identity(identity: Implementation) -> Self {
         Self {
@@ -133,8 +132,8 @@ impl<K: Threading> Host<K> {
         }
     }
 
-    /// Asks the user, in forms and by sending them to addresses. The handler takes
-    /// `HostRequest<ElicitParams>` and returns an `ElicitResult`.
+    /// Sets the handler of elicitations, which asks the user with a form or sends the user to a
+    /// URL. It takes `HostRequest<ElicitParams>` and returns an `ElicitResult`.
     // MCP 2025-11-25 client/elicitation#capabilities [CAP-011]
     // MCP 2026-07-28 client/elicitation#capabilities [CAP-012]
     #[must_use]
@@ -145,8 +144,8 @@ impl<K: Threading> Host<K> {
         self
     }
 
-    /// Asks the model. The handler takes `HostRequest<CreateMessageParams>` and returns a
-    /// `CreateMessageResult`.
+    /// Sets the handler of sampling requests, which asks the model. It takes
+    /// `HostRequest<CreateMessageParams>` and returns a `CreateMessageResult`.
     // MCP 2025-11-25 client/sampling#capabilities [CAP-009]
     // MCP 2026-07-28 client/sampling#capabilities [CAP-010]
     #[must_use]
@@ -156,7 +155,7 @@ impl<K: Threading> Host<K> {
         self
     }
 
-    /// The same for a model that takes tools.
+    /// Like [`on_sample`](Self::on_sample), for a model that supports tools.
     // MCP 2025-11-25 client/sampling#tools-in-sampling [CAP-014]
     #[must_use]
     pub fn on_sample_with_tools<M>(mut self, handler: impl Handler<K, ForSampling, M>) -> Self {
@@ -165,8 +164,8 @@ impl<K: Threading> Host<K> {
         self.on_sample(handler)
     }
 
-    /// Lists the places that servers may work in. The handler takes `HostRequest<()>` and returns the
-    /// roots.
+    /// Sets the handler that lists the roots servers may work in. It takes `HostRequest<()>` and
+    /// returns the roots.
     // MCP 2025-11-25 client/roots#capabilities [CAP-007]
     // MCP 2026-07-28 client/roots#capabilities [CAP-008]
     #[must_use]
@@ -179,24 +178,24 @@ impl<K: Threading> Host<K> {
         self
     }
 
-    /// Declares capabilities beyond those that follow from the handlers, or takes some back.
+    /// Declares more capabilities than the handlers imply, or removes some.
     #[must_use]
     pub fn capabilities(mut self, declare: impl FnOnce(&mut ClientCapabilities)) -> Self {
         declare(self.options.capabilities_mut());
         self
     }
 
-    /// Shows every event of the connection to `observer`: log messages, notifications, violations.
-    /// It must be quick.
+    /// Adds an observer of all events of the connection: log messages, notifications, violations.
+    /// It must return quickly.
     #[must_use]
     pub fn observe(mut self, observer: impl Fn(&Event<'_>) + Send + Sync + 'static) -> Self {
         self.handlers.observers.push(Arc::new(observer));
         self
     }
 
-    /// How to get tokens for servers over HTTP that want one. Without this such a server refuses.
-    /// Over byte streams it has no effect: a server that is started by its client has its credentials
-    /// from its environment.
+    /// Sets how to get tokens for HTTP servers that require one; without it such a server refuses
+    /// the requests. Has no effect on byte streams: a server that its client starts gets its
+    /// credentials from its environment.
     // MCP 2026-07-28 basic/authorization/index#protocol-requirements [AUTHC-001] [AUTHC-003]
     #[cfg(feature = "auth")]
     #[must_use]
@@ -205,8 +204,9 @@ impl<K: Threading> Host<K> {
         self
     }
 
-    /// What an adapter brings along for [`authorization`](Self::authorization), where the
-    /// application has not: see [`Authorization::unix_time`] and [`Authorization::entropy`].
+    /// Sets an adapter's default clock and entropy for [`authorization`](Self::authorization), used
+    /// where the application has set none: see [`Authorization::unix_time`] and
+    /// [`Authorization::entropy`].
     #[cfg(feature = "auth")]
     #[must_use]
     pub fn authorization_runtime(
@@ -218,21 +218,21 @@ impl<K: Threading> Host<K> {
         self
     }
 
-    /// The era that the same server was of before.
+    /// Sets the era of the server, known from an earlier connection.
     #[must_use]
     pub fn known_era(mut self, era: Era) -> Self {
         self.options = self.options.known_era(era);
         self
     }
 
-    /// The client's side of one connection: a handle for the application, and what an adapter
-    /// drives. `seed` is a random number: see [`peer::Client::new`](mcp_sansio::peer::Client::new).
+    /// Opens a connection: returns a handle for the application and an endpoint for an adapter to
+    /// drive. `seed` is a random number: see [`peer::Client::new`](mcp_sansio::peer::Client::new).
     #[must_use]
     pub fn connect(&self, seed: u64, now: Instant) -> (Client, ClientEndpoint<K>) {
         ClientEndpoint::new(self, self.machine(seed, now))
     }
 
-    /// The same over HTTP: `http` says where the server is.
+    /// Like [`connect`](Self::connect), over HTTP; `http` contains the URL of the server.
     #[cfg(feature = "http")]
     #[must_use]
     pub fn connect_http(
@@ -246,7 +246,7 @@ impl<K: Threading> Host<K> {
         let machine = self.http_machine(http, seed, now);
         #[cfg_attr(
             not(feature = "auth"),
-            expect(unused_mut, reason = "changed where there is one")
+            expect(unused_mut, reason = "changed only with the feature `auth`")
         )]
         let (client, mut endpoint) = ClientEndpoint::new(self, machine);
         #[cfg(feature = "auth")]

@@ -1,4 +1,4 @@
-//! The work of handlers, done outside of the lock that guards an [`HttpServer`](super::HttpServer).
+//! Handler calls, which run outside of the lock that guards an [`HttpServer`](super::HttpServer).
 
 use alloc::boxed::Box;
 use alloc::sync::Arc;
@@ -21,62 +21,64 @@ use super::reply::Outcome;
 use super::server::Handlers;
 use super::threading::{Step, ThreadSafe, Threading};
 
-/// A request and the handler that it goes to: to be run outside of any lock.
+/// A request and its handler, to be run outside of any lock.
 pub struct HandlerCall<'f, K: Threading = ThreadSafe> {
     pub(super) request: Request<'f>,
     pub(super) handlers: Arc<Handlers<K>>,
-    /// What handles it, or what is answered where nothing does.
+    /// The handler, or the outcome if there is no handler.
     pub(super) function: Result<K::Function, Box<Outcome>>,
     pub(super) commands: CommandSender,
     pub(super) principal: Option<Principal>,
     pub(super) tasks: bool,
-    /// Whether it is a task.
+    /// Whether the request is a task.
     pub(super) is_task: bool,
-    /// Whether a state in it comes from the client.
+    /// Whether the request may carry a state from the client.
     pub(super) sealed: bool,
-    /// When it was made.
+    /// The time at which the call was created.
     pub(super) now: Instant,
     pub(super) guard: PanicGuard,
 }
 
-/// What running a [`HandlerCall`] comes to.
+/// The state of a [`HandlerCall`] after it was run.
 #[derive(Debug)]
 pub enum HandlerPoll<'f, K: Threading = ThreadSafe> {
     /// The answer, for [`HttpServer::finish`](super::HttpServer::finish).
     Ready(HandlerOutput<'f>),
-    /// The handler goes on: give it to [`HttpServer::track`](super::HttpServer::track), then poll it.
+    /// The handler is pending: pass it to [`HttpServer::track`](super::HttpServer::track), then
+    /// poll it.
     Pending(PendingHandler<K>),
 }
 
-/// What a handler came to.
+/// The outcome of a handler, with its request.
 #[derive(Debug)]
 pub struct HandlerOutput<'f> {
     pub(super) request: Request<'f>,
     pub(super) outcome: Outcome,
 }
 
-/// A handler that goes on. It is done with `None` when nobody waits for it any more.
+/// The future of a pending handler. Resolves to `None` if its answer is no longer needed.
 ///
-/// To drop it is to give up without an answer; the request then waits until its client gives up.
+/// Dropping it abandons the request unanswered; the request then stays open until its client gives
+/// up.
 pub struct PendingHandler<K: Threading = ThreadSafe> {
-    /// `None` once it is done.
+    /// `None` once the handler is done.
     task: Option<K::Task>,
     pub(super) request: Option<Request<'static>>,
     guard: PanicGuard,
     pub(super) cancel_signal: Arc<CancelSignal>,
 }
 
-/// A handler that goes on.
+/// A pending handler.
 #[derive(Debug)]
 pub(super) struct TrackedHandler {
     pub(super) cancel_signal: Arc<CancelSignal>,
-    /// What a task is made of; only where there are tasks.
+    /// The request to create a task from; `None` if the server has no tasks.
     pub(super) request: Option<Request<'static>>,
-    /// Whose share it takes from.
+    /// The caller whose quota of running handlers it counts against.
     pub(super) caller: Option<CallerHandle>,
 }
 
-/// Tells a handler that nobody waits for it any more.
+/// Signals a handler that its answer is no longer needed.
 #[derive(Debug, Default)]
 pub(super) struct CancelSignal {
     cancelled: AtomicBool,
@@ -92,13 +94,13 @@ impl CancelSignal {
         }
     }
 
-    /// Says whom to wake when nobody waits for the handler any more. Ask [`is_cancelled`] after it.
+    /// Registers a waker for the cancellation. Check [`is_cancelled`] afterwards.
     ///
     /// [`is_cancelled`]: Self::is_cancelled
     fn register(&self, waker: &Waker) {
         let is_known = |known: &Waker| known.will_wake(waker);
         if !self.waker.lock(|known| known.as_ref().is_some_and(is_known)) {
-            // Wakers are cloned and dropped outside the lock: they are code of others.
+            // Wakers are cloned and dropped outside of the lock, because they run foreign code.
             let waker = waker.clone();
             let old = self.waker.lock(|known| known.replace(waker));
             drop(old);
@@ -111,13 +113,13 @@ impl CancelSignal {
 }
 
 impl<'f, K: Threading> HandlerCall<'f, K> {
-    /// The request, to name it to [`HttpServer::fail`](super::HttpServer::fail).
+    /// Returns the handle of the request, for [`HttpServer::fail`](super::HttpServer::fail).
     #[must_use]
     pub const fn handle(&self) -> RequestHandle {
         self.request.handle
     }
 
-    /// Calls the handler. A plain one does its work in here.
+    /// Calls the handler. A plain one does its work in this call.
     #[must_use]
     pub fn run(self) -> HandlerPoll<'f, K> {
         let Self { mut request, handlers, function, commands, principal, .. } = self;
@@ -170,7 +172,7 @@ impl<K: Threading> Future for PendingHandler<K> {
         let running = &mut *self;
         let Some(task) = &mut running.task else { return Poll::Ready(None) };
         running.cancel_signal.register(cx.waker());
-        // After the waker is there: whoever cancels from here on wakes it.
+        // Checked after the waker is registered: a later cancellation wakes it.
         if running.cancel_signal.is_cancelled() {
             running.guard.drop(running.task.take());
             return Poll::Ready(None);

@@ -13,24 +13,23 @@ use super::threading::{ThreadSafe, Threading};
 /// The client's side of one connection over HTTP with its host: see [`HttpEndpoint`].
 pub type HttpClientEndpoint<K = ThreadSafe> = ClientEndpoint<K, HttpClient>;
 
-/// The client's side of a connection over HTTP with its application attached: what an adapter
-/// drives.
+/// The client's side of an HTTP connection with its application attached. An adapter drives it.
 ///
-/// An adapter performs exchanges and fires timers; it knows no rule of the protocol. Its loop:
+/// An adapter performs exchanges and fires timers; it contains no protocol logic. Its loop:
 ///
-/// 1. [`poll_handlers`](Self::poll_handlers), so that handlers go on;
-/// 2. [`poll_transmit`](Self::poll_transmit) until there is nothing: begin the exchanges that are
-///    to be sent, drop those that are to be aborted;
-/// 3. wait for the first of: news of any exchange under way, however long the others take (but of
-///    no body while [`is_congested`](Self::is_congested)), [`poll_timeout`](Self::poll_timeout),
-///    the waker of step 1;
-/// 4. push what came, exchange by exchange in this order: [`handle_response`](Self::handle_response)
-///    for the head of the response, [`handle_body`](Self::handle_body) for each piece of its body
-///    as it comes, [`handle_body_end`](Self::handle_body_end); or
-///    [`handle_exchange_failed`](Self::handle_exchange_failed) in place of what does not come any
-///    more. [`handle_timeout`](Self::handle_timeout) when the deadline has come. Start again.
+/// 1. Call [`poll_handlers`](Self::poll_handlers), so that handlers make progress.
+/// 2. Call [`poll_transmit`](Self::poll_transmit) until it returns `None`: begin the exchanges to
+///    send, drop those to abort.
+/// 3. Wait for the first of: input from any exchange in progress, independent of the others (but no
+///    body data while [`is_congested`](Self::is_congested)), the deadline of
+///    [`poll_timeout`](Self::poll_timeout), the waker of step 1.
+/// 4. Pass the input on, per exchange in this order: [`handle_response`](Self::handle_response) for
+///    the head of the response, [`handle_body`](Self::handle_body) for each piece of its body on
+///    arrival, [`handle_body_end`](Self::handle_body_end). If the exchange fails, call
+///    [`handle_exchange_failed`](Self::handle_exchange_failed) in place of the remaining calls. At
+///    the deadline call [`handle_timeout`](Self::handle_timeout). Start again.
 ///
-/// The loop ends when [`is_drained`](Self::is_drained).
+/// The loop ends when [`is_drained`](Self::is_drained) returns `true`.
 pub trait HttpEndpoint {
     /// Runs the application's functions in `guard`:
     /// see [`Endpoint::catch_panics`](super::Endpoint::catch_panics).
@@ -38,16 +37,16 @@ pub trait HttpEndpoint {
         let _ = guard;
     }
 
-    /// Takes the head of the response of an exchange.
+    /// Handles the head of a response.
     fn handle_response(&mut self, exchange: ExchangeId, head: &IncomingResponse<'_>, now: Instant);
 
-    /// Takes a piece of the body of a response, cut where the network has cut it.
+    /// Handles a piece of a response body, split at any position.
     fn handle_body(&mut self, exchange: ExchangeId, bytes: &[u8], now: Instant);
 
-    /// Takes the end of the body of a response. The exchange is over.
+    /// Handles the end of a response body. The exchange is complete.
     fn handle_body_end(&mut self, exchange: ExchangeId, now: Instant);
 
-    /// Takes the news that an exchange came to no response, or to no end of it. It is over.
+    /// Handles the failure of an exchange, before or during its response. The exchange is complete.
     fn handle_exchange_failed(
         &mut self,
         exchange: ExchangeId,
@@ -55,35 +54,36 @@ pub trait HttpEndpoint {
         now: Instant,
     );
 
-    /// Does what is due at `now`. Extra calls do nothing.
+    /// Fires the timers that are due at `now`. Extra calls do nothing.
     fn handle_timeout(&mut self, now: Instant);
 
-    /// Lets handlers go on that can, and takes what the application wants to send. The waker in
-    /// `cx` is woken when there is more to do.
+    /// Polls the handlers that are ready, and takes the application's commands. The waker in `cx`
+    /// is woken when there is more to do.
     fn poll_handlers(&mut self, cx: &mut Context<'_>, now: Instant);
 
-    /// What to do next; `None` when there is nothing.
+    /// Returns the next action for the adapter, if any.
     fn poll_transmit(&mut self) -> Option<Transmit>;
 
-    /// When [`handle_timeout`](Self::handle_timeout) has something to do, if nothing comes before.
+    /// Returns when to call [`handle_timeout`](Self::handle_timeout), if no input comes earlier.
     fn poll_timeout(&self) -> Option<Instant>;
 
-    /// Whether so much waits to be sent that no body should be read. Heads of responses should:
-    /// they make room.
+    /// Whether so much is queued for sending that no body should be read. Keep reading the heads of
+    /// responses: they free space in the queue.
     fn is_congested(&self) -> bool;
 
-    /// Whether the connection is over and nothing is left to do.
+    /// Whether the connection is closed and nothing is left to send.
     fn is_drained(&self) -> bool;
 
-    /// Whether the connection is over, though the server may still have to be told.
+    /// Whether the connection is closed, though the server may still have to be notified.
     fn is_closed(&self) -> bool;
 
-    /// Ends the connection from this side. Go on until it [is drained](Self::is_drained).
+    /// Closes the connection from this side. Keep driving it until it [is
+    /// drained](Self::is_drained).
     fn close(&mut self, now: Instant);
 }
 
 impl<K: Threading> HttpClientEndpoint<K> {
-    /// Hands on what the parts have for each other, until none has anything.
+    /// Passes messages between the machine and the authorization until there are none.
     fn pump(&mut self, now: Instant) {
         loop {
             self.dispatch_queued(now);

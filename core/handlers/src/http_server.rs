@@ -1,6 +1,6 @@
 #![allow(
     clippy::use_self,
-    reason = "the machine itself is meant, which is another type where it is recorded"
+    reason = "names the machine, whose type differs with the feature `recording`"
 )]
 
 use alloc::collections::BTreeMap;
@@ -34,32 +34,32 @@ use super::server_handle::ServerHandle;
 use super::task::{OpenTasks, TaskFactory, TaskHandler};
 use super::threading::{ThreadSafe, Threading};
 
-/// A server on HTTP with its handlers: what an adapter drives, for all its clients.
+/// A server on HTTP with its handlers. An adapter drives it for all clients.
 ///
-/// It is meant to stand behind a lock that many exchanges share, so the work of handlers is done
-/// outside of it: [`handle_request`](Self::handle_request) gives a [`HandlerCall`] to run, whose
+/// It is designed to be shared behind a lock by many exchanges, so handlers run outside of it:
+/// [`handle_request`](Self::handle_request) returns a [`HandlerCall`] to run, whose
 /// [`HandlerOutput`] goes to [`finish`](Self::finish).
 ///
-/// After each call of a method that takes the time, an adapter deals with
-/// [`poll_call`](Self::poll_call) and wakes whoever serves the exchanges that
-/// [`poll_ready`](Self::poll_ready) names.
+/// After each call of a method that takes the time, an adapter runs the calls of
+/// [`poll_call`](Self::poll_call) and wakes the tasks of the exchanges that
+/// [`poll_ready`](Self::poll_ready) returns.
 #[derive(Debug)]
 pub struct HttpServer<K: Threading = ThreadSafe> {
     pub(super) endpoint: ServerEndpoint<K, HttpServerMachine>,
-    /// When something last came in, for what that led to and nobody has looked at.
+    /// The time of the last input, used for the events that it caused.
     latest: Instant,
-    /// The checks of tokens that are under way: each has a share.
+    /// Counts the token checks in progress: each holds a clone.
     #[cfg(feature = "protection")]
     pub(super) checks: Arc<()>,
 }
 
-/// Why a server cannot be put on HTTP. The caller's fault.
+/// Why a server cannot be used on HTTP: a configuration error of the application.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum HttpServerError {
-    /// Something offered has a bad name, or the name of another.
+    /// An item has an invalid name, or the name of another item.
     #[error(transparent)]
     Catalog(#[from] CatalogError),
-    /// A tool has annotations that clients would have to refuse.
+    /// A tool has annotations that clients have to refuse.
     #[error(transparent)]
     Tool(#[from] UnservableTool),
 }
@@ -74,7 +74,7 @@ impl<K: Threading> HttpServer<K> {
         if let Some(problem) = &server.problem {
             return Err(problem.clone().into());
         }
-        // All clients share it: those of one connection, and one for each exchange beside it.
+        // All clients share it: the limit of one connection, plus one report per exchange.
         let limits = server.mailbox_limits().shared_by(options.limits_ref().exchanges_max);
         let mut server = server.clone();
         if let Some(sealing) = server.handlers.sealing.or_default(&secret) {
@@ -96,21 +96,21 @@ impl<K: Threading> HttpServer<K> {
         })
     }
 
-    /// The machine, to look at.
+    /// Read access to the machine.
     #[must_use]
     pub fn machine(&self) -> &http::Server {
         &self.endpoint.machine
     }
 
-    /// Runs the application's functions in `guard` from here on: handlers, checks of tokens, edits
-    /// of the catalog and observers. Called before anything else, where the adapter can catch a
-    /// panic: see [`Endpoint::catch_panics`](super::Endpoint::catch_panics).
+    /// Runs the application's functions in `guard` from now on: handlers, token checks, edits of
+    /// the catalog and observers. Call it first if the adapter can catch panics: see
+    /// [`Endpoint::catch_panics`](super::Endpoint::catch_panics).
     pub fn catch_panics(&mut self, guard: PanicGuard) {
         self.endpoint.guard = guard;
         self.endpoint.machine.catch_panics(guard);
     }
 
-    /// A way to all its clients from outside.
+    /// Returns a handle for sending to all clients from outside of handlers.
     #[must_use]
     pub fn handle(&self) -> ServerHandle {
         self.endpoint.handle()
@@ -118,35 +118,36 @@ impl<K: Threading> HttpServer<K> {
 
     // ------------------------------------------------------------------ from the network
 
-    /// Judges the head of a request: see [`http::Server::admit`].
+    /// Checks the head of a request: see [`http::Server::admit`].
     ///
     /// # Errors
     ///
-    /// The request is refused with this response.
+    /// Returns the response that refuses the request.
     pub fn admit(&self, head: &RequestHead<'_>) -> Result<Admission, Response> {
         self.endpoint.machine.admit(head)
     }
 
-    /// The response to a request whose body is longer than it may be.
+    /// Returns the response to a request whose body is too long.
     #[must_use]
     pub fn body_too_long(&self) -> Response {
         self.endpoint.machine.body_too_long()
     }
 
-    /// The response to a request whose body is one too many for what the others leave.
+    /// Returns the response to a request whose body does not fit next to the bodies already
+    /// buffered.
     #[must_use]
     pub fn bodies_too_many(&self) -> Response {
         self.endpoint.machine.bodies_too_many()
     }
 
-    /// The response to a request whose body does not come in time.
+    /// Returns the response to a request whose body arrives too slowly.
     #[must_use]
     pub fn body_too_slow(&self) -> Response {
         self.endpoint.machine.body_too_slow()
     }
 
-    /// Takes a whole request: see [`http::Server::handle_request`]. Where a handler has to work on
-    /// it, the work is returned.
+    /// Handles a complete request: see [`http::Server::handle_request`]. Returns the call of its
+    /// handler, if it has one.
     pub fn handle_request<'f>(
         &mut self,
         head: &RequestHead<'_>,
@@ -155,8 +156,8 @@ impl<K: Threading> HttpServer<K> {
         now: Instant,
     ) -> (ExchangeId, Option<HandlerCall<'f, K>>) {
         // MCP 2026-07-28 basic/authorization/index#token-handling [AUTHS-012],
-        // MCP 2025-11-25 security-best-practices#session-hijacking [SEC-011]: who drives this may
-        // have forgotten to ask.
+        // MCP 2025-11-25 security-best-practices#session-hijacking [SEC-011]: the adapter may have
+        // skipped the check.
         #[cfg(feature = "protection")]
         if let Some(exchange) = self.refuse_unchecked(head, body, now) {
             return (exchange, None);
@@ -165,7 +166,7 @@ impl<K: Threading> HttpServer<K> {
         (exchange, self.handle_admitted(exchange, event, now))
     }
 
-    /// Begins with what a request brought, in the exchange that it came in.
+    /// Handles the first event of a request in its exchange.
     pub(super) fn handle_admitted<'f>(
         &mut self,
         exchange: ExchangeId,
@@ -174,7 +175,8 @@ impl<K: Threading> HttpServer<K> {
     ) -> Option<HandlerCall<'f, K>> {
         self.latest = now;
         let event = event?;
-        // An observer that panics takes with it the only one who knows of the exchange.
+        // If an observer panics, the guard ends the exchange, whose id the adapter has not received
+        // yet.
         let observed = ExchangeGuard { server: self, exchange, now };
         let request = observed.server.endpoint.dispatch(event, now);
         observed.server.endpoint.notify_changes(now);
@@ -183,20 +185,22 @@ impl<K: Threading> HttpServer<K> {
         work
     }
 
-    /// The client of an exchange has gone: see [`http::Server::handle_disconnect`].
+    /// Handles the disconnection of a client from its exchange: see
+    /// [`http::Server::handle_disconnect`].
     pub fn handle_disconnect(&mut self, exchange: ExchangeId, now: Instant) {
         self.latest = now;
         self.endpoint.machine.handle_disconnect(exchange, now);
     }
 
-    /// Does what is due at `now`. Extra calls do nothing.
+    /// Fires the timers that are due at `now`. Extra calls do nothing.
     pub fn handle_timeout(&mut self, now: Instant) {
         self.latest = now;
         self.endpoint.expire(now);
         self.endpoint.notify_changes(now);
     }
 
-    /// Takes the events that a read found: see [`http::Server::handle_stored`].
+    /// Handles the events that a read of the event store returned: see
+    /// [`http::Server::handle_stored`].
     pub fn handle_stored(
         &mut self,
         read: ReadId,
@@ -206,14 +210,14 @@ impl<K: Threading> HttpServer<K> {
         self.endpoint.machine.handle_stored(read, events, now);
     }
 
-    /// Takes no new request from here on: see [`http::Server::close`].
+    /// Stops accepting requests: see [`http::Server::close`].
     pub fn close(&mut self, now: Instant) {
         self.endpoint.machine.close(now);
     }
 
     // ------------------------------------------------------------------ from handlers
 
-    /// Takes note of a handler that goes on, so that it learns when nobody waits for it any more.
+    /// Registers a pending handler, so that it learns when its answer is no longer needed.
     pub fn track(&mut self, running: &PendingHandler<K>) {
         let Some(request) = &running.request else { return };
         let (endpoint, handle) = (&mut self.endpoint, request.handle);
@@ -222,19 +226,19 @@ impl<K: Threading> HttpServer<K> {
             return;
         }
         let request = endpoint.tasks.as_ref().map(|_| request.clone());
-        // Of a request there is one handler at a time.
+        // A request has one handler at a time.
         endpoint.running.end(&mut endpoint.machine, handle);
         let caller = endpoint.machine.begin_handler(handle);
         let tracked =
             TrackedHandler { cancel_signal: Arc::clone(&running.cancel_signal), request, caller };
         endpoint.running.0.insert(handle, tracked);
         if endpoint.tasks.as_mut().is_some_and(|tasks| tasks.take_task_request(handle)) {
-            // Now there is a use for it. Nobody is left to take it where the server is gone.
+            // From here on the task is useful. Fails only if the server is gone.
             let _sent = endpoint.commands.send(Command::RunAsTask(handle));
         }
     }
 
-    /// Takes what the handler of a request came to.
+    /// Handles the outcome of a request's handler.
     pub fn finish(&mut self, answer: HandlerOutput<'_>, now: Instant) {
         let HandlerOutput { request, outcome } = answer;
         let endpoint = &mut self.endpoint;
@@ -243,8 +247,8 @@ impl<K: Threading> HttpServer<K> {
         endpoint.notify_changes(now);
     }
 
-    /// Answers a request whose handler could not be run, for want of a thread say, with an internal
-    /// error.
+    /// Answers a request whose handler could not be run, for example because no thread was
+    /// available, with an internal error.
     pub fn fail(&mut self, request: RequestHandle, now: Instant) {
         let endpoint = &mut self.endpoint;
         endpoint.running.end(&mut endpoint.machine, request);
@@ -255,12 +259,12 @@ impl<K: Threading> HttpServer<K> {
                 return endpoint.notify_changes(now);
             }
         }
-        // One that was cancelled meanwhile has been dealt with by the machine.
+        // The machine has already answered a request that was cancelled meanwhile.
         let _answered = endpoint.machine.reject(request, error, now);
     }
 
-    /// Takes what handlers and [`ServerHandle`]s want to send. The waker in `cx` is woken when there is
-    /// more.
+    /// Takes the commands of handlers and [`ServerHandle`]s. The waker in `cx` is woken when there
+    /// are more.
     pub fn poll_handlers(&mut self, cx: &mut Context<'_>, now: Instant) {
         self.endpoint.take_commands(now);
         self.endpoint.notify_changes(now);
@@ -269,53 +273,54 @@ impl<K: Threading> HttpServer<K> {
 
     // ------------------------------------------------------------------ outputs
 
-    /// Work that comes from no new request: one whose questions are answered goes on.
+    /// Returns a handler call that no new request started: a request whose input requests were
+    /// answered.
     #[must_use]
     pub fn poll_call(&mut self) -> Option<HandlerCall<'static, K>> {
         let now = self.latest;
-        // What tasks ask may come back at once, where it cannot be asked.
+        // Input requests of a task may fail at once if they cannot be sent.
         self.endpoint.notify_changes(now);
         while let Some(event) = self.endpoint.machine.poll_event() {
             if let Some(request) = self.endpoint.dispatch(event, now) {
                 return Some(self.work(request, now));
             }
-            // The questions of a task may be answered.
+            // Input requests of a task may have been answered.
             self.endpoint.notify_changes(now);
         }
         let (request, principal) = self.endpoint.tasks.as_mut()?.poll_resumed()?;
         Some(HandlerCall { sealed: false, principal, ..self.work(request, now) })
     }
 
-    /// An exchange with something new to send: see [`http::Server::poll_ready`].
+    /// Returns an exchange with new output: see [`http::Server::poll_ready`].
     #[must_use]
     pub fn poll_ready(&mut self) -> Option<ExchangeId> {
         self.endpoint.machine.poll_ready()
     }
 
-    /// What to send next on an exchange: see [`http::Server::poll_transmit`].
+    /// Returns the next output of an exchange: see [`http::Server::poll_transmit`].
     pub fn poll_transmit(&mut self, exchange: ExchangeId, now: Instant) -> Option<Transmit<'_>> {
         self.endpoint.machine.poll_transmit(exchange, now)
     }
 
-    /// Whether an exchange is to be broken off: see [`http::Server::is_aborted`].
+    /// Whether an exchange must be aborted: see [`http::Server::is_aborted`].
     #[must_use]
     pub fn is_aborted(&self, exchange: ExchangeId) -> bool {
         self.endpoint.machine.is_aborted(exchange)
     }
 
-    /// What the external store of events is to do next: see [`http::Server::poll_store`].
+    /// Returns the next action for the external event store: see [`http::Server::poll_store`].
     #[must_use]
     pub fn poll_store(&mut self) -> Option<StoreAction> {
         self.endpoint.machine.poll_store()
     }
 
-    /// When [`handle_timeout`](Self::handle_timeout) has something to do, if nothing comes before.
+    /// Returns when to call [`handle_timeout`](Self::handle_timeout), if no input comes earlier.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Instant> {
         self.endpoint.next_deadline()
     }
 
-    /// Whether the server is closing and no response is under way.
+    /// Whether the server is closing and no response is in progress.
     #[must_use]
     pub fn is_drained(&self) -> bool {
         self.endpoint.machine.is_drained()
@@ -339,12 +344,12 @@ impl<K: Threading> HttpServer<K> {
     }
 }
 
-/// The running handlers, which adapters poll outside the lock.
+/// The pending handlers, which adapters poll outside of the lock.
 #[derive(Debug, Default)]
 pub(super) struct TrackedHandlers(BTreeMap<RequestHandle, TrackedHandler>);
 
 impl TrackedHandlers {
-    /// Forgets a handler that has ended or was cancelled.
+    /// Removes a handler that has ended or was cancelled.
     fn end(
         &mut self,
         machine: &mut HttpServerMachine,
@@ -363,7 +368,7 @@ impl RunningHandlers<HttpServerMachine> for TrackedHandlers {
         self.0.get(&handle)?.request.as_ref()
     }
 
-    // Handlers are found by the handle of their request, which stays unique.
+    // Handlers are keyed by the handle of their request, which stays unique.
     fn detach(&mut self, _: RequestHandle, _: u32) {}
 
     fn cancel(&mut self, machine: &mut HttpServerMachine, request: RequestHandle) {
@@ -414,9 +419,10 @@ impl ServerBinding for HttpServerMachine {
     }
 
     fn admit_handler(&mut self, request: &Request<'_>, now: Instant) -> bool {
-        // A legacy request whose questions are answered goes on: it was accepted before.
-        let goes_on = request.revision.era() == Era::Legacy && request.inputs.responses().is_some();
-        let has_room = goes_on || self.has_handler_capacity(request.handle);
+        // A legacy request whose input requests are answered was admitted before.
+        let is_resumed =
+            request.revision.era() == Era::Legacy && request.inputs.responses().is_some();
+        let has_room = is_resumed || self.has_handler_capacity(request.handle);
         if !has_room {
             let _answered = self.refuse(request.handle, too_many_handlers(), now);
         }
@@ -450,7 +456,7 @@ impl ServerBinding for HttpServerMachine {
     }
 }
 
-/// Ends an exchange that is left in the middle of its beginning.
+/// Ends an exchange if handling its first event panics.
 struct ExchangeGuard<'a, K: Threading> {
     server: &'a mut HttpServer<K>,
     exchange: ExchangeId,
@@ -463,7 +469,8 @@ impl<K: Threading> Drop for ExchangeGuard<'_, K> {
     }
 }
 
-/// The refusal for a caller that has as many handlers running as one may. It will pass.
+/// Returns the refusal for a caller that has reached its limit of running handlers. Temporary: the
+/// caller may retry.
 fn too_many_handlers() -> HttpRejection {
     let error = ErrorObject::invalid_request("too many of your requests are being worked on");
     let mut refusal = HttpRejection::new(Status::TOO_MANY_REQUESTS, error);

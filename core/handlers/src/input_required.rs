@@ -1,4 +1,4 @@
-//! What a handler that needs the user or the host first comes to.
+//! The outcome of a handler that needs input from the user or the host.
 
 use alloc::boxed::Box;
 use core::fmt;
@@ -11,15 +11,15 @@ use mcp_sansio::protocol::InputRequiredResult;
 use super::elicitation_ids::ElicitationIds;
 use super::machines::StreamServer;
 
-/// Questions that a request needs answered before it can be. Made by [`InputRequiredBuilder`](super::InputRequiredBuilder), or from
-/// an [`InputRequiredResult`].
+/// Input requests that must be answered before a request can be completed. Built by
+/// [`InputRequiredBuilder`](super::InputRequiredBuilder), or from an [`InputRequiredResult`].
 ///
-/// Only what makes them leads to the code that puts them to a client: the image of a server that
-/// asks nothing does without.
+/// The code that sends input requests is reached only through this type, so the binary of a server
+/// without input requests does not contain it.
 #[derive(Debug)]
 pub struct InputRequired(Box<dyn InputRequirement>);
 
-/// What there is to be done with questions.
+/// The operations on a set of input requests.
 trait InputRequirement: fmt::Debug + Send + Sync {
     fn put(
         &self,
@@ -67,12 +67,12 @@ impl InputRequirement for InputRequiredResult {
 }
 
 impl InputRequired {
-    /// Gives elicitations by an address the ids that the revision of `request` wants.
+    /// Sets the ids of URL elicitations that the revision of `request` requires.
     pub(super) fn name_elicitations(&mut self, ids: ElicitationIds, request: &Request<'_>) {
         self.0.name_elicitations(ids, request);
     }
 
-    /// Answers a request of `server` with these questions.
+    /// Answers a request of `server` with these input requests.
     pub(super) fn put(
         &self,
         server: &mut StreamServer,

@@ -5,17 +5,17 @@ use super::server::Server;
 use super::server_endpoint::ServerEndpoint;
 use super::threading::Threading;
 
-/// What can serve a connection: an [`Endpoint`], or a [`Server`] from which one is made.
+/// A type that can serve a connection: an [`Endpoint`], or a [`Server`], which creates one.
 pub trait IntoEndpoint {
-    /// The endpoint.
+    /// The type of the endpoint.
     type Endpoint: Endpoint;
 
-    /// Makes the endpoint of one connection; `seed` is a random number, see
+    /// Creates the endpoint of one connection; `seed` is a random number, see
     /// [`peer::Server::new`](mcp_sansio::peer::Server::new).
     ///
     /// # Errors
     ///
-    /// The caller's: the server offers something that it cannot.
+    /// An item of the server's catalog is invalid.
     fn into_endpoint(self, seed: u64) -> Result<Self::Endpoint, CatalogError>;
 }
 
@@ -30,7 +30,7 @@ impl<E: Endpoint> IntoEndpoint for E {
 impl<K: Threading> IntoEndpoint for Server<K> {
     type Endpoint = ServerEndpoint<K>;
 
-    // Nothing is copied, so that a program with one connection has no code for it.
+    // Nothing is cloned, so that a program with one connection contains no code for cloning.
     fn into_endpoint(self, seed: u64) -> Result<ServerEndpoint<K>, CatalogError> {
         match self.problem {
             Some(problem) => Err(problem),

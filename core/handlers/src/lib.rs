@@ -1,9 +1,9 @@
-//! The small way to write a server or a client: handlers on top of the machines, on any runtime.
+//! Servers and clients from handler functions, on top of the sans-IO machines and on any runtime.
 //!
-//! A [`Server`] is what it offers and the functions that do the work; a [`Host`] is what a client
-//! can be asked for. Each gives an [`Endpoint`] for a connection, which an adapter drives; a host
-//! also gives a [`Client`], which makes calls. Whatever differs between the revisions ends in here:
-//! a handler is written once and serves all of them.
+//! A [`Server`] contains the catalog of a server and the handlers of its items; a [`Host`] contains
+//! the capabilities of a client and their handlers. Each creates an [`Endpoint`] per connection,
+//! which an adapter drives; a host also returns a [`Client`], which makes calls. Differences
+//! between the revisions are handled here: the same handler serves all revisions.
 //!
 #![cfg_attr(feature = "schemars", doc = "```")]
 #![cfg_attr(not(feature = "schemars"), doc = "```ignore")]
@@ -93,13 +93,14 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Each round brings the answers to its own questions only. What must outlast a round goes into
-//! [`InputRequiredBuilder::state`].
+//! Each round contains the answers to its own input requests only. Store data that must outlast a
+//! round with [`InputRequiredBuilder::state`].
 //!
 //! # Tasks
 //!
-//! A handler whose work takes long lets clients that know [tasks](Server::tasks) come back for the
-//! result, with [`call.run_as_task()`](Context::run_as_task). To all others it answers as ever.
+//! A handler of a long-running call can return a task to clients that support
+//! [tasks](Server::tasks), with [`call.run_as_task()`](Context::run_as_task); the client fetches
+//! the result later. Other clients get the answer as usual.
 
 #![no_std]
 #![forbid(unsafe_code)]
@@ -208,7 +209,7 @@ pub use token_handler::{TokenHandler, TokenResult, TokenStep};
 
 pub use mcp_sansio::stream::Endpoint;
 
-// What a feature adds, or its stand-in without that feature, under one name.
+// For each feature, its type or the replacement without the feature, under one name.
 #[cfg(feature = "auth")]
 use authorization::AuthorizationState;
 #[cfg(all(feature = "http", not(feature = "auth")))]

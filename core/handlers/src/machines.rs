@@ -1,4 +1,4 @@
-//! The machines under the handlers: recorded ones, where recording is compiled in.
+//! The machines under the handlers, wrapped in a recorder if the feature `recording` is on.
 
 #[cfg(feature = "recording")]
 mod recorded {

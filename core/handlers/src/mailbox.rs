@@ -1,4 +1,5 @@
-//! What handlers and the application leave for the driver of a connection.
+//! The queue of commands and wake-ups from handlers and the application to the driver of a
+//! connection.
 
 use alloc::collections::VecDeque;
 use core::task::Waker;
@@ -8,16 +9,16 @@ use mcp_sansio_sync::atomic::{AtomicBool, Ordering};
 
 use super::shares::{MailboxLimits, Metered, Shares};
 
-/// What handlers and the application leave for the driver, from any thread: commands in order, and
-/// which handlers can go on.
+/// Commands and wake-ups for the driver, from any thread: commands in order, and the slots of ready
+/// handlers.
 ///
-/// Each lock is held for a push or a pop, never while code of others runs. [`wake`](Self::wake)
-/// waits for no lock, so that an interrupt may wake a handler while the driver holds one.
+/// Each lock is held for a push or a pop, and never while foreign code runs. [`wake`](Self::wake)
+/// does not block on a lock, so an interrupt handler may wake a handler while the driver holds one.
 #[derive(Debug)]
 pub(super) struct Mailbox<C> {
     commands: Mutex<Commands<C>>,
     ready: Mutex<VecDeque<u32>>,
-    /// A handler became ready while `ready` was locked: its own mark says which.
+    /// A handler became ready while `ready` was locked; the flag of its waker tells which.
     missed: AtomicBool,
     driver: Mutex<Option<Waker>>,
 }
@@ -29,17 +30,17 @@ struct Commands<C> {
     shares: Shares,
 }
 
-/// Why a command was not taken.
+/// Why a command was not accepted.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum SendFailure<C> {
-    /// Nobody takes commands any more.
+    /// The mailbox is closed.
     Closed(C),
-    /// Who leaves it has left as much as it may.
+    /// The sender's share of the queue is full.
     Full(C),
 }
 
 impl<C: Metered> Mailbox<C> {
-    /// An empty one with room for so much.
+    /// Creates an empty mailbox with these limits.
     pub(super) fn new(limits: MailboxLimits) -> Self {
         let shares = Shares::new(limits);
         Self {
@@ -50,13 +51,12 @@ impl<C: Metered> Mailbox<C> {
         }
     }
 
-    /// Leaves a command and wakes the driver. Gives it back where it is not taken.
+    /// Queues a command and wakes the driver. Returns the command if it is not accepted.
     ///
-    /// One that says the same as the last one, or as another of which one is enough, is taken as
-    /// part of that.
+    /// A command that equals the last one, or that coalesces with a queued one, is merged into it.
     pub(super) fn send(&self, command: C) -> Result<(), SendFailure<C>> {
         let cost = command.cost();
-        // What is not queued is given back, so that it is dropped outside the lock.
+        // A command that is not queued is returned, so that it is dropped outside of the lock.
         let sent = self.commands.lock(|commands| {
             if !commands.open {
                 return Err(SendFailure::Closed(command));
@@ -78,7 +78,7 @@ impl<C: Metered> Mailbox<C> {
         Ok(())
     }
 
-    /// How many commands wait.
+    /// Returns the number of queued commands.
     pub(super) fn len(&self) -> usize {
         self.commands.lock(|commands| commands.queue.len())
     }
@@ -91,14 +91,15 @@ impl<C: Metered> Mailbox<C> {
         })
     }
 
-    /// Nobody takes commands any more, nor is woken. What is there is given back.
+    /// Closes the mailbox: it accepts no commands and wakes no driver from now on. Returns the
+    /// queued commands.
     pub(super) fn close(&self) -> VecDeque<C> {
         let left = self.commands.lock(|commands| {
             commands.open = false;
             commands.shares.clear();
             core::mem::take(&mut commands.queue)
         });
-        // A waker keeps its task, and with it perhaps the connection.
+        // A waker keeps its task alive, and possibly the connection with it.
         let driver = self.driver.lock(Option::take);
         drop(driver);
         left
@@ -106,16 +107,16 @@ impl<C: Metered> Mailbox<C> {
 }
 
 impl<C> Mailbox<C> {
-    /// Tells that the handler in `place` can go on, and wakes the driver.
+    /// Marks the handler in `place` as ready, and wakes the driver.
     pub(super) fn wake(&self, place: u32) {
         if self.ready.try_lock(|ready| ready.push_back(place)).is_none() {
-            // An exchange, not a store: it orders this thread with a driver that looks.
+            // A swap, not a store: it synchronises this thread with the driver's check.
             self.missed.swap(true, Ordering::AcqRel);
         }
         self.wake_driver();
     }
 
-    /// How many handlers can go on.
+    /// Returns the number of ready handlers in the queue.
     pub(super) fn ready(&self) -> usize {
         self.ready.lock(|ready| ready.len())
     }
@@ -124,27 +125,28 @@ impl<C> Mailbox<C> {
         self.ready.lock(VecDeque::pop_front)
     }
 
-    /// Whether there are handlers that can go on but are not in the queue.
+    /// Whether handlers became ready without being queued.
     pub(super) fn take_missed(&self) -> bool {
         self.missed.swap(false, Ordering::AcqRel)
     }
 
-    /// Puts a handler that was missed into the queue.
+    /// Queues a ready handler that was missed.
     pub(super) fn requeue(&self, place: u32) {
         self.ready.lock(|ready| ready.push_back(place));
     }
 
-    /// Says whom to wake when something is left. Wakes them at once if something is there.
+    /// Registers the driver's waker. Wakes it at once if anything is queued.
     pub(super) fn register(&self, driver: &Waker) {
         let is_known = |known: &Waker| known.will_wake(driver);
-        // One lock where the driver is the one before, which it mostly is.
+        // Takes one lock in the usual case that the driver has not changed.
         if !self.driver.lock(|known| known.as_ref().is_some_and(is_known)) {
-            // Wakers are cloned and dropped outside the lock: they are code of others.
+            // Wakers are cloned and dropped outside of the lock, because they run foreign code.
             let driver = driver.clone();
             let old = self.driver.lock(|known| known.replace(driver));
             drop(old);
         }
-        // Only now: whoever leaves something from here on finds the waker, or was seen here.
+        // Checked after the registration: a later sender finds the waker, an earlier one is seen
+        // here.
         let missed = self.missed.fetch_or(false, Ordering::AcqRel);
         let waiting = || self.commands.lock(|commands| !commands.queue.is_empty());
         if missed || waiting() || self.ready() > 0 {
@@ -153,10 +155,10 @@ impl<C> Mailbox<C> {
     }
 
     fn wake_driver(&self) {
-        // Where the lock is taken, it is by the driver, who looks afterwards, or by another waker,
-        // who wakes the driver.
+        // If the lock is taken, its holder is the driver, which checks afterwards, or another
+        // sender, which wakes the driver.
         let driver = self.driver.try_lock(Option::take).flatten();
-        // Outside the lock: a waker may do anything.
+        // Outside of the lock: a waker may run any code.
         if let Some(driver) = driver {
             driver.wake();
         }
@@ -197,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn a_closed_mailbox_gives_commands_back_and_lets_the_driver_go() {
+    fn a_closed_mailbox_returns_commands_and_releases_the_driver() {
         let (mailbox, count) = (mailbox(8, 8), Arc::new(Count::default()));
         mailbox.register(&Waker::from(Arc::clone(&count)));
         assert_eq!(mailbox.send(1), Ok(()));
@@ -235,9 +237,9 @@ mod tests {
     }
 
     #[test]
-    fn a_wake_during_a_lock_waits_for_nothing_and_is_not_lost() {
+    fn a_wake_during_a_lock_does_not_block_and_is_not_lost() {
         let (mailbox, count) = (mailbox(8, 8), Arc::new(Count::default()));
-        // As an interrupt has it that comes while the driver holds both.
+        // As an interrupt does while the driver holds both locks.
         mailbox.ready.lock(|_| mailbox.driver.lock(|_| mailbox.wake(3)));
         mailbox.register(&Waker::from(Arc::clone(&count)));
         assert_eq!(count.0.load(Ordering::Relaxed), 1);

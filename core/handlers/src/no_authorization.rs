@@ -1,4 +1,4 @@
-//! Stands in for `authorization` where the feature `auth` is off.
+//! The replacement for `authorization` without the feature `auth`.
 
 use core::marker::PhantomData;
 use core::task::Context;
@@ -11,7 +11,7 @@ use super::machines::HttpClient;
 use super::panics::PanicGuard;
 use super::threading::Threading;
 
-/// Nothing between the machine of a connection and the network.
+/// Connects the machine of a connection directly to the network.
 #[derive(Debug)]
 pub(super) struct AuthorizationState<K: Threading>(PhantomData<fn() -> K>);
 

@@ -1,4 +1,4 @@
-//! Stands in for `sealing` where the feature `seal` is off.
+//! The replacement for `sealing` without the feature `seal`.
 
 use mcp_sansio::jsonrpc::ErrorObject;
 use mcp_sansio::peer::Request;

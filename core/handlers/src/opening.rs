@@ -8,7 +8,7 @@ use mcp_sansio_sync::Mutex;
 
 use super::client::Session;
 
-/// How far a client's connection is, and who waits for it.
+/// The state of a client's connection, with the tasks that wait for a change.
 #[derive(Debug)]
 pub(super) struct Opening {
     inner: Mutex<Inner>,
@@ -27,7 +27,7 @@ enum State {
     Closed(Option<Arc<Session>>, CloseReason),
 }
 
-/// Names somebody who waits.
+/// The key of a waiting task.
 pub(super) type WaiterKey = Key;
 
 impl Opening {
@@ -57,7 +57,7 @@ impl Opening {
         self.change(State::Closed(self.session(), reason));
     }
 
-    /// Changes the state and wakes whoever waits, outside the lock.
+    /// Changes the state and wakes the waiting tasks, outside of the lock.
     fn change(&self, state: State) {
         let (before, waiting): (State, Vec<Waker>) = self
             .inner
@@ -73,7 +73,7 @@ impl Opening {
         waiting: &mut Option<WaiterKey>,
         cx: &Context<'_>,
     ) -> Poll<Result<Arc<Session>, CloseReason>> {
-        // Wakers are cloned and dropped outside the lock: they are code of others.
+        // Wakers are cloned and dropped outside of the lock, because they run foreign code.
         let mut waker = Some(cx.waker().clone());
         let mut old = None;
         let polled = self.inner.lock(|inner| match inner.state.clone() {

@@ -1,4 +1,4 @@
-//! What is answered for functions of the application that panic.
+//! The answer to a request whose handler panicked.
 
 use mcp_sansio::jsonrpc::ErrorObject;
 pub(super) use mcp_sansio::{PanicGuard, Panicked};

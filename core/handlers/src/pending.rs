@@ -1,4 +1,4 @@
-//! Calls of a client that wait for their end, and subscriptions that wait for what comes.
+//! Pending calls and open subscriptions of a client.
 
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
@@ -22,7 +22,7 @@ use serde::de::DeserializeOwned;
 use super::client::{Client, ClientError, Command};
 use super::panics::PanicGuard;
 
-/// A call that its caller and the driver share.
+/// The state of a call, shared by its caller and the driver.
 pub(super) struct Pending {
     inner: Mutex<Inner>,
 }
@@ -32,67 +32,66 @@ struct Inner {
     options: CallOptions<'static>,
     on_progress: Option<OnProgress>,
     outcome: Option<Result<(), ClientError>>,
-    /// The parameters until the call is made, the result from its end on.
+    /// The parameters until the call is sent; the result once it has ended.
     text: String,
-    /// Whether there was an outcome, taken or not.
+    /// Whether the call has an outcome, taken or not.
     ended: bool,
-    /// Whether the caller went away: a call that was not made yet is not made.
+    /// Whether the caller dropped the call: if it was not sent yet, it is not sent.
     abandoned: bool,
-    /// Whether the driver has taken it up, and is to be told when the caller goes away.
+    /// Whether the driver has accepted the call, and must be told when the caller drops it.
     accepted: bool,
     honoured: Option<SubscriptionFilter>,
-    /// Of a subscription that comes back by itself.
+    /// Set for a subscription that is renewed automatically.
     renewal: Option<Box<Renewal>>,
     arrived: VecDeque<Notification<'static>>,
-    /// What they hold, in bytes.
+    /// The size of the queued notifications, in bytes.
     arrived_bytes: usize,
     waker: Option<Waker>,
 }
 
-/// What it takes to make a subscription once more.
+/// The state that is needed to renew a subscription.
 struct Renewal {
     filter: SubscriptionFilter,
-    /// When the server acknowledged it; `None` while it has not.
+    /// When the server acknowledged the subscription; `None` before that.
     since: Option<Instant>,
-    /// Whether it has stood before.
+    /// Whether the subscription was acknowledged before its renewal.
     is_renewed: bool,
 }
 
-/// How long a subscription has to stand before it is made again. A server that ends one sooner wants
-/// none.
+/// How long a subscription must be open before it is renewed. A server that ends it sooner does not
+/// want it.
 const RENEWAL_AFTER: Duration = Duration::from_secs(1);
 
 type OnProgress = Box<dyn FnMut(&Progress<'_>) + Send>;
 
-/// What notifications of a subscription may hold, in bytes, while they wait for whoever reads it:
-/// some thousand of the usual size. Beyond that the oldest are dropped: each says only that
-/// something changed.
+/// The most bytes of notifications that a subscription queues for its reader: some thousand of the
+/// usual size. Beyond that the oldest are dropped: each says only that something changed.
 const ARRIVED_BYTES_MAX: usize = 256 * 1024;
 
-/// Calls that have ended, for the next ones: so that a call after another allocates nothing here.
+/// Ended calls for reuse, so that a later call allocates no state.
 #[derive(Debug, Default)]
 pub(super) struct CallPool {
     calls: Mutex<Vec<Arc<Pending>>>,
 }
 
-/// How many are kept: more have rarely ended before the next ones begin.
+/// How many calls are kept: rarely do more end before the next ones begin.
 const POOL_MAX: usize = 8;
 
-/// The room for text that one of them keeps at most, in bytes: what most calls need.
+/// The most text capacity that a kept call retains, in bytes: enough for most calls.
 const POOL_TEXT_MAX: usize = 16 * 1024;
 
 impl CallPool {
-    /// One that nobody else has.
+    /// Takes a call without other references.
     fn take(&self) -> Arc<Pending> {
         let spare = self.calls.lock(Vec::pop);
-        // Whoever has put it there may not have let go of it yet.
+        // The thread that put it there may still hold a reference.
         match spare.filter(|spare| Arc::strong_count(spare) == 1) {
             Some(spare) => spare,
             None => Arc::new(Pending::new()),
         }
     }
 
-    /// Keeps one that nobody else has.
+    /// Keeps a call if it has no other references.
     fn put(&self, call: &mut Arc<Pending>) {
         let Some(pending) = Arc::get_mut(call) else { return };
         pending.clear();
@@ -129,7 +128,7 @@ impl Pending {
         }
     }
 
-    /// Makes it one of which nothing has been said yet. It keeps its memory for text.
+    /// Resets the state for a new call. Keeps the text buffer.
     fn clear(&mut self) {
         let mut text = core::mem::take(&mut self.inner.get_mut().text);
         *self = Self::new();
@@ -142,23 +141,24 @@ impl Pending {
     /// Writes the parameters of the call.
     fn write(&self, params: &dyn WriteJson) -> Result<(), WriteError> {
         let mut text = self.inner.lock(|inner| core::mem::take(&mut inner.text));
-        // Outside the lock: values may write themselves as they like.
+        // Outside of the lock: the serialisation may run any code.
         params.write_json(&mut text)?;
         self.give_back(text);
         Ok(())
     }
 
-    /// What the call is made with; `None` where the caller has gone. Give the parameters
-    /// [back](Self::give_back).
+    /// Returns the options and parameters for sending the call; `None` if the caller dropped it.
+    /// Return the parameters with [`give_back`](Self::give_back).
     pub(super) fn begin(&self) -> Option<(CallOptions<'static>, String)> {
         self.inner.lock(|inner| {
-            // Together, so that a caller who goes away either is seen here or tells the driver.
+            // Under one lock, so that a caller that drops the call either is seen here or tells the
+            // driver.
             inner.accepted = !inner.abandoned;
             inner.accepted.then(|| (inner.options.clone(), core::mem::take(&mut inner.text)))
         })
     }
 
-    /// The same of what is not a call.
+    /// Like [`begin`](Self::begin), for a pending state without parameters.
     pub(super) fn accept(&self) -> bool {
         self.inner.lock(|inner| {
             inner.accepted = !inner.abandoned;
@@ -166,7 +166,7 @@ impl Pending {
         })
     }
 
-    /// Gives the memory of a text back that was taken.
+    /// Returns the buffer of a text that was taken.
     pub(super) fn give_back(&self, text: String) {
         let old = self.inner.lock(|inner| core::mem::replace(&mut inner.text, text));
         drop(old);
@@ -180,9 +180,9 @@ impl Pending {
         self.inner.lock(|inner| inner.handle)
     }
 
-    /// Shows progress. A callback that panics is not called again; the call goes on.
+    /// Calls the progress callback. If it panics it is not called again; the call stays pending.
     pub(super) fn progress(&self, progress: &Progress<'_>, guard: PanicGuard) {
-        // The callback runs outside the lock: it may make calls itself.
+        // The callback runs outside of the lock: it may make calls.
         let callback = self.inner.lock(|inner| inner.on_progress.take());
         let Some(mut callback) = callback else { return };
         if guard.run(|| callback(progress)).is_ok() {
@@ -201,14 +201,15 @@ impl Pending {
         });
     }
 
-    /// Has the subscription come back when its server ends it.
-    #[cfg_attr(not(feature = "http"), expect(dead_code, reason = "tokens are of HTTP"))]
+    /// Enables the renewal of the subscription when its server ends it.
+    #[cfg_attr(not(feature = "http"), expect(dead_code, reason = "tokens exist only on HTTP"))]
     pub(super) fn renew_with(&self, filter: SubscriptionFilter) {
         let renewal = Renewal { filter, since: None, is_renewed: false };
         self.inner.lock(|inner| inner.renewal = Some(Box::new(renewal)));
     }
 
-    /// The server has ended the subscription: what it is made again with, if it is.
+    /// Called when the server has ended the subscription; returns the filter for its renewal, if it
+    /// is renewed.
     pub(super) fn renewal(&self, now: Instant) -> Option<SubscriptionFilter> {
         self.inner.lock(|inner| {
             if inner.abandoned {
@@ -221,7 +222,7 @@ impl Pending {
         })
     }
 
-    /// Whether the subscription has stood before, and does not yet again.
+    /// Whether the subscription is being renewed and is not acknowledged yet.
     pub(super) fn is_being_renewed(&self) -> bool {
         self.inner.lock(|inner| inner.renewal.as_ref().is_some_and(|renewal| renewal.is_renewed))
     }
@@ -238,7 +239,7 @@ impl Pending {
 
     pub(super) fn end(&self, outcome: Result<RawJson<'_>, ClientError>) {
         let callback = self.change(|inner| {
-            // The progress of a task goes on.
+            // The progress of a task continues.
             let lasts = inner.options.wants_task() && outcome.is_ok();
             if !inner.ended {
                 inner.ended = true;
@@ -249,7 +250,7 @@ impl Pending {
             }
             if lasts { None } else { inner.on_progress.take() }
         });
-        // It may hold a handle, so it goes outside the lock.
+        // The callback may hold a handle, so it is dropped outside of the lock.
         drop(callback);
     }
 
@@ -261,7 +262,7 @@ impl Pending {
         self.inner.lock(|inner| inner.ended)
     }
 
-    /// Drops what is shown progress.
+    /// Drops the progress callback.
     pub(super) fn forget_progress(&self) {
         let callback = self.inner.lock(|inner| inner.on_progress.take());
         drop(callback);
@@ -271,21 +272,21 @@ impl Pending {
         self.inner.lock(|inner| inner.abandoned)
     }
 
-    /// The caller went away. What the driver has taken up it has to be told of; what has ended may
-    /// be used again.
+    /// Records that the caller dropped the call. The driver must be told if it has accepted the
+    /// call; a call that has ended may be reused.
     fn abandon(&self) -> Abandoned {
         self.inner.lock(|inner| {
             inner.abandoned = true;
             match (inner.ended, inner.accepted) {
                 (true, _) => Abandoned::Ended,
                 (false, true) => Abandoned::UnderWay,
-                // The driver finds it abandoned.
+                // The driver will find it abandoned.
                 (false, false) => Abandoned::Waiting,
             }
         })
     }
 
-    /// Changes the state and wakes whoever waits, outside the lock.
+    /// Changes the state and wakes the waiting task, outside of the lock.
     fn change<R>(&self, change: impl FnOnce(&mut Inner) -> R) -> R {
         let (changed, waker) = self.inner.lock(|inner| (change(inner), inner.waker.take()));
         if let Some(waker) = waker {
@@ -294,9 +295,9 @@ impl Pending {
         changed
     }
 
-    /// Looks for something, and leaves the waker where it is not there yet.
+    /// Looks for a value, and stores the waker if it is not available yet.
     fn poll<T>(&self, cx: &Context<'_>, find: impl FnOnce(&mut Inner) -> Option<T>) -> Poll<T> {
-        // Wakers are cloned and dropped outside the lock: they are code of others.
+        // Wakers are cloned and dropped outside of the lock, because they run foreign code.
         let mut waker = Some(cx.waker().clone());
         let polled = self.inner.lock(|inner| match find(inner) {
             Some(found) => Poll::Ready(found),
@@ -310,7 +311,7 @@ impl Pending {
     }
 }
 
-/// What a caller goes away from.
+/// The state of a call when its caller dropped it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Abandoned {
     Waiting,
@@ -326,7 +327,7 @@ impl Inner {
     }
 }
 
-/// What a notification that waits costs.
+/// Returns the size of a queued notification.
 fn weight(notification: &Notification<'_>) -> usize {
     size_of::<Notification<'_>>() + notification.params.as_str().len()
 }
@@ -337,14 +338,13 @@ impl fmt::Debug for Pending {
     }
 }
 
-/// A call that is about to be made: set what it needs, then await it. Dropping the future cancels
-/// the call.
+/// A call before it is sent: set its options, then await it. Dropping the future cancels the call.
 #[must_use = "a call is made when it is awaited"]
 pub struct ClientCall<T> {
     client: Client,
     method: MethodName<'static>,
     pending: Arc<Pending>,
-    /// Whether the parameters are there.
+    /// Whether the parameters were serialised.
     written: Result<(), ClientError>,
     options: CallOptions<'static>,
     on_progress: Option<OnProgress>,
@@ -358,7 +358,7 @@ impl<T> ClientCall<T> {
         Self::with(client, method, pending, written)
     }
 
-    /// One that is not made, and says why.
+    /// Returns a call that fails with `why` without being sent.
     pub(super) fn not_sent(client: Client, method: MethodName<'static>, why: String) -> Self {
         let pending = client.call_pool().take();
         Self::with(client, method, pending, Err(ClientError::NotSent(why)))
@@ -374,44 +374,45 @@ impl<T> ClientCall<T> {
         Self { client, method, pending, written, options, on_progress: None, result: PhantomData }
     }
 
-    /// How long to wait for an answer or for progress.
+    /// Sets how long to wait for an answer or for progress.
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.options = self.options.timeout(timeout);
         self
     }
 
-    /// How long to wait altogether.
+    /// Sets how long to wait in total.
     pub fn timeout_hard(mut self, timeout: Duration) -> Self {
         self.options = self.options.timeout_hard(timeout);
         self
     }
 
-    /// Asks for progress and shows it to `callback`, which must be quick.
+    /// Requests progress and passes it to `callback`, which must return quickly.
     pub fn on_progress(mut self, callback: impl FnMut(&Progress<'_>) + Send + 'static) -> Self {
         self.options = self.options.progress();
         self.on_progress = Some(Box::new(callback));
         self
     }
 
-    /// Asks for log messages of this call from `level` on, at revisions that have it per request.
+    /// Requests log messages of this call of `level` and above, at revisions that allow it per
+    /// request.
     pub fn log_level(mut self, level: LoggingLevel) -> Self {
         self.options = self.options.log_level(level);
         self
     }
 
-    /// Members for `_meta`.
+    /// Adds members to `_meta`.
     pub fn meta(mut self, meta: RawJson<'_>) -> Self {
         self.options = self.options.meta(meta.into_owned());
         self
     }
 
-    /// The same as a task.
+    /// Makes the call a task.
     pub(super) fn run_as_task(mut self, ttl: Option<Duration>) -> Self {
         self.options = self.options.task(ttl);
         self
     }
 
-    /// The same call, whose result is of another type.
+    /// Returns the same call with another result type.
     pub(super) fn for_task<R>(self) -> ClientCall<R> {
         let Self { client, method, pending, written, options, on_progress, .. } = self;
         ClientCall { client, method, pending, written, options, on_progress, result: PhantomData }
@@ -430,7 +431,7 @@ impl<T: DeserializeOwned> IntoFuture for ClientCall<T> {
 
     fn into_future(self) -> CallFuture<T> {
         let Self { client, method, pending, written, options, on_progress, .. } = self;
-        // There is nothing to be dropped in their place: nothing was said of the call before.
+        // Replaces only initial values, so nothing is dropped under the lock.
         pending.inner.lock(|inner| (inner.options, inner.on_progress) = (options, on_progress));
         match written {
             Ok(()) => client.send(Command::Call { pending: Arc::clone(&pending), method }),
@@ -440,7 +441,7 @@ impl<T: DeserializeOwned> IntoFuture for ClientCall<T> {
     }
 }
 
-/// Resolves to the result of a call. Dropped before that, it cancels the call.
+/// Resolves to the result of a call. Dropping it earlier cancels the call.
 #[must_use = "await it"]
 #[derive(Debug)]
 pub struct CallFuture<T> {
@@ -489,7 +490,7 @@ impl<T> Drop for CallFuture<T> {
     }
 }
 
-/// An open subscription. Dropping it ends it.
+/// An open subscription. Dropping it ends the subscription.
 #[derive(Debug)]
 pub struct Subscription {
     client: Client,
@@ -503,11 +504,12 @@ impl Subscription {
         Self { client, pending }
     }
 
-    /// Waits until the server has acknowledged the subscription: what of it the server honours.
+    /// Waits until the server has acknowledged the subscription; returns the part of the filter
+    /// that the server honours.
     ///
     /// # Errors
     ///
-    /// The subscription ended, or could not be made.
+    /// The subscription ended, or could not be opened.
     pub async fn honoured(&mut self) -> Result<SubscriptionFilter, ClientError> {
         core::future::poll_fn(|cx| {
             self.pending.poll(cx, |inner| match (&inner.honoured, inner.outcome.take()) {
@@ -520,11 +522,11 @@ impl Subscription {
         .await
     }
 
-    /// Waits for the next notification; `None` once the server ended the subscription.
+    /// Waits for the next notification; `None` once the server has ended the subscription.
     ///
     /// # Errors
     ///
-    /// The subscription or its connection broke.
+    /// The subscription or its connection failed.
     pub async fn next(&mut self) -> Result<Option<Notification<'static>>, ClientError> {
         core::future::poll_fn(|cx| {
             self.pending.poll(cx, |inner| match (inner.next_arrived(), inner.ended) {

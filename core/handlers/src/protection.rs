@@ -1,4 +1,4 @@
-//! Servers that want a token.
+//! Servers that require a token.
 
 use alloc::sync::Arc;
 use core::fmt;
@@ -21,7 +21,7 @@ use super::server::Server;
 use super::threading::{ThreadSafe, Threading};
 use super::token_handler::{TokenHandler, TokenStep};
 
-/// What a server asks of its clients on HTTP, and who checks it.
+/// The token requirements of a server on HTTP, and the function that checks tokens.
 pub(super) struct Protection<K: Threading> {
     resource: Arc<ProtectedResource>,
     function: K::TokenFunction,
@@ -38,28 +38,28 @@ impl<K: Threading> Clone for Protection<K> {
     }
 }
 
-/// What comes of the head of a request before anything else does.
+/// The decision about a request after its head was read.
 #[derive(Debug)]
 pub enum TokenRequirement<K: Threading = ThreadSafe> {
-    /// The server asks for no token.
+    /// The server requires no token.
     NotNeeded,
-    /// There is a token, to be checked: outside of any lock, and for no longer than
+    /// The request carries a token. Poll the check outside of any lock, for at most
     /// [`TokenCheckFuture::time`].
     Check(TokenCheckFuture<K>),
-    /// Send this response, and leave the body unread.
+    /// Send this response, and do not read the body.
     Respond(Response),
 }
 
-/// A token that is being checked. What comes of it is who sends the request and what for, or the
-/// response that refuses it.
+/// A token check in progress. Resolves to the grant of the request, or to the response that refuses
+/// it.
 ///
-/// To drop it is to give up the request. Until then it counts among the
-/// [checks](ProtectedResource::checks_max) that are under way.
+/// Dropping it abandons the request. Until then it counts as one of the concurrent
+/// [checks](ProtectedResource::checks_max).
 pub struct TokenCheckFuture<K: Threading = ThreadSafe> {
     protection: Protection<K>,
     state: State<K>,
     guard: PanicGuard,
-    /// Counts it among the checks of its server, until it is dropped.
+    /// Counts the check among those of its server, until it is dropped.
     _share: Arc<()>,
 }
 
@@ -70,17 +70,17 @@ enum State<K: Threading> {
 }
 
 impl<K: Threading> Server<K> {
-    /// Protects the server on HTTP: it takes tokens of the authorization servers that `resource`
-    /// names, each request needs one, and `check` says of each what it is. Clients find out by
-    /// themselves where to get one.
+    /// Protects the server on HTTP: each request needs a token of one of the authorization servers
+    /// that `resource` names, and `check` verifies it. Clients discover automatically where to get
+    /// a token.
     ///
-    /// `check` verifies what only it can: that the token is genuine and of one of the issuers.
-    /// Whether it is for this resource, has not expired, and has the scopes that a request needs, is
-    /// judged by the core. It is called for every request, before the body is read; it never sees
-    /// one without a well-formed token. `unix_time` says how many seconds have gone by since 1970.
+    /// `check` verifies that the token is genuine and comes from one of the issuers. The core then
+    /// checks that it is meant for this resource, has not expired, and has the scopes that a
+    /// request needs. `check` is called for every request, before the body is read; it never sees a
+    /// malformed token. `unix_time` returns the seconds since 1970.
     ///
-    /// The principal of the token is the one that sessions, sealed states and tasks belong to, and
-    /// that handlers see. Byte streams are not affected: there, whoever starts the process decides.
+    /// Sessions, sealed states and tasks belong to the principal of the token, and handlers see it.
+    /// Byte streams are not affected: there the client is the process that started the server.
     ///
     /// ```
     /// use mcp_sansio::Principal;
@@ -149,9 +149,9 @@ impl<K: Threading> Server<K> {
 }
 
 impl<K: Threading> HttpServer<K> {
-    /// Says what to do with a request before its body is read and before
-    /// [`admit`](Self::admit): to check its token, or to respond at once. On a server that is not
-    /// [protected](Server::protect) there is nothing to do.
+    /// Decides about a request before its body is read and before [`admit`](Self::admit): check its
+    /// token, or respond at once. On a server that is not [protected](Server::protect) it returns
+    /// [`TokenRequirement::NotNeeded`].
     // MCP 2026-07-28 basic/authorization/index#token-handling [AUTHS-012]
     pub fn authorize(&self, head: &RequestHead<'_>) -> TokenRequirement<K> {
         let Some(protection) = &self.endpoint.handlers.protection else {
@@ -164,7 +164,7 @@ impl<K: Threading> HttpServer<K> {
             return TokenRequirement::Respond(refused);
         }
         match protection.resource.extract_token(head, (protection.unix_time)()) {
-            // The server has a share itself.
+            // The server itself holds one reference.
             Ok(_) if Arc::strong_count(&self.checks) > protection.resource.concurrent_checks() => {
                 TokenRequirement::Respond(protection.resource.unavailable().to_response(None))
             }
@@ -178,9 +178,9 @@ impl<K: Threading> HttpServer<K> {
         }
     }
 
-    /// Takes a whole request whose token was checked by [`authorize`](Self::authorize) of this
-    /// server: see [`handle_request`](Self::handle_request), which refuses all requests to a
-    /// protected server. A stream that it opens ends when the token expires: see
+    /// Handles a complete request whose token was checked by [`authorize`](Self::authorize) of this
+    /// server. [`handle_request`](Self::handle_request) in contrast refuses all requests to a
+    /// protected server. A stream that the request opens ends when the token expires: see
     /// [`http::Server::set_expiry`](mcp_sansio::http::Server::set_expiry).
     pub fn handle_granted<'f>(
         &mut self,
@@ -211,14 +211,14 @@ impl<K: Threading> HttpServer<K> {
             &|body| grant.check_with(body, Some(&template_of)),
             now,
         );
-        // MCP 2026-07-28 basic/authorization/index#token-handling [AUTHS-001]: what is told later is
-        // told to whoever has a token then.
+        // MCP 2026-07-28 basic/authorization/index#token-handling [AUTHS-001]: messages after the
+        // expiry require a new token.
         if let Some(deadline) = deadline {
             self.endpoint.machine.set_expiry(exchange, deadline);
         }
         let attachment = Attachment::new(grant.clone());
         let attach = |event: &mut Event<'_>| {
-            // One that goes on has that of whoever sent it.
+            // A resumed request keeps the grant of its sender.
             if let Event::Request(request) = event
                 && request.attachment.is_empty()
             {
@@ -226,13 +226,13 @@ impl<K: Threading> HttpServer<K> {
             }
         };
         event.iter_mut().for_each(attach);
-        // MCP 2025-03-26 schema.json#JSONRPCBatchResponse [BATCH-007]: what else is in the body
-        // waits.
+        // MCP 2025-03-26 schema.json#JSONRPCBatchResponse [BATCH-007]: the other requests of the
+        // body are queued.
         self.endpoint.machine.pending_events().skip(before).for_each(attach);
         (exchange, self.handle_admitted(exchange, event, now))
     }
 
-    /// Refuses a request that comes without a checked token to a server that wants one.
+    /// Refuses a request without a checked token on a protected server.
     pub(super) fn refuse_unchecked(
         &mut self,
         head: &RequestHead<'_>,
@@ -246,13 +246,13 @@ impl<K: Threading> HttpServer<K> {
 }
 
 impl<K: Threading> TokenCheckFuture<K> {
-    /// How long it may take. After that send [`unchecked`](Self::unchecked).
+    /// Returns how long the check may take. After that send [`unchecked`](Self::unchecked).
     #[must_use]
     pub fn time(&self) -> Duration {
         self.protection.resource.check_timeout()
     }
 
-    /// The response to a request whose token could not be checked in time.
+    /// Returns the response to a request whose token could not be checked in time.
     #[must_use]
     pub fn unchecked(&self) -> Response {
         self.protection.resource.unavailable().to_response(None)

@@ -1,4 +1,4 @@
-//! Requests for tests, as a machine hands them out.
+//! Requests for tests, as received from a machine.
 
 use alloc::format;
 use alloc::vec::Vec;
@@ -7,7 +7,7 @@ use mcp_sansio::Instant;
 use mcp_sansio::peer::{Event, Policy, Request, Server, ServerOptions, UnknownMethods};
 use mcp_sansio::protocol::Implementation;
 
-/// `count` requests `x/wait` of one client, which all wait for their answer.
+/// Returns `count` unanswered `x/wait` requests of one client.
 pub(super) fn received_requests(count: u32) -> Vec<Request<'static>> {
     let mut policy = Policy::default();
     policy.unknown_methods = UnknownMethods::Deliver;

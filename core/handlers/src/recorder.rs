@@ -1,4 +1,4 @@
-//! Tapes for the machines of servers and hosts.
+//! Recording of the machines of servers and hosts.
 
 use alloc::sync::Arc;
 use core::fmt;
@@ -10,7 +10,7 @@ use super::host::Host;
 use super::server::Server;
 use super::threading::Threading;
 
-/// Gives each machine that begins its tape.
+/// Opens a tape for each new machine.
 #[derive(Clone)]
 pub(super) struct Recorder {
     open: Arc<dyn Fn(usize) -> Option<Tape> + Send + Sync>,
@@ -34,11 +34,11 @@ impl fmt::Debug for Recorder {
 }
 
 impl<K: Threading> Server<K> {
-    /// Records what the server does, under whichever adapter: `open` gives each machine that
-    /// begins its tape, by its number, counted from 1; or none, and it is not recorded.
+    /// Records the server under any adapter. `open` returns the tape of each new machine, given its
+    /// number, counted from 1; a machine without a tape is not recorded.
     ///
-    /// On a byte stream each connection has a machine, on HTTP all clients together have one. See
-    /// [`recording`](mcp_sansio::recording) for what becomes of a recording, and what is in it.
+    /// On a byte stream each connection has a machine; on HTTP all clients share one. See
+    /// [`recording`](mcp_sansio::recording) for the contents of a recording and its use.
     #[must_use]
     pub fn record(mut self, open: impl Fn(usize) -> Option<Tape> + Send + Sync + 'static) -> Self {
         self.recorder = Some(Recorder::new(open));
@@ -47,11 +47,11 @@ impl<K: Threading> Server<K> {
 }
 
 impl<K: Threading> Host<K> {
-    /// Records what clients do, under whichever adapter: `open` gives each connection that begins
-    /// its tape, by its number, counted from 1; or none, and it is not recorded.
+    /// Records the clients under any adapter. `open` returns the tape of each new connection, given
+    /// its number, counted from 1; a connection without a tape is not recorded.
     ///
-    /// See [`recording`](mcp_sansio::recording) for what becomes of a recording, and what is in it. How
-    /// the client got a token is not in it.
+    /// See [`recording`](mcp_sansio::recording) for the contents of a recording and its use. It
+    /// does not contain how the client got a token.
     #[must_use]
     pub fn record(mut self, open: impl Fn(usize) -> Option<Tape> + Send + Sync + 'static) -> Self {
         self.recorder = Some(Recorder::new(open));

@@ -1,4 +1,4 @@
-//! What handlers answer with.
+//! The answers of handlers.
 
 use alloc::borrow::Cow;
 use alloc::boxed::Box;
@@ -21,80 +21,81 @@ use serde::ser::Error as _;
 
 use super::input_required::InputRequired;
 
-/// Marks what handles tool calls.
+/// Marks handlers of tool calls.
 #[derive(Clone, Copy, Debug)]
 pub enum ForTool {}
-/// Marks what handles prompts.
+/// Marks handlers of prompts.
 #[derive(Clone, Copy, Debug)]
 pub enum ForPrompt {}
-/// Marks what handles reads of resources.
+/// Marks handlers of resource reads.
 #[derive(Clone, Copy, Debug)]
 pub enum ForResource {}
-/// Marks what handles completions.
+/// Marks handlers of completions.
 #[derive(Clone, Copy, Debug)]
 pub enum ForCompletion {}
-/// Marks what handles requests of other methods.
+/// Marks handlers of other methods.
 #[derive(Clone, Copy, Debug)]
 pub enum ForRequest {}
-/// Marks what answers elicitations.
+/// Marks handlers of elicitations.
 #[derive(Clone, Copy, Debug)]
 pub enum ForElicitation {}
-/// Marks what answers sampling requests.
+/// Marks handlers of sampling requests.
 #[derive(Clone, Copy, Debug)]
 pub enum ForSampling {}
-/// Marks what lists roots.
+/// Marks handlers that list roots.
 #[derive(Clone, Copy, Debug)]
 pub enum ForRoots {}
 
-/// What a handler came to.
+/// The outcome of a handler.
 #[derive(Debug)]
 pub enum Outcome {
     /// A result.
     Result(ResultBody),
-    /// An error of the protocol.
+    /// A protocol error.
     Error(ErrorObject<'static>),
-    /// Questions to the user or the host first.
+    /// Input requests to the user or the host.
     InputRequired(InputRequired),
-    /// A refusal, and how HTTP says it.
+    /// A refusal with its HTTP status.
     #[cfg(feature = "http")]
     Refused(Box<HttpRejection>),
 }
 
-/// A result of any kind, written at the revision of its request.
+/// A result of any type, serialised at the revision of its request.
 #[derive(Debug)]
 pub enum ResultBody {
-    /// Of a tool.
+    /// The result of a tool.
     Tool(CallToolResult),
-    /// Of a tool that came to one text.
+    /// The result of a tool that returned a single text.
     Text(String),
-    /// Of a resource.
+    /// The result of a resource read.
     Resource(ReadResourceResult),
-    /// Of a prompt, a completion, or a question to a host. In a box, so that a program has in it
-    /// only those that it makes.
+    /// The result of a prompt, a completion, or a request to a host. Boxed, so that a program
+    /// contains code only for the results that it creates.
     Boxed(Box<dyn AnyResult>),
-    /// Of another method: an object as text.
+    /// The result of another method: a JSON object as text.
     Other(Json),
 }
 
 impl ResultBody {
-    /// A result of a kind that has no variant.
+    /// Boxes a result of a type without a variant.
     #[must_use]
     pub fn boxed(result: impl AnyResult + 'static) -> Self {
         Self::Boxed(Box::new(result))
     }
 }
 
-/// A result of whatever type.
+/// A result of any type.
 pub trait AnyResult: Send {
-    /// Its JSON at `revision`.
+    /// Returns the JSON of the result at `revision`.
     ///
     /// # Errors
     ///
-    /// Those of [`SerializeAt::serialize_at`].
+    /// The errors of [`SerializeAt::serialize_at`].
     fn json_at(&self, revision: Revision) -> Result<Json, serde_json::Error>;
 }
 
-// Not by the type's own: that of all results would be in every program that makes one.
+// Does not use the `Debug` of the type: every program with a result would contain the code of all
+// of them.
 impl fmt::Debug for dyn AnyResult {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("AnyResult")
@@ -141,38 +142,38 @@ impl SerializeAt for ResultBody {
     }
 }
 
-/// Why a handler has no result. Any [`core::error::Error`] becomes one with `?`, and is told to
-/// the model where it comes from a tool.
+/// Why a handler has no result. `?` converts any [`core::error::Error`] into one; if it comes from
+/// a tool, the model sees it.
 pub enum Error {
-    /// The work failed. A tool's failure is a result that the model sees, so that it can do
-    /// better; elsewhere it is an internal error.
+    /// The work failed. A tool's failure is a result that the model sees, so that it can retry
+    /// differently; elsewhere it is an internal error.
     // MCP 2025-11-25 schema.json#CallToolResult [TOOL-008]
     Failed(String),
-    /// An error of the protocol, with a code of the caller's choice.
+    /// A protocol error, with any code.
     Protocol(ErrorObject<'static>),
-    /// Not an error: the user or the host has to answer something first. Made by
+    /// Not an error: the user or the host must provide input first. Built by
     /// [`InputRequiredBuilder`](super::InputRequiredBuilder).
     InputRequired(InputRequired),
-    /// The request is refused, and HTTP says so too. Made by what checks scopes.
+    /// The request is refused, with an HTTP status. Returned by the scope check.
     #[cfg(feature = "http")]
     Refused(Box<HttpRejection>),
-    /// Not an error: the answer stands already.
+    /// Not an error: the answer was already determined.
     #[doc(hidden)]
     Answered(Box<ResultBody>),
 }
 
 impl Error {
-    /// The work failed, and this is what to say about it.
+    /// Creates an error for failed work, with its message.
     pub fn failed(message: impl Into<String>) -> Self {
         Self::Failed(message.into())
     }
 
-    /// The parameters of the request are wrong: `-32602`.
+    /// Creates an error for invalid parameters: `-32602`.
     pub fn invalid_params(message: impl Into<Cow<'static, str>>) -> Self {
         Self::Protocol(ErrorObject::invalid_params(message))
     }
 
-    /// There is no such resource, under the code of the request's revision.
+    /// Creates an error for an unknown resource, with the code of the request's revision.
     // MCP 2025-11-25 server/resources#error-handling [RSRC-009]
     // MCP 2026-07-28 server/resources#error-handling [RSRC-010] [RSRC-012]
     #[must_use]
@@ -185,7 +186,7 @@ impl Error {
         })
     }
 
-    /// The client would have to know tasks: see
+    /// Creates an error for a client without task support: see
     /// [`require_task`](super::Context::require_task).
     // MCP 2026-07-28 ext-tasks:tasks#capability-negotiation [TASK-028]
     #[must_use]
@@ -229,10 +230,10 @@ impl<E: core::error::Error> From<E> for Error {
     }
 }
 
-/// What a handler may return, by what it handles.
-#[diagnostic::on_unimplemented(message = "`{Self}` is not an answer for this kind of handler")]
+/// A type that a handler can return, per kind of handler.
+#[diagnostic::on_unimplemented(message = "`{Self}` is not an answer that this handler can return")]
 pub trait IntoOutcome<Of> {
-    /// The outcome.
+    /// Converts the value into an outcome.
     fn into_outcome(self) -> Outcome;
 }
 
@@ -315,8 +316,8 @@ impl IntoOutcome<ForRoots> for Vec<Root> {
     }
 }
 
-/// A tool's result as a value of its own: it becomes structured content, and its JSON a text block
-/// for clients that know nothing of it.
+/// A tool's result as a typed value: it becomes structured content, and its JSON a text block for
+/// clients without support for structured content.
 // MCP 2025-06-18 server/tools#structured-content [TOOL-018]
 #[derive(Clone, Copy, Debug)]
 pub struct Structured<T>(pub T);

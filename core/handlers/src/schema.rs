@@ -6,13 +6,13 @@ use schemars::generate::{SchemaGenerator, SchemaSettings};
 use schemars::transform::RecursiveTransform;
 use serde_json::Value;
 
-/// The JSON Schema of `T`.
+/// Returns the JSON Schema of `T`.
 pub(super) fn of<T: schemars::JsonSchema>() -> Json {
     root(SchemaSettings::default(), T::schema_name(), T::json_schema)
 }
 
-/// The JSON Schema of a form with the fields of `T`: no references, and a field that may be left
-/// empty is one that is not required, not one that may be `null`.
+/// Returns the JSON Schema of a form with the fields of `T`: without references, and an optional
+/// field is one that is not required, not one that may be `null`.
 pub(super) fn of_form<T: schemars::JsonSchema>() -> Json {
     let settings = SchemaSettings::draft2020_12()
         .with(|settings| {
@@ -23,9 +23,9 @@ pub(super) fn of_form<T: schemars::JsonSchema>() -> Json {
     root(settings, T::schema_name(), T::json_schema)
 }
 
-/// The whole schema of a type of this name, of which `describe` makes the part that is the type's.
-// As `SchemaGenerator::into_root_schema_for`, of which there would be a copy for each type. It
-// differs in recursive types only, whose references lead to `$defs` and not to the root.
+/// Returns the complete schema of a type with this name, from the part that `describe` returns.
+// A copy of `SchemaGenerator::into_root_schema_for` that is not generic over the type. The result
+// differs only for recursive types, whose references point to `$defs` and not to the root.
 fn root(
     settings: SchemaSettings,
     name: Cow<'static, str>,
@@ -109,14 +109,14 @@ mod tests {
     }
 
     #[test]
-    fn a_schema_is_the_one_that_its_generator_makes_of_the_type() {
+    fn a_schema_equals_that_of_the_schemars_generator() {
         let theirs = SchemaGenerator::default().into_root_schema_for::<Place>();
         assert!(theirs.get("$defs").is_some());
         assert_eq!(of::<Place>(), Json::from_serialize(&theirs).unwrap());
     }
 
     #[test]
-    fn a_type_that_holds_itself_refers_to_its_definition() {
+    fn a_recursive_type_refers_to_its_definition() {
         let schema: Value = of::<Node>().decode().unwrap();
         assert_eq!((&schema["type"], &schema["title"]), (&"object".into(), &"Node".into()));
         let next = schema["properties"]["next"]["anyOf"][0]["$ref"].as_str();

@@ -1,4 +1,4 @@
-//! States that the layer seals when they leave and opens when they come back.
+//! Sealing of request states, which clients hold between rounds.
 
 use alloc::string::ToString;
 use alloc::sync::Arc;
@@ -14,11 +14,11 @@ use super::reply::Outcome;
 use super::server::Server;
 use super::threading::Threading;
 
-/// What states are sealed with, if they are.
+/// The key and settings for sealing states, if it is on.
 #[derive(Clone, Default)]
 pub(super) struct Sealing {
     with: Option<SealSettings>,
-    /// The application wants states to be as handlers give them.
+    /// Whether the application has turned sealing off.
     #[cfg_attr(not(feature = "http"), allow(dead_code, reason = "a byte stream seals on demand"))]
     is_off: bool,
 }
@@ -26,35 +26,35 @@ pub(super) struct Sealing {
 #[derive(Clone)]
 struct SealSettings {
     seal: Seal,
-    /// How long a state may take to come back, in seconds.
+    /// How long a sealed state is valid, in seconds.
     lifetime: u64,
-    /// `None`: the clock is that of the machine, and of this process alone as the key is.
+    /// `None` uses the clock of the machine, which like the key is valid in this process only.
     unix_time: Option<Arc<dyn Fn() -> u64 + Send + Sync>>,
 }
 
-/// How long a state may take to come back where nobody says. An hour: for a user who is asked
-/// something and goes to look it up.
+/// The default lifetime of a sealed state. An hour, for a user who needs time to look something up.
 #[cfg(feature = "http")]
 const LIFETIME: Duration = Duration::from_secs(60 * 60);
 
-/// Keeps the key of states apart from what else comes of a server's secret.
+/// Separates the key for states from other keys derived from the server's secret.
 #[cfg(feature = "http")]
 const LABEL: &[u8] = b"mcp-sansio request state key";
 
 impl<K: Threading> Server<K> {
-    /// Seals what handlers give to [`InputRequiredBuilder::state`](super::InputRequiredBuilder::state) on its way out, so that
-    /// [`call.state()`](super::Context::state) is what it was: with the same request, from the same
-    /// principal, and at most `lifetime` later, in whole seconds. Any other state is refused with
-    /// `-32602` before a handler is called.
+    /// Seals the state that handlers give to
+    /// [`InputRequiredBuilder::state`](super::InputRequiredBuilder::state) before it is sent.
+    /// [`call.state()`](super::Context::state) then returns it unchanged, with the same request,
+    /// from the same principal, and at most `lifetime` later, in whole seconds. Any other state is
+    /// refused with `-32602` before a handler is called.
     ///
-    /// `unix_time` says how many seconds have gone by since 1970; it is asked when a state leaves
-    /// or comes back. Where a state may come back to another process, that one needs the same key.
+    /// `unix_time` returns the seconds since 1970; it is called when a state is sealed or opened.
+    /// If another process may receive the state, it needs the same key.
     ///
-    /// On HTTP states are sealed without this as well, for an hour and with a key that this process
-    /// draws when it starts: say this where there are several processes, or where a state should
-    /// outlive this one. On a byte stream they are sealed only with this.
+    /// On HTTP states are sealed by default, for an hour and with a key that this process derives
+    /// from its secret at startup: call this method if there are several processes, or if a state
+    /// should outlive this one. On a byte stream they are sealed only after this call.
     ///
-    /// Sessions of the older revisions and tasks keep the state on this side, and seal nothing.
+    /// Sessions of the legacy revisions and tasks keep the state on the server, and seal nothing.
     ///
     /// The client can still read the state, and send it more than once until it expires: see
     /// [`seal`](mcp_sansio::seal).
@@ -72,9 +72,8 @@ impl<K: Threading> Server<K> {
         self
     }
 
-    /// Leaves states as handlers give them, on HTTP as well: for handlers that protect a state
-    /// themselves, or that do nothing with it but show it. Whatever a client sends as a state then
-    /// reaches the handler.
+    /// Sends states unsealed, on HTTP as well: for handlers that protect a state themselves, or
+    /// that only display it. Handlers then receive any state that a client sends.
     // MCP 2026-07-28 basic/patterns/mrtr#server-requirements-basic-workflow [MRTR-006]
     #[must_use]
     pub fn unsealed_states(mut self) -> Self {
@@ -84,8 +83,8 @@ impl<K: Threading> Server<K> {
 }
 
 impl Sealing {
-    /// The sealing of a server on HTTP, where any client may make up a state: with a key that comes
-    /// of the server's `secret`, unless the application has said something else. `None`: it has.
+    /// Returns the default sealing of a server on HTTP, where any client may forge a state, with a
+    /// key derived from the server's `secret`. `None` if the application has configured sealing.
     // MCP 2026-07-28 basic/patterns/mrtr#server-requirements-basic-workflow [MRTR-006] [MRTR-007]
     #[cfg(feature = "http")]
     pub(super) fn or_default(&self, secret: &[u8; 32]) -> Option<Self> {
@@ -97,12 +96,12 @@ impl Sealing {
         Some(Self { with, is_off: false })
     }
 
-    /// Whether the text of a request is needed when it is answered.
+    /// Whether the parameters of a request are needed when it is answered.
     pub(super) const fn is_on(&self) -> bool {
         self.with.is_some()
     }
 
-    /// Opens the state that came with a request.
+    /// Opens the state of a request.
     pub(super) fn open(
         &self,
         request: &mut Request<'_>,
@@ -110,7 +109,7 @@ impl Sealing {
         now: Instant,
     ) -> Result<(), ErrorObject<'static>> {
         let Some(with) = &self.with else { return Ok(()) };
-        // A legacy session has it from this side.
+        // A legacy session stores the state on the server.
         let Some(sealed) = request.inputs.state() else { return Ok(()) };
         if request.revision.era() == Era::Legacy {
             return Ok(());
@@ -122,7 +121,7 @@ impl Sealing {
         Ok(())
     }
 
-    /// Seals the state that an answer to a request has.
+    /// Seals the state of an answer.
     pub(super) fn close(
         &self,
         request: &Request<'_>,
@@ -146,7 +145,7 @@ impl Sealing {
 }
 
 impl SealSettings {
-    /// The time it is, by the clock that expiries are of.
+    /// Returns the current time by the clock for expiries.
     fn seconds(&self, now: Instant) -> u64 {
         match &self.unix_time {
             Some(unix_time) => unix_time(),

@@ -28,7 +28,7 @@ use super::shares::MailboxLimits;
 use super::task::TaskFactory;
 use super::threading::{Local, ThreadSafe, Threading};
 
-/// A server: what it is called, what it offers, and the functions that do the work.
+/// A server: its name, its catalog, and the handlers of its items.
 ///
 /// The same server runs under every adapter and serves every revision:
 ///
@@ -51,7 +51,7 @@ use super::threading::{Local, ThreadSafe, Threading};
 /// ```
 pub struct Server<K: Threading = ThreadSafe> {
     pub(super) options: ServerOptions,
-    /// Shared with every connection; changed only while nobody else has it.
+    /// Shared with every connection; cloned for a change if a connection has it.
     pub(super) handlers: Arc<Handlers<K>>,
     pub(super) items: ItemHandlers<K>,
     pub(super) problem: Option<CatalogError>,
@@ -78,10 +78,10 @@ impl<K: Threading> Clone for Server<K> {
 /// The functions of a server that belong to no item of its catalog.
 pub(super) struct Handlers<K: Threading> {
     pub(super) completion: Option<K::Function>,
-    /// In the order of their methods.
+    /// Sorted by method.
     pub(super) others: Vec<(String, K::Function)>,
     pub(super) observers: Vec<Observer>,
-    /// Where blocking handlers run; if nowhere, where they are called.
+    /// Where blocking handlers run; `None` runs them in place.
     pub(super) spawner: Option<Spawner>,
     pub(super) sealing: Sealing,
     #[cfg(feature = "protection")]
@@ -109,37 +109,37 @@ impl<K: Threading> fmt::Debug for Handlers<K> {
 }
 
 impl<K: Threading> Handlers<K> {
-    /// Shows an event to all observers; whether none of them panicked.
+    /// Shows an event to all observers; returns whether none of them panicked.
     pub(super) fn show(&self, event: &Event<'_>, guard: PanicGuard) -> bool {
         show(&self.observers, event, guard)
     }
 }
 
-/// Shows an event to all of `observers`; whether none of them panicked.
+/// Shows an event to all of `observers`; returns whether none of them panicked.
 pub(super) fn show(observers: &[Observer], event: &Event<'_>, guard: PanicGuard) -> bool {
-    // All of them, whatever the ones before do.
+    // Calls all of them, even after a panic.
     let panics = observers.iter().filter(|observer| guard.run(|| observer(event)).is_err());
     panics.count() == 0
 }
 
-/// A function that is shown every event.
+/// A function that observes every event.
 pub(super) type Observer = Arc<dyn Fn(&Event<'_>) + Send + Sync>;
 
 impl Server {
-    /// A server whose handlers may run on any thread.
+    /// Creates a server whose handlers may run on any thread.
     pub fn new(name: impl Into<String>, version: impl Into<String>) -> Self {
         Self::with_identity(Implementation::new(name, version))
     }
 
-    /// Says where [`blocking`](super::blocking()) handlers run: `spawn` hands each job to a thread
-    /// that may wait for it.
+    /// Sets where [`blocking`](super::blocking()) handlers run: `spawn` passes each job to a thread
+    /// that may block.
     #[must_use]
     pub fn spawner(mut self, spawn: impl Fn(super::Job) + Send + Sync + 'static) -> Self {
         self.functions().spawner = Some(Arc::new(spawn));
         self
     }
 
-    /// Offers a tool that computes for long or blocks: [`tool`](Self::tool) with a
+    /// Registers a tool whose function is long-running or blocks: [`tool`](Self::tool) with a
     /// [`blocking`](super::blocking()) handler.
     #[cfg(feature = "schemars")]
     #[must_use]
@@ -153,18 +153,18 @@ impl Server {
 }
 
 impl Server<Local> {
-    /// A server whose handlers stay on the thread that its connection runs on.
+    /// Creates a server whose handlers stay on the thread that drives the connection.
     pub fn local(name: impl Into<String>, version: impl Into<String>) -> Self {
         Self::with_identity(Implementation::new(name, version))
     }
 }
 
 impl<K: Threading> Server<K> {
-    /// A server with more to say of itself than a name and a version.
+    /// Creates a server with a complete `Implementation` in place of name and version.
     #[must_use]
     pub fn with_identity(identity: Implementation) -> Self {
         let mut catalog = Catalog::new();
-        // Not before there are tasks: see `tasks`.
+        // `tasks` turns them on.
         catalog.manage_all().legacy_tasks(false);
         Self {
             options: ServerOptions::new(identity).catalog(catalog),
@@ -185,7 +185,7 @@ impl<K: Threading> Server<K> {
         }
     }
 
-    /// Offers a tool. The schema of its arguments is that of the handler's `Call<T>`.
+    /// Registers a tool. The schema of its arguments is derived from the handler's `Call<T>`.
     #[cfg(feature = "schemars")]
     #[must_use]
     pub fn tool<M, H>(self, name: &str, description: &str, handler: H) -> Self
@@ -201,7 +201,8 @@ impl<K: Threading> Server<K> {
         )
     }
 
-    // Of what follows nothing depends on a handler's type: it is compiled once, not for each tool.
+    // The code from here on does not depend on a handler's type: it is compiled once, not for each
+    // tool.
     #[cfg(feature = "schemars")]
     fn described_tool(
         self,
@@ -215,9 +216,9 @@ impl<K: Threading> Server<K> {
 
     /// Registers a tool from a complete [`Tool`] definition.
     ///
-    /// With an output schema, a handler returns a structured result or a tool error. The client is
-    /// told of an internal error where it returns neither, or a result that the validator of the
-    /// catalog refuses.
+    /// With an output schema, a handler returns a structured result or a tool error. If it returns
+    /// neither, or a result that the validator of the catalog refuses, the client gets an internal
+    /// error.
     #[must_use]
     pub fn tool_with<M>(self, tool: Tool, handler: impl Handler<K, ForTool, M>) -> Self {
         self.tool_of(tool, handler.into_function())
@@ -228,8 +229,8 @@ impl<K: Threading> Server<K> {
         self.attach(added, function)
     }
 
-    /// Offers a prompt. Its handler takes `Call<T>`, `T` being what the arguments, a map of
-    /// strings, deserialise to.
+    /// Registers a prompt. Its handler takes `Call<T>`, where the arguments, a map of strings,
+    /// deserialise to `T`.
     #[must_use]
     pub fn prompt<M>(self, prompt: Prompt, handler: impl Handler<K, ForPrompt, M>) -> Self {
         self.prompt_of(prompt, handler.into_function())
@@ -240,7 +241,7 @@ impl<K: Threading> Server<K> {
         self.attach(added, function)
     }
 
-    /// Offers a resource. Its handler takes `Call<ReadResource>`.
+    /// Registers a resource. Its handler takes `Call<ReadResource>`.
     #[must_use]
     pub fn resource<M>(self, resource: Resource, handler: impl Handler<K, ForResource, M>) -> Self {
         self.resource_of(resource, handler.into_function())
@@ -251,7 +252,7 @@ impl<K: Threading> Server<K> {
         self.attach(added, function)
     }
 
-    /// Offers the resources whose URIs match a template. The handler finds the template's
+    /// Registers the resources whose URIs match a template. The handler finds the template's
     /// variables in `Call<ReadResource>`.
     #[must_use]
     pub fn resource_template<M>(
@@ -267,7 +268,7 @@ impl<K: Threading> Server<K> {
         self.attach(added, function)
     }
 
-    /// Attaches its handler to what was added.
+    /// Attaches the handler of an item that was added.
     fn attach(mut self, added: Result<ItemId, CatalogError>, function: K::Function) -> Self {
         match added {
             Ok(id) => Arc::make_mut(&mut self.items).insert(id, function),
@@ -276,7 +277,8 @@ impl<K: Threading> Server<K> {
         self
     }
 
-    /// Completes arguments of prompts and templates. The handler takes `Call<CompleteParams>`.
+    /// Sets the handler that completes arguments of prompts and templates. It takes
+    /// `Call<CompleteParams>`.
     // MCP 2025-03-26 server/utilities/completion#capabilities [CAP-005]
     #[must_use]
     pub fn completion<M>(mut self, handler: impl Handler<K, ForCompletion, M>) -> Self {
@@ -285,8 +287,8 @@ impl<K: Threading> Server<K> {
         self
     }
 
-    /// Handles requests of `method`, of an extension or of the protocol, that nothing else does.
-    /// The handler takes `Call<T>`, `T` being what the parameters deserialise to, and returns
+    /// Registers a handler for requests of `method`, of an extension or of the protocol, that has
+    /// no other handler. It takes `Call<T>`, where the parameters deserialise to `T`, and returns
     /// [`Json`](mcp_sansio::jsonrpc::Json).
     #[must_use]
     pub fn request<M>(
@@ -318,28 +320,28 @@ impl<K: Threading> Server<K> {
         self
     }
 
-    /// Declares capabilities beyond those that follow from what is offered.
+    /// Declares more capabilities than the catalog and handlers imply.
     #[must_use]
     pub fn capabilities(mut self, declare: impl FnOnce(&mut ServerCapabilities)) -> Self {
         declare(self.options.capabilities_mut());
         self
     }
 
-    /// Tells the model how to use the server.
+    /// Sets the instructions for the model on how to use the server.
     #[must_use]
     pub fn instructions(mut self, instructions: impl Into<String>) -> Self {
         self.options = self.options.instructions(instructions);
         self
     }
 
-    /// How long clients may keep lists, at revisions with caching hints.
+    /// Sets how long clients may cache lists, at revisions with caching hints.
     #[must_use]
     pub fn cache(mut self, cache: CacheHints) -> Self {
         self.options = self.options.cache(cache);
         self
     }
 
-    /// Changes the catalog by hand: page size, validator, what is said of items.
+    /// Edits the catalog directly: page size, validator, definitions of items.
     #[must_use]
     pub fn catalog(mut self, edit: impl FnOnce(&mut CatalogEdit<'_, K>)) -> Self {
         let items = &mut self.items;
@@ -350,37 +352,39 @@ impl<K: Threading> Server<K> {
         self
     }
 
-    /// Shows every event of every connection to `observer`, for logs and counts: violations,
-    /// openings, ends. It must be quick.
+    /// Adds an observer of all events of all connections, for logs and metrics: violations,
+    /// openings, ends. It must return quickly.
     #[must_use]
     pub fn observe(mut self, observer: impl Fn(&Event<'_>) + Send + Sync + 'static) -> Self {
         self.functions().observers.push(Arc::new(observer));
         self
     }
 
-    /// The server's side of one connection, for an adapter to drive. A server may have many.
+    /// Creates the server's side of one connection, for an adapter to drive. A server may have
+    /// many.
     ///
-    /// `seed` is a random number: see [`peer::Server::new`](mcp_sansio::peer::Server::new). The ids of
-    /// elicitations come from it, too, so it must be one that no client can guess.
+    /// `seed` is a random number: see [`peer::Server::new`](mcp_sansio::peer::Server::new). The ids
+    /// of elicitations are derived from it, so clients must not be able to guess it.
     ///
     /// # Errors
     ///
-    /// The caller's: something offered has a bad name, or the name of another.
+    /// An item of the catalog has an invalid name, or the name of another item.
     pub fn endpoint(&self, seed: u64) -> Result<ServerEndpoint<K>, CatalogError> {
         self.clone().into_endpoint(seed)
     }
 
-    /// The server on HTTP, for all its clients, for an adapter to drive.
+    /// Creates the server on HTTP, for all its clients, for an adapter to drive.
     ///
-    /// `secret` and `seed` are entropy: see [`http::Server::new`](mcp_sansio::http::Server::new). With the
-    /// feature `seal` the states that handlers give to [`InputRequiredBuilder::state`](super::InputRequiredBuilder::state) are sealed,
-    /// with a key that is derived from `secret` unless `Server::seal` or `Server::unsealed_states`
-    /// says otherwise. Without the feature they are as handlers give them, and whatever a client
-    /// sends as a state reaches the handler. Adapters that serve HTTP turn it on.
+    /// `secret` and `seed` are entropy: see [`http::Server::new`](mcp_sansio::http::Server::new).
+    /// With the feature `seal` the states that handlers give to
+    /// [`InputRequiredBuilder::state`](super::InputRequiredBuilder::state) are sealed with a key
+    /// that is derived from `secret`, unless `Server::seal` or `Server::unsealed_states` was
+    /// called. Without the feature they are sent unsealed, and handlers receive any state that a
+    /// client sends. Adapters that serve HTTP turn the feature on.
     ///
     /// # Errors
     ///
-    /// The caller's: something offered cannot be.
+    /// An item of the catalog cannot be served on HTTP.
     #[cfg(feature = "http")]
     pub fn http(
         &self,
@@ -391,12 +395,12 @@ impl<K: Threading> Server<K> {
         super::HttpServer::new(self, options, secret, seed)
     }
 
-    /// How much its handlers and the application may leave for the driver of a connection.
+    /// Returns the limits on queued commands of handlers and the application per connection.
     pub(super) fn mailbox_limits(&self) -> MailboxLimits {
         MailboxLimits::new(self.options.limits_ref())
     }
 
-    /// The machine of one connection.
+    /// Creates the machine of one connection.
     pub(super) fn machine(self, seed: u64) -> StreamServer {
         #[cfg(feature = "recording")]
         let tape = self.next_tape();
@@ -406,7 +410,7 @@ impl<K: Threading> Server<K> {
         StreamServer::new(self.peer_options(), seed)
     }
 
-    /// The machine for all clients on HTTP.
+    /// Creates the machine for all clients on HTTP.
     #[cfg(feature = "http")]
     pub(super) fn http_machine(
         &self,
@@ -426,7 +430,7 @@ impl<K: Threading> Server<K> {
         self.recorder.as_ref().and_then(|recorder| recorder.next())
     }
 
-    /// The options of the machines that serve it.
+    /// Returns the options of the machines.
     fn peer_options(self) -> ServerOptions {
         let Self { mut options, handlers, .. } = self;
         if !handlers.others.is_empty() {
@@ -435,7 +439,7 @@ impl<K: Threading> Server<K> {
         options
     }
 
-    /// The functions, to add to them; a copy of them where a connection has them already.
+    /// Returns the functions for a change; clones them if a connection shares them.
     pub(super) fn functions(&mut self) -> &mut Handlers<K> {
         Arc::make_mut(&mut self.handlers)
     }
@@ -453,10 +457,10 @@ impl<K: Threading> fmt::Debug for Server<K> {
     }
 }
 
-/// A handler's parameter whose JSON Schema is known.
+/// A handler parameter with a known JSON Schema.
 #[cfg(feature = "schemars")]
 pub trait Described {
-    /// The schema of the arguments.
+    /// Returns the schema of the arguments.
     fn schema() -> mcp_sansio::jsonrpc::Json;
 }
 

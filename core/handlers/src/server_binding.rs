@@ -1,8 +1,8 @@
-//! What a binding decides for the handlers of a server.
+//! The differences between the transports for the handlers of a server.
 
 #![allow(
     clippy::use_self,
-    reason = "the machine itself is meant, which is another type where it is recorded"
+    reason = "names the machine, whose type differs with the feature `recording`"
 )]
 
 use core::fmt;
@@ -23,13 +23,13 @@ use super::machines::StreamServer;
 use super::task::{OpenTasks, TaskFactory, TaskHandler};
 use super::threading::Threading;
 
-/// A server machine and what its binding decides for handlers. The defaults are those of a byte
+/// A server machine and the behaviour of its transport towards handlers. The defaults fit a byte
 /// stream, which has one client and one connection.
 pub(super) trait ServerBinding: ServerMachine + fmt::Debug + Sized {
-    /// The running handlers: where they are polled depends on the binding.
+    /// The running handlers: the transport determines where they are polled.
     type Running<K: Threading>: RunningHandlers<Self> + fmt::Debug;
 
-    /// Whether requests come over HTTP, where anyone may be a client.
+    /// Whether requests come over HTTP, where any client can connect.
     #[cfg(feature = "protection")]
     const IS_HTTP: bool = false;
 
@@ -37,15 +37,15 @@ pub(super) trait ServerBinding: ServerMachine + fmt::Debug + Sized {
 
     fn edit_catalog(&mut self, edit: impl FnOnce(&mut Catalog), now: Instant);
 
-    /// The legacy session that a request came in.
+    /// Returns the legacy session of a request.
     fn session_of(&self, request: RequestHandle) -> Option<&Session>;
 
-    /// Who sent a request, where that is known.
+    /// Returns the sender of a request, if known.
     fn principal(&self, _request: RequestHandle) -> Option<&Principal> {
         None
     }
 
-    /// Whether the client of a request reads what is said before its answer.
+    /// Whether the client of a request reads messages before its answer.
     fn has_open_stream(&self, _request: RequestHandle) -> bool {
         true
     }
@@ -56,7 +56,7 @@ pub(super) trait ServerBinding: ServerMachine + fmt::Debug + Sized {
         true
     }
 
-    /// Answers a request with questions.
+    /// Answers a request with input requests.
     fn ask(
         &mut self,
         questions: &InputRequired,
@@ -83,9 +83,9 @@ pub(super) trait ServerBinding: ServerMachine + fmt::Debug + Sized {
     fn open_tasks(factory: &TaskFactory) -> OpenTasks<Self>;
 }
 
-/// The handlers of a server that are not done yet.
+/// The running handlers of a server.
 pub(super) trait RunningHandlers<M> {
-    /// The request of a running handler, to create a task from.
+    /// Returns the request of a running handler, to create a task from.
     fn request(&mut self, handle: RequestHandle) -> Option<&Request<'static>>;
 
     /// Separates a handler from its request, which was answered with the task in `place`.

@@ -6,35 +6,35 @@ use mcp_sansio_oauth::client::{
     ActionFailure, AssertionRequest, AuthorizationRequest, Credential, SigningRequest,
 };
 
-/// What the application, or its store, came to.
+/// The result of an action that the application or its store performed.
 #[allow(unnameable_types, reason = "passed on inside of this crate only")]
 pub enum ActionOutput {
-    /// Where the user came back to.
+    /// The URL that the user was redirected to.
     Redirect(Result<String, ActionFailure>),
     /// A signature.
     Signature(Result<Vec<u8>, ActionFailure>),
     /// An assertion.
     Assertion(Result<String, ActionFailure>),
-    /// What was kept.
+    /// The stored credential, if the store has one.
     Loaded(Result<Option<Credential>, ActionFailure>),
-    /// Something is kept, or dropped.
+    /// A credential was saved or removed.
     Stored,
 }
 
 impl fmt::Debug for ActionOutput {
-    /// Leaves everything out that is secret, which is everything.
+    /// Prints no fields: all of them are secret.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("ActionOutput(..)")
     }
 }
 
-/// What an authorization asks of the application, and what it wants in return.
-#[allow(unnameable_types, reason = "so that nobody else implements it")]
+/// A request of an authorization to the application, with the type of its answer.
+#[allow(unnameable_types, reason = "sealed: other crates cannot implement it")]
 pub trait ActionRequest: 'static {
-    /// What a function returns that does it.
+    /// The type that a function returns for this request.
     type Answer;
 
-    /// The answer in the form that is passed on.
+    /// Converts the answer into the form that is passed on.
     fn into_output(answer: Result<Self::Answer, ActionFailure>) -> ActionOutput;
 }
 

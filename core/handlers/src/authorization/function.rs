@@ -10,17 +10,17 @@ use crate::threading::{Local, ThreadSafe, Threading};
 
 use super::action::ActionRequest;
 
-/// A function that does what an [`Authorization`](super::Authorization) asks: a closure or a
-/// function, plain or `async`, that takes `In` and returns what belongs to it, or why it cannot, as
-/// a `Result` with [`ActionFailure`].
+/// A function that performs an action for an [`Authorization`](super::Authorization): a closure or
+/// a function, plain or `async`, that takes `In` and returns a `Result` with its answer or an
+/// [`ActionFailure`].
 ///
-/// `M` tells a plain function from an `async` one, and is found by the compiler.
+/// `M` tells a plain function from an `async` one; the compiler infers it.
 #[diagnostic::on_unimplemented(
     message = "this function cannot answer `{In}`",
     note = "it takes `{In}` and returns a `Result` with `ActionFailure`: of a `String` for a redirect or an assertion, of a `Vec<u8>` for a signature"
 )]
 pub trait AuthorizationFunction<K: Threading, In: 'static, M> {
-    /// The function in the form that is stored.
+    /// Converts the function into the stored form.
     fn into_action_function(self) -> K::ActionFunction<In>;
 }
 

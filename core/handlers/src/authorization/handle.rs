@@ -2,29 +2,30 @@ use crate::client::{Client, Command};
 use crate::context::SendError;
 
 impl Client {
-    /// Signs in now, without waiting for the server to ask for a token: what was kept is taken, or
-    /// the user is asked. What comes of it, the [observers](super::Authorization::observe) of the
+    /// Signs in now, without waiting for the server to require a token: loads the stored credential
+    /// or asks the user. The outcome is reported to the [observers](super::Authorization::observe)
+    /// of the authorization.
     /// authorization are shown.
-    ///
-    /// Nothing happens while a sign-in is under way, nor on a connection that has no
+    /// Does nothing while a sign-in is in progress, or on a connection without an
+    /// [`Authorization`](super::Authorization).
     /// [`Authorization`](super::Authorization).
     ///
     /// # Errors
     ///
-    /// [`SendError`]: too many commands wait, or the connection is over.
+    /// [`SendError`]: the command queue is full, or the connection is closed.
     pub fn authorize(&self) -> Result<(), SendError> {
         self.command(Command::Authorize)
     }
 
-    /// Signs out: the token of this connection is forgotten, and the store drops what it has kept of
-    /// it. A sign-in that is under way is given up, and the calls that wait for it fail. When the
-    /// server asks for a token again, everything starts over.
+    /// Signs out: drops the token of this connection and removes it from the store. A sign-in in
+    /// progress is abandoned, and the calls that wait for it fail. The next request that the server
+    /// refuses for lack of a token starts a new sign-in.
     ///
-    /// Other connections that are open have tokens of their own.
+    /// Other open connections have tokens of their own and keep them.
     ///
     /// # Errors
     ///
-    /// [`SendError`]: too many commands wait, or the connection is over, and its token with it.
+    /// [`SendError`]: the command queue is full, or the connection is closed and its token dropped.
     pub fn forget_authorization(&self) -> Result<(), SendError> {
         self.command(Command::ForgetAuthorization)
     }

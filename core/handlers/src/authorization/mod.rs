@@ -1,4 +1,4 @@
-//! What a host has for servers that want a token.
+//! Authorization of a host at servers that require a token.
 
 mod action;
 mod function;
@@ -22,17 +22,18 @@ pub use function::AuthorizationFunction;
 pub(super) use state::AuthorizationState;
 pub use store::{CredentialStore, MemoryStore};
 
-/// How a host gets tokens for the servers that want one, and the functions that do what only the
-/// application can.
+/// How a host gets tokens for servers that require one, with the functions that only the
+/// application can perform.
 ///
-/// Given to [`Host::authorization`](super::Host::authorization), it sees to everything else: a
-/// request that the server refuses for want of a token waits until there is one, with its time
-/// standing still, and goes on as if nothing had been. Requests that come meanwhile wait for the
-/// same token. What fails is told by the calls that waited, as
+/// Pass it to [`Host::authorization`](super::Host::authorization). A request that the server
+/// refuses for lack of a token waits until the client has one, with its timeout paused, and is then
+/// sent again. Requests made meanwhile wait for the same token. If the authorization fails, the
+/// waiting calls fail with
 /// [`TransportFailure::AuthorizationFailed`](mcp_sansio::peer::TransportFailure::AuthorizationFailed).
 ///
-/// The functions are plain or `async`, and run where the connection runs, so that a plain one must
-/// be quick. An `async` one is dropped where it waits when nobody needs its answer any more.
+/// The functions are plain or `async`. They run where the connection is driven, so a plain one must
+/// return quickly. An `async` one is dropped at its current await point when its answer is no
+/// longer needed.
 ///
 /// ```
 /// use mcp_sansio_oauth::client::{AuthorizationRequest, ClientOptions};
@@ -58,12 +59,11 @@ pub use store::{CredentialStore, MemoryStore};
 /// ```
 ///
 /// # Connections
-///
-/// Clones have the same [store](Self::store), and so have the connections of a host and its clones:
-/// one that opens later has the tokens of those before. Connections that are open at the same time
-/// do not wait for each other: each asks for a token when it is refused, and renews its own. Where
-/// the authorization server lets a refresh token be used once, the second of them has to ask the
-/// user again, so that one connection to a server is better than several.
+/// Clones share one [store](Self::store), and so do the connections of a host and its clones: a
+/// later connection finds the tokens of earlier ones. Connections that are open at the same time do
+/// not coordinate: each requests a token when it is refused, and renews its own. If the
+/// authorization server allows one use per refresh token, the second connection has to ask the user
+/// again, so prefer one connection per server.
 pub struct Authorization<K: Threading = ThreadSafe> {
     options: ClientOptions,
     functions: Functions<K>,
@@ -73,7 +73,7 @@ pub struct Authorization<K: Threading = ThreadSafe> {
     entropy: Option<Arc<dyn Fn() -> [u8; 32] + Send + Sync>>,
 }
 
-/// A function that is shown what happens.
+/// A function that observes events.
 type Observer = Arc<dyn Fn(&Event) + Send + Sync>;
 
 /// The functions of the application.
@@ -84,8 +84,8 @@ struct Functions<K: Threading> {
 }
 
 impl Authorization {
-    /// One whose functions may run on any thread. Credentials are kept in memory, as long as it or
-    /// a clone of it lives.
+    /// Creates an authorization whose functions may run on any thread. Credentials are kept in
+    /// memory, as long as it or a clone of it lives.
     #[must_use]
     pub fn new(options: ClientOptions) -> Self {
         Self::with_options(options)
@@ -93,7 +93,7 @@ impl Authorization {
 }
 
 impl Authorization<Local> {
-    /// One whose functions stay on the thread that the connection runs on.
+    /// Creates an authorization whose functions stay on the thread that drives the connection.
     #[must_use]
     pub fn local(options: ClientOptions) -> Self {
         Self::with_options(options)
@@ -112,13 +112,14 @@ impl<K: Threading> Authorization<K> {
         }
     }
 
-    /// Sends the user to sign in, and waits for where they come back to. The function takes an
-    /// [`AuthorizationRequest`] and returns the redirect, a URL or the target of the request that
-    /// came, as `Result<String, ActionFailure>`.
+    /// Sets the function that sends the user to sign in and waits for the redirect. It takes an
+    /// [`AuthorizationRequest`] and returns the redirect, a URL or the target of the received HTTP
+    /// request, as `Result<String, ActionFailure>`.
     ///
-    /// Anybody can send a browser to where the user comes back to. So a function that listens there
-    /// goes on until a redirect [answers](AuthorizationRequest::is_answered_by) the request. If it
-    /// returns another one, that is passed over and it is called again, at most seven times.
+    /// Any website can send a browser to the redirect URI. So a function that listens there must
+    /// wait for a redirect that [answers](AuthorizationRequest::is_answered_by) the request. If it
+    /// returns another redirect, that one is ignored and the function is called again, at most
+    /// seven times.
     #[must_use]
     pub fn on_authorize<M>(
         mut self,
@@ -128,9 +129,9 @@ impl<K: Threading> Authorization<K> {
         self
     }
 
-    /// Signs with a private key that the application has. The function takes a [`SigningRequest`]
-    /// and returns the signature as `Result<Vec<u8>, ActionFailure>`, raw as a JSON Web Signature
-    /// has it before base64.
+    /// Sets the function that signs with a private key of the application. It takes a
+    /// [`SigningRequest`] and returns the signature as `Result<Vec<u8>, ActionFailure>`: the raw
+    /// bytes of a JSON Web Signature, before base64.
     #[must_use]
     pub fn on_sign<M>(
         mut self,
@@ -140,8 +141,9 @@ impl<K: Threading> Authorization<K> {
         self
     }
 
-    /// Gets an assertion from whoever vouches for this client or its user. The function takes an
-    /// [`AssertionRequest`] and returns the assertion as `Result<String, ActionFailure>`.
+    /// Sets the function that gets an assertion from the identity provider of this client or its
+    /// user. It takes an [`AssertionRequest`] and returns the assertion as `Result<String,
+    /// ActionFailure>`.
     #[must_use]
     pub fn on_assertion<M>(
         mut self,
@@ -151,36 +153,38 @@ impl<K: Threading> Authorization<K> {
         self
     }
 
-    /// Where tokens and registrations are kept, in place of memory.
+    /// Sets the store for tokens and registrations; the default keeps them in memory.
     #[must_use]
     pub fn store(mut self, store: impl CredentialStore) -> Self {
         self.store = Arc::new(store::SharedStore::new(store));
         self
     }
 
-    /// Shows what happens to `observer`, which must be quick. There are no secrets in it.
+    /// Adds an observer of authorization events, which must return quickly. Events contain no
+    /// secrets.
     #[must_use]
     pub fn observe(mut self, observer: impl Fn(&Event) + Send + Sync + 'static) -> Self {
         self.observers.push(Arc::new(observer));
         self
     }
 
-    /// Says how many seconds have gone by since 1970. Some adapters bring this along.
+    /// Sets the clock, which returns the seconds since 1970. Some adapters provide one.
     #[must_use]
     pub fn unix_time(mut self, unix_time: impl Fn() -> u64 + Send + Sync + 'static) -> Self {
         self.unix_time = Some(Arc::new(unix_time));
         self
     }
 
-    /// Draws 32 bytes of the operating system's entropy, once a connection: all its secrets come
-    /// from them. Some adapters bring this along.
+    /// Sets the source of entropy, which returns 32 bytes from the operating system. It is called
+    /// once per connection; all secrets of the connection are derived from them. Some adapters
+    /// provide one.
     #[must_use]
     pub fn entropy(mut self, entropy: impl Fn() -> [u8; 32] + Send + Sync + 'static) -> Self {
         self.entropy = Some(Arc::new(entropy));
         self
     }
 
-    /// The same with a clock and a source of entropy, where it has none.
+    /// Sets the clock and the source of entropy unless the application has set them.
     pub(super) fn with_runtime(
         mut self,
         unix_time: impl Fn() -> u64 + Send + Sync + 'static,
@@ -192,7 +196,7 @@ impl<K: Threading> Authorization<K> {
     }
 }
 
-// By hand: `derive` would ask for a `K` that can be cloned.
+// Implemented by hand: `derive` would require `K: Clone`.
 impl<K: Threading> Clone for Authorization<K> {
     fn clone(&self) -> Self {
         Self {

@@ -19,17 +19,17 @@ use crate::threading::Threading;
 use super::tasks::Tasks;
 use super::{Authorization, Observer};
 
-/// How long the store may take at the end of a connection for what is still to be kept: a refresh
-/// token that was renewed and is lost costs the user a sign-in. As long as the server has.
+/// How long the store may take at the end of a connection to finish its saves: losing a renewed
+/// refresh token costs the user a sign-in. Equal to the timeout for the server.
 const STORE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// What stands between the machine of a connection and the network: nothing, or an authorization.
+/// The authorization layer between the machine of a connection and the network.
 pub(crate) enum AuthorizationState<K: Threading> {
-    /// No authorization.
+    /// The connection has no authorization.
     Disabled,
-    /// It lacks something that the adapter or the application should have brought.
+    /// The clock or the source of entropy is missing; the adapter or the application must set it.
     MissingRuntime,
-    /// It works.
+    /// The authorization is in use.
     Enabled(Box<EnabledAuthorization<K>>),
 }
 
@@ -38,7 +38,7 @@ pub(crate) struct EnabledAuthorization<K: Threading> {
     tasks: Tasks<K>,
     observers: Vec<Observer>,
     unix_time: Arc<dyn Fn() -> u64 + Send + Sync>,
-    /// The connection is closed, and what is to be kept has until then.
+    /// The deadline for saves to the store, once the connection is closed.
     closing: Option<Instant>,
 }
 
@@ -67,14 +67,15 @@ impl<K: Threading> AuthorizationState<K> {
         }))
     }
 
-    /// Whether requests have tokens, which expire.
+    /// Whether requests carry tokens, which expire.
     pub(crate) const fn is_on(&self) -> bool {
         matches!(self, Self::Enabled(_))
     }
 
     // ------------------------------------------------------------------ from the network
 
-    /// Takes the head of a response: the machine's name of the exchange, if it is the machine's.
+    /// Takes the head of a response; returns the machine's id of the exchange if it belongs to the
+    /// machine.
     pub(crate) fn handle_response(
         &mut self,
         exchange: ExchangeId,
@@ -131,8 +132,7 @@ impl<K: Threading> AuthorizationState<K> {
 
     // ------------------------------------------------------------------ between the two
 
-    /// Hands on what the machine and the authorization have for each other; whether there was
-    /// anything.
+    /// Passes messages between the machine and the authorization; returns whether there were any.
     pub(crate) fn pump(&mut self, machine: &mut HttpClient, now: Instant) -> bool {
         match self {
             Self::Disabled => false,
@@ -141,14 +141,14 @@ impl<K: Threading> AuthorizationState<K> {
         }
     }
 
-    /// Runs the application's functions in `guard` from here on.
+    /// Runs the application's functions in `guard` from now on.
     pub(crate) fn set_guard(&mut self, guard: PanicGuard) {
         if let Self::Enabled(it) = self {
             it.tasks.set_guard(guard);
         }
     }
 
-    /// Lets the application's functions go on.
+    /// Polls the application's functions.
     pub(crate) fn poll(&mut self, cx: &mut Context<'_>, now: Instant) {
         if let Self::Enabled(it) = self {
             it.tasks.poll(cx, &mut it.client, now);
@@ -169,7 +169,8 @@ impl<K: Threading> AuthorizationState<K> {
     pub(crate) fn poll_transmit(&mut self, machine: &mut HttpClient) -> Option<Transmit> {
         match self {
             Self::Disabled => machine.poll_transmit(),
-            // Whatever the machine has was refused, but for aborts of what never was.
+            // All requests of the machine were refused; what remains are aborts of exchanges that
+            // never began.
             Self::MissingRuntime => None,
             Self::Enabled(it) => it.client.poll_transmit(),
         }
@@ -181,7 +182,7 @@ impl<K: Threading> AuthorizationState<K> {
         [it.client.poll_timeout(), closing].into_iter().flatten().min()
     }
 
-    /// Whether nothing is left to be kept.
+    /// Whether no save to the store is outstanding.
     pub(crate) fn is_drained(&self) -> bool {
         match self {
             Self::Disabled | Self::MissingRuntime => true,
@@ -207,13 +208,13 @@ impl<K: Threading> EnabledAuthorization<K> {
             let mut more = false;
             while let Some(transmit) = machine.poll_transmit() {
                 if !more {
-                    // A computer that slept has another time than it believes.
+                    // After the computer slept, the clock is ahead of the time derived from `now`.
                     self.client.handle_unix_time((self.unix_time)(), now);
                 }
                 self.client.handle_transmit(transmit, now);
                 more = true;
             }
-            // A token is kept before it is used.
+            // A token is stored before it is used.
             while let Some(action) = self.client.poll_action() {
                 self.tasks.act(action, &mut self.client, now);
                 more = true;
@@ -231,7 +232,7 @@ impl<K: Threading> EnabledAuthorization<K> {
 
     fn tell(&self, event: &Event, machine: &mut HttpClient, now: Instant) {
         for observer in &self.observers {
-            // What the client does is not for observers to decide, not even by a panic.
+            // An observer cannot affect the client, not even by a panic.
             let _shown = self.tasks.guard().run(|| observer(event));
         }
         match event {
@@ -253,7 +254,7 @@ const fn forwarded(routing: Routing) -> Option<ExchangeId> {
     }
 }
 
-/// Says of everything why it does not leave.
+/// Fails each request of the machine with the reason why it cannot be sent.
 fn refuse_all(machine: &mut HttpClient, now: Instant) -> bool {
     let mut refused = false;
     while let Some(transmit) = machine.poll_transmit() {

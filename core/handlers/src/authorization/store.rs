@@ -10,43 +10,43 @@ use mcp_sansio_sync::Mutex;
 
 use super::action::ActionOutput;
 
-/// Where credentials are kept: a key ring of the operating system, a file that only the user can
-/// read, a table. Whoever reads a credential can act for the user.
+/// Storage for credentials: an operating system key ring, a file that only the user can read, a
+/// database table. A reader of a credential can act for the user.
 // MCP 2026-07-28 basic/authorization/security-considerations#token-theft [AUTHC-046]
 // MCP 2026-07-28 basic/authorization/index#refresh-tokens [AUTHC-062]
 pub trait CredentialStore: Send + Sync + 'static {
-    /// What is kept under `key`, if there is anything.
+    /// Loads the credential stored under `key`; `None` if the store has no such credential.
     ///
     /// # Errors
     ///
-    /// The store does not work at the moment. It is then as if nothing were kept, but for
-    /// [`CredentialKey::Issuer`]: without it the authorization fails.
+    /// The store is unavailable. The client continues as if it were empty, except for
+    /// [`CredentialKey::Issuer`], where the authorization fails.
     fn load(
         &self,
         key: &CredentialKey,
     ) -> impl Future<Output = Result<Option<Credential>, ActionFailure>> + Send;
 
-    /// Keeps `credential` in place of what there was. Where that does not succeed, the connection
-    /// goes on with what it has; whom to tell is for the store to know.
+    /// Saves `credential` and replaces the previous one. The connection does not notice a failure
+    /// and continues with its own copy; the store reports the failure to the user or to a log.
     fn save(&self, key: &CredentialKey, credential: Credential) -> impl Future<Output = ()> + Send;
 
-    /// Drops what is kept under `key`: it is of no use any more.
+    /// Removes the credential stored under `key`, which is no longer valid.
     fn remove(&self, key: &CredentialKey) -> impl Future<Output = ()> + Send;
 }
 
-/// The most that a [`MemoryStore`] keeps: far more than the servers that one user has. Servers name
-/// authorization servers, and so could fill a memory.
+/// The most credentials that a [`MemoryStore`] keeps: far more than the number of servers of one
+/// user. Servers name authorization servers, so without a bound they could fill the memory.
 const CREDENTIALS_MAX: usize = 256;
 
-/// A [`CredentialStore`] that keeps 256 credentials in memory, and drops those that were kept
-/// longest ago for others. Clones share them.
+/// A [`CredentialStore`] that keeps 256 credentials in memory and evicts the oldest. Clones share
+/// them.
 #[derive(Clone, Default)]
 pub struct MemoryStore {
     kept: Arc<Mutex<VecDeque<(CredentialKey, Credential)>>>,
 }
 
 impl MemoryStore {
-    /// One that is empty.
+    /// Creates an empty store.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -65,7 +65,8 @@ impl CredentialStore for MemoryStore {
         self.kept.lock(|kept| {
             kept.retain(|(known, _)| known != key);
             while kept.len() >= CREDENTIALS_MAX {
-                // Issuers of registered clients are as many as the application has of these.
+                // These are not evicted: there are only as many issuers as the application has
+                // registered clients.
                 let issuer =
                     |(key, _): &(CredentialKey, _)| matches!(key, CredentialKey::Issuer(_));
                 let oldest = kept.iter().position(|it| !issuer(it)).unwrap_or(0);
@@ -86,17 +87,17 @@ impl fmt::Debug for MemoryStore {
     }
 }
 
-/// An answer of a store.
+/// A future of a store's answer.
 type Answer = Pin<Box<dyn Future<Output = ActionOutput> + Send>>;
 
-/// A store of any type.
+/// An object-safe [`CredentialStore`].
 pub(super) trait DynStore: Send + Sync {
     fn load(&self, key: CredentialKey) -> Answer;
     fn save(&self, key: CredentialKey, credential: Credential) -> Answer;
     fn remove(&self, key: CredentialKey) -> Answer;
 }
 
-/// A store, shared with its answers.
+/// A store, shared with the futures that it returns.
 pub(super) struct SharedStore<S>(Arc<S>);
 
 impl<S> SharedStore<S> {
@@ -135,12 +136,12 @@ mod tests {
 
     use super::*;
 
-    /// What a store in memory answers, which it does at once.
+    /// Polls the answer of a memory store, which is ready at the first poll.
     fn now<T>(answer: impl Future<Output = T>) -> T {
         let mut answer = Box::pin(answer);
         match answer.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
             Poll::Ready(answer) => answer,
-            Poll::Pending => panic!("it waits for nothing"),
+            Poll::Pending => panic!("a memory store never waits"),
         }
     }
 
@@ -149,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_that_is_saved_is_kept_until_it_is_removed() {
+    fn the_last_saved_credential_is_kept_until_it_is_removed() {
         let (store, loaded) = (MemoryStore::new(), Credential::new("two"));
         for text in ["one", "two"] {
             now(store.save(&key(1), Credential::new(text)));

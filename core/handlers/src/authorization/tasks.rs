@@ -1,4 +1,4 @@
-//! What the application and its store work on.
+//! The running functions of the application and operations of its store.
 
 use alloc::collections::VecDeque;
 use alloc::string::{String, ToString};
@@ -20,26 +20,26 @@ use crate::threading::Threading;
 use super::action::ActionOutput;
 use super::{Functions, store};
 
-/// How often a function is called for one action, as long as what it returns answers another one. A
-/// page that forges answers gains nothing by it, and a function that returns the same forever comes
-/// to an end.
+/// How often a function is called for one action while its redirects answer other requests. The
+/// bound protects against a page that forges redirects and against a function that always returns
+/// the same one.
 const CALLS_MAX: u32 = 8;
 
-/// The answers that are on their way.
+/// Pending answers of the application and its store.
 pub(super) struct Tasks<K: Threading> {
     functions: Functions<K>,
     store: Arc<dyn store::DynStore>,
     running: Executor<K::ActionFuture, NoCommand, Key>,
     mailbox: Arc<Mailbox<NoCommand>>,
     pending: Slab<PendingAction>,
-    /// What the store is to do next. It does one after the other: a removal that overtakes the
-    /// saving before it would leave something behind.
+    /// Queued operations of the store. They run one at a time: a removal that overtakes an earlier
+    /// save would leave a credential behind.
     store_queue: VecDeque<StoreOperation>,
-    /// The store is at work.
+    /// Whether an operation of the store is running.
     storing: bool,
 }
 
-/// Nothing is left for the driver but that functions go on.
+/// A command type without values: the mailbox of the driver is used for wake-ups only.
 #[derive(Debug)]
 enum NoCommand {}
 
@@ -49,7 +49,7 @@ impl Metered for NoCommand {
     }
 }
 
-/// What an answer is to.
+/// The action that an answer belongs to.
 enum PendingAction {
     Redirect {
         request: AuthorizationRequest,
@@ -58,7 +58,7 @@ enum PendingAction {
     Signature(ActionId),
     Assertion(ActionId),
     Credential(ActionId),
-    /// Something to keep or to drop, which nobody waits for.
+    /// A save or removal, whose result is not needed.
     Write,
 }
 
@@ -69,7 +69,7 @@ enum StoreOperation {
 }
 
 impl StoreOperation {
-    /// The key under which something is kept or dropped.
+    /// The key that the operation saves or removes.
     const fn written(&self) -> Option<&CredentialKey> {
         match self {
             Self::Load(..) => None,
@@ -92,7 +92,7 @@ impl<K: Threading> Tasks<K> {
         }
     }
 
-    /// Begins what the client asks for.
+    /// Starts an action of the client.
     pub(super) fn act(&mut self, action: Action, client: &mut Client, now: Instant) {
         match action {
             Action::Authorize(request) => self.authorize(request, 1, client, now),
@@ -103,7 +103,7 @@ impl<K: Threading> Tasks<K> {
                     self.start(PendingAction::Signature(id), task, client, now);
                 }
                 None => {
-                    let failure = missing("something is to be signed", "on_sign");
+                    let failure = missing("a signature is needed", "on_sign");
                     client.handle_signature(request.id, Err(failure), now);
                 }
             },
@@ -171,7 +171,7 @@ impl<K: Threading> Tasks<K> {
         }
     }
 
-    /// Tells the client of a function that panicked.
+    /// Reports a panicked function to the client.
     fn fail(&mut self, asked: PendingAction, client: &mut Client, now: Instant) {
         let failure = || ActionFailure::Failed("a function of the application panicked".into());
         match asked {
@@ -188,7 +188,7 @@ impl<K: Threading> Tasks<K> {
         }
     }
 
-    /// Lets those go on that can, and hands what they came to to the client.
+    /// Polls the functions that are ready, and passes their answers to the client.
     pub(super) fn poll(&mut self, cx: &mut Context<'_>, client: &mut Client, now: Instant) {
         for _ in 0..self.running.ready() {
             if let Some((place, answered)) = self.running.poll_next() {
@@ -225,12 +225,12 @@ impl<K: Threading> Tasks<K> {
                 self.store_next(client, now);
             }
             (PendingAction::Write, _) => self.store_next(client, now),
-            _ => debug_assert!(false, "an answer is to what was asked"),
+            _ => debug_assert!(false, "an answer matches its action"),
         }
     }
 
-    // MCP 2026-07-28 basic/authorization/security-considerations#open-redirection [AUTHC-048]: what
-    // answers another request is passed over, and does not use up the one that waits.
+    // MCP 2026-07-28 basic/authorization/security-considerations#open-redirection [AUTHC-048]: a
+    // redirect that answers another request is ignored, and the pending request stays valid.
     fn take_redirect(
         &mut self,
         request: AuthorizationRequest,
@@ -250,7 +250,7 @@ impl<K: Threading> Tasks<K> {
         }
     }
 
-    /// Nobody waits for an answer any more.
+    /// Cancels an action whose answer is no longer needed.
     fn withdraw(&mut self, id: ActionId, client: &mut Client, now: Instant) {
         self.store_queue
             .retain(|next| !matches!(next, StoreOperation::Load(other, _) if *other == id));
@@ -271,8 +271,8 @@ impl<K: Threading> Tasks<K> {
     // ------------------------------------------------------------------ the store
 
     fn enqueue(&mut self, next: StoreOperation, client: &mut Client, now: Instant) {
-        // What was to be kept under the key before is of no use any more, unless it is read first. So
-        // a store that does not answer has no more to do than there are keys.
+        // This write replaces the queued writes under the same key, unless one of them is read
+        // first. So the queue of a store that does not answer is bounded by the number of keys.
         let reads = self.store_queue.iter().any(|other| matches!(other, StoreOperation::Load(..)));
         if let Some(key) = next.written().filter(|_| !reads) {
             self.store_queue.retain(|other| other.written() != Some(key));
@@ -287,7 +287,7 @@ impl<K: Threading> Tasks<K> {
         self.storing = false;
         let Some(next) = self.store_queue.pop_front() else { return };
         self.storing = true;
-        // The store is called where its answer is polled.
+        // The store starts to work when its future is polled.
         let (asked, task) = match next {
             StoreOperation::Load(id, key) => (PendingAction::Credential(id), self.store.load(key)),
             StoreOperation::Save(key, credential) => {
@@ -298,13 +298,13 @@ impl<K: Threading> Tasks<K> {
         self.start(asked, Ok(K::from_store_future(task)), client, now);
     }
 
-    /// Whether something is still to be kept or dropped.
+    /// Whether a save or removal is outstanding.
     pub(super) fn is_keeping(&self) -> bool {
         let waits = self.store_queue.iter().any(|next| !matches!(next, StoreOperation::Load(..)));
         waits || self.pending.find_from(0, |asked| matches!(asked, PendingAction::Write)).is_some()
     }
 
-    /// Drops everything: nobody waits for it any more.
+    /// Drops all functions and operations, as their results are no longer needed.
     pub(super) fn cancel_all(&mut self) {
         self.running.cancel_all();
         self.pending = Slab::new();
