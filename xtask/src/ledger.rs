@@ -284,10 +284,10 @@ BBB-001\ttwo\tboth\tMAY\t2025-11-25\tThird.\t2025-11-25:y
     fn a_cited_page_exists() {
         let folder = files::root();
         let absent = |page| absent(&citation("AAA-001", Some(page)), &folder);
-        assert_eq!(absent(("docs", "guarantees")), None);
+        assert_eq!(absent(("docs/guide", "guarantees")), None);
         assert_eq!(
-            absent(("docs", "guaranties")).as_deref(),
-            Some("a.rs:1: docs has no page guaranties")
+            absent(("docs/guide", "guaranties")).as_deref(),
+            Some("a.rs:1: docs/guide has no page guaranties")
         );
     }
 

@@ -65,10 +65,11 @@ pub(super) async fn play(stage: &Stage, server: &Server) -> Outcome {
     visit.leave().await;
     http_server.close().await?;
     let tally = authorization_server.tally();
-    if (tally.authorizations, tally.refreshes) == (2, 1) {
+    // On a busy machine a token may expire once more on the way.
+    if tally.authorizations == 2 && tally.refreshes >= 1 {
         Ok(())
     } else {
-        Err(format!("two sign-ins and a renewal should do, not {tally:?}").into())
+        Err(format!("expected two sign-ins and a renewal, got {tally:?}").into())
     }
 }
 
