@@ -45,6 +45,7 @@ impl<In> HandlerInput for BlockingMarker<In> {
     type In = In;
 }
 
+#[diagnostic::do_not_recommend]
 impl<F, In, R, Of> Handler<ThreadSafe, Of, BlockingMarker<In>> for Blocking<F>
 where
     F: Fn(In) -> R + Send + Sync + 'static,

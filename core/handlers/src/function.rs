@@ -14,8 +14,11 @@ use super::threading::{Local, Step, ThreadSafe, Threading};
 /// `Of` is the kind of request ([`ForTool`](super::ForTool) and the like), `M` tells a plain
 /// function from an `async` one; the compiler infers both.
 #[diagnostic::on_unimplemented(
-    message = "this function cannot be a handler here",
-    note = "a tool's takes `Call<Arguments>` and returns text, content, `Structured`, or a `Result` of these with `handler::Error`"
+    message = "this function is not a handler for what is registered here",
+    label = "not a handler: wrong parameter or wrong result",
+    note = "a tool's handler takes one `Call<Arguments>`, and `Arguments` derives `Deserialize` and `JsonSchema`; a prompt's takes `Call<Arguments>`, a resource's `Call<ReadResource>`",
+    note = "it returns text, content, `Structured`, or a `Result` of these with `handler::Error`; it may be `async`",
+    note = "values that it captures are `Send` and `Sync`, and `Clone` if it is `async`; `Server::local` has no such bounds"
 )]
 pub trait Handler<K: Threading, Of, M> {
     /// Converts the function into the stored form.
@@ -66,9 +69,12 @@ where
     }
 }
 
+// A clone of the function answers each call, so that an `async move` closure may capture values: its
+// future owns them and is `Send` if they are. Such a closure is no `Fn`, as the future of an `Fn` would
+// borrow from the closure.
 impl<F, In, R, Of> Handler<ThreadSafe, Of, Async<In>> for F
 where
-    F: Fn(In) -> R + Send + Sync + 'static,
+    F: FnOnce(In) -> R + Clone + Send + Sync + 'static,
     In: FromRequest<Of>,
     R: Future<Output: IntoOutcome<Of>> + Send + 'static,
 {
@@ -76,7 +82,7 @@ where
         Arc::new(move |received: RequestParts<'_, '_>| match decode(received) {
             Err(done) => Step::Ready(*done),
             Ok(input) => {
-                let answer = self(input);
+                let answer = self.clone()(input);
                 let task: <ThreadSafe as Threading>::Task =
                     Box::pin(async move { answer.await.into_outcome() });
                 Step::Pending(task)

@@ -459,6 +459,10 @@ impl<K: Threading> fmt::Debug for Server<K> {
 
 /// A handler parameter with a known JSON Schema.
 #[cfg(feature = "schemars")]
+#[diagnostic::on_unimplemented(
+    message = "the JSON Schema of `{Self}` is not known",
+    note = "derive `schemars::JsonSchema` for the arguments, or register the tool with its schema by `tool_with`"
+)]
 pub trait Described {
     /// Returns the schema of the arguments.
     fn schema() -> mcp_sansio::jsonrpc::Json;

@@ -1,0 +1,10 @@
+//! Each mistake in `cases` fails to compile with the message in the file beside it, which says what to
+//! write instead. `TRYBUILD=overwrite` replaces these files; the messages are those of the compiler
+//! that `.ci/run` uses.
+
+#[test]
+fn the_compiler_names_the_mistake() {
+    let cases = trybuild::TestCases::new();
+    cases.compile_fail("cases/*.rs");
+    cases.pass("cases/right/*.rs");
+}
