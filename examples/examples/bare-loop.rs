@@ -1,5 +1,5 @@
-//! The machine by hand: a server on standard input and output with nothing but blocking reads and
-//! writes. It has no timers and answers at once, so it needs no more than this.
+//! A server on standard input and output that uses the machine directly, with blocking reads and
+//! writes. It has no timers and answers immediately, so it needs no runtime.
 
 use std::io::{self, Read, Write};
 use std::task::{Context, Waker};
@@ -45,7 +45,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// The application: one tool.
 fn on(event: Event<'_>, machine: &mut peer::Server, _: Instant) {
     let Event::Request(request) = event else { return };
-    // The machine has made sure that the tool is the one of the catalog.
+    // The machine only accepts calls of tools in its catalog, which has this one.
     let answered = if request.method == Method::ToolsCall {
         let arguments = request.arguments().unwrap_or(RawJson::EMPTY_OBJECT);
         let text = arguments.get("text").unwrap_or(RawJson::NULL);
@@ -54,6 +54,6 @@ fn on(event: Event<'_>, machine: &mut peer::Server, _: Instant) {
     } else {
         machine.reject(request.handle, ErrorObject::method_not_found(request.method.as_str()))
     };
-    // It fails only for a request that was cancelled meanwhile.
+    // Fails only if the request was cancelled in the meantime.
     let _ = answered;
 }

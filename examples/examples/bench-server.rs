@@ -15,8 +15,8 @@ notifications, then a result), resource mem://blob (64 KiB of text).
   --stdio          serve on standard input and output
   --http ADDRESS   serve HTTP at http://ADDRESS/mcp; port 0 takes a free one
   --legacy-sse     serve clients of 2024-11-05 as well, at /sse
-  --auth           serve those alone who have signed in, and start an authorization server for them,
-                   which asks nobody anything: for tests and demonstrations
+  --auth           require access tokens, and start an authorization server that grants them
+                   without asking: for tests and demonstrations
   --runtime NAME   tokio (default), smol, async-std or std
 ";
 
@@ -28,7 +28,7 @@ fn main() -> ExitCode {
     match place.serve(bench::server(), "add") {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            // Nobody is left to tell if this fails.
+            // There is nothing left to report a failure to.
             let _ = writeln!(std::io::stderr(), "bench-server: {error}");
             ExitCode::FAILURE
         }

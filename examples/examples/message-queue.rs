@@ -1,6 +1,6 @@
-//! MCP over message queues, those of the standard library: each message is a frame, so there is
-//! nothing to decode. `docs/guide/custom-transport.md` goes through it.
-#![allow(clippy::print_stdout, reason = "a program for people")]
+//! MCP over message queues (channels of the standard library). Each message is a frame, so no
+//! decoder is needed. `docs/guide/custom-transport.md` explains this program.
+#![allow(clippy::print_stdout, reason = "a command line program")]
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -13,27 +13,27 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
-/// What waits in the queue of a side.
+/// An entry in the queue of a side.
 enum Item {
-    /// One message of the other side: JSON text without a line end.
+    /// A message from the peer: JSON text without a line end.
     Message(Vec<u8>),
-    /// The other side has closed.
+    /// The peer has closed the connection.
     End,
-    /// A handler or the application has something to do.
+    /// A handler or the application has pending work.
     Wake,
 }
 
-/// Puts a [`Item::Wake`] into the queue of the side that sleeps.
+/// Puts an [`Item::Wake`] into the queue of the waiting side.
 struct QueueWaker(Sender<Item>);
 
 impl Wake for QueueWaker {
     fn wake(self: Arc<Self>) {
-        // A side that is over needs no waking.
+        // A side that has finished needs no wake.
         let _gone = self.0.send(Item::Wake);
     }
 }
 
-/// Drives one side to its end. `own` is the other end of `inbox`.
+/// Drives one side until the connection ends. `own` is the sender of `inbox`.
 fn drive(
     mut endpoint: impl Endpoint,
     own: Sender<Item>,
@@ -47,7 +47,7 @@ fn drive(
         endpoint.poll_handlers(&mut cx, now());
         endpoint.transmit(&mut |lines| {
             for line in lines.split_inclusive(|byte| *byte == b'\n') {
-                // Whether anybody is left to read it, the inbox tells.
+                // If the peer has ended, `inbox` reports it.
                 let _sent = outbox.send(Item::Message(line.trim_ascii_end().to_vec()));
             }
             lines.len()
@@ -72,7 +72,7 @@ fn drive(
 
 #[derive(Deserialize, JsonSchema)]
 struct Text {
-    /// What to turn around
+    /// The text to reverse
     text: String,
 }
 

@@ -1,7 +1,7 @@
-//! MCP over a serial line that loses, doubles and damages packets: the link layer of
-//! `examples/src/serial`, on a clock and a line that are simulated. `docs/guide/custom-transport.md` goes
-//! through it.
-#![allow(clippy::print_stdout, reason = "a program for people")]
+//! MCP over a serial line that loses, duplicates and damages packets: the link layer of
+//! `examples/src/serial` on a simulated clock and line. `docs/guide/custom-transport.md` explains
+//! this program.
+#![allow(clippy::print_stdout, reason = "a command line program")]
 
 use std::error::Error;
 
@@ -21,27 +21,27 @@ fn main() -> Result<(), Box<dyn Error>> {
 
         let note = "a note of several packets ".repeat(40);
         let readings =
-            simulation.run(thermometer::read(&client, &note)).ok_or("it got stuck")??;
+            simulation.run(thermometer::read(&client, &note)).ok_or("the simulation got stuck")??;
         println!("{revision}: {}. {}", readings.average, readings.calibration);
         println!(
-            "  {} steps of progress; the note is intact: {}",
+            "  {} progress notifications; the note is intact: {}",
             readings.progress.len(),
             readings.note == note
         );
         let (met, link) = (simulation.counts(), simulation.client().link().counts());
         println!(
-            "  the line lost {} packets, doubled {}, damaged {}",
+            "  the line lost {} packets, duplicated {}, damaged {}",
             met.lost, met.doubled, met.damaged
         );
-        println!("  the client sent {} packets, {} of them again", link.sent, link.resent);
+        println!("  the client sent {} packets, {} of them retransmitted", link.sent, link.resent);
 
         simulation.cut();
         let cut_at = simulation.now();
-        match simulation.run(thermometer::read(&client, &note)).ok_or("it got stuck")? {
-            Ok(_) => return Err("an answer came over a line that was cut".into()),
+        match simulation.run(thermometer::read(&client, &note)).ok_or("the simulation got stuck")? {
+            Ok(_) => return Err("a response arrived over the cut line".into()),
             Err(error) => {
                 let taken = simulation.now().saturating_since(cut_at);
-                println!("  cut off, the call ended after {:.1} s: {error}", taken.as_secs_f64());
+                println!("  with the line cut, the call ended after {:.1} s: {error}", taken.as_secs_f64());
             }
         }
     }

@@ -1,6 +1,6 @@
-//! A client of a server that wants to know who asks: lists the tools of the server at the URL on the
-//! command line. `everything-server --http 127.0.0.1:8000 --auth` is one to try it on.
-#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program for people")]
+//! A client with a browser sign-in that lists the tools of the server at the given URL. Try it with
+//! `everything-server --http 127.0.0.1:8000 --auth`.
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command line program")]
 
 use mcp_sansio_tokio::auth::client::{ApplicationType, ClientMetadata, ClientOptions};
 use mcp_sansio_tokio::{self as mcp, Authorization, FileStore, Host, Loopback, open_in_browser};

@@ -1,4 +1,4 @@
-//! HTTP exchanges with servers that are written by hand, on real sockets.
+//! HTTP exchanges with hand-written servers on real sockets.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener};
@@ -12,7 +12,7 @@ use rustls::{ServerConfig, ServerConnection, StreamOwned};
 
 const RESPONSE: &[u8] = b"HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nhello";
 
-/// A server of one connection, which `converse` has to itself.
+/// Starts a server that accepts one connection and runs `converse` on it.
 fn serve(
     converse: impl FnOnce(std::net::TcpStream) + Send + 'static,
 ) -> (SocketAddr, JoinHandle<()>) {
@@ -21,7 +21,7 @@ fn serve(
     (address, spawn(move || converse(listener.accept().unwrap().0)))
 }
 
-/// Reads the head of a request, which has no body.
+/// Reads the head of a request without a body.
 fn read_head(stream: &mut impl Read) -> String {
     let (mut head, mut byte) = (Vec::new(), [0]);
     while !head.ends_with(b"\r\n\r\n") {
@@ -75,7 +75,7 @@ fn a_body_that_is_dropped_closes_the_connection() {
     });
 }
 
-/// A server with a certificate for `localhost`, which may fail to shake hands.
+/// Starts a TLS server with a certificate for `localhost`. The handshake may fail.
 fn serve_secure() -> (SocketAddr, Vec<u8>) {
     let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
     let der = made.cert.der().to_vec();
@@ -129,7 +129,7 @@ fn a_failure_says_whether_the_request_can_have_arrived() {
         assert!(matches!(error, ConnectorError::Connect { .. }), "{error}");
         assert!(!error.was_sent());
 
-        // It takes the connection, and says nothing of TLS.
+        // The server accepts the connection but never answers the TLS handshake.
         let silent = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("https://{}/", silent.local_addr().unwrap());
         let error = get(&connector, &url).await.unwrap_err();

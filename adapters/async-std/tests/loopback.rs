@@ -1,4 +1,4 @@
-//! Where a user comes back to who signs in with a browser.
+//! The loopback redirect listener that receives the user after a browser sign-in.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -24,7 +24,7 @@ fn connect(loopback: &Loopback) -> TcpStream {
     TcpStream::connect(uri.strip_prefix("http://").unwrap().split('/').next().unwrap()).unwrap()
 }
 
-/// What the loopback answers to a request, up to the end of the connection.
+/// Sends a request and returns the loopback's response, read until the connection closes.
 fn ask(loopback: &Loopback, line: &str) -> String {
     let mut stream = connect(loopback);
     let host = stream.peer_addr().unwrap();
@@ -34,7 +34,7 @@ fn ask(loopback: &Loopback, line: &str) -> String {
     response
 }
 
-/// A wait for a redirect, on a thread of its own.
+/// Waits for a redirect on a separate thread.
 fn wait(loopback: &Loopback, state: &'static str) -> JoinHandle<Option<String>> {
     let loopback = loopback.clone();
     thread::spawn(move || {
@@ -43,7 +43,7 @@ fn wait(loopback: &Loopback, state: &'static str) -> JoinHandle<Option<String>> 
 }
 
 #[test]
-fn only_the_redirect_that_answers_ends_the_wait() {
+fn only_the_matching_redirect_ends_the_wait() {
     // Rule: [AUTHC-048].
     let loopback = bind().application("the <tour>");
     let wait = wait(&loopback, "state=right");
@@ -75,7 +75,7 @@ fn silent_connections_do_not_block_others() {
         stream.write_all(b"GET ").unwrap();
         silent.push(stream);
     }
-    // There is room for so many: the oldest are gone.
+    // The number of open connections is limited: the oldest ones were closed.
     assert!(!matches!(silent[0].read(&mut [0]), Ok(1)));
     assert!(ask(&loopback, &format!("GET {RIGHT}")).starts_with("HTTP/1.1 200 "));
     assert_eq!(wait.join().unwrap().as_deref(), Some(RIGHT));
@@ -92,7 +92,7 @@ fn waiting_for_a_user_who_does_not_return_times_out() {
 }
 
 #[test]
-fn users_come_one_after_the_other_and_each_redirect_answers_once() {
+fn waits_are_served_in_order_and_each_redirect_is_accepted_once() {
     let loopback = bind().path("/back").unwrap();
     let opened = Arc::new(AtomicUsize::new(0));
     let start = |state: &'static str| {
@@ -109,7 +109,7 @@ fn users_come_one_after_the_other_and_each_redirect_answers_once() {
         thread::yield_now();
     }
     let second = start("two");
-    // The user of the second is not bothered before the first is done.
+    // The second wait does not open a browser before the first one has finished.
     assert!(ask(&loopback, "GET /back?state=two").starts_with("HTTP/1.1 400 "));
     assert_eq!(opened.load(Ordering::SeqCst), 1);
     assert!(ask(&loopback, "GET /back?state=one").starts_with("HTTP/1.1 200 "));
@@ -120,7 +120,7 @@ fn users_come_one_after_the_other_and_each_redirect_answers_once() {
 }
 
 #[test]
-fn a_wait_that_is_dropped_leaves_the_listener_to_others() {
+fn a_dropped_wait_releases_the_listener() {
     let loopback = bind();
     let mut abandoned = Box::pin(loopback.redirect(|_| true, || ()));
     let poll = |cx: &mut Context<'_>| Poll::Ready(abandoned.as_mut().poll(cx).is_pending());

@@ -1,4 +1,4 @@
-//! The server on HTTP, on a runtime that the tests advance step by step.
+//! The HTTP server on a runtime that the tests advance step by step.
 
 use std::fmt;
 use std::future::{Future, poll_fn};
@@ -19,7 +19,7 @@ use mcp_sansio_handlers::{Call, NoArguments, Server};
 
 type Task = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// A clock that stands still, and tasks that are polled when a test says so.
+/// A runtime whose clock only advances, and whose tasks are only polled, when a test says so.
 #[derive(Clone, Default)]
 struct ManualRuntime {
     now: Arc<Mutex<Instant>>,
@@ -32,7 +32,7 @@ impl ManualRuntime {
         *now = *now + time;
     }
 
-    /// Polls each task once; those that are done are gone.
+    /// Polls each task once and removes the finished ones.
     fn run_tasks(&self) {
         let mut tasks = std::mem::take(&mut *self.tasks.lock().unwrap());
         tasks.retain_mut(|task| poll(task).is_pending());
@@ -80,7 +80,7 @@ fn poll<F: Future + Unpin>(future: &mut F) -> Poll<F::Output> {
     Pin::new(future).poll(&mut Context::from_waker(Waker::noop()))
 }
 
-/// A body that never comes.
+/// A body that never arrives.
 struct Silence;
 
 impl Body for Silence {
@@ -115,7 +115,7 @@ fn message(tool: &str) -> String {
     )
 }
 
-/// A server with a tool that waits until it is told to go on.
+/// Returns a server with a tool that waits until the test signals it.
 fn service(
     runtime: &ManualRuntime,
     options: ServerOptions,
@@ -148,7 +148,7 @@ fn a_body_that_never_arrives_times_out() {
     runtime.advance(Duration::from_millis(6_999));
     assert!(poll(&mut served).is_pending());
     runtime.advance(Duration::from_millis(1));
-    let Poll::Ready(response) = poll(&mut served) else { panic!("it still waits") };
+    let Poll::Ready(response) = poll(&mut served) else { panic!("the request is still pending") };
     assert_eq!(response.status(), 408);
 }
 
@@ -157,7 +157,7 @@ fn a_pending_handler_runs_as_a_task_until_it_finishes_or_its_client_disconnects(
     let runtime = ManualRuntime::default();
     let (service, goes_on) = service(&runtime, ServerOptions::new());
     runtime.run_tasks();
-    // What keeps the time.
+    // The timer task.
     assert_eq!(runtime.tasks(), 1);
     let mut gone = Box::pin(service.serve(call("wait", message("wait"))));
     assert!(poll(&mut gone).is_pending());
@@ -172,13 +172,13 @@ fn a_pending_handler_runs_as_a_task_until_it_finishes_or_its_client_disconnects(
     goes_on.store(true, Ordering::Relaxed);
     runtime.run_tasks();
     assert_eq!(runtime.tasks(), 1);
-    let Poll::Ready(response) = poll(&mut served) else { panic!("it still waits") };
+    let Poll::Ready(response) = poll(&mut served) else { panic!("the request is still pending") };
     assert_eq!(response.status(), 200);
     assert_eq!(response.headers()["content-type"], "application/json");
 }
 
 #[test]
-fn a_dropped_service_leaves_no_task() {
+fn dropping_the_service_ends_all_tasks() {
     let runtime = ManualRuntime::default();
     let (service, _) = service(&runtime, ServerOptions::new());
     runtime.run_tasks();

@@ -1,5 +1,5 @@
-//! A runtime in some sixty lines, a thread for each task, and a server and a client on it: what
-//! `docs/guide/runtimes.md` shows.
+//! A runtime of about sixty lines with one thread per task, running a server and a client. Shown in
+//! `docs/guide/runtimes.md`.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -18,7 +18,7 @@ use mcp_sansio_async::http_server::HttpService;
 use mcp_sansio_async::{ByteStream, CatchPanic, Driver, Runtime, Timer, clock, seed};
 use mcp_sansio_handlers::{Call, Host, NoArguments, Server};
 
-/// Runs each task on a thread of its own.
+/// A runtime that runs each task on its own thread.
 #[derive(Clone, Copy, Debug)]
 struct Threads;
 
@@ -39,11 +39,11 @@ impl Runtime for Threads {
 }
 
 thread_local! {
-    /// When the task of this thread wants to be polled again, whatever happens.
+    /// The time at which this thread's task must be polled again, even without a wake.
     static WAKES_AT: Cell<Option<Instant>> = const { Cell::new(None) };
 }
 
-/// Has `block_on` wait no longer than to its deadline.
+/// A timer that limits how long `block_on` parks the thread.
 struct Alarm;
 
 impl Timer for Alarm {
@@ -68,7 +68,7 @@ impl Wake for Unpark {
     }
 }
 
-/// Runs a future on this thread.
+/// Runs a future to completion on the current thread.
 fn block_on<F: Future>(future: F) -> F::Output {
     let mut future = pin!(future);
     let waker = Waker::from(Arc::new(Unpark(thread::current())));
@@ -84,7 +84,7 @@ fn block_on<F: Future>(future: F) -> F::Output {
     }
 }
 
-/// A socket that is looked at every millisecond, for want of anything that waits for it.
+/// A socket that is polled every millisecond, because this runtime has no I/O reactor.
 struct Socket(TcpStream);
 
 impl Socket {
@@ -120,7 +120,7 @@ impl ByteStream for Socket {
 
 fn server() -> Server {
     Server::new("clock", "1.0.0").tool("now", "The time", async |_: Call<NoArguments>| {
-        // A wait, so that the handler needs the runtime.
+        // Yields once, so that the handler needs the runtime.
         let mut polled = false;
         std::future::poll_fn(|cx| {
             if std::mem::replace(&mut polled, true) {

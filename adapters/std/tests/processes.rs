@@ -1,4 +1,4 @@
-//! Servers as child processes, real ones.
+//! Servers that run as real child processes.
 #![cfg(unix)]
 
 use std::future::poll_fn;
@@ -15,23 +15,23 @@ use mcp_sansio_std::{
 };
 use rustix::process::{Pid, test_kill_process};
 
-/// Says to a copy of this program that it is to be a server, and of which kind.
+/// Environment variable that makes a copy of this program run as a server, and selects which one.
 const ROLE: &str = "MCP_SANSIO_STD_TEST_ROLE";
 
-/// This is no test: [`this_program`] starts it in another process, as a server.
+/// Not a test: [`this_program`] runs it in a child process as the server.
 #[test]
 fn server_process() {
     let Ok(role) = std::env::var(ROLE) else { return };
     let server = Server::new("child", "1").endpoint(seed()).unwrap();
     if role == "noisy" {
-        // Half a line that is printed before must not get between the messages.
+        // A partial line printed before the first message must not end up between the messages.
         let _ = std::io::stdout().write_all(b"half a line");
     }
     let outcome = serve_stdio(server);
     std::process::exit(if outcome.is_ok() { 0 } else { 70 });
 }
 
-/// This program, as a server.
+/// Returns a command that runs this program as a server.
 fn this_program(role: &str) -> Command {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args(["--exact", "server_process", "--nocapture"]).env(ROLE, role);
@@ -44,7 +44,7 @@ fn shell(script: &str) -> Command {
     command
 }
 
-/// Short enough not to be felt, long enough for a shell to exit.
+/// Grace periods that keep the test fast but let a shell exit.
 fn short_grace_periods() -> GracePeriods {
     GracePeriods { end_of_input: Duration::from_millis(50), terminate: Duration::from_millis(200) }
 }
@@ -77,8 +77,8 @@ fn read_to_end(stream: &mut ChildStream) -> String {
     }
 }
 
-/// Waits until the child has said something.
-fn wait_for_word(stream: &mut ChildStream) {
+/// Waits for the first output of the child.
+fn wait_for_output(stream: &mut ChildStream) {
     let mut buffer = [0; 100];
     assert!(block_on(poll_fn(|cx| stream.poll_read(cx, &mut buffer))).unwrap().unwrap() > 0);
 }
@@ -95,7 +95,7 @@ fn a_server_answers_all_and_exits_at_the_end_of_its_input() {
     for id in 0..100_000 {
         writeln!(pings, r#"{{"jsonrpc":"2.0","id":{id},"method":"ping"}}"#).unwrap();
     }
-    // The last frame is cut off.
+    // The last frame is truncated.
     pings.extend_from_slice(br#"{"jsonrpc":"2.0","#);
     write_all(&mut stream, &pings);
     let start = now();
@@ -111,7 +111,7 @@ fn a_server_answers_all_and_exits_at_the_end_of_its_input() {
 }
 
 #[test]
-fn what_a_server_prints_goes_to_its_standard_error() {
+fn printed_output_of_a_server_goes_to_its_standard_error() {
     // Rule: [STDIO-002] [STDIO-005].
     let (child, stream) = ChildServer::spawn(this_program("noisy")).unwrap();
     let (client, endpoint) = Host::new("test", "1").connect(seed(), now());
@@ -125,7 +125,7 @@ fn what_a_server_prints_goes_to_its_standard_error() {
 }
 
 #[test]
-fn a_standard_error_that_is_the_standard_output_too_does_not_get_in_the_way() {
+fn standard_error_redirected_to_standard_output_does_not_corrupt_messages() {
     let mut command = this_program("quiet");
     let (mut reader, writer) = std::io::pipe().unwrap();
     command.stdin(std::process::Stdio::piped());
@@ -168,7 +168,7 @@ fn a_connection_in_use_ends_with_its_child() {
 fn a_child_that_ignores_the_end_of_its_input_is_asked_to_exit() {
     // Rule: [STDIO-015] [STDIO-016].
     let (child, mut stream) = ChildServer::spawn(shell("echo ready; exec sleep 60")).unwrap();
-    wait_for_word(&mut stream);
+    wait_for_output(&mut stream);
     drop(stream);
     let report = child.shutdown(short_grace_periods()).unwrap();
     assert_eq!((report.status.signal(), report.forced), (Some(15), true));
@@ -179,7 +179,7 @@ fn a_child_that_ignores_everything_is_killed() {
     // Rule: [STDIO-015] [STDIO-016].
     let script = "trap '' TERM; echo ready; echo stubborn >&2; while :; do sleep 1; done";
     let (child, mut stream) = ChildServer::spawn(shell(script)).unwrap();
-    wait_for_word(&mut stream);
+    wait_for_output(&mut stream);
     drop(stream);
     let id = child.id().unwrap();
     let start = now();
@@ -196,7 +196,7 @@ fn a_child_that_exits_is_reported_with_its_stderr_tail() {
     // Rule: [STDIO-005].
     let script = "i=0; while [ $i -lt 30000 ]; do i=$((i+1)); echo line $i >&2; done; exit 3";
     let (child, mut stream) = ChildServer::spawn(shell(script)).unwrap();
-    // Nobody writes to it, nobody looks at its standard error: it comes to its end all the same.
+    // The child exits although its input stays empty and its standard error is not read.
     assert_eq!(read_to_end(&mut stream), "");
     let report = child.shutdown(GracePeriods::default()).unwrap();
     assert_eq!((report.status.code(), report.forced), (Some(3), false));
@@ -219,13 +219,13 @@ fn the_standard_error_can_be_forwarded() {
 
 #[test]
 fn a_killed_child_takes_its_descendants_with_it() {
-    // Everything that is started from here on holds this pipe open.
+    // Every process started from here on inherits this pipe and keeps it open.
     let (mut held, holder) = std::io::pipe().unwrap();
     rustix::io::fcntl_setfd(&holder, rustix::io::FdFlags::empty()).unwrap();
     let script = "trap '' TERM; sleep 600 & echo ready; while :; do sleep 1; done";
     let (child, mut stream) = ChildServer::spawn(shell(script)).unwrap();
     drop(holder);
-    wait_for_word(&mut stream);
+    wait_for_output(&mut stream);
     assert!(child.shutdown(short_grace_periods()).unwrap().forced);
     assert_eq!(std::io::Read::read(&mut held, &mut [0]).unwrap(), 0);
 }
@@ -240,7 +240,7 @@ fn a_dropped_child_is_ended_and_leaves_no_zombie() {
 }
 
 #[test]
-fn calls_of_a_server_that_dies_end_and_its_status_can_be_had() {
+fn calls_to_a_crashed_server_fail_and_its_exit_status_is_available() {
     let script = "read line; echo the disk is on fire >&2; exit 9";
     let (mut child, stream): (ChildServer, _) = ChildServer::spawn(shell(script)).unwrap();
     let (client, endpoint) = Host::new("test", "1").connect(seed(), now());

@@ -22,7 +22,7 @@ fn server() -> impl Endpoint + Send + 'static {
     Server::new("test", "1").endpoint(seed()).unwrap()
 }
 
-/// Ends the test process if the test takes longer than any sane run.
+/// Fails the test if it takes too long.
 fn in_time<T: Send + 'static>(test: impl FnOnce() -> T + Send + 'static) -> T {
     let (sender, receiver) = mpsc::channel();
     let thread = thread::spawn(move || sender.send(test()));
@@ -79,14 +79,14 @@ fn a_socket_is_served_over_tcp_without_delay() {
     });
 }
 
-/// Sends much without being asked, and counts what comes.
+/// Sends many unsolicited lines and counts the lines it receives.
 #[derive(Debug)]
 struct Flood {
     left: usize,
     received: usize,
 }
 
-/// Lines of 1 KiB, 10 MiB of them.
+/// 10 MiB in lines of 1 KiB.
 const FLOOD_LINES: usize = 10 * 1024;
 
 impl Flood {
@@ -102,7 +102,7 @@ impl Endpoint for Flood {
     }
 
     fn handle_eof(&mut self, _: Instant) {
-        assert_eq!(self.received, FLOOD_LINES, "the input ended too soon");
+        assert_eq!(self.received, FLOOD_LINES, "the input ended early");
     }
 
     fn handle_timeout(&mut self, _: Instant) {}
@@ -192,23 +192,23 @@ fn any_reader_and_writer_can_be_served() {
 }
 
 #[test]
-fn a_writer_that_blocks_does_not_hold_up_the_end() {
+fn a_blocked_writer_does_not_delay_shutdown() {
     in_time(|| {
-        // Nobody reads this pipe.
+        // This pipe is never read.
         let (_reader, writer) = pipe().unwrap();
         let mut settings = Settings::default();
         settings.linger = Duration::from_millis(20);
         let input = io::Cursor::new(pings(50_000));
         let stream = ThreadedStream::new(input, writer).unwrap();
         let start = now();
-        // Whether what could not be written counts as an error is the driver's choice.
+        // Whether unwritten output is an error is up to the driver.
         let _ = drive(server(), stream, settings);
         assert!(now().saturating_since(start) < Duration::from_secs(2));
     });
 }
 
 #[test]
-fn callers_wait_for_a_connection_in_the_background() {
+fn callers_wait_for_a_background_connection() {
     in_time(|| {
         let (here, there) = UnixStream::pair().unwrap();
         let serving =
@@ -237,7 +237,7 @@ fn callers_wait_for_a_connection_in_the_background() {
 }
 
 #[test]
-fn a_connection_in_the_background_can_be_stopped() {
+fn a_background_connection_can_be_stopped() {
     in_time(|| {
         let (here, mut there) = UnixStream::pair().unwrap();
         let connection =
@@ -266,7 +266,7 @@ fn many_streams_and_clocks_share_one_thread() {
             peers.push(here);
         }
         let peers = thread::spawn(move || {
-            // From the last to the first, one at a time.
+            // Serve the peers in reverse order, one at a time.
             for mut peer in peers.into_iter().rev() {
                 peer.write_all(&pings(1)).unwrap();
                 let mut answer = String::new();

@@ -1,4 +1,4 @@
-//! What the tests of the adapters run in processes of their own.
+//! Programs and helpers that the adapter tests run in separate processes.
 
 mod panicking;
 mod pinger;
@@ -10,13 +10,13 @@ pub use panicking::{panicking_host, panicking_server, survive};
 pub use pinger::Pinger;
 pub use runtime::Runtime;
 
-/// The line of a ping.
+/// Returns a ping request as one line.
 #[must_use]
 pub fn ping(id: usize) -> String {
     format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"ping\"}}\n")
 }
 
-/// A server that offers nothing: it answers pings.
+/// Returns a server without capabilities, which only answers pings.
 #[must_use]
 pub fn quiet() -> Server {
     Server::new("quiet", "1")

@@ -1,4 +1,4 @@
-//! Serves [`quiet`] on the standard streams, on the runtime that the first argument names.
+//! Serves [`quiet`] on standard input and output, on the runtime named by the first argument.
 
 use std::process::ExitCode;
 

@@ -5,7 +5,7 @@ use mcp_sansio::protocol::{ListRootsParams, Root};
 use mcp_sansio::{Revision, Revisions};
 use mcp_sansio_handlers::{Call, Client, ClientError, Host, HostRequest, NoArguments, Server};
 
-/// Is done the second time.
+/// Yields once.
 async fn pause() {
     let mut first = true;
     std::future::poll_fn(move |cx| {
@@ -15,7 +15,7 @@ async fn pause() {
     .await;
 }
 
-/// A server whose handlers panic in each way that there is.
+/// Returns a server with handlers that panic in every possible way.
 #[must_use]
 pub fn panicking_server() -> Server {
     Server::new("panicking", "1")
@@ -32,8 +32,8 @@ pub fn panicking_server() -> Server {
         })
 }
 
-/// A host that panics when it is asked, and speaks a revision in which its server sends a request
-/// for that.
+/// Returns a host whose handler for roots panics. It speaks a revision in which the server asks for
+/// roots with a request.
 #[must_use]
 pub fn panicking_host() -> Host {
     Host::new("panicking", "1").revisions(Revisions::only(Revision::V2025_11_25)).on_roots(
@@ -44,15 +44,15 @@ pub fn panicking_host() -> Host {
     )
 }
 
-/// Lets everything panic that can, and sees that nothing comes of it but errors.
+/// Triggers every panic and checks that each one only fails its own request.
 ///
 /// # Panics
 ///
-/// Something else did.
+/// Panics if a panic has any other effect.
 pub async fn survive(client: Client) {
     let call = |tool| client.call_tool(tool, &NoArguments {});
     let works = async || {
-        let result = call("plain").await.expect("the connection goes on");
+        let result = call("plain").await.expect("the connection stays open");
         assert_eq!(result.content[0].as_text(), Some("plain"));
     };
     client.opened().await.expect("it opens");

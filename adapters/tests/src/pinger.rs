@@ -4,16 +4,16 @@ use mcp_sansio::Instant;
 use mcp_sansio::framing::FrameError;
 use mcp_sansio_handlers::Endpoint;
 
-/// A client that knows nothing but lines: it sends what it is given, and closes after the frames
-/// that it expects.
+/// A client that only handles lines: it sends the given output and closes after the expected number
+/// of frames.
 #[derive(Debug)]
 pub struct Pinger {
     output: Vec<u8>,
     sent: usize,
     expected: usize,
-    /// The frames that came.
+    /// The number of frames received.
     pub received: usize,
-    /// The bytes in them.
+    /// The number of bytes in those frames.
     pub received_length: usize,
     is_closed: bool,
 }

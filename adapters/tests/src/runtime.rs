@@ -1,7 +1,7 @@
-/// A runtime that a test may be about.
+/// A runtime under test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Runtime {
-    /// tokio, with one thread.
+    /// tokio with a single thread.
     Tokio,
     /// smol.
     Smol,
@@ -10,10 +10,10 @@ pub enum Runtime {
 }
 
 impl Runtime {
-    /// All of them.
+    /// All runtimes.
     pub const ALL: [Self; 3] = [Self::Tokio, Self::Smol, Self::AsyncStd];
 
-    /// What it is called.
+    /// Returns the name of the runtime.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -23,7 +23,7 @@ impl Runtime {
         }
     }
 
-    /// The one that is called `name`.
+    /// Returns the runtime called `name`.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|runtime| runtime.name() == name)

@@ -1,7 +1,7 @@
-//! A client with a server that it starts.
+//! A client that starts its server as a child process.
 #![cfg(unix)]
 #![allow(clippy::disallowed_methods, reason = "real processes take real time")]
-#![allow(clippy::print_stdout, reason = "figures for those who ask with --no-capture")]
+#![allow(clippy::print_stdout, reason = "figures shown with --no-capture")]
 
 use std::io;
 use std::sync::{Arc, Mutex};
@@ -13,14 +13,14 @@ use tokio::process::Command;
 
 const SERVER: &str = env!("CARGO_BIN_EXE_adapter-tests");
 
-/// A server that answers pings.
+/// Returns a server that answers pings.
 fn pinged() -> std::process::Command {
     let mut command = std::process::Command::new(SERVER);
     command.arg("tokio");
     command
 }
 
-/// A shell as the server.
+/// Returns a shell that acts as the server.
 fn shell(script: &str) -> Command {
     let mut command = Command::new("sh");
     command.args(["-c", script]);
@@ -35,7 +35,7 @@ fn short_grace_periods() -> GracePeriods {
 }
 
 fn is_running(id: u32) -> bool {
-    // A zombie, which nobody has waited for yet, does not run.
+    // A zombie that has not been reaped yet is not running.
     std::fs::read_to_string(format!("/proc/{id}/stat")).is_ok_and(|stat| !stat.contains(") Z "))
 }
 
@@ -64,7 +64,7 @@ async fn a_server_is_started_talked_to_and_exits_when_its_input_ends() {
 }
 
 #[tokio::test]
-async fn to_shut_down_closes_the_input_even_while_the_stream_is_driven() {
+async fn shutdown_closes_the_input_while_the_stream_is_driven() {
     // Rule: [STDIO-015] [STDIO-016].
     let (child, stream) = ChildServer::spawn(pinged()).unwrap();
     let driving = tokio::spawn(drive(Pinger::new(ping(1).into_bytes(), 2), stream));

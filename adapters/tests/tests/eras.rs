@@ -1,5 +1,4 @@
-//! Servers of the older revisions that a client starts, and that do not answer the probe for their
-//! era.
+//! Servers of older revisions, started by the client, that do not answer the era probe.
 #![cfg(unix)]
 #![allow(clippy::disallowed_methods, reason = "real processes take real time")]
 
@@ -12,7 +11,7 @@ use mcp_sansio::peer::Timeouts;
 use mcp_sansio_handlers::{Host, NoArguments};
 use mcp_sansio_std::Wait as _;
 
-/// What a server does with a method that it does not know.
+/// The reaction of a server to an unknown method.
 #[derive(Clone, Copy)]
 enum Unknown {
     Exits,
@@ -20,7 +19,7 @@ enum Unknown {
     IsSilent,
 }
 
-/// A server of 2025-06-18 in a shell, which writes a line to a file when it starts.
+/// A 2025-06-18 server written in shell, which appends a line to a file each time it starts.
 struct Legacy {
     folder: PathBuf,
     unknown: Unknown,
@@ -63,7 +62,7 @@ impl Legacy {
         command
     }
 
-    /// How often it was started.
+    /// Returns how often the server was started.
     fn starts(&self) -> usize {
         std::fs::read_to_string(self.folder.join("log")).unwrap_or_default().lines().count()
     }
@@ -79,7 +78,7 @@ fn host() -> Host {
     Host::new("host", "1")
 }
 
-/// A program that never is a server.
+/// Returns a program that never acts as a server.
 fn broken(legacy: &Legacy) -> Command {
     let mut command = Command::new("sh");
     command.args(["-c", "echo started >>\"$0\"; echo 'no such option' >&2; exit 2"]);
@@ -103,7 +102,7 @@ mod on_tokio {
             assert_eq!(result.content[0].as_text(), Some("called"));
             let era = client.era().unwrap();
             client.shutdown().await.unwrap();
-            // Rule: [VER-018]. What was learned saves the next connection a start.
+            // Rule: [VER-018]. The known era saves the next connection one start.
             let client = spawn(server.command(), &host().known_era(era)).await.unwrap();
             assert_eq!((client.era(), server.starts()), (Some(Era::Legacy), 3));
             client.shutdown().await.unwrap();
@@ -111,7 +110,7 @@ mod on_tokio {
     }
 
     #[tokio::test]
-    async fn a_server_that_never_answers_the_probe_costs_the_time_of_the_probe() {
+    async fn a_server_that_never_answers_the_probe_delays_by_the_probe_timeout() {
         // Rule: [VER-022].
         let server = Legacy::new("silent", Unknown::IsSilent);
         let mut timeouts = Timeouts::default();
@@ -132,7 +131,7 @@ mod on_tokio {
         let refused = spawn(broken(&server), &host()).await.unwrap_err();
         let Error::Closed { stderr_tail, .. } = refused else { panic!("{refused:?}") };
         assert_eq!((stderr_tail, server.starts()), (vec!["no such option".to_owned()], 2));
-        // Nor where there is nothing else to try.
+        // The same when there is no other era to try.
         let known = host().known_era(Era::Legacy);
         assert!(spawn(broken(&server), &known).await.is_err());
         let modern = host().revisions(mcp_sansio::Revisions::MODERN);

@@ -1,4 +1,4 @@
-//! Both sides on sockets, in one process.
+//! Client and server on sockets in one process.
 
 use std::io::{Read, Write};
 
@@ -6,7 +6,7 @@ use adapter_tests::{Pinger, panicking_host, panicking_server, ping, quiet, survi
 use mcp_sansio_tokio::{TokioStream, drive, now, seed};
 use tokio::net::{TcpListener, TcpStream};
 
-/// A message of a mebibyte, line end included.
+/// Returns a message of 1 MiB, including the line end.
 fn large() -> Vec<u8> {
     let mut line = vec![b'x'; 1 << 20];
     line[(1 << 20) - 1] = b'\n';
@@ -49,7 +49,7 @@ async fn two_sides_that_both_write_first_do_not_block_each_other() {
 
 #[cfg(unix)]
 #[tokio::test]
-async fn a_peer_that_writes_all_before_it_reads_is_no_obstacle() {
+async fn a_peer_may_write_everything_before_it_reads() {
     let (mut theirs, ours) = std::os::unix::net::UnixStream::pair().unwrap();
     ours.set_nonblocking(true).unwrap();
     let stream = TokioStream::from(tokio::net::UnixStream::from_std(ours).unwrap());

@@ -1,7 +1,7 @@
-//! A server on its standard streams, against a client that knows nothing but pipes.
+//! A server on standard input and output against a client that only uses pipes.
 #![cfg(unix)]
 #![allow(clippy::disallowed_methods, reason = "real processes take real time")]
-#![allow(clippy::print_stdout, reason = "figures for those who ask with --no-capture")]
+#![allow(clippy::print_stdout, reason = "figures shown with --no-capture")]
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -28,7 +28,7 @@ fn pings(count: usize) -> String {
     (0..count).map(ping).collect()
 }
 
-/// Waits for the exit, for two seconds: what a server has after the end of its input.
+/// Waits up to two seconds for the exit, the time a server has after the end of its input.
 fn exit(mut child: Child) -> ExitStatus {
     let start = Instant::now();
     loop {
@@ -97,7 +97,7 @@ fn the_end_of_input_within_a_frame_ends_the_server_with_everything_answered() {
 }
 
 #[test]
-fn a_client_that_goes_away_ends_the_server_without_an_error() {
+fn a_client_that_disconnects_ends_the_server_without_an_error() {
     for runtime in Runtime::ALL {
         let mut child = piped(runtime);
         drop(child.stdout.take());
@@ -108,7 +108,7 @@ fn a_client_that_goes_away_ends_the_server_without_an_error() {
 }
 
 #[test]
-fn one_socket_may_be_both_streams_and_is_blocking_again_afterwards() {
+fn a_socket_used_as_both_streams_is_blocking_again_afterwards() {
     for runtime in Runtime::ALL {
         let (mut ours, theirs) = UnixStream::pair().unwrap();
         let observed = theirs.try_clone().unwrap();
@@ -118,7 +118,8 @@ fn one_socket_may_be_both_streams_and_is_blocking_again_afterwards() {
         ours.write_all(pings(20_000).as_bytes()).unwrap();
         ours.shutdown(Shutdown::Write).unwrap();
         let mut output = String::new();
-        // The server closes the socket for writing: the other handle of it here is no obstacle.
+        // The server shuts the socket down for writing, although this process holds another handle
+        // to it.
         ours.read_to_string(&mut output).unwrap();
         assert_eq!(output.lines().count(), 20_000);
         assert!(exit(child).success());
@@ -127,7 +128,7 @@ fn one_socket_may_be_both_streams_and_is_blocking_again_afterwards() {
 }
 
 #[test]
-fn streams_that_are_the_standard_error_as_well_stay_blocking() {
+fn streams_shared_with_standard_error_stay_blocking() {
     for runtime in Runtime::ALL {
         let (mut ours, theirs) = UnixStream::pair().unwrap();
         let observed = theirs.try_clone().unwrap();
@@ -143,7 +144,7 @@ fn streams_that_are_the_standard_error_as_well_stay_blocking() {
 }
 
 #[test]
-fn files_do_as_streams() {
+fn files_can_be_used_as_streams() {
     for runtime in Runtime::ALL {
         let folder = std::env::temp_dir().join(format!("adapter-tests-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();

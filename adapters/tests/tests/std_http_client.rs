@@ -1,4 +1,4 @@
-//! The client over HTTP with blocking calls, on real sockets.
+//! The blocking HTTP client on real sockets.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener};
@@ -13,10 +13,10 @@ use mcp_sansio_std::{
 };
 use mcp_sansio_tokio::{HttpListener, HttpService};
 
-/// Far more than any test needs.
+/// Far longer than any test takes.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Serves on threads of its own, until the process ends.
+/// Serves on separate threads until the process ends.
 fn serve(server: Server) -> SocketAddr {
     let (told, tell) = channel();
     thread::spawn(move || {
@@ -46,7 +46,7 @@ fn open(address: SocketAddr, revision: Revision) -> HttpConnection {
 
 const ERAS: [Revision; 2] = [Revision::V2025_11_25, Revision::V2026_07_28];
 
-/// Tells when it is dropped.
+/// Sends a signal when dropped.
 struct Departure(Sender<()>);
 
 impl Drop for Departure {
@@ -85,7 +85,7 @@ fn messages_before_the_result_arrive_while_the_handler_runs() {
         let client = open(serve(Server::new("test", "1").tool("work", "Works", tool)), revision);
         let release = Mutex::new(Some(release));
         let call = client.call_tool("work", &serde_json::json!({})).on_progress(move |_| {
-            // Only this lets the handler come to its end.
+            // The handler only finishes after this signal.
             release.lock().unwrap().take().unwrap().send(()).unwrap();
         });
         assert_eq!(call.wait().unwrap().content[0].as_text(), Some("done"));

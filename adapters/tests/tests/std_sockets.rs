@@ -1,4 +1,4 @@
-//! The adapter without a runtime, both sides in one process.
+//! The blocking adapter with client and server in one process.
 #![cfg(unix)]
 
 use std::os::unix::net::UnixStream;

@@ -1,4 +1,4 @@
-//! Where a user comes back to who signs in with a browser.
+//! The loopback redirect listener that receives the user after a browser sign-in.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -14,13 +14,13 @@ fn is_right(target: &str) -> bool {
     target.ends_with("state=right")
 }
 
-/// Where the loopback listens.
+/// Returns the address of the loopback listener.
 fn host(loopback: &Loopback) -> String {
     let uri = loopback.redirect_uri();
     uri.strip_prefix("http://").unwrap().split('/').next().unwrap().to_owned()
 }
 
-/// What the loopback answers to a request, up to the end of the connection.
+/// Sends a request and returns the loopback's response, read until the connection closes.
 async fn ask(loopback: &Loopback, line: &str) -> String {
     let host = &host(loopback);
     let mut stream = TcpStream::connect(host).await.unwrap();
@@ -31,14 +31,14 @@ async fn ask(loopback: &Loopback, line: &str) -> String {
     response
 }
 
-/// A wait for the right redirect, on a task of its own.
+/// Waits for the right redirect in a separate task.
 fn wait(loopback: &Loopback) -> tokio::task::JoinHandle<Option<String>> {
     let loopback = loopback.clone();
     tokio::spawn(async move { loopback.redirect(is_right, || ()).await })
 }
 
 #[tokio::test]
-async fn only_the_redirect_that_answers_ends_the_wait() {
+async fn only_the_matching_redirect_ends_the_wait() {
     // Rule: [AUTHC-048].
     let loopback = Loopback::bind(0).await.unwrap().application("the <tour>");
     let wait = wait(&loopback);
@@ -71,7 +71,7 @@ async fn silent_connections_do_not_block_others() {
         stream.write_all(b"GET ").await.unwrap();
         silent.push(stream);
     }
-    // There is room for so many: the oldest are gone.
+    // The number of open connections is limited: the oldest ones were closed.
     assert!(silent[0].read_u8().await.is_err());
     assert!(ask(&loopback, &format!("GET {RIGHT}")).await.starts_with("HTTP/1.1 200 "));
     assert_eq!(wait.await.unwrap().as_deref(), Some(RIGHT));
@@ -86,7 +86,7 @@ async fn waiting_for_a_user_who_does_not_return_times_out() {
 }
 
 #[tokio::test]
-async fn a_redirect_answers_once_and_the_next_user_has_their_turn() {
+async fn waits_are_served_in_order_and_each_redirect_is_accepted_once() {
     let loopback = Loopback::bind(0).await.unwrap().path("/back").unwrap();
     assert!(loopback.redirect_uri().ends_with("/back"));
     let opened = Arc::new(AtomicUsize::new(0));
@@ -104,7 +104,7 @@ async fn a_redirect_answers_once_and_the_next_user_has_their_turn() {
         tokio::task::yield_now().await;
     }
     let second = tokio::spawn(start("two"));
-    // The user of the second is not bothered before the first is done.
+    // The second wait does not open a browser before the first one has finished.
     assert!(ask(&loopback, "GET /back?state=two").await.starts_with("HTTP/1.1 400 "));
     assert_eq!(opened.load(Ordering::Relaxed), 1);
     assert!(ask(&loopback, "GET /back?state=one").await.starts_with("HTTP/1.1 200 "));
@@ -115,7 +115,7 @@ async fn a_redirect_answers_once_and_the_next_user_has_their_turn() {
 }
 
 #[tokio::test]
-async fn a_wait_that_is_dropped_leaves_the_listener_to_others() {
+async fn a_dropped_wait_releases_the_listener() {
     let loopback = Loopback::bind(0).await.unwrap();
     let abandoned = wait(&loopback);
     ask(&loopback, "GET /favicon.ico").await;

@@ -1,5 +1,5 @@
-//! A client that uses everything a server offers, for whoever tests a server over HTTP: the client
-//! under test of the official conformance suite.
+//! A client that uses every feature of a server over HTTP. It is the client under test of the
+//! official conformance suite.
 
 mod sign_in;
 
@@ -20,19 +20,19 @@ use serde_json::{Value, json};
 const USAGE: &str = "\
 everything-client URL
 
-Lists and uses everything that the server at URL offers, and exits with 0 if all went well. Where
-the server asks for it, signs in, at pages that do not ask the user anything. The official
-conformance suite says by its environment what else to do: MCP_CONFORMANCE_SCENARIO,
-MCP_CONFORMANCE_PROTOCOL_VERSION, MCP_CONFORMANCE_CONTEXT.
+Lists and uses everything that the server at URL offers, and exits with 0 on success. Signs in if
+the server requires it, at authorization pages that need no user. The official conformance suite
+selects a scenario with the environment variables MCP_CONFORMANCE_SCENARIO,
+MCP_CONFORMANCE_PROTOCOL_VERSION and MCP_CONFORMANCE_CONTEXT.
 ";
 
-/// How long all of it may take. The suite gives up after 30 s.
+/// The time limit of the whole run. The suite gives up after 30 s.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// What a program says when it fails.
+/// The result of a fallible step.
 type Outcome<T = ()> = Result<T, Box<dyn std::error::Error>>;
 
-/// What the environment asks for.
+/// The task given by the environment.
 #[derive(Debug)]
 struct Task {
     scenario: String,
@@ -45,19 +45,19 @@ fn parse(mut arguments: Arguments) -> Result<String, Stop> {
     while let Some(argument) = arguments.shift()? {
         match argument {
             Argument::Word(word) if url.is_none() => url = Some(word),
-            Argument::Word(word) => return Err(Stop::Wrong(format!("what is `{word}` for?"))),
+            Argument::Word(word) => return Err(Stop::Wrong(format!("unexpected argument `{word}`"))),
             Argument::Flag(flag) => return Err(Stop::unknown(&flag)),
-            Argument::Rest(_) => return Err(Stop::wrong("what is `--` for?")),
+            Argument::Rest(_) => return Err(Stop::wrong("unexpected argument `--`")),
         }
     }
-    url.ok_or_else(|| Stop::wrong("say which server: its URL"))
+    url.ok_or_else(|| Stop::wrong("the URL of the server is missing"))
 }
 
 fn task() -> Outcome<Task> {
     let variable = |name| std::env::var(name).unwrap_or_default();
     let revisions = match variable("MCP_CONFORMANCE_PROTOCOL_VERSION").as_str() {
         "" => Revisions::ALL,
-        named => Revisions::only(Revision::parse(named).ok_or("there is no such revision")?),
+        named => Revisions::only(Revision::parse(named).ok_or("MCP_CONFORMANCE_PROTOCOL_VERSION is not a known revision")?),
     };
     let context = match variable("MCP_CONFORMANCE_CONTEXT").as_str() {
         "" => Value::Null,
@@ -73,11 +73,11 @@ async fn main() -> ExitCode {
         Err(stop) => return stop.report("everything-client", USAGE),
     };
     let outcome = tokio::time::timeout(PATIENCE, run(&url)).await;
-    let outcome = outcome.unwrap_or_else(|_| Err("it takes too long".into()));
+    let outcome = outcome.unwrap_or_else(|_| Err("the run did not finish within 20 s".into()));
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            // Nobody is left to tell if this fails.
+            // There is nothing left to report a failure to.
             let _ = writeln!(std::io::stderr(), "everything-client: {error}");
             ExitCode::FAILURE
         }
@@ -91,7 +91,7 @@ async fn run(url: &str) -> Outcome {
     let host = canned::host("everything-client", &seen)
         .revisions(task.revisions)
         .authorization(sign_in::authorization(&task, &connector)?);
-    // The stream for what comes unasked would be in the way where reconnections are timed.
+    // The stream for server messages would disturb the timing of reconnections.
     let listens = task.scenario != "sse-retry";
     let options = ClientOptions::new(Location::parse(url)?).listen(listens);
     let client = connect_with(options, &connector, &host).await?;
@@ -100,11 +100,11 @@ async fn run(url: &str) -> Outcome {
     outcome
 }
 
-/// Does what the scenario wants, which in most cases is what one does with a server anyway.
+/// Runs a scenario. Most scenarios only use the tools of the server.
 async fn play(client: &Client, task: &Task) -> Outcome {
     match task.scenario.as_str() {
         "elicitation-sep1034-client-defaults" => {
-            // The questions come on the stream for what comes unasked, which the server may take a
+            // The elicitation requests arrive on the stream for server messages, which may take a
             // moment to open.
             tokio::time::sleep(Duration::from_millis(300)).await;
             use_tools(client, task).await
@@ -152,7 +152,7 @@ async fn use_tools(client: &Client, _task: &Task) -> Outcome {
         {
             let called = client.call_tool_as_task(&tool, &arguments).await?;
             match called.result().await {
-                // As an answer it is as good as any: there are tools that do nothing else.
+                // An error response counts as an answer, because some tools only return errors.
                 Err(error) if error.as_refusal().is_some() => {}
                 outcome => drop(outcome?),
             }
@@ -179,7 +179,7 @@ async fn use_prompts(client: &Client) -> Outcome {
     Ok(())
 }
 
-/// A list, which is empty where the server has none of the kind.
+/// Returns a list, or an empty list if the server does not offer that kind of item.
 fn offered<T>(listed: Result<Vec<T>, ClientError>) -> Result<Vec<T>, ClientError> {
     match listed {
         Err(ClientError::NotSent(_)) => Ok(Vec::new()),

@@ -1,4 +1,4 @@
-//! How the client gets tokens, by what the scenario is about.
+//! How the client obtains tokens, depending on the scenario.
 
 use mcp_sansio::http::Location;
 use mcp_sansio_auth::{Algorithm, Signer};
@@ -13,12 +13,12 @@ use serde_json::Value;
 
 use crate::{Outcome, Task};
 
-/// Where users are sent back to. Nobody listens there: the browser is this program.
+/// The redirect URI. No server listens there, because this program acts as the browser.
 const REDIRECT_URI: &str = "http://127.0.0.1:8910/callback";
-/// What the client is known as where its own metadata may say so. It is never fetched.
+/// The client id for scenarios with a client ID metadata document. The document is never fetched.
 const METADATA_DOCUMENT: &str = "https://conformance-test.local/client-metadata.json";
 
-/// What it takes to sign in as the scenario wants.
+/// Returns the authorization for a scenario.
 pub(crate) fn authorization(task: &Task, connector: &Connector) -> Outcome<Authorization> {
     let context = &task.context;
     let mut signer = None;
@@ -74,7 +74,7 @@ pub(crate) fn authorization(task: &Task, connector: &Connector) -> Outcome<Autho
             signature.map_err(ActionFailure::from)
         });
     }
-    // Who the user is, or the workload.
+    // The identity of the user or of the workload.
     let mut assertions = ["idp_id_token", "valid_jwt"].into_iter();
     if let Some(assertion) = assertions.find_map(|name| context[name].as_str()) {
         let assertion = assertion.to_owned();
@@ -84,20 +84,19 @@ pub(crate) fn authorization(task: &Task, connector: &Connector) -> Outcome<Autho
     Ok(authorization)
 }
 
-/// A user signs in.
+/// Options for a user who signs in.
 fn user() -> Result<ClientOptions, InvalidOption> {
     ClientOptions::code(REDIRECT_URI)
 }
 
-/// A user signs in, and the client registers where nobody knows it.
+/// Options for a user who signs in, with registration if the client is unknown.
 fn registering() -> Result<ClientOptions, InvalidOption> {
     let metadata = ClientMetadata::new("everything-client", ApplicationType::Native);
     Ok(user()?.register_as(metadata))
 }
 
-// The suite starts an authorization server for each scenario, at a port of its own, and does not tell
-// the client which: the MCP server is the only one to say so. A program that is not a test names the
-// issuer.
+// The suite starts an authorization server for each scenario on its own port, and only the MCP
+// server tells the client which one it is. A program outside of tests should name the issuer.
 
 fn with_password(context: &Value) -> Outcome<RegisteredClient> {
     let secret = ClientSecret::Password(text(context, "client_secret")?.into());

@@ -1,4 +1,4 @@
-//! `check`: everything is listed, one of each is tried, and a summary tells what came of it.
+//! `check`: lists everything, tries one item of each kind, and prints a summary.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -32,7 +32,7 @@ struct Summary {
     seen: Value,
 }
 
-/// The longest text in the summary, in characters.
+/// The maximum length of a text in the summary, in characters.
 const TEXT_LENGTH_MAX: usize = 200;
 
 pub(crate) async fn check(client: &Client, session: &Session, seen: &Seen) -> Result<(), Failure> {
@@ -74,7 +74,8 @@ pub(crate) async fn check(client: &Client, session: &Session, seen: &Seen) -> Re
     if summary.ok { Ok(()) } else { Err(Failure::Other(summary.errors.join("; "))) }
 }
 
-/// The result of a step, or a note of its failure; only the end of the connection ends it all.
+/// Returns the result of a step, or notes its failure in the summary. Only a lost connection ends
+/// the check.
 fn step<T>(
     summary: &mut Summary,
     what: &str,
@@ -118,8 +119,8 @@ async fn try_tools(
     Ok(())
 }
 
-/// A tool that is safe to call, and what with: `echo`, else one that requires nothing, else the
-/// first.
+/// Chooses a tool that is safe to call, and its arguments: `echo`, otherwise a tool without
+/// required arguments, otherwise the first.
 fn choose(tools: &[Tool]) -> Option<(&Tool, Value)> {
     let schema = |tool: &Tool| tool.input_schema.decode::<Value>().unwrap_or_default();
     let asks_nothing = |tool: &&Tool| schema(tool)["required"].as_array().is_none_or(Vec::is_empty);

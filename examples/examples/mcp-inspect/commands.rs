@@ -68,7 +68,7 @@ pub(crate) async fn run(options: &Options, client: &Client, seen: &Seen) -> Resu
     Ok(())
 }
 
-/// How results are printed.
+/// The output format of results.
 struct Output {
     json: bool,
     revision: Revision,
@@ -88,7 +88,7 @@ impl Output {
         Ok(())
     }
 
-    /// One line for each.
+    /// Prints one line for each item.
     fn list<T: SerializeAt>(
         &self,
         items: &[T],
@@ -105,7 +105,7 @@ fn titled(name: &str, about: Option<&str>) -> String {
     }
 }
 
-/// A block of content in words.
+/// Describes a content block as text.
 pub(crate) fn text_of(block: &ContentBlock) -> String {
     match block {
         ContentBlock::Text(content) => content.text.clone(),
@@ -121,13 +121,13 @@ pub(crate) fn text_of(block: &ContentBlock) -> String {
     }
 }
 
-/// What the server says that it is: `{}` if it says nothing.
+/// Returns the server's description of itself, or `{}` if it sent none.
 pub(crate) fn server_info(session: &Session) -> Value {
     let info = session.server_info.as_ref().and_then(|info| info.decode().ok());
     info.unwrap_or_else(|| json!({}))
 }
 
-/// The names of what the server declares.
+/// Returns the names of the declared capabilities.
 pub(crate) fn capabilities(session: &Session) -> Vec<String> {
     let declared = session.capabilities_json.decode::<serde_json::Map<String, Value>>();
     declared
@@ -164,7 +164,7 @@ async fn call(
     arguments: &serde_json::Map<String, Value>,
 ) -> Result<(), Failure> {
     if session.capabilities.contains(Capability::Logging) {
-        // Where the connection is over, the call says why.
+        // If the connection is lost, the call reports the reason.
         let _asked = client.set_log_level(LoggingLevel::Info);
     }
     let result = client

@@ -1,22 +1,22 @@
-//! Why a command came to nothing, in words.
+//! Failures of a command and their descriptions.
 
 use std::fmt;
 
 use mcp_sansio::peer::{CloseReason, Failure as CallFailure, OpeningFailure, TransportFailure};
 use mcp_sansio_handlers::ClientError;
 
-/// What went wrong.
+/// The reason for a failed command.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// The connection is gone: the end of the server says more.
+    /// The connection was lost. The exit of the server explains more.
     Lost,
-    /// No answer came in time.
+    /// No response arrived in time.
     Silent,
-    /// There was no connection in the first place.
+    /// The connection could not be opened.
     Unopened(OpeningFailure),
-    /// The way of one call came to nothing: the network may know more.
+    /// The transport of one call failed. The network error explains more.
     Transport(TransportFailure),
-    /// Anything else, in words.
+    /// Any other failure, as text.
     Other(String),
 }
 

@@ -1,4 +1,4 @@
-//! A client for people: looks into any server, and says clearly what is wrong with it.
+//! An interactive client that inspects any server and reports its faults.
 
 mod check;
 mod commands;
@@ -39,12 +39,12 @@ fn main() -> ExitCode {
     }
 }
 
-/// Prints a line of results. Whether anybody reads them is not for this program to judge.
+/// Prints a line of results. Write errors are ignored.
 fn show(line: &str) {
     let _ = writeln!(io::stdout(), "{line}");
 }
 
-/// Prints a line beside the results.
+/// Prints a line to standard error, separate from the results.
 fn say(line: &str) {
     let _ = writeln!(io::stderr(), "{line}");
 }

@@ -15,44 +15,44 @@ mcp-inspect [OPTIONS] SUBCOMMAND [ARGS] (--url URL | -- CMD [ARG...])
 mcp-inspect replay FILE [--step | --wire]
 mcp-inspect show FILE [-o PAGE]
 
-Looks into an MCP server: one that is running at URL, or one that it starts with CMD.
+Inspects an MCP server: one that is running at URL, or one that it starts with CMD.
 
-  info                     what the server is and offers
+  info                     prints the server's name and capabilities
   tools                    lists the tools
-  call NAME [JSON]         calls a tool with arguments, an object
+  call NAME [JSON]         calls a tool with arguments, a JSON object
   resources                lists resources and templates
   read URI                 reads a resource
   prompts                  lists the prompts
-  get NAME [JSON]          gets a prompt with arguments, an object of strings
+  get NAME [JSON]          gets a prompt with arguments, a JSON object of strings
   complete REF ARG VALUE   completes an argument; REF is prompt:NAME or resource:TEMPLATE
-  listen [URI...]          prints notifications: changes of lists, and updates of the resources
-  check                    lists everything, tries one of each, prints a summary in JSON
+  listen [URI...]          prints notifications: changed lists and updates of the resources
+  check                    lists everything, tries one item of each kind, prints a JSON summary
 
-  --revision R     speak this revision only: 2024-11-05, 2025-03-26, 2025-06-18, 2025-11-25 or
+  --revision R     use only this revision: 2024-11-05, 2025-03-26, 2025-06-18, 2025-11-25 or
                    2026-07-28 (default: negotiate)
   --runtime NAME   tokio (default), smol, async-std or std
-  --timeout S      give up after so many seconds (default: 30; with listen: never)
+  --timeout S      give up after this many seconds (default: 30; with listen: never)
   --json           print results as JSON
-  --record FILE    record what the client does, for `replay` and `show`: all messages are in it,
-                   and no tokens
-  --wire           print every line that passes, or every HTTP exchange, on standard error
-  --url URL        the server's MCP endpoint, or the SSE endpoint of a server of 2024-11-05; how
-                   to talk to it is found out
-  --sign-in        if that server asks for it: sign in with a browser
-  --store FILE     keep what signing in gives in FILE, for the next time
-  --client-id ID   be known as ID when signing in (default: register)
-  --scope S        ask for these scopes too when signing in
+  --record FILE    record the client for `replay` and `show`: contains all messages, but no
+                   tokens
+  --wire           print every line or every HTTP exchange on standard error
+  --url URL        the server's MCP endpoint, or the SSE endpoint of a server of 2024-11-05; the
+                   transport is detected
+  --sign-in        sign in with a browser if the server requires it
+  --store FILE     keep the registration and the tokens in FILE for the next run
+  --client-id ID   use this client id to sign in (default: register)
+  --scope S        request these scopes as well when signing in
 
-Of what was recorded, here or by a server, `replay` makes the machine do the same again. It prints
-what comes out (with --wire: what passes on the wire; with --step: every call), and in the end
-whether all was as it was then, or the first difference. `show` draws the exchange as a page for a
-browser, beside the file or as PAGE.
+`replay` runs the machine on a recording, made here or by a server. It prints the output of the
+machine (with --wire: the messages; with --step: every call) and, at the end, whether everything
+matched the recording, or the first difference. `show` draws the exchange as an HTML page, next to
+the recording or as PAGE.
 
-The exit status is 0 on success, 1 on failure, 2 for a wrong use. Questions of the server to the
-user or the model are answered with defaults and made-up values.
+The exit status is 0 on success, 1 on failure, 2 for a wrong command line. Elicitation and sampling
+requests of the server are answered with defaults and made-up values.
 ";
 
-/// What to do.
+/// The subcommand to run.
 #[derive(Debug)]
 pub(crate) enum Command {
     Info,
@@ -71,7 +71,7 @@ pub(crate) enum Command {
 pub(crate) struct Options {
     pub(crate) revision: Option<Revision>,
     pub(crate) runtime: Runtime,
-    /// As it was asked for.
+    /// The timeout given on the command line.
     pub(crate) timeout: Option<Duration>,
     pub(crate) json: bool,
     pub(crate) wire: bool,
@@ -84,23 +84,23 @@ pub(crate) struct Options {
 /// How to sign in.
 #[derive(Debug, Default)]
 pub(crate) struct SignIn {
-    /// Where to keep what comes of it.
+    /// Where to keep the registration and the tokens.
     pub(crate) store: Option<PathBuf>,
     pub(crate) client_id: Option<String>,
-    /// What to ask for in any case.
+    /// The scopes to request in addition.
     pub(crate) scopes: Vec<String>,
 }
 
-/// Where the server is.
+/// The location of the server.
 #[derive(Debug)]
 pub(crate) enum Place {
-    /// The program and its arguments, of which there is one at least.
+    /// The program and its arguments. Contains at least the program.
     Program(Vec<String>),
     Url(Location),
 }
 
 impl Options {
-    /// The longest that anything may take.
+    /// Returns the time limit of the whole command.
     pub(crate) fn patience(&self) -> Duration {
         self.timeout.unwrap_or(Duration::from_secs(30))
     }
@@ -137,14 +137,14 @@ impl Options {
         let command = parse_command(words)?;
         let server = match url {
             None if sign_in.is_some() => {
-                return Err(Stop::wrong("`--sign-in` goes with `--url` only"));
+                return Err(Stop::wrong("`--sign-in` needs `--url`"));
             }
             None if program.is_empty() => {
-                return Err(Stop::wrong("say which server: `--url URL` or `-- CMD [ARG...]`"));
+                return Err(Stop::wrong("no server is given: use `--url URL` or `-- CMD [ARG...]`"));
             }
             None => Place::Program(program),
             Some(_) if !program.is_empty() => {
-                return Err(Stop::wrong("one server at a time: `--url URL` or `-- CMD [ARG...]`"));
+                return Err(Stop::wrong("more than one server is given: use either `--url URL` or `-- CMD [ARG...]`"));
             }
             Some(url) => Place::Url(url),
         };
@@ -156,22 +156,22 @@ impl SignIn {
     fn if_wanted(self, wanted: bool) -> Result<Option<Self>, Stop> {
         let Self { store, client_id, scopes } = &self;
         if !wanted && (store.is_some() || client_id.is_some() || !scopes.is_empty()) {
-            return Err(Stop::wrong("`--store`, `--client-id` and `--scope` go with `--sign-in`"));
+            return Err(Stop::wrong("`--store`, `--client-id` and `--scope` need `--sign-in`"));
         }
         Ok(wanted.then_some(self))
     }
 }
 
-// Not the text itself in the message: it may have a password in it.
+// The message must not contain the text, which may include a password.
 fn parse_url(text: &str) -> Result<Location, Stop> {
-    let example = "an example of one is `https://example.com/mcp`";
+    let example = "an example is `https://example.com/mcp`";
     Location::parse(text).map_err(|error| Stop::Wrong(format!("{error}; {example}")))
 }
 
 fn parse_revision(text: &str) -> Result<Revision, Stop> {
     Revision::parse(text).ok_or_else(|| {
         let known = Revision::ALL.map(Revision::as_str).join(", ");
-        Stop::Wrong(format!("there is no revision `{text}`; there are {known}"))
+        Stop::Wrong(format!("unknown revision `{text}`; known revisions: {known}"))
     })
 }
 
@@ -179,13 +179,13 @@ fn parse_seconds(text: &str) -> Result<Duration, Stop> {
     let seconds = text.parse().ok().filter(|seconds| *seconds > 0.0);
     seconds
         .and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())
-        .ok_or_else(|| Stop::Wrong(format!("`{text}` is no number of seconds")))
+        .ok_or_else(|| Stop::Wrong(format!("`{text}` is not a number of seconds")))
 }
 
 fn parse_command(words: Vec<String>) -> Result<Command, Stop> {
     let mut words = words.into_iter();
     let Some(name) = words.next() else {
-        return Err(Stop::wrong("say what to do: a subcommand such as `check`"));
+        return Err(Stop::wrong("no subcommand is given; try `check`"));
     };
     let mut next =
         |what: &str| words.next().ok_or_else(|| Stop::Wrong(format!("`{name}` needs {what}")));
@@ -212,14 +212,14 @@ fn parse_command(words: Vec<String>) -> Result<Command, Stop> {
         "complete" => Command::Complete {
             reference: parse_reference(&next("a prompt or a template")?)?,
             argument: next("the name of an argument")?,
-            value: next("what is typed so far")?,
+            value: next("the text typed so far")?,
         },
         "listen" => Command::Listen { uris: words.by_ref().collect() },
         "check" => Command::Check,
-        _ => return Err(Stop::Wrong(format!("there is no subcommand `{name}`"))),
+        _ => return Err(Stop::Wrong(format!("unknown subcommand `{name}`"))),
     };
     match words.next() {
-        Some(extra) => Err(Stop::Wrong(format!("what is `{extra}` for?"))),
+        Some(extra) => Err(Stop::Wrong(format!("unexpected argument `{extra}`"))),
         None => Ok(command),
     }
 }

@@ -1,4 +1,4 @@
-//! Subcommands that need no server, but what was recorded of one.
+//! Subcommands that use a recording instead of a server.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use mcp_sansio_examples::diagram::{Diagram, page};
 
 use crate::show;
 
-/// What to do with a recording.
+/// The subcommand to run on a recording.
 #[derive(Debug)]
 pub(crate) enum Task {
     Replay { file: PathBuf, step: bool, wire: bool },
@@ -17,7 +17,8 @@ pub(crate) enum Task {
 }
 
 impl Task {
-    /// The task that a command line begins with, if it is one of these.
+    /// Parses a command line that starts with one of these subcommands. Returns `None` for any
+    /// other.
     pub(crate) fn parse(arguments: &mut Arguments) -> Result<Option<Self>, Stop> {
         let replay = arguments.first() == Some("replay");
         if !replay && arguments.first() != Some("show") {
@@ -28,8 +29,8 @@ impl Task {
         while let Some(argument) = arguments.shift()? {
             match argument {
                 Argument::Word(word) if file.is_none() => file = Some(word.into()),
-                Argument::Word(word) => return Err(Stop::Wrong(format!("what is `{word}` for?"))),
-                Argument::Rest(_) => return Err(Stop::wrong("what is `--` for?")),
+                Argument::Word(word) => return Err(Stop::Wrong(format!("unexpected argument `{word}`"))),
+                Argument::Rest(_) => return Err(Stop::wrong("unexpected argument `--`")),
                 Argument::Flag(flag) => match flag.as_str() {
                     "--step" if replay => step = true,
                     "--wire" if replay => wire = true,
@@ -38,7 +39,7 @@ impl Task {
                 },
             }
         }
-        let file: PathBuf = file.ok_or_else(|| Stop::wrong("say which recording"))?;
+        let file: PathBuf = file.ok_or_else(|| Stop::wrong("no recording is given"))?;
         Ok(Some(if replay {
             Self::Replay { file, step, wire }
         } else {
@@ -90,7 +91,7 @@ fn replay(recording: &[u8], every_step: bool, wire: bool) -> Result<(), String> 
     Ok(())
 }
 
-/// The calls that move something on the wire.
+/// The calls that transfer data on the wire.
 const WIRE: [&str; 13] = [
     "message",
     "transmit",

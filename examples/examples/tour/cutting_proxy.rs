@@ -1,4 +1,4 @@
-//! A bad network: passes bytes on, and cuts a connection when it is told to.
+//! A proxy that simulates a bad network: it forwards bytes and cuts a connection on demand.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,30 +10,30 @@ use tokio::task::JoinHandle;
 
 use crate::stage::Outcome;
 
-/// What stands between a client and a server.
+/// A proxy between a client and a server.
 pub(crate) struct CuttingProxy {
     address: SocketAddr,
     trigger: CutTrigger,
     passing: JoinHandle<()>,
 }
 
-/// Cuts once it has seen a text often enough. Clones are the same trigger.
+/// Cuts the connection after a text has occurred a number of times. Clones share their state.
 #[derive(Clone, Default)]
 struct CutTrigger(Arc<Mutex<Option<Pattern>>>);
 
 struct Pattern {
     text: &'static str,
-    /// How often it is still to come.
+    /// The number of occurrences that remain.
     left: usize,
 }
 
 impl CuttingProxy {
-    /// Passes everything on to `server`.
+    /// Starts a proxy that forwards to `server`.
     pub(crate) async fn open(server: SocketAddr) -> Outcome<Self> {
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         let address = listener.local_addr()?;
         let trigger = CutTrigger::default();
-        let passing = tokio::spawn(pass_on(listener, server, trigger.clone()));
+        let passing = tokio::spawn(forward(listener, server, trigger.clone()));
         Ok(Self { address, trigger, passing })
     }
 
@@ -41,14 +41,14 @@ impl CuttingProxy {
         self.address
     }
 
-    /// Cuts the connection on which the server says `text` for the `count`th time, in the middle of
-    /// what it says.
+    /// Cuts the connection on which the server sends `text` for the `count`th time, in the middle
+    /// of `text`.
     pub(crate) fn arm(&self, text: &'static str, count: usize) {
         *self.trigger.0.lock().unwrap_or_else(PoisonError::into_inner) =
             Some(Pattern { text, left: count });
     }
 
-    /// Whether it has cut since it was armed.
+    /// Whether the connection was cut since the last `arm`.
     pub(crate) fn is_done(&self) -> bool {
         self.trigger.0.lock().unwrap_or_else(PoisonError::into_inner).is_none()
     }
@@ -61,10 +61,10 @@ impl Drop for CuttingProxy {
 }
 
 impl CutTrigger {
-    /// After how many of these bytes to cut, if at all.
+    /// Returns after how many of these bytes to cut, if at all.
     ///
-    /// A text that is split over two reads would be missed; the server writes its events one by
-    /// one, and none of them is long.
+    /// A text that is split over two reads would be missed. The server writes its short events one
+    /// at a time, so this does not happen.
     fn find(&self, bytes: &[u8]) -> Option<usize> {
         let mut pattern = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let Pattern { text, left } = pattern.as_mut()?;
@@ -80,14 +80,14 @@ impl CutTrigger {
     }
 }
 
-async fn pass_on(listener: TcpListener, server: SocketAddr, trigger: CutTrigger) {
+async fn forward(listener: TcpListener, server: SocketAddr, trigger: CutTrigger) {
     while let Ok((client, _)) = listener.accept().await {
         let Ok(server) = TcpStream::connect(server).await else { return };
         tokio::spawn(connection(client, server, trigger.clone()));
     }
 }
 
-/// Ends with either side, or with the trigger.
+/// Forwards in both directions until either side closes or the trigger fires.
 async fn connection(client: TcpStream, server: TcpStream, trigger: CutTrigger) {
     let (mut from_client, to_client) = client.into_split();
     let (from_server, mut to_server) = server.into_split();

@@ -70,7 +70,7 @@ fn noise_is_reported_and_survived() {
         assert!(outcome.stderr.contains("`starting up`"), "{outcome:?}");
 
         let message = failure(runtime, &["--timeout", "1", "--", "yes"]);
-        assert!(message.contains("lines that are no messages"), "{message}");
+        assert!(message.contains("lines that are not messages"), "{message}");
     }
 }
 
@@ -132,11 +132,11 @@ fn a_closed_port_differs_from_a_foreign_server() {
         ),
         (
             Says("HTTP/1.1 401 No\r\nwww-authenticate: Bearer\r\ncontent-length: 0\r\n\r\n"),
-            "wants an authorization (HTTP status 401): Bearer; `--sign-in` has you sign in",
+            "requires authorization (HTTP status 401): Bearer; use `--sign-in` to sign in",
         ),
         (
             Says("HTTP/1.1 403 No\r\ncontent-length: 0\r\n\r\n"),
-            "wants an authorization (HTTP status 403)",
+            "requires authorization (HTTP status 403)",
         ),
         (
             Says(

@@ -123,7 +123,7 @@ fn users_sign_in_on_every_runtime() {
         assert_eq!((outcome.stdout.as_str(), visits), ("hi\n", 1), "{outcome:?}");
         let outcome = run("mcp-inspect", [&["tools"], &flags[..]].concat());
         assert_eq!(outcome.code, Some(1), "{outcome:?}");
-        assert!(outcome.stderr.contains("`--sign-in` has you sign in"), "{outcome:?}");
+        assert!(outcome.stderr.contains("use `--sign-in` to sign in"), "{outcome:?}");
     }
 }
 

@@ -1,4 +1,4 @@
-//! How a connection ends.
+//! Shutdown of a connection.
 
 use std::io::ErrorKind;
 use std::task::Poll;
@@ -35,7 +35,7 @@ fn answers_are_waited_for_after_the_end_of_input() {
 }
 
 #[test]
-fn patience_ends_even_if_answers_never_come() {
+fn the_linger_timeout_ends_a_connection_whose_answers_never_arrive() {
     // Rule: [STDIO-017].
     let mut bench = DriverTest::new(holding(), Scripted::default().read("a\n").step(Step::End));
     assert!(bench.poll().is_pending());
@@ -47,7 +47,7 @@ fn patience_ends_even_if_answers_never_come() {
 }
 
 #[test]
-fn patience_ends_even_if_the_stream_takes_nothing() {
+fn the_linger_timeout_ends_a_connection_whose_stream_takes_nothing() {
     let stream = Scripted::default().read("a\n").step(Step::End).writes(vec![Step::Pending; 9]);
     stream.0.borrow_mut().closes.push_back(Step::Pending);
     let mut bench = DriverTest::new(Echo::default(), stream);
@@ -121,14 +121,14 @@ fn a_broken_output_ends_the_connection_even_if_the_input_stays_open() {
 }
 
 #[test]
-fn errors_of_the_stream_itself_are_told() {
+fn stream_errors_are_reported() {
     let stream = Scripted::default().read("a\n").step(Step::Error(ErrorKind::InvalidData));
     let mut bench = DriverTest::new(Echo::default(), stream);
     let error = bench.run(1).unwrap_err();
     assert!(matches!(&error, DriveError::Read(error) if error.kind() == ErrorKind::InvalidData));
     assert!(error.to_string().starts_with("reading from the other side failed: "));
     assert_eq!(bench.seen(), ["a", "<eof>"]);
-    assert_eq!(bench.stream.trace(), "rwfc", "the output is another matter");
+    assert_eq!(bench.stream.trace(), "rwfc", "the output is still flushed and closed");
 
     for (step, kind) in [
         (Step::Error(ErrorKind::StorageFull), ErrorKind::StorageFull),
@@ -152,7 +152,7 @@ fn a_failed_close_is_reported_unless_the_peer_has_closed() {
 }
 
 #[test]
-fn a_driver_that_is_over_stays_over() {
+fn a_finished_driver_stays_finished() {
     let mut bench = DriverTest::new(Echo::default(), Scripted::default().step(Step::End));
     bench.run(1).unwrap();
     assert!(matches!(bench.poll(), Poll::Ready(Ok(()))));

@@ -1,4 +1,4 @@
-//! An endpoint that answers each frame with itself.
+//! An endpoint that echoes each frame.
 
 use std::task::Context;
 
@@ -8,17 +8,17 @@ use mcp_sansio_handlers::Endpoint;
 
 #[derive(Debug, Default)]
 pub(crate) struct Echo {
-    /// What came: frames, and in angle brackets what is none.
+    /// The received frames. Other inputs are noted in angle brackets.
     pub(crate) seen: Vec<String>,
     pub(crate) output: Vec<u8>,
-    /// Answers that take a handler's time; the test lets them go.
+    /// Responses of pending handlers, held until the test releases them.
     pub(crate) held: Vec<String>,
-    /// Whether answers are held.
+    /// Whether responses are held.
     pub(crate) holds: bool,
-    /// More output than this is too much.
+    /// The endpoint is congested while it holds at least this much output.
     pub(crate) congested_from: Option<usize>,
     pub(crate) deadline: Option<Instant>,
-    /// Whether the deadline stays when it has come, which is against the contract.
+    /// Whether the deadline stays after it has expired, which violates the contract.
     pub(crate) is_stuck: bool,
     pub(crate) is_closed: bool,
 }

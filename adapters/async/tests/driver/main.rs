@@ -1,4 +1,4 @@
-//! The driver on a stream and a clock that the tests hold in their hands.
+//! The driver on a scripted stream and a manual clock.
 
 mod closing;
 mod echo;
@@ -17,7 +17,7 @@ use mcp_sansio_handlers::Endpoint;
 use echo::Echo;
 use scripted::{ManualClock, Scripted, WakeCounter};
 
-/// A driver with everything that a test wants to look at.
+/// A driver with the stream, the clock and the wake counter that a test inspects.
 struct DriverTest<E> {
     driver: Driver<E, Scripted, ManualClock>,
     stream: Scripted,
@@ -41,14 +41,14 @@ impl<E: Endpoint> DriverTest<E> {
         Pin::new(&mut self.driver).poll(&mut Context::from_waker(&waker))
     }
 
-    /// Polls until the connection is over, at most `times`.
+    /// Polls at most `times` times until the connection has ended.
     fn run(&mut self, times: usize) -> Result<(), DriveError> {
         for _ in 0..times {
             if let Poll::Ready(outcome) = self.poll() {
                 return outcome;
             }
         }
-        panic!("not over after {times} polls");
+        panic!("the connection has not ended after {times} polls");
     }
 }
 

@@ -1,4 +1,4 @@
-//! The driver around the real machine.
+//! The driver with a real server endpoint.
 
 use mcp_sansio_handlers::Server;
 
@@ -6,7 +6,7 @@ use crate::DriverTest;
 use crate::scripted::{Scripted, Step};
 
 #[test]
-fn a_server_answers_what_came_before_the_end_of_input() {
+fn a_server_answers_requests_received_before_the_end_of_input() {
     let server = Server::new("quiet", "1").endpoint(7).unwrap();
     let pings: String = (0..5000)
         .map(|id| format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"ping\"}}\n"))
@@ -16,5 +16,5 @@ fn a_server_answers_what_came_before_the_end_of_input() {
     bench.run(5000).unwrap();
     let written = bench.stream.written();
     assert_eq!(written.matches("\"result\"").count(), 5000, "{written}");
-    assert!(written.contains("-32700"), "the line that was cut");
+    assert!(written.contains("-32700"), "the truncated line is a parse error");
 }

@@ -1,4 +1,4 @@
-//! A stream, a timer and a waker that do what the test says.
+//! A scripted stream, a manual clock and a counting waker.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -11,37 +11,37 @@ use std::task::{Context, Poll, Wake};
 use mcp_sansio::Instant;
 use mcp_sansio_async::{ByteStream, Timer};
 
-/// What one call of the stream comes to.
+/// The result of one stream operation.
 #[derive(Clone, Debug)]
 pub(crate) enum Step {
     Pending,
     Error(io::ErrorKind),
-    /// Of reads.
+    /// Reads only.
     Bytes(Vec<u8>),
-    /// Of reads.
+    /// Reads only.
     End,
-    /// Of writes: takes that many.
+    /// Writes only: accepts this many bytes.
     Take(usize),
 }
 
 #[derive(Debug, Default)]
 pub(crate) struct Script {
-    /// When there is none left, reads are pending.
+    /// Once empty, reads are pending.
     pub(crate) reads: VecDeque<Step>,
-    /// When there is none left, writes take all.
+    /// Once empty, writes accept everything.
     pub(crate) writes: VecDeque<Step>,
-    /// When there is none left, closing succeeds.
+    /// Once empty, closing succeeds.
     pub(crate) closes: VecDeque<Step>,
-    /// What was done, one letter each: `r`ead, `w`rite, `f`lush, `c`lose; pending ones are not
-    /// listed.
+    /// One letter per completed operation: `r`ead, `w`rite, `f`lush, `c`lose. Pending operations
+    /// are not recorded.
     pub(crate) trace: String,
     pub(crate) written: Vec<u8>,
-    /// Whether the last read was pending or the last of all, and whether the last write was
-    /// pending.
+    /// Whether the last read was pending or reached the end of input, and whether the last write
+    /// was pending.
     pub(crate) waits: (bool, bool),
 }
 
-/// Shared with the test, which may add to the script at any time.
+/// A handle shared with the test, which may extend the script at any time.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Scripted(pub(crate) Rc<RefCell<Script>>);
 
@@ -87,7 +87,7 @@ impl ByteStream for Scripted {
             }
             Some(Step::End) => Poll::Ready(Ok(0)),
             Some(Step::Error(kind)) => Poll::Ready(Err(kind.into())),
-            Some(Step::Take(_)) => unreachable!("a step of writes"),
+            Some(Step::Take(_)) => unreachable!("a write step in the script of reads"),
         }
     }
 
@@ -100,7 +100,7 @@ impl ByteStream for Scripted {
             Some(Step::Take(length)) => length.min(bytes.len()),
             Some(Step::Pending) => return Poll::Pending,
             Some(Step::Error(kind)) => return Poll::Ready(Err(kind.into())),
-            Some(step) => unreachable!("{step:?} is a step of reads"),
+            Some(step) => unreachable!("{step:?} is not a write step"),
         };
         script.written.extend_from_slice(&bytes[..length]);
         script.trace.push('w');
@@ -124,16 +124,16 @@ impl ByteStream for Scripted {
                 Poll::Pending
             }
             Some(Step::Error(kind)) => Poll::Ready(Err(kind.into())),
-            Some(step) => unreachable!("{step:?} is no step of closing"),
+            Some(step) => unreachable!("{step:?} is not a close step"),
         }
     }
 }
 
-/// A clock that the test sets.
+/// A clock set by the test.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ManualClock {
     millis: Rc<Cell<u64>>,
-    /// The deadline of the last call.
+    /// The deadline passed to the last `poll_until`.
     pub(crate) awaited: Rc<Cell<Option<Instant>>>,
 }
 

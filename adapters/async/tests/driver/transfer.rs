@@ -1,4 +1,4 @@
-//! How bytes and time move while the connection is up.
+//! Transfer of bytes and expiry of deadlines while the connection is open.
 
 use std::io::ErrorKind;
 use std::task::Poll;
@@ -29,7 +29,7 @@ fn first_responses_leave_before_the_last_requests_are_delivered() {
         assert!(bench.poll().is_pending());
         assert_eq!(bench.stream.trace(), format!("r{}", "wf".repeat(writes)), "{frames} frames");
         assert_eq!(bench.stream.written(), input);
-        // The next read begins with two again.
+        // The next read again delivers two frames first.
         bench.stream = bench.stream.read("a\nb\nc\n");
         assert!(bench.poll().is_pending());
         assert!(bench.stream.trace().ends_with("rwfwf"));
@@ -58,7 +58,7 @@ fn splitting_input_and_output_does_not_change_the_result() {
 }
 
 #[test]
-fn reading_goes_on_while_a_write_waits() {
+fn reading_continues_while_a_write_is_pending() {
     let stream = Scripted::default().read("a\n").read("b\n").read("c\n");
     let mut bench = DriverTest::new(Echo::default(), stream.writes(vec![Step::Pending; 3]));
     assert!(bench.poll().is_pending());
@@ -70,7 +70,7 @@ fn reading_goes_on_while_a_write_waits() {
 }
 
 #[test]
-fn a_congested_endpoint_gets_no_more_until_the_stream_has_taken_some() {
+fn a_congested_endpoint_gets_no_input_until_the_stream_takes_some_output() {
     let echo = Echo { congested_from: Some(4), ..Echo::default() };
     let stream = Scripted::default().read("a\nb\nc\n").read("d\n");
     let mut bench = DriverTest::new(echo, stream.writes(vec![Step::Pending; 2]));
@@ -110,7 +110,7 @@ fn an_overlong_line_is_reported_and_skipped() {
 }
 
 #[test]
-fn a_deadline_is_waited_for_and_kept() {
+fn the_driver_waits_for_a_deadline_and_reports_it() {
     let echo = Echo { deadline: Some(Instant::from_millis(50)), ..Echo::default() };
     let mut bench = DriverTest::new(echo, Scripted::default());
     assert!(bench.poll().is_pending());
@@ -130,7 +130,7 @@ fn a_deadline_that_never_moves_costs_a_bounded_number_of_rounds_per_poll() {
 }
 
 #[test]
-fn reads_are_no_longer_than_the_settings_say() {
+fn reads_are_limited_by_the_settings() {
     let mut settings = Settings::default();
     settings.read_length_max = 2;
     let mut bench =
@@ -140,7 +140,7 @@ fn reads_are_no_longer_than_the_settings_say() {
 }
 
 #[test]
-fn under_any_schedule_all_is_answered_in_order_and_no_wake_is_missed() {
+fn every_schedule_answers_all_frames_in_order_and_misses_no_wake() {
     for seed in 0..500 {
         let random = &mut Random::new(seed);
         let input: String = (0..random.index(60)).map(|number| format!("{number}\n")).collect();

@@ -1,4 +1,4 @@
-//! The driver of HTTP on exchanges and a clock that the tests hold in their hands.
+//! The HTTP driver on scripted exchanges and a manual clock.
 
 mod scripted;
 
@@ -14,7 +14,7 @@ use mcp_sansio_async::HttpDriver;
 use mcp_sansio_handlers::{Client, ClientError, Host, HttpClientEndpoint};
 use scripted::{ManualClock, Network, Piece, WakeCounter, answer, fail, head, id, piece};
 
-/// A driver with everything that a test wants to look at.
+/// A driver with the client, the network, the clock and the wake counter that a test inspects.
 struct DriverTest {
     driver: HttpDriver<HttpClientEndpoint, Network, ManualClock>,
     client: Client,
@@ -39,7 +39,7 @@ impl DriverTest {
         Self { driver, client, network, clock, wakes: Arc::default() }
     }
 
-    /// Connected to a modern server.
+    /// Returns a test that is connected to a modern server.
     fn modern() -> Self {
         let mut bench = Self::new(&Host::new("host", "1"), |_| ());
         assert!(bench.poll().is_pending());
@@ -62,7 +62,7 @@ impl DriverTest {
     }
 }
 
-/// What a future has come to.
+/// Polls a future once and returns its output if it is ready.
 fn now<F: Future + Unpin>(future: &mut F) -> Option<F::Output> {
     let mut cx = Context::from_waker(std::task::Waker::noop());
     match Pin::new(future).poll(&mut cx) {
@@ -78,7 +78,7 @@ fn exchanges_run_side_by_side_and_wake_the_driver() {
     assert!(bench.wakes.take() > 0);
     assert!(bench.poll().is_pending());
     assert_eq!(bench.network.count(), 4);
-    // The last one is answered first.
+    // The last call is answered first.
     for number in [2, 0, 1] {
         assert_eq!(bench.wakes.take(), 0);
         answer(&bench.network.exchange(1 + number), SAID);
@@ -90,7 +90,7 @@ fn exchanges_run_side_by_side_and_wake_the_driver() {
 }
 
 #[test]
-fn an_exchange_that_never_stops_neither_keeps_the_task_nor_the_others() {
+fn an_endless_exchange_starves_neither_the_task_nor_other_exchanges() {
     let mut bench = DriverTest::modern();
     let mut calls = ["endless", "other"].map(|tool| bench.call(tool));
     assert!(bench.poll().is_pending());
@@ -117,7 +117,7 @@ fn a_dropped_call_aborts_its_exchange() {
     drop(call);
     assert!(bench.poll().is_pending());
     assert!(bench.network.exchange(1).borrow().is_dropped);
-    // Its place is used again.
+    // The freed exchange slot is reused.
     let mut call = bench.call("b");
     assert!(bench.poll().is_pending());
     answer(&bench.network.exchange(2), SAID);
@@ -152,7 +152,7 @@ fn a_failure_says_whether_the_request_may_have_run() {
 }
 
 #[test]
-fn deadlines_are_kept_while_nothing_comes() {
+fn deadlines_expire_while_no_data_arrives() {
     let mut bench = DriverTest::modern();
     let mut call = bench.call("a");
     assert!(bench.poll().is_pending());
@@ -164,7 +164,7 @@ fn deadlines_are_kept_while_nothing_comes() {
 }
 
 #[test]
-fn it_ends_when_the_connection_is_over_and_breaks_off_what_is_left() {
+fn the_driver_finishes_with_the_connection_and_aborts_open_exchanges() {
     let mut bench = DriverTest::modern();
     let mut call = bench.call("a");
     assert!(bench.poll().is_pending());
@@ -183,7 +183,7 @@ fn it_ends_when_the_connection_is_over_and_breaks_off_what_is_left() {
 }
 
 #[test]
-fn bodies_wait_while_the_server_takes_no_answers_but_heads_do_not() {
+fn a_server_that_accepts_no_responses_blocks_bodies_but_not_heads() {
     let mut limits = Limits::default();
     limits.transmit_bytes_max = 0;
     let host = Host::new("host", "1").revisions(Revisions::only(Revision::V2025_06_18));
@@ -197,7 +197,7 @@ fn bodies_wait_while_the_server_takes_no_answers_but_heads_do_not() {
     let mut call = bench.call("a");
     assert!(bench.poll().is_pending());
 
-    // The server pings without end, and takes the answers one by one.
+    // The server keeps sending pings and accepts the responses one at a time.
     let stream = bench.network.find("tools/call").unwrap();
     head(&stream, 200, "text/event-stream");
     for ping in 0..10 {
@@ -210,10 +210,10 @@ fn bodies_wait_while_the_server_takes_no_answers_but_heads_do_not() {
     piece(&stream, Piece::End);
     let before = bench.network.count();
     assert!(bench.poll().is_pending());
-    assert_eq!(bench.wakes.take(), 0, "nothing is to be done before the server takes an answer");
+    assert_eq!(bench.wakes.take(), 0, "no work is pending until the server accepts a response");
     assert_eq!((bench.network.count(), stream.borrow().taken), (before + 1, 2));
     for answered in 0..10 {
-        // With the last answer under way the way is free.
+        // Once the last response is being sent, the stream is read again.
         assert!(answered == 9 || now(&mut call).is_none());
         let exchange = bench.network.exchange(before + answered);
         assert!(exchange.borrow().body.contains(&format!(r#""id":"{answered}""#)));

@@ -1,4 +1,4 @@
-//! Exchanges, a clock and a waker that do what the test says.
+//! Scripted exchanges, a manual clock and a counting waker.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -11,24 +11,24 @@ use mcp_sansio::Instant;
 use mcp_sansio::http::{ExchangeFailure, IncomingResponse, OutgoingRequest, Status};
 use mcp_sansio_async::{Exchange, Exchanger, Timer};
 
-/// What comes of the body.
+/// One step of a response body.
 #[derive(Clone, Debug)]
 pub(crate) enum Piece {
     Bytes(String),
     End,
     Failure(ExchangeFailure),
-    /// The same again and again.
+    /// The same bytes on every poll.
     Endless(&'static str),
 }
 
-/// One exchange, as the test sees it.
+/// One exchange as seen by the test.
 #[derive(Debug, Default)]
 pub(crate) struct Script {
     pub(crate) method: &'static str,
     pub(crate) body: String,
     pub(crate) head: Option<Result<(u16, &'static str), ExchangeFailure>>,
     pub(crate) pieces: VecDeque<Piece>,
-    /// How many pieces were taken.
+    /// The number of pieces read so far.
     pub(crate) taken: usize,
     pub(crate) is_dropped: bool,
     waker: Option<Waker>,
@@ -42,7 +42,7 @@ impl Script {
     }
 }
 
-/// All exchanges, in the order in which they were begun.
+/// All exchanges, in the order in which they were started.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Network(Rc<RefCell<Vec<Rc<RefCell<Script>>>>>);
 
@@ -55,7 +55,7 @@ impl Network {
         Rc::clone(&self.0.borrow()[number])
     }
 
-    /// The last exchange that carries this method.
+    /// Returns the most recent exchange that carries this method.
     pub(crate) fn find(&self, rpc_method: &str) -> Option<Rc<RefCell<Script>>> {
         let text = format!("\"method\":\"{rpc_method}\"");
         let found = |script: &&Rc<RefCell<Script>>| script.borrow().body.contains(&text);
@@ -63,28 +63,28 @@ impl Network {
     }
 }
 
-/// Lets the head of a response come.
+/// Delivers the head of a response.
 pub(crate) fn head(script: &Rc<RefCell<Script>>, status: u16, content_type: &'static str) {
     let mut script = script.borrow_mut();
     script.head = Some(Ok((status, content_type)));
     script.wake();
 }
 
-/// Lets the exchange fail before its head.
+/// Fails the exchange before its head arrives.
 pub(crate) fn fail(script: &Rc<RefCell<Script>>, failure: ExchangeFailure) {
     let mut script = script.borrow_mut();
     script.head = Some(Err(failure));
     script.wake();
 }
 
-/// Lets a piece of a body come.
+/// Delivers a piece of a response body.
 pub(crate) fn piece(script: &Rc<RefCell<Script>>, piece: Piece) {
     let mut script = script.borrow_mut();
     script.pieces.push_back(piece);
     script.wake();
 }
 
-/// Lets a whole JSON answer come to the request with this script.
+/// Delivers a complete JSON response to the request of this script.
 pub(crate) fn answer(script: &Rc<RefCell<Script>>, result: &str) {
     let id = id(script);
     head(script, 200, "application/json");
@@ -92,7 +92,7 @@ pub(crate) fn answer(script: &Rc<RefCell<Script>>, result: &str) {
     piece(script, Piece::End);
 }
 
-/// The id of the request.
+/// Returns the id of the request.
 pub(crate) fn id(script: &Rc<RefCell<Script>>) -> String {
     let script = script.borrow();
     let (_, rest) = script.body.split_once("\"id\":").unwrap();
@@ -163,7 +163,7 @@ impl Drop for Scripted {
     }
 }
 
-/// A clock that the test sets.
+/// A clock set by the test.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ManualClock(pub(crate) Rc<Cell<u64>>);
 
@@ -182,7 +182,7 @@ impl Timer for ManualClock {
 pub(crate) struct WakeCounter(AtomicUsize);
 
 impl WakeCounter {
-    /// How often since the last look.
+    /// Returns the number of wakes since the last call.
     pub(crate) fn take(&self) -> usize {
         self.0.swap(0, Ordering::SeqCst)
     }

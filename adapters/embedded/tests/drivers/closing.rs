@@ -1,4 +1,4 @@
-//! How a connection ends.
+//! Shutdown of a connection.
 
 use embedded_io::ErrorKind;
 use mcp_sansio_embedded::{DriveError, Settings};
@@ -42,7 +42,7 @@ fn answers_are_waited_for_after_the_end_of_input() {
 }
 
 #[test]
-fn patience_ends_even_if_answers_never_come() {
+fn the_linger_timeout_ends_a_connection_whose_answers_never_arrive() {
     // Rule: [STDIO-017].
     both(
         holding,
@@ -59,14 +59,14 @@ fn patience_ends_even_if_answers_never_come() {
 }
 
 #[test]
-fn patience_ends_even_if_the_stream_takes_nothing() {
+fn the_linger_timeout_ends_a_connection_whose_stream_takes_nothing() {
     let script = || Scripted::default().read("a\n").step(Step::End);
     both(
         Echo::default,
         || script().writes([Step::Pending]),
         |mut bench| {
             if bench.is_loop() {
-                // It waits where its writer does.
+                // The blocking driver waits inside its writer.
                 return;
             }
             assert!(bench.poll().is_pending());
@@ -129,7 +129,7 @@ fn an_endpoint_that_closes_ends_the_connection_once_its_output_is_sent() {
 }
 
 #[test]
-fn a_peer_that_leaves_is_no_error() {
+fn a_peer_that_disconnects_is_not_an_error() {
     // Rule: [STDIO-018].
     for kind in [ErrorKind::BrokenPipe, ErrorKind::ConnectionReset] {
         both(
@@ -150,7 +150,7 @@ fn a_peer_that_leaves_is_no_error() {
 }
 
 #[test]
-fn a_write_error_is_told_after_the_rest_of_the_input_is_taken() {
+fn a_write_error_is_reported_after_the_rest_of_the_input() {
     let script = || Scripted::default().read("a\n").step(Step::Pending).read("b\n");
     let script = || script().step(Step::End).writes([Step::Error(ErrorKind::Other)]);
     both(Echo::default, script, |mut bench| {
@@ -161,7 +161,7 @@ fn a_write_error_is_told_after_the_rest_of_the_input_is_taken() {
 }
 
 #[test]
-fn an_output_that_takes_nothing_is_broken() {
+fn an_output_that_takes_no_bytes_is_an_error() {
     let script = || Scripted::default().read("a\n").writes([Step::Take(0)]);
     both(Echo::default, script, |mut bench| {
         assert!(bench.poll().is_pending());
@@ -190,7 +190,7 @@ fn a_lossy_line_keeps_working() {
 }
 
 #[test]
-fn an_input_that_does_nothing_but_fail_has_ended() {
+fn an_input_that_keeps_failing_counts_as_ended() {
     let mut settings = Settings::DEVICE;
     settings.read_errors_max = 1;
     let failing = |count| {

@@ -1,4 +1,4 @@
-//! Both drivers on streams and a clock that the tests hold in their hands.
+//! Both drivers on scripted streams and a manual clock.
 
 mod closing;
 #[path = "../../../async/tests/driver/echo.rs"]
@@ -26,7 +26,7 @@ use scripted::{ManualClock, Scripted};
 
 type Outcome = Result<(), DriveError<ErrorKind, ErrorKind>>;
 
-/// An endpoint that the test can look at while it is driven.
+/// An endpoint that the test can inspect while it is driven.
 #[derive(Debug, Default)]
 struct SharedEndpoint<E>(Rc<RefCell<E>>);
 
@@ -80,10 +80,10 @@ enum Either {
     Loop(Box<PolledDriver<'static, SharedEndpoint<Echo>, Scripted, Scripted>>),
 }
 
-/// A driver with everything that a test wants to look at.
+/// A driver with the endpoint, the stream and the clock that a test inspects.
 struct DriverTest {
     driver: Either,
-    /// How long the bare loop would sleep.
+    /// How long the bare loop may sleep before its next poll.
     next: Option<NextPoll>,
     endpoint: SharedEndpoint<Echo>,
     stream: Scripted,
@@ -107,11 +107,11 @@ impl Wake for WakeCounter {
     }
 }
 
-/// The length of a line, and of the output buffer.
+/// The maximum length of a line, and the size of the output buffer.
 const LINE: usize = 64;
 const OUTPUT: usize = 16;
 
-/// Runs a test for both drivers: `script` makes the stream, `test` judges.
+/// Runs a test with both drivers. `script` creates the stream and `test` makes the assertions.
 fn both(endpoint: impl Fn() -> Echo, script: impl Fn() -> Scripted, test: impl Fn(DriverTest)) {
     with_settings(Settings::DEVICE, endpoint, script, test);
 }
@@ -144,7 +144,7 @@ impl DriverTest {
         matches!(self.driver, Either::Loop(_))
     }
 
-    /// Polls once, or as long as a loop wants to go on at once.
+    /// Polls once, or, for the loop, as often as it asks to be polled again immediately.
     fn poll(&mut self) -> Poll<Outcome> {
         match &mut self.driver {
             Either::Executor(future) => {
@@ -164,19 +164,19 @@ impl DriverTest {
                         NextPoll::Closed => return Poll::Ready(Ok(())),
                     }
                 }
-                panic!("a loop that never sleeps");
+                panic!("the loop never sleeps");
             }
         }
     }
 
-    /// Polls until the connection is over, at most `times`.
+    /// Polls at most `times` times until the connection has ended.
     fn run(&mut self, times: usize) -> Outcome {
         for _ in 0..times {
             if let Poll::Ready(outcome) = self.poll() {
                 return outcome;
             }
         }
-        panic!("not over after {times} polls");
+        panic!("the connection has not ended after {times} polls");
     }
 
     fn echo(&self) -> Ref<'_, Echo> {

@@ -1,4 +1,4 @@
-//! A server and a client with each other, each under either driver.
+//! A client connected to a server, each under either driver.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -20,7 +20,7 @@ use mcp_sansio_handlers::{Call, Host, NoArguments, Server};
 
 use crate::scripted::ManualClock;
 
-/// One way of a serial line. It holds few bytes, like the hardware.
+/// One direction of a serial line. Like the hardware, it buffers only a few bytes.
 #[derive(Clone, Debug, Default)]
 struct OneWayPipe(Rc<RefCell<VecDeque<u8>>>);
 
@@ -86,7 +86,7 @@ impl embedded_io::Write for OneWayPipe {
     }
 }
 
-/// Lets something go on.
+/// Advances one driver by one step.
 type PollStep<'t> = Box<dyn FnMut() + 't>;
 
 fn by_executor<'t>(driver: impl Future + 't) -> PollStep<'t> {
@@ -96,7 +96,7 @@ fn by_executor<'t>(driver: impl Future + 't) -> PollStep<'t> {
     })
 }
 
-/// Waits for `future` while both sides have their steps.
+/// Waits for `future` while stepping both sides.
 fn block_on<F: Future>(future: F, steps: &mut [PollStep<'_>]) -> F::Output {
     let mut future = pin!(future);
     for _ in 0..10_000 {
@@ -108,7 +108,7 @@ fn block_on<F: Future>(future: F, steps: &mut [PollStep<'_>]) -> F::Output {
             turn();
         }
     }
-    panic!("no end in sight");
+    panic!("the future has not completed after 10,000 rounds");
 }
 
 fn server() -> Server {
@@ -123,7 +123,7 @@ fn server() -> Server {
     )
 }
 
-/// Waits for one turn.
+/// Yields once.
 async fn pause() {
     let mut first = true;
     poll_fn(|cx| {
@@ -172,7 +172,7 @@ fn a_client_in_a_bare_loop_calls_a_server_on_an_executor() {
     assert_eq!(talk(&client, &mut steps), (Revision::V2026_07_28, "21.5".into(), 1));
 }
 
-/// The revision, what the tool says, and how often there was progress.
+/// Returns the revision, the result of the tool, and the number of progress notifications.
 fn talk(
     client: &mcp_sansio_handlers::Client,
     steps: &mut [PollStep<'_>],

@@ -1,4 +1,4 @@
-//! The halves of a stream, and a clock, that do what the test says.
+//! Scripted halves of a stream and a manual clock.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -10,33 +10,35 @@ use embedded_io_async::{ErrorKind, ErrorType, Read, ReadReady, Write};
 use mcp_sansio::Instant;
 use mcp_sansio_embedded::Clock;
 
-/// What one call of a half comes to.
+/// The result of one operation on a half.
 #[derive(Clone, Debug)]
 pub(crate) enum Step {
-    /// Of reads: nothing is there the next time. Of writes: nothing is taken until the test adds
-    /// another step.
+    /// Reads: the next read finds no data. Writes: nothing is accepted until the test adds another
+    /// step.
     Pending,
     Error(ErrorKind),
-    /// Of reads.
+    /// Reads only.
     Bytes(Vec<u8>),
-    /// Of reads.
+    /// Reads only.
     End,
-    /// Of writes: takes that many.
+    /// Writes only: accepts this many bytes.
     Take(usize),
 }
 
 #[derive(Debug, Default)]
 pub(crate) struct Script {
-    /// When there is none left, nothing can be read.
+    /// Once empty, no data is available.
     reads: VecDeque<Step>,
-    /// When there is none left, writes take all.
+    /// Once empty, writes accept everything.
     writes: VecDeque<Step>,
-    /// What was done, one letter each: `r`ead, `w`rite, `f`lush; pending ones are not listed.
+    /// One letter per completed operation: `r`ead, `w`rite, `f`lush. Pending operations are not
+    /// recorded.
     trace: String,
     written: Vec<u8>,
 }
 
-/// Shared with the test, which may add to the script at any time. Both halves are the same.
+/// A handle shared with the test, which may extend the script at any time. It serves as both
+/// halves.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Scripted(Rc<RefCell<Script>>);
 
@@ -78,7 +80,7 @@ impl Scripted {
             }
             Some(Step::End) => Ok(0),
             Some(Step::Error(kind)) => Err(kind),
-            Some(Step::Take(_)) => unreachable!("a step of writes"),
+            Some(Step::Take(_)) => unreachable!("a write step in the script of reads"),
         })
     }
 
@@ -95,7 +97,7 @@ impl Scripted {
             None => bytes.len(),
             Some(Step::Take(length)) => length.min(bytes.len()),
             Some(Step::Error(kind)) => return Poll::Ready(Err(kind)),
-            Some(step) => unreachable!("{step:?} is no step of writes"),
+            Some(step) => unreachable!("{step:?} is not a write step"),
         };
         script.written.extend_from_slice(&bytes[..length]);
         script.trace.push('w');
@@ -139,7 +141,7 @@ impl embedded_io::Read for Scripted {
     fn read(&mut self, buffer: &mut [u8]) -> Result<usize, ErrorKind> {
         match self.take_read(buffer) {
             Poll::Ready(read) => read,
-            Poll::Pending => panic!("a read that would block"),
+            Poll::Pending => panic!("the read would block"),
         }
     }
 }
@@ -148,7 +150,7 @@ impl embedded_io::Write for Scripted {
     fn write(&mut self, bytes: &[u8]) -> Result<usize, ErrorKind> {
         match self.take_write(bytes) {
             Poll::Ready(written) => written,
-            Poll::Pending => panic!("a write that blocks for ever"),
+            Poll::Pending => panic!("the write would block forever"),
         }
     }
 
@@ -158,7 +160,7 @@ impl embedded_io::Write for Scripted {
     }
 }
 
-/// A clock that the test sets.
+/// A clock set by the test.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ManualClock(Rc<Cell<u64>>);
 

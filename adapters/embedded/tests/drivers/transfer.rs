@@ -1,4 +1,4 @@
-//! How bytes move.
+//! Transfer of bytes.
 
 use std::iter;
 
@@ -10,7 +10,7 @@ use crate::scripted::{Scripted, Step};
 use crate::{DriverTest, LINE, OUTPUT, both, with_settings};
 
 #[test]
-fn however_bytes_are_split_the_frames_are_the_same() {
+fn splitting_the_input_does_not_change_the_frames() {
     let input = "{\"a\":1}\n\r\n [2] \r\nthree\n";
     for piece in 1..=input.len() {
         let script = || {
@@ -71,14 +71,14 @@ fn output_longer_than_the_buffer_leaves_in_order_and_whole() {
 }
 
 #[test]
-fn reading_goes_on_while_a_write_waits() {
+fn reading_continues_while_a_write_is_pending() {
     let script = || Scripted::default().read("a\n").step(Step::Pending).read("b\n");
     both(
         Echo::default,
         || script().writes([Step::Pending]),
         |mut bench| {
             if bench.is_loop() {
-                // Its writes wait by themselves.
+                // The blocking driver waits inside its writer.
                 return;
             }
             assert!(bench.poll().is_pending());
@@ -93,7 +93,7 @@ fn reading_goes_on_while_a_write_waits() {
 fn nothing_is_read_while_the_endpoint_is_congested() {
     let endpoint = || {
         let mut echo = Echo { congested_from: Some(4), ..Echo::default() };
-        echo.say("more than what the buffer takes");
+        echo.say("more than the buffer holds");
         echo
     };
     both(
@@ -117,7 +117,7 @@ fn nothing_is_read_while_the_endpoint_is_congested() {
 }
 
 #[test]
-fn deadlines_are_kept_and_early_polls_change_nothing() {
+fn deadlines_expire_on_time_and_early_polls_have_no_effect() {
     let endpoint = || Echo { deadline: Some(Instant::from_millis(20)), ..Echo::default() };
     both(endpoint, Scripted::default, |mut bench| {
         for millis in [0, 19] {
@@ -139,7 +139,7 @@ fn deadlines_are_kept_and_early_polls_change_nothing() {
 }
 
 #[test]
-fn a_deadline_that_moves_is_followed() {
+fn a_changed_deadline_is_respected() {
     both(Echo::default, Scripted::default, |mut bench| {
         assert!(bench.poll().is_pending());
         bench.echo_mut().deadline = Some(Instant::from_millis(50));

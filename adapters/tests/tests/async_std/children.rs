@@ -1,4 +1,4 @@
-//! A client with a server that it starts, on smol.
+//! A client that starts its server as a child process, on smol.
 
 use std::io;
 use std::process::Command;
@@ -11,14 +11,14 @@ use smol::Timer;
 
 const SERVER: &str = env!("CARGO_BIN_EXE_adapter-tests");
 
-/// A server that answers pings.
+/// Returns a server that answers pings.
 fn pinged() -> Command {
     let mut command = Command::new(SERVER);
     command.arg("smol");
     command
 }
 
-/// A shell as the server.
+/// Returns a shell that acts as the server.
 fn shell(script: &str) -> Command {
     let mut command = Command::new("sh");
     command.args(["-c", script]);
@@ -33,7 +33,7 @@ fn short_grace_periods() -> GracePeriods {
 }
 
 fn is_running(id: u32) -> bool {
-    // A zombie, which nobody has waited for yet, does not run.
+    // A zombie that has not been reaped yet is not running.
     std::fs::read_to_string(format!("/proc/{id}/stat")).is_ok_and(|stat| !stat.contains(") Z "))
 }
 
@@ -64,7 +64,7 @@ fn a_server_is_started_talked_to_and_exits_when_its_input_ends() {
 }
 
 #[test]
-fn to_shut_down_closes_the_input_even_while_the_stream_is_driven() {
+fn shutdown_closes_the_input_while_the_stream_is_driven() {
     smol::block_on(async {
         // Rule: [STDIO-015] [STDIO-016].
         let (child, stream) = ChildServer::spawn(pinged()).unwrap();

@@ -11,7 +11,7 @@ use mcp_sansio_async_std::{
 };
 use mcp_sansio_tokio::{Call, NoArguments, Server, serve_http};
 
-/// A server with one tool; it ends with the process. Its URL.
+/// Starts a server with one tool, which runs until the process ends, and returns its URL.
 pub(crate) fn serve() -> String {
     let (sender, receiver) = std::sync::mpsc::channel();
     thread::spawn(move || {
@@ -68,7 +68,7 @@ fn a_client_on_async_std_calls_in_both_eras() {
 }
 
 #[test]
-fn a_server_that_is_not_there_is_reported_as_such() {
+fn an_unreachable_server_is_reported() {
     smol::block_on(async {
         let url = {
             let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();

@@ -1,4 +1,4 @@
-//! Both sides on sockets, in one process.
+//! Client and server on sockets in one process.
 
 use std::os::unix::net::UnixStream;
 
@@ -6,7 +6,7 @@ use adapter_tests::{Pinger, panicking_host, panicking_server, ping, quiet, survi
 use mcp_sansio_async_std::{ByteStream, SocketStream, drive, now, seed, serve};
 use smol::future::zip;
 
-/// A message of a mebibyte, line end included.
+/// Returns a message of 1 MiB, including the line end.
 fn large() -> Vec<u8> {
     let mut line = vec![b'x'; 1 << 20];
     line[(1 << 20) - 1] = b'\n';

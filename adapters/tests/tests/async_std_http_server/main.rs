@@ -1,5 +1,5 @@
-//! A server on HTTP on async-std, against clients that are bytes on sockets: the tests of the server
-//! on tokio, as far as they are about HTTP/1.1.
+//! An HTTP server on async-std against clients that write raw bytes to sockets: the tests of the
+//! tokio server that apply to HTTP/1.1.
 
 use adapter_tests::Runtime;
 use mcp_sansio_async_std as adapter;

@@ -16,17 +16,17 @@ use crate::scripts::{host, modern, said};
 use crate::server::{Action, RecordedRequest, Server, answer, respond};
 use crate::{text, within};
 
-/// A server whose tools want a token, and the authorization server beside it. `opens`: the opening
-/// wants none.
+/// Starts a server whose tools require a token, together with its authorization server. With
+/// `opens`, opening the connection requires no token.
 async fn guarded(opens: bool) -> Server {
     let own = Arc::new(OnceLock::new());
     let known = Arc::clone(&own);
     let server = Server::start(move |asked, _| {
-        let base = known.get().expect("it is known before anybody asks");
+        let base = known.get().expect("the address is set before the first request");
         script(asked, base, opens)
     })
     .await;
-    own.set(format!("http://{}", server.address)).expect("it starts once");
+    own.set(format!("http://{}", server.address)).expect("the address is set once");
     server
 }
 
@@ -70,14 +70,14 @@ fn options() -> ClientOptions {
     ClientOptions::code("http://127.0.0.1:8910/callback").unwrap().registered(client).unwrap()
 }
 
-/// Where a browser comes back to when the user agrees.
+/// Returns the redirect of a user who agrees.
 fn agreed(request: &AuthorizationRequest) -> String {
     let (_, query) = request.url.split_once('?').expect("a query");
     let state = query.split('&').find(|pair| pair.starts_with("state=")).expect("a state");
     format!("/callback?code=c1&{state}")
 }
 
-/// A user who agrees, and how often.
+/// Returns a user who agrees at once, and the number of times the user was asked.
 fn at_once() -> (Authorization, Arc<AtomicUsize>) {
     let asked = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&asked);
@@ -145,7 +145,7 @@ async fn connections_on_smol_and_on_async_std_are_open_after_the_user_signed_in(
 type Visit = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 #[tokio::test]
-async fn calls_that_come_together_wait_for_one_authorization_and_run_once() {
+async fn concurrent_calls_wait_for_one_authorization_and_run_once() {
     let server = guarded(true).await;
     let (authorization, asked) = at_once();
     within(async {
@@ -161,7 +161,7 @@ async fn calls_that_come_together_wait_for_one_authorization_and_run_once() {
 }
 
 #[tokio::test]
-async fn a_user_who_declines_is_the_reason_why_there_is_no_connection() {
+async fn a_user_who_declines_fails_the_connection() {
     let server = guarded(false).await;
     let authorization = Authorization::new(options())
         .on_authorize(async |_: AuthorizationRequest| Err(ActionFailure::Declined));
@@ -187,7 +187,7 @@ async fn a_user_who_declines_fails_the_call() {
 }
 
 #[tokio::test]
-async fn closing_drops_what_waits_for_the_user() {
+async fn closing_drops_a_pending_authorization() {
     let server = guarded(true).await;
     let (begins, ends) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
     let (begun, ended) = (Arc::clone(&begins), Arc::clone(&ends));

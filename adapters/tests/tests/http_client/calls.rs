@@ -12,14 +12,14 @@ use crate::{text, within};
 
 const NOTHING: [(&str, &str); 0] = [];
 
-/// The call of a tool without arguments.
+/// Calls a tool without arguments.
 async fn call(client: &Client, tool: &str) -> String {
     let arguments = std::collections::BTreeMap::from(NOTHING);
     text(&client.call_tool(tool, &arguments).await).to_owned()
 }
 
 #[tokio::test]
-async fn an_answer_of_json_is_the_result() {
+async fn a_json_response_is_the_result() {
     let server =
         Server::start(|asked, _| modern(asked, |asked| answer(asked, "", &said("sunny")))).await;
     within(async {
@@ -32,7 +32,7 @@ async fn an_answer_of_json_is_the_result() {
 }
 
 #[tokio::test]
-async fn a_stream_is_read_however_it_is_cut() {
+async fn a_stream_is_read_in_chunks_of_any_size() {
     for length in [1, 2, 3, 5, 11, 64, 4096] {
         let server = Server::start(move |asked, _| {
             modern(asked, |asked| {
@@ -62,7 +62,7 @@ async fn a_stream_is_read_however_it_is_cut() {
 }
 
 #[tokio::test]
-async fn a_slow_exchange_blocks_no_other_and_is_aborted_with_its_caller() {
+async fn a_slow_exchange_does_not_block_others_and_is_aborted_with_its_call() {
     // Rule: [HCLI-001] [CANC-017].
     let (begun, gone) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
     let (begins, goes) = (Arc::clone(&begun), Arc::clone(&gone));
@@ -87,10 +87,10 @@ async fn a_slow_exchange_blocks_no_other_and_is_aborted_with_its_caller() {
         };
         tokio::select! {
             biased;
-            said = slow => panic!("it has no answer but {said}"),
+            said = slow => panic!("unexpected result {said}"),
             () = quick => {}
         }
-        // The slow call was dropped.
+        // The slow call was aborted.
         gone.notified().await;
         assert_eq!(call(&client, "fast").await, "quick");
     })
@@ -104,7 +104,7 @@ async fn a_request_on_the_stream_of_a_call_is_answered_separately() {
     let server = Server::start(move |asked: &RecordedRequest, _| {
         legacy(asked, "s1", |asked| {
             if !asked.is("tools/call") {
-                // The answer to the question.
+                // The response to the elicitation request.
                 assert!(asked.body.contains(r#""action":"decline""#), "{}", asked.body);
                 answered.notify_one();
                 return respond(202, "", "");

@@ -10,12 +10,12 @@ use crate::scripts::{host, modern, said};
 use crate::server::{Action, Server, answer, respond};
 use crate::within;
 
-/// Why there is no connection.
+/// Tries to connect and returns the error.
 async fn refused(url: &str, timeouts: Timeouts) -> ConnectError {
     match within(connect(url, &host().timeouts(timeouts))).await {
         Err(Error::Connect(error)) => *error,
         Err(error) => panic!("{error}"),
-        Ok(_) => panic!("it is connected"),
+        Ok(_) => panic!("the connection succeeded"),
     }
 }
 
@@ -44,7 +44,7 @@ async fn a_server_that_never_answers_times_out() {
     timeouts.opening = Duration::from_millis(100);
     let error = refused(&server.url(), timeouts).await;
     assert!(matches!(error, ConnectError::Silent { .. }), "{error:?}");
-    // Rule: [VER-022]: silence over HTTP says nothing of the era.
+    // Rule: [VER-022]: a timeout over HTTP says nothing about the era.
     assert_eq!(server.lines(), ["POST - server/discover"]);
 }
 

@@ -1,4 +1,4 @@
-//! The client over HTTP on tokio against a server that is written by hand, on real sockets.
+//! The HTTP client on tokio against hand-written servers on real sockets.
 
 mod authorization;
 mod calls;
@@ -13,14 +13,14 @@ use std::time::Duration;
 use mcp_sansio_tokio::handler::ClientError;
 use mcp_sansio_tokio::protocol::CallToolResult;
 
-/// Far more than any test needs.
+/// Far longer than any test takes.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 async fn within<T>(test: impl Future<Output = T>) -> T {
-    tokio::time::timeout(PATIENCE, test).await.expect("it came to an end")
+    tokio::time::timeout(PATIENCE, test).await.expect("the test finishes in time")
 }
 
-/// The text that a tool answered with.
+/// Returns the text of a tool result.
 fn text(result: &Result<CallToolResult, ClientError>) -> &str {
     let result = result.as_ref().unwrap_or_else(|error| panic!("{error}"));
     result.content.iter().find_map(|block| block.as_text()).unwrap_or_default()

@@ -1,4 +1,4 @@
-//! What servers commonly say.
+//! Common server scripts.
 
 use mcp_sansio_tokio::{Host, Revision, Revisions};
 
@@ -8,12 +8,12 @@ pub(crate) fn host() -> Host {
     Host::new("host", "1")
 }
 
-/// A host that does not look for a modern server first.
+/// Returns a host that does not probe for a modern server.
 pub(crate) fn legacy_host() -> Host {
     host().revisions(Revisions::only(Revision::V2025_11_25))
 }
 
-/// A modern server, as far as `rest` does not deal with a request.
+/// Answers as a modern server. `rest` answers all other requests.
 pub(crate) fn modern(
     asked: &RecordedRequest,
     rest: impl Fn(&RecordedRequest) -> Vec<Action>,
@@ -28,8 +28,8 @@ pub(crate) fn modern(
     )
 }
 
-/// A legacy server with sessions, as far as `rest` does not deal with a request. It has no
-/// listening stream.
+/// Answers as a legacy server with sessions and without a listening stream. `rest` answers all
+/// other requests.
 pub(crate) fn legacy(
     asked: &RecordedRequest,
     session: &str,
@@ -54,20 +54,20 @@ pub(crate) fn legacy(
     }
 }
 
-/// The result of a tool.
+/// Returns a tool result.
 pub(crate) fn said(text: &str) -> String {
     format!(r#"{{"resultType":"complete","content":[{{"type":"text","text":"{text}"}}]}}"#)
 }
 
-/// An event with the answer to a request.
+/// Returns an event with the response to a request.
 pub(crate) fn answer_event(asked_id: &str, text: &str) -> String {
     let result = said(text);
     format!("data: {{\"jsonrpc\":\"2.0\",\"id\":{asked_id},\"result\":{result}}}\n\n")
 }
 
-/// The token by which the request asked for progress.
+/// Returns the progress token of the request.
 pub(crate) fn progress_token(asked: &RecordedRequest) -> String {
-    let (_, rest) = asked.body.split_once("\"progressToken\":").expect("it wants progress");
+    let (_, rest) = asked.body.split_once("\"progressToken\":").expect("the request has a progress token");
     rest[..rest.find([',', '}']).unwrap_or(rest.len())].to_owned()
 }
 

@@ -1,4 +1,4 @@
-//! A server of HTTP/1.1 that says what the test tells it to, byte by byte.
+//! A scripted HTTP/1.1 server with control over each byte.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -8,7 +8,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Notify;
 
-/// A request as it came.
+/// A received request.
 #[derive(Clone, Debug)]
 pub(crate) struct RecordedRequest {
     pub(crate) method: String,
@@ -19,14 +19,14 @@ pub(crate) struct RecordedRequest {
 }
 
 impl RecordedRequest {
-    /// Whether it is a POST of this message.
+    /// Whether the body is a message with this method.
     pub(crate) fn is(&self, rpc_method: &str) -> bool {
         self.body.contains(&format!("\"method\":\"{rpc_method}\""))
     }
 
-    /// The id of the message.
+    /// Returns the id of the message.
     pub(crate) fn id(&self) -> &str {
-        let (_, rest) = self.body.split_once("\"id\":").expect("it has an id");
+        let (_, rest) = self.body.split_once("\"id\":").expect("the message has an id");
         &rest[..rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len())]
     }
 
@@ -34,7 +34,8 @@ impl RecordedRequest {
         self.fields.get(name).map(String::as_str)
     }
 
-    /// Method and session, and what was asked for; for whole conversations.
+    /// Returns the HTTP method, the session and the JSON-RPC method, to compare whole
+    /// conversations.
     pub(crate) fn line(&self) -> String {
         let message = self.body.split_once("\"method\":\"").map(|(_, rest)| rest);
         let message = message.and_then(|rest| rest.split('"').next()).unwrap_or_default();
@@ -43,18 +44,18 @@ impl RecordedRequest {
     }
 }
 
-/// What the server does about a request.
+/// One step of the server's reaction to a request.
 #[derive(Clone, Debug)]
 pub(crate) enum Action {
     Write(String),
-    /// Wait until the test, or another request, says so.
+    /// Waits until the test or another request notifies it.
     Wait(Arc<Notify>),
-    /// Wait until the client closes the connection, and say so.
+    /// Waits until the client closes the connection, then notifies.
     Held(Arc<Notify>),
     Close,
 }
 
-/// A response with a body of known length.
+/// Returns a response with a content length.
 pub(crate) fn respond(status: u16, fields: &str, body: &str) -> Vec<Action> {
     let length = body.len();
     vec![Action::Write(format!(
@@ -62,14 +63,14 @@ pub(crate) fn respond(status: u16, fields: &str, body: &str) -> Vec<Action> {
     ))]
 }
 
-/// A JSON answer to a request of JSON-RPC.
+/// Returns a JSON response to a JSON-RPC request.
 pub(crate) fn answer(asked: &RecordedRequest, fields: &str, result: &str) -> Vec<Action> {
     let id = asked.id();
     let body = format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#);
     respond(200, &format!("content-type: application/json\r\n{fields}"), &body)
 }
 
-/// The head of a stream of events.
+/// Returns the head of an event stream.
 pub(crate) fn stream() -> Action {
     Action::Write(
         "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
@@ -77,19 +78,19 @@ pub(crate) fn stream() -> Action {
     )
 }
 
-/// Some of the stream, in chunks of at most `length` bytes.
+/// Returns a part of the stream in chunks of at most `length` bytes.
 pub(crate) fn chunks(text: &str, length: usize) -> Vec<Action> {
     let pieces = text.as_bytes().chunks(length);
     let pieces = pieces.map(|piece| std::str::from_utf8(piece).expect("the texts are ASCII"));
     pieces.map(|piece| Action::Write(format!("{:x}\r\n{piece}\r\n", piece.len()))).collect()
 }
 
-/// The end of the stream as it is announced.
+/// Returns the final chunk of the stream.
 pub(crate) fn end() -> Action {
     Action::Write("0\r\n\r\n".into())
 }
 
-/// A server under way; it ends with the runtime.
+/// A running server. It ends with the runtime.
 #[derive(Debug)]
 pub(crate) struct Server {
     pub(crate) address: SocketAddr,
@@ -97,8 +98,7 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// Starts one that deals with each request as `script` says, which is also told how many came
-    /// before.
+    /// Starts a server. `script` receives each request and the number of earlier requests.
     pub(crate) async fn start(
         script: impl Fn(&RecordedRequest, usize) -> Vec<Action> + Send + Sync + 'static,
     ) -> Self {
@@ -119,7 +119,7 @@ impl Server {
         format!("http://{}/mcp", self.address)
     }
 
-    /// The requests so far.
+    /// Returns the requests received so far.
     pub(crate) fn asked(&self) -> Vec<RecordedRequest> {
         self.asked.lock().unwrap().clone()
     }
@@ -145,7 +145,7 @@ async fn converse(
             match what {
                 Action::Write(text) => {
                     socket.write_all(text.as_bytes()).await.ok()?;
-                    // Each piece is a segment of its own as far as that can be had.
+                    // Send each piece as its own segment where possible.
                     tokio::task::yield_now().await;
                 }
                 Action::Wait(notify) => notify.notified().await,

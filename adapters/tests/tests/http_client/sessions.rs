@@ -16,7 +16,7 @@ async fn call(client: &HttpConnection) -> String {
 }
 
 #[tokio::test]
-async fn a_session_is_named_in_every_request_and_ended() {
+async fn every_request_carries_the_session_id_and_the_session_is_deleted() {
     // Rule: [SESS-004] [SESS-010].
     let server =
         Server::start(|asked, _| legacy(asked, "s1", |asked| answer(asked, "", &said("sunny"))))
@@ -46,7 +46,7 @@ async fn a_connection_that_is_dropped_ends_its_session() {
             told.store(true, Ordering::SeqCst);
             tells.notify_one();
         }
-        legacy(asked, "s1", |_| unreachable!("nothing is called"))
+        legacy(asked, "s1", |_| unreachable!("no tool is called"))
     })
     .await;
     within(async {
@@ -58,7 +58,7 @@ async fn a_connection_that_is_dropped_ends_its_session() {
 }
 
 #[tokio::test]
-async fn a_cut_stream_resumes_where_it_ended() {
+async fn an_interrupted_stream_resumes_at_the_last_event() {
     // Rule: [RESUME-004] [SSE-008].
     let id = std::sync::Mutex::new(String::new());
     let server = Server::start(move |asked, _| {
@@ -72,7 +72,7 @@ async fn a_cut_stream_resumes_where_it_ended() {
             let progress = progress_event(&progress_token(asked), 1);
             let text =
                 format!("id: e1\nretry: 20\ndata:\n\nid: é2\n{progress}id: e3\ndata: {{\"js");
-            // Without the end that was announced.
+            // The stream ends without its final chunk.
             [vec![stream()], chunks(&text, 7), vec![Action::Close]].concat()
         })
     })
@@ -82,7 +82,7 @@ async fn a_cut_stream_resumes_where_it_ended() {
         let arguments = std::collections::BTreeMap::<String, String>::new();
         let result = client.call_tool("forecast", &arguments).on_progress(|_| ()).await;
         assert_eq!(text(&result), "sunny");
-        assert!(client.last_failure().is_some(), "the cut is told to whoever asks");
+        assert!(client.last_failure().is_some(), "the lost stream is reported as the last failure");
         let lines = server.lines();
         assert_eq!(lines[3..], ["POST s1 tools/call", "GET s1"], "{lines:?}");
     })
@@ -90,7 +90,7 @@ async fn a_cut_stream_resumes_where_it_ended() {
 }
 
 #[tokio::test]
-async fn a_session_that_the_server_forgot_is_followed_by_another() {
+async fn a_session_unknown_to_the_server_is_replaced() {
     // Rule: [SESS-009].
     let forgot = AtomicBool::new(false);
     let server = Server::start(move |asked, _| {
@@ -123,7 +123,7 @@ async fn a_session_that_the_server_forgot_is_followed_by_another() {
 }
 
 #[tokio::test]
-async fn the_era_of_a_server_is_found_out_once_per_connector() {
+async fn the_era_of_a_server_is_probed_once_per_connector() {
     // Rule: [VER-018].
     let server = Server::start(|asked, _| legacy(asked, "s1", |_| respond(400, "", ""))).await;
     within(async {

@@ -1,4 +1,4 @@
-//! Bodies of requests: too long, too slow, broken off.
+//! Request bodies that are too long, too slow or truncated.
 
 use std::time::Duration;
 
@@ -28,14 +28,14 @@ async fn a_length_beyond_the_limit_is_refused_before_the_body_is_read() {
 }
 
 #[tokio::test]
-async fn chunks_beyond_the_limit_are_refused_while_they_come() {
+async fn chunks_beyond_the_limit_are_refused_before_the_body_ends() {
     let served = served(short()).await;
     let head = Post::call("plain").open_head();
     let mut wire = Wire::connect(served.address).await;
     wire.send(format!("{head}Transfer-Encoding: chunked\r\n\r\n")).await;
     let chunk = format!("200\r\n{}\r\n", " ".repeat(0x200));
     wire.send(chunk.repeat(2)).await;
-    // The body goes on, and the response is not lost for it.
+    // The client keeps sending, and still receives the response.
     wire.send(chunk.repeat(1000)).await;
     assert_eq!(wire.head().await.status, 413);
 }
@@ -82,10 +82,10 @@ async fn a_truncated_body_is_not_a_message() {
     let mut wire = Wire::connect(served.address).await;
     let length = call.body.len();
     let head = format!("{}Transfer-Encoding: chunked\r\n\r\n", call.open_head());
-    // All of the message, but not all of the body.
+    // The message is complete, but the body is not.
     wire.send(format!("{head}{length:x}\r\n{}\r\n", call.body)).await;
     drop(wire);
-    // What comes later is handled later.
+    // A later request is still served.
     let mut other = Wire::connect(served.address).await;
     assert_eq!(text(&other.ask(&Post::call("plain")).await.1), "plain");
     assert_eq!(gate.arrived.available_permits(), 0);
@@ -101,7 +101,7 @@ async fn a_client_that_expects_100_continue_gets_it() {
     assert_eq!(wire.head().await.status, 100);
     wire.send(&call.body).await;
     assert_eq!(text(&wire.response().await.1), "plain");
-    // Or not to.
+    // The same client is refused before it sends a body beyond the limit.
     let head = format!("{}Content-Length: 5000\r\n\r\n", call.open_head());
     wire.send(head).await;
     assert_eq!(wire.head().await.status, 413);
@@ -114,13 +114,13 @@ async fn trickling_heads_time_out() {
         listener.head_timeout(Duration::from_millis(200))
     })
     .await;
-    // Nothing at all; a part of a head of HTTP/1; a part of what HTTP/2 begins with, and all of it.
+    // Nothing, a part of an HTTP/1 head, a part of the HTTP/2 preface, and the whole preface.
     for part in ["", "POST /mcp HTTP/1.1\r\nHo", "PRI * HT", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"] {
         let mut wire = Wire::connect(served.address).await;
         wire.send(part).await;
         in_time(wire.closed()).await;
     }
-    // A response under way does not count, whatever it is: a body, none, a stream.
+    // The time of a response does not count, whether it has a body, no body or a stream.
     let mut wire = Wire::connect(served.address).await;
     let (head, _) = wire.ask(&Post::initialize()).await;
     let session = head.field("mcp-session-id").unwrap();
@@ -138,7 +138,7 @@ async fn trickling_heads_time_out() {
             let mut wire = Wire::connect(served.address).await;
             wire.send(post.bytes()).await;
             if post.body.contains("\"progress\"") {
-                // For longer than a head may take.
+                // Longer than a head may take.
                 tokio::time::sleep(Duration::from_millis(300)).await;
                 assert!(gate.let_pass().await);
             }
@@ -150,7 +150,7 @@ async fn trickling_heads_time_out() {
 }
 
 #[tokio::test]
-async fn bodies_share_a_bound_that_passes() {
+async fn concurrent_bodies_share_a_temporary_limit() {
     let mut limits = ServerLimits::default();
     limits.bodies_bytes_max = 1000;
     let served = served(ServerOptions::new().limits(limits)).await;
@@ -159,8 +159,8 @@ async fn bodies_share_a_bound_that_passes() {
     let padding = " ".repeat(900);
     let length = call.body.len() + padding.len();
     let begun = format!("{}Content-Length: {length}\r\n\r\n{padding}", call.open_head());
-    // The other one learns that a slow one is being read by being refused for it. A slow one may be
-    // refused for the other as well, so there are more of them.
+    // `other` detects that a slow body is being read when it is refused with 503. A slow request
+    // may itself be refused because of `other`, so the loop opens several.
     in_time(async {
         loop {
             slow.push(Wire::connect(served.address).await);

@@ -1,10 +1,10 @@
-//! Clients that go away, and those that come back.
+//! Clients that disconnect, and clients that reconnect.
 
 use crate::served::{HandlerGate, Served, gated};
 use crate::wire::{Post, Wire, get, id_of, open_session, text, text_of};
 
 #[tokio::test]
-async fn a_modern_client_that_goes_takes_its_handler_with_it() {
+async fn a_modern_client_that_disconnects_cancels_its_handler() {
     for tool in ["wait", "progress"] {
         let gate = HandlerGate::new();
         let served = Served::new(gated(&gate)).await;
@@ -22,7 +22,7 @@ async fn a_modern_client_that_goes_takes_its_handler_with_it() {
 }
 
 #[tokio::test]
-async fn a_legacy_client_that_goes_comes_back_for_its_answer() {
+async fn a_legacy_client_that_disconnects_can_resume_for_its_response() {
     let gate = HandlerGate::new();
     let served = Served::new(gated(&gate)).await;
     let mut wire = Wire::connect(served.address).await;
@@ -52,7 +52,7 @@ async fn a_legacy_client_that_goes_comes_back_for_its_answer() {
 }
 
 #[tokio::test]
-async fn a_connection_that_is_released_closes_and_is_taken_up_again() {
+async fn a_released_connection_closes_and_can_be_resumed() {
     let gate = HandlerGate::new();
     let served = Served::new(gated(&gate)).await;
     let mut wire = Wire::connect(served.address).await;
@@ -88,6 +88,6 @@ async fn a_disconnected_client_leaves_no_state() {
     }
     let mut wire = Wire::connect(served.address).await;
     assert_eq!(text(&wire.ask(&Post::call("plain")).await.1), "plain");
-    // Nothing is under way: it closes without a wait.
+    // No request is in flight, so closing does not wait.
     crate::wire::in_time(served.service.close()).await;
 }

@@ -1,4 +1,4 @@
-//! Events that an event store keeps when memory does not.
+//! Events that are kept in an external store after memory has dropped them.
 
 use std::sync::{Arc, Mutex};
 
@@ -10,7 +10,7 @@ use crate::adapter::{ExternalEventStore, HttpService};
 use crate::served::{HandlerGate, Served, gated, in_runtime};
 use crate::wire::{Post, Wire, get, id_of, in_time, open_session, text_of};
 
-/// An event store in memory, which yields before it does anything, as one across a network would.
+/// An in-memory event store that yields before each operation, like a store across a network.
 #[derive(Clone, Default)]
 struct MemoryStore(Arc<Mutex<Vec<StoredEvent>>>);
 
@@ -44,15 +44,16 @@ impl ExternalEventStore for MemoryStore {
     }
 }
 
-/// A server whose memory keeps one event of each stream.
+/// Returns options that keep one event per stream in memory.
 fn forgetful() -> ServerOptions {
     let mut limits = ServerLimits::DEFAULT;
     limits.replay_events_max = 1;
     ServerOptions::new().limits(limits)
 }
 
-/// What a client gets that comes back for all but the first event of a call, as if the rest had been
-/// lost on the way: memory has dropped what it has sent.
+/// Reconnects for all events of a call except the first, as if the others had been lost in transit.
+/// Memory has already dropped the events that were sent. Returns the status and the received
+/// messages.
 async fn come_back(service: HttpService, gate: &Arc<HandlerGate>) -> (u16, Vec<String>) {
     let served = Served::from_service(service, |listener| listener).await;
     let address = served.address;

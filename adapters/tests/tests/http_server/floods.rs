@@ -1,4 +1,4 @@
-//! Clients of HTTP/1.1 that cost more than they pay: they are slow, idle, or send without end.
+//! HTTP/1.1 clients that waste resources: slow, idle, or sending without end.
 
 use std::time::Duration;
 
@@ -12,10 +12,10 @@ use crate::wire::{Post, Wire, in_time, text};
 
 const SHORT: Duration = Duration::from_millis(300);
 const LONG: Duration = Duration::from_secs(3600);
-/// Between two bytes of a slow client.
+/// The pause between two bytes of a slow client.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// Sends a byte now and then until the server ends the connection.
+/// Sends one byte at a time until the server closes the connection.
 async fn trickle(wire: &mut Wire, bytes: &[u8]) {
     in_time(async {
         for byte in bytes.iter().cycle() {
@@ -41,13 +41,13 @@ async fn a_head_sent_byte_by_byte_times_out() {
     let mut second = Wire::connect(served.address).await;
     assert_eq!(text(&second.ask(&Post::call("plain")).await.1), "plain");
     trickle(&mut second, b"GET /mcp HTTP/1.1\r\nX: yyyyyyyyyyyyyyyyyyyyyyyyyyy").await;
-    // Empty lines before a head are none of it, and do not prolong its time.
+    // Empty lines before a head are not part of it, and do not extend its timeout.
     let mut third = Wire::connect(served.address).await;
     trickle(&mut third, b"\r\n").await;
 }
 
 #[tokio::test]
-async fn idle_connections_make_room_for_others() {
+async fn idle_connections_are_closed_to_admit_others() {
     let gate = HandlerGate::new();
     let tune = |listener: crate::served::Listener| listener.head_timeout(SHORT).connections_max(16);
     let served = Served::with(gated(&gate), ServerOptions::new(), tune).await;
@@ -68,7 +68,7 @@ async fn idle_connections_make_room_for_others() {
 }
 
 #[tokio::test]
-async fn requests_without_end_whose_responses_are_not_taken_are_cut_off() {
+async fn endless_requests_whose_responses_are_not_read_are_disconnected() {
     let gate = HandlerGate::new();
     let tune = |listener: crate::served::Listener| listener.stall_timeout(SHORT);
     let server = gated(&gate).tool("large", "Much", |_: Call<NoArguments>| "x".repeat(200_000));
@@ -101,7 +101,7 @@ async fn a_client_that_reads_too_slowly_is_disconnected() {
     socket.set_recv_buffer_size(4096).unwrap();
     let mut unread = Wire::from(socket.connect(served.address).await.unwrap());
     unread.send(Post::call("flood").bytes()).await;
-    // Less than may be unread, more than fits on the way.
+    // Less than the limit for unread bytes, more than fits into the socket buffers.
     gate.open.add_permits(12);
     let (mut byte, stream) = ([0], &mut unread.stream);
     let take = async {

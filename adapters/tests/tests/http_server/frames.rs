@@ -1,4 +1,4 @@
-//! A client of HTTP/2, frame by frame.
+//! An HTTP/2 client that works frame by frame.
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -25,9 +25,9 @@ pub(crate) const INITIAL_WINDOW_SIZE: u16 = 4;
 
 pub(crate) const ENHANCE_YOUR_CALM: u32 = 11;
 
-/// The block of a response that is 400: an index of the static table.
+/// The header block of a 400 response: an index into the static table.
 pub(crate) const STATUS_400: u8 = 0x80 | 12;
-/// The same for 200.
+/// The header block of a 200 response.
 pub(crate) const STATUS_200: u8 = 0x80 | 8;
 
 #[derive(Clone, Debug)]
@@ -43,31 +43,32 @@ impl Frame {
         matches!(self.kind, DATA | HEADERS) && self.flags & END_STREAM != 0
     }
 
-    /// The error code of a GOAWAY.
+    /// Returns the error code of a GOAWAY frame.
     pub(crate) fn goaway_code(&self) -> u32 {
         assert_eq!(self.kind, GOAWAY, "{self:?}");
         u32::from_be_bytes(self.payload[4..8].try_into().unwrap())
     }
 }
 
-/// One connection.
+/// A client connection.
 #[derive(Debug)]
 pub(crate) struct Frames {
     read: Reader,
     write: OwnedWriteHalf,
-    /// The settings of the server.
+    /// The settings sent by the server.
     pub(crate) settings: Vec<(u16, u32)>,
 }
 
 #[derive(Debug)]
 struct Reader {
     stream: OwnedReadHalf,
-    /// What has come and was not looked at yet.
+    /// Received bytes that have not been parsed yet.
     read: Vec<u8>,
 }
 
 impl Reader {
-    /// The next frame; `None` at the end of the connection. Nothing is lost where this is dropped.
+    /// Returns the next frame, or `None` at the end of the connection. Cancel safe: no bytes are
+    /// lost if the future is dropped.
     async fn next(&mut self) -> Option<Frame> {
         loop {
             if let Some((head, rest)) = self.read.split_first_chunk::<9>() {
@@ -88,7 +89,7 @@ impl Reader {
 }
 
 impl Frames {
-    /// Connects with settings of the client's.
+    /// Connects with the given client settings.
     pub(crate) async fn connect(served: &Served, settings: &[(u16, u32)]) -> Self {
         let stream = in_time(TcpStream::connect(served.address)).await.unwrap();
         let (stream, write) = stream.into_split();
@@ -116,7 +117,7 @@ impl Frames {
         self.send(SETTINGS, 0, 0, &payload).await;
     }
 
-    /// Opens the window of a stream, or that of the connection.
+    /// Enlarges the window of a stream, or of the connection for stream 0.
     pub(crate) async fn open_window(&mut self, stream: u32, bytes: u32) {
         self.send(WINDOW_UPDATE, 0, stream, &bytes.to_be_bytes()).await;
     }
@@ -125,7 +126,7 @@ impl Frames {
         self.write(&frame(kind, flags, stream, payload)).await.unwrap();
     }
 
-    /// Writes bytes, as far as the server takes them.
+    /// Writes bytes, until the server stops accepting them.
     pub(crate) async fn write(&mut self, bytes: &[u8]) -> std::io::Result<()> {
         in_time(self.write.write_all(bytes)).await
     }
@@ -135,13 +136,13 @@ impl Frames {
         self.send(DATA, END_STREAM, stream, post.body.as_bytes()).await;
     }
 
-    /// The next frame; `None` at the end of the connection.
+    /// Returns the next frame, or `None` at the end of the connection.
     pub(crate) async fn next(&mut self) -> Option<Frame> {
         in_time(self.read.next()).await
     }
 
-    /// Sends `bytes` again and again, and takes all that comes, until the server ends the connection:
-    /// what came.
+    /// Sends `bytes` repeatedly and reads all frames until the server closes the connection.
+    /// Returns the frames.
     pub(crate) async fn flood(&mut self, bytes: &[u8]) -> Vec<Frame> {
         let Self { read, write, .. } = self;
         let mut frames = Vec::new();
@@ -155,22 +156,22 @@ impl Frames {
         frames
     }
 
-    /// Sends `bytes` again and again, and takes nothing, until the server ends the connection.
+    /// Sends `bytes` repeatedly without reading until the server closes the connection.
     pub(crate) async fn flood_unread(&mut self, bytes: &[u8]) {
         in_time(async { while self.write.write_all(bytes).await.is_ok() {} }).await;
     }
 
-    /// The next frame of a kind.
+    /// Returns the next frame of a kind.
     pub(crate) async fn next_of(&mut self, kind: u8) -> Frame {
         loop {
-            let frame = self.next().await.expect("the connection ends");
+            let frame = self.next().await.expect("the connection is open");
             if frame.kind == kind {
                 return frame;
             }
         }
     }
 
-    /// Everything up to the end of the connection.
+    /// Returns all remaining frames until the connection closes.
     pub(crate) async fn rest(&mut self) -> Vec<Frame> {
         let mut frames = Vec::new();
         while let Some(frame) = self.next().await {
@@ -179,11 +180,11 @@ impl Frames {
         frames
     }
 
-    /// All frames of a stream up to its end, whichever that is.
+    /// Returns all frames until a stream ends or is reset.
     pub(crate) async fn until_end_of(&mut self, stream: u32) -> Vec<Frame> {
         let mut frames = Vec::new();
         loop {
-            let frame = self.next().await.expect("the connection ends");
+            let frame = self.next().await.expect("the connection is open");
             if frame.stream != stream {
                 continue;
             }
@@ -204,7 +205,7 @@ pub(crate) fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8>
     frame
 }
 
-/// The fields of a request, in the order in which HTTP/2 wants them.
+/// Returns the fields of a request, pseudo-header fields first.
 pub(crate) fn fields(post: &Post) -> Vec<(String, String)> {
     let mut fields = vec![
         (":method".to_owned(), "POST".to_owned()),
@@ -217,7 +218,7 @@ pub(crate) fn fields(post: &Post) -> Vec<(String, String)> {
     fields
 }
 
-/// A header block: each field a literal that is not indexed.
+/// Encodes a header block with each field as a literal without indexing.
 pub(crate) fn block(fields: &[(impl AsRef<str>, impl AsRef<str>)]) -> Vec<u8> {
     let mut block = Vec::new();
     for (name, value) in fields {

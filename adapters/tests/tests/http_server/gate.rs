@@ -1,4 +1,4 @@
-//! Handlers that tests hold by the hand.
+//! Handlers controlled by the test.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -9,16 +9,16 @@ use tokio::sync::Semaphore;
 
 use crate::wire::in_time;
 
-/// What a test and a handler know of each other.
+/// Synchronizes a test with its handlers.
 #[derive(Debug)]
 pub(crate) struct HandlerGate {
-    /// Handlers that wait at the gate, or have passed it.
+    /// Handlers that wait at the gate or have passed it.
     pub(crate) arrived: Semaphore,
-    /// How many may pass.
+    /// How many handlers may pass.
     pub(crate) open: Semaphore,
-    /// Handlers that are gone, in whichever way.
+    /// Handlers that have finished or were dropped.
     pub(crate) gone: Semaphore,
-    /// Handlers that came to their end.
+    /// Handlers that ran to completion.
     pub(crate) finished: AtomicUsize,
 }
 
@@ -28,17 +28,17 @@ impl HandlerGate {
         Arc::new(Self { arrived, open, gone, finished: AtomicUsize::new(0) })
     }
 
-    /// Waits for a handler to arrive.
+    /// Waits until a handler arrives at the gate.
     pub(crate) async fn arrival(&self) {
         in_time(self.arrived.acquire()).await.unwrap().forget();
     }
 
-    /// Waits for a handler to be gone.
+    /// Waits until a handler has finished or was dropped.
     pub(crate) async fn departure(&self) {
         in_time(self.gone.acquire()).await.unwrap().forget();
     }
 
-    /// Lets the next handler through. Whether it came to its end there; otherwise it was dropped.
+    /// Lets the next handler pass. Returns whether it ran to completion; otherwise it was dropped.
     pub(crate) async fn let_pass(&self) -> bool {
         self.arrival().await;
         let before = self.finished();
@@ -59,7 +59,7 @@ impl HandlerGate {
     }
 }
 
-/// Tells when it is dropped.
+/// Releases a `gone` permit when dropped.
 struct DepartureGuard(Arc<HandlerGate>);
 
 impl Drop for DepartureGuard {
@@ -68,9 +68,9 @@ impl Drop for DepartureGuard {
     }
 }
 
-/// A server with a tool `plain`, and tools that wait at the gate: `wait`; `progress`, with progress
-/// before it; `release`, which lets go of the connection first; `flood`, with a megabyte of
-/// progress after each opening of the gate; `block`, which holds its thread.
+/// Returns a server with a tool `plain` and with tools that wait at the gate: `wait`; `progress`
+/// with progress before and after; `release`, which releases the connection first; `flood`, which
+/// sends a megabyte of progress each time the gate opens; `block`, which blocks its thread.
 pub(crate) fn gated(gate: &Arc<HandlerGate>) -> Server {
     let mut limits = Limits::default();
     limits.progress_per_second_max = u32::MAX;
@@ -117,7 +117,7 @@ pub(crate) fn gated(gate: &Arc<HandlerGate>) -> Server {
         })
         .tool("block", "Holds its thread", move |_: Call<NoArguments>| {
             block.arrived.add_permits(1);
-            // A thread of the runtime waits here, and nothing else may wait for it.
+            // This blocks a thread of the runtime. Nothing else may depend on that thread.
             while block.open.try_acquire().map(tokio::sync::SemaphorePermit::forget).is_err() {
                 std::thread::yield_now();
             }

@@ -1,4 +1,4 @@
-//! HTTP/2, with prior knowledge.
+//! HTTP/2 with prior knowledge.
 
 use bytes::Bytes;
 use http::{Request, Response};
@@ -56,7 +56,7 @@ async fn calls_share_a_connection_and_the_authority_is_the_host() {
 }
 
 #[tokio::test]
-async fn a_stream_that_is_reset_takes_its_handler_with_it_and_no_other() {
+async fn a_stream_reset_cancels_only_its_own_handler() {
     let gate = HandlerGate::new();
     let served = Served::new(gated(&gate)).await;
     let mut client = connect(&served).await;

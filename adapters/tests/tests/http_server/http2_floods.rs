@@ -1,4 +1,4 @@
-//! Clients of HTTP/2 that send far too much of what costs them little.
+//! HTTP/2 clients that flood the server with frames that are cheap to send.
 
 use std::time::Duration;
 
@@ -19,14 +19,14 @@ async fn served(gate: &std::sync::Arc<HandlerGate>) -> Served {
     .await
 }
 
-/// Another client gets its answer.
+/// Checks that another client is still served.
 async fn is_served(served: &Served) {
     let mut wire = Wire::connect(served.address).await;
     assert_eq!(text(&wire.ask(&Post::call("plain")).await.1), "plain");
 }
 
-/// The last frame is a GOAWAY with this code. The connection may break off before it is read, where
-/// the server has more to read: then there is none.
+/// Whether the last frame is a GOAWAY with this code. If the server had more to read, the
+/// connection may be reset before the GOAWAY is read, so a missing GOAWAY is accepted.
 fn is_goaway(frames: &[Frame], code: u32) -> bool {
     frames.last().is_none_or(|last| last.kind != GOAWAY || last.goaway_code() == code)
 }
@@ -71,7 +71,7 @@ async fn a_head_that_is_continued_without_end_ends_its_connection() {
     for size in [0, 1, 1000, 16_384] {
         let mut frames = Frames::connect(&served, &[]).await;
         frames.send(HEADERS, END_STREAM, 1, &block(&GET)).await;
-        // A field that is not complete, so that nothing of it is decoded: it has a megabyte.
+        // An incomplete field, so that no field is decoded: it claims a length of a megabyte.
         let mut piece = vec![b'x'; size];
         let begun = [0, 127, 129, 255, 63];
         let length = size.min(begun.len());
@@ -83,7 +83,7 @@ async fn a_head_that_is_continued_without_end_ends_its_connection() {
 }
 
 #[tokio::test]
-async fn floods_that_are_answered_end_with_the_time_for_a_request() {
+async fn a_flood_of_control_frames_does_not_block_other_clients() {
     let gate = HandlerGate::new();
     let served = Served::with(gated(&gate), ServerOptions::new(), |listener| {
         listener.head_timeout(Duration::from_millis(500)).stall_timeout(Duration::from_millis(500))
@@ -95,7 +95,7 @@ async fn floods_that_are_answered_end_with_the_time_for_a_request() {
         frame(PING, 0, 0, &[7; 8]),
         frame(PING, ACK, 0, &[7; 8]),
         frame(WINDOW_UPDATE, 0, 0, &[0, 0, 0, 1]),
-        // Of a kind that nobody knows.
+        // An unknown frame type.
         frame(99, 0, 0, &[0; 100]),
     ];
     for flood in floods {
@@ -103,7 +103,7 @@ async fn floods_that_are_answered_end_with_the_time_for_a_request() {
         let mut frames = Frames::connect(&served, &[]).await;
         frames.flood(&flood).await;
         is_served(&served).await;
-        // Those that are answered fill what there is for the client.
+        // The unread responses to these frames fill the client's quota.
         let mut frames = Frames::connect(&served, &[]).await;
         frames.flood_unread(&flood).await;
         is_served(&served).await;
@@ -124,7 +124,7 @@ async fn empty_data_ends_its_connection() {
 }
 
 #[tokio::test]
-async fn more_streams_than_there_may_be_are_refused_and_end_their_connection() {
+async fn streams_beyond_the_limit_are_refused_and_end_their_connection() {
     let gate = HandlerGate::new();
     let served = served(&gate).await;
     let mut frames = Frames::connect(&served, &[]).await;
@@ -137,7 +137,7 @@ async fn more_streams_than_there_may_be_are_refused_and_end_their_connection() {
     }
     let _broken_off = frames.write(&flood).await;
     frames.rest().await;
-    // All handlers that began go with their connection.
+    // All handlers that were started end with their connection.
     in_time(served.service.close()).await;
     let arrived = gate.arrived.available_permits();
     assert!(arrived <= 128, "{arrived}");

@@ -1,4 +1,4 @@
-//! Requests of HTTP/2 that no client should send.
+//! Malformed HTTP/2 requests.
 
 use crate::frames::{
     CONTINUATION, DATA, END_HEADERS, END_STREAM, Frame, Frames, HEADERS, RST_STREAM, STATUS_200,
@@ -11,22 +11,23 @@ async fn served() -> Served {
     Served::new(gated(&HandlerGate::new())).await
 }
 
-/// How the response begins: with this byte of its header block, or 0 if the stream is reset instead.
+/// Returns the first byte of the header block of the response, or 0 if the stream was reset
+/// instead.
 fn beginning(answer: &[Frame]) -> u8 {
     let first = answer.iter().find(|frame| matches!(frame.kind, HEADERS | RST_STREAM)).unwrap();
     if first.kind == HEADERS { first.payload[0] } else { 0 }
 }
 
 #[tokio::test]
-async fn trailers_are_refused_whatever_is_in_them() {
+async fn all_trailers_are_refused() {
     let served = served().await;
     let mut frames = Frames::connect(&served, &[]).await;
     let post = Post::call("plain");
     let cases: [(&[(&str, &str)], u8); 5] = [
-        // The library drops these without a word,
+        // The library silently drops these,
         (&[(":path", "/other")], STATUS_400),
         (&[(":method", "GET"), ("x", "y")], STATUS_400),
-        // so that they cannot be told from these.
+        // so they look the same as these.
         (&[], STATUS_400),
         (&[("x", "y")], STATUS_400),
         (&[("connection", "close")], 0),
@@ -43,7 +44,7 @@ async fn trailers_are_refused_whatever_is_in_them() {
 }
 
 #[tokio::test]
-async fn a_value_neither_starts_nor_ends_with_a_blank() {
+async fn a_value_that_starts_or_ends_with_a_blank_is_refused() {
     let served = served().await;
     let mut frames = Frames::connect(&served, &[]).await;
     let cases = [
@@ -96,7 +97,7 @@ async fn a_malformed_head_ends_its_stream_or_its_connection_without_a_response()
 }
 
 #[tokio::test]
-async fn a_head_in_pieces_is_a_head() {
+async fn a_head_may_be_split_into_frames() {
     let served = served().await;
     let mut frames = Frames::connect(&served, &[]).await;
     let post = Post::call("plain");

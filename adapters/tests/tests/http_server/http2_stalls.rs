@@ -1,4 +1,4 @@
-//! Clients of HTTP/2 that do not take what they are sent, or have nothing to ask for.
+//! HTTP/2 clients that do not read their responses, or that are idle.
 
 use std::time::Duration;
 
@@ -13,9 +13,9 @@ use crate::frames::{
 use crate::served::{HandlerGate, Served, gated};
 use crate::wire::{Post, in_time};
 
-/// Waits for everything that is to happen after the time that a client may stall.
+/// A timeout that the test waits for.
 const SHORT: Duration = Duration::from_millis(300);
-/// Waits for nothing.
+/// A timeout that never expires during a test.
 const LONG: Duration = Duration::from_secs(3600);
 
 async fn served(tune: impl FnOnce(HttpListener) -> HttpListener) -> Served {
@@ -27,7 +27,7 @@ async fn served(tune: impl FnOnce(HttpListener) -> HttpListener) -> Served {
 
 async fn serve(server: Server, tune: impl FnOnce(HttpListener) -> HttpListener) -> Served {
     let mut timeouts = ServerTimeouts::default();
-    // Whatever waits for a test is no stream for that.
+    // Tests with a waiting handler expect no event stream.
     timeouts.open_stream = None;
     Served::with(server, ServerOptions::new().timeouts(timeouts), tune).await
 }
@@ -36,7 +36,7 @@ fn kinds(frames: &[Frame]) -> Vec<u8> {
     frames.iter().map(|frame| frame.kind).collect()
 }
 
-/// Asks for something small on a connection whose windows are open, and gets it.
+/// Checks that a small request on a connection with open windows is answered.
 async fn is_served(frames: &mut Frames, stream: u32) {
     frames.post(stream, &Post::call("plain")).await;
     let answer = frames.until_end_of(stream).await;
@@ -95,7 +95,7 @@ async fn streams_are_reset_when_the_window_of_their_connection_is_used_up() {
 async fn a_response_read_byte_by_byte_is_aborted() {
     let served = served(|listener| listener.stall_timeout(SHORT)).await;
     let mut frames = Frames::connect(&served, &[(INITIAL_WINDOW_SIZE, 0)]).await;
-    // The short one is with the library as a whole, and ends with its connection.
+    // The library holds the whole short response, which ends with its connection.
     for tool in ["large", "short"] {
         let mut frames_of = Frames::connect(&served, &[(INITIAL_WINDOW_SIZE, 10)]).await;
         frames_of.post(1, &Post::call(tool)).await;
@@ -121,13 +121,13 @@ async fn a_response_read_byte_by_byte_is_aborted() {
 }
 
 #[tokio::test]
-async fn a_slow_client_that_takes_enough_gets_all_of_a_response() {
+async fn a_slow_client_that_reads_fast_enough_gets_the_whole_response() {
     let served = served(|listener| listener.stall_timeout(Duration::from_secs(4))).await;
     let mut frames = Frames::connect(&served, &[(INITIAL_WINDOW_SIZE, 0)]).await;
     frames.open_window(0, 1 << 20).await;
     frames.post(1, &Post::call("large")).await;
     let mut bytes = 0;
-    // It takes longer than the client may stall, thirteen times the pause.
+    // The transfer takes thirteen times the pause, longer than the stall timeout.
     loop {
         frames.open_window(1, 16 * 1024).await;
         tokio::time::sleep(Duration::from_millis(400)).await;
@@ -149,7 +149,7 @@ async fn a_slow_client_that_takes_enough_gets_all_of_a_response() {
 
 #[tokio::test]
 async fn an_idle_connection_gets_a_goaway_and_is_closed() {
-    // A client that answers the last PING; one that answers none; one that sends its own all the time.
+    // One client answers the last PING, one answers none, and one keeps sending its own.
     for (answers, asks) in [(true, false), (false, false), (true, true)] {
         let served = served(|listener| listener.idle_timeout(SHORT).stall_timeout(SHORT)).await;
         let mut frames = Frames::connect(&served, &[]).await;
@@ -191,7 +191,7 @@ async fn a_connection_with_a_stream_is_not_idle() {
     assert_eq!(answer[0].payload[0], STATUS_200);
 }
 
-/// The status of the response to a call, and the rest of it.
+/// Returns the status of the response to a call, and the response.
 async fn ask(
     client: &mut h2::client::SendRequest<bytes::Bytes>,
     tool: &str,
@@ -208,7 +208,7 @@ async fn ask(
     (response.status().as_u16(), response.into_body())
 }
 
-/// A client whose windows are closed.
+/// Connects a client whose windows are closed.
 async fn connect_without_reading(served: &Served) -> h2::client::SendRequest<bytes::Bytes> {
     let socket = tokio::net::TcpStream::connect(served.address).await.unwrap();
     let mut builder = h2::client::Builder::new();
@@ -219,14 +219,14 @@ async fn connect_without_reading(served: &Served) -> h2::client::SendRequest<byt
 }
 
 #[tokio::test]
-async fn what_a_connection_does_not_take_counts_until_its_stream_has_gone() {
+async fn unread_bytes_of_a_connection_count_until_their_stream_ends() {
     let served =
         served(|listener| listener.stall_timeout(LONG).connection_bytes_max(100_000)).await;
     let (mut client, mut other) =
         (connect_without_reading(&served).await, connect_without_reading(&served).await);
     let (status, held) = ask(&mut client, "large").await;
     assert_eq!(status, 200);
-    // The last one may exceed the limit; nothing is begun beyond it.
+    // The last response may exceed the limit. No further request is accepted.
     assert_eq!(ask(&mut client, "plain").await.0, 503);
     assert_eq!(ask(&mut other, "plain").await.0, 200);
     drop(held);
@@ -234,7 +234,7 @@ async fn what_a_connection_does_not_take_counts_until_its_stream_has_gone() {
 }
 
 #[tokio::test]
-async fn what_all_connections_do_not_take_counts_together() {
+async fn unread_bytes_of_all_connections_share_a_limit() {
     let gate = HandlerGate::new();
     let server = gated(&gate).tool("large", "Much", |_: Call<NoArguments>| "x".repeat(200_000));
     let served =
@@ -246,7 +246,7 @@ async fn what_all_connections_do_not_take_counts_together() {
     let held = [ask(&mut client, "large").await, ask(&mut client, "large").await];
     assert_eq!(held.each_ref().map(|(status, _)| *status), [200, 200]);
     assert_eq!(ask(&mut connect_without_reading(&served).await, "plain").await.0, 503);
-    // A response for which there is no room any more is not held either.
+    // A response beyond the limit is replaced by a 503.
     gate.open.add_permits(1);
     assert_eq!(in_time(waiting).await.unwrap(), 503);
     drop(held);

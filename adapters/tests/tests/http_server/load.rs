@@ -1,4 +1,4 @@
-//! Many clients at once.
+//! Many concurrent clients.
 
 use mcp_sansio_handlers::{Call, NoArguments};
 
@@ -8,8 +8,8 @@ use crate::wire::{Post, Wire, get, in_time, open_session, text, text_of};
 const CONNECTIONS: usize = 64;
 const CALLS: usize = 100;
 
-/// What each connection calls, in turn: handlers that end at once, that go on in tasks, and that
-/// send something first, which opens a stream.
+/// The tools that each connection calls in rotation: handlers that return at once, that continue in
+/// a task, and that send a notification first, which opens a stream.
 const TOOLS: [&str; 4] = ["plain", "yield", "report", "elsewhere"];
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
@@ -51,7 +51,7 @@ async fn every_one_of_many_calls_is_answered() {
     in_time(served.service.close()).await;
 }
 
-/// The answer, in whichever form it comes.
+/// Returns the text of the response, which may be JSON or an event stream.
 async fn answer(wire: &mut Wire, post: &Post) -> String {
     let (head, body) = wire.ask(post).await;
     if head.field("content-type") == Some("application/json") {

@@ -1,4 +1,4 @@
-//! A server on HTTP, against clients that are bytes on sockets.
+//! The HTTP server against clients that write raw bytes to sockets.
 
 use mcp_sansio_tokio as adapter;
 

@@ -29,7 +29,7 @@ async fn a_panicking_handler_is_answered_with_an_internal_error() {
     let mut bystander = Wire::connect(served.address).await;
     bystander.send(Post::call("wait").bytes()).await;
     gate.arrival().await;
-    // An edit is given up, and the handler that has left it has its answer.
+    // The edit is discarded, and the handler still returns its result.
     assert_eq!(text(&wire.ask(&Post::call("panic-edit")).await.1), "edited");
     for tool in ["panic", "panic-first", "panic-later"] {
         let (head, body) = wire.ask(&Post::call(tool)).await;
@@ -47,11 +47,11 @@ async fn a_panicking_handler_is_answered_with_an_internal_error() {
 }
 
 #[tokio::test]
-async fn a_panicking_change_does_not_stop_the_timer() {
+async fn a_panicking_edit_does_not_stop_the_timer() {
     let gate = HandlerGate::new();
     let served = Served::new(panicking(&gate)).await;
     served.service.handle().edit_catalog(|_| panic!("from outside")).unwrap();
-    // Progress comes through the one who takes edits.
+    // Progress is delivered by the task that also applies the edits.
     let mut wire = Wire::connect(served.address).await;
     wire.send(Post::call("progress").bytes()).await;
     assert_eq!(wire.head().await.status, 200);
@@ -59,7 +59,7 @@ async fn a_panicking_change_does_not_stop_the_timer() {
 }
 
 #[tokio::test]
-async fn a_request_that_an_observer_panics_at_is_answered_with_an_internal_error() {
+async fn a_panicking_observer_is_answered_with_an_internal_error() {
     let server = gated(&HandlerGate::new()).observe(|event| {
         if let Event::Request(request) = event {
             assert!(!request.params.as_str().contains("wait"), "an observer's panic");

@@ -1,4 +1,4 @@
-//! Who sends a request.
+//! The principal of a request.
 
 use std::convert::Infallible;
 
@@ -9,7 +9,7 @@ use crate::adapter::{Call, HttpService, NoArguments, ServedBody, Server};
 use crate::served::in_runtime;
 use crate::wire::{Post, text};
 
-/// Sends a post through the service, as a layer does that has found out who it is from.
+/// Sends a POST through the service, like a middleware that has authenticated the client.
 async fn send(
     service: &HttpService,
     post: &Post,
@@ -32,7 +32,7 @@ async fn body(response: http::Response<ServedBody>) -> String {
 }
 
 #[tokio::test]
-async fn handlers_know_who_asks_and_sessions_belong_to_one() {
+async fn handlers_see_the_principal_and_a_session_belongs_to_one_principal() {
     let server = Server::new("named", "1").tool("who", "Tells", |call: Call<NoArguments>| {
         call.principal().map_or_else(|| "nobody".into(), |who| who.as_str().to_owned())
     });

@@ -1,4 +1,4 @@
-//! A server that wants tokens, with a check that takes them at their word.
+//! A server that requires tokens. Its token check trusts the contents of the token.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -24,7 +24,7 @@ fn resource() -> ProtectedResource {
     resource.scopes_for(Operation::tool("delete"), ["write"]).unwrap()
 }
 
-/// What a token says of itself: `name/scope+scope/…`, with a third part for what is wrong with it.
+/// Parses a token of the form `name/scope+scope/…`. An optional third part names a defect.
 fn read(check: &TokenCheck) -> Result<VerifiedToken, TokenRefusal> {
     let parts: Vec<&str> = check.token().split('/').collect();
     let [name, scopes, rest @ ..] = &parts[..] else { return Err(TokenRefusal::Invalid) };
@@ -51,7 +51,8 @@ fn tools(server: Server) -> Server {
         })
 }
 
-/// A server whose check of tokens of `hang` never ends, and of `late` panics later.
+/// Returns a server whose token check never finishes for `hang`, and panics after a delay for
+/// `late`.
 fn server() -> Server {
     let check = async |check: TokenCheck| {
         tokio::task::yield_now().await;
@@ -71,11 +72,11 @@ fn with(post: Post, token: &str) -> Post {
 
 fn challenge(head: &Head) -> BearerChallenge {
     let field = head.field("www-authenticate").expect("a challenge");
-    BearerChallenge::select(&Challenge::parse([field.as_bytes()])).expect("one for a token")
+    BearerChallenge::select(&Challenge::parse([field.as_bytes()])).expect("a Bearer challenge")
 }
 
 #[tokio::test]
-async fn a_client_comes_from_the_challenge_over_the_metadata_to_its_answer() {
+async fn a_client_follows_the_challenge_and_the_metadata_to_a_result() {
     // Rule: [AUTHS-001] [AUTHS-008] [AUTHS-009] [AUTHS-010] [AUTHS-011].
     let served = Served::new(server()).await;
     let mut wire = Wire::connect(served.address).await;
@@ -98,7 +99,7 @@ async fn a_client_comes_from_the_challenge_over_the_metadata_to_its_answer() {
 }
 
 #[tokio::test]
-async fn a_token_is_judged_before_the_body_comes() {
+async fn a_token_is_checked_before_the_body_arrives() {
     // Rule: [AUTHS-012] [SEC-011].
     let served = Served::new(server()).await;
     for (post, status) in [
@@ -119,13 +120,13 @@ async fn a_token_is_judged_before_the_body_comes() {
 }
 
 #[tokio::test]
-async fn a_request_that_needs_more_is_answered_403_in_both_eras() {
+async fn a_request_with_insufficient_scope_is_answered_403_in_both_eras() {
     // Rule: [AUTHS-002] [AUTHS-015] [AUTHS-018].
     let served = Served::new(server()).await;
     let mut wire = Wire::connect(served.address).await;
     let bearer = |token: &str| format!("Bearer {token}");
     let session = open_session_with(&mut wire, &[("Authorization", &bearer("ann/use"))]).await;
-    // At dispatch, and from a handler while it runs.
+    // At dispatch, and from within a running handler.
     for tool in ["delete", "look"] {
         for post in [Post::call(tool), Post::legacy_call(&session, tool)] {
             let (head, body) = wire.ask(&with(post.clone(), "ann/use")).await;
@@ -140,7 +141,7 @@ async fn a_request_that_needs_more_is_answered_403_in_both_eras() {
 }
 
 #[tokio::test]
-async fn the_session_of_another_does_not_exist() {
+async fn the_session_of_another_principal_is_not_found() {
     // Rule: [SESS-014] [SEC-011].
     let served = Served::new(server()).await;
     let mut wire = Wire::connect(served.address).await;
@@ -173,7 +174,7 @@ async fn a_token_check_that_hangs_or_panics_is_answered_503() {
 }
 
 #[tokio::test]
-async fn a_pending_token_check_blocks_no_other_request_and_is_dropped_with_its_client() {
+async fn a_pending_token_check_blocks_no_other_request_and_is_dropped_on_disconnect() {
     let arrived = Arc::new(Semaphore::new(0));
     let gone = Arc::new(Semaphore::new(0));
     let (here, there) = (Arc::clone(&arrived), Arc::clone(&gone));
@@ -216,7 +217,7 @@ async fn the_principal_comes_from_the_token_and_the_token_is_never_exposed() {
     let count = Arc::clone(&seen);
     let server = server().observe(move |event| {
         count.fetch_add(1, Ordering::SeqCst);
-        assert!(!format!("{event:?}").contains("ann/use"), "a token in an event");
+        assert!(!format!("{event:?}").contains("ann/use"), "an event contains the token");
     });
     let service = in_runtime(|| HttpService::new(&server, ServerOptions::new()).unwrap());
     let post = with(Post::call("who"), "ann/use");

@@ -1,10 +1,10 @@
-//! Requests that the head alone refuses.
+//! Requests that are refused because of their head.
 
 use crate::served::{HandlerGate, Served, gated};
 use crate::wire::{Post, Wire};
 
 #[tokio::test]
-async fn refusals_come_with_their_status() {
+async fn each_refusal_has_its_status() {
     let served = Served::new(gated(&HandlerGate::new())).await;
     let call = Post::call("plain");
     let elsewhere = call.bytes().replacen("/mcp", "/other", 1);
@@ -32,7 +32,7 @@ async fn refusals_come_with_their_status() {
 }
 
 #[tokio::test]
-async fn a_target_in_absolute_form_names_the_host_as_well() {
+async fn the_host_of_an_absolute_target_is_checked() {
     let served = Served::new(gated(&HandlerGate::new())).await;
     let call = Post::call("plain").bytes();
     for (target, status) in [("http://localhost/mcp", 200), ("http://evil.example/mcp", 403)] {

@@ -1,4 +1,4 @@
-//! Responses of every form.
+//! All forms of responses.
 
 use serde_json::json;
 
@@ -6,7 +6,7 @@ use crate::served::{HandlerGate, Served, gated};
 use crate::wire::{Post, Wire, get, id_of, open_session, text, text_of};
 
 #[tokio::test]
-async fn plain_answers_come_as_json_on_one_connection() {
+async fn plain_results_are_json_on_one_connection() {
     let served = Served::new(gated(&HandlerGate::new())).await;
     let mut wire = Wire::connect(served.address).await;
     for _ in 0..3 {
@@ -17,7 +17,7 @@ async fn plain_answers_come_as_json_on_one_connection() {
 }
 
 #[tokio::test]
-async fn requests_that_are_sent_ahead_are_answered_in_order() {
+async fn pipelined_requests_are_answered_in_order() {
     let served = Served::new(gated(&HandlerGate::new())).await;
     let mut wire = Wire::connect(served.address).await;
     wire.send(Post::call("plain").bytes().repeat(5)).await;
@@ -41,12 +41,12 @@ async fn events_arrive_one_by_one_while_the_handler_waits() {
     assert_eq!(wire.message().await["params"]["message"], "after");
     assert_eq!(text_of(&wire.message().await), "reported");
     assert_eq!(wire.event().await, None);
-    // The connection is free for the next request.
+    // The connection accepts the next request.
     assert_eq!(text(&wire.ask(&Post::call("plain")).await.1), "plain");
 }
 
 #[tokio::test]
-async fn a_handler_that_sends_nothing_before_its_result_answers_as_json() {
+async fn a_handler_that_only_returns_a_result_answers_as_json() {
     let gate = HandlerGate::new();
     let served = Served::new(gated(&gate)).await;
     let mut wire = Wire::connect(served.address).await;
@@ -72,7 +72,7 @@ async fn a_session_has_a_stream_for_server_messages() {
     });
     edited.unwrap();
     assert_eq!(stream.message().await["method"], "notifications/tools/list_changed");
-    // The end of the session is the end of the stream.
+    // Deleting the session ends the stream.
     wire.send(get(&session, None).replacen("GET", "DELETE", 1)).await;
     assert_eq!(wire.head().await.status, 204);
     assert_eq!(stream.event().await, None);

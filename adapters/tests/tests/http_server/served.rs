@@ -1,4 +1,4 @@
-//! Servers on a port of their own.
+//! Servers that listen on their own port.
 
 use std::future::Future;
 use std::net::SocketAddr;
@@ -12,22 +12,22 @@ use tokio::task::JoinHandle;
 pub(crate) use crate::gate::{HandlerGate, gated};
 use crate::wire::in_time;
 
-/// What serves.
+/// The listener type under test.
 pub(crate) type Listener = HttpListener;
 
-/// Makes something inside of the runtime that serves.
+/// Runs a closure inside the server's runtime.
 pub(crate) fn in_runtime<T>(make: impl FnOnce() -> T) -> T {
     make()
 }
 
-/// Does something in another task of the runtime that serves.
+/// Runs a future in another task of the server's runtime.
 pub(crate) async fn on_runtime<T: Send + 'static>(
     work: impl Future<Output = T> + Send + 'static,
 ) -> T {
     tokio::spawn(work).await.unwrap()
 }
 
-/// A server that runs.
+/// A running server.
 pub(crate) struct Served {
     pub(crate) address: SocketAddr,
     pub(crate) service: HttpService,
@@ -61,12 +61,12 @@ impl Served {
         Self { address, service, stop: Some(stop), task: tokio::spawn(serve) }
     }
 
-    /// Tells it to end.
+    /// Starts the shutdown.
     pub(crate) fn stop(&mut self) {
         drop(self.stop.take());
     }
 
-    /// Waits for the end.
+    /// Waits until the server has ended.
     pub(crate) async fn ended(self) {
         in_time(self.task).await.unwrap();
     }

@@ -1,4 +1,4 @@
-//! The end of a server.
+//! Shutdown of a server.
 
 use std::time::Duration;
 
@@ -24,7 +24,7 @@ async fn only_requests_in_flight_are_completed() {
     gate.arrival().await;
 
     served.stop();
-    // What stands open ends, whether something was asked on it or not.
+    // Open streams and idle connections are closed.
     while stream.event().await.is_some() {}
     stream.closed().await;
     idle.closed().await;
@@ -55,7 +55,7 @@ async fn a_client_that_is_too_slow_is_disconnected() {
 }
 
 #[tokio::test]
-async fn waiters_learn_of_the_end() {
+async fn close_returns_to_all_callers_once_requests_finish() {
     let gate = HandlerGate::new();
     let served = Served::new(gated(&gate)).await;
     let mut call = Wire::connect(served.address).await;

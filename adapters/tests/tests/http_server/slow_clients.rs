@@ -9,10 +9,10 @@ use tokio::net::TcpSocket;
 use crate::served::{HandlerGate, Served, gated};
 use crate::wire::{Post, Wire, in_time, text};
 
-/// What the system and hyper hold, at most, of what a client does not read.
-const ON_THE_WAY: usize = 8 << 20;
+/// The maximum number of unread bytes held by socket buffers and hyper.
+const IN_TRANSIT_MAX: usize = 8 << 20;
 
-/// A client that takes as little as it can.
+/// Connects a client with the smallest possible receive buffer.
 async fn connect_without_reading(served: &Served) -> Wire {
     let socket = TcpSocket::new_v4().unwrap();
     socket.set_recv_buffer_size(4096).unwrap();
@@ -29,24 +29,24 @@ fn impatient() -> ServerOptions {
 async fn an_unread_stream_stalls_no_other_and_is_disconnected() {
     let gate = HandlerGate::new();
     let served = Served::with(gated(&gate), impatient(), |listener| {
-        // Long enough to make the difference.
+        // Long enough that the test does not depend on it.
         listener.stall_timeout(Duration::from_secs(3600))
     })
     .await;
     let mut unread = connect_without_reading(&served).await;
     unread.send(Post::call("flood").bytes()).await;
     let mut megabytes = 0;
-    // Each time it has sent a megabyte it waits; in the end it is gone instead.
+    // The handler waits after each megabyte. Finally, it is dropped.
     while gate.let_pass().await {
         megabytes += 1;
-        assert!(megabytes < 64, "nobody has cut it off");
+        assert!(megabytes < 64, "the client has not been disconnected");
         let mut other = Wire::connect(served.address).await;
         assert_eq!(text(&other.ask(&Post::call("plain")).await.1), "plain");
     }
-    assert!((megabytes << 20) <= ON_THE_WAY + (4 << 20), "{megabytes}");
-    // The connection is over, not only the handler, and long before it stalls for too long.
+    assert!((megabytes << 20) <= IN_TRANSIT_MAX + (4 << 20), "{megabytes}");
+    // The whole connection is closed, not only the handler, and long before the stall timeout.
     let came = in_time(unread.closed()).await;
-    assert!(came <= ON_THE_WAY, "{came}");
+    assert!(came <= IN_TRANSIT_MAX, "{came}");
     in_time(served.service.close()).await;
 }
 
@@ -59,7 +59,7 @@ async fn a_client_that_does_not_read_is_disconnected() {
     .await;
     let mut unread = connect_without_reading(&served).await;
     unread.send(Post::call("flood").bytes()).await;
-    // Less than may be unread, more than fits on the way.
+    // Less than the limit for unread bytes, more than fits into the socket buffers.
     for _ in 0..11 {
         if !gate.let_pass().await {
             return;

@@ -1,4 +1,4 @@
-//! Heads that two who read them may read in two ways.
+//! Request heads that two implementations may interpret differently.
 
 use mcp_sansio::Principal;
 use mcp_sansio_oauth::{ProtectedResource, TokenCheck, TokenRefusal, VerifiedToken};
@@ -7,7 +7,7 @@ use crate::adapter::{Server, unix_time};
 use crate::served::{HandlerGate, Served, gated};
 use crate::wire::{Post, Wire};
 
-/// A server that takes the tokens `ann` and `bob`.
+/// Returns a server that accepts the tokens `ann` and `bob`.
 fn server() -> Server {
     let resource =
         ProtectedResource::new("http://localhost/mcp", ["https://auth.example.com"]).unwrap();
@@ -21,7 +21,7 @@ fn server() -> Server {
 }
 
 #[tokio::test]
-async fn one_token_is_read_in_one_way_or_not_at_all() {
+async fn an_ambiguous_token_is_refused() {
     // Rule: [AUTHS-002] [AUTHS-012].
     let served = Served::new(server()).await;
     for (value, status) in [
@@ -39,7 +39,7 @@ async fn one_token_is_read_in_one_way_or_not_at_all() {
         ("Bearer=ann", 401),
         ("Bearer\"ann\"", 401),
         ("Bearer \"ann\"", 400),
-        // A line that goes on, and other characters that are none of a field.
+        // Folded lines, and characters that are not allowed in a field.
         ("Bearer ann\r\n bob", 400),
         ("Bearer\r\n ann", 400),
         ("Bearer ann\0", 400),

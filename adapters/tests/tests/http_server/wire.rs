@@ -1,4 +1,4 @@
-//! A client of HTTP/1.1, byte by byte.
+//! An HTTP/1.1 client that works byte by byte.
 
 use std::future::Future;
 use std::net::SocketAddr;
@@ -8,19 +8,19 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-/// The longest that anything may take. Far more than it does.
+/// Awaits a future with a timeout that is far longer than any test step takes.
 pub(crate) async fn in_time<F: Future>(future: F) -> F::Output {
     let output = tokio::time::timeout(Duration::from_secs(30), future).await;
-    output.expect("it takes far too long")
+    output.expect("the step finishes in time")
 }
 
-/// One connection.
+/// A client connection.
 #[derive(Debug)]
 pub(crate) struct Wire {
     pub(crate) stream: TcpStream,
-    /// What has come and was not looked at yet.
+    /// Received bytes that have not been parsed yet.
     read: Vec<u8>,
-    /// What the chunks of the body held and was not looked at yet.
+    /// Decoded bytes of the chunked body that have not been parsed yet.
     body: Vec<u8>,
 }
 
@@ -47,12 +47,12 @@ impl Wire {
         in_time(self.stream.write_all(bytes.as_ref())).await.unwrap();
     }
 
-    /// Reads more. Whether there was any.
+    /// Reads more bytes. Returns whether any arrived.
     async fn fill(&mut self) -> bool {
         matches!(in_time(self.stream.read_buf(&mut self.read)).await, Ok(length) if length > 0)
     }
 
-    /// Takes what is there up to and with `end`.
+    /// Removes and returns the received bytes up to and including `end`.
     async fn until(&mut self, end: &[u8]) -> String {
         let mut from = 0;
         loop {
@@ -62,11 +62,11 @@ impl Wire {
             }
             from = self.read.len().saturating_sub(end.len());
             let text = String::from_utf8_lossy(&self.read).into_owned();
-            assert!(self.fill().await, "the connection ends within {text:?}");
+            assert!(self.fill().await, "the connection ended within {text:?}");
         }
     }
 
-    /// The head of the next response.
+    /// Returns the head of the next response.
     pub(crate) async fn head(&mut self) -> Head {
         let text = self.until(b"\r\n\r\n").await;
         let mut lines = text.trim_end().split("\r\n");
@@ -76,14 +76,14 @@ impl Wire {
         Head { status, fields }
     }
 
-    /// The next response, whole.
+    /// Returns the next response with its whole body.
     pub(crate) async fn response(&mut self) -> (Head, String) {
         let head = self.head().await;
         let mut body = Vec::new();
         if let Some(length) = head.field("content-length") {
             let length: usize = length.parse().unwrap();
             while self.read.len() < length {
-                assert!(self.fill().await, "the connection ends within a body");
+                assert!(self.fill().await, "the connection ended within a body");
             }
             body = self.read.drain(..length).collect();
         } else if head.field("transfer-encoding").is_some() {
@@ -93,19 +93,19 @@ impl Wire {
         (head, String::from_utf8(body).unwrap())
     }
 
-    /// Takes the next chunk of the body. Whether it was not the last one.
+    /// Reads the next chunk of the body. Returns `false` for the last chunk.
     async fn chunk(&mut self) -> bool {
         let length = self.until(b"\r\n").await;
         let length = usize::from_str_radix(length.trim_end(), 16).unwrap();
         while self.read.len() < length + 2 {
-            assert!(self.fill().await, "the connection ends within a chunk");
+            assert!(self.fill().await, "the connection ended within a chunk");
         }
         self.body.extend(self.read.drain(..length));
         self.read.drain(..2);
         length > 0
     }
 
-    /// The next event of the body; `None` at its end. Comments are passed over.
+    /// Returns the next event of the body, or `None` at its end. Skips comments.
     pub(crate) async fn event(&mut self) -> Option<String> {
         loop {
             while let Some(at) = self.body.windows(2).position(|window| window == b"\n\n") {
@@ -120,10 +120,10 @@ impl Wire {
         }
     }
 
-    /// The message in the next event that has one.
+    /// Returns the message of the next event that has one.
     pub(crate) async fn message(&mut self) -> Value {
         loop {
-            let event = self.event().await.expect("the stream ends");
+            let event = self.event().await.expect("the stream is open");
             let data = event.lines().find_map(|line| line.strip_prefix("data:"));
             match data.map(str::trim) {
                 None | Some("") => {}
@@ -132,7 +132,7 @@ impl Wire {
         }
     }
 
-    /// Waits for the end of the connection, whatever still comes. Bytes that came.
+    /// Discards input until the connection closes. Returns the number of bytes discarded.
     pub(crate) async fn closed(&mut self) -> usize {
         let mut bytes = self.read.len();
         loop {
@@ -157,7 +157,7 @@ impl From<TcpStream> for Wire {
     }
 }
 
-/// A request by POST, to write as it should be or a little off.
+/// A POST request, well-formed or deliberately malformed.
 #[derive(Clone, Debug)]
 pub(crate) struct Post {
     pub(crate) fields: Vec<(&'static str, String)>,
@@ -175,7 +175,7 @@ impl Post {
         Self { fields, body: message.to_string() }
     }
 
-    /// A modern call of a tool.
+    /// A modern `tools/call` request.
     pub(crate) fn call(tool: &str) -> Self {
         let mut post = Self::new(&json!({
             "jsonrpc": "2.0", "id": 1, "method": "tools/call",
@@ -209,7 +209,7 @@ impl Post {
         post
     }
 
-    /// A legacy call of a tool.
+    /// A legacy `tools/call` request.
     pub(crate) fn legacy_call(session: &str, tool: &str) -> Self {
         Self::legacy(
             session,
@@ -231,7 +231,7 @@ impl Post {
         self
     }
 
-    /// The head without the field for the length of the body, nor the empty line.
+    /// Returns the head without the content length and without the final empty line.
     pub(crate) fn open_head(&self) -> String {
         let fields = self.fields.iter().map(|(name, value)| format!("{name}: {value}\r\n"));
         format!("POST /mcp HTTP/1.1\r\n{}", fields.collect::<String>())
@@ -243,7 +243,7 @@ impl Post {
     }
 }
 
-/// A request by GET for what comes unasked, or for what came after an event.
+/// A GET request that opens the session's stream, or resumes a stream after the event `last`.
 pub(crate) fn get(session: &str, last: Option<&str>) -> String {
     let last = last.map(|id| format!("Last-Event-ID: {id}\r\n")).unwrap_or_default();
     format!(
@@ -252,7 +252,7 @@ pub(crate) fn get(session: &str, last: Option<&str>) -> String {
     )
 }
 
-/// The id of an event.
+/// Returns the id of an event.
 pub(crate) fn id_of(event: &str) -> Option<String> {
     event.lines().find_map(|line| Some(line.strip_prefix("id:")?.trim().to_owned()))
 }
@@ -262,7 +262,7 @@ pub(crate) async fn open_session(wire: &mut Wire) -> String {
     open_session_with(wire, &[]).await
 }
 
-/// The same with more fields in each request.
+/// Opens a legacy session with additional fields in each request, and returns its id.
 pub(crate) async fn open_session_with(wire: &mut Wire, fields: &[(&'static str, &str)]) -> String {
     let with = |post| fields.iter().fold(post, |post: Post, (name, it)| post.with(name, *it));
     let (head, body) = wire.ask(&with(Post::initialize())).await;
@@ -274,7 +274,7 @@ pub(crate) async fn open_session_with(wire: &mut Wire, fields: &[(&'static str, 
     session
 }
 
-/// The text that a tool answered with.
+/// Returns the text of a tool result.
 pub(crate) fn text(body: &str) -> String {
     let message: Value = serde_json::from_str(body).unwrap_or_else(|_| panic!("{body}"));
     text_of(&message)

@@ -1,5 +1,5 @@
-//! The memory that connections can cost at worst, counted: each test in a process of its own, as
-//! `cargo nextest` runs them.
+//! The worst-case memory of connections, counted by the allocator. Each test needs its own process,
+//! as `cargo nextest` provides.
 
 #![allow(unsafe_code, reason = "an allocator can only be replaced by unsafe code")]
 
@@ -16,20 +16,21 @@ use crate::frames::{
 use crate::served::{HandlerGate, Served, gated};
 use crate::wire::{Post, Wire};
 
-#[allow(dead_code, reason = "a part of it is used")]
+#[allow(dead_code, reason = "only a part is used")]
 #[path = "../http_server/frames.rs"]
 mod frames;
-#[allow(dead_code, reason = "a part of it is used")]
+#[allow(dead_code, reason = "only a part is used")]
 #[path = "../http_server/gate.rs"]
 mod gate;
-#[allow(dead_code, reason = "a part of it is used")]
+#[allow(dead_code, reason = "only a part is used")]
 #[path = "../http_server/served.rs"]
 mod served;
-#[allow(dead_code, reason = "a part of it is used")]
+#[allow(dead_code, reason = "only a part is used")]
 #[path = "../http_server/wire.rs"]
 mod wire;
 
-/// What the listener says of the buffers of a connection, and of streams on HTTP/2.
+/// The documented bounds of the listener: the buffers of a connection, of an HTTP/2 stream, and of
+/// a header field.
 const CONNECTION: usize = 200 * 1024;
 const STREAM: usize = 4 * 1024;
 const FIELD: usize = 256;
@@ -41,17 +42,17 @@ struct Counting;
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-// SAFETY: every call is handed to the system's allocator as it came.
+// SAFETY: every call is forwarded unchanged to the system allocator.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         LIVE.fetch_add(layout.size(), Ordering::Relaxed);
-        // SAFETY: the caller keeps the contract of `GlobalAlloc`.
+        // SAFETY: the caller upholds the contract of `GlobalAlloc`.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
         LIVE.fetch_sub(layout.size(), Ordering::Relaxed);
-        // SAFETY: the caller keeps the contract of `GlobalAlloc`.
+        // SAFETY: the caller upholds the contract of `GlobalAlloc`.
         unsafe { System.dealloc(pointer, layout) }
     }
 }
@@ -66,10 +67,9 @@ async fn serve(gate: &std::sync::Arc<HandlerGate>) -> Served {
     Served::with(gated(gate), ServerOptions::new().timeouts(timeouts), |listener| listener).await
 }
 
-/// The bytes that `count` connections hold, each of which does what `attack` does, when they hold the
-/// most.
+/// Returns the peak number of bytes held by `count` connections, each of which runs `attack`.
 async fn cost<T>(served: &Served, count: usize, attack: impl AsyncFn(&Served) -> T) -> usize {
-    // Whatever is made once is not counted.
+    // The first connection excludes one-time allocations.
     let _first = attack(served).await;
     let before = live();
     let (mut connections, mut most) = (Vec::with_capacity(count), 0);
@@ -77,7 +77,7 @@ async fn cost<T>(served: &Served, count: usize, attack: impl AsyncFn(&Served) ->
         connections.push(attack(served).await);
         most = most.max(live().saturating_sub(before));
     }
-    // What was sent last may be on its way.
+    // The last bytes sent may still be in transit.
     for _ in 0..20 {
         tokio::time::sleep(std::time::Duration::from_millis(10)).await;
         most = most.max(live().saturating_sub(before));
@@ -85,18 +85,19 @@ async fn cost<T>(served: &Served, count: usize, attack: impl AsyncFn(&Served) ->
     most
 }
 
-/// Holds the bytes of each connection against a bound that is not far from them.
+/// Checks that the bytes of each connection stay within a bound, and that the bound is not too
+/// loose.
 fn report(what: &str, bytes: usize, count: usize, most: usize) {
     let each = bytes / count;
     assert!(each <= most, "{what}: {each} of {most} bytes each");
-    assert!(each * 20 >= most, "{what}: {each} of {most} bytes each: a bound that says nothing");
+    assert!(each * 20 >= most, "{what}: {each} of {most} bytes each: the bound is too loose");
 }
 
 #[tokio::test]
-async fn a_connection_of_http_1_holds_a_head_and_what_follows_it() {
+async fn an_http_1_connection_holds_a_head_and_the_following_bytes() {
     let gate = HandlerGate::new();
     let served = serve(&gate).await;
-    // Short of the longest head, and of that many fields.
+    // Slightly below the limits for the length of a head and for the number of its fields.
     let long = "y".repeat(60 * 1024);
     let unfinished = async |served: &Served| {
         let mut wire = Wire::connect(served.address).await;
@@ -115,7 +116,7 @@ async fn a_connection_of_http_1_holds_a_head_and_what_follows_it() {
 }
 
 #[tokio::test]
-async fn a_connection_of_http_2_holds_a_head_in_pieces() {
+async fn an_http_2_connection_holds_an_unfinished_head() {
     let served = serve(&HandlerGate::new()).await;
     let pieces = async |served: &Served| {
         let mut frames = Frames::connect(served, &[]).await;
@@ -131,12 +132,12 @@ async fn a_connection_of_http_2_holds_a_head_in_pieces() {
 }
 
 #[tokio::test]
-async fn requests_of_http_2_under_way_hold_no_more_than_they_count() {
+async fn pending_http_2_requests_hold_no_more_than_is_counted() {
     let gate = HandlerGate::new();
     let served = serve(&gate).await;
     let mut post = Post::call("wait");
     for number in 0..200 {
-        // Names that are kept for each.
+        // Distinct names that are stored for each request.
         post.fields.push((Box::leak(format!("x-{number:0>8}").into_boxed_str()), "y".into()));
     }
     let fields = fields(&post);
@@ -157,7 +158,7 @@ async fn requests_of_http_2_under_way_hold_no_more_than_they_count() {
 }
 
 #[tokio::test]
-async fn responses_of_http_2_that_are_not_taken_hold_no_more_than_they_count() {
+async fn unread_http_2_responses_hold_no_more_than_is_counted() {
     let served = serve(&HandlerGate::new()).await;
     let post = Post::call("plain");
     let fields = fields(&post);

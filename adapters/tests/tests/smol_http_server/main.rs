@@ -1,5 +1,5 @@
-//! A server on HTTP on smol, against clients that are bytes on sockets: the tests of the server on
-//! tokio, as far as they are about HTTP/1.1 and need no second thread.
+//! An HTTP server on smol against clients that write raw bytes to sockets: the tests of the tokio
+//! server that apply to HTTP/1.1 and need no second thread.
 
 use adapter_tests::Runtime;
 use mcp_sansio_async_std as adapter;

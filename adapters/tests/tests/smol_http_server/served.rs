@@ -1,4 +1,4 @@
-//! Servers on a port of their own.
+//! Servers that listen on their own port.
 
 use std::future::Future;
 use std::net::{SocketAddr, TcpListener};
@@ -12,10 +12,10 @@ use crate::RUNTIME;
 pub(crate) use crate::gate::{HandlerGate, gated};
 use crate::wire::in_time;
 
-/// What serves.
+/// The listener type under test.
 pub(crate) type Listener = HttpListener;
 
-/// Makes something inside of the runtime that serves.
+/// Runs a closure inside the server's runtime.
 pub(crate) fn in_runtime<T>(make: impl FnOnce() -> T) -> T {
     match RUNTIME {
         Runtime::AsyncStd => async_std::task::block_on(async { make() }),
@@ -23,7 +23,7 @@ pub(crate) fn in_runtime<T>(make: impl FnOnce() -> T) -> T {
     }
 }
 
-/// Does something in another task of the runtime that serves.
+/// Runs a future in another task of the server's runtime.
 pub(crate) async fn on_runtime<T: Send + 'static>(
     work: impl Future<Output = T> + Send + 'static,
 ) -> T {
@@ -33,7 +33,7 @@ pub(crate) async fn on_runtime<T: Send + 'static>(
     }
 }
 
-/// A server that runs, on threads of its runtime: the tests are on tokio.
+/// A running server on a thread of its runtime. The tests themselves run on tokio.
 pub(crate) struct Served {
     pub(crate) address: SocketAddr,
     pub(crate) service: HttpService,
@@ -77,12 +77,12 @@ impl Served {
         Self { address, service, stop: Some(stop), ended }
     }
 
-    /// Tells it to end.
+    /// Starts the shutdown.
     pub(crate) fn stop(&mut self) {
         drop(self.stop.take());
     }
 
-    /// Waits for the end.
+    /// Waits until the server has ended.
     pub(crate) async fn ended(self) {
         in_time(self.ended).await.unwrap();
     }

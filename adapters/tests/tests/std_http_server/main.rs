@@ -1,5 +1,5 @@
-//! A server on HTTP with blocking calls, against clients that are bytes on sockets: the tests of the
-//! server on tokio as far as they are about HTTP/1.1, and those of what is its own.
+//! The blocking HTTP server against clients that write raw bytes to sockets: the tests of the tokio
+//! server that apply to HTTP/1.1, and its own tests.
 
 #[path = "../http_server/blocking.rs"]
 mod blocking;

@@ -1,4 +1,4 @@
-//! Servers on a port of their own.
+//! Servers that listen on their own port.
 
 use std::net::{SocketAddr, TcpListener};
 use std::thread;
@@ -10,10 +10,10 @@ use tokio::sync::oneshot;
 pub(crate) use crate::gate::{HandlerGate, gated};
 use crate::wire::in_time;
 
-/// What serves.
+/// The listener type under test.
 pub(crate) type Listener = HttpListener;
 
-/// A server that runs.
+/// A running server.
 pub(crate) struct Served {
     pub(crate) address: SocketAddr,
     pub(crate) service: Service,
@@ -21,7 +21,7 @@ pub(crate) struct Served {
     ended: Option<oneshot::Receiver<()>>,
 }
 
-/// A service whose end can be awaited.
+/// A service with an asynchronous `close`.
 #[derive(Clone)]
 pub(crate) struct Service(HttpService);
 
@@ -53,7 +53,7 @@ impl Served {
         Self { address, service, serving: Some(serving), ended: None }
     }
 
-    /// Tells it to end, and waits for it elsewhere.
+    /// Starts the shutdown and waits for it on another thread.
     pub(crate) fn stop(&mut self) {
         let Some(serving) = self.serving.take() else { return };
         let (told, tell) = oneshot::channel();
@@ -64,7 +64,7 @@ impl Served {
         });
     }
 
-    /// Waits for the end.
+    /// Waits until the server has ended.
     pub(crate) async fn ended(mut self) {
         in_time(self.ended.take().unwrap()).await.unwrap();
     }

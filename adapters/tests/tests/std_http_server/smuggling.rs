@@ -1,4 +1,4 @@
-//! Requests that two servers could understand in different ways.
+//! Requests that two servers may interpret differently.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ async fn served() -> Served {
     Served::new(gated(&HandlerGate::new())).await
 }
 
-/// The status of the response to `request`, after which the connection must be over.
+/// Returns the status of the response to `request`. The connection must close after it.
 async fn refusal(served: &Served, request: &str) -> u16 {
     let mut wire = Wire::connect(served.address).await;
     wire.send(request).await;
@@ -22,7 +22,7 @@ async fn refusal(served: &Served, request: &str) -> u16 {
 }
 
 #[tokio::test]
-async fn a_body_whose_length_can_be_read_in_two_ways_is_refused() {
+async fn a_body_with_an_ambiguous_length_is_refused() {
     let served = served().await;
     let call = Post::call("plain");
     let (head, body) = (call.open_head(), &call.body);
@@ -66,7 +66,7 @@ async fn malformed_chunks_are_refused() {
 }
 
 #[tokio::test]
-async fn trailers_and_extensions_are_passed_over_and_the_next_request_is_found() {
+async fn trailers_and_chunk_extensions_are_skipped() {
     let served = served().await;
     let call = Post::call("plain");
     let (head, body) = (call.open_head(), &call.body);
@@ -75,7 +75,7 @@ async fn trailers_and_extensions_are_passed_over_and_the_next_request_is_found()
         body.len()
     );
     let mut wire = Wire::connect(served.address).await;
-    // All at once, as a client may.
+    // All requests in one write, as a client may send them.
     wire.send(format!("{chunked}{}{chunked}", call.bytes())).await;
     for _ in 0..3 {
         assert_eq!(text(&wire.response().await.1), "plain");
@@ -112,7 +112,7 @@ async fn a_head_that_arrives_too_late_times_out() {
 }
 
 #[tokio::test]
-async fn connections_beyond_the_limit_wait_for_their_turn() {
+async fn connections_beyond_the_limit_wait_for_a_free_slot() {
     let tune = |listener: mcp_sansio_std::HttpListener| listener.connections_max(1);
     let served = Served::with(gated(&HandlerGate::new()), ServerOptions::new(), tune).await;
     let mut first = Wire::connect(served.address).await;
@@ -125,7 +125,7 @@ async fn connections_beyond_the_limit_wait_for_their_turn() {
 }
 
 #[tokio::test]
-async fn a_client_of_http_1_0_gets_its_stream_up_to_the_end_of_the_connection() {
+async fn an_http_1_0_client_reads_its_stream_until_the_connection_closes() {
     let gate = HandlerGate::new();
     let served = Served::new(gated(&gate)).await;
     let mut wire = Wire::connect(served.address).await;

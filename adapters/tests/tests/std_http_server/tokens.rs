@@ -1,4 +1,4 @@
-//! A server that wants tokens.
+//! A server that requires tokens.
 
 use std::time::Duration;
 
@@ -15,13 +15,13 @@ async fn served() -> Served {
         ProtectedResource::new("http://localhost/mcp", ["https://auth.example.com"]).unwrap();
     let resource = resource.check_time(Duration::from_millis(300));
     let check = async |check: TokenCheck| {
-        // A wait that only a thread of ours ends.
+        // A wait that only ends if this adapter's timer thread wakes the check.
         let (mut clock, soon) = (Clock::new(), now() + Duration::from_millis(1));
         std::future::poll_fn(|cx| clock.poll_until(cx, soon)).await;
         match check.token() {
             "ann" => Ok(VerifiedToken::new(Principal::new("ann")).audiences([check.resource()])),
             "hang" => std::future::pending().await,
-            "panic" => panic!("of the check"),
+            "panic" => panic!("the check panics"),
             _ => Err(TokenRefusal::Invalid),
         }
     };
@@ -56,7 +56,7 @@ async fn a_token_is_checked_before_anything_else() {
 }
 
 #[tokio::test]
-async fn the_metadata_is_there_for_everybody() {
+async fn the_metadata_needs_no_token() {
     let served = served().await;
     let mut wire = Wire::connect(served.address).await;
     wire.send("GET /.well-known/oauth-protected-resource/mcp HTTP/1.1\r\nHost: localhost\r\n\r\n")

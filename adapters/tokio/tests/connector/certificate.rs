@@ -1,4 +1,4 @@
-//! A certificate that nobody but a test trusts.
+//! A self-signed certificate that only the test trusts.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use rustls::ServerConfig;
 use rustls::pki_types::PrivatePkcs8KeyDer;
 use tokio_rustls::TlsAcceptor;
 
-/// For 127.0.0.1 and `origin.test`.
+/// A certificate for 127.0.0.1 and `origin.test`.
 pub(crate) struct Certificate {
     pub(crate) der: Vec<u8>,
     key: Vec<u8>,
@@ -19,7 +19,7 @@ impl Certificate {
         Self { der: made.cert.der().to_vec(), key: made.signing_key.serialize_der() }
     }
 
-    /// A server's side of TLS that agrees to one of `protocols`.
+    /// Returns a TLS acceptor that negotiates one of `protocols`.
     pub(crate) fn acceptor(&self, protocols: &[&[u8]]) -> TlsAcceptor {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let mut config = ServerConfig::builder_with_provider(provider)

@@ -5,7 +5,7 @@ use tokio::io::AsyncWriteExt;
 
 use crate::origin::{connector, listen, read_request, within};
 
-/// What comes of fetching a document from a server that answers so.
+/// Fetches a document from a server that sends this response.
 async fn fetch(answer: impl Into<Vec<u8>>) -> Result<Vec<u8>, FetchError> {
     let (listener, address) = listen().await;
     let answer = answer.into();
@@ -13,13 +13,13 @@ async fn fetch(answer: impl Into<Vec<u8>>) -> Result<Vec<u8>, FetchError> {
         let (mut stream, _) = listener.accept().await.unwrap();
         let head = read_request(&mut stream).await.unwrap();
         assert!(head.starts_with("GET /keys?of=1 HTTP/1.1\r\n"), "{head}");
-        // Whoever has read enough hangs up.
+        // The client closes the connection once it has read enough.
         let _hung_up = stream.write_all(&answer).await;
     });
     within(sent(connector().fetch(format!("http://{address}/keys?of=1")))).await
 }
 
-/// A verifier takes nothing else.
+/// Asserts that the future is `Send`, which a verifier requires.
 fn sent<F: Future + Send + 'static>(future: F) -> F {
     future
 }

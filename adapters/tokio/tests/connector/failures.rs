@@ -14,7 +14,7 @@ async fn failure(connector: &Connector, url: impl AsRef<str>) -> ConnectorError 
     within(connector.send(get(url))).await.unwrap_err()
 }
 
-/// What comes of a server that answers `bytes` and closes.
+/// Sends a request to a server that answers `bytes` and closes, and returns the error.
 async fn answered(bytes: &'static [u8]) -> ConnectorError {
     let (listener, address) = listen().await;
     tokio::spawn(async move {
@@ -30,7 +30,7 @@ async fn answered(bytes: &'static [u8]) -> ConnectorError {
                 match within(body.chunk()).await {
                     Some(Ok(_)) => {}
                     Some(Err(error)) => return error,
-                    None => panic!("it ends well"),
+                    None => panic!("the body ended without an error"),
                 }
             }
         }
@@ -156,5 +156,5 @@ async fn the_request_cannot_be_sent() {
 fn a_root_certificate_is_not_one() {
     let error = Connector::builder().root_certificate(b"not DER").build().unwrap_err();
     assert!(matches!(error, ConnectorError::Configuration { .. }), "{error:?}");
-    assert!(error.source().is_none(), "the message says all");
+    assert!(error.source().is_none(), "the message is complete");
 }

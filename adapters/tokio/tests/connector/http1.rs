@@ -7,11 +7,11 @@ use crate::certificate::Certificate;
 use crate::origin::{builder, closed, connector, get, listen, read_all, read_request, within};
 
 #[tokio::test]
-async fn a_connection_is_used_again() {
+async fn a_connection_is_reused() {
     let (listener, address) = listen().await;
     let server = tokio::spawn(async move {
         let (mut stream, _) = listener.accept().await.unwrap();
-        // The second request is waited for on the same connection.
+        // Waits for the second request on the same connection.
         for _ in 0..2 {
             let head = read_request(&mut stream).await.unwrap();
             assert!(head.starts_with("POST /mcp HTTP/1.1\r\n"), "{head}");
@@ -29,7 +29,7 @@ async fn a_connection_is_used_again() {
             assert_eq!(response.status(), StatusCode::OK);
             assert_eq!(response.version(), Version::HTTP_11);
             assert_eq!(read_all(response.into_body()).await, "ok");
-            // The connection is given back by a task of its own.
+            // A separate task returns the connection to the pool.
             tokio::task::yield_now().await;
         }
         server.await.unwrap();
@@ -38,7 +38,7 @@ async fn a_connection_is_used_again() {
 }
 
 #[tokio::test]
-async fn a_connection_at_rest_for_too_long_is_closed() {
+async fn a_connection_idle_for_too_long_is_closed() {
     let (listener, address) = listen().await;
     let server = tokio::spawn(async move {
         let (mut stream, _) = listener.accept().await.unwrap();
@@ -65,7 +65,7 @@ async fn exchanges_do_not_wait_for_one_another() {
             let head = read_request(&mut stream).await.unwrap();
             waiting.push((stream, head));
         }
-        // All are there before any has an answer; the last is answered first.
+        // All requests arrive before the first response is sent. The last one is answered first.
         while let Some((mut stream, head)) = waiting.pop() {
             let path = head.split(' ').nth(1).unwrap();
             let answer = format!("HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{path}");
@@ -96,7 +96,7 @@ async fn a_body_is_streamed_chunk_by_chunk() {
         let head = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n";
         stream.write_all(head).await.unwrap();
         stream.write_all(b"5\r\nfirst\r\n").await.unwrap();
-        // The second is not written until the first has been read.
+        // The second chunk is not written until the first has been read.
         first_seen.await.unwrap();
         stream.write_all(b"6\r\nsecond\r\n0\r\n\r\n").await.unwrap();
         closed(stream).await;
@@ -114,7 +114,7 @@ async fn a_body_is_streamed_chunk_by_chunk() {
 }
 
 #[tokio::test]
-async fn a_body_that_is_dropped_closes_the_connection() {
+async fn dropping_a_body_closes_the_connection() {
     let (listener, address) = listen().await;
     let server = tokio::spawn(async move {
         let (mut stream, _) = listener.accept().await.unwrap();
@@ -135,7 +135,7 @@ async fn a_body_that_is_dropped_closes_the_connection() {
 }
 
 #[tokio::test]
-async fn an_exchange_that_is_dropped_before_the_head_closes_the_connection() {
+async fn dropping_an_exchange_before_the_head_closes_the_connection() {
     let (listener, address) = listen().await;
     let (arrived, request_arrived) = oneshot::channel::<()>();
     let server = tokio::spawn(async move {
@@ -147,7 +147,7 @@ async fn an_exchange_that_is_dropped_before_the_head_closes_the_connection() {
     let connector = connector();
     within(async {
         tokio::select! {
-            _ = connector.send(get(format!("http://{address}/"))) => panic!("there is no answer"),
+            _ = connector.send(get(format!("http://{address}/"))) => panic!("the server does not answer"),
             arrived = request_arrived => arrived.unwrap(),
         }
         server.await.unwrap();

@@ -12,7 +12,7 @@ use crate::origin::{builder, get, listen, read_all, within};
 
 type Respond = SendResponse<Bytes>;
 
-/// Serves a connection, each request in a task of its own.
+/// Serves a connection with a separate task for each request.
 async fn serve<F: Future<Output = ()> + Send + 'static>(
     stream: impl AsyncRead + AsyncWrite + Unpin,
     handler: impl Fn(Request<h2::RecvStream>, Respond) -> F,
@@ -34,7 +34,7 @@ async fn http2_is_negotiated_by_alpn() {
     let (listener, address) = listen().await;
     let acceptor = certificate.acceptor(&[b"h2", b"http/1.1"]);
     tokio::spawn(async move {
-        // One connection, whatever comes.
+        // Accepts a single connection.
         let (stream, _) = listener.accept().await.unwrap();
         let stream = acceptor.accept(stream).await.unwrap();
         serve(stream, async |request, respond| {
@@ -54,7 +54,7 @@ async fn http2_is_negotiated_by_alpn() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn exchanges_that_begin_before_it_is_agreed_on_all_succeed() {
+async fn exchanges_started_during_negotiation_all_succeed() {
     let certificate = Certificate::new();
     let (listener, address) = listen().await;
     let acceptor = certificate.acceptor(&[b"h2"]);
@@ -63,7 +63,7 @@ async fn exchanges_that_begin_before_it_is_agreed_on_all_succeed() {
             let (stream, _) = listener.accept().await.unwrap();
             let acceptor = acceptor.clone();
             tokio::spawn(async move {
-                // The client may find that it needs no second connection.
+                // The client may close the connection when it finds that it needs only one.
                 let Ok(stream) = acceptor.accept(stream).await else { return };
                 let Ok(mut connection) = h2::server::handshake(stream).await else { return };
                 while let Some(Ok((request, respond))) = connection.accept().await {
@@ -95,7 +95,8 @@ async fn exchanges_share_a_connection_and_do_not_wait_for_one_another() {
         let mut waiting = Vec::new();
         while let Some(Ok((request, respond))) = connection.accept().await {
             waiting.push((request.uri().path().to_owned(), respond));
-            // All are there before any has an answer; the last is answered first.
+            // All requests arrive before the first response is sent. The last one is answered
+            // first.
             if waiting.len() == COUNT {
                 while let Some((path, respond)) = waiting.pop() {
                     answer(respond, path);
@@ -125,7 +126,7 @@ async fn unread_streams_do_not_block_the_others() {
             if request.uri().path() == "/small" {
                 return answer(respond, "here");
             }
-            // More than the client takes while it does not read.
+            // More bytes than the client accepts while it does not read.
             let mut stream = respond.send_response(Response::new(()), false).unwrap();
             stream.send_data(vec![b'x'; 8 << 20].into(), false).unwrap();
             let _ = poll_fn(|cx| stream.poll_reset(cx)).await;
@@ -138,7 +139,7 @@ async fn unread_streams_do_not_block_the_others() {
         for _ in 0..40 {
             unread.push(connector.send(get(format!("http://{address}/large"))).await.unwrap());
         }
-        // What the windows let through has arrived with this one.
+        // These responses show that all bytes within the windows have arrived.
         for _ in 0..3 {
             let response = connector.send(get(format!("http://{address}/small"))).await.unwrap();
             assert_eq!(read_all(response.into_body()).await, "here");
@@ -149,7 +150,7 @@ async fn unread_streams_do_not_block_the_others() {
 }
 
 #[tokio::test]
-async fn a_body_that_is_dropped_resets_its_stream_alone() {
+async fn dropping_a_body_resets_only_its_stream() {
     let (listener, address) = listen().await;
     let (reset, mut resets) = tokio::sync::mpsc::unbounded_channel();
     tokio::spawn(async move {
@@ -182,7 +183,7 @@ async fn a_body_that_is_dropped_resets_its_stream_alone() {
 }
 
 #[tokio::test]
-async fn an_exchange_that_is_dropped_before_the_head_resets_its_stream() {
+async fn dropping_an_exchange_before_the_head_resets_its_stream() {
     let (listener, address) = listen().await;
     let (tell, mut told) = tokio::sync::mpsc::unbounded_channel();
     tokio::spawn(async move {
@@ -199,7 +200,7 @@ async fn an_exchange_that_is_dropped_before_the_head_resets_its_stream() {
     let connector = builder().http2_only(true).build().unwrap();
     within(async {
         tokio::select! {
-            _ = connector.send(get(format!("http://{address}/"))) => panic!("there is no answer"),
+            _ = connector.send(get(format!("http://{address}/"))) => panic!("the server does not answer"),
             arrived = told.recv() => assert_eq!(arrived, Some(None)),
         }
         assert_eq!(told.recv().await, Some(Some(Reason::CANCEL)));
@@ -208,7 +209,7 @@ async fn an_exchange_that_is_dropped_before_the_head_resets_its_stream() {
 }
 
 #[tokio::test]
-async fn a_stream_that_is_refused_was_not_sent() {
+async fn a_refused_stream_counts_as_not_sent() {
     for (reason, sent) in [(Reason::REFUSED_STREAM, false), (Reason::INTERNAL_ERROR, true)] {
         let (listener, address) = listen().await;
         tokio::spawn(async move {

@@ -1,4 +1,4 @@
-//! The connector over real sockets, against servers and proxies of a few lines each.
+//! The connector over real sockets, against minimal servers and proxies.
 
 mod certificate;
 mod documents;

@@ -1,4 +1,4 @@
-//! What a test needs to be a server by hand.
+//! Helpers for hand-written servers.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -9,11 +9,11 @@ use mcp_sansio_tokio::{Connector, ConnectorBuilder, Proxy, ResponseBody};
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::net::TcpListener;
 
-/// How long a test may take before it is given up.
+/// The time limit of a test.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 pub(crate) async fn within<T>(test: impl Future<Output = T>) -> T {
-    tokio::time::timeout(PATIENCE, test).await.expect("the test hangs")
+    tokio::time::timeout(PATIENCE, test).await.expect("the test finishes in time")
 }
 
 pub(crate) async fn listen() -> (TcpListener, SocketAddr) {
@@ -22,7 +22,7 @@ pub(crate) async fn listen() -> (TcpListener, SocketAddr) {
     (listener, address)
 }
 
-/// Without the proxies of whoever runs the test.
+/// Returns a builder that ignores the proxies of the environment.
 pub(crate) fn builder() -> ConnectorBuilder {
     Connector::builder().proxy(Proxy::none())
 }
@@ -35,7 +35,7 @@ pub(crate) fn get(url: impl AsRef<str>) -> Request<Bytes> {
     Request::get(url.as_ref()).body(Bytes::new()).unwrap()
 }
 
-/// Reads a request: its head, and its body if it has a length.
+/// Reads the head of a request, and the body if it has a length.
 pub(crate) async fn read_request(stream: &mut (impl AsyncRead + Unpin)) -> Option<String> {
     let mut request = Vec::with_capacity(4096);
     loop {
@@ -59,7 +59,7 @@ pub(crate) async fn read_all(mut body: ResponseBody) -> String {
     String::from_utf8(all).unwrap()
 }
 
-/// Waits until the other side closes, in good order or not.
+/// Waits until the peer closes the connection, cleanly or not.
 pub(crate) async fn closed(mut stream: impl AsyncRead + Unpin) {
     let mut rest = Vec::new();
     let _ = stream.read_to_end(&mut rest).await;

@@ -9,7 +9,7 @@ use tokio::net::TcpStream;
 use crate::certificate::Certificate;
 use crate::origin::{builder, closed, get, listen, read_all, read_request, within};
 
-/// Takes one connection and answers its requests with `ok`; gives back the first one's head.
+/// Accepts one connection, answers its requests with `ok`, and returns the head of the first.
 async fn origin(certificate: Option<&Certificate>) -> (SocketAddr, Head) {
     let (listener, address) = listen().await;
     let acceptor = certificate.map(|certificate| certificate.acceptor(&[]));
@@ -32,22 +32,22 @@ async fn answer(mut stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static
     head
 }
 
-/// A proxy for one connection: opens a tunnel to `origin` whatever the client names, or else
-/// answers by itself. Gives back the head that it was sent.
+/// Starts a proxy for one connection. It tunnels to `origin`, whichever host the client names, or
+/// answers plain requests without forwarding them. Returns the head that it received.
 async fn proxy(origin: SocketAddr, certificate: Option<&Certificate>) -> (SocketAddr, Head) {
     let (listener, address) = listen().await;
     let acceptor = certificate.map(|certificate| certificate.acceptor(&[]));
     let head = tokio::spawn(async move {
         let (stream, _) = listener.accept().await.unwrap();
         match acceptor {
-            Some(acceptor) => pass_on(acceptor.accept(stream).await.unwrap(), origin).await,
-            None => pass_on(stream, origin).await,
+            Some(acceptor) => forward(acceptor.accept(stream).await.unwrap(), origin).await,
+            None => forward(stream, origin).await,
         }
     });
     (address, head)
 }
 
-async fn pass_on(
+async fn forward(
     mut stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
     origin: SocketAddr,
 ) -> String {
@@ -66,7 +66,7 @@ async fn pass_on(
 #[tokio::test]
 async fn https_goes_through_a_tunnel() {
     let certificate = Certificate::new();
-    // Over a plain proxy, and over one that is itself talked to over TLS.
+    // Over a plain proxy, and over a proxy that is reached over TLS.
     for (scheme, secure) in [("http", None), ("https", Some(&certificate))] {
         let (origin, origin_head) = origin(Some(&certificate)).await;
         let (proxy, proxy_head) = proxy(origin, secure).await;
@@ -135,7 +135,7 @@ async fn a_socks_proxy_looks_names_up() {
     let (listener, proxy) = listen().await;
     let asked = tokio::spawn(async move {
         let (mut stream, _) = listener.accept().await.unwrap();
-        // RFC 1928 and RFC 1929: one method is offered, by user and password.
+        // RFC 1928 and RFC 1929: the client offers one method, user name and password.
         let mut greeting = [0; 3];
         stream.read_exact(&mut greeting).await.unwrap();
         assert_eq!(greeting, [5, 1, 2]);
@@ -162,7 +162,7 @@ async fn a_socks_proxy_looks_names_up() {
 }
 
 #[tokio::test]
-async fn some_hosts_are_reached_without_it() {
+async fn excluded_hosts_are_reached_directly() {
     let (origin, head) = origin(None).await;
     let (listener, gone) = listen().await;
     drop(listener);
@@ -172,7 +172,7 @@ async fn some_hosts_are_reached_without_it() {
         let response = connector.send(get(format!("http://{origin}/"))).await.unwrap();
         assert_eq!(read_all(response.into_body()).await, "ok");
         assert!(head.await.unwrap().starts_with("GET / HTTP/1.1\r\n"));
-        // The others are not.
+        // Other hosts still go through the proxy.
         let error = connector.send(get("http://origin.test/")).await.unwrap_err();
         assert!(matches!(error, ConnectorError::Proxy { .. }), "{error:?}");
     })
@@ -206,8 +206,8 @@ async fn a_failed_proxy_is_named_without_its_password() {
     }
 }
 
-/// What [`the_environment_names_them`] runs in a process of its own, since the environment is one
-/// for all tests of a process.
+/// Helper of [`proxy_variables_of_the_environment_are_used`], which runs it in a child process
+/// because all tests of a process share one environment.
 #[tokio::test]
 async fn probe_of_the_environment() {
     let Ok(url) = std::env::var("CONNECTOR_TEST_URL") else { return };
@@ -218,7 +218,7 @@ async fn probe_of_the_environment() {
 }
 
 #[tokio::test]
-async fn the_environment_names_them() {
+async fn proxy_variables_of_the_environment_are_used() {
     async fn probe(proxy: &str, except: &str, url: &str, body: &str) {
         let mut probe = Command::new(std::env::current_exe().unwrap());
         probe.args(["--exact", "proxies::probe_of_the_environment"]);
@@ -236,7 +236,7 @@ async fn the_environment_names_them() {
 
     let (proxy, _) = proxy(SocketAddr::from(([127, 0, 0, 1], 1)), None).await;
     probe(&format!("http://{proxy}"), "", "http://origin.test/", "by proxy!").await;
-    // This machine has none, whatever is said.
+    // Loopback addresses are reached directly, even if a proxy is set.
     let (direct, _) = origin(None).await;
     probe(&gone, "", &format!("http://{direct}/"), "ok").await;
 }

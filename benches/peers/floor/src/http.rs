@@ -12,7 +12,7 @@ use tokio::net::TcpListener;
 
 use crate::messages::answer;
 
-/// A body that never has anything, and never ends.
+/// A body that never yields a frame and never ends.
 struct Silence;
 
 impl Body for Silence {
@@ -29,7 +29,7 @@ impl Body for Silence {
 
 type Answer = Response<Either<Full<Bytes>, Silence>>;
 
-/// Serves with hyper alone, until the process is ended.
+/// Serves with hyper alone until the process is terminated.
 pub(crate) fn serve(address: &str) {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     runtime.expect("a runtime").block_on(async {
@@ -39,7 +39,7 @@ pub(crate) fn serve(address: &str) {
             socket.set_nodelay(true).expect("a socket");
             let connection = hyper::server::conn::http1::Builder::new();
             let served = connection.serve_connection(TokioIo::new(socket), service_fn(respond));
-            // That a client has gone is no error.
+            // A client that disconnects is not an error.
             tokio::spawn(async { drop(served.await) });
         }
     });

@@ -1,5 +1,5 @@
-//! The least that could be done: the same bytes read and written with `serde_json`, and nothing
-//! checked.
+//! The lower bound of the comparison: reads and writes the same bytes with `serde_json`, without
+//! any checks.
 
 mod http;
 mod messages;
@@ -10,13 +10,14 @@ use messages::{answer, call, result_text};
 use serde_json::value::RawValue;
 use shape::{Meter, Subject, Task, Work};
 
-/// How many answers leave first, so that the other side can go on while the others are made.
+/// The number of responses that are written first, so that the client can continue while the server
+/// produces the others.
 const FIRST_BURST: u32 = 2;
 
 fn main() {
     match Subject::from_args().task {
         Task::Link { work, rounds } => link(work, rounds),
-        Task::Pairs(_) => panic!("it holds nothing"),
+        Task::Pairs(_) => panic!("the floor has no clients and servers to open"),
         Task::Stdio => serve_stdio().expect("serves"),
         Task::Http(address) => http::serve(&address),
     }
@@ -37,7 +38,7 @@ fn link(work: Work, rounds: u64) {
     meter.report();
 }
 
-/// Reads what there is, and writes the answers to that after 2 of them, after 4 more, and so on.
+/// Reads the available messages and writes the responses after 2 of them, after 4 more, and so on.
 fn serve_stdio() -> std::io::Result<()> {
     let (mut input, mut output) = (BufReader::with_capacity(64 * 1024, stdin()), stdout());
     let (mut line, mut answers) = (Vec::new(), Vec::new());

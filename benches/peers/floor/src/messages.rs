@@ -5,7 +5,7 @@ use shape::Work;
 #[derive(Deserialize, Serialize)]
 struct Request<'a, P> {
     jsonrpc: &'a str,
-    /// A notification has none.
+    /// `None` for a notification.
     #[serde(borrow, skip_serializing_if = "Option::is_none")]
     id: Option<&'a RawValue>,
     method: &'a str,
@@ -64,7 +64,7 @@ struct Block<'a> {
     text: &'a RawValue,
 }
 
-/// What `initialize` is answered with.
+/// The result of `initialize`.
 const OPENING: &str = r#"{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"floor","version":"1.0.0"}}"#;
 
 /// Appends a request.
@@ -80,7 +80,7 @@ pub(crate) fn call(id: u64, work: Work, text: &RawValue, out: &mut Vec<u8>) {
     written.expect("writes");
 }
 
-/// Appends the answer to a message; false for one that has none.
+/// Appends the response to a message. Returns `false` for a notification.
 pub(crate) fn answer(message: &[u8], out: &mut Vec<u8>) -> bool {
     #[derive(Deserialize)]
     struct Any<'a> {
@@ -103,7 +103,7 @@ pub(crate) fn answer(message: &[u8], out: &mut Vec<u8>) -> bool {
                     steps = progress(count, meta.progress_token, out);
                     &*steps
                 }
-                (None, ..) => panic!("a text or a count"),
+                (None, ..) => panic!("the call has neither a text nor a count"),
             };
             let result = Content { content: [Block { r#type: "text", text }] };
             write(out, &Response { jsonrpc, id, result })
@@ -118,7 +118,7 @@ pub(crate) fn answer(message: &[u8], out: &mut Vec<u8>) -> bool {
     true
 }
 
-/// Appends lines that report the progress; what the call results in.
+/// Appends progress notifications and returns the result of the call.
 fn progress(count: u32, progress_token: &RawValue, out: &mut Vec<u8>) -> Box<RawValue> {
     for step in 1..=count {
         let (progress, total) = (f64::from(step), f64::from(count));
@@ -131,7 +131,7 @@ fn progress(count: u32, progress_token: &RawValue, out: &mut Vec<u8>) -> Box<Raw
     RawValue::from_string(format!("\"{count} steps\"")).expect("JSON")
 }
 
-/// The text that a call resulted in, as JSON.
+/// Returns the text of a tool result, as JSON.
 pub(crate) fn result_text(message: &[u8]) -> Option<&str> {
     let response: Response<'_, &RawValue> = serde_json::from_slice(message).expect("a response");
     let result: Option<Content<'_>> = serde_json::from_str(response.result.get()).ok();

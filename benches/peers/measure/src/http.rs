@@ -30,7 +30,7 @@ pub(crate) fn compare(effort: Effort) {
     for program in PROGRAMS {
         let Some(path) = program.build() else { continue };
         let mut figures = calls(&path, program.variant, effort);
-        // The floor sends nothing while it answers.
+        // The floor sends no notifications before its response.
         if program.package != "peer-floor" {
             figures.push(progress(&path, program.variant, effort));
         }
@@ -74,7 +74,7 @@ fn idle(path: &Path, variant: &str) -> (String, String) {
     let open = |sessions: usize| -> Vec<_> {
         (0..sessions).map(|_| Connection::open(address).listen(address)).collect()
     };
-    // What all have in common is made for the first.
+    // The first sessions exclude one-time allocations.
     let _first = open(IDLE_SESSIONS / 10);
     let before = process.resident();
     let _others = open(IDLE_SESSIONS);
@@ -84,7 +84,7 @@ fn idle(path: &Path, variant: &str) -> (String, String) {
 
 /// Starts a server.
 fn serve(path: &Path, variant: &str) -> (Process, SocketAddr) {
-    // Free a moment ago.
+    // A port that was free a moment ago.
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = listener.local_addr().expect("an address");
     drop(listener);
@@ -94,7 +94,8 @@ fn serve(path: &Path, variant: &str) -> (Process, SocketAddr) {
     (Process(command.spawn().expect("the server starts")), address)
 }
 
-/// Calls on all connections for some time, one call after the other on each; how often.
+/// Calls repeatedly for `time` on all connections, with one call at a time on each. Returns the
+/// number of calls.
 fn repeat(connections: &mut [Connection], time: Duration, call: fn(&mut Connection)) -> u32 {
     let start = Instant::now();
     thread::scope(|scope| {
@@ -110,7 +111,7 @@ fn repeat(connections: &mut [Connection], time: Duration, call: fn(&mut Connecti
             .iter_mut()
             .map(|connection| scope.spawn(move || work(connection)))
             .collect();
-        threads.into_iter().map(|thread| thread.join().expect("no answer is wrong")).sum()
+        threads.into_iter().map(|thread| thread.join().expect("every response is correct")).sum()
     })
 }
 
@@ -124,7 +125,7 @@ fn report(connection: &mut Connection) {
     assert!(reports(connection), "some notifications are missing");
 }
 
-/// Calls `progress`; whether all notifications came with the answer.
+/// Calls `progress`. Returns whether the response came with all notifications.
 fn reports(connection: &mut Connection) -> bool {
     let id = take_id(connection);
     messages::steps(&connection.call(&messages::progress(id))) == STEPS

@@ -4,10 +4,10 @@ use std::time::{Duration, Instant};
 
 use crate::messages::{INITIALIZE, INITIALIZED, answered};
 
-/// How long a server may take to listen.
+/// How long a server may take to start listening.
 const START_MAX: Duration = Duration::from_secs(10);
 
-/// A connection to a server on HTTP, with a session of its own.
+/// A connection to an HTTP server, with its own session.
 #[derive(Debug)]
 pub(crate) struct Connection {
     stream: BufReader<TcpStream>,
@@ -15,7 +15,7 @@ pub(crate) struct Connection {
     pub(crate) next_id: u64,
 }
 
-/// What matters of the head of a response.
+/// The relevant fields of a response head.
 struct Head {
     status: u16,
     length: usize,
@@ -24,7 +24,7 @@ struct Head {
 }
 
 impl Connection {
-    /// Connects, and initializes.
+    /// Connects and initializes the session.
     pub(crate) fn open(address: SocketAddr) -> Self {
         let stream = connect(address);
         stream.set_nodelay(true).expect("a socket");
@@ -38,14 +38,14 @@ impl Connection {
         connection
     }
 
-    /// Sends a request, and reads all of what comes back.
+    /// Sends a request and reads the whole response.
     pub(crate) fn call(&mut self, request: &str) -> String {
         let (head, body) = self.exchange(request);
         assert_eq!(head.status, 200, "{body}");
         body
     }
 
-    /// The stream of what the server says by itself, once it is open, in place of this connection.
+    /// Opens the session's stream for server messages and returns it in place of this connection.
     pub(crate) fn listen(self, address: SocketAddr) -> TcpStream {
         let session = self.session;
         let mut stream = BufReader::new(connect(address));
@@ -98,7 +98,7 @@ impl Connection {
     }
 }
 
-/// A server that has just been started is waited for.
+/// Connects, retrying while the server starts.
 fn connect(address: SocketAddr) -> TcpStream {
     let start = Instant::now();
     loop {

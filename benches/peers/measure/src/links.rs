@@ -1,4 +1,4 @@
-//! Round trips between a client and a server of one process.
+//! Round trips between a client and a server in one process.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -7,7 +7,8 @@ use crate::Effort;
 use crate::programs::Program;
 use crate::table::{Table, number};
 
-/// Round trips of the first count of instructions, whose difference to the second is shared out.
+/// The number of round trips in the first instruction count. The difference from the second count
+/// is divided by the additional round trips.
 const FIRST_ROUNDS: u64 = 50;
 
 const PROGRAMS: [Program; 8] = [
@@ -31,11 +32,11 @@ pub(crate) fn compare(effort: Effort) {
         let Some(path) = program.build() else { continue };
         let mut figures = Vec::new();
         for (name, work) in WORKS {
-            // The modern era has no ping.
+            // The modern era has no `ping`.
             if work == "ping" && program.variant.ends_with("2026-07-28") {
                 continue;
             }
-            // Long texts take long.
+            // Large texts take longer, so fewer rounds are run.
             let divisor = if work == "65536" { 10 } else { 1 };
             let rounds = effort.rounds / divisor;
             let (allocations, nanoseconds) = metered(&path, program.variant, work, rounds);
@@ -56,7 +57,7 @@ pub(crate) fn compare(effort: Effort) {
     table.print("In one process, a round trip");
 }
 
-/// What clients and servers of one process hold when they do nothing.
+/// Measures the memory of idle clients and servers in one process.
 pub(crate) fn compare_idle() {
     let mut table = Table::default();
     for program in PROGRAMS.iter().filter(|it| it.package != "peer-floor") {
@@ -79,14 +80,14 @@ fn command(program: impl AsRef<std::ffi::OsStr>, stdout: Stdio) -> Command {
     command
 }
 
-/// Allocations and nanoseconds of all the rounds.
+/// Returns the allocations and the nanoseconds of all rounds.
 fn metered(path: &Path, variant: &str, work: &str, rounds: u64) -> (f64, f64) {
     let mut command = command(path, Stdio::piped());
     command.args([variant, "link", work, &rounds.to_string()]);
     two_numbers(command)
 }
 
-/// What a program prints.
+/// Runs a program and parses the two numbers that it prints.
 fn two_numbers(mut command: Command) -> (f64, f64) {
     let output = command.output().expect("the program starts").stdout;
     let text = String::from_utf8(output).expect("words");
@@ -94,7 +95,7 @@ fn two_numbers(mut command: Command) -> (f64, f64) {
     (first.parse().expect("a number"), second.parse().expect("a number"))
 }
 
-/// Instructions of the process as a whole; nothing without valgrind.
+/// Counts the instructions of a whole process. Returns `None` without valgrind.
 fn instructions(path: &Path, variant: &str, work: &str, rounds: u64) -> Option<u64> {
     let mut command = command("valgrind", Stdio::null());
     command.args(["--tool=callgrind", "--callgrind-out-file=/dev/null"]).arg(path);

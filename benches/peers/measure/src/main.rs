@@ -1,4 +1,4 @@
-//! Puts other SDKs beside this project: `all` or a part, and `--quick`.
+//! Compares other SDKs with this project. Takes `all` or the name of a part, and `--quick`.
 
 mod http;
 mod http_connection;
@@ -20,22 +20,22 @@ peers all|links|idle|stdio|http|sse|sizes [--quick]
 Builds a program for each SDK, measures them, and prints tables in Markdown.
 
   links     round trips in one process: instructions, allocations, time
-  idle      what clients and servers of one process hold
-  stdio     servers on the standard streams
+  idle      memory of idle clients and servers in one process
+  stdio     servers on standard input and output
   http      servers on HTTP
   sse       decoders of Server-Sent Events
   sizes     the smallest servers: size, crates, time to build
-  --quick   for less time, and less exactly
+  --quick   a shorter and less accurate run
 ";
 
-/// How much is done for a figure.
+/// How much work is done for each figure.
 #[derive(Clone, Copy, Debug)]
 struct Effort {
     /// How long servers are called.
     time: Duration,
-    /// Round trips of a link when its time is taken.
+    /// The number of round trips for timing a link.
     rounds: u64,
-    /// Round trips more, of the second count of instructions.
+    /// The number of additional round trips in the second instruction count.
     counted_rounds: u64,
 }
 

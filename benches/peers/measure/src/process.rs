@@ -1,17 +1,17 @@
 use std::process::Child;
 use std::time::Duration;
 
-/// A server that is ended when nobody measures it any more.
+/// A server process that is killed when dropped.
 #[derive(Debug)]
 pub(crate) struct Process(pub(crate) Child);
 
 impl Process {
-    /// The time that all its threads have run so far, in the system's calls as well.
+    /// Returns the CPU time of all threads so far, including system time.
     pub(crate) fn cpu(&self) -> Duration {
         let pid = self.0.id().cast_signed();
         let mut clock = 0;
         let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-        // SAFETY: both are given places of their own to write to.
+        // SAFETY: both calls write to valid local variables.
         let failed = unsafe {
             libc::clock_getcpuclockid(pid, &raw mut clock) != 0
                 || libc::clock_gettime(clock, &raw mut time) != 0
@@ -20,11 +20,11 @@ impl Process {
         Duration::new(time.tv_sec.cast_unsigned(), time.tv_nsec.cast_unsigned() as u32)
     }
 
-    /// What it holds of memory, in bytes.
+    /// Returns the resident memory in bytes.
     pub(crate) fn resident(&self) -> f64 {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.0.id()));
         let status = status.expect("the server has not ended");
-        let (_, rest) = status.split_once("VmRSS:").expect("Linux says so");
+        let (_, rest) = status.split_once("VmRSS:").expect("Linux reports VmRSS");
         let kibibytes = rest.split_whitespace().next().expect("a number");
         kibibytes.parse::<f64>().expect("a number") * 1024.0
     }
@@ -32,7 +32,7 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // One that has ended by itself is waited for only.
+        // `kill` fails for a process that has already exited, which only needs to be reaped.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }

@@ -1,17 +1,17 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The one that is no crate: a folder beside this program's.
+/// The package name of the TypeScript program, which is a folder next to this crate.
 pub(crate) const TYPESCRIPT: &str = "typescript";
 
-/// A way to use an SDK.
+/// A program of the comparison: an SDK and a way to use it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Program {
-    /// The head of its column.
+    /// The title of its column.
     pub(crate) title: &'static str,
-    /// The package that is built.
+    /// The package to build.
     pub(crate) package: &'static str,
-    /// What the program is told first.
+    /// The first argument of the program.
     pub(crate) variant: &'static str,
 }
 
@@ -24,7 +24,7 @@ impl Program {
         Self { title, package, variant }
     }
 
-    /// The program, built; nothing where it does not build.
+    /// Builds the program and returns its path, or `None` if it does not build.
     pub(crate) fn build(&self) -> Option<PathBuf> {
         let (mut build, path) = match self.package {
             TYPESCRIPT => script(),
@@ -38,18 +38,18 @@ impl Program {
     }
 }
 
-/// What builds a crate, and the program that comes of it.
-// Each alone: in one build all would have the features of `serde_json` and tokio that any of
-// them asks for.
+/// Returns the command that builds a crate, and the path of the program.
+// Each crate is built separately: in one build, all would get the features of `serde_json` and
+// tokio that any of them enables.
 fn build_crate(package: &str) -> (Command, PathBuf) {
     let mut build = cargo("build");
     build.args(["--release", "--quiet", "--package", package]);
-    // This program has been built into the same folder.
+    // Cargo puts this program into the same folder.
     let here = std::env::current_exe().expect("this program is a file");
     (build, here.with_file_name(package))
 }
 
-/// What fetches the TypeScript SDK, and the program that stands on it.
+/// Returns the command that installs the TypeScript SDK, and the path of the program.
 fn script() -> (Command, PathBuf) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(TYPESCRIPT);
     let mut fetch = Command::new("npm");
@@ -57,13 +57,13 @@ fn script() -> (Command, PathBuf) {
     (fetch, folder.join("server.mjs"))
 }
 
-/// Cargo, for this workspace.
+/// Returns a cargo command for this workspace.
 pub(crate) fn cargo(verb: &str) -> Command {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(cargo);
     let manifest = Path::new(env!("CARGO_MANIFEST_DIR")).join("../Cargo.toml");
     command.arg(verb).arg("--manifest-path").arg(manifest);
-    // Build scripts that look at what `cargo run` says of this package would run again.
+    // Build scripts that depend on variables set by `cargo run` for this package would run again.
     for (name, _) in std::env::vars_os() {
         if name.to_str().is_some_and(is_of_package) {
             command.env_remove(name);
@@ -72,7 +72,7 @@ pub(crate) fn cargo(verb: &str) -> Command {
     command
 }
 
-/// Whether a variable is one that cargo sets for a package that it runs.
+/// Whether cargo sets this variable for a package that it runs.
 fn is_of_package(name: &str) -> bool {
     ["CARGO_MANIFEST_", "CARGO_PKG_"].iter().any(|prefix| name.starts_with(prefix))
 }

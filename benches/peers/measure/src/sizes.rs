@@ -1,4 +1,4 @@
-//! The smallest servers: how big they are, what they are made of, how long they take to build.
+//! The smallest servers: their size, their dependencies and their build time.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -16,10 +16,10 @@ const SERVERS: [(&str, &str); 5] = [
     ("rust-mcp-sdk 1.0.1", "minimal-rust-mcp-sdk"),
 ];
 
-/// Profiles, and what each is.
+/// Cargo profiles and the names of their rows.
 const PROFILES: [(&str, &str); 2] = [
-    ("plain", "release as cargo has it, stripped: KB"),
-    ("small", "release for size, stripped: KB"),
+    ("plain", "cargo's default release profile, stripped: KB"),
+    ("small", "release optimized for size, stripped: KB"),
 ];
 
 pub(crate) fn compare() {
@@ -29,7 +29,7 @@ pub(crate) fn compare() {
         let start = Instant::now();
         for (profile, name) in PROFILES {
             let Some(size) = size(package, profile) else { break };
-            // The first is built from nothing.
+            // Only the first profile is a clean build.
             if figures.is_empty() {
                 let time = start.elapsed().as_secs_f64();
                 figures.push(("built from nothing: s".into(), number(time)));
@@ -45,35 +45,35 @@ pub(crate) fn compare() {
         figures.push(("crates compiled".into(), crates(package, "normal,build").to_string()));
         table.column(title, figures);
     }
-    table.print("A server with one tool on the standard streams");
+    table.print("A server with one tool on standard input and output");
 }
 
-/// How big the server is in bytes, built in a folder of its own.
+/// Builds the server in its own folder and returns its size in bytes.
 fn size(package: &str, profile: &str) -> Option<f64> {
     let folder = folder(package);
     if profile == PROFILES[0].0 && folder.exists() {
-        std::fs::remove_dir_all(&folder).expect("what was built before goes");
+        std::fs::remove_dir_all(&folder).expect("the previous build can be removed");
     }
     let mut build = programs::cargo("build");
     build.args(["--quiet", "--package", package, "--profile", profile, "--target-dir"]);
     let status = build.arg(&folder).status().expect("cargo starts");
     let program = folder.join(profile).join(package);
-    status.success().then(|| std::fs::metadata(program).expect("it is built").len() as f64)
+    status.success().then(|| std::fs::metadata(program).expect("the program was built").len() as f64)
 }
 
 fn folder(package: &str) -> PathBuf {
     let here = std::env::current_exe().expect("this program is a file");
-    let built: &Path = here.ancestors().nth(2).expect("it is in a folder of cargo's");
+    let built: &Path = here.ancestors().nth(2).expect("the program is in cargo's target folder");
     built.join("sizes").join(package)
 }
 
-/// How many crates there are in the tree, itself included.
+/// Returns the number of crates in the dependency tree, including the package.
 fn crates(package: &str, edges: &str) -> usize {
     let mut tree: Command = programs::cargo("tree");
     tree.args(["--quiet", "--package", package, "--prefix", "none", "--edges", edges]);
     let output = tree.output().expect("cargo starts").stdout;
     let text = String::from_utf8(output).expect("names");
-    // One crate a line, as often as it is needed.
+    // The tree has one line per dependency edge, so crates repeat.
     let names = text.lines().filter(|line| !line.is_empty());
     names.map(|line| line.split(' ').take(2).collect::<Vec<_>>()).collect::<BTreeSet<_>>().len()
 }

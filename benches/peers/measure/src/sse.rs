@@ -22,7 +22,7 @@ pub(crate) fn compare(effort: Effort) {
         let Some(path) = program.build() else { continue };
         let mut figures = Vec::new();
         for (name, input) in INPUTS {
-            // A fifth of the time is thousands of passes.
+            // A fifth of the time allows thousands of passes.
             let seconds = (effort.time.as_secs_f64() / 5.0).to_string();
             let output = Command::new(&path).args([program.variant, input, &seconds]).output();
             let output = output.expect("the program starts").stdout;

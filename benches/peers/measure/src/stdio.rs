@@ -1,4 +1,4 @@
-//! Servers on the standard streams.
+//! Servers on standard input and output.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
@@ -51,7 +51,7 @@ pub(crate) fn compare(effort: Effort) {
     table.print("On standard streams, 2025-11-25, a call");
 }
 
-/// What a series of calls took.
+/// The measurements of a series of calls.
 struct Series {
     cpu: Duration,
     time: Duration,
@@ -77,7 +77,7 @@ fn micros(duration: Duration) -> f64 {
     duration.as_secs_f64() * 1e6
 }
 
-/// A server that has been initialized.
+/// An initialized session with a server process.
 struct Session {
     process: Process,
     input: ChildStdin,
@@ -101,18 +101,19 @@ impl Session {
         session
     }
 
-    /// Calls `echo` for some time, and keeps `window` calls in flight.
+    /// Calls `echo` for `time`, with `window` calls in flight.
     fn echo(&mut self, window: u64, time: Duration) -> Series {
         let (start, cpu) = (Instant::now(), self.process.cpu());
         let mut latencies = Vec::new();
-        // When each call that has no answer yet was made. There are few.
+        // The start times of the calls in flight, of which there are few.
         let mut in_flight: Vec<(u64, Instant)> = Vec::new();
         let mut requests = String::new();
         for _ in 0..window {
             self.call(&mut in_flight, &mut requests);
         }
         while !in_flight.is_empty() {
-            // What has come is answered at once, in one piece, as other clients would.
+            // All available responses are processed before the next requests go out in one write,
+            // as other clients do.
             if !requests.is_empty() && !self.output.buffer().contains(&b'\n') {
                 self.write(&requests);
                 requests.clear();
@@ -129,8 +130,8 @@ impl Session {
         Series { cpu: self.process.cpu() - cpu, time: start.elapsed(), latencies }
     }
 
-    /// Calls `progress` for some time, one call after the other; how often, and the time that the
-    /// server ran. Nothing where not all notifications come before an answer.
+    /// Calls `progress` for `time`, one call at a time. Returns the number of calls and the CPU
+    /// time of the server, or `None` if a response arrives before all of its notifications.
     fn progress(&mut self, time: Duration) -> Option<(u32, Duration)> {
         let (start, cpu) = (Instant::now(), self.process.cpu());
         let mut calls = 0;
@@ -176,7 +177,7 @@ impl Session {
         assert!(length > 0, "the server has ended");
     }
 
-    /// Reads until there is an answer; to which request.
+    /// Reads until a response arrives and returns its request id.
     fn read_answer(&mut self) -> u64 {
         loop {
             self.read();

@@ -1,13 +1,13 @@
-/// Figures side by side: a column for each program, a row for each thing measured.
+/// A table of figures with a column for each program and a row for each measurement.
 #[derive(Debug, Default)]
 pub(crate) struct Table {
     titles: Vec<String>,
-    /// Names of rows, each with a cell for every column so far.
+    /// Row names, each with a cell for every column so far.
     rows: Vec<(String, Vec<String>)>,
 }
 
 impl Table {
-    /// Adds a column. A row that it has no figure for gets a dash.
+    /// Adds a column. Rows without a figure get a dash.
     pub(crate) fn column(&mut self, title: &str, figures: Vec<(String, String)>) {
         let before = self.titles.len();
         self.titles.push(title.into());
@@ -33,7 +33,7 @@ impl Table {
     }
 }
 
-/// A number to read: three digits that matter at least, and a space between thousands.
+/// Formats a number with about three significant digits and a space between thousands.
 pub(crate) fn number(value: f64) -> String {
     if value < 100.0 {
         return format!("{value:.1}");

@@ -4,10 +4,10 @@ use rmcp::{RoleClient, ServerHandler, ServiceExt};
 use serde_json::json;
 use shape::{MemoryReport, Meter, Work};
 
-/// As much as a socket takes.
+/// The size of a typical socket buffer.
 const BUFFER_LENGTH: usize = 256 * 1024;
 
-/// Round trips between a client and `server`, as tasks of tokio.
+/// Runs round trips between a client and `server` as tokio tasks.
 pub(crate) async fn run(server: impl ServerHandler, work: Work, rounds: u64) {
     let client = open(server).await;
     let text = work.text();
@@ -31,16 +31,16 @@ pub(crate) async fn run(server: impl ServerHandler, work: Work, rounds: u64) {
     meter.report();
 }
 
-/// Clients and servers that do nothing.
+/// Measures idle clients and servers.
 pub(crate) async fn idle<S: ServerHandler>(server: impl Fn() -> S, count: usize) {
-    // What all have in common is made for the first.
+    // The first pair excludes one-time allocations.
     let _first = open(server()).await;
     let mut pairs = Vec::with_capacity(count);
     let memory_report = MemoryReport::start();
     for _ in 0..count {
         pairs.push(open(server()).await);
     }
-    // What their tasks still have to do.
+    // Let the tasks finish their pending work.
     for _ in 0..100 {
         tokio::task::yield_now().await;
     }

@@ -24,7 +24,7 @@ fn main() {
             let server = Cached::new();
             run(&variant, task, move || server.clone());
         }
-        _ => panic!("no variant {variant}"),
+        _ => panic!("unknown variant {variant}"),
     }
 }
 
@@ -44,7 +44,7 @@ where
                 server().serve(stdio()).await
             };
             running.expect("opens").waiting().await.expect("serves");
-            // A read of the standard input that still waits does not hold up the end.
+            // Exits even if a read of standard input is still blocked.
             std::process::exit(0);
         }),
         Task::Http(address) => {
@@ -66,10 +66,11 @@ where
     );
     let router = axum::Router::new().nest_service("/mcp", service);
     let listener = tokio::net::TcpListener::bind(address).await.expect("listens");
-    axum::serve(listener.tap_io(send_at_once), router).await.expect("serves");
+    axum::serve(listener.tap_io(disable_nagle), router).await.expect("serves");
 }
 
-/// An answer in several writes does not wait for the client to acknowledge the first.
-fn send_at_once(socket: &mut TcpStream) {
+/// Disables Nagle's algorithm, so that a response in several writes does not wait for
+/// acknowledgements.
+fn disable_nagle(socket: &mut TcpStream) {
     socket.set_nodelay(true).expect("a socket");
 }

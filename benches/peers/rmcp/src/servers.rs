@@ -1,4 +1,4 @@
-//! The same server twice.
+//! The same server in two variants.
 
 use rmcp::handler::server::tool::ToolRouter;
 use rmcp::handler::server::wrapper::Parameters;
@@ -23,7 +23,7 @@ pub(crate) struct Count {
     count: u32,
 }
 
-/// As the documentation shows first. The router is made again for each call.
+/// The variant that the documentation shows first. It builds the router for each call.
 #[derive(Clone)]
 pub(crate) struct Documented;
 
@@ -50,7 +50,7 @@ impl Documented {
     }
 }
 
-/// With a router that is made once.
+/// The variant that builds the router once.
 #[derive(Clone)]
 pub(crate) struct Cached {
     tool_router: ToolRouter<Self>,

@@ -80,7 +80,7 @@ fn arguments<T: DeserializeOwned>(params: &mut CallToolRequestParams) -> Result<
 
 fn main() {
     let Task::Stdio = Subject::from_args().task else {
-        panic!("served on standard streams only");
+        panic!("this server only supports standard input and output");
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime.expect("a runtime").block_on(async {

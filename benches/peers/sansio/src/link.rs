@@ -5,16 +5,16 @@ use mcp_sansio_tokio::{Client, Host, Server, TokioStream, drive, now, seed};
 use serde::Serialize;
 use shape::{MemoryReport, Meter, Work};
 
-/// The arguments of the tool, as an application of this project has them: a type of its own.
+/// The arguments of the tool as an application type.
 #[derive(Serialize)]
 struct Echo<'a> {
     text: &'a str,
 }
 
-/// As much as a socket takes.
+/// The size of a typical socket buffer.
 const BUFFER_LENGTH: usize = 256 * 1024;
 
-/// Round trips between the bare machines, without a runtime.
+/// Runs round trips between the bare machines without a runtime.
 pub(crate) fn machines(revision: Revision, work: Work, rounds: u64) {
     let mut link = Link::open_at(revision);
     let params = benches::echo_params(work.text().len());
@@ -28,7 +28,7 @@ pub(crate) fn machines(revision: Revision, work: Work, rounds: u64) {
     meter.report();
 }
 
-/// Round trips between a client and a server with handlers, as tasks of tokio.
+/// Runs round trips between a client and a server with handlers as tokio tasks.
 pub(crate) async fn endpoints(revision: Revision, work: Work, rounds: u64) {
     let client = open(&bench::server(), &host_at(revision)).await;
     run_rounds(&client, work, rounds).await;
@@ -38,7 +38,7 @@ fn host_at(revision: Revision) -> Host {
     Host::new("peers", "1.0.0").revisions(Revisions::only(revision))
 }
 
-/// A connection from the one to the other, at rest.
+/// Opens a connection from `host` to `server`.
 async fn open(server: &Server, host: &Host) -> Client {
     let (near, far) = tokio::io::duplex(BUFFER_LENGTH);
     let endpoint = server.endpoint(seed()).expect("offers what it can");
@@ -51,9 +51,9 @@ async fn open(server: &Server, host: &Host) -> Client {
     client
 }
 
-/// Machines that do nothing.
+/// Measures idle machines.
 pub(crate) fn idle_machines(revision: Revision, count: usize) {
-    // What all have in common is made for the first.
+    // The first pair excludes one-time allocations.
     let options = LinkOptions::at(revision);
     let _first = Link::open(&options);
     let mut pairs = Vec::with_capacity(count);
@@ -62,9 +62,9 @@ pub(crate) fn idle_machines(revision: Revision, count: usize) {
     memory_report.report();
 }
 
-/// Clients and servers with handlers that do nothing.
+/// Measures idle clients and servers with handlers.
 pub(crate) async fn idle_endpoints(revision: Revision, count: usize) {
-    // What all have in common is made once.
+    // The shared parts are created once, and the first pair excludes one-time allocations.
     let (server, host) = (bench::server(), host_at(revision));
     let _first = open(&server, &host).await;
     let mut pairs = Vec::with_capacity(count);
@@ -72,7 +72,7 @@ pub(crate) async fn idle_endpoints(revision: Revision, count: usize) {
     for _ in 0..count {
         pairs.push(open(&server, &host).await);
     }
-    // What their tasks still have to do.
+    // Let the tasks finish their pending work.
     for _ in 0..100 {
         tokio::task::yield_now().await;
     }

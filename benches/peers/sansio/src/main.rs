@@ -28,21 +28,21 @@ fn main() {
     let runtime = match &*variant {
         "std" => Runtime::Std,
         "tokio" => Runtime::Tokio,
-        _ => panic!("no variant {variant}"),
+        _ => panic!("unknown variant {variant}"),
     };
     let place =
         Place { runtime, http, legacy_sse: false, auth: false, no_tasks: true, record: None };
     place.serve(bench::server(), "add").expect("serves");
 }
 
-/// Whether it is the bare machines, and what they speak.
+/// Returns whether the variant uses the bare machines, and its revision.
 fn in_process(variant: &str) -> (bool, Revision) {
     match variant {
         "machines-2025-11-25" => (true, Revision::V2025_11_25),
         "machines-2026-07-28" => (true, Revision::V2026_07_28),
         "tokio-2025-11-25" => (false, Revision::V2025_11_25),
         "tokio-2026-07-28" => (false, Revision::V2026_07_28),
-        _ => panic!("no variant {variant}"),
+        _ => panic!("unknown variant {variant}"),
     }
 }
 

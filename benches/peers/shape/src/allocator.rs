@@ -1,4 +1,4 @@
-//! The system's allocator, which counts while a meter runs.
+//! The system allocator, with counters that run while a meter is active.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
@@ -10,7 +10,7 @@ static ALLOCATOR: Counting = Counting;
 
 static COUNTS: AtomicBool = AtomicBool::new(false);
 static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
-/// Bytes that were taken and not given back.
+/// Bytes allocated minus bytes freed.
 static HELD: AtomicI64 = AtomicI64::new(0);
 
 pub(crate) fn start() {
@@ -28,7 +28,7 @@ pub(crate) fn held() -> i64 {
     HELD.load(Ordering::Relaxed)
 }
 
-// A server that is measured from outside pays for a branch, not for the count.
+// Without a meter, an allocation only costs one branch.
 fn count(allocations: u64, taken: usize, given: usize) {
     if COUNTS.load(Ordering::Relaxed) {
         ALLOCATIONS.fetch_add(allocations, Ordering::Relaxed);
@@ -36,30 +36,30 @@ fn count(allocations: u64, taken: usize, given: usize) {
     }
 }
 
-// SAFETY: every call is handed to the system's allocator as it came.
+// SAFETY: every call is forwarded unchanged to the system allocator.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         count(1, layout.size(), 0);
-        // SAFETY: the caller keeps the contract of `GlobalAlloc`.
+        // SAFETY: the caller upholds the contract of `GlobalAlloc`.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         count(1, layout.size(), 0);
-        // SAFETY: the caller keeps the contract of `GlobalAlloc`.
+        // SAFETY: the caller upholds the contract of `GlobalAlloc`.
         unsafe { System.alloc_zeroed(layout) }
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
         count(0, 0, layout.size());
-        // SAFETY: the caller keeps the contract of `GlobalAlloc`.
+        // SAFETY: the caller upholds the contract of `GlobalAlloc`.
         unsafe { System.dealloc(pointer, layout) }
     }
 
-    // A buffer that grows counts again.
+    // Growing a buffer counts as an allocation.
     unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         count(1, size, layout.size());
-        // SAFETY: the caller keeps the contract of `GlobalAlloc`.
+        // SAFETY: the caller upholds the contract of `GlobalAlloc`.
         unsafe { System.realloc(pointer, layout, size) }
     }
 }

@@ -1,5 +1,5 @@
-//! What all servers of the comparison have in common: their command line, the meter of their
-//! round trips, and that of what they hold.
+//! Shared code of all programs in the comparison: the command line, the meter for round trips, and
+//! the memory report.
 
 mod allocator;
 mod memory_report;

@@ -1,31 +1,31 @@
 use crate::allocator;
 
-/// Measures what a process holds more than before.
+/// Measures how much the memory of a process grows.
 #[derive(Debug)]
 pub struct MemoryReport {
     resident: f64,
 }
 
 impl MemoryReport {
-    /// Starts to measure. Neither another of these nor a [`Meter`](crate::Meter) runs at the time.
+    /// Starts the measurement. No other report and no [`Meter`](crate::Meter) may run at the same
+    /// time.
     #[must_use]
     pub fn start() -> Self {
         allocator::start();
         Self { resident: resident() }
     }
 
-    /// Prints what was measured, for the program that compares: bytes of the heap, then bytes
-    /// resident.
+    /// Prints the growth in heap bytes and in resident bytes, for the measuring program.
     pub fn report(self) {
         let heap = allocator::held();
         println!("{heap} {}", resident() - self.resident);
     }
 }
 
-/// What this process has in memory, in bytes.
+/// Returns the resident memory of this process in bytes.
 fn resident() -> f64 {
-    let status = std::fs::read_to_string("/proc/self/status").expect("Linux says so");
-    let (_, rest) = status.split_once("VmRSS:").expect("Linux says so");
+    let status = std::fs::read_to_string("/proc/self/status").expect("Linux reports the status");
+    let (_, rest) = status.split_once("VmRSS:").expect("Linux reports VmRSS");
     let kibibytes = rest.split_whitespace().next().expect("a number");
     kibibytes.parse::<f64>().expect("a number") * 1024.0
 }

@@ -1,14 +1,14 @@
-/// What a client asks for, again and again.
+/// The request of a round trip.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Work {
     /// A `ping`.
     Ping,
-    /// A call of the tool `echo` with a text of so many bytes.
+    /// A call of the tool `echo` with a text of this many bytes.
     Echo(usize),
 }
 
 impl Work {
-    /// The text to send back.
+    /// Returns the text to echo.
     #[must_use]
     pub fn text(self) -> String {
         match self {
@@ -18,41 +18,41 @@ impl Work {
     }
 }
 
-/// What a program of the comparison is told to do.
+/// The task of a program in the comparison.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Task {
-    /// Make round trips between a client and a server in this process, and report what they took.
+    /// Run round trips between a client and a server in this process, and report their cost.
     Link {
-        /// What a round trip is.
+        /// The request of each round trip.
         work: Work,
-        /// How many to make.
+        /// The number of round trips.
         rounds: u64,
     },
-    /// Open so many clients and servers in this process, leave them alone, and report what they
-    /// hold.
+    /// Open this many clients and servers in this process, leave them idle, and report their
+    /// memory.
     Pairs(usize),
-    /// Serve on the standard streams.
+    /// Serve on standard input and output.
     Stdio,
     /// Serve HTTP at `/mcp` of this address.
     Http(String),
 }
 
-/// The command line of a program of the comparison.
+/// The command line of a program in the comparison.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Subject {
-    /// Which of the ways of its SDK to use.
+    /// The variant of the SDK to use.
     pub variant: String,
-    /// What to do.
+    /// The task to run.
     pub task: Task,
 }
 
 impl Subject {
-    /// What the command line says: `VARIANT link ping|LENGTH ROUNDS`, `VARIANT pairs COUNT`,
-    /// `VARIANT stdio`, or `VARIANT http ADDRESS`.
+    /// Parses the command line: `VARIANT link ping|LENGTH ROUNDS`, `VARIANT pairs COUNT`, `VARIANT
+    /// stdio`, or `VARIANT http ADDRESS`.
     ///
     /// # Panics
     ///
-    /// It says anything else: only the program that compares starts these.
+    /// Panics for any other command line. Only the measuring program starts these programs.
     #[must_use]
     pub fn from_args() -> Self {
         let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -68,7 +68,7 @@ impl Subject {
             [variant, "pairs", count] => (variant, Task::Pairs(count.parse().expect("a count"))),
             [variant, "stdio"] => (variant, Task::Stdio),
             [variant, "http", address] => (variant, Task::Http(address.into())),
-            _ => panic!("VARIANT link ping|LENGTH ROUNDS|pairs COUNT|stdio|http ADDRESS"),
+            _ => panic!("usage: VARIANT link ping|LENGTH ROUNDS|pairs COUNT|stdio|http ADDRESS"),
         };
         Self { variant: variant.into(), task }
     }

@@ -1,5 +1,5 @@
-//! Decoders of Server-Sent Events in the comparison: `NAME small|long SECONDS` prints how many bytes
-//! one decodes in a second, of events that come in reads of 16 KiB.
+//! Decoders of Server-Sent Events in the comparison: `NAME small|long SECONDS` prints how many
+//! bytes per second a decoder processes, with events in reads of 16 KiB.
 
 use std::convert::Infallible;
 use std::hint::black_box;
@@ -19,11 +19,11 @@ const LIMIT: usize = 8 * 1024 * 1024;
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let [name, input, seconds] = &*arguments else { panic!("NAME small|long SECONDS") };
+    let [name, input, seconds] = &*arguments else { panic!("usage: NAME small|long SECONDS") };
     let (count, text) = match &**input {
         "small" => (20_000, stream(20_000, 100)),
         "long" => (2, stream(2, 4 * 1024 * 1024)),
-        _ => panic!("small or long, not {input}"),
+        _ => panic!("unknown input {input}: use small or long"),
     };
     let time = Duration::from_secs_f64(seconds.parse().expect("a number"));
     let mut growing = SseDecoder::growing(LIMIT);
@@ -33,19 +33,19 @@ fn main() {
         "sse-stream" => ready(SseStream::from_bytes_stream(Reads::new(&text))),
         "eventsource-stream" => ready(EventStream::new(Reads::new(&text))),
         "scan" => scan(&mut storage, &text) / 2,
-        _ => panic!("no decoder {name}"),
+        _ => panic!("unknown decoder {name}"),
     };
     println!("{}", bytes_a_second(each, count, text.len(), time));
 }
 
-/// Decodes for some time; every pass finds all events.
+/// Decodes repeatedly for some time. Every pass must find all events.
 fn bytes_a_second(
     mut pass: impl FnMut() -> usize,
     count: usize,
     length: usize,
     time: Duration,
 ) -> f64 {
-    // Once for the processor to have seen it.
+    // One pass to warm up the caches.
     pass();
     let (start, mut passes) = (Instant::now(), 0.0);
     loop {
@@ -92,7 +92,7 @@ fn scan(storage: &mut [u8], stream: &[u8]) -> usize {
     count
 }
 
-/// Reads that are there at once.
+/// A stream of reads that are immediately ready.
 struct Reads(std::vec::IntoIter<Bytes>);
 
 impl Reads {
@@ -110,7 +110,7 @@ impl Stream for Reads {
     }
 }
 
-/// The events of a stream that never waits.
+/// Counts the events of a stream that is always ready.
 fn ready<T, E>(stream: impl Stream<Item = Result<T, E>>) -> usize {
     let mut stream = pin!(stream);
     let mut context = Context::from_waker(Waker::noop());

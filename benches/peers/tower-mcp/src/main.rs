@@ -40,7 +40,7 @@ fn main() {
             runtime.block_on(async {
                 let router = HttpTransport::new(server()).require_sessions().into_router_at("/mcp");
                 let listener = tokio::net::TcpListener::bind(address).await.expect("listens");
-                axum::serve(listener.tap_io(send_at_once), router).await.expect("serves");
+                axum::serve(listener.tap_io(disable_nagle), router).await.expect("serves");
             });
         }
     }
@@ -68,7 +68,7 @@ fn server() -> McpRouter {
     McpRouter::new().server_info("bench-server", "1.0.0").tool(echo).tool(add).tool(progress)
 }
 
-/// Round trips between a client and the server, as tasks of tokio, with strings in channels.
+/// Runs round trips between a client and the server as tokio tasks, with strings in channels.
 async fn link(work: Work, rounds: u64) {
     let client = open().await;
     let text = work.text();
@@ -85,16 +85,16 @@ async fn link(work: Work, rounds: u64) {
     meter.report();
 }
 
-/// Clients and servers that do nothing.
+/// Measures idle clients and servers.
 async fn idle(count: usize) {
-    // What all have in common is made for the first.
+    // The first pair excludes one-time allocations.
     let _first = open().await;
     let mut pairs = Vec::with_capacity(count);
     let memory_report = MemoryReport::start();
     for _ in 0..count {
         pairs.push(open().await);
     }
-    // What their tasks still have to do.
+    // Let the tasks finish their pending work.
     for _ in 0..100 {
         tokio::task::yield_now().await;
     }
@@ -107,7 +107,8 @@ async fn open() -> McpClient {
     client
 }
 
-/// An answer in several writes does not wait for the client to acknowledge the first.
-fn send_at_once(socket: &mut TcpStream) {
+/// Disables Nagle's algorithm, so that a response in several writes does not wait for
+/// acknowledgements.
+fn disable_nagle(socket: &mut TcpStream) {
     socket.set_nodelay(true).expect("a socket");
 }

@@ -1,4 +1,4 @@
-//! A server that is started, and talked to over its standard streams.
+//! A server that is started as a child process and used over its standard streams.
 
 use std::fmt::Write;
 use std::process::{Command, ExitStatus};
@@ -14,23 +14,23 @@ use crate::failure::Failure;
 use crate::options::Options;
 use crate::{commands, say};
 
-/// How long a server may take to exit when it is no longer needed, before it is made to: whoever
-/// only looks does not like to wait.
+/// How long a server may take to exit before it is terminated. Short, because an interactive user
+/// is waiting.
 const GRACE: Duration = Duration::from_millis(500);
 
-/// How long what is still to be sent may take once the work is done.
+/// How long pending output may take after the command has finished.
 const FAREWELL: Duration = Duration::from_millis(200);
 
-/// How a server ended, and how it behaved until then.
+/// How a server ended, and how it behaved before.
 struct End {
-    /// What it did that it should not have, in words.
+    /// A description of its first violation.
     violation: Option<String>,
     status: ExitStatus,
     last_words: Vec<String>,
     forced: bool,
 }
 
-/// Starts the server, does what is asked for, ends the server.
+/// Starts the server, runs the command, and shuts the server down.
 pub(super) fn inspect(options: &Options, words: &[String]) -> Result<(), String> {
     let mut command = Command::new(&words[0]);
     command.args(&words[1..]);
@@ -112,34 +112,34 @@ async fn on_std(options: &Options, command: Command, viewer: Option<Viewer>) -> 
     Ok((outcome, End { violation, status, last_words, forced }))
 }
 
-/// What a server did that it should not have, in words.
+/// Describes the first violation of the server, if there is one.
 fn describe(noise: &Noise, seen: &Seen) -> Option<String> {
     let (count, first) = noise.seen();
     let lines = match count {
         0 => return violation(seen),
-        1 => "a line that is no message",
-        _ => "lines that are no messages",
+        1 => "a line that is not a message",
+        _ => "lines that are not messages",
     };
     let count = if count == 1 { String::new() } else { format!("{count} ") };
     Some(format!(
-        "the server wrote {count}{lines} to its standard output, which is for messages only: `{first}`"
+        "the server wrote {count}{lines} to its standard output, which is reserved for messages: `{first}`"
     ))
 }
 
-/// One message that says what went wrong, and what is known besides.
+/// Combines a failure with the known circumstances into one message.
 fn explain(failure: Failure, end: End, options: &Options) -> String {
     let mut message = match failure {
         Failure::Lost if end.forced => "the server closed the connection".into(),
-        Failure::Lost => format!("the server went away: {}", end.status),
+        Failure::Lost => format!("the server exited: {}", end.status),
         Failure::Silent => format!("the server {}", silence(options)),
         failure => failure.to_string(),
     };
-    // Nothing can fail that writes into a string.
+    // Writing to a string cannot fail.
     if let Some(violation) = end.violation {
         let _ = write!(message, "; {violation}");
     }
     if !end.last_words.is_empty() {
-        message.push_str("; on standard error it said last:");
+        message.push_str("; its last lines on standard error:");
         for line in end.last_words {
             let _ = write!(message, "\n  {line}");
         }

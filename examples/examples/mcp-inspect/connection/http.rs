@@ -1,4 +1,4 @@
-//! A server that is running, and talked to over HTTP.
+//! A running server that is used over HTTP.
 
 use std::error::Error;
 use std::future::{Future, pending};
@@ -20,17 +20,17 @@ use crate::failure::Failure;
 use crate::options::{Command, Options};
 use crate::{commands, say};
 
-/// How long the server has to take note of the end of its session. It is as near as the answers
-/// before; whoever only looks does not like to wait.
+/// How long the server may take to answer the deletion of its session. Short, because an
+/// interactive user is waiting.
 const CLOSING: Duration = Duration::from_secs(1);
 
-/// How long all of the end may take: the above, and a moment.
+/// The time limit of the whole shutdown, slightly longer than `CLOSING`.
 const FAREWELL: Duration = Duration::from_millis(1200);
 
-/// How long a connection may take to be there, if there is time.
+/// The time limit for establishing a connection, if the command allows that long.
 const CONNECTING: Duration = Duration::from_secs(10);
 
-/// Connects, does what is asked for, ends the session.
+/// Connects, runs the command, and ends the session.
 pub(super) fn inspect(options: &Options, url: &Location) -> Result<(), String> {
     let outcome = match options.runtime {
         Runtime::Tokio => options.runtime.block_on(on_tokio(options, url)),
@@ -56,12 +56,12 @@ async fn on_async_std(options: &Options, url: &Location) -> Result<(), String> {
     let connector = Connector::builder().connect_timeout(options.patience().min(CONNECTING));
     let exchanger = AsyncExchanger::new(connector.build().map_err(|error| error.to_string())?);
     let parts = HttpParts { exchanger: exchanger.clone(), timer: AsyncTimer::new(), seed: seed() };
-    // These runtimes leave signals to others: an interruption ends the process at once.
+    // These runtimes do not handle signals, so an interrupt ends the process immediately.
     let visited = visit(options, url, equipped(options).await?, parts, pending()).await;
     visited.map_err(|trouble| explain(trouble, url, exchanger.last_failure(), options))
 }
 
-/// Without a runtime. Whoever interrupts it ends the process.
+/// Without a runtime. An interrupt ends the process.
 async fn on_std(options: &Options, url: &Location) -> Result<(), String> {
     use mcp_sansio_std::{Clock, Connector, ThreadedExchanger, seed};
 
@@ -72,7 +72,7 @@ async fn on_std(options: &Options, url: &Location) -> Result<(), String> {
     visited.map_err(|trouble| explain(trouble, url, exchanger.last_failure(), options))
 }
 
-/// The client's side, which signs the user in where that is asked for.
+/// Returns a host that lets the user sign in if the server requires it.
 async fn equipped(options: &Options) -> Result<(Host, Arc<Seen>), String> {
     let (mut host, seen) = host(options);
     if let Some(sign_in) = &options.sign_in {
@@ -82,14 +82,14 @@ async fn equipped(options: &Options) -> Result<(Host, Arc<Seen>), String> {
     Ok((with_system_support(&host).map_err(|error| error.to_string())?, seen))
 }
 
-/// What a runtime brings.
+/// The runtime-specific parts of a connection.
 struct HttpParts<X, T> {
     exchanger: X,
     timer: T,
     seed: u64,
 }
 
-/// What went wrong, and what the server did that it should not have, in words.
+/// A failure, and a description of the server's first violation.
 struct VisitError {
     failure: Failure,
     violation: Option<String>,
@@ -113,7 +113,7 @@ async fn visit(
     let work = async {
         match before(interruption, commands::run(options, &client, &seen)).await {
             Some(outcome) => outcome,
-            // That is how one stops to listen.
+            // Interrupting is the regular way to stop listening.
             None if matches!(options.command, Command::Listen { .. }) => Ok(()),
             None => Err(Failure::Other("interrupted".into())),
         }
@@ -129,28 +129,28 @@ async fn visit(
     }
 }
 
-/// Done when the user has had enough: so that the server is told, too.
+/// Completes when the user interrupts the program, so that the session can be ended first.
 async fn interruption() {
     if tokio::signal::ctrl_c().await.is_err() {
         pending::<()>().await;
     }
 }
 
-/// Why there is no connection, in words.
+/// Describes why the connection could not be opened.
 fn unopened<C: Error>(url: &Location, reason: CloseReason, cause: Option<C>) -> String {
     match ConnectError::from_close_reason(url, reason, cause) {
         ConnectError::Unauthorized { url, status, challenge } => {
             let challenge = challenge.map_or_else(String::new, |it| format!(": {it}"));
-            let hint = if status == 401 { "; `--sign-in` has you sign in" } else { "" };
+            let hint = if status == 401 { "; use `--sign-in` to sign in" } else { "" };
             format!(
-                "the server at {url} wants an authorization (HTTP status {status}){challenge}{hint}"
+                "the server at {url} requires authorization (HTTP status {status}){challenge}{hint}"
             )
         }
         error => error.to_string(),
     }
 }
 
-/// One message that says what went wrong, and what the network has to say to it.
+/// Combines a failure with the network error behind it into one message.
 fn explain<C: Error>(
     VisitError { failure, violation }: VisitError,
     url: &Location,
@@ -166,8 +166,8 @@ fn explain<C: Error>(
         (Failure::Silent, Some(cause)) => {
             format!("the server at {shown} {} ({cause})", silence(options))
         }
-        (Failure::Lost, None) => format!("the server at {shown} ended the connection"),
-        (Failure::Lost, Some(cause)) => format!("the server at {shown} went away: {cause}"),
+        (Failure::Lost, None) => format!("the server at {shown} closed the connection"),
+        (Failure::Lost, Some(cause)) => format!("the server at {shown} closed the connection: {cause}"),
         (Failure::Transport(failure), Some(cause)) => format!("{failure} ({cause})"),
         (failure, _) => failure.to_string(),
     };

@@ -1,4 +1,4 @@
-//! Where the user comes back to, on any runtime.
+//! The loopback redirect listener on any runtime.
 
 use std::future::Future;
 use std::io;
@@ -20,11 +20,11 @@ pub(super) enum Loopback {
     Std(Arc<mcp_sansio_std::Loopback>),
 }
 
-/// A user who is on the way.
+/// A pending redirect of a user.
 type Redirect = Pin<Box<dyn Future<Output = Result<String, ActionFailure>> + Send>>;
 
 impl Loopback {
-    /// One that waits for `time`.
+    /// Opens a listener that waits for at most `time`.
     pub(super) async fn bind(runtime: Runtime, time: Duration) -> io::Result<Self> {
         Ok(match runtime {
             Runtime::Tokio => {
@@ -50,7 +50,7 @@ impl Loopback {
         }
     }
 
-    /// Shows the user where to go, by `open`, and waits for them to come back.
+    /// Shows the user the authorization page with `open` and waits for the redirect.
     pub(super) fn authorize(
         &self,
         request: AuthorizationRequest,
@@ -62,10 +62,11 @@ impl Loopback {
             Self::Std(loopback) => {
                 let loopback = Arc::clone(loopback);
                 let (tell, told) = oneshot::channel();
-                // It blocks, and the connection goes on meanwhile.
+                // This call blocks, so it gets a thread while the connection continues to be
+                // driven.
                 thread::spawn(move || tell.send(loopback.authorize(&request, open)));
                 Box::pin(async {
-                    let gone = |_| ActionFailure::Failed("the listener has gone".into());
+                    let gone = |_| ActionFailure::Failed("the listener thread ended".into());
                     told.await.map_err(gone)?
                 })
             }

@@ -1,4 +1,4 @@
-//! From a command line to a connection, and to words for whatever becomes of it.
+//! Opens a connection for a command line, and describes failures.
 
 mod child;
 mod http;
@@ -21,10 +21,10 @@ use crate::failure::Failure;
 use crate::options::{Command, Options, Place};
 use crate::{NAME, say};
 
-/// Connects to the server, does what is asked for, ends the connection.
+/// Connects to the server, runs the command, and closes the connection.
 pub(crate) fn inspect(options: &Options) -> Result<(), String> {
     if let Some(file) = &options.record {
-        // Better now than when there is something to lose.
+        // Fail before the connection, not after the recording would be lost.
         let made = std::fs::File::create(file);
         made.map_err(|error| format!("cannot record to {}: {error}", file.display()))?;
     }
@@ -34,7 +34,7 @@ pub(crate) fn inspect(options: &Options) -> Result<(), String> {
     }
 }
 
-/// The client's side of any connection.
+/// Returns the host for any kind of connection.
 fn host(options: &Options) -> (Host, Arc<Seen>) {
     let seen = Arc::new(Seen::default());
     let mut timeouts = Timeouts::default();
@@ -59,8 +59,7 @@ fn host(options: &Options) -> (Host, Arc<Seen>) {
     (host, seen)
 }
 
-/// Does the work while the connection is driven, and closes the connection, which may take as long
-/// as `farewell`.
+/// Runs `work` while the connection is driven, then closes the connection within `farewell`.
 async fn converse(
     options: &Options,
     mut driver: impl Future + Unpin,
@@ -79,24 +78,24 @@ async fn converse(
         let alarm = options.runtime.sleep(patience);
         match together(&mut driver, before(alarm, work)).await {
             Some(outcome) => outcome,
-            // It was told for how long to listen.
+            // Listening ends successfully after the requested time.
             None if listens && client.session().is_some() => Ok(()),
             None => Err(Failure::Silent),
         }
     };
     client.close();
-    // What it comes to says nothing about the work.
+    // The result of the shutdown does not affect the result of the command.
     let _ = before(options.runtime.sleep(farewell), &mut driver).await;
     outcome
 }
 
-/// The first rule that the server broke, in words.
+/// Describes the first protocol violation of the server.
 fn violation(seen: &Seen) -> Option<String> {
     let violation = seen.violation.get()?;
     Some(format!("the server broke a rule of the protocol: {violation}"))
 }
 
-/// Says what the server did that it should not have, though all went well.
+/// Prints a violation of the server although the command succeeded.
 fn remark(violation: Option<&str>) {
     if let Some(violation) = violation {
         say(&format!("{NAME}: note: {violation}"));

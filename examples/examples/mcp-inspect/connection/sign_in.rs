@@ -14,10 +14,10 @@ use super::loopback::Loopback;
 use crate::options::SignIn;
 use crate::{NAME, say};
 
-/// How long a user may take, beside the time that everything else takes.
+/// The additional time for a user to sign in.
 pub(super) const USER_TIME: Duration = Duration::from_secs(5 * 60);
 
-/// Has the user sign in where the server asks for it.
+/// Returns an authorization that lets the user sign in if the server asks for it.
 pub(super) async fn authorization(
     sign_in: &SignIn,
     runtime: Runtime,
@@ -47,6 +47,6 @@ pub(super) async fn authorization(
 
 fn open(issuer: &str, url: &str) {
     say(&format!("{NAME}: to sign in at {issuer}, open {url}"));
-    // Where there is no browser, there is the line above.
+    // Without a browser, the user can open the printed URL.
     let _ = open_in_browser(url);
 }

@@ -1,4 +1,4 @@
-//! A small server on the standard streams.
+//! A small server on standard input and output.
 
 use rmcp::handler::server::wrapper::Parameters;
 use rmcp::transport::stdio;
