@@ -20,8 +20,9 @@ fn main() -> Result<(), Box<dyn Error>> {
         let mut simulation = Simulation::new(endpoint, server, noise, seed);
 
         let note = "a note of several packets ".repeat(40);
-        let readings =
-            simulation.run(thermometer::read(&client, &note)).ok_or("the simulation got stuck")??;
+        let readings = simulation
+            .run(thermometer::read(&client, &note))
+            .ok_or("the simulation got stuck")??;
         println!("{revision}: {}. {}", readings.average, readings.calibration);
         println!(
             "  {} progress notifications; the note is intact: {}",
@@ -41,7 +42,10 @@ fn main() -> Result<(), Box<dyn Error>> {
             Ok(_) => return Err("a response arrived over the cut line".into()),
             Err(error) => {
                 let taken = simulation.now().saturating_since(cut_at);
-                println!("  with the line cut, the call ended after {:.1} s: {error}", taken.as_secs_f64());
+                println!(
+                    "  with the line cut, the call ended after {:.1} s: {error}",
+                    taken.as_secs_f64()
+                );
             }
         }
     }

@@ -45,7 +45,9 @@ fn parse(mut arguments: Arguments) -> Result<String, Stop> {
     while let Some(argument) = arguments.shift()? {
         match argument {
             Argument::Word(word) if url.is_none() => url = Some(word),
-            Argument::Word(word) => return Err(Stop::Wrong(format!("unexpected argument `{word}`"))),
+            Argument::Word(word) => {
+                return Err(Stop::Wrong(format!("unexpected argument `{word}`")));
+            }
             Argument::Flag(flag) => return Err(Stop::unknown(&flag)),
             Argument::Rest(_) => return Err(Stop::wrong("unexpected argument `--`")),
         }
@@ -57,7 +59,10 @@ fn task() -> Outcome<Task> {
     let variable = |name| std::env::var(name).unwrap_or_default();
     let revisions = match variable("MCP_CONFORMANCE_PROTOCOL_VERSION").as_str() {
         "" => Revisions::ALL,
-        named => Revisions::only(Revision::parse(named).ok_or("MCP_CONFORMANCE_PROTOCOL_VERSION is not a known revision")?),
+        named => Revisions::only(
+            Revision::parse(named)
+                .ok_or("MCP_CONFORMANCE_PROTOCOL_VERSION is not a known revision")?,
+        ),
     };
     let context = match variable("MCP_CONFORMANCE_CONTEXT").as_str() {
         "" => Value::Null,

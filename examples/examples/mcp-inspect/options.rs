@@ -140,11 +140,15 @@ impl Options {
                 return Err(Stop::wrong("`--sign-in` needs `--url`"));
             }
             None if program.is_empty() => {
-                return Err(Stop::wrong("no server is given: use `--url URL` or `-- CMD [ARG...]`"));
+                return Err(Stop::wrong(
+                    "no server is given: use `--url URL` or `-- CMD [ARG...]`",
+                ));
             }
             None => Place::Program(program),
             Some(_) if !program.is_empty() => {
-                return Err(Stop::wrong("more than one server is given: use either `--url URL` or `-- CMD [ARG...]`"));
+                return Err(Stop::wrong(
+                    "more than one server is given: use either `--url URL` or `-- CMD [ARG...]`",
+                ));
             }
             Some(url) => Place::Url(url),
         };

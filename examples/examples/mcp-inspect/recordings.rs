@@ -29,7 +29,9 @@ impl Task {
         while let Some(argument) = arguments.shift()? {
             match argument {
                 Argument::Word(word) if file.is_none() => file = Some(word.into()),
-                Argument::Word(word) => return Err(Stop::Wrong(format!("unexpected argument `{word}`"))),
+                Argument::Word(word) => {
+                    return Err(Stop::Wrong(format!("unexpected argument `{word}`")));
+                }
                 Argument::Rest(_) => return Err(Stop::wrong("unexpected argument `--`")),
                 Argument::Flag(flag) => match flag.as_str() {
                     "--step" if replay => step = true,

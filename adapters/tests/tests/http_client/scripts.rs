@@ -67,7 +67,8 @@ pub(crate) fn answer_event(asked_id: &str, text: &str) -> String {
 
 /// Returns the progress token of the request.
 pub(crate) fn progress_token(asked: &RecordedRequest) -> String {
-    let (_, rest) = asked.body.split_once("\"progressToken\":").expect("the request has a progress token");
+    let (_, rest) =
+        asked.body.split_once("\"progressToken\":").expect("the request has a progress token");
     rest[..rest.find([',', '}']).unwrap_or(rest.len())].to_owned()
 }
 

@@ -167,7 +167,9 @@ fn explain<C: Error>(
             format!("the server at {shown} {} ({cause})", silence(options))
         }
         (Failure::Lost, None) => format!("the server at {shown} closed the connection"),
-        (Failure::Lost, Some(cause)) => format!("the server at {shown} closed the connection: {cause}"),
+        (Failure::Lost, Some(cause)) => {
+            format!("the server at {shown} closed the connection: {cause}")
+        }
         (Failure::Transport(failure), Some(cause)) => format!("{failure} ({cause})"),
         (failure, _) => failure.to_string(),
     };
