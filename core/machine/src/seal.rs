@@ -1,5 +1,6 @@
-//! Seals for the states of input rounds: what travels through the client comes back unchanged, in
-//! time, from the same principal and with the same request, or it is refused.
+//! Seals for the state of input rounds. A state that travels through the client must come back
+//! unchanged, before it expires, from the same principal and with the same request; otherwise it is
+//! refused.
 //!
 //! ```
 //! use mcp_sansio::jsonrpc::RawJson;
@@ -20,16 +21,17 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! A state is signed, **not encrypted**: the client can read it, so no secret belongs into it.
-//! Until it expires it can come back any number of times: what must happen once only is for the
-//! server to remember. And it says nothing of who sends it: a principal is bound, not proven.
+//! A state is signed, **not encrypted**: the client can read it, so it must not contain secrets. A
+//! client can send it back any number of times until it expires; a server that must act only once
+//! has to remember which states it has seen. A state is bound to a principal, but does not
+//! authenticate the sender.
 //!
 //! # Time
 //!
-//! Expiries are Unix times: a state may come back to another process or another computer, to which
-//! an [`Instant`](crate::Instant) of this one means nothing. The clocks of the servers that share a
-//! key have to agree as well as expiries are to be kept; one that is set back lets states live
-//! longer.
+//! Expiries are Unix times, because a state may come back to another process or computer, where an
+//! [`Instant`](crate::Instant) of this process has no meaning. The clocks of all servers that share
+//! a key must agree to within the precision that expiries need. Setting a clock back extends the
+//! life of the states.
 
 mod binding;
 
@@ -45,42 +47,42 @@ use thiserror::Error;
 
 pub use binding::Binding;
 
-/// The longest state that is sealed, in bytes.
+/// The maximum length of a state that can be sealed, in bytes.
 pub const STATE_LENGTH_MAX: usize = 64 * 1024;
 
-/// The first byte of what is sealed: another form has another one.
+/// The first byte of a sealed state: the version of its format.
 const VERSION: u8 = 1;
 const EXPIRY_LENGTH: usize = 8;
 const MAC_LENGTH: usize = 32;
 const HEAD_LENGTH: usize = 1 + EXPIRY_LENGTH + MAC_LENGTH;
-/// Longer text is no state of ours: it is not even decoded.
+/// Text longer than this cannot be a sealed state and is not decoded.
 const SEALED_LENGTH_MAX: usize = (HEAD_LENGTH + STATE_LENGTH_MAX).div_ceil(3) * 4;
-/// Keeps these codes apart from others under the same key.
+/// Separates these MACs from others made with the same key.
 const LABEL: &[u8] = b"mcp-sansio request state";
 
-/// Seals states and opens them again, under a secret key: HMAC-SHA-256.
+/// Seals states and opens them again with a secret key, using HMAC-SHA-256.
 ///
-/// What is sealed has the form `base64url(version, expiry, code, state)` without padding.
+/// A sealed state has the form `base64url(version, expiry, code, state)` without padding.
 // MCP 2026-07-28 basic/patterns/mrtr#server-requirements-basic-workflow [MRTR-006]
 #[derive(Clone)]
 pub struct Seal {
-    /// Of the present key.
+    /// Keyed with the current key.
     mac: Hmac<Sha256>,
-    /// Of keys that open only.
+    /// Keyed with older keys, which only open.
     previous: Vec<Hmac<Sha256>>,
 }
 
 impl Seal {
-    /// A seal with this key: 32 random bytes, kept from everybody but the processes to which a
-    /// state may come back.
+    /// Creates a seal with `key`: 32 random bytes, known only to the processes that may receive the
+    /// states back.
     #[must_use]
     pub fn new(key: [u8; 32]) -> Self {
         Self { mac: keyed(&key), previous: Vec::new() }
     }
 
-    /// The same with a key for one purpose, by its `label`, out of a secret that has others:
-    /// HKDF-Expand (RFC 5869, section 2.3) to the length of one hash. Who sees what else is made of
-    /// the secret learns nothing of the key.
+    /// Creates a seal with a key derived from a secret that also has other uses. The key is bound
+    /// to its purpose by `label` with HKDF-Expand (RFC 5869, section 2.3) to the length of one
+    /// hash, so keys derived under other labels reveal nothing about it.
     #[must_use]
     pub fn derived(secret: &[u8; 32], label: &[u8]) -> Self {
         Self::new(
@@ -88,20 +90,20 @@ impl Seal {
         )
     }
 
-    /// The same, that also opens what was sealed with older keys. A key can be forgotten once the
-    /// last state sealed with it has expired.
+    /// Adds older keys that still open states. A key can be dropped once the last state sealed with
+    /// it has expired.
     #[must_use]
     pub fn with_previous_keys(mut self, keys: impl IntoIterator<Item = [u8; 32]>) -> Self {
         self.previous.extend(keys.into_iter().map(|key| keyed(&key)));
         self
     }
 
-    /// Seals `state` for the request and the principal of `binding`, to be opened before `expires`,
-    /// in seconds since 1970. Expiries should be near: minutes, for a user who is there.
+    /// Seals `state` for the request and the principal of `binding`. It can be opened before
+    /// `expires`, in seconds since 1970. Keep expiries short: minutes, if a user is waiting.
     ///
     /// # Errors
     ///
-    /// The caller's: the state is longer than [`STATE_LENGTH_MAX`].
+    /// The state is longer than [`STATE_LENGTH_MAX`].
     pub fn close(
         &self,
         state: &str,
@@ -121,13 +123,13 @@ impl Seal {
         Ok(URL_SAFE_NO_PAD.encode(sealed))
     }
 
-    /// The state in `sealed`, if it was sealed for this `binding` and has not expired at `now`, in
-    /// seconds since 1970.
+    /// Returns the state in `sealed`, if it was sealed for this `binding` and has not expired at
+    /// `now`, in seconds since 1970.
     ///
     /// # Errors
     ///
-    /// The client's fault, or the time it took. [`Unsealable::Expired`] is said only of what was
-    /// sealed for this very binding.
+    /// The text is not a state sealed for this `binding`, or it has expired.
+    /// [`Unsealable::Expired`] is returned only for states that were sealed for this `binding`.
     pub fn open(
         &self,
         sealed: &str,
@@ -145,15 +147,15 @@ impl Seal {
             return Err(Unsealable::Malformed);
         }
         let mut keys = core::iter::once(&self.mac).chain(&self.previous);
-        // Compared in constant time: how much of a guess is right is not to be measured.
+        // Compared in constant time, so that timing does not reveal how much of a guess is right.
         let genuine = keys.any(|mac| {
             authenticated(mac.clone(), *expiry, binding, state).verify_slice(code).is_ok()
         });
         if !genuine {
             return Err(Unsealable::Forged);
         }
-        // MCP 2026-07-28 basic/patterns/mrtr#server-requirements-basic-workflow [MRTR-007]: after
-        // the code, as the expiry of a forgery means nothing.
+        // MCP 2026-07-28 basic/patterns/mrtr#server-requirements-basic-workflow [MRTR-007]: checked
+        // after the code, because the expiry of a forged state is meaningless.
         if now >= u64::from_be_bytes(*expiry) {
             return Err(Unsealable::Expired);
         }
@@ -162,7 +164,7 @@ impl Seal {
 }
 
 impl fmt::Debug for Seal {
-    /// Leaves the keys out.
+    /// Omits the keys.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Seal").field("previous", &self.previous.len()).finish_non_exhaustive()
     }
@@ -172,8 +174,8 @@ fn keyed(key: &[u8; 32]) -> Hmac<Sha256> {
     Hmac::new_from_slice(key).expect("HMAC takes keys of any length")
 }
 
-/// Puts all that is bound into a code. Each part has a fixed length or says how long it is, so no
-/// two bindings come to the same input.
+/// Adds all bound values to a MAC. Each part has a fixed length or is prefixed with its length, so
+/// two different bindings never produce the same input.
 fn authenticated(
     mac: Hmac<Sha256>,
     expiry: [u8; EXPIRY_LENGTH],
@@ -195,25 +197,25 @@ fn framed(mac: Hmac<Sha256>, part: &[u8]) -> Hmac<Sha256> {
     mac.chain_update((part.len() as u64).to_be_bytes()).chain_update(part)
 }
 
-/// Why a sealed state is not opened.
+/// The reason why a sealed state cannot be opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
 #[non_exhaustive]
 pub enum Unsealable {
-    /// It does not have the form of a sealed state.
+    /// The text does not have the form of a sealed state.
     #[error("the request state is malformed")]
     Malformed,
-    /// It was changed, sealed with another key, for another principal or for another request:
-    /// which of these is not told.
-    #[error("the request state is not one of this request")]
+    /// The state was changed, or sealed with another key, for another principal or for another
+    /// request. The error does not distinguish these cases.
+    #[error("the request state was not issued for this request")]
     Forged,
-    /// It came back too late.
+    /// The state came back after its expiry.
     #[error("the request state has expired")]
     Expired,
 }
 
 /// A state is too long to be sealed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-#[error("a request state of {length} bytes: at most {STATE_LENGTH_MAX} are sealed")]
+#[error("the request state has {length} bytes; at most {STATE_LENGTH_MAX} can be sealed")]
 pub struct StateTooLong {
     length: usize,
 }

@@ -1,4 +1,5 @@
-//! Who an `http` or `https` URL speaks of, in one form for each: `Host`, `Origin` and URLs share it.
+//! The authority and the origin of `http` and `https` URLs in normalized form, as used by `Host`,
+//! `Origin` and URLs.
 
 use alloc::string::String;
 use core::fmt;
@@ -7,9 +8,9 @@ use core::net::{Ipv4Addr, Ipv6Addr};
 /// The scheme of a URL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Scheme {
-    /// `http`, port 80 unless there is another one.
+    /// `http`, with default port 80.
     Http,
-    /// `https`, port 443 unless there is another one.
+    /// `https`, with default port 443.
     Https,
 }
 
@@ -24,7 +25,7 @@ impl Scheme {
         }
     }
 
-    /// In lower case.
+    /// Returns the scheme in lower case.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -33,7 +34,7 @@ impl Scheme {
         }
     }
 
-    /// The port of a URL that names none.
+    /// Returns the port of a URL without an explicit port.
     #[must_use]
     pub const fn default_port(self) -> u16 {
         match self {
@@ -43,7 +44,7 @@ impl Scheme {
     }
 }
 
-/// A host. Names are in lower case and without the dot at the end that marks them as complete.
+/// A host. Names are in lower case and without the trailing dot that marks them as complete.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Host {
     Name(String),
@@ -51,7 +52,7 @@ pub(super) enum Host {
     V6(Ipv6Addr),
 }
 
-/// What is wrong with a host and its port.
+/// The error in a host or its port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum InvalidAuthority {
     Host,
@@ -59,7 +60,7 @@ pub(super) enum InvalidAuthority {
 }
 
 impl Host {
-    /// The longest name that DNS has, in bytes.
+    /// The maximum length of a DNS name, in bytes.
     const NAME_LENGTH_MAX: usize = 253;
 
     fn parse(text: &str) -> Option<Self> {
@@ -74,8 +75,8 @@ impl Host {
             let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
             !label.is_empty() && label.bytes().all(plain)
         };
-        // Many resolvers take `127.1` and `0x7f000001` for addresses. A name that is one for some
-        // and none for others must not be compared as text.
+        // Many resolvers read `127.1` and `0x7f000001` as addresses. A name that only some of them
+        // read as an address must not be compared as text.
         let is_number = |label: &str| {
             let hexadecimal = label.strip_prefix("0x").or_else(|| label.strip_prefix("0X"));
             label.bytes().all(|byte| byte.is_ascii_digit())
@@ -87,8 +88,8 @@ impl Host {
         name.then(|| Self::Name(text.to_ascii_lowercase()))
     }
 
-    /// Whether it is this machine whatever a name server says.
-    // Not `*.localhost`: some resolvers ask a name server for these.
+    /// Returns whether the host is this machine, independent of DNS.
+    // `*.localhost` is excluded, because some resolvers query a name server for it.
     pub(super) fn is_loopback(&self) -> bool {
         match self {
             Self::Name(name) => name == "localhost",
@@ -97,11 +98,11 @@ impl Host {
         }
     }
 
-    /// Whether it is an address of this machine, of its link or of a private network, or one of
-    /// version 6 that leads to such an address of version 4.
+    /// Returns whether the host is an address of this machine, its link or a private network, or an
+    /// IPv6 address that embeds such an IPv4 address.
     fn is_internal(&self) -> bool {
         match self {
-            // Where a name server is asked for `*.localhost`, it should answer with this machine.
+            // A name server that is queried for `*.localhost` should return this machine.
             Self::Name(name) => name == "localhost" || name.ends_with(".localhost"),
             Self::V4(address) => is_internal_v4(*address),
             Self::V6(address) => is_internal_v6(*address),
@@ -109,16 +110,17 @@ impl Host {
     }
 }
 
-/// What the registry of special addresses (RFC 6890) has as not reachable for everybody, but for
-/// addresses of documentation, which lead nowhere, and of multicast, which no TCP goes to.
+/// Returns whether the registry of special-purpose addresses (RFC 6890) lists the address as not
+/// globally reachable. Documentation addresses, which are not routed, and multicast addresses,
+/// which TCP cannot use, are excluded.
 const fn is_internal_v4(address: Ipv4Addr) -> bool {
     match address.octets() {
-        // This network; private ones; this machine; its link.
+        // "This network", private networks, loopback, link-local.
         [0 | 10 | 127, ..] | [172, 16..=31, ..] | [192, 168, ..] | [169, 254, ..] => true,
-        // Shared by the customers of a provider (RFC 6598); between a provider and its customers
-        // (RFC 6333), where some clouds have their metadata; for tests of networks (RFC 2544).
+        // Carrier-grade NAT (RFC 6598); IETF protocol assignments (RFC 6333), where some clouds
+        // have their metadata service; benchmarking (RFC 2544).
         [100, 64..=127, ..] | [192, 0, 0, _] | [198, 18 | 19, ..] => true,
-        // Reserved, and the broadcast of the link.
+        // Reserved, and the limited broadcast address.
         [240..=255, ..] => true,
         _ => false,
     }
@@ -130,16 +132,16 @@ fn is_internal_v6(address: Ipv6Addr) -> bool {
         is_internal_v4(Ipv4Addr::new(a, b, c, d))
     };
     match address.segments() {
-        // Unique local; of the link; of the site, as they once were (RFC 3879).
+        // Unique local, link-local, and the deprecated site-local addresses (RFC 3879).
         [0xFC00..=0xFDFF | 0xFE80..=0xFEFF, ..] => true,
-        // Version 4 in the forms that a socket takes: compatible, such as `::` and `::1`, mapped, and
+        // IPv4 in the forms that a socket accepts: compatible, such as `::` and `::1`, mapped, and
         // translated (RFC 2765).
         [0, 0, 0, 0, 0, 0 | 0xFFFF, high, low] | [0, 0, 0, 0, 0xFFFF, 0, high, low] => {
             embedded(high, low)
         }
         // NAT64 (RFC 6052).
         [0x64, 0xFF9B, 0, 0, 0, 0, high, low] => embedded(high, low),
-        // NAT64 of a network's own (RFC 8215): where in it the address is, only that network knows.
+        // Local-use NAT64 (RFC 8215): only the network knows where the IPv4 address is embedded.
         [0x64, 0xFF9B, 1, ..] => true,
         // 6to4 (RFC 3056).
         [0x2002, high, low, ..] => embedded(high, low),
@@ -161,7 +163,7 @@ impl fmt::Display for Host {
     }
 }
 
-/// A host and, where it is named, a port: what `Host` and `:authority` say.
+/// A host with an optional port, as in `Host` and `:authority`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Authority {
     pub(super) host: Host,
@@ -169,9 +171,9 @@ pub(super) struct Authority {
 }
 
 impl Authority {
-    /// Linear in the length.
+    /// Parses a host with an optional port. Linear in the length.
     pub(super) fn parse(text: &str) -> Result<Self, InvalidAuthority> {
-        // The colons of an IPv6 address are within its brackets.
+        // The colons of an IPv6 address are inside its brackets.
         let find = |from: usize, wanted| text.bytes().skip(from).position(|byte| byte == wanted);
         let literal = find(0, b']').map_or(0, |bracket| bracket + 1);
         let colon = find(literal, b':').map(|colon| literal + colon);
@@ -180,7 +182,7 @@ impl Authority {
             None => (text, ""),
         };
         let host = Host::parse(host).ok_or(InvalidAuthority::Host)?;
-        // `+80` is a number for the parser, but no port.
+        // `+80` parses as a number, but is not a port.
         let digits = port.bytes().all(|byte| byte.is_ascii_digit());
         let port = match port {
             "" => None,
@@ -191,10 +193,10 @@ impl Authority {
     }
 }
 
-/// Where a URL, or a page that a browser shows, comes from: scheme, host and port.
+/// The origin of a URL or of a page in a browser: scheme, host and port.
 ///
-/// Two are equal however they were written: in upper case, with the port that goes without saying,
-/// or with a dot after the host.
+/// Origins are equal regardless of how they are written: in upper case, with the default port, or
+/// with a dot after the host.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Origin {
     scheme: Scheme,
@@ -208,32 +210,32 @@ impl Origin {
         Self { scheme, host: authority.host, port }
     }
 
-    /// `http` or `https`, a host, perhaps a port, and nothing else.
+    /// Parses `http` or `https`, a host and an optional port, without anything else.
     pub(super) fn parse(text: &str) -> Option<Self> {
         let (scheme, authority) = text.split_once("://")?;
         Some(Self::new(Scheme::parse(scheme)?, Authority::parse(authority).ok()?))
     }
 
-    /// `http` or `https`.
+    /// Returns `http` or `https`.
     #[must_use]
     pub const fn scheme(&self) -> Scheme {
         self.scheme
     }
 
-    /// The port, named or not.
+    /// Returns the port, explicit or not.
     #[must_use]
     pub const fn port(&self) -> u16 {
         self.port
     }
 
-    /// Whether the host is this machine: `localhost`, `127.0.0.0/8` or `[::1]`.
+    /// Returns whether the host is this machine: `localhost`, `127.0.0.0/8` or `[::1]`.
     #[must_use]
     pub fn is_loopback(&self) -> bool {
         self.host.is_loopback()
     }
 
-    /// Whether the host is written as an address that is not for everybody: of this machine, of its
-    /// link or of a private network.
+    /// Returns whether the host is written as an address that is not globally reachable: of this
+    /// machine, its link or a private network.
     #[must_use]
     pub fn is_internal(&self) -> bool {
         self.host.is_internal()
@@ -241,7 +243,7 @@ impl Origin {
 }
 
 impl fmt::Display for Origin {
-    /// As browsers write it: lower case, and a port only where it is not that of the scheme.
+    /// Formats the origin like browsers do: in lower case, and without the default port.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}://{}", self.scheme.as_str(), self.host)?;
         if self.port == self.scheme.default_port() {
@@ -336,7 +338,8 @@ mod tests {
 
     #[test]
     fn no_spelling_of_an_internal_address_is_a_name() {
-        // Rule: [SEC-006]. What a resolver may take for an address is read as one, or not at all.
+        // Rule: [SEC-006]. A text that a resolver may read as an address is parsed as one, or
+        // refused.
         for host in [
             "127.1",
             "0177.0.0.1",
@@ -397,7 +400,7 @@ mod tests {
             "[64:FF9B:0:0:0:0:10.1.2.3]",
             "[64:ff9b:1::1]",
             "[64:ff9b:1:fffe::8.8.8.8]",
-            // Mapped, compatible, translated, however they are spelled.
+            // Mapped, compatible and translated, in different spellings.
             "[::FFFF:7F00:1]",
             "[0:0:0:0:0:ffff:169.254.169.254]",
             "[::192.168.0.1]",

@@ -1,21 +1,22 @@
 use core::time::Duration;
 
-/// How a client that lost a stream tries again: at growing intervals, and not for ever.
+/// The delays after which a client tries to reopen a lost stream: growing intervals, with a limit
+/// on the number of attempts.
 ///
-/// The interval doubles from `initial` up to `ceiling`; a delay is at least half of it, the rest is
-/// drawn, so that the clients of a server that comes back do not all come back at once.
+/// The interval doubles from `initial` up to `ceiling`. Half of each delay is fixed and half is
+/// random, so that the clients of a restarted server do not all reconnect at the same time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "recording", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "recording", serde(default))]
 #[non_exhaustive]
 pub struct Backoff {
-    /// The first interval. 1 s: what a browser would wait at least for an event stream, and short
-    /// enough that a user may not notice.
+    /// The first interval. 1 s: the usual delay of browsers for an event stream, and short enough
+    /// that a user may not notice.
     pub initial: Duration,
-    /// The longest interval. 30 s: a server that is back is found within half a minute.
+    /// The longest interval. 30 s: a restarted server is found within half a minute.
     pub ceiling: Duration,
-    /// Attempts one after the other before the client gives up; none when zero. 8: with the other
-    /// defaults about two minutes.
+    /// Consecutive attempts before the client gives up; zero disables reconnecting. 8: about two
+    /// minutes with the other defaults.
     pub attempts_max: u32,
 }
 
@@ -31,32 +32,32 @@ impl Default for Backoff {
     }
 }
 
-/// The attempts to reach a server again: how long to wait before each.
+/// A series of attempts to reach a server again, and the delay before each.
 ///
 /// The same seed gives the same delays.
 #[derive(Clone, Debug)]
 pub(crate) struct Attempts {
     backoff: Backoff,
-    /// How many were made since the last success.
+    /// The number of attempts since the last success.
     made: u32,
     random: SplitMix64,
 }
 
 impl Attempts {
-    /// No attempt made yet. The seed comes from entropy, so that clients differ.
+    /// Starts a series. The seed must be random, so that clients differ.
     pub(crate) const fn new(backoff: Backoff, seed: u64) -> Self {
         Self { backoff, made: 0, random: SplitMix64(seed) }
     }
 
-    /// How long to wait before the next attempt, and never less than `retry`, which the server
-    /// asked for; `None` when there is to be no further one.
-    // MCP 2025-11-25 basic/transports#sending-messages-to-the-server [SSE-008]: what is drawn comes on top, as a
-    // server gives all its clients the same `retry`.
+    /// Returns the delay before the next attempt, or `None` if no attempts are left. The delay is
+    /// at least `retry`, which the server asked for.
+    // MCP 2025-11-25 basic/transports#sending-messages-to-the-server [SSE-008]: the random part is
+    // added to `retry`, because a server sends the same value to all clients.
     pub(crate) fn next_delay(&mut self, retry: Option<Duration>) -> Option<Duration> {
         if self.made >= self.backoff.attempts_max {
             return None;
         }
-        // More doublings than the type has bits change nothing.
+        // More doublings than the type has bits have no further effect.
         let factor = 1_u32.checked_shl(self.made).unwrap_or(u32::MAX);
         self.made += 1;
         let interval = self.backoff.initial.saturating_mul(factor).min(self.backoff.ceiling);
@@ -71,7 +72,7 @@ impl Attempts {
     }
 }
 
-/// SplitMix64 (Steele, Lea, Flood 2014): small, and good enough to spread attempts over time.
+/// SplitMix64 (Steele, Lea, Flood 2014): small, and good enough for jitter.
 #[derive(Clone, Debug)]
 struct SplitMix64(u64);
 
@@ -83,7 +84,7 @@ impl SplitMix64 {
         mixed ^ (mixed >> 31)
     }
 
-    /// A duration from zero to `greatest`, or to 584 years if that is less.
+    /// Returns a random duration from zero to `greatest`, or to 584 years if that is less.
     fn up_to(&mut self, greatest: Duration) -> Duration {
         let nanoseconds = u64::try_from(greatest.as_nanos()).unwrap_or(u64::MAX);
         let drawn = (u128::from(self.next()) * (u128::from(nanoseconds) + 1)) >> 64;

@@ -2,37 +2,37 @@ use core::fmt;
 
 use mcp_sansio_collections::Key;
 
-/// Names one HTTP request and its response.
+/// Identifies one HTTP request and its response.
 ///
-/// Never used again for another one, so an old id is recognised as such.
+/// An id is never reused, so inputs for an exchange that has ended are recognized.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ExchangeId(pub(crate) Key);
 
 impl ExchangeId {
-    /// An id that a layer between a client and the network gives to an exchange of its own: `number`
-    /// says which one.
+    /// Creates an id for an exchange of a layer between a client and the network, from that layer's
+    /// own `number`.
     #[must_use]
     pub const fn from_number(number: u64) -> Self {
         Self(Key::from_number(number))
     }
 
-    /// The number of an id from [`from_number`](Self::from_number).
+    /// Returns the number of an id from [`from_number`](Self::from_number).
     #[must_use]
     pub const fn to_number(self) -> u64 {
         self.0.to_number()
     }
 
-    /// A small number that no other open exchange of the same machine has: an index for tables of
-    /// the adapter's own.
+    /// Returns a small number that no other open exchange of the same machine has, as an index for
+    /// tables of the adapter.
     #[must_use]
     pub const fn slot(self) -> usize {
         self.0.slot as usize
     }
 }
 
-/// The name of a session, as it travels in `Mcp-Session-Id`: 32 hexadecimal digits.
+/// A session id, as sent in `Mcp-Session-Id`: 32 hexadecimal digits.
 ///
-/// Whoever knows it can act in the session, so it is left out of debug output.
+/// The id is enough to act in the session, so it is hidden in debug output.
 // MCP 2025-11-25 basic/transports#session-management [SESS-002] [SESS-003]
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct SessionId([u8; Self::LENGTH]);
@@ -41,7 +41,7 @@ impl SessionId {
     /// The length in bytes.
     pub const LENGTH: usize = 32;
 
-    /// Spells 128 bits of entropy.
+    /// Encodes 128 random bits.
     pub(crate) fn new(entropy: [u8; 16]) -> Self {
         const DIGITS: &[u8; 16] = b"0123456789abcdef";
         let mut text = [0; Self::LENGTH];
@@ -52,20 +52,19 @@ impl SessionId {
         Self(text)
     }
 
-    /// Reads what a client sent, or what a store of events kept. `None`: it cannot be the name of a
-    /// session.
+    /// Parses an id that a client sent or an event store kept. Returns `None` if it is malformed.
     #[must_use]
     pub fn parse(text: &[u8]) -> Option<Self> {
         let text: [u8; Self::LENGTH] = text.try_into().ok()?;
-        // Without a branch for each byte: every request has one.
+        // Without a branch for each byte, because every request has a session id.
         let valid = text.iter().fold(true, |valid, byte| valid & byte.is_ascii_alphanumeric());
         valid.then_some(Self(text))
     }
 
-    /// The text.
+    /// Returns the text.
     #[must_use]
     pub fn as_str(&self) -> &str {
-        core::str::from_utf8(&self.0).expect("made of hexadecimal digits")
+        core::str::from_utf8(&self.0).expect("a session id is ASCII")
     }
 }
 

@@ -5,35 +5,38 @@ use core::str;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
-// MCP 2026-07-28 basic/transports/streamable-http#value-encoding [HDR-023]: exactly so, in lower case.
+// MCP 2026-07-28 basic/transports/streamable-http#value-encoding [HDR-023]: case-sensitive, in
+// lower case.
 const PREFIX: &str = "=?base64?";
 const SUFFIX: &str = "?=";
 
-/// Why a field value says nothing. The fault of whoever sent it.
+/// The reason why a field value cannot be decoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum InvalidFieldValue {
-    /// A byte that is neither visible ASCII nor a space nor a tab.
-    #[error("it has a character that must be encoded")]
+    /// A byte that is not visible ASCII, a space or a tab.
+    #[error("it contains a character that must be encoded")]
     Character,
-    /// The text between the markers is no Base64 with its padding.
-    #[error("what stands between its markers is not Base64")]
+    /// The text between the markers is not Base64 with padding.
+    #[error("the text between its markers is not Base64")]
     Base64,
-    /// What the Base64 says is not UTF-8.
-    #[error("what it encodes is not UTF-8")]
+    /// The decoded bytes are not UTF-8.
+    #[error("the decoded bytes are not UTF-8")]
     Utf8,
 }
 
-/// `text` as the value of `Mcp-Name` or `Mcp-Param-*`: as it is where a header can carry it,
-/// otherwise as Base64 between markers. Linear; borrowed where nothing is encoded.
-// An empty text stays empty: RFC 9110 allows an empty value, there is no character in it to
-// protect, and the page does not name it among what is to be encoded.
+/// Encodes `text` as the value of `Mcp-Name` or `Mcp-Param-*`: unchanged if a header can carry it,
+/// otherwise as Base64 between markers. Linear; borrowed if nothing is encoded.
+// An empty text stays empty: RFC 9110 allows an empty value, it contains no character to protect,
+// and the page does not list it among the values to encode.
 pub(crate) fn encode(text: &str) -> Cow<'_, str> {
     let bytes = text.as_bytes();
-    // MCP 2026-07-28 basic/transports/streamable-http#value-encoding [HDR-007] [HDR-021]: white space at an end would
-    // be taken off on the way, other characters would be refused or split the header.
+    // MCP 2026-07-28 basic/transports/streamable-http#value-encoding [HDR-007] [HDR-021]: leading
+    // and trailing white space would be stripped in transit; other characters would be refused or
+    // split the header.
     let padded = [bytes.first(), bytes.last()].into_iter().flatten().any(|byte| is_space(*byte));
     let plain = !padded && bytes.iter().all(|byte| is_allowed(*byte));
-    // MCP 2026-07-28 basic/transports/streamable-http#value-encoding [HDR-022]: it would be taken for encoded.
+    // MCP 2026-07-28 basic/transports/streamable-http#value-encoding [HDR-022]: it would be
+    // decoded.
     let marked = text.starts_with(PREFIX) && text.ends_with(SUFFIX);
     if plain && !marked {
         return Cow::Borrowed(text);
@@ -44,14 +47,14 @@ pub(crate) fn encode(text: &str) -> Cow<'_, str> {
     Cow::Owned(value)
 }
 
-/// The text that a field value stands for, without the white space around it. Linear; borrowed
-/// where nothing was encoded.
+/// Decodes a field value, without surrounding white space. Linear; borrowed if nothing was encoded.
 ///
 /// # Errors
 ///
-/// The sender's fault: see [`InvalidFieldValue`].
-// MCP 2026-07-28 basic/transports/streamable-http#server-behavior-for-custom-headers [HDR-024] [HDR-027]: padding that
-// is missing and bits that are left over are errors too, so that one text has one encoding.
+/// See [`InvalidFieldValue`].
+// MCP 2026-07-28 basic/transports/streamable-http#server-behavior-for-custom-headers [HDR-024]
+// [HDR-027]: missing padding and non-zero trailing bits are errors too, so that each text has only
+// one encoding.
 pub(crate) fn decode(value: &[u8]) -> Result<Cow<'_, str>, InvalidFieldValue> {
     let value = trim(value);
     if !value.iter().all(|byte| is_allowed(*byte)) {
@@ -66,7 +69,7 @@ pub(crate) fn decode(value: &[u8]) -> Result<Cow<'_, str>, InvalidFieldValue> {
     String::from_utf8(bytes).map(Cow::Owned).map_err(|_| InvalidFieldValue::Utf8)
 }
 
-/// Whether a token, such as the name of a header field, may have the byte (RFC 9110, `tchar`).
+/// Returns whether the byte is allowed in a token, such as a header field name (RFC 9110, `tchar`).
 #[must_use]
 pub const fn is_token_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric()
@@ -89,8 +92,9 @@ pub const fn is_token_byte(byte: u8) -> bool {
         )
 }
 
-/// The value without the optional white space around it.
-// MCP 2026-07-28 basic/transports/streamable-http#case-sensitivity [HDR-031]: it is not a part of the value.
+/// Returns the value without optional surrounding white space.
+// MCP 2026-07-28 basic/transports/streamable-http#case-sensitivity [HDR-031]: it is not part of the
+// value.
 pub(super) const fn trim(mut value: &[u8]) -> &[u8] {
     while let [first, rest @ ..] = value
         && is_space(*first)
@@ -109,7 +113,7 @@ const fn is_space(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t')
 }
 
-/// Whether a field value may have the byte.
+/// Returns whether the byte is allowed in a field value.
 const fn is_allowed(byte: u8) -> bool {
     matches!(byte, b'\t' | b' '..=b'~')
 }

@@ -5,13 +5,13 @@ use core::fmt;
 
 use super::{RemoteAddress, SessionId};
 
-/// The head of an incoming request, as far as the protocol cares: [`new`](Self::new), then
-/// [`field`](Self::field) for every header field.
+/// The head of an incoming request, reduced to the fields that the protocol uses. Create it with
+/// [`new`](Self::new), then call [`field`](Self::field) for every header field.
 #[derive(Clone, Debug)]
 pub struct RequestHead<'a> {
     pub(crate) method: &'a str,
     pub(crate) path: &'a str,
-    /// Not shown: some clients put their session into it, and some their token.
+    /// Hidden, because some clients put their session id or their token into it.
     pub(crate) query: Hidden<&'a str>,
     pub(crate) host: Option<&'a [u8]>,
     pub(crate) origin: Option<&'a [u8]>,
@@ -25,16 +25,16 @@ pub struct RequestHead<'a> {
     pub(crate) last_event_id: Option<&'a [u8]>,
     /// For a layer above.
     pub(crate) authorization: Hidden<AuthorizationField<'a>>,
-    /// Where it comes from, as far as the adapter knows.
+    /// The remote address, if the adapter knows it.
     pub(crate) remote: Option<RemoteAddress>,
-    /// Fields whose names start with `Mcp-Param-`, in the order they came.
+    /// Fields whose names start with `Mcp-Param-`, in the order received.
     pub(crate) params: Vec<(&'a str, &'a [u8])>,
-    /// A field that must not be repeated came with different values.
+    /// A field that must not be repeated and was received with different values.
     pub(crate) contradictory: Option<&'static str>,
 }
 
-/// The values of a field that may come in several lines. The first, mostly the only one, takes no
-/// memory of its own.
+/// The values of a field that may have several lines. The first value, usually the only one, is
+/// stored without an allocation.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct FieldLines<'a> {
     first: Option<&'a [u8]>,
@@ -54,13 +54,13 @@ impl<'a> FieldLines<'a> {
         self.first.is_none()
     }
 
-    /// In the order they came.
+    /// Returns the values in the order received.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &'a [u8]> {
         self.first.into_iter().chain(self.others.iter().copied())
     }
 }
 
-/// A value that is never shown.
+/// A value that is hidden in debug output.
 #[derive(Clone, Copy)]
 pub(crate) struct Hidden<T>(pub(crate) T);
 
@@ -73,16 +73,16 @@ impl<T> fmt::Debug for Hidden<T> {
 /// The field `Authorization` of a request.
 #[derive(Clone, Copy)]
 pub enum AuthorizationField<'a> {
-    /// It is missing.
+    /// The field is missing.
     None,
-    /// Its value.
+    /// The value of the field.
     One(&'a [u8]),
-    /// It came more than once, which it must not.
+    /// The field is repeated, which is not allowed.
     Repeated,
 }
 
 impl fmt::Debug for AuthorizationField<'_> {
-    /// Leaves the value out.
+    /// Omits the value.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::None => "None",
@@ -95,31 +95,31 @@ impl fmt::Debug for AuthorizationField<'_> {
 const PARAM_PREFIX: &str = "mcp-param-";
 
 impl<'a> RequestHead<'a> {
-    /// The method.
+    /// Returns the method.
     #[must_use]
     pub const fn method(&self) -> &'a str {
         self.method
     }
 
-    /// The path of the target.
+    /// Returns the path of the target.
     #[must_use]
     pub const fn path(&self) -> &'a str {
         self.path
     }
 
-    /// What the client sent to be authorized by. It is not shown in debug output.
+    /// Returns the field with the client's credentials. It is hidden in debug output.
     #[must_use]
     pub const fn authorization(&self) -> AuthorizationField<'a> {
         self.authorization.0
     }
 
-    /// The query of the target, without its question mark.
+    /// Returns the query of the target, without its question mark.
     #[must_use]
     pub const fn query(&self) -> &'a str {
         self.query.0
     }
 
-    /// A request for `target`, in origin form (`/mcp?x=y`) or absolute form.
+    /// Creates the head of a request for `target`, in origin form (`/mcp?x=y`) or absolute form.
     #[must_use]
     pub fn new(method: &'a str, target: &'a str) -> Self {
         let (path, query) = split_target(target);
@@ -144,21 +144,21 @@ impl<'a> RequestHead<'a> {
         }
     }
 
-    /// Says where the request comes from: the other end of its connection, or the client that a
-    /// proxy names which the adapter trusts. What clients may hold at once is counted by it where no
-    /// principal is known; without either the request counts against nobody's share.
+    /// Sets the origin of the request: the remote end of its connection, or the client that a
+    /// trusted proxy names. Limits per client apply to it if no principal is known. Without either,
+    /// the request does not count towards a client's limits.
     pub fn remote_address(&mut self, address: impl Into<RemoteAddress>) {
         self.remote = Some(address.into());
     }
 
-    /// Takes note of a header field; those that the protocol does not use are passed over.
+    /// Adds a header field. Fields that the protocol does not use are ignored.
     ///
-    /// The `:authority` of HTTP/2 is given as `host`.
-    // MCP 2026-07-28 basic/transports/streamable-http#server-validation [HDR-031]: names without
-    // regard to case, values without the white space around them.
+    /// Pass the `:authority` of HTTP/2 as `host`.
+    // MCP 2026-07-28 basic/transports/streamable-http#server-validation [HDR-031]: names are
+    // case-insensitive, and values exclude surrounding white space.
     pub fn field(&mut self, name: &'a str, value: &'a [u8]) {
         let value = value.trim_ascii();
-        // HTTP libraries hand names out in lower case.
+        // HTTP libraries provide names in lower case.
         let is = |field: &str| name == field || name.eq_ignore_ascii_case(field);
         let (slot, spelled) = match name.len() {
             4 if is("host") => (&mut self.host, "Host"),
@@ -192,16 +192,16 @@ impl<'a> RequestHead<'a> {
             }
         };
         match slot {
-            // Two values, and whoever stands between may have looked at the other one.
+            // The values differ, and an intermediary may have used the other one.
             Some(known) if *known != value => self.contradictory = Some(spelled),
             _ => *slot = Some(value),
         }
     }
 }
 
-/// The path and the query of a request target.
+/// Splits a request target into path and query.
 fn split_target(target: &str) -> (&str, &str) {
-    // Hardly any target is in absolute form, so hardly any is searched for a scheme.
+    // Targets in absolute form are rare, so most targets need no search for a scheme.
     let scheme = if target.starts_with('/') { None } else { target.find("://") };
     let local = match scheme {
         Some(scheme) => {
@@ -213,11 +213,11 @@ fn split_target(target: &str) -> (&str, &str) {
     local.split_once('?').unwrap_or((local, ""))
 }
 
-/// A status code of HTTP.
+/// An HTTP status code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Status(pub u16);
 
-#[allow(missing_docs, reason = "the standard's names say it")]
+#[allow(missing_docs, reason = "the names are those of the HTTP standard")]
 impl Status {
     pub const OK: Self = Self(200);
     pub const ACCEPTED: Self = Self(202);
@@ -236,14 +236,14 @@ impl Status {
     pub const INTERNAL_SERVER_ERROR: Self = Self(500);
     pub const SERVICE_UNAVAILABLE: Self = Self(503);
 
-    /// Whether it is one of success.
+    /// Returns whether it is a success status.
     #[must_use]
     pub const fn is_success(self) -> bool {
         self.0 >= 200 && self.0 < 300
     }
 }
 
-/// What a body is.
+/// The content of a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Content {
     /// One JSON text.
@@ -253,7 +253,7 @@ pub enum Content {
 }
 
 impl Content {
-    /// The media type.
+    /// Returns the media type.
     #[must_use]
     pub const fn media_type(self) -> &'static str {
         match self {
@@ -263,26 +263,26 @@ impl Content {
     }
 }
 
-/// The head of a response that a server machine wants sent.
+/// The head of a response from a server machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ResponseHead {
     /// The status code.
     pub status: Status,
-    /// What the body is; `None`: there is none.
+    /// The content of the body; `None` if there is no body.
     pub content: Option<Content>,
     pub(crate) session: Option<SessionId>,
-    /// The methods that the target has.
+    /// The methods that the target supports.
     pub allow: Option<&'static str>,
-    /// Seconds after which to try again.
+    /// The number of seconds after which the client may retry.
     pub(crate) retry_after: Option<u32>,
-    /// What the client has to bring along.
+    /// The value of `WWW-Authenticate`: the credentials that the client has to send.
     pub(crate) challenge: Option<String>,
     /// Whether pages of all origins may read the response.
     pub public: bool,
 }
 
 impl ResponseHead {
-    /// A head with this status, for a body of this kind, and without other fields.
+    /// Creates a head with this status, for a body of this kind, and without other fields.
     #[must_use]
     pub const fn new(status: Status, content: Option<Content>) -> Self {
         Self {
@@ -296,14 +296,14 @@ impl ResponseHead {
         }
     }
 
-    /// The header fields, in lower case as HTTP/2 wants them. The length of the body is the
-    /// adapter's to add.
+    /// Returns the header fields, in lower case as HTTP/2 requires. The adapter adds the length of
+    /// the body.
     pub fn fields(&self) -> impl Iterator<Item = (&'static str, Cow<'_, str>)> {
-        // Each is made when it is its turn: most responses have one alone.
+        // Each field is built on demand, because most responses have only one.
         (0..FIELDS).filter_map(|index| self.field_at(index))
     }
 
-    /// One of the [`FIELDS`], if this response has it.
+    /// Returns one of the [`FIELDS`], if this response has it.
     fn field_at(&self, index: u8) -> Option<(&'static str, Cow<'_, str>)> {
         let stream = self.content == Some(Content::EventStream);
         match index {
@@ -326,14 +326,14 @@ impl ResponseHead {
     }
 }
 
-/// How many header fields a response can have.
+/// The number of header fields that a response can have.
 const FIELDS: u8 = 9;
 
-/// A whole response of a server machine.
+/// A complete response of a server machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Response {
-    /// Its head.
+    /// The head.
     pub head: ResponseHead,
-    /// Its body, whole; empty where the head says that there is none.
+    /// The complete body; empty if the head has no content.
     pub body: Vec<u8>,
 }

@@ -5,24 +5,25 @@ use core::str::FromStr;
 use super::authority::{Authority, InvalidAuthority, Origin, Scheme};
 use crate::catalog::{InvalidUri, check_uri};
 
-/// The longest URL of a server, in bytes: a little more than the 8,000 that HTTP wants understood
-/// (RFC 9110).
+/// The maximum length of a server URL, in bytes: slightly more than the 8,000 bytes that HTTP
+/// recommends to support (RFC 9110).
 pub const LOCATION_LENGTH_MAX: usize = 8192;
 
-/// The URL of a server, as a client uses it: `http` or `https`, with a host, without user, password
-/// and fragment.
+/// The URL of a server, as a client uses it: `http` or `https`, with a host, and without a user,
+/// password or fragment.
 ///
-/// It is kept in one form: scheme and host in lower case, no port where it is that of the scheme, a
-/// path of at least `/` without `.` and `..`. Path and query are otherwise as they were written.
+/// It is normalized: scheme and host are in lower case, the default port of the scheme is omitted,
+/// and the path is at least `/` and contains no `.` or `..` segments. Path and query are otherwise
+/// unchanged.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Location {
     text: String,
     origin: Origin,
-    /// Where in `text` the path starts.
+    /// The offset of the path in `text`.
     path: usize,
 }
 
-/// A text is not the URL of a server. The fault of whoever wrote it.
+/// A text is not a valid server URL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum InvalidUrl {
@@ -32,14 +33,14 @@ pub enum InvalidUrl {
     /// It does not start with `http:` or `https:`.
     #[error("the URL does not start with `http://` or `https://`")]
     Scheme,
-    /// It has a character that must be encoded, or a `%` that encodes none.
+    /// It contains a character that must be encoded, or an invalid `%` sequence.
     #[error("the URL is malformed: {0}")]
     Syntax(InvalidUri),
-    /// It names a user. Such URLs end up in logs, and make one host look like another.
-    #[error("the URL has a user or a password in it; send credentials in a header")]
+    /// It contains a user. Such URLs end up in logs, and can disguise the host.
+    #[error("the URL contains a user or password; send credentials in a header")]
     User,
-    /// Its host is missing or malformed. One that is not ASCII is written as DNS has it, `xn--…`.
-    #[error("the URL has no host, or a malformed one")]
+    /// Its host is missing or malformed. A non-ASCII name must be in its DNS form, `xn--…`.
+    #[error("the host of the URL is missing or malformed")]
     Host,
     /// Its port is not a number up to 65,535.
     #[error("the port of the URL is not a number up to 65535")]
@@ -47,11 +48,11 @@ pub enum InvalidUrl {
 }
 
 impl Location {
-    /// Reads an absolute URL; a fragment is dropped. Linear in the length.
+    /// Parses an absolute URL and drops its fragment. Linear in the length.
     ///
     /// # Errors
     ///
-    /// The fault of whoever wrote the URL: see [`InvalidUrl`].
+    /// See [`InvalidUrl`].
     pub fn parse(url: &str) -> Result<Self, InvalidUrl> {
         if url.len() > LOCATION_LENGTH_MAX {
             return Err(InvalidUrl::TooLong);
@@ -80,14 +81,14 @@ impl Location {
         Ok(Self { text, origin, path: start })
     }
 
-    /// The URL that `reference`, absolute or relative, means here (RFC 3986, section 5.2). Linear in
-    /// both lengths.
+    /// Resolves an absolute or relative reference against this URL (RFC 3986, section 5.2). Linear
+    /// in both lengths.
     ///
-    /// It may lead to another origin: see [`Location::same_origin`].
+    /// The result may have another origin: see [`Location::same_origin`].
     ///
     /// # Errors
     ///
-    /// The fault of whoever wrote the reference: see [`InvalidUrl`].
+    /// See [`InvalidUrl`].
     pub fn resolve(&self, reference: &str) -> Result<Self, InvalidUrl> {
         let reference = without_fragment(reference);
         if reference.len() > LOCATION_LENGTH_MAX {
@@ -99,7 +100,7 @@ impl Location {
             [b'/', b'/', ..] => &self.text[..=self.origin.scheme().as_str().len()],
             [b'/', ..] => &self.text[..self.path],
             [b'?', ..] => &self.text[..path_end],
-            // The first segment of a relative path has no colon.
+            // The first segment of a relative path cannot contain a colon.
             _ if reference.split(['/', '?']).next().is_some_and(|it| it.contains(':')) => "",
             _ => {
                 let folder = self.text[..path_end].rfind('/').map_or(path_end, |slash| slash + 1);
@@ -109,19 +110,20 @@ impl Location {
         Self::parse(&[base, reference].concat())
     }
 
-    /// Scheme, host and port.
+    /// Returns the scheme, host and port.
     #[must_use]
     pub const fn origin(&self) -> &Origin {
         &self.origin
     }
 
-    /// Whether credentials for the one may be sent to the other: scheme, host and port are the same.
+    /// Returns whether both URLs have the same scheme, host and port, so that credentials for one
+    /// may be sent to the other.
     #[must_use]
     pub fn same_origin(&self, other: &Self) -> bool {
         self.origin == other.origin
     }
 
-    /// The host to connect to, an IPv6 address without brackets.
+    /// Returns the host to connect to; an IPv6 address has no brackets.
     #[must_use]
     pub fn host(&self) -> &str {
         let authority = self.authority();
@@ -131,25 +133,25 @@ impl Location {
         }
     }
 
-    /// The port to connect to.
+    /// Returns the port to connect to.
     #[must_use]
     pub const fn port(&self) -> u16 {
         self.origin.port()
     }
 
-    /// Host and port as `Host` and `:authority` have them.
+    /// Returns host and port, in the form of `Host` and `:authority`.
     #[must_use]
     pub fn authority(&self) -> &str {
         &self.text[self.origin.scheme().as_str().len() + "://".len()..self.path]
     }
 
-    /// Path and query: the target of a request.
+    /// Returns path and query: the target of a request.
     #[must_use]
     pub fn path_and_query(&self) -> &str {
         &self.text[self.path..]
     }
 
-    /// The whole URL.
+    /// Returns the complete URL.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.text
@@ -180,8 +182,8 @@ fn without_fragment(text: &str) -> &str {
     text.split('#').next().unwrap_or_default()
 }
 
-/// Appends a path without its `.` and `..` (RFC 3986, section 5.2.4). Every byte is looked at once
-/// when it comes and at most once more when it goes.
+/// Appends a path without its `.` and `..` segments (RFC 3986, section 5.2.4). Every byte is read
+/// once when it is appended and at most once more when it is removed.
 fn push_path(text: &mut String, path: &str) {
     let start = text.len();
     let mut segments = path.strip_prefix('/').unwrap_or(path).split('/').peekable();

@@ -1,6 +1,6 @@
 use super::field_value::trim;
 
-/// What the body of an HTTP message is.
+/// The media type of an HTTP body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Media {
     /// `application/json`.
@@ -11,20 +11,20 @@ pub(crate) enum Media {
     Other,
 }
 
-/// What a client takes for an answer, by its `Accept`.
+/// The media types that a client accepts, from its `Accept`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Accepted {
-    /// `application/json`, or a range that takes it in.
+    /// `application/json`, or a range that includes it.
     pub(crate) json: bool,
-    /// `text/event-stream`, or a range that takes it in.
+    /// `text/event-stream`, or a range that includes it.
     pub(crate) event_stream: bool,
 }
 
 impl Media {
-    /// By the value of `Content-Type`. JSON in another charset than UTF-8 is something else; an
-    /// event stream is UTF-8 whatever its charset. Linear.
+    /// Parses the value of `Content-Type`. JSON in a charset other than UTF-8 is [`Media::Other`];
+    /// an event stream is UTF-8 regardless of its charset. Linear.
     pub(crate) fn from_content_type(content_type: &[u8]) -> Self {
-        // What nearly all say, in so many words.
+        // Fast path for the usual values.
         match content_type {
             b"application/json" => return Self::Json,
             b"text/event-stream" => return Self::EventStream,
@@ -49,19 +49,19 @@ impl Media {
     }
 }
 
-/// Whether the value of `Content-Type` says JSON in UTF-8. See [`Media::from_content_type`].
-// What a web page can send without being asked first has another type than this one.
+/// Returns whether the value of `Content-Type` is JSON in UTF-8. See [`Media::from_content_type`].
+// A web page cannot send this type without a preflight request.
 pub(crate) fn is_json(content_type: &[u8]) -> bool {
     Media::from_content_type(content_type) == Media::Json
 }
 
 impl Accepted {
-    /// By the values of the field lines called `Accept`, in any order. Nothing is accepted where
-    /// there is none: what that means is for the caller to say. Linear.
+    /// Parses the values of the `Accept` field lines, in any order. Without any, nothing is
+    /// accepted; the caller decides how to treat that. Linear.
     pub(crate) fn from_values<'a>(values: impl IntoIterator<Item = &'a [u8]>) -> Self {
         let mut values = values.into_iter().peekable();
         let (mut json, mut event_stream) = (Choice::default(), Choice::default());
-        // What most clients send, in so many words.
+        // Fast path for the usual value.
         if values.next_if(|value| *value == b"application/json, text/event-stream").is_some() {
             json.consider(3, true);
             event_stream.consider(3, true);
@@ -80,7 +80,7 @@ impl Accepted {
     }
 }
 
-/// What the most specific range so far says of a type.
+/// The choice of the most specific range so far for a type.
 #[derive(Default)]
 struct Choice {
     specificity: u8,
@@ -97,7 +97,7 @@ impl Choice {
     }
 }
 
-/// How closely a media range names a type; zero if it does not take it in.
+/// Returns how closely a media range matches a type; zero if it does not include it.
 fn specificity(range: &[u8], family: &[u8], name: &[u8]) -> u8 {
     if range.eq_ignore_ascii_case(name) {
         3
@@ -108,7 +108,7 @@ fn specificity(range: &[u8], family: &[u8], name: &[u8]) -> u8 {
     }
 }
 
-/// Whether a weight is more than nothing; `None` if it is no weight.
+/// Returns whether a weight is above zero; `None` if it is malformed.
 fn is_above_zero(weight: &[u8]) -> Option<bool> {
     let (whole, fraction) = match weight {
         [whole] | [whole, b'.'] => (whole, &[][..]),
@@ -124,19 +124,19 @@ fn is_above_zero(weight: &[u8]) -> Option<bool> {
     }
 }
 
-/// A parameter's name and value; without a value, the value is empty.
+/// Returns the name and the value of a parameter. A missing value is empty.
 fn parameter(text: &[u8]) -> (&[u8], &[u8]) {
     let equals = text.iter().position(|byte| *byte == b'=').unwrap_or(text.len());
     let (name, value) = text.split_at(equals);
     (trim(name), trim(value.get(1..).unwrap_or_default()))
 }
 
-/// The inside of a quoted string. Escapes stay: no value that is looked for has any.
+/// Returns the contents of a quoted string. Escapes stay, because the expected values contain none.
 fn unquote(value: &[u8]) -> &[u8] {
     value.strip_prefix(b"\"").and_then(|rest| rest.strip_suffix(b"\"")).unwrap_or(value)
 }
 
-/// The parts between separators that stand outside of quoted strings.
+/// Splits a value at the separators outside of quoted strings.
 fn split(value: &[u8], separator: u8) -> impl Iterator<Item = &[u8]> {
     let mut rest = Some(value);
     core::iter::from_fn(move || {
@@ -147,9 +147,9 @@ fn split(value: &[u8], separator: u8) -> impl Iterator<Item = &[u8]> {
     })
 }
 
-/// Where the first separator stands outside of quoted strings.
+/// Returns the position of the first separator outside of quoted strings.
 fn find_unquoted(text: &[u8], separator: u8) -> Option<usize> {
-    // Hardly any value has a quoted string.
+    // Hardly any value contains a quoted string.
     let start = text.iter().position(|byte| *byte == separator || *byte == b'"')?;
     let (mut quoted, mut escaped) = (false, false);
     let found = text[start..].iter().position(|byte| {

@@ -1,9 +1,9 @@
-//! Streamable HTTP, and the HTTP+SSE that came before it, as machines over exchanges.
+//! Streamable HTTP, and its predecessor HTTP+SSE, as state machines over exchanges.
 //!
-//! An exchange is one HTTP request and its response. The machines never see a socket: an adapter
-//! performs the exchanges with an HTTP library and knows no rule of the protocol. `Server` takes
-//! requests and says, exchange by exchange, what to respond; [`Client`] says which requests to send
-//! and takes what comes back.
+//! An exchange is one HTTP request and its response. The machines never access a socket: an adapter
+//! performs the exchanges with an HTTP library and needs no knowledge of the protocol. `Server`
+//! takes requests and decides how to respond to each exchange; [`Client`] decides which requests to
+//! send and takes their responses.
 
 mod authority;
 mod backoff;
@@ -19,8 +19,8 @@ mod rejection;
 mod remote_address;
 pub mod server;
 
-/// The longest document that is fetched or read of a server beside its messages, in bytes: metadata,
-/// tokens, keys. 256 KiB: they take a few.
+/// The maximum length of a document other than a message that is fetched or read from a server, in
+/// bytes: metadata, tokens, keys. 256 KiB: such documents take a few KiB.
 pub const DOCUMENT_LENGTH_MAX: usize = 256 * 1024;
 
 pub use crate::Principal;

@@ -5,17 +5,18 @@ use core::str;
 use super::authority::{Authority, Host, Origin};
 use super::field_value::trim;
 
-/// Which hosts a server answers for, and which web pages may use it: the guard against DNS
-/// rebinding.
+/// The hosts that a server answers for, and the web pages that may use it. This protects against
+/// DNS rebinding.
 ///
-/// A page that the user happens to visit can have its own name resolve to the user's machine, and so
-/// reach a server there. Its requests still say where they are sent (`Host`) and where they come
-/// from (`Origin`). So by default both must be this machine: `localhost`, `127.0.0.0/8` or `[::1]`,
-/// on any port. A client that is no browser sends no `Origin`, and none is asked for.
+/// A page that the user visits can make its own name resolve to the user's machine, and so reach a
+/// server there. Its requests still carry the host that they are sent to (`Host`) and the page that
+/// they come from (`Origin`). By default both must therefore be this machine: `localhost`,
+/// `127.0.0.0/8` or `[::1]`, on any port. Clients other than browsers send no `Origin`, and the
+/// server does not require one.
 ///
-/// A server that others reach by name names it. Requests to this machine's own names are still
-/// answered, but pages of this machine are then pages like others: whatever program listens on a
-/// port of a user's computer can serve one. Allow them by name:
+/// A server that is reached by name must allow that name. Requests to the local names are still
+/// answered, but local pages are then treated like any other page, because any program that listens
+/// on a port of the user's computer can serve one. Allow them by name:
 ///
 /// ```
 /// # use mcp_sansio::http::{AllowedHosts, InvalidAllowedHost};
@@ -34,42 +35,44 @@ pub struct AllowedHosts {
     any_origin: bool,
 }
 
-/// A host or an origin cannot be allowed, as no request could name it. The caller's fault.
+/// A host or an origin cannot be allowed, because no request could name it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidAllowedHost {
-    /// It is not a host with or without a port.
-    #[error("{0:?} is no host: write it as `mcp.example.com`, `mcp.example.com:8443` or `[::1]`")]
+    /// It is not a host, with or without a port.
+    #[error(
+        "{0:?} is not a host: write it as `mcp.example.com`, `mcp.example.com:8443` or `[::1]`"
+    )]
     Host(String),
-    /// It is not `http` or `https` with a host and perhaps a port.
-    #[error("{0:?} is no origin: write it as `https://app.example.com`, without a path")]
+    /// It is not `http` or `https` with a host and an optional port.
+    #[error("{0:?} is not an origin: write it as `https://app.example.com`, without a path")]
     Origin(String),
 }
 
-/// Why a request is not answered. The client's fault, or that of the page that it runs.
+/// The reason why a request is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum HostFault {
-    /// `Host` is missing, malformed or of another server.
-    #[error("the Host header names no host that this server answers for")]
+    /// `Host` is missing or malformed, or names another server.
+    #[error("the Host header does not name a host of this server")]
     Host,
-    /// `Origin` is malformed, `null`, or of a page that may not use this server.
-    #[error("the Origin header names no origin that this server answers to")]
+    /// `Origin` is malformed, `null`, or that of a page that may not use this server.
+    #[error("the Origin header does not name an allowed origin")]
     Origin,
 }
 
 impl AllowedHosts {
-    /// This machine alone.
+    /// Allows only this machine.
     #[must_use]
     pub const fn new() -> Self {
         Self { hosts: Vec::new(), origins: Vec::new(), any_host: false, any_origin: false }
     }
 
-    /// Answers for `host`, and lets its pages use the server: on any port (`mcp.example.com`), or on
-    /// one (`mcp.example.com:8443`). A request that names no port may have come to 80 or 443.
+    /// Allows `host` and its pages: on any port (`mcp.example.com`), or on one
+    /// (`mcp.example.com:8443`). A request without a port matches both 80 and 443.
     ///
     /// # Errors
     ///
-    /// [`InvalidAllowedHost::Host`]: it is not a host. One that is not ASCII is written as DNS has
-    /// it, `xn--…`.
+    /// Returns [`InvalidAllowedHost::Host`] if `host` is not a host. A non-ASCII name must be in
+    /// its DNS form, `xn--…`.
     pub fn allow_host(mut self, host: &str) -> Result<Self, InvalidAllowedHost> {
         match Authority::parse(host) {
             Ok(authority) => self.hosts.push(authority),
@@ -78,12 +81,12 @@ impl AllowedHosts {
         Ok(self)
     }
 
-    /// Lets the pages of `origin` use the server (`https://app.example.com`): scheme, host and port
-    /// must be the same.
+    /// Allows the pages of `origin` (`https://app.example.com`): scheme, host and port must be
+    /// equal.
     ///
     /// # Errors
     ///
-    /// [`InvalidAllowedHost::Origin`]: it is not an origin of `http` or `https`.
+    /// Returns [`InvalidAllowedHost::Origin`] if `origin` is not an `http` or `https` origin.
     pub fn allow_origin(mut self, origin: &str) -> Result<Self, InvalidAllowedHost> {
         match Origin::parse(origin) {
             Some(origin) => self.origins.push(origin),
@@ -92,16 +95,16 @@ impl AllowedHosts {
         Ok(self)
     }
 
-    /// Answers for every host, and for requests that name none: for a server behind a proxy that
-    /// looks at `Host` itself. Origins are still checked.
+    /// Allows every host, and requests without one: for a server behind a proxy that checks `Host`.
+    /// Origins are still checked.
     #[must_use]
     pub const fn allow_any_host(mut self) -> Self {
         self.any_host = true;
         self
     }
 
-    /// Lets every web page use the server. Without another means of telling who asks, every page
-    /// that a user visits can then call its tools.
+    /// Allows every web page. Without another form of access control, every page that a user visits
+    /// can then call the tools of the server.
     #[must_use]
     pub const fn allow_any_origin(mut self) -> Self {
         self.any_origin = true;
@@ -109,13 +112,13 @@ impl AllowedHosts {
     }
 
     /// Checks the value of `Host`, or of `:authority` in HTTP/2 and later, and the value of
-    /// `Origin`. Linear in their lengths and in how many are allowed.
+    /// `Origin`. Linear in their lengths and in the number of allowed hosts and origins.
     ///
     /// # Errors
     ///
-    /// The client's fault: see [`HostFault`].
-    // MCP 2026-07-28 basic/transports/streamable-http#security-endpoint [HSRV-003]: `Host` as well, as a browser may
-    // leave `Origin` out of a GET.
+    /// See [`HostFault`].
+    // MCP 2026-07-28 basic/transports/streamable-http#security-endpoint [HSRV-003]: `Host` is
+    // checked too, because a browser may omit `Origin` in a GET.
     pub(crate) fn check(
         &self,
         host: Option<&[u8]>,
@@ -134,28 +137,27 @@ impl AllowedHosts {
         if allowed { Ok(()) } else { Err(HostFault::Origin) }
     }
 
-    /// Whether the pages of an origin may use the server.
-    // MCP 2026-07-28 basic/transports/streamable-http#security-endpoint [HSRV-003]: where the server
-    // is public, nothing ties a page of some computer's own to the computer that the server runs on.
+    /// Returns whether the pages of an origin may use the server.
+    // MCP 2026-07-28 basic/transports/streamable-http#security-endpoint [HSRV-003]: if the server
+    // is public, a page of a loopback host may run on another computer than the server.
     fn may_use(&self, origin: &Origin) -> bool {
         self.is_named(&origin.host, Some(origin.port()))
             || self.origins.contains(origin)
             || (origin.host.is_loopback() && self.is_of_this_machine())
     }
 
-    /// Whether no host is answered for but those of this machine.
+    /// Returns whether only hosts of this machine are allowed.
     fn is_of_this_machine(&self) -> bool {
         !self.any_host && self.hosts.iter().all(|it| it.host.is_loopback())
     }
 
-    /// Whether a host is one that requests are answered for, written as most clients write it: which
-    /// hardly takes any work.
+    /// Returns whether a host is allowed and written in its most common form. This is a fast path.
     fn is_spelled_out(&self, host: &[u8]) -> bool {
         let machine = [&b"127.0.0.1"[..], b"localhost", b"[::1]"];
         let port = machine.into_iter().find_map(|name| host.strip_prefix(name));
         match port {
             Some([]) => true,
-            // Whatever four digits say is a port.
+            // Any number of four digits is a port.
             Some([b':', digits @ ..]) => {
                 matches!(digits.len(), 1..=4) && digits.iter().all(u8::is_ascii_digit)
             }
@@ -170,7 +172,7 @@ impl AllowedHosts {
         host.is_loopback() || self.is_named(host, port)
     }
 
-    /// Whether a host was allowed by name.
+    /// Returns whether a host was allowed by name.
     fn is_named(&self, host: &Host, port: Option<u16>) -> bool {
         let same_port = |allowed| port.map_or(matches!(allowed, 80 | 443), |port| port == allowed);
         let allows = |it: &Authority| it.host == *host && it.port.is_none_or(same_port);
@@ -178,7 +180,7 @@ impl AllowedHosts {
     }
 }
 
-/// What an [`AllowedHosts`] allows, as it is written.
+/// The contents of an [`AllowedHosts`] as text.
 #[cfg(feature = "recording")]
 #[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -357,7 +359,7 @@ mod tests {
         let public = AllowedHosts::new().allow_host("mcp.example.com").expect("a host");
         let behind = AllowedHosts::new().allow_any_host();
         for origin in ["http://localhost:5173", "http://127.0.0.1", "https://[::1]:8443"] {
-            // A proxy may have written a loopback name into `Host`.
+            // A proxy may have replaced `Host` with a loopback name.
             for host in ["mcp.example.com", HERE] {
                 for allowed in [&public, &behind] {
                     let refused = check(allowed, host, Some(origin));
@@ -372,10 +374,10 @@ mod tests {
         assert_eq!(check(&named, "mcp.example.com", other), Err(HostFault::Origin));
         let every_port = public.allow_host("localhost").expect("a host");
         assert_eq!(check(&every_port, "mcp.example.com", other), Ok(()));
-        // A host of this machine that is named makes no server public.
+        // Allowing a local host by name does not make a server public.
         let local = AllowedHosts::new().allow_host("127.0.0.1:8000").expect("a host");
         assert_eq!(check(&local, "localhost:8000", page), Ok(()));
-        // Requests of clients that are no browsers have no origin.
+        // Clients other than browsers send no origin.
         assert_eq!(check(&behind, "mcp.example.com", None), Ok(()));
     }
 
@@ -392,7 +394,7 @@ mod tests {
     fn hosts_that_no_request_can_name_are_rejected() {
         for host in ["", "*.example.com", "https://example.com", "example.com/", "a:b"] {
             let refused = AllowedHosts::new().allow_host(host).map_err(|it| it.to_string());
-            assert!(refused.is_err_and(|text| text.contains("is no host")), "{host}");
+            assert!(refused.is_err_and(|text| text.contains("is not a host")), "{host}");
         }
         for origin in ["example.com", "https://example.com/", "null", "*", "file:///x"] {
             let refused = AllowedHosts::new().allow_origin(origin);

@@ -4,28 +4,29 @@ use crate::jsonrpc::{ErrorObject, RequestId, write_error};
 
 use super::{Content, Response, ResponseHead, Status};
 
-/// What a layer above refuses a request with: an error, and how HTTP says it.
+/// The refusal of a request by a layer above: an error, and the HTTP response for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HttpRejection {
-    /// The status, where the response has not begun yet.
+    /// The status, if the response has not started yet.
     pub status: Status,
-    /// The value of `WWW-Authenticate`: what the client has to bring along.
+    /// The value of `WWW-Authenticate`: the credentials that the client has to send.
     pub challenge: Option<String>,
-    /// Seconds after which to try again.
+    /// The number of seconds after which the client may retry.
     pub retry_after: Option<u32>,
-    /// The error, in the body; all that is left where the response is a stream on its way.
+    /// The error, sent in the body. It is the only part that is sent if the response is a stream
+    /// that has already started.
     pub error: ErrorObject<'static>,
 }
 
 impl HttpRejection {
-    /// A refusal with this status and nothing else to say in the head.
+    /// Creates a refusal with this status and no other header fields.
     #[must_use]
     pub const fn new(status: Status, error: ErrorObject<'static>) -> Self {
         Self { status, challenge: None, retry_after: None, error }
     }
 
-    /// The response that refuses a whole exchange; with an answer to the request in it, where that
-    /// is known.
+    /// Returns the response that refuses a complete exchange. It contains a JSON-RPC response if
+    /// the request is known.
     #[must_use]
     pub fn to_response(&self, request: Option<&RequestId>) -> Response {
         let mut body = String::new();

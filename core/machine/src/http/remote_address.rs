@@ -1,17 +1,17 @@
 use core::fmt;
 use core::net::{IpAddr, Ipv6Addr, SocketAddr};
 
-/// Where a request comes from: the other end of its connection, or the client that a trusted proxy
-/// names. A caller without a [`Principal`](super::Principal) is known by it where the server shares
-/// out what it has: see [`ServerLimits`](super::ServerLimits).
+/// The origin of a request: the remote end of its connection, or the client that a trusted proxy
+/// names. It identifies callers without a [`Principal`](super::Principal) when the server divides
+/// its resources between clients: see [`ServerLimits`](super::ServerLimits).
 ///
-/// Of an IPv6 address the first 64 bits count, as a client commonly has all addresses behind them;
-/// an IPv4 address that is written as IPv6 is an IPv4 address.
+/// Only the first 64 bits of an IPv6 address are used, because a client usually controls all
+/// addresses below them. An IPv4-mapped IPv6 address is treated as IPv4.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RemoteAddress(IpAddr);
 
 impl RemoteAddress {
-    /// The address of a client.
+    /// Creates the address of a client.
     #[must_use]
     pub const fn new(address: IpAddr) -> Self {
         let address = address.to_canonical();
@@ -24,7 +24,7 @@ impl RemoteAddress {
         })
     }
 
-    /// The address as it counts: of IPv6 the first 64 bits, the rest zero.
+    /// Returns the normalized address: for IPv6 the first 64 bits, followed by zeros.
     #[must_use]
     pub const fn ip(self) -> IpAddr {
         self.0
@@ -44,7 +44,7 @@ impl From<SocketAddr> for RemoteAddress {
 }
 
 impl fmt::Debug for RemoteAddress {
-    /// Leaves the address out: logs are read by many.
+    /// Omits the address, because logs have many readers.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("RemoteAddress(..)")
     }

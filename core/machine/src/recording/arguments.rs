@@ -1,4 +1,4 @@
-//! What calls are made with.
+//! The arguments of recorded calls.
 
 use alloc::borrow::Cow;
 use alloc::string::String;
@@ -11,7 +11,7 @@ use crate::jsonrpc::{RawJson, WriteError, WriteJson};
 use crate::peer::CallOptions;
 use crate::protocol::{LoggingLevel, Method};
 
-/// How a call of the application is made.
+/// The options of a call, as a recording stores them.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct Options<'a> {
@@ -27,7 +27,7 @@ pub(crate) struct Options<'a> {
     log_level: Option<Cow<'a, str>>,
     #[serde(borrow, skip_serializing_if = "Option::is_none")]
     meta: Option<RawJson<'a>>,
-    /// Asks for a task, of so long a life or of any.
+    /// Requests a task, with a lifetime or without one.
     #[serde(skip_serializing_if = "Option::is_none")]
     task: Option<TaskLife>,
 }
@@ -77,13 +77,13 @@ impl<'a> Options<'a> {
     }
 }
 
-/// For how long a task is to be kept.
+/// The requested lifetime of a task.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct TaskLife {
     ttl: Option<Duration>,
 }
 
-/// What came instead of a frame.
+/// A framing error.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Misframed {
@@ -109,24 +109,25 @@ impl From<Misframed> for FrameError {
     }
 }
 
-/// A line says something that cannot be done. The fault of whoever wrote the recording.
+/// A line asks for something that cannot be done. The recording is wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Unperformable(pub(crate) &'static str);
 
 impl From<super::payload::NotBase64> for Unperformable {
     fn from(_: super::payload::NotBase64) -> Self {
-        Self("the bytes cannot be read")
+        Self("the bytes are not valid base64")
     }
 }
 
-/// A machine has no such call.
-pub(crate) const MISPLACED: Unperformable = Unperformable("this machine has no such call");
+/// The line is a call that this kind of machine does not have.
+pub(crate) const MISPLACED: Unperformable =
+    Unperformable("this kind of machine does not have this call");
 
 pub(super) fn is_false(flag: &bool) -> bool {
     !*flag
 }
 
-/// JSON that was to be written, or could not be.
+/// The JSON of a value, or `None` if it could not be written.
 impl WriteJson for Option<RawJson<'_>> {
     fn write_json(&self, out: &mut String) -> Result<(), WriteError> {
         self.as_ref().ok_or(WriteError::NotAnObject)?.write_json(out)
@@ -140,17 +141,17 @@ pub(super) fn text(value: &(impl WriteJson + ?Sized)) -> Option<RawJson<'static>
 }
 
 pub(crate) fn level(text: &str) -> Result<LoggingLevel, Unperformable> {
-    text.parse().map_err(|_| Unperformable("there is no such log level"))
+    text.parse().map_err(|_| Unperformable("the log level is unknown"))
 }
 
 pub(crate) fn method(text: &str) -> Result<Method, Unperformable> {
-    Method::parse(text).ok_or(Unperformable("there is no such method"))
+    Method::parse(text).ok_or(Unperformable("the method is unknown"))
 }
 
 pub(crate) fn number(text: &str) -> Result<f64, Unperformable> {
-    text.parse().map_err(|_| Unperformable("the number cannot be read"))
+    text.parse().map_err(|_| Unperformable("the number is malformed"))
 }
 
 pub(crate) fn decoded<'a, T: Deserialize<'a>>(json: &'a RawJson<'_>) -> Result<T, Unperformable> {
-    json.decode().map_err(|_| Unperformable("the value cannot be read"))
+    json.decode().map_err(|_| Unperformable("the value is malformed"))
 }

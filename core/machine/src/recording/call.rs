@@ -1,4 +1,4 @@
-//! The calls of a machine: what a recording holds, one on each line.
+//! The calls of a machine, one on each line of a recording.
 
 use alloc::borrow::Cow;
 #[cfg(feature = "http")]
@@ -21,13 +21,13 @@ use super::exchange::{Cause, Field, Read, Refused, StoreAction, Stored, Transmit
 use super::handle::{Handle, InputName};
 use super::payload::Payload;
 
-/// One call: what went in, and what came out of it.
+/// A call: its input and its output.
 ///
-/// Times are those of the machine's clock, in nanoseconds; calls that take no time have none.
+/// Times are those of the machine's clock, in nanoseconds; calls that take no time have no time.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub(crate) enum Call<'a> {
-    // ------------------------------------------------------------------ from the other side
+    // ------------------------------------------------------------------ from the peer
     Message {
         at: u64,
         #[serde(borrow)]
@@ -57,7 +57,7 @@ pub(crate) enum Call<'a> {
         params: Option<RawJson<'a>>,
         #[serde(borrow, default, skip_serializing_if = "Options::is_default")]
         options: Options<'a>,
-        /// Of no method of the protocol.
+        /// The method is not one of the protocol.
         #[serde(default, skip_serializing_if = "is_false")]
         other: bool,
     },
@@ -130,7 +130,7 @@ pub(crate) enum Call<'a> {
     Progress {
         at: u64,
         request: Handle,
-        /// Decimal text, as that comes back as the very same number.
+        /// Decimal text, so that the number is read back unchanged.
         progress: Cow<'a, str>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         total: Option<Cow<'a, str>>,
@@ -171,7 +171,8 @@ pub(crate) enum Call<'a> {
         at: Option<u64>,
         #[serde(borrow)]
         catalog: State<'a>,
-        /// What clients are told of, where that is not a call of its own.
+        /// The lists whose changes clients are notified of, where the notification is not its own
+        /// call.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         changed: Option<Kinds>,
     },
@@ -180,15 +181,15 @@ pub(crate) enum Call<'a> {
         at: Option<u64>,
     },
 
-    // ------------------------------------------------------------------ what came out, of any
-    /// A chunk was asked for and is gone.
+    // ------------------------------------------------------------------ outputs
+    /// A chunk was polled and removed.
     Transmit {
         #[serde(borrow)]
         bytes: Payload<'a>,
     },
-    /// A chunk was asked for and stays: from here on it is the next one.
+    /// A chunk was polled and stays in the queue. It is the next chunk from here on.
     Peek {},
-    /// The first bytes of the chunk have gone.
+    /// The first bytes of the chunk were removed.
     Sent {
         #[serde(borrow)]
         bytes: Payload<'a>,
@@ -197,7 +198,7 @@ pub(crate) enum Call<'a> {
         event: Cow<'a, str>,
     },
 
-    // ------------------------------------------------------------------ a server on HTTP
+    // ------------------------------------------------------------------ HTTP server
     #[cfg(feature = "http")]
     Request {
         at: u64,
@@ -205,20 +206,20 @@ pub(crate) enum Call<'a> {
         target: Cow<'a, str>,
         #[serde(borrow)]
         fields: Vec<Field<'a>>,
-        /// A field that came with different values.
+        /// A field that was repeated with different values.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         contradictory: Option<Cow<'a, str>>,
         #[serde(borrow)]
         body: Payload<'a>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         principal: Option<Cow<'a, str>>,
-        /// Where it came from, by its stand-in.
+        /// The stand-in for the remote address.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         address: Option<core::net::IpAddr>,
-        /// What the layer above had against it.
+        /// The refusal by a layer above.
         #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
         refused: Option<Refused<'a>>,
-        /// The session that it opened, by its stand-in.
+        /// The stand-in for the session that the request opened.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         session: Option<Cow<'a, str>>,
         exchange: Handle,
@@ -237,7 +238,7 @@ pub(crate) enum Call<'a> {
         #[serde(borrow)]
         refusal: Refused<'a>,
     },
-    /// The right of an exchange ends then.
+    /// The deadline after which the authorization of an exchange ends.
     #[cfg(feature = "http")]
     Expiry {
         exchange: Handle,
@@ -272,7 +273,7 @@ pub(crate) enum Call<'a> {
         transmit: Option<Transmitted<'a>>,
     },
 
-    // ------------------------------------------------------------------ a client on HTTP
+    // ------------------------------------------------------------------ HTTP client
     #[cfg(feature = "http")]
     Response {
         at: u64,
@@ -327,7 +328,7 @@ pub(crate) enum Call<'a> {
 }
 
 impl Call<'_> {
-    /// When it was made, where it says so.
+    /// Returns the time of the call, if it has one.
     pub(crate) fn at(&self) -> Option<Instant> {
         let nanos = match self {
             Self::Message { at, .. }
@@ -368,7 +369,7 @@ impl Call<'_> {
         nanos.map(Instant::from_nanos)
     }
 
-    /// Whether something was asked of the machine, and not only taken from it.
+    /// Returns whether the call is an input, and not only an output that was taken.
     pub(crate) const fn is_input(&self) -> bool {
         match self {
             Self::Transmit { .. } | Self::Peek {} | Self::Sent { .. } | Self::Event { .. } => false,
@@ -389,19 +390,23 @@ impl<'a> Call<'a> {
         now: Instant,
         taken: &Result<Option<Event<'_>>, ConnectionClosed>,
     ) -> Self {
-        Self::Message { at: now.as_nanos(), frame: Payload::from_bytes(frame), event: told(taken) }
+        Self::Message {
+            at: now.as_nanos(),
+            frame: Payload::from_bytes(frame),
+            event: outcome(taken),
+        }
     }
 
     pub(super) fn frame_error(
         error: FrameError,
         taken: &Result<Option<Event<'_>>, ConnectionClosed>,
     ) -> Self {
-        Self::FrameError { error: error.into(), event: told(taken) }
+        Self::FrameError { error: error.into(), event: outcome(taken) }
     }
 }
 
-/// What came of a frame.
-fn told<'a>(taken: &Result<Option<Event<'_>>, ConnectionClosed>) -> Option<Cow<'a, str>> {
+/// Describes the outcome of a frame.
+fn outcome<'a>(taken: &Result<Option<Event<'_>>, ConnectionClosed>) -> Option<Cow<'a, str>> {
     match taken {
         Ok(event) => event.as_ref().map(|event| describe(event).into()),
         Err(closed) => Some(alloc::format!("closed: {closed}").into()),

@@ -1,4 +1,4 @@
-//! What a catalog has, as a recording holds it.
+//! The contents of a catalog, as a recording stores them.
 
 use alloc::borrow::Cow;
 use alloc::vec::Vec;
@@ -13,7 +13,7 @@ use crate::catalog::{Catalog, Changes};
 use crate::jsonrpc::RawJson;
 use crate::protocol::SerializeAt;
 
-/// The kinds of lists that something is true of.
+/// A set of list kinds.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct Kinds {
@@ -34,7 +34,7 @@ impl Kinds {
     }
 }
 
-/// What a [`Snapshot`] of a catalog has.
+/// The contents of a catalog [`Snapshot`].
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct State<'a> {
@@ -53,7 +53,7 @@ pub(crate) struct State<'a> {
     subscribe: bool,
 }
 
-/// A list: its entries, each with its number.
+/// A list: its entries with their numbers.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 struct Entries<'a> {
@@ -141,7 +141,7 @@ mod tests {
         for catalog in [&mut catalog, &mut again] {
             catalog.add_prompt(Prompt::new("e")).unwrap();
         }
-        // Cursors are made of the numbers.
+        // Cursors contain these numbers.
         let mut cursor = RawJson::EMPTY_OBJECT;
         for _ in 0..3 {
             let page = |catalog: &Catalog, params: &RawJson<'_>| {

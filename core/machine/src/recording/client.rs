@@ -1,4 +1,4 @@
-//! Clients in recordings: what they are made of, and what their commands are on a line.
+//! Recorded clients: their settings, and their commands as lines.
 
 use alloc::boxed::Box;
 
@@ -21,7 +21,7 @@ use super::recorded::{Notes, Recordable, Recorded};
 use super::start::{Machine, Revisioned, Start, era, era_name};
 use super::tape::Tape;
 
-/// What a client is made of, on the first line of a recording.
+/// The settings of a client, on the first line of a recording.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ClientSettings<'a> {
@@ -68,8 +68,8 @@ impl ClientSettings<'_> {
 }
 
 impl Recorded<Client> {
-    /// A client whose commands, inputs and outputs are noted on `tape`, if there is one, from the
-    /// first one on. See [`Client::new`].
+    /// Creates a client that records its commands, inputs and outputs on `tape`, if there is one,
+    /// from the first one on. See [`Client::new`].
     #[must_use]
     pub fn new(
         options: ClientOptions,
@@ -108,13 +108,13 @@ impl Recordable for Client {
     }
 }
 
-/// The line of a command.
+/// Returns the line for a command.
 pub(super) fn call_of<'c, M: ClientMachine + Recordable>(
     machine: &M,
     command: &'c ClientCommand<'_>,
     now: Instant,
 ) -> Call<'c> {
-    // Where there is no session yet, nothing is written at any revision.
+    // Nothing is written before a session exists, at any revision.
     let revision = machine.session().map_or(Revision::LATEST, |session| session.revision());
     let now = now.as_nanos();
     let at = M::NOTES_ALL_TIMES.then_some(now);
@@ -153,7 +153,7 @@ pub(super) fn call_of<'c, M: ClientMachine + Recordable>(
     }
 }
 
-/// Carries out the command of a line. What comes of it is compared when it is noted again.
+/// Executes the command on a line. Its outcome is compared when it is recorded again.
 pub(super) fn perform<M>(machine: &mut Recorded<M>, call: &Call<'_>) -> Result<(), Unperformable>
 where
     M: ClientMachine + Recordable,

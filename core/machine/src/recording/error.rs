@@ -1,33 +1,34 @@
 use alloc::string::String;
 
-/// A recording cannot be read, or not to its end. The fault of whoever wrote, cut or changed it.
+/// A recording cannot be read, or not completely. It was written incorrectly, truncated or
+/// modified.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RecordingError {
-    /// Its first line is none of a recording.
-    #[error("this is no recording: {reason}")]
+    /// The first line is not that of a recording.
+    #[error("this is not a recording: {reason}")]
     NotARecording {
-        /// What is wrong with the line.
+        /// The error in the line.
         reason: String,
     },
-    /// It is of a version of the format that this crate does not read.
-    #[error("the recording is of format {found}, and this program reads format {known}")]
+    /// This crate does not support the format version of the recording.
+    #[error("the recording has format {found}; this program reads format {known}")]
     UnknownFormat {
-        /// The version.
+        /// The version of the recording.
         found: u32,
         /// [`FORMAT`](crate::recording::FORMAT).
         known: u32,
     },
-    /// A line tells of no call that the machine has.
+    /// A line does not contain a valid call for the machine.
     #[error("line {line} of the recording is damaged: {reason}")]
     Damaged {
-        /// Its number; the first line is 1.
+        /// The line number; the first line is 1.
         line: usize,
-        /// What is wrong with it.
+        /// The error in the line.
         reason: String,
     },
-    /// The last line has no end: the file was cut, or is still being written. All lines before it
-    /// are whole.
+    /// The last line is incomplete: the file was truncated, or is still being written. All earlier
+    /// lines are complete.
     #[error("the recording ends in the middle of line {line}")]
     CutShort {
         /// The number of the line; the first line is 1.
@@ -35,20 +36,20 @@ pub enum RecordingError {
     },
 }
 
-/// Why a replay does not go on.
+/// The reason why a replay stopped.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReplayError {
-    /// The recording cannot be read any further.
+    /// The rest of the recording cannot be read.
     #[error(transparent)]
     Recording(#[from] RecordingError),
-    /// The machine did something else this time.
+    /// The machine behaved differently from the recording.
     #[error(transparent)]
     Difference(#[from] Difference),
 }
 
-/// The machine did something else this time: it is another version of it, or the recording was
-/// changed, or there is a defect in either run.
+/// The machine behaved differently from the recording. Either it has another version, or the
+/// recording was modified, or one of the runs has a defect.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("line {line} differs: recorded `{recorded}`, replayed `{replayed}`")]
 #[non_exhaustive]
@@ -57,6 +58,6 @@ pub struct Difference {
     pub line: usize,
     /// The line of the recording.
     pub recorded: String,
-    /// What it is now; empty where nothing came.
+    /// The line of the replay; empty if it has none.
     pub replayed: String,
 }

@@ -1,4 +1,4 @@
-//! Events as a recording tells them: enough to see where two runs part.
+//! Events as a recording describes them, with enough detail to see where two runs diverge.
 
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -8,10 +8,10 @@ use crate::protocol::SerializeAt;
 
 use super::handle::{Handle, InputName};
 
-/// The kind of an event, what it is about, and how it went, in one line.
+/// Describes an event in one line: its kind, its subject and its outcome.
 pub(crate) fn describe(event: &Event<'_>) -> String {
-    let mut text = told(event);
-    // What stands behind the path of a URL may be a secret, and is not in recordings.
+    let mut text = summary(event);
+    // The query of a URL may contain secrets, so it is left out of recordings.
     if let Some(start) = text.find("redirects to `")
         && let Some(query) = text[start..].find('?').map(|at| start + at)
         && let Some(end) = text[query..].find('`').map(|at| query + at)
@@ -21,7 +21,7 @@ pub(crate) fn describe(event: &Event<'_>) -> String {
     text
 }
 
-fn told(event: &Event<'_>) -> String {
+fn summary(event: &Event<'_>) -> String {
     match event {
         Event::Opened(opened) => format!("opened {}", opened.revision),
         Event::Request(request) => {

@@ -1,4 +1,4 @@
-//! Values of the protocol with all that they have, at whichever revision.
+//! Protocol values with all of their fields, independent of the revision.
 
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -7,9 +7,9 @@ use crate::Revision;
 use crate::jsonrpc::{Json, RawJson, write_string};
 use crate::protocol::SerializeAt;
 
-/// The text of a value with the fields of every revision, from which the value can be read back:
-/// reading knows no revisions, and the newest one that has a field has it whole. `null` if no
-/// revision can say it.
+/// Returns the text of a value with the fields of every revision, from which the value can be read
+/// back. Reading ignores revisions, and the newest revision that has a field writes it completely.
+/// Returns `null` if no revision can express the value.
 pub(crate) fn whole<T: SerializeAt + ?Sized>(value: &T) -> RawJson<'static> {
     let newest_first = Revision::ALL.into_iter().rev();
     let texts: Vec<Json> = newest_first.filter_map(|it| value.to_json_at(it).ok()).collect();
@@ -17,7 +17,7 @@ pub(crate) fn whole<T: SerializeAt + ?Sized>(value: &T) -> RawJson<'static> {
     whole.and_then(|text| Some(RawJson::parse(&text).ok()?.into_owned())).unwrap_or(RawJson::NULL)
 }
 
-/// The newer value, with what only the older one has.
+/// Returns the newer value, plus any fields that only the older one has.
 fn joined(newer: String, older: String) -> String {
     if newer == older {
         return newer;
@@ -55,7 +55,7 @@ fn joined_objects(newer: &str, older: &str) -> String {
     out
 }
 
-/// Element by element; `None` if they are not the same elements.
+/// Joins the arrays element by element. Returns `None` if their elements differ.
 fn joined_arrays(newer: &str, older: &str) -> Option<String> {
     let elements = |text| RawJson::trusted(text).decode::<Vec<Json>>().ok();
     let (newer, older) = (elements(newer)?, elements(older)?);

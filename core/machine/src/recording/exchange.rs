@@ -1,4 +1,4 @@
-//! Exchanges of HTTP as a recording holds them.
+//! HTTP exchanges, as a recording stores them.
 
 use alloc::borrow::Cow;
 use alloc::format;
@@ -20,13 +20,13 @@ use super::arguments::Unperformable;
 use super::handle::Handle;
 use super::payload::Payload;
 
-/// What stands in a recording for what is nobody else's business.
+/// Stand-ins that replace confidential values in a recording.
 ///
-/// Equal values have equal stand-ins, so that a recording tells one session from another.
+/// Equal values have equal stand-ins, so that sessions can still be told apart in a recording.
 // MCP 2025-11-25 basic/transports#session-management [SESS-005]
 #[derive(Clone, Copy)]
 pub(crate) struct StandIns {
-    /// Drawn with what is secret of the machine; none in a replay, which has nothing to hide.
+    /// Drawn with the machine's secrets. `None` in a replay, which has nothing to hide.
     key: Option<[u8; 32]>,
 }
 
@@ -37,14 +37,14 @@ impl core::fmt::Debug for StandIns {
 }
 
 impl StandIns {
-    /// Everything is written as it is.
+    /// Writes all values unchanged.
     pub(crate) const NONE: Self = Self { key: None };
 
     pub(crate) const fn keyed(key: [u8; 32]) -> Self {
         Self { key: Some(key) }
     }
 
-    /// Whether anything stands for anything.
+    /// Returns whether values are replaced.
     pub(crate) const fn is_on(self) -> bool {
         self.key.is_some()
     }
@@ -55,13 +55,13 @@ impl StandIns {
         Some(hash[..16].iter().map(|byte| format!("{byte:02x}")).collect())
     }
 
-    /// For the name of a session of this side's own.
+    /// Returns the stand-in for the id of a session of this side.
     pub(crate) fn session(self, id: &SessionId) -> String {
         let text = id.as_str();
         self.digits("session", text.as_bytes()).unwrap_or_else(|| text.into())
     }
 
-    /// For what came as the name of a session of this side. What cannot be one stays what cannot.
+    /// Returns the stand-in for a received session id. An invalid id stays invalid.
     pub(crate) fn named_session(self, id: &[u8]) -> Vec<u8> {
         match (SessionId::parse(id), self.digits("session", id)) {
             (_, None) => id.to_vec(),
@@ -70,7 +70,8 @@ impl StandIns {
         }
     }
 
-    /// For the name of a session of the other side, where names are at most so long.
+    /// Returns the stand-in for a session id of the peer, which may have at most `length_max`
+    /// bytes.
     pub(crate) fn foreign_session(self, id: &[u8], length_max: usize) -> Vec<u8> {
         let is_one = !id.is_empty()
             && id.len() <= length_max
@@ -78,7 +79,7 @@ impl StandIns {
         match self.digits("session", id) {
             None => id.to_vec(),
             Some(digits) if is_one => digits.into_bytes().into_iter().take(length_max).collect(),
-            // What is no name stays none.
+            // An invalid id stays invalid.
             Some(_) => b"\x7F".to_vec(),
         }
     }
@@ -88,8 +89,8 @@ impl StandIns {
         self.digits("principal", text.as_bytes()).unwrap_or_else(|| text.into())
     }
 
-    /// For where a request came from: an address of those that nobody has (RFC 4193), and of which
-    /// as much counts.
+    /// Returns the stand-in for a remote address: a unique local address (RFC 4193) with the same
+    /// number of significant bits.
     pub(crate) fn address(self, address: RemoteAddress) -> IpAddr {
         let Some(digits) = self.digits("address", format!("{}", address.ip()).as_bytes()) else {
             return address.ip();
@@ -99,7 +100,7 @@ impl StandIns {
         IpAddr::V6(Ipv6Addr::new(first, segment(4), segment(8), segment(12), 0, 0, 0, 0))
     }
 
-    /// For the name of a session within a text that may hold it.
+    /// Replaces a session id inside a text.
     pub(crate) fn within<'a>(self, text: &'a [u8], id: Option<&SessionId>) -> Cow<'a, [u8]> {
         let Some((id, text_str)) = id.zip(str::from_utf8(text).ok()) else { return text.into() };
         if self.key.is_none() || !text_str.contains(id.as_str()) {
@@ -108,7 +109,7 @@ impl StandIns {
         text_str.replace(id.as_str(), &self.session(id)).into_bytes().into()
     }
 
-    /// A URL without what stands behind its path.
+    /// Returns the URL without its query.
     pub(crate) fn url(self, url: &str) -> &str {
         match self.key {
             Some(_) => url.split('?').next().unwrap_or(url),
@@ -117,7 +118,7 @@ impl StandIns {
     }
 }
 
-/// A header field: its name in lower case and its value.
+/// A header field: its lowercase name and its value.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Field<'a>(pub(crate) Cow<'a, str>, #[serde(borrow)] pub(crate) Value<'a>);
 
@@ -160,7 +161,7 @@ impl<'a> Field<'a> {
     }
 }
 
-/// A refusal by a layer above.
+/// A refusal by the layer above.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Refused<'a> {
@@ -193,7 +194,7 @@ impl<'a> Refused<'a> {
     }
 }
 
-/// What left on an exchange.
+/// An output of an exchange.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub(crate) enum Transmitted<'a> {
@@ -217,7 +218,7 @@ pub(crate) enum Transmitted<'a> {
     Abort {},
 }
 
-/// What left, with stand-ins in the place of what names a session.
+/// An output with stand-ins in place of session ids.
 pub(crate) enum RecordedTransmit<'a> {
     Respond(&'a Response),
     Open(&'a ResponseHead),
@@ -267,7 +268,7 @@ impl<'a> RecordedTransmit<'a> {
     }
 }
 
-/// The place of an event in the store.
+/// The position of an event in the store.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Place<'a> {
@@ -300,7 +301,7 @@ impl Place<'_> {
 }
 
 pub(crate) fn session_of(text: &str) -> Result<SessionId, Unperformable> {
-    SessionId::parse(text.as_bytes()).ok_or(Unperformable("that cannot be the name of a session"))
+    SessionId::parse(text.as_bytes()).ok_or(Unperformable("the session id is malformed"))
 }
 
 /// An event in the store.
@@ -327,7 +328,7 @@ impl<'a> Stored<'a> {
     }
 }
 
-/// A read of the store: its connection, its stream and its number.
+/// Identifies a read of the store: its connection, its stream and its number.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct Read(Handle, u32, u64);
 
@@ -341,7 +342,7 @@ impl Read {
     }
 }
 
-/// What the store was told to do.
+/// An action for the event store.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub(crate) enum StoreAction<'a> {
@@ -379,7 +380,7 @@ impl<'a> StoreAction<'a> {
     }
 }
 
-/// Why an exchange of a client came to nothing, as far as anybody but the machine finds that.
+/// The reason why an exchange of a client failed, if the driver or the application found it.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub(crate) enum Cause<'a> {

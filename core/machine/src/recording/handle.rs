@@ -1,4 +1,4 @@
-//! Handles as a recording names them.
+//! Handles, as a recording stores them.
 
 use alloc::format;
 use alloc::string::String;
@@ -8,7 +8,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::peer::{CallHandle, InputHandle, InputSource, RequestHandle};
 
-/// A handle: slot and generation, and those of its connection where a machine has many.
+/// A handle: its slot and generation, followed by those of its connection if the machine has many
+/// connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub(crate) enum Handle {
@@ -74,7 +75,7 @@ impl From<CallHandle> for Handle {
     }
 }
 
-/// A question to the host.
+/// Identifies an input request to the host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum InputName {

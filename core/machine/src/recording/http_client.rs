@@ -1,4 +1,4 @@
-//! Clients on HTTP in recordings: what they are made of, and what goes into them and comes out.
+//! Recorded HTTP clients: their settings, inputs and outputs.
 
 use alloc::borrow::Cow;
 use alloc::boxed::Box;
@@ -26,7 +26,7 @@ use super::recorded::{Notes, Recordable, Recorded};
 use super::start::{Machine, Start};
 use super::tape::Tape;
 
-/// Where the server is and how the client goes about HTTP, on the first line of a recording.
+/// The server URL and the HTTP settings of the client, on the first line of a recording.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct HttpClientSettings<'a> {
@@ -53,7 +53,7 @@ impl<'a> HttpClientSettings<'a> {
     pub(super) fn to_options(&self) -> Result<ClientOptions, Unperformable> {
         let url = Location::parse(&self.url);
         Ok(ClientOptions {
-            url: url.map_err(|_| Unperformable("that is not the URL of a server"))?,
+            url: url.map_err(|_| Unperformable("the server URL is malformed"))?,
             limits: self.limits.clone(),
             backoff: self.backoff,
             lost_session: self.lost_session,
@@ -72,7 +72,8 @@ impl Notes {
         now: Instant,
     ) {
         let length_max = options.limits.session_id_length_max;
-        // Nonces are for who answers challenges, and that is not this machine.
+        // Nonces are meant for the component that answers challenges, and this machine ignores
+        // them.
         let fields = head.fields().filter(|(name, _)| *name != "dpop-nonce");
         let fields = fields.map(|(name, value)| match name {
             SESSION_ID => Field::new(name, self.stand_ins.foreign_session(value, length_max)),
@@ -102,7 +103,7 @@ impl Notes {
                 Call::Send {
                     exchange: Handle::from_key(request.exchange.0),
                     method: request.method.into(),
-                    // What the server names in a body, to send messages to, may have more to it.
+                    // A message URL that the server sent in a body may have a query.
                     url: request.url.as_str().split('?').next().unwrap_or_default().into(),
                     fields: fields.collect(),
                     body: Payload::from_bytes(&request.body),
@@ -114,8 +115,8 @@ impl Notes {
 }
 
 impl Recorded<Client> {
-    /// A client whose commands, inputs and outputs are noted on `tape`, if there is one, from the
-    /// first one on. See [`Client::new`].
+    /// Creates a client that records its commands, inputs and outputs on `tape`, if there is one,
+    /// from the first one on. See [`Client::new`].
     #[must_use]
     pub fn new(
         peer: peer::ClientOptions,
@@ -124,12 +125,12 @@ impl Recorded<Client> {
         now: Instant,
         tape: impl Into<Option<Tape>>,
     ) -> Self {
-        // The names of sessions have entropy of their own, as nobody is to guess them.
+        // Session ids cannot be guessed, so a key derived from the seed is enough to hide them.
         let key = Sha256::new().chain_update(seed.to_le_bytes()).finalize().into();
         Self::keyed(peer, http, seed, now, tape.into(), StandIns::keyed(key))
     }
 
-    /// The client of a recording.
+    /// Creates the client of a recording.
     pub(super) fn replayed(
         peer: peer::ClientOptions,
         http: ClientOptions,
@@ -231,11 +232,11 @@ impl Recorded<Client> {
         Some(transmit)
     }
 
-    /// Makes the call of a line.
+    /// Executes the call on a line.
     pub(super) fn perform(&mut self, call: &Call<'_>) -> Result<(), Unperformable> {
         let at = Instant::from_nanos;
         let id = |exchange: &Handle| ExchangeId(exchange.key());
-        // What comes of a call is compared when it is noted again.
+        // The outcome of a call is compared when it is recorded again.
         match call {
             Call::Response { at: now, exchange, status, fields } => {
                 let values = fields.iter().map(Field::value).collect::<Result<Vec<_>, _>>()?;

@@ -1,4 +1,4 @@
-//! Servers on HTTP in recordings: what they are made of, and what goes into them and comes out.
+//! Recorded HTTP servers: their settings, inputs and outputs.
 
 use alloc::borrow::Cow;
 use alloc::boxed::Box;
@@ -38,7 +38,7 @@ use super::server::{self, ServerSettings};
 use super::start::{Machine, Start};
 use super::tape::Tape;
 
-/// How a server appears on HTTP, on the first line of a recording.
+/// The HTTP settings of a server, on the first line of a recording.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct HttpServerSettings<'a> {
@@ -73,7 +73,7 @@ impl<'a> HttpServerSettings<'a> {
             path: owned(&self.path),
             event_path: owned(&self.event_path),
             message_path: owned(&self.message_path),
-            hosts: hosts.map_err(|_| Unperformable("there can be no such host"))?,
+            hosts: hosts.map_err(|_| Unperformable("a host is malformed"))?,
             answers: self.answers,
             event_store: self.event_store,
             limits: self.limits.clone(),
@@ -83,12 +83,12 @@ impl<'a> HttpServerSettings<'a> {
 }
 
 impl Recorded<Server> {
-    /// A server whose commands, inputs and outputs are noted on `tape`, if there is one, from the
-    /// first one on.
+    /// Creates a server that records its commands, inputs and outputs on `tape`, if there is one,
+    /// from the first one on.
     ///
     /// # Errors
     ///
-    /// See [`Server::new`]. Nothing is noted then.
+    /// See [`Server::new`]. Nothing is recorded in this case.
     pub fn new(
         peer: peer::ServerOptions,
         options: ServerOptions,
@@ -99,7 +99,7 @@ impl Recorded<Server> {
         Self::keyed(peer, options, secret, seed, tape.into(), StandIns::keyed(secret))
     }
 
-    /// The server of a recording.
+    /// Creates the server of a recording.
     pub(super) fn replayed(
         peer: peer::ServerOptions,
         options: ServerOptions,
@@ -330,10 +330,10 @@ impl Recorded<Server> {
         self.machine.end_handler(caller);
     }
 
-    /// Makes the call of a line.
+    /// Executes the call on a line.
     pub(super) fn perform(&mut self, call: &Call<'_>) -> Result<(), Unperformable> {
         let at = Instant::from_nanos;
-        // What comes of a call is compared when it is noted again.
+        // The outcome of a call is compared when it is recorded again.
         match call {
             Call::Request { .. } => self.perform_request(call)?,
             Call::Disconnect { at: now, exchange } => {
@@ -429,7 +429,8 @@ fn session_in_query<'a>(head: &RequestHead<'a>) -> Option<&'a str> {
     head.query.0.split('&').find_map(|pair| pair.strip_prefix("sessionId="))
 }
 
-/// The fields that the machine looks at. What authorizes a request is not among them.
+/// Returns the fields that the machine reads. The fields that authorize a request are not among
+/// them.
 fn fields_of<'a>(head: &RequestHead<'a>, stand_ins: StandIns) -> Vec<Field<'a>> {
     let mut fields: Vec<Field<'a>> = Vec::new();
     let single = [
@@ -450,7 +451,7 @@ fn fields_of<'a>(head: &RequestHead<'a>, stand_ins: StandIns) -> Vec<Field<'a>> 
     fields
 }
 
-/// The name of a field that must not be repeated.
+/// Returns the name of a field that must not be repeated.
 fn singular(name: &str) -> Result<&'static str, Unperformable> {
     let names = [
         "Host",
@@ -464,5 +465,5 @@ fn singular(name: &str) -> Result<&'static str, Unperformable> {
         "MCP-Protocol-Version",
     ];
     let found = names.into_iter().find(|known| *known == name);
-    found.ok_or(Unperformable("that field may be repeated"))
+    found.ok_or(Unperformable("the field may be repeated"))
 }

@@ -1,15 +1,15 @@
-//! What goes into a machine and what comes out of it, on a tape, and the same once more from there.
+//! Recording the inputs and outputs of a machine, and replaying them.
 //!
-//! The machines are functions of what they are made of and of their inputs, time included. So a
-//! file with these is all that there is to know of a session: [`Replay`] makes the machine anew and
-//! has it do the same again, byte for byte, at a desk far away from where it happened.
+//! The output of a machine depends only on its settings and its inputs, time included. A file with
+//! both is a complete description of a session: [`Replay`] creates the machine again and reproduces
+//! its behavior byte for byte, on another computer.
 //!
-//! [`Recorded`] wraps a machine and notes on a [`Tape`] what it is asked, what goes in and what comes
-//! out. Servers and hosts of `mcp-sansio-handlers` have a builder for that, so that each adapter can
-//! record. The format of the file is described in `docs/guide/recording.md`.
+//! [`Recorded`] wraps a machine and records its commands, inputs and outputs on a [`Tape`]. The
+//! servers and hosts of `mcp-sansio-handlers` have a builder method for it, so that every adapter
+//! can record. The format of the file is described in `docs/guide/recording.md`.
 //!
-//! A recording holds the contents of all messages. What names a session of HTTP, who a user is and
-//! the tokens that requests bring along are not in it: stand-ins are, or nothing.
+//! A recording contains all messages in full. HTTP session ids, user names and the tokens of
+//! requests are left out or replaced by stand-ins.
 
 mod arguments;
 mod call;

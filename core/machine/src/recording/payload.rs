@@ -9,21 +9,21 @@ use serde::{Deserialize, Serialize};
 
 use crate::jsonrpc::RawJson;
 
-/// Bytes as a line of a recording holds them: byte for byte, and as readable as they are.
+/// Bytes, as a line of a recording stores them: without loss, and as readable as possible.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Payload<'a> {
-    /// One JSON text, as it is.
+    /// One JSON text, unchanged.
     Json(#[serde(borrow)] RawJson<'a>),
     /// JSON texts, each ended by a newline.
     Lines(#[serde(borrow)] Vec<RawJson<'a>>),
     /// Any other text.
     Text(#[serde(borrow)] Cow<'a, str>),
-    /// What is no text.
+    /// Bytes that are not UTF-8.
     Base64(#[serde(borrow)] Cow<'a, str>),
 }
 
-/// Text that cannot be read back as bytes. The fault of whoever wrote the recording.
+/// The text cannot be decoded to bytes. The recording is wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct NotBase64;
 
@@ -57,7 +57,7 @@ impl<'a> Payload<'a> {
     }
 }
 
-/// The text as JSON, if it would be the same text again after it was read from a line.
+/// Returns the text as JSON, if reading it from a line gives back the same text.
 fn json(text: &str) -> Option<RawJson<'_>> {
     let whole = text.trim_ascii().len() == text.len() && !text.contains(['\n', '\r']);
     if whole { RawJson::parse(text).ok() } else { None }

@@ -19,17 +19,17 @@ use super::exchange::StandIns;
 use super::payload::Payload;
 use super::tape::Tape;
 
-/// A machine whose commands, inputs and outputs are noted on a [`Tape`].
+/// Wraps a machine and records its commands, inputs and outputs on a [`Tape`].
 ///
-/// It is driven like the machine itself, which it lends out to look at.
+/// It is driven like the machine, and dereferences to it for read access.
 #[derive(Debug)]
 pub struct Recorded<M> {
     pub(super) machine: M,
     pub(super) notes: Option<Box<Notes>>,
 }
 
-/// A tape, and what stands there for secrets.
-#[allow(unnameable_types, reason = "only this crate has one")]
+/// A tape, and the stand-ins for secrets.
+#[allow(unnameable_types, reason = "only this crate creates it")]
 #[derive(Debug)]
 pub struct Notes {
     pub(super) tape: Tape,
@@ -48,14 +48,14 @@ impl Notes {
 }
 
 /// A machine that can be recorded.
-#[allow(unnameable_types, reason = "the machines of this crate are all that there are")]
+#[allow(unnameable_types, reason = "only the machines of this crate implement it")]
 pub trait Recordable: Machine + fmt::Debug {
-    /// Whether each command is noted with its time. On a byte stream those that make no deadline are
-    /// not: see `docs/guide/recording.md`.
+    /// Whether the time of each command is recorded. On a byte stream, commands that set no
+    /// deadline are recorded without it: see `docs/guide/recording.md`.
     #[doc(hidden)]
     const NOTES_ALL_TIMES: bool;
 
-    /// Carries out a command and notes it.
+    /// Executes a command and records it.
     #[doc(hidden)]
     fn apply_noted(
         &mut self,
@@ -82,7 +82,7 @@ impl<M> Recorded<M> {
 }
 
 impl<M: Recordable> Recorded<M> {
-    /// Carries out a command of the application.
+    /// Executes a command of the application.
     ///
     /// # Errors
     ///
@@ -98,13 +98,13 @@ impl<M: Recordable> Recorded<M> {
         }
     }
 
-    /// Does what is due at `now`. Extra calls do nothing.
+    /// Handles the timeouts that are due at `now`. Extra calls have no effect.
     pub fn handle_timeout(&mut self, now: Instant) {
         self.note(Call::Timeout { at: now.as_nanos() });
         self.machine.handle_timeout(now);
     }
 
-    /// The next event that the machine made by itself.
+    /// Returns the next event that the machine generated without an input.
     #[must_use]
     pub fn poll_event(&mut self) -> Option<Event<'static>> {
         let event = self.machine.poll_event()?;
@@ -112,7 +112,7 @@ impl<M: Recordable> Recorded<M> {
         Some(event)
     }
 
-    /// The time of a call. Where it was not noted, the machine needs none.
+    /// Returns the time of a call. A call recorded without a time does not need one.
     pub(super) fn time_of(&self, call: &Call<'_>) -> Result<Instant, Unperformable> {
         match call.at() {
             Some(at) => Ok(at),
@@ -155,11 +155,11 @@ impl<M: Recordable + ServerMachine> ServerMachine for Recorded<M> {
 }
 
 impl<M: Recordable + StreamMachine> Recorded<M> {
-    /// Takes one frame, and returns what the application must know of it.
+    /// Handles one frame, and returns an event if the application has to know of it.
     ///
     /// # Errors
     ///
-    /// The connection is over, before or because of this frame.
+    /// The connection was already closed, or this frame closed it.
     pub fn handle_message<'f>(
         &mut self,
         frame: &'f [u8],
@@ -175,7 +175,7 @@ impl<M: Recordable + StreamMachine> Recorded<M> {
     ///
     /// # Errors
     ///
-    /// The connection is over.
+    /// The connection is closed.
     pub fn handle_frame_error(
         &mut self,
         error: FrameError,
@@ -186,13 +186,13 @@ impl<M: Recordable + StreamMachine> Recorded<M> {
         taken
     }
 
-    /// Takes the end of the input.
+    /// Handles the end of the input.
     pub fn handle_eof(&mut self) {
         self.note(Call::EndOfInput {});
         self.machine.handle_eof();
     }
 
-    /// The next bytes for the stream, whole lines. Whoever takes them writes all of them.
+    /// Returns the next bytes for the stream, in whole lines. The caller must write all of them.
     #[must_use]
     pub fn poll_transmit(&mut self) -> Option<&[u8]> {
         let bytes = self.machine.poll_transmit();
@@ -204,7 +204,7 @@ impl<M: Recordable + StreamMachine> Recorded<M> {
         bytes
     }
 
-    /// The next bytes for the stream, for a driver that may write only part of them.
+    /// Returns the next bytes for the stream, for drivers that may write only part of them.
     #[must_use]
     pub fn peek_transmit(&mut self) -> &[u8] {
         let bytes = self.machine.peek_transmit();
@@ -214,7 +214,8 @@ impl<M: Recordable + StreamMachine> Recorded<M> {
         bytes
     }
 
-    /// Takes away the first `length` bytes that [`peek_transmit`](Self::peek_transmit) showed.
+    /// Removes the first `length` bytes of those that [`peek_transmit`](Self::peek_transmit)
+    /// returned.
     pub fn consume_transmit(&mut self, length: usize) {
         if let Some(notes) = &mut self.notes {
             let shown = self.machine.peek_transmit();
@@ -224,28 +225,28 @@ impl<M: Recordable + StreamMachine> Recorded<M> {
         self.machine.consume_transmit(length);
     }
 
-    /// Whether so much waits to be sent that nothing should be read.
+    /// Returns whether the output queue is so full that the driver should stop reading.
     #[must_use]
     pub fn is_congested(&self) -> bool {
         self.machine.is_congested()
     }
 
-    /// Whether the connection is over.
+    /// Returns whether the connection is closed.
     #[must_use]
     pub fn is_closed(&self) -> bool {
         self.machine.is_closed()
     }
 
-    /// Whether the connection is over and nothing waits to be sent or answered.
+    /// Returns whether the connection is closed and nothing is left to send or answer.
     #[must_use]
     pub fn is_drained(&self) -> bool {
         self.machine.is_drained()
     }
 
-    /// Makes the call of a line, if it is one of byte streams.
+    /// Executes the call on a line, if it is a call of byte streams.
     pub(super) fn perform_on_stream(&mut self, call: &Call<'_>) -> Result<bool, Unperformable> {
         let at = Instant::from_nanos;
-        // What comes of a call is compared when it is noted again.
+        // The outcome of a call is compared when it is recorded again.
         match call {
             Call::Message { at: now, frame, .. } => {
                 drop(self.handle_message(&frame.bytes()?, at(*now)));
@@ -273,7 +274,7 @@ impl<M: Recordable + StreamMachine> Recorded<M> {
 stream_machine!([M: Recordable + StreamMachine] Recorded<M>);
 
 impl<M> From<M> for Recorded<M> {
-    /// The machine without a tape.
+    /// Wraps the machine without a tape.
     fn from(machine: M) -> Self {
         Self { machine, notes: None }
     }

@@ -17,10 +17,10 @@ use super::recorded::Recorded;
 use super::start::{FORMAT, Machine, Start};
 use super::tape::Tape;
 
-/// A recording that is played again: the machine of then, made anew, step by step.
+/// Replays a recording: it creates the recorded machine again and repeats its calls step by step.
 ///
-/// Each step makes the next call on the machine, has it noted as it was noted then, and compares
-/// the two lines. So a recording that comes to its end gave the same outputs, byte for byte.
+/// Each step executes the next call on the machine, records it, and compares the new line with the
+/// old one. A recording that replays to its end has produced the same outputs, byte for byte.
 ///
 /// ```
 /// use mcp_sansio::Instant;
@@ -66,27 +66,27 @@ enum Played {
     HttpClient(Box<Recorded<http::Client>>),
 }
 
-/// A line of a recording whose call was made again, and came to the same.
+/// A line of a recording whose call was replayed with the same outcome.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Step<'r> {
-    /// Its number; the first line is 1.
+    /// The line number; the first line is 1.
     pub line: usize,
     /// The line: a JSON object. See `docs/guide/recording.md`.
     pub text: &'r str,
-    /// The machine's time, as far as it is known.
+    /// The machine's time, if it is known.
     pub at: Option<Instant>,
-    /// Whether something was asked of the machine, and not only taken from it.
+    /// Whether the line is an input, and not only an output that was taken.
     pub is_input: bool,
 }
 
 impl<'r> Replay<'r> {
-    /// Makes the machine of a recording anew.
+    /// Creates the machine of a recording.
     ///
     /// # Errors
     ///
-    /// [`ReplayError::Recording`]: its first line is not one that this crate can read.
-    /// [`ReplayError::Difference`]: what it says of the machine would not be said of the new one.
+    /// Returns [`ReplayError::Recording`] if this crate cannot read the first line, and
+    /// [`ReplayError::Difference`] if the new machine would write another first line.
     pub fn new(recording: &'r [u8]) -> Result<Self, ReplayError> {
         let (first, rest) = first_line(recording, 1)?;
         let not_one =
@@ -104,17 +104,17 @@ impl<'r> Replay<'r> {
             |Unperformable(reason)| RecordingError::NotARecording { reason: reason.to_string() };
         let mut machine = made(&start.machine).map_err(unperformable)?;
         let noted = machine.take_notes();
-        // Recordings of other versions are played as far as these do the same. What a version did
-        // not know yet, such as a limit, has its default on both sides.
+        // Recordings of other versions are replayed as long as those versions behave the same. A
+        // setting that a version did not know, such as a limit, has its default on both sides.
         same(1, &written(&start), &in_version_of(&start, &noted))?;
         Ok(Self { rest, line: 1, machine, inputs: 0, outputs: 0, at: None, failed: None })
     }
 
-    /// Makes the next call of the recording. `None`: it has come to its end.
+    /// Replays the next call of the recording. Returns `None` at the end.
     ///
     /// # Errors
     ///
-    /// See [`ReplayError`]. There is no going on after one: it comes again.
+    /// See [`ReplayError`]. An error is permanent: later calls return it again.
     pub fn step(&mut self) -> Result<Option<Step<'r>>, ReplayError> {
         match &self.failed {
             Some(failed) => Err(failed.clone()),
@@ -139,26 +139,27 @@ impl<'r> Replay<'r> {
         Ok(Some(Step { line, text, at: self.at, is_input }))
     }
 
-    /// How many inputs were played so far.
+    /// Returns the number of inputs replayed so far.
     #[must_use]
     pub const fn inputs(&self) -> usize {
         self.inputs
     }
 
-    /// How many outputs came so far, all as they were recorded.
+    /// Returns the number of outputs that matched the recording so far.
     #[must_use]
     pub const fn outputs(&self) -> usize {
         self.outputs
     }
 }
 
-/// What tells the version of the format, in whichever version.
+/// The version of the format, which is stored the same way in every version.
 #[derive(Deserialize)]
 struct Version {
     recording: u32,
 }
 
-/// The line that starts here, without its end, and what follows. `None`: there is none.
+/// Returns the first line of `rest` without its newline, and the remaining bytes. The line is
+/// `None` at the end of the recording.
 fn first_line(rest: &[u8], line: usize) -> Result<(Option<&str>, &[u8]), RecordingError> {
     let Some(end) = memchr::memchr(b'\n', rest) else {
         let cut = RecordingError::CutShort { line };
@@ -179,7 +180,7 @@ fn same(line: usize, recorded: &str, replayed: &str) -> Result<(), Difference> {
     Err(Difference { line, recorded: recorded.into(), replayed: replayed.into() })
 }
 
-/// The first line of a machine made anew, as the version would have written it that wrote `start`.
+/// Returns the first line of the new machine in the version that wrote `start`.
 fn in_version_of(start: &Start<'_>, noted: &[u8]) -> String {
     let noted = str::from_utf8(noted).unwrap_or_default();
     let Ok(mut again) = serde_json::from_str::<Start<'_>>(noted) else { return noted.into() };
@@ -197,7 +198,7 @@ fn written(start: &Start<'_>) -> String {
 fn made(machine: &Machine<'_>) -> Result<Played, Unperformable> {
     let tape = Tape::kept();
     Ok(match machine {
-        // The seed of tables has no influence on any output.
+        // The seed of the hash tables does not affect any output.
         Machine::Server(settings) => {
             Played::Server(Box::new(Recorded::<Server>::new(settings.to_options()?, 0, tape)))
         }
@@ -209,7 +210,8 @@ fn made(machine: &Machine<'_>) -> Result<Played, Unperformable> {
         Machine::HttpServer { options, http } => {
             let (options, http) = (options.to_options()?, http.to_options()?);
             let server = Recorded::<http::Server>::replayed(options, http, tape);
-            let server = server.map_err(|_| Unperformable("a tool cannot be served"))?;
+            let server =
+                server.map_err(|_| Unperformable("the server refuses a tool of its catalog"))?;
             Played::HttpServer(Box::new(server))
         }
         #[cfg(feature = "http")]

@@ -1,4 +1,4 @@
-//! Servers in recordings: what they are made of, and what their commands are on a line.
+//! Recorded servers: their settings, and their commands as lines.
 
 use alloc::borrow::Cow;
 use alloc::boxed::Box;
@@ -29,7 +29,7 @@ use super::recorded::{Notes, Recordable, Recorded};
 use super::start::{Machine, Revisioned, Start};
 use super::tape::Tape;
 
-/// What a server is made of, on the first line of a recording.
+/// The settings of a server, on the first line of a recording.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ServerSettings<'a> {
@@ -87,8 +87,8 @@ impl<'a> ServerSettings<'a> {
 }
 
 impl Recorded<Server> {
-    /// A server whose commands, inputs and outputs are noted on `tape`, if there is one, from the
-    /// first one on. See [`Server::new`].
+    /// Creates a server that records its commands, inputs and outputs on `tape`, if there is one,
+    /// from the first one on. See [`Server::new`].
     #[must_use]
     pub fn new(options: ServerOptions, seed: u64, tape: impl Into<Option<Tape>>) -> Self {
         let notes = tape.into().map(|mut tape| {
@@ -128,7 +128,7 @@ impl Recorded<Server> {
     pub(super) fn perform(&mut self, call: &Call<'_>) -> Result<(), Unperformable> {
         if let Call::Catalog { catalog, changed: None, .. } = call {
             let state = catalog.to_catalog()?;
-            // What clients are told of is a line of its own.
+            // List changes for clients are recorded on their own line.
             self.machine.edit_catalog(|catalog| {
                 *catalog = state;
                 let _told = catalog.take_changes();
@@ -159,7 +159,7 @@ impl Recordable for Server {
     }
 }
 
-/// Carries out a command and notes it.
+/// Executes a command and records it.
 pub(super) fn apply_noted<M: ServerMachine + Recordable>(
     machine: &mut M,
     command: ServerCommand<'_>,
@@ -171,7 +171,8 @@ pub(super) fn apply_noted<M: ServerMachine + Recordable>(
         let applied = machine.apply(ServerCommand::RequireInput { request, required }, now);
         let (now, request) = (now.as_nanos(), handle.into());
         notes.tape.note(match &applied {
-            // That may be for the length of the request, which is not noted: the answer is.
+            // The refusal may be due to the length of the request, which is not recorded. The
+            // response is recorded instead.
             Err(CommandError::InputNotAllowed(what)) => Call::Reject {
                 at: M::NOTES_ALL_TIMES.then_some(now),
                 request,
@@ -188,7 +189,7 @@ pub(super) fn apply_noted<M: ServerMachine + Recordable>(
     machine.apply(command, now)
 }
 
-/// The line of a command. `None`: it cannot be written, so that nothing comes of it.
+/// Returns the line for a command, or `None` if it cannot be written and therefore has no effect.
 fn call_of<'c, M: ServerMachine + Recordable>(
     machine: &M,
     command: &'c ServerCommand<'_>,
@@ -212,7 +213,7 @@ fn call_of<'c, M: ServerMachine + Recordable>(
             Call::Notify { at, method: method.as_str().into(), params: text(*params) }
         }
         ServerCommand::Respond { request, result } => {
-            // Where no answer is due, nothing is written at any revision.
+            // Nothing is written for a request that is not pending, at any revision.
             let revision = machine.revision_of(*request).unwrap_or(Revision::LATEST);
             let result = text(&JsonAtRevision(*result, revision));
             Call::Respond { at, request: (*request).into(), result }
@@ -259,7 +260,7 @@ fn call_of<'c, M: ServerMachine + Recordable>(
     })
 }
 
-/// Carries out the command of a line. What comes of it is compared when it is noted again.
+/// Executes the command on a line. Its outcome is compared when it is recorded again.
 pub(super) fn perform<M>(machine: &mut Recorded<M>, call: &Call<'_>) -> Result<(), Unperformable>
 where
     M: ServerMachine + Recordable,
@@ -327,8 +328,7 @@ impl Notes {
     }
 }
 
-/// The request that an application answers with questions. What is in it matters to applications
-/// alone.
+/// Returns a request without content for an input request. Only applications use the content.
 fn bare_request<'a>(handle: RequestHandle, method: &'a str) -> Request<'a> {
     let other = || MethodName::Other(method.into());
     Request {

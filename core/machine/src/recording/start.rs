@@ -1,4 +1,4 @@
-//! The first line of a recording: what the machine is, and what it is made of.
+//! The first line of a recording: the kind of the machine and its settings.
 
 use alloc::borrow::Cow;
 use alloc::boxed::Box;
@@ -21,7 +21,7 @@ use super::server::ServerSettings;
 /// The version of the format: see `docs/guide/recording.md`.
 pub const FORMAT: u32 = 1;
 
-/// What comes before the first call.
+/// The first line, before all calls.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Start<'a> {
@@ -32,7 +32,7 @@ pub(crate) struct Start<'a> {
     pub(crate) machine: Machine<'a>,
 }
 
-/// A machine, by its role and by what it is bound to.
+/// A machine: its role, its transport and its settings.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub(crate) enum Machine<'a> {
@@ -52,7 +52,7 @@ pub(crate) enum Machine<'a> {
     #[cfg(feature = "http")]
     HttpClient {
         at: u64,
-        /// It spreads what is tried again.
+        /// Seeds the jitter of retries.
         seed: u64,
         #[serde(borrow)]
         options: Box<ClientSettings<'a>>,
@@ -67,7 +67,7 @@ impl<'a> Start<'a> {
     }
 }
 
-/// Revisions by their names, oldest first.
+/// Revisions by name, oldest first.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Revisioned(pub(crate) Revisions);
 
@@ -81,7 +81,7 @@ impl<'de> Deserialize<'de> for Revisioned {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let mut revisions = Revisions::NONE;
         for name in Vec::<Cow<'de, str>>::deserialize(deserializer)? {
-            let unknown = || D::Error::custom("there is no such revision");
+            let unknown = || D::Error::custom("the revision is unknown");
             let revision = Revision::parse(&name).ok_or_else(unknown)?;
             revisions = revisions.union(Revisions::only(revision));
         }
@@ -98,5 +98,5 @@ pub(crate) const fn era_name(era: Era) -> &'static str {
 
 pub(crate) fn era(name: &str) -> Result<Era, Unperformable> {
     let mut eras = [Era::Legacy, Era::Modern].into_iter();
-    eras.find(|era| era_name(*era) == name).ok_or(Unperformable("there is no such era"))
+    eras.find(|era| era_name(*era) == name).ok_or(Unperformable("the era is unknown"))
 }

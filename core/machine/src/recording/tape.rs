@@ -10,43 +10,43 @@ use crate::jsonrpc::{AsJson, WriteJson};
 
 use super::call::Call;
 
-/// What a machine that is recorded writes to: a sink for lines.
+/// A sink for the lines of a recording.
 ///
-/// Each line is handed over whole, its newline included, as soon as the call that it tells of is
-/// done. So what the sink has kept when the process dies is a recording that is merely short.
+/// Each line is passed to the sink in full, with its newline, as soon as its call has returned. If
+/// the process dies, the lines kept so far are a valid recording that merely ends early.
 pub struct Tape {
     sink: Sink,
-    /// The next chunk was chosen, and nothing was noted since.
+    /// The next chunk was peeked at, and nothing was recorded since.
     peeked: bool,
 }
 
-/// Is handed each line.
+/// The callback that receives the lines.
 type TakesLines = Box<dyn FnMut(&[u8]) + Send>;
 
 #[cfg_attr(test, allow(clippy::large_enum_variant, reason = "the lock of tests is large"))]
 enum Sink {
-    /// In a lock that is never taken, so that a machine may be shared between threads as ever.
+    /// In a mutex that is never locked, only so that a machine can be shared between threads.
     Lent(Mutex<TakesLines>),
-    /// For replays, which compare the lines.
+    /// Collects the lines for replays, which compare them.
     Kept(Vec<u8>),
 }
 
 impl Tape {
-    /// A tape that hands each line to `sink`: a whole one, with its newline.
+    /// Creates a tape that passes each line to `sink`, in full and with its newline.
     ///
-    /// What becomes of a line that cannot be kept is for the sink to decide. It is called where the
-    /// machine is, so it must be quick.
+    /// The sink decides how to handle a line that it cannot store. It runs on the thread of the
+    /// machine, so it must be fast.
     #[must_use]
     pub fn new(sink: impl FnMut(&[u8]) + Send + 'static) -> Self {
         Self { sink: Sink::Lent(Mutex::new(Box::new(sink))), peeked: false }
     }
 
-    /// A tape that keeps its lines until they are taken.
+    /// Creates a tape that keeps its lines until they are taken.
     pub(crate) const fn kept() -> Self {
         Self { sink: Sink::Kept(Vec::new()), peeked: false }
     }
 
-    /// What was noted since the last time.
+    /// Returns the lines recorded since the last call.
     pub(crate) fn take(&mut self) -> Vec<u8> {
         self.peeked = false;
         match &mut self.sink {
@@ -55,7 +55,7 @@ impl Tape {
         }
     }
 
-    /// Notes a call, or what comes before all calls.
+    /// Records a call.
     pub(crate) fn note<'a>(&mut self, call: impl Into<Option<Call<'a>>>) {
         let Some(call) = call.into() else { return };
         if core::mem::take(&mut self.peeked) && !matches!(call, Call::Sent { .. }) {
@@ -64,8 +64,8 @@ impl Tape {
         self.write(&call);
     }
 
-    /// Notes that the next chunk was looked at. Commonly it is taken away at once, whole or in
-    /// part, which says as much.
+    /// Records that the next chunk was peeked at. It is usually removed at once, completely or in
+    /// part, and the line of that call then implies the peek.
     pub(crate) const fn note_peek(&mut self) {
         self.peeked = true;
     }
@@ -75,7 +75,7 @@ impl Tape {
         let written = AsJson(line).write_json(&mut text);
         debug_assert!(written.is_ok(), "a line is made of text and whole numbers");
         let mut text = text.into_bytes();
-        // Line ends in JSON stand between tokens.
+        // A line break in JSON can only be between tokens.
         for byte in &mut text {
             if matches!(byte, b'\n' | b'\r') {
                 *byte = b' ';

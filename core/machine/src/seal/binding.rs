@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 use crate::Principal;
 use crate::jsonrpc::RawJson;
 
-/// What a state belongs to: a request, and whoever sends it.
+/// The request and the principal that a state is sealed for.
 // MCP 2026-07-28 basic/patterns/mrtr#server-requirements-basic-workflow [MRTR-007]
 #[derive(Clone, Debug)]
 pub struct Binding<'a> {
@@ -19,17 +19,18 @@ pub struct Binding<'a> {
 }
 
 impl<'a> Binding<'a> {
-    /// Binds to a request of `method` with `params`, its whole parameters as they came: the name
-    /// of a tool or the URI of a resource, and all arguments.
+    /// Binds to a request of `method` with its complete `params` as received: the name of a tool or
+    /// the URI of a resource, and all arguments.
     ///
-    /// `_meta`, `inputResponses` and `requestState` count for nothing, as they differ between the
-    /// rounds; nor do white space and the order of members, which a client may write anew.
+    /// `_meta`, `inputResponses` and `requestState` are ignored, because they differ between the
+    /// rounds. White space and the order of members are ignored too, because a client may serialize
+    /// the request again.
     #[must_use]
     pub fn new(method: &'a str, params: &RawJson<'_>) -> Self {
         Self { principal: None, method, params: digest(params.as_str()) }
     }
 
-    /// Binds to a principal too. Without one only requests that have none open the state.
+    /// Also binds to a principal. Without one, only requests without a principal open the state.
     #[must_use]
     pub const fn principal(mut self, principal: Option<&'a Principal>) -> Self {
         self.principal = principal;
@@ -37,22 +38,22 @@ impl<'a> Binding<'a> {
     }
 }
 
-/// What a retry has and the request did not, or has anew.
-const OF_A_ROUND: [&str; 3] = ["_meta", "inputResponses", "requestState"];
+/// Members that a retry adds to the request or changes.
+const PER_ROUND: [&str; 3] = ["_meta", "inputResponses", "requestState"];
 
-/// The digest of what stays the same in each round of a request.
+/// Returns a digest of the members that are the same in each round of a request.
 fn digest(params: &str) -> [u8; 32] {
     let mut members =
         match (&mut serde_json::Deserializer::from_str(params)).deserialize_map(TopLevel) {
             Ok(members) => members,
             Err(_) => return hash_text(params),
         };
-    members.retain(|(name, _)| !OF_A_ROUND.contains(&&**name));
+    members.retain(|(name, _)| !PER_ROUND.contains(&&**name));
     let members = members.into_iter().map(|(name, value)| {
         let value = value.get();
         let mut hash = Sha256::new();
         let read = Canonical(&mut hash).deserialize(&mut serde_json::Deserializer::from_str(value));
-        // A number beyond all bounds, say: a client writes it as it did before.
+        // The value cannot be read, such as a number out of range. Clients repeat it unchanged.
         (name, if read.is_ok() { hash.finalize().into() } else { hash_text(value) })
     });
     let mut hash = Sha256::new();
@@ -72,7 +73,7 @@ fn frame(hash: &mut Sha256, kind: u8, text: &str) {
     hash.update(text);
 }
 
-/// Members go in by name; of two with one name the order counts.
+/// Hashes the members sorted by name. Members with the same name keep their order.
 fn object(hash: &mut Sha256, mut members: Vec<(Cow<'_, str>, [u8; 32])>) {
     members.sort_by(|(one, _), (other, _)| one.cmp(other));
     hash.update(b"{");
@@ -101,8 +102,8 @@ impl<'de> Visitor<'de> for TopLevel {
     }
 }
 
-/// Hashes a value so that different values differ, however they are written. Each kind has a byte
-/// of its own, and ends by itself.
+/// Hashes a value so that different values have different hashes, regardless of how they are
+/// written. Each kind of value has its own tag byte and is self-delimiting.
 struct Canonical<'h>(&'h mut Sha256);
 
 impl<'de> DeserializeSeed<'de> for Canonical<'_> {

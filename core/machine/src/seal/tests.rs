@@ -35,7 +35,7 @@ fn a_state_is_refused_from_its_expiry_on() {
     for late in [NOW + 60, NOW + 61, u64::MAX] {
         assert_eq!(seal().open(&state, &binding(CALL), late), Err(Unsealable::Expired));
     }
-    // Whoever cannot open it does not learn that it has expired.
+    // A caller that cannot open the state does not learn that it has expired.
     let other = binding(r#"{"name":"cancel"}"#);
     assert_eq!(seal().open(&state, &other, NOW + 61), Err(Unsealable::Forged));
 }

@@ -74,7 +74,7 @@ fn an_invalid_response_ends_the_call() {
     for (status, fields, body, expected) in [
         (202, &[][..], "", "InvalidResponse(\"a request was accepted"),
         (204, &[], "", "InvalidResponse(\"a request was accepted"),
-        (200, &[], "{}", "InvalidResponse(\"it has no content type"),
+        (200, &[], "{}", "InvalidResponse(\"the content type is missing"),
         (200, &[("content-type", "text/html")], "<p>", "InvalidResponse(\"its content type"),
         (200, JSON, "", "InvalidResponse(\"the body is no answer"),
         (200, JSON, "{}", "InvalidResponse(\"the body is no answer"),

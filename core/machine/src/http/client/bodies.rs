@@ -1,4 +1,4 @@
-//! What the bodies of responses say, message by message.
+//! Handles the bodies of responses, message by message.
 
 use crate::Instant;
 use crate::http::ExchangeId;
@@ -34,7 +34,7 @@ impl Client {
         }
     }
 
-    /// A body or an event is longer than the limit: what may have been the answer is lost.
+    /// A body or an event exceeds the limit, so a response in it may be lost.
     pub(super) fn too_long(&mut self, id: ExchangeId, limit: usize, now: Instant) {
         let Some(exchange) = self.abort(id) else { return };
         if let Some((request, _)) = exchange.message.as_ref().and_then(Message::request) {
@@ -43,7 +43,7 @@ impl Client {
         }
     }
 
-    /// A body of JSON has ended.
+    /// Handles the end of a JSON body.
     pub(super) fn body_complete(&mut self, id: ExchangeId, now: Instant) {
         let Some(exchange) = self.exchanges.get_mut(id) else { return };
         let Receiving::Json(body) = &mut exchange.receiving else { return };
@@ -58,7 +58,7 @@ impl Client {
         }
         self.deliver(id, &body, now);
         if self.peer.is_pending(request) {
-            let what = "the body is no answer to the request";
+            let what = "the body does not contain a response to the request";
             if asks == RequestKind::Discover {
                 return self.peer.probe_unsupported(request, now);
             }
@@ -70,7 +70,7 @@ impl Client {
         }
     }
 
-    /// Takes one message, which came on this exchange.
+    /// Handles one message that was received on this exchange.
     pub(super) fn deliver(&mut self, id: ExchangeId, text: &[u8], now: Instant) {
         let frame = parse(text, self.peer.parse_limits());
         let session = self.exchanges.get(id).and_then(|exchange| exchange.session);
@@ -82,18 +82,18 @@ impl Client {
         let (Ok(Frame::Single(JsonRpc::Response(response))), Some((own, asks, Some(_)))) =
             (&frame, request)
         else {
-            return self.hand_on(frame, now);
+            return self.process(frame, now);
         };
         // MCP 2026-07-28 basic/transports/streamable-http#receiving-messages [HCLI-003]: a modern
-        // response stream is scoped to its request.
+        // response stream belongs to its request.
         let answers = match &response.id {
             Some(RequestId::Number(number)) => *number == own,
-            // An error without an id is to the request that the exchange carried.
+            // An error without an id refers to the request that the exchange carried.
             None => response.outcome.is_err(),
             Some(_) => false,
         };
         if !answers {
-            let what = "a response to another request than the one of its exchange";
+            let what = "a response to a request that its exchange does not carry";
             return self.peer.report_out_of_place(what);
         }
         match (asks, &response.outcome) {
@@ -111,21 +111,21 @@ impl Client {
                         let outcome = Ok(crate::jsonrpc::RawJson::trusted(&text));
                         let id = response.id.clone();
                         let response = JsonRpc::Response(ResponseMessage { id, outcome });
-                        self.hand_on(Ok(Frame::Single(response)), now);
+                        self.process(Ok(Frame::Single(response)), now);
                     }
-                    None => self.hand_on(frame, now),
+                    None => self.process(frame, now),
                 }
             }
             (_, Err(error)) if response.id.is_none() => {
                 let error = error.clone().into_owned();
                 self.answer_with(own, error, now);
             }
-            _ => self.hand_on(frame, now),
+            _ => self.process(frame, now),
         }
     }
 
-    /// Takes what a session still says that is gone: all but what it asks, as an answer would go to the
-    /// next session, which may have asked something else under the same id.
+    /// Handles a message from a session that has ended. Requests are ignored: a response would go
+    /// to the next session, where another request may have the same id.
     // MCP 2025-11-25 basic/transports#session-management [SESS-009]
     fn deliver_late(&mut self, frame: Result<Frame<'_>, Malformed>, now: Instant) {
         match frame {
@@ -135,29 +135,29 @@ impl Client {
                     self.deliver_late(message.map(Frame::Single), now);
                 }
             }
-            frame => self.hand_on(frame, now),
+            frame => self.process(frame, now),
         }
     }
 
-    /// Ends a request as if the server had answered it with this error.
+    /// Ends a request as if the server had responded with this error.
     pub(super) fn answer_with(&mut self, request: i64, error: ErrorObject<'_>, now: Instant) {
         let id = Some(RequestId::Number(request));
         let response = JsonRpc::Response(ResponseMessage { id, outcome: Err(error) });
-        self.hand_on(Ok(Frame::Single(response)), now);
+        self.process(Ok(Frame::Single(response)), now);
     }
 
-    fn hand_on(&mut self, frame: Result<Frame<'_>, Malformed>, now: Instant) {
-        // Reports of what was found in the message come before what came of it.
-        self.tell_events();
+    fn process(&mut self, frame: Result<Frame<'_>, Malformed>, now: Instant) {
+        // Reports about the message itself come before the event that it causes.
+        self.forward_events();
         if let Ok(Some(event)) = self.peer.handle_parsed(frame, now) {
-            self.tell(event.into_owned());
+            self.report_event(event.into_owned());
         }
-        self.tell_events();
+        self.forward_events();
     }
 
     // ------------------------------------------------------------------ refusals
 
-    /// The body of a refusal has ended, or is too long to say anything.
+    /// Handles the end of a refusal body, or a refusal body that is too long to be read.
     pub(super) fn complete_error_response(&mut self, id: ExchangeId, now: Instant) {
         let Some(exchange) = self.detach(id, now) else { return };
         let Exchange { receiving: Receiving::ErrorBody(refusal), message: Some(message), .. } =
@@ -202,7 +202,7 @@ impl Client {
                 }
             }
             // MCP 2025-11-25 basic/transports#sending-messages-to-the-server [HCLI-005]: a refused
-            // notification or answer is the end of it, not of the connection.
+            // notification or response is lost, but the connection stays open.
             _ => self.message_failed(message, failure, now),
         }
     }

@@ -5,15 +5,15 @@ use crate::Instant;
 use super::exchanges::{Exchange, Purpose};
 use super::{Client, Transport};
 
-/// How far the end is.
+/// The progress of closing the connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum CloseState {
-    /// The connection is not over.
+    /// The connection is open.
     #[default]
     Open,
-    /// The server is told, and has until then.
+    /// The session is being deleted; the server has until this time to respond.
     DeletingSession(Instant),
-    /// Nothing is left to do.
+    /// The connection is closed and nothing is left to do.
     Done,
 }
 
@@ -27,8 +27,7 @@ impl CloseState {
 }
 
 impl Client {
-    /// The connection is over: everything that is under way is cut off, and the server of a session
-    /// is told.
+    /// The connection is closed: aborts all exchanges, and deletes the session of a legacy server.
     pub(super) fn shut_down(&mut self, now: Instant) {
         match self.close_state {
             CloseState::Open => {}
@@ -53,7 +52,7 @@ impl Client {
         }
     }
 
-    /// The time that the server had to take note of the end may be over.
+    /// Aborts the remaining exchanges if the time to delete the session has elapsed.
     pub(super) fn handle_close_timeout(&mut self, now: Instant) {
         if let CloseState::DeletingSession(until) = self.close_state
             && until <= now
@@ -65,7 +64,8 @@ impl Client {
         }
     }
 
-    /// Cuts off what lingered long enough, and lets linger what nobody waits for any more.
+    /// Aborts exchanges whose linger time has elapsed, and lets those linger whose request has
+    /// ended.
     pub(super) fn sweep(&mut self, now: Instant) {
         let due = |exchange: &Exchange| exchange.cut_off_at.is_some_and(|at| at <= now);
         for exchange in self.exchanges.all(due) {
@@ -77,7 +77,7 @@ impl Client {
             given_up && exchange.cut_off_at.is_none()
         });
         for exchange in forgotten {
-            self.let_linger(exchange, now);
+            self.linger(exchange, now);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! From the peer's messages to exchanges: what leaves when, and what it carries.
+//! Turns the messages of the peer into exchanges, and decides when they are sent.
 
 use alloc::vec::Vec;
 
@@ -18,13 +18,13 @@ use super::transmit::{Field, OutgoingRequest, Transmit};
 use super::{Client, SendState, Transport};
 
 impl Client {
-    /// Brings everything to where nothing is left to do before the next input.
+    /// Processes everything that can be done before the next input.
     pub(super) fn pump(&mut self, now: Instant) {
         loop {
-            let mut moved = self.tell_events();
+            let mut moved = self.forward_events();
             moved |= self.take_posts(now);
             if self.peer.is_closed() {
-                self.tell_events();
+                self.forward_events();
                 self.shut_down(now);
                 return;
             }
@@ -36,24 +36,24 @@ impl Client {
         }
     }
 
-    /// Hands on what the peer has to tell; whether there was anything.
-    pub(super) fn tell_events(&mut self) -> bool {
+    /// Forwards the pending events of the peer. Returns whether there were any.
+    pub(super) fn forward_events(&mut self) -> bool {
         let mut told = false;
         while let Some(event) = self.peer.poll_event() {
-            self.tell(event);
+            self.report_event(event);
             told = true;
         }
         told
     }
 
-    pub(super) fn tell(&mut self, event: Event<'static>) {
+    pub(super) fn report_event(&mut self, event: Event<'static>) {
         if let Event::Opened(opened) = &event {
             self.session_opened(opened.revision);
         }
         self.events.push_back(event);
     }
 
-    /// Takes over what the peer has to send; whether there was anything.
+    /// Takes the pending messages of the peer. Returns whether there were any.
     pub(super) fn take_posts(&mut self, now: Instant) -> bool {
         let mut taken = false;
         while let Some((post, _)) = self.peer.next_message() {
@@ -64,7 +64,7 @@ impl Client {
         taken
     }
 
-    /// The next message that the peer has to send.
+    /// Returns the next message that the peer has to send.
     pub(super) fn next_post(&mut self) -> Option<Message> {
         let part = self.peer.next_message()?.0.part;
         Some(Message::new(part, self.peer.take_message()))
@@ -72,8 +72,9 @@ impl Client {
 
     fn take_post(&mut self, part: Part, now: Instant) {
         match part {
-            // MCP 2025-11-25 basic/transports#sending-messages-to-the-server [HCLI-015]: an answer is
-            // posted like any message, whatever stream its request came on.
+            // MCP 2025-11-25 basic/transports#sending-messages-to-the-server [HCLI-015]: a response
+            // is posted like any other message, regardless of the stream on which its request
+            // arrived.
             Part::Request(_) | Part::Notification(_) | Part::Answers | Part::Answer(_) => {
                 let message = Message::new(part, self.peer.take_message());
                 if let MessageKind::Cancellation(id) = message.kind
@@ -91,7 +92,7 @@ impl Client {
         }
     }
 
-    /// A request to a modern server is given up: its exchange is closed, which tells the server.
+    /// Abandons a request to a modern server by closing its exchange, which tells the server.
     // MCP 2026-07-28 basic/transports/streamable-http#cancellation [CANC-017]
     // MCP 2026-07-28 basic/transports/streamable-http#sending-messages [HCLI-014]
     fn give_up(&mut self, id: i64) {
@@ -104,27 +105,29 @@ impl Client {
         self.drop_pause(id);
     }
 
-    /// A request to a legacy server is cancelled; whether the server must be told.
+    /// Cancels a request to a legacy server. Returns whether the server must be notified.
     fn cancel_legacy(&mut self, id: i64, now: Instant) -> bool {
-        // What never left needs no cancellation.
+        // A request that was never sent needs no cancellation.
         if self.queue.withdraw(id) {
             return false;
         }
         self.drop_pause(id);
         // MCP 2025-11-25 basic/transports#sending-messages-to-the-server [SSE-011]: closing the
-        // exchange cancels nothing, so it stays for what the server may still say.
+        // exchange does not cancel the request, so it stays open for further messages of the
+        // server.
         let Some(id) = self.exchanges.find_by_request(id) else { return true };
         let exchange = self.exchanges.get(id);
-        // What stands still on its way there never ran.
+        // A paused request has not been sent, so it never ran.
         if exchange.is_some_and(|exchange| exchange.paused && exchange.purpose == Purpose::Post) {
             self.abort(id);
             return false;
         }
-        // The session that it was sent in is gone, and the next one knows nothing of it.
+        // If the session in which it was sent has ended, the next session does not know the
+        // request.
         // MCP 2025-11-25 basic/utilities/cancellation#behavior-requirements [CANC-001]
         let session = exchange.and_then(|exchange| exchange.session);
         let known = session.is_none_or(|number| number == self.legacy.number);
-        self.let_linger(id, now);
+        self.linger(id, now);
         known
     }
 
@@ -134,9 +137,9 @@ impl Client {
         });
     }
 
-    /// Sends what may leave; whether anything did.
+    /// Sends the messages that may be sent now. Returns whether there were any.
     // MCP 2025-11-25 basic/transports#sending-messages-to-the-server [HCLI-001] [HCLI-005]: every
-    // message is a POST of its own, and none waits for another one's answer.
+    // message has its own POST, and does not wait for other responses.
     pub(super) fn dispatch(&mut self, now: Instant) -> bool {
         let mut moved = false;
         while let Some(message) = self.next_message() {
@@ -171,8 +174,8 @@ impl Client {
         None
     }
 
-    // MCP 2025-03-26 basic/transports#sending-messages-to-the-server [BATCH-005]: never an array, so
-    // nothing is mixed.
+    // MCP 2025-03-26 basic/transports#sending-messages-to-the-server [BATCH-005]: a body is never
+    // an array, so messages are never mixed.
     fn post(&mut self, message: Message, now: Instant) {
         if let Some((id, _)) = message.request() {
             self.peer.resume_call(id, now);
@@ -217,11 +220,11 @@ impl Client {
         Some(exchange)
     }
 
-    /// The header fields of an exchange, and the session that they name.
+    /// Returns the header fields of an exchange, and the number of the session that they name.
     fn fields(&self, exchange: &Exchange) -> Result<(Vec<Field>, Option<u32>), UnsendableArgument> {
         const EVENTS: &str = "text/event-stream";
         const BOTH: &str = "application/json, text/event-stream";
-        /// Those of a call of a tool without mirrored arguments.
+        /// The number of fields of a tool call without mirrored arguments.
         const FIELDS: usize = 5;
         let mut fields = Vec::with_capacity(FIELDS);
         let accept = match exchange.purpose {
@@ -251,10 +254,10 @@ impl Client {
         Ok((fields, session))
     }
 
-    // ------------------------------------------------------------------ the end of exchanges
+    // ------------------------------------------------------------------ end of exchanges
 
-    /// Takes out what an exchange is about, while the rest of its response may still come: cutting
-    /// that off would cost the connection.
+    /// Takes the state out of an exchange and lets the rest of its response arrive, because
+    /// aborting it would close the connection.
     pub(super) fn detach(&mut self, id: ExchangeId, now: Instant) -> Option<Exchange> {
         let limits = &self.options.limits;
         let many = limits.requests_max.saturating_add(limits.control_exchanges_max * 2);
@@ -264,11 +267,11 @@ impl Client {
         self.exchanges.detach(id, now + limits.linger)
     }
 
-    /// Cuts an exchange off, or lets it never begin.
+    /// Aborts an exchange, or removes it from the queue if it was not sent yet.
     pub(super) fn abort(&mut self, id: ExchangeId) -> Option<Exchange> {
         let exchange = self.exchanges.remove(id)?;
         let waits = |transmit: &Transmit| matches!(transmit, Transmit::Send(request) if request.exchange == id);
-        // Searched only while the head is awaited: what was answered has left.
+        // Only exchanges without a response head can still be in the transmit queue.
         if matches!(exchange.receiving, Receiving::Head)
             && let Some(at) = self.transmits.iter().position(waits)
         {
@@ -279,9 +282,9 @@ impl Client {
         Some(exchange)
     }
 
-    /// Lets a response go on for a while although nothing in it matters any more: cutting it off
-    /// would cost the connection.
-    pub(super) fn let_linger(&mut self, id: ExchangeId, now: Instant) {
+    /// Lets the response of an ended request arrive for a while, because aborting it would close
+    /// the connection.
+    pub(super) fn linger(&mut self, id: ExchangeId, now: Instant) {
         let until = now + self.options.limits.linger;
         self.exchanges.set_paused(id, false);
         if let Some(exchange) = self.exchanges.get_mut(id) {
@@ -289,7 +292,7 @@ impl Client {
         }
     }
 
-    /// Tells that a message which is no call did not get through.
+    /// Reports that a notification or response could not be delivered.
     pub(super) fn undelivered(&mut self, message: &Message, failure: TransportFailure) {
         let what = match &message.kind {
             MessageKind::Answer => "response",
@@ -302,7 +305,7 @@ impl Client {
         self.peer.report(Event::Violation(violation));
     }
 
-    /// Whether the server is a modern one.
+    /// Returns whether the server is a modern one.
     pub(super) fn is_modern(&self) -> bool {
         self.peer.session_revision().is_some_and(|revision| revision.era() == Era::Modern)
     }

@@ -17,24 +17,24 @@ use super::message::Message;
 #[derive(Debug)]
 pub(super) struct Exchange {
     pub(super) purpose: Purpose,
-    /// What it carries, or what the stream that it resumes answers.
+    /// The message that it carries, or whose stream it resumes.
     pub(super) message: Option<Message>,
     pub(super) receiving: Receiving,
-    /// What is known of the stream that it opens or resumes.
+    /// The state of the stream that it opens or resumes.
     pub(super) stream: Option<Box<Stream>>,
     pub(super) url: Arc<Location>,
     pub(super) redirects: u32,
-    /// The session that it names, by its number.
+    /// The number of the session that it names.
     pub(super) session: Option<u32>,
-    /// When it is cut off: nothing that is still to come matters.
+    /// The time at which it is aborted, if the rest of the response is not needed.
     pub(super) cut_off_at: Option<Instant>,
-    /// It waits for something on this side.
+    /// It waits for something on this side, such as a sign-in.
     pub(super) paused: bool,
-    /// It has ended, so that there is nothing to cut off.
+    /// It has ended, so it cannot be aborted.
     pub(super) over: bool,
 }
 
-/// What an exchange is for.
+/// The purpose of an exchange.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Purpose {
     /// The POST of a message.
@@ -49,46 +49,46 @@ pub(super) enum Purpose {
     End,
 }
 
-/// How far the response is.
+/// The progress of the response.
 #[derive(Debug)]
 pub(super) enum Receiving {
-    /// Its head is awaited.
+    /// The head has not arrived yet.
     Head,
-    /// A body of JSON.
+    /// A JSON body.
     Json(Vec<u8>),
     /// The body of a refusal.
     ErrorBody(ErrorResponse),
     /// A stream of events.
     Events(Box<SseDecoder<'static>>),
-    /// Nothing that is still to come matters.
+    /// The rest of the response is ignored.
     Nothing,
 }
 
-/// A response whose status refuses.
+/// A response with an error status.
 #[derive(Debug)]
 pub(super) struct ErrorResponse {
     pub(super) status: u16,
     pub(super) retry_after: Option<Duration>,
     pub(super) body: Vec<u8>,
-    /// The body is longer than the limit, so that it says nothing.
+    /// The body exceeds the limit and is ignored.
     pub(super) overlong: bool,
 }
 
-/// A stream of events, over all the exchanges that it takes.
+/// An event stream, which may span several exchanges.
 #[derive(Debug)]
 pub(super) struct Stream {
-    /// The id to resume it after.
+    /// The id of the last event, after which the stream is resumed.
     pub(super) last_id: Option<String>,
-    /// How long the server wants to be left alone.
+    /// The reconnection delay that the server asked for.
     pub(super) retry: Option<Duration>,
     pub(super) attempts: Attempts,
-    /// The exchange that is under way resumes the stream, and no event with an id came on it yet.
+    /// The current exchange resumes the stream, and no event with an id has arrived on it yet.
     pub(super) resumed: bool,
-    /// It is a listen stream that stood before, and was opened again.
+    /// This is a listen stream that was open before and is opened again.
     pub(super) reopened: bool,
-    /// The exchange that is under way, or was last, brought an event.
+    /// An event arrived on the current or last exchange.
     pub(super) heard: bool,
-    /// When the exchange that is under way, or was last, had its head.
+    /// The time at which the head of the current or last exchange arrived.
     pub(super) since: Instant,
 }
 
@@ -110,12 +110,12 @@ impl Stream {
 #[derive(Debug)]
 pub(super) struct Pause {
     pub(super) due: Instant,
-    /// What the stream answers; `None`: the listening stream.
+    /// The request that the stream belongs to; `None` for the listening stream.
     pub(super) message: Option<Message>,
     pub(super) stream: Box<Stream>,
 }
 
-/// All exchanges that are under way, and what waits between two.
+/// All open exchanges, and the streams that wait to be resumed.
 #[derive(Debug)]
 pub(super) struct Exchanges {
     table: Slab<Exchange>,
@@ -124,7 +124,7 @@ pub(super) struct Exchanges {
     requests: usize,
     /// Exchanges for other messages.
     control: usize,
-    /// Exchanges that stand still.
+    /// The number of paused exchanges.
     paused_count: usize,
 }
 
@@ -134,7 +134,7 @@ impl Exchanges {
     }
 
     pub(super) fn insert(&mut self, exchange: Exchange) -> ExchangeId {
-        debug_assert!(!exchange.paused, "it is only about to begin");
+        debug_assert!(!exchange.paused, "a new exchange is not paused");
         if let Some(count) = self.count_of(&exchange) {
             *count += 1;
         }
@@ -150,7 +150,7 @@ impl Exchanges {
         Some(exchange)
     }
 
-    /// Takes out what an exchange is about; of the exchange only what is still to come is left.
+    /// Takes the state out of an exchange, which then only absorbs the rest of its response.
     pub(super) fn detach(&mut self, id: ExchangeId, cut_off_at: Instant) -> Option<Exchange> {
         let entry = self.table.get_mut(id.0)?;
         let bare = Exchange {
@@ -171,12 +171,13 @@ impl Exchanges {
         self.table.get(id.0)
     }
 
-    /// What carries a request keeps its kind of message: the counts go by it.
+    /// The caller must not change whether an exchange carries a request, because the counters
+    /// depend on it.
     pub(super) fn get_mut(&mut self, id: ExchangeId) -> Option<&mut Exchange> {
         self.table.get_mut(id.0)
     }
 
-    /// Lets an exchange stand still, or go on.
+    /// Pauses or resumes an exchange.
     pub(super) fn set_paused(&mut self, id: ExchangeId, still: bool) {
         let Some(exchange) = self.table.get_mut(id.0) else { return };
         self.paused_count -= usize::from(exchange.paused);
@@ -184,7 +185,7 @@ impl Exchanges {
         exchange.paused = still;
     }
 
-    /// Whether any exchange stands still.
+    /// Returns whether any exchange is paused.
     pub(super) const fn any_paused(&self) -> bool {
         self.paused_count > 0
     }
@@ -193,33 +194,33 @@ impl Exchanges {
         self.table.len()
     }
 
-    /// Requests under way, those included whose stream waits to be resumed.
+    /// Returns the number of open requests, including those whose stream waits to be resumed.
     pub(super) fn requests(&self) -> usize {
         self.requests + self.pauses.iter().filter(|pause| pause.message.is_some()).count()
     }
 
-    /// Other messages under way.
+    /// Returns the number of exchanges for other messages.
     pub(super) const fn control(&self) -> usize {
         self.control
     }
 
-    /// The first exchange that satisfies `wanted`, in the order of their places.
+    /// Returns the first exchange that satisfies `wanted`, in slot order.
     pub(super) fn find(&self, wanted: impl Fn(&Exchange) -> bool) -> Option<ExchangeId> {
         self.table.find_from(0, wanted).map(ExchangeId)
     }
 
-    /// Those that satisfy `wanted`, in the order of their places.
+    /// Returns all exchanges that satisfy `wanted`, in slot order.
     pub(super) fn all(&self, wanted: impl Fn(&Exchange) -> bool) -> Vec<ExchangeId> {
         let found = self.table.iter().filter(|(_, exchange)| wanted(exchange));
         found.map(|(key, _): (Key, _)| ExchangeId(key)).collect()
     }
 
-    /// The exchange that carries or answers the request with this id.
+    /// Returns the exchange that carries or resumes the request with this id.
     pub(super) fn find_by_request(&self, id: i64) -> Option<ExchangeId> {
         self.find(|exchange| exchange.request_id() == Some(id))
     }
 
-    /// When the first of them is to be cut off or resumed.
+    /// Returns the first time at which an exchange must be aborted or a stream resumed.
     pub(super) fn next_deadline(&self) -> Option<Instant> {
         let cuts = self.table.iter().filter_map(|(_, exchange)| exchange.cut_off_at);
         cuts.chain(self.pauses.iter().map(|pause| pause.due)).min()
@@ -250,7 +251,7 @@ impl Exchange {
         }
     }
 
-    /// The id of the request that it carries or answers.
+    /// Returns the id of the request that it carries or resumes.
     pub(super) fn request_id(&self) -> Option<i64> {
         self.message.as_ref().and_then(Message::request).map(|(id, _)| id)
     }

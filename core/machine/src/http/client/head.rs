@@ -4,8 +4,8 @@ use crate::http::Status;
 
 use super::transmit::SESSION_ID;
 
-/// The head of a response, as far as the protocol cares: [`new`](Self::new), then
-/// [`field`](Self::field) for every header field.
+/// The head of a response, reduced to the fields that the protocol uses. Create it with
+/// [`new`](Self::new), then call [`field`](Self::field) for every header field.
 #[derive(Clone, Debug)]
 pub struct IncomingResponse<'a> {
     pub(crate) status: Status,
@@ -13,13 +13,13 @@ pub struct IncomingResponse<'a> {
     pub(super) session_id: Option<Hidden<'a>>,
     pub(crate) location: Option<&'a [u8]>,
     pub(super) retry_after: Option<&'a [u8]>,
-    /// All that came: a server may ask for a token in several ways.
+    /// All values: a server may offer several authentication schemes.
     pub(crate) challenges: Vec<&'a [u8]>,
-    /// What the next proof of a key must have in it (RFC 9449, section 8).
+    /// The nonce for the next DPoP proof (RFC 9449, section 8).
     pub(crate) dpop_nonce: Option<&'a [u8]>,
 }
 
-/// A value that stays out of debug output.
+/// A value that is hidden in debug output.
 // MCP 2025-11-25 basic/transports#session-management [SESS-005]
 #[derive(Clone, Copy)]
 pub(super) struct Hidden<'a>(pub(super) &'a [u8]);
@@ -31,7 +31,7 @@ impl core::fmt::Debug for Hidden<'_> {
 }
 
 impl<'a> IncomingResponse<'a> {
-    /// A response with this status and no fields.
+    /// Creates a response head with this status and no fields.
     #[must_use]
     pub const fn new(status: Status) -> Self {
         Self {
@@ -45,9 +45,9 @@ impl<'a> IncomingResponse<'a> {
         }
     }
 
-    /// Takes note of a header field; those that the protocol does not use are passed over. Of a
-    /// field that is repeated the first one counts, except for `WWW-Authenticate`.
-    // MCP 2025-11-25 basic/transports#session-management [SESS-015]: names without regard to case.
+    /// Adds a header field. Fields that the protocol does not use are ignored. If a field is
+    /// repeated, the first value is used, except for `WWW-Authenticate`.
+    // MCP 2025-11-25 basic/transports#session-management [SESS-015]: names are case-insensitive.
     // MCP 2026-07-28 basic/transports/streamable-http#case-sensitivity [HDR-031]
     pub fn field(&mut self, name: &str, value: &'a [u8]) {
         let value = value.trim_ascii();
@@ -68,32 +68,33 @@ impl<'a> IncomingResponse<'a> {
         slot.get_or_insert(value);
     }
 
-    /// The status.
+    /// Returns the status.
     #[must_use]
     pub const fn status(&self) -> Status {
         self.status
     }
 
-    /// Where a redirect leads, as it is in the field `Location`.
+    /// Returns the target of a redirect, as written in the field `Location`.
     #[must_use]
     pub const fn location(&self) -> Option<&'a [u8]> {
         self.location
     }
 
-    /// The values of all fields `WWW-Authenticate`: a server may ask for a token in several ways.
+    /// Returns the values of all `WWW-Authenticate` fields: a server may offer several
+    /// authentication schemes.
     #[must_use]
     pub fn challenges(&self) -> &[&'a [u8]] {
         &self.challenges
     }
 
-    /// What the next proof of a key must have in it (RFC 9449, section 8).
+    /// Returns the nonce for the next DPoP proof (RFC 9449, section 8).
     #[must_use]
     pub const fn dpop_nonce(&self) -> Option<&'a [u8]> {
         self.dpop_nonce
     }
 
-    /// The header fields that were taken note of, with names in lower case. One of them names the
-    /// session: whoever knows it can act in the session.
+    /// Returns the header fields that were kept, with lowercase names. One of them is the session
+    /// id, which is enough to act in the session.
     // MCP 2025-11-25 basic/transports#session-management [SESS-005]
     pub fn fields(&self) -> impl Iterator<Item = (&'static str, &'a [u8])> {
         let fields = [

@@ -1,56 +1,55 @@
 use core::time::Duration;
 
-/// Every bound on what a server can make an HTTP client hold or do, beyond those of
+/// Limits on the resources that a server can make an HTTP client use, in addition to those of
 /// [`peer::Limits`](crate::peer::Limits). Each default has its reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "recording", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "recording", serde(default))]
 #[non_exhaustive]
 pub struct ClientLimits {
-    /// Requests to the server that are under way at once, those included whose stream waits to be
-    /// resumed. 64: below what servers commonly allow on one connection of HTTP/2 (100). Further
-    /// ones wait in a queue.
+    /// Concurrent requests to the server, including those whose stream waits to be resumed. 64:
+    /// below the usual limit of servers for one HTTP/2 connection (100). Further requests are
+    /// queued.
     pub requests_max: usize,
-    /// Exchanges beyond those for what must not wait for an answer to come first: answers to the
-    /// server's questions, cancellations, notifications. 8: a call may wait for such an answer, so
-    /// these never wait for calls.
+    /// Additional exchanges for messages that must not wait behind calls: responses to the server's
+    /// requests, cancellations and notifications. 8: a call may depend on such a response, so these
+    /// messages never wait for calls.
     pub control_exchanges_max: usize,
-    /// The length of a body of JSON, in bytes. 4 MiB: the longest line that adapters take from a
-    /// byte stream by default.
+    /// The length of a JSON body, in bytes. 4 MiB: the longest line that adapters accept on a byte
+    /// stream by default.
     pub body_bytes_max: usize,
-    /// The length of an event of a stream, in bytes. 4 MiB: a message, like a body.
+    /// The length of an event of a stream, in bytes. 4 MiB: an event holds a message, like a body.
     pub event_bytes_max: usize,
-    /// The length of the body of a refusal, in bytes. 64 KiB: an error of JSON-RPC with its data.
+    /// The length of an error response body, in bytes. 64 KiB: a JSON-RPC error with its data.
     pub error_bytes_max: usize,
-    /// The length of a session id, in bytes. 1,024: some are tokens; servers commonly take 8 KiB
-    /// for all headers together.
+    /// The length of a session id, in bytes. 1,024: some ids are tokens, and servers usually accept
+    /// 8 KiB for all headers together.
     pub session_id_length_max: usize,
-    /// The length of a `WWW-Authenticate` value that is kept, in bytes. 8 KiB; a longer one is
-    /// dropped.
+    /// The length of a `WWW-Authenticate` value, in bytes. 8 KiB; longer values are dropped.
     pub challenge_length_max: usize,
     /// Redirects followed for one message. 5.
     pub redirects_max: u32,
-    /// Sessions opened one after the other of which none could be used. 3: a server that forgets
-    /// every session at once is broken.
+    /// Consecutive sessions that were opened and could not be used. 3: a server that forgets every
+    /// session immediately is broken.
     pub renewals_max: u32,
-    /// Times that one message is sent again because its session had ended. 1.
+    /// Times that one message is sent again because its session has ended. 1.
     pub resends_max: u32,
-    /// Tools whose arguments are mirrored into headers. 1,024, the least recently listed are
-    /// forgotten first.
+    /// Tools whose arguments are mirrored into headers. 1,024; the least recently listed tools are
+    /// evicted first.
     pub mirrored_tools_max: usize,
-    /// Pages of `tools/list` that are read to refresh the header_params of one tool. 32.
+    /// Pages of `tools/list` that are read to refresh the header parameters of one tool. 32.
     pub refresh_pages_max: u32,
-    /// How long a response may go on after the answer is there. 2 s: servers end the stream with
-    /// the answer; what goes on is cut off.
+    /// How long the rest of a response may take after the JSON-RPC response has arrived. 2 s:
+    /// servers end the stream with the response; a stream that continues is aborted.
     pub linger: Duration,
-    /// How long calls wait for the listening stream of a legacy session to stand. 500 ms: a server
-    /// may ask on that stream and nowhere else, but not every server sends the head of a response
-    /// before the first event.
+    /// How long calls wait until the listening stream of a legacy session is open. 500 ms: a server
+    /// may send its requests only on that stream, but some servers send the response head only with
+    /// the first event.
     pub listening_wait: Duration,
-    /// How long the server has to take note of the end of the session. 5 s.
+    /// How long the server has to respond to the deletion of the session. 5 s.
     pub closing_wait: Duration,
-    /// The least pause before a stream is resumed, whatever the server asks for. 50 ms: a server
-    /// that asks for none does not make the client spin.
+    /// The minimum delay before a stream is resumed, whatever the server asks for. 50 ms: a server
+    /// that asks for no delay cannot cause a busy loop.
     pub reconnect_pause_min: Duration,
 }
 

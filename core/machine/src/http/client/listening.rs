@@ -1,4 +1,4 @@
-//! The stream on which a legacy server says what it says unasked.
+//! The stream on which a legacy server sends messages that belong to no request.
 
 use alloc::boxed::Box;
 use core::time::Duration;
@@ -14,26 +14,27 @@ use super::exchanges::{Exchange, Pause, Purpose, Stream};
 use super::responses::{is_passing, seconds};
 use super::{Client, IncomingResponse, SendState};
 
-/// How the listening stream is.
+/// The state of the listening stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Listening {
-    /// There is none, yet or for now.
+    /// The stream is not open.
     #[default]
     Off,
-    /// An exchange is under way that opens it, resumes it, or carries it.
+    /// An exchange opens, resumes or carries the stream.
     On { exchange: ExchangeId, stood: bool },
-    /// It waits to be opened again.
+    /// The stream waits to be opened again.
     Waiting,
-    /// The server does not offer one, which is remembered.
+    /// The server does not offer the stream, and is not asked again.
     NotOffered,
 }
 
 impl Client {
     /// Opens the listening stream of a new session.
     // MCP 2025-11-25 basic/transports#listening-for-messages-from-the-server [HCLI-007]
-    // MCP 2025-11-25 basic/transports#multiple-connections [HCLI-010]: beside those of calls.
-    // MCP 2025-11-25 basic/utilities/tasks#input-required-status [HCLI-011]: what belongs to a task
-    // may come here as well as there.
+    // MCP 2025-11-25 basic/transports#multiple-connections [HCLI-010]: in addition to those of
+    // calls.
+    // MCP 2025-11-25 basic/utilities/tasks#input-required-status [HCLI-011]: messages of a task may
+    // arrive on this stream or on that of the call.
     pub(super) fn listen(&mut self, now: Instant) {
         let stream = Stream::new(self.attempts(), now);
         self.listening = Listening::Off;
@@ -55,7 +56,7 @@ impl Client {
         }
     }
 
-    /// The session is gone, and its stream with it.
+    /// Closes the stream of a session that has ended.
     pub(super) fn forget_listening(&mut self) {
         if let Listening::On { exchange, .. } = self.listening {
             self.abort(exchange);
@@ -81,8 +82,8 @@ impl Client {
         }
         let stood = matches!(self.listening, Listening::On { stood: true, .. });
         let placed = self.exchanges.get(id).is_some_and(|exchange| exchange.session.is_some());
-        // Of a server that never had such a stream 404 says the same as 405: the session was fine
-        // a moment ago, and if it is gone the next POST says so.
+        // From a server that never had such a stream, 404 means the same as 405: the session was
+        // just opened, and if it has ended, the next POST will show it.
         // MCP 2025-11-25 basic/transports#session-management [SESS-009]
         if status == 404 && placed && stood {
             return self.session_ended(id, now);
@@ -99,7 +100,7 @@ impl Client {
         self.listening_refused(exchange.stream, failure, now);
     }
 
-    /// The stream is over; what was on it has been told.
+    /// Handles the end of the stream. Its messages have been processed.
     pub(super) fn listening_over(
         &mut self,
         stream: Option<Box<Stream>>,
@@ -107,10 +108,10 @@ impl Client {
         now: Instant,
     ) {
         let Some(mut stream) = stream else { return };
-        // Nothing was to be said for a while, and someone in between closed what was idle.
+        // The stream was idle for a while, and an intermediary closed the connection.
         let stood_long = now.saturating_since(stream.since) >= self.options.backoff.ceiling;
-        // MCP 2025-11-25 basic/transports#listening-for-messages-from-the-server [SSE-009]: who says
-        // when to come back is not gone but wants to be polled, for as long as it likes.
+        // MCP 2025-11-25 basic/transports#listening-for-messages-from-the-server [SSE-009]: a
+        // server that sends a reconnection delay wants to be polled, for as long as it likes.
         let polled = stream.retry.is_some();
         if (stood_long || polled) && !broken {
             stream.attempts.reset();
@@ -133,12 +134,12 @@ impl Client {
             }
             None => {
                 let attempts = self.options.backoff.attempts_max;
-                self.deaf(TransportFailure::StreamLost { attempts });
+                self.listening_lost(TransportFailure::StreamLost { attempts });
             }
         }
     }
 
-    /// The server does not have such a stream, or none any more.
+    /// The server does not offer such a stream, or no longer does.
     // MCP 2025-11-25 basic/transports#listening-for-messages-from-the-server [HCLI-009]
     pub(super) fn listening_refused(
         &mut self,
@@ -148,13 +149,13 @@ impl Client {
     ) {
         self.stop_waiting_for_listening();
         let stood = matches!(self.listening, Listening::On { stood: true, .. });
-        // Perhaps the session was gone before its stream stood: the next one asks again.
+        // The session may have ended before its stream was open: the next session asks again.
         // MCP 2025-11-25 basic/transports#session-management [SESS-009]
         let of_session = matches!(failure, TransportFailure::NotResumed { status: 404 });
-        // The server has the stream, and no longer all that it said on it.
+        // The server offers the stream, but no longer has all of its events.
         let lost = matches!(failure, TransportFailure::NotResumed { status: 410 });
         if stood || lost || failure.is_of_authorization() {
-            self.deaf(failure);
+            self.listening_lost(failure);
         } else if of_session {
             self.listening = Listening::Off;
         } else {
@@ -162,12 +163,12 @@ impl Client {
         }
     }
 
-    fn deaf(&mut self, failure: TransportFailure) {
+    fn listening_lost(&mut self, failure: TransportFailure) {
         self.listening = Listening::Off;
         self.peer.report(Event::Violation(Violation::Deaf(failure)));
     }
 
-    /// Calls need not wait for the stream any longer.
+    /// Releases the calls that wait for the stream.
     pub(super) fn stop_waiting_for_listening(&mut self) {
         if matches!(self.send_state, SendState::Listening(_)) {
             self.send_state = SendState::Open;

@@ -16,25 +16,25 @@ use crate::{Era, Revision};
 use super::tools::Tools;
 use super::transmit::Field;
 
-/// A message of this side on its way.
+/// A message to the server.
 pub(super) struct Message {
     pub(super) kind: MessageKind,
-    /// Its method, if it is one of the table.
+    /// Its method, if it is a known one.
     method: Option<Method>,
     pub(super) text: ByteString,
-    /// The revision that its `_meta` names: it is a modern request.
+    /// The revision in its `_meta`, if it is a modern request.
     pub(super) revision: Option<Revision>,
-    /// Where in a request the members of its parameters begin that follow `_meta`.
+    /// The offset of the parameters that follow `_meta` in a request.
     members: u32,
     /// Times that it was sent again because its session had ended.
     pub(super) resends: u32,
-    /// Its headers were corrected once already.
+    /// Its headers have already been corrected once.
     pub(super) corrected: bool,
-    /// Of a listen stream that stood before: the attempts to open it again.
+    /// For a listen stream that was open before: the attempts to open it again.
     pub(super) attempts: Option<Attempts>,
 }
 
-/// What a message is to HTTP.
+/// The kind of a message, as far as HTTP is concerned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum MessageKind {
     Request(i64, RequestKind),
@@ -43,11 +43,11 @@ pub(super) enum MessageKind {
     /// `notifications/cancelled` for the request with this id.
     Cancellation(i64),
     Notification(Method),
-    /// The answer to a request of the server.
+    /// The response to a request of the server.
     Answer,
 }
 
-/// What a request asks for, as far as HTTP cares.
+/// The kind of a request, as far as HTTP is concerned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RequestKind {
     Discover,
@@ -59,7 +59,7 @@ pub(super) enum RequestKind {
 }
 
 impl Message {
-    /// A message that the peer wrote.
+    /// Creates a message from one that the peer wrote.
     pub(super) fn new(part: Part, text: String) -> Self {
         let (mut method, mut revision, mut members) = (None, None, 0);
         let kind = match part {
@@ -82,7 +82,7 @@ impl Message {
         Self { kind, method, text, revision, members, resends, corrected, attempts }
     }
 
-    /// The id and the purpose of a request.
+    /// Returns the id and the kind of a request.
     pub(super) const fn request(&self) -> Option<(i64, RequestKind)> {
         match self.kind {
             MessageKind::Request(id, asks) => Some((id, asks)),
@@ -90,12 +90,12 @@ impl Message {
         }
     }
 
-    /// Whether it must not wait for calls to end: a call may wait for it.
+    /// Returns whether it must not wait for calls, because a call may depend on it.
     pub(super) const fn is_control(&self) -> bool {
         !matches!(self.kind, MessageKind::Request(..))
     }
 
-    /// Whether it opens the connection or belongs to the opening.
+    /// Returns whether it belongs to the opening of the connection.
     pub(super) const fn opens(&self) -> bool {
         matches!(
             self.kind,
@@ -104,7 +104,8 @@ impl Message {
         )
     }
 
-    /// What a request is about, by the member that says it, and the arguments for that.
+    /// Returns the member `key` of the parameters, which names the target of a request, and the
+    /// arguments.
     fn subject(&self, key: &str) -> (Option<Cow<'_, str>>, Option<RawJson<'_>>) {
         let (mut subject, mut arguments) = (None, None);
         let mut members =
@@ -119,8 +120,8 @@ impl Message {
         (subject, arguments)
     }
 
-    /// The fields that say a second time what is in the body of a modern message. `revision` is
-    /// that of the session.
+    /// Adds the fields that mirror the body of a modern message. `session` is the revision of the
+    /// session.
     // MCP 2026-07-28 basic/transports/streamable-http#request-metadata [HCLI-013]
     pub(super) fn metadata_fields(
         &self,
@@ -149,8 +150,8 @@ impl Message {
             }
             _ => return Ok(()),
         };
-        // MCP 2026-07-28 basic/transports/streamable-http#standard-request-headers [HDR-005]: on
-        // notifications nothing is said of it; there it does no harm.
+        // MCP 2026-07-28 basic/transports/streamable-http#standard-request-headers [HDR-005]: the
+        // rule does not cover notifications, where the field does no harm.
         fields.push(("mcp-method".into(), name));
         // MCP 2026-07-28 basic/transports/streamable-http#standard-request-headers [HDR-006]
         let key = match self.method {
@@ -176,7 +177,7 @@ impl Message {
         Ok(())
     }
 
-    /// The tool that a modern `tools/call` calls.
+    /// Returns the tool that a modern `tools/call` calls.
     pub(super) fn tool_if_called(&self) -> Option<String> {
         let calls = matches!(self.kind, MessageKind::Request(_, RequestKind::CallTool));
         let (subject, _) = (calls && self.revision.is_some()).then(|| self.subject("name"))?;
@@ -198,13 +199,13 @@ impl RequestKind {
 }
 
 impl fmt::Debug for Message {
-    /// Leaves the body out: logs are read by many.
+    /// Omits the body, because logs have many readers.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Message").field("kind", &self.kind).finish_non_exhaustive()
     }
 }
 
-/// The field that names the revision.
+/// The field with the protocol revision.
 pub(super) const VERSION: &str = "mcp-protocol-version";
 
 fn encoded(text: &str) -> ByteString {
@@ -213,7 +214,7 @@ fn encoded(text: &str) -> ByteString {
 
 #[cfg(test)]
 impl Message {
-    /// A legacy request without parameters.
+    /// Creates a legacy request without parameters.
     pub(super) fn new_request(id: i64, method: Method) -> Self {
         let sent = crate::peer::outbox::SentRequest {
             id,

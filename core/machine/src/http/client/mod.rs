@@ -1,4 +1,4 @@
-//! The client's side of Streamable HTTP, and of the HTTP+SSE that came before it.
+//! The client side of Streamable HTTP and of its predecessor HTTP+SSE.
 
 mod bodies;
 mod closing;
@@ -46,44 +46,45 @@ pub use options::{ClientOptions, LostSession};
 pub(crate) use transmit::SESSION_ID;
 pub use transmit::{ExchangeFailure, Field, OutgoingRequest, Transmit};
 
-/// The client's side of one connection over HTTP, as a state machine over exchanges.
+/// The client side of one connection over HTTP, as a state machine over exchanges.
 ///
-/// It is a [`peer::Client`] that speaks HTTP: it opens the connection by itself, finding out which
-/// era and which transport the server is of, and reports [`Event::Opened`], or [`Event::Closed`]
-/// with the reason. Calls can be made from then on; every one ends with exactly one
-/// [`Event::Ended`].
+/// It is a [`peer::Client`] that speaks HTTP. It opens the connection automatically, detects the
+/// era and the transport of the server, and reports [`Event::Opened`], or [`Event::Closed`] with
+/// the reason. Calls can be made from then on; every call ends with exactly one [`Event::Ended`].
 ///
 /// # Driving it
 ///
-/// * Push what comes in: [`handle_response`](Self::handle_response) once for each exchange, then
-///   [`handle_body`](Self::handle_body) for each piece of its body as it comes and
-///   [`handle_body_end`](Self::handle_body_end), or
-///   [`handle_exchange_failed`](Self::handle_exchange_failed) at any time in place of what is still
-///   to come; [`handle_timeout`](Self::handle_timeout) when the deadline has come. What concerns an
-///   exchange that is over does nothing.
-/// * Push what the application wants: [`call`](Self::call), [`cancel`](Self::cancel),
-///   [`subscribe`](Self::subscribe), [`answer_input`](Self::answer_input) and the like.
-/// * After any of these, pull until dry: [`poll_event`](Self::poll_event);
-///   [`poll_transmit`](Self::poll_transmit), whose requests are all to be under way at once: none
-///   waits for the response of another one; [`poll_timeout`](Self::poll_timeout) to know when to
-///   come back.
-/// * `now` is the time it is, not the deadline that fired.
-/// * The driver follows no redirects, repeats no requests and decodes no events by itself. What it
-///   adds to a request, such as a token, and the responses that it deals with alone, such as one
-///   that asks for a token, never come here. While it gets one, the request is to be
-///   [paused](Self::pause), so that the time of the user is not taken for that of the server.
+/// * Push the inputs of the network: [`handle_response`](Self::handle_response) once for each
+///   exchange, then [`handle_body`](Self::handle_body) for each piece of its body and
+///   [`handle_body_end`](Self::handle_body_end). Call
+///   [`handle_exchange_failed`](Self::handle_exchange_failed) at any time in place of the remaining
+///   inputs, and [`handle_timeout`](Self::handle_timeout) when the deadline is reached. Inputs for
+///   an exchange that has ended are ignored.
+/// * Push the commands of the application: [`call`](Self::call), [`cancel`](Self::cancel),
+///   [`subscribe`](Self::subscribe), [`answer_input`](Self::answer_input) and so on.
+/// * After any of these, poll until each returns `None`: [`poll_event`](Self::poll_event);
+///   [`poll_transmit`](Self::poll_transmit), whose requests must all run concurrently, without
+///   waiting for the responses of others; [`poll_timeout`](Self::poll_timeout) for the next
+///   deadline.
+/// * `now` is the current time, not the deadline that fired.
+/// * The driver does not follow redirects, repeat requests or decode events. Anything that it adds
+///   to a request, such as a token, and any response that it handles alone, such as one that asks
+///   for a token, is not passed to this machine. While it obtains a token, it must
+///   [pause](Self::pause) the request, so that the time of the user does not count as time of the
+///   server.
 ///
-/// A legacy server may end the session at any time. Then the client opens another one by itself and
-/// reports [`Event::Opened`] again: what the server kept for the session that is gone is lost,
-/// resources that were subscribed to and the log level are asked for again.
+/// A legacy server may end the session at any time. The client then opens another session and
+/// reports [`Event::Opened`] again. State that the server kept for the old session is lost; the
+/// client restores resource subscriptions and the log level.
 ///
-/// Nothing here blocks, panics because of the server, or does work out of proportion to its input.
+/// The machine does not block, does not panic on input from the server, and does work in proportion
+/// to its input.
 #[derive(Debug)]
 pub struct Client {
     peer: peer::Client,
     url: Arc<Location>,
     options: ClientOptions,
-    /// Where the seeds for the attempts come from.
+    /// Generates the seeds of attempts.
     seed: u64,
     exchanges: Exchanges,
     queue: Queue,
@@ -97,35 +98,35 @@ pub struct Client {
     close_state: CloseState,
 }
 
-/// Which transport is used.
+/// The transport in use.
 #[derive(Debug)]
 enum Transport {
     /// Streamable HTTP, as far as is known.
     Streamable,
-    /// The handshake was refused; the server may be of the old transport.
+    /// The handshake was refused; the server may use HTTP+SSE.
     Probing(Box<LegacyProbe>),
-    /// HTTP+SSE, with the URL that messages are sent to.
+    /// HTTP+SSE, with the URL to which messages are posted.
     HttpSse(Arc<Location>),
 }
 
-/// Which messages may leave.
+/// The messages that may be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum SendState {
-    /// Those that open the connection.
+    /// Only those that open the connection.
     Opening,
-    /// None until the server has `notifications/initialized`.
+    /// None, until the server has accepted `notifications/initialized`.
     Acknowledging,
-    /// All but calls, until the listening stream stands or this time has come.
+    /// All except calls, until the listening stream is open or this time is reached.
     Listening(Instant),
     /// All.
     Open,
 }
 
 impl Client {
-    /// A client that opens its connection: the first request waits to be sent.
+    /// Creates a client that opens its connection: the first request is ready to be sent.
     ///
-    /// `seed` keys the hash tables of what the server names and spreads attempts to reach it again
-    /// over time: draw it at random.
+    /// `seed` keys the hash tables for names chosen by the server, and adds jitter to reconnection
+    /// attempts. Draw it at random.
     #[must_use]
     pub fn new(peer: peer::ClientOptions, http: ClientOptions, seed: u64, now: Instant) -> Self {
         let mut client = Self {
@@ -150,7 +151,7 @@ impl Client {
 
     // ------------------------------------------------------------------ from the network
 
-    /// Takes the head of the response of an exchange, the last one if there are provisional ones.
+    /// Handles the head of the final response of an exchange. Skip informational responses (1xx).
     pub fn handle_response(
         &mut self,
         exchange: ExchangeId,
@@ -161,20 +162,19 @@ impl Client {
         self.pump(now);
     }
 
-    /// Takes a piece of the body of a response.
+    /// Handles a piece of a response body.
     pub fn handle_body(&mut self, exchange: ExchangeId, bytes: &[u8], now: Instant) {
         self.receive_body(exchange, bytes, now);
         self.pump(now);
     }
 
-    /// Takes the end of the body of a response, which came as announced: where a body is cut short
-    /// the exchange has failed.
+    /// Handles the complete end of a response body. A truncated body is a failed exchange.
     pub fn handle_body_end(&mut self, exchange: ExchangeId, now: Instant) {
         self.receive_end(exchange, now);
         self.pump(now);
     }
 
-    /// Takes the news that an exchange came to no response, or to no end of it.
+    /// Reports that an exchange failed before the end of its response.
     pub fn handle_exchange_failed(
         &mut self,
         exchange: ExchangeId,
@@ -184,7 +184,7 @@ impl Client {
         self.refuse(exchange, failure.into(), now);
     }
 
-    /// Does what is due at `now`. Extra calls do nothing.
+    /// Handles the timeouts that are due at `now`. Extra calls have no effect.
     pub fn handle_timeout(&mut self, now: Instant) {
         self.peer.handle_timeout(now);
         self.pump(now);
@@ -203,7 +203,7 @@ impl Client {
 
     // ------------------------------------------------------------------ from the application
 
-    /// Carries out a command of the application.
+    /// Executes a command of the application.
     ///
     /// # Errors
     ///
@@ -220,20 +220,20 @@ impl Client {
 
     // ------------------------------------------------------------------ outputs
 
-    /// What to do next; `None` when there is nothing.
+    /// Returns the next action for the driver, or `None` if there is none.
     #[must_use]
     pub fn poll_transmit(&mut self) -> Option<Transmit> {
         self.transmits.pop_front()
     }
 
-    /// What happened, in the order in which it did.
+    /// Returns the next event, in the order in which they happened.
     #[must_use]
     pub fn poll_event(&mut self) -> Option<Event<'static>> {
         self.events.pop_front()
     }
 
-    /// When [`handle_timeout`](Self::handle_timeout) has something to do, if nothing comes before.
-    /// May change with every call of another method.
+    /// Returns the next time at which [`handle_timeout`](Self::handle_timeout) must be called. It
+    /// may change with every call of another method.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Instant> {
         if self.peer.is_closed() {
@@ -247,40 +247,40 @@ impl Client {
         due.into_iter().flatten().min()
     }
 
-    /// Where the server is and how the client goes about HTTP.
+    /// Returns the server URL and the HTTP options.
     #[must_use]
     pub const fn options(&self) -> &ClientOptions {
         &self.options
     }
 
-    /// Whether more answers and notifications wait to be sent than
-    /// [`transmit_bytes_max`](crate::peer::Limits::transmit_bytes_max): stop reading bodies until
-    /// the server has taken some, but go on with the heads of responses.
+    /// Returns whether the queued responses and notifications exceed
+    /// [`transmit_bytes_max`](crate::peer::Limits::transmit_bytes_max). If so, stop reading bodies
+    /// until the server has accepted some of them, but continue to read response heads.
     #[must_use]
     pub fn is_congested(&self) -> bool {
         self.queue.control_bytes() > self.peer.transmit_bytes_max()
     }
 
-    /// Whether the connection is over.
+    /// Returns whether the connection is closed.
     #[must_use]
     pub const fn is_closed(&self) -> bool {
         self.peer.is_closed()
     }
 
-    /// Whether the connection is closed and nothing is left to do.
+    /// Returns whether the connection is closed and nothing is left to do.
     #[must_use]
     pub fn is_drained(&self) -> bool {
         self.peer.is_closed() && self.transmits.is_empty() && self.exchanges.len() == 0
     }
 
-    /// What was agreed on, once the connection is open.
+    /// Returns the negotiated session, once the connection is open.
     #[must_use]
     pub const fn session(&self) -> Option<&peer::client::Session> {
         self.peer.session()
     }
 
-    /// The era that the server turned out to be of; worth remembering for the next connection to
-    /// the same origin: see [`peer::ClientOptions::known_era`].
+    /// Returns the detected era of the server. Store it for the next connection to the same origin:
+    /// see [`peer::ClientOptions::known_era`].
     // MCP 2026-07-28 basic/versioning#backward-compatibility-with-initialization-based-versions
     // [VER-018]
     #[must_use]
@@ -289,7 +289,8 @@ impl Client {
     }
 
     fn attempts(&mut self) -> Attempts {
-        // Streams that break together come back apart.
+        // Each stream has another seed, so that streams that break together do not reconnect
+        // together.
         self.seed = self.seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
         Attempts::new(self.options.backoff, self.seed)
     }

@@ -1,4 +1,4 @@
-//! What the responses to the opening requests say of the server.
+//! Interprets the responses to the opening requests.
 
 use mcp_sansio_sync::Arc;
 
@@ -13,20 +13,20 @@ use super::message::Message;
 use super::responses::is_passing;
 use super::{Client, IncomingResponse, Transport};
 
-/// What is kept while it is found out whether the server is of the transport of 2024-11-05.
+/// State of the probe for a server of the 2024-11-05 transport.
 #[derive(Debug)]
 pub(super) struct LegacyProbe {
-    /// The `initialize` that was refused, to be sent again.
+    /// The refused `initialize`, which is sent again.
     message: Message,
-    /// What was said to it.
+    /// The error with which it was refused.
     error: Option<ErrorObject<'static>>,
     failure: TransportFailure,
-    /// The GET that is to open the stream.
+    /// The GET that opens the stream.
     stream: ExchangeId,
 }
 
 impl Client {
-    /// The probe was refused.
+    /// Handles a refused probe.
     // MCP 2026-07-28 basic/transports/streamable-http#backward-compatibility [VER-025] [VER-026]
     // [VER-027] [VER-028]
     pub(super) fn probe_refused(
@@ -38,12 +38,12 @@ impl Client {
     ) {
         let TransportFailure::Status { status, .. } = failure else { return };
         match error {
-            // A modern server: what the error says decides.
+            // The server is modern: the code of the error determines the next step.
             Some(error) if error.code.is_modern_error() => self.answer_with(request, error, now),
             Some(error) if status == 404 && error.code == ErrorCode::METHOD_NOT_FOUND => {
                 self.peer.assume_modern(request, now);
             }
-            // It says nothing of the era that the server cannot answer now.
+            // The server is temporarily unable to respond, which does not reveal its era.
             _ if is_passing(status) => {
                 self.peer.fail_call(request, Failure::Transport(failure), now);
             }
@@ -51,7 +51,7 @@ impl Client {
         }
     }
 
-    /// The handshake was refused with a status of HTTP.
+    /// Handles a handshake that was refused with an HTTP status.
     // MCP 2026-07-28 basic/transports/streamable-http#httpsse-transport-2024-11-05 [LSSE-009]
     pub(super) fn handshake_refused(
         &mut self,
@@ -65,8 +65,7 @@ impl Client {
         if is_passing(status) {
             return self.peer.fail_call(request, Failure::Transport(failure), now);
         }
-        // An error of the modern era, or one that lists versions, is the answer of a server that
-        // has this endpoint.
+        // A modern error, or one that lists versions, comes from a server that has this endpoint.
         // MCP 2026-07-28 basic/versioning#backward-compatibility-with-initialization-based-versions
         // [VER-017]
         let answered = error.as_ref().is_some_and(|error| {
@@ -76,8 +75,8 @@ impl Client {
         });
         // MCP 2025-03-26 basic/transports#backwards-compatibility [LSSE-007]
         // MCP 2025-11-25 basic/transports#backwards-compatibility [LSSE-008]: the newer revisions
-        // name 400, 404 and 405 out of all 4xx. A GET does no harm where it is in vain, and a server
-        // of the old transport may use any of the others.
+        // name only 400, 404 and 405 of all 4xx. An unsuccessful GET does no harm, and a server of
+        // the old transport may use any of the others.
         let tries = (400..500).contains(&status) && self.options.old_transport;
         if answered || !tries || self.peer.session_revision().is_some() {
             let opening = OpeningFailure::Transport(failure);
@@ -113,7 +112,7 @@ impl Client {
         self.old_transport_failed(id, failure, now);
     }
 
-    /// An event on the stream of the old transport, other than a message.
+    /// Handles an event on the stream of the old transport, other than a message.
     // MCP 2024-11-05 basic/transports#http-with-sse [LSSE-002] [LSSE-003]
     pub(super) fn old_event(&mut self, id: ExchangeId, event: &str, data: &[u8], now: Instant) {
         if !matches!(self.transport, Transport::Probing(_)) {
@@ -122,7 +121,7 @@ impl Client {
         let endpoint = core::str::from_utf8(data).ok().filter(|_| event == "endpoint");
         let resolved = endpoint.and_then(|reference| self.url.resolve(reference).ok());
         let Some(endpoint) = resolved else {
-            let what = "the first event of the stream is no `endpoint`";
+            let what = "the first event of the stream is not `endpoint`";
             return self.old_transport_failed(id, TransportFailure::InvalidResponse(what), now);
         };
         if !endpoint.same_origin(&self.url) {
@@ -135,7 +134,7 @@ impl Client {
         }
     }
 
-    /// The server is not of the old transport either, so what it said at first stands.
+    /// The server does not use the old transport either, so its first refusal is final.
     pub(super) fn old_transport_failed(
         &mut self,
         id: ExchangeId,
@@ -159,7 +158,7 @@ impl Client {
         }
     }
 
-    /// The server is of the old transport, but does what the client does not put up with.
+    /// The server uses the old transport, but violates it.
     fn old_transport_refused(&mut self, id: ExchangeId, failure: TransportFailure, now: Instant) {
         self.abort(id);
         if let Transport::Probing(probe) =
@@ -170,7 +169,7 @@ impl Client {
         }
     }
 
-    /// The stream of the old transport is over, and with it the connection: nothing resumes it.
+    /// Closes the connection after the end of the old transport's stream, which cannot be resumed.
     pub(super) fn old_stream_over(&mut self, id: ExchangeId, broken: bool, now: Instant) {
         if matches!(self.transport, Transport::Probing(_)) {
             let failure = TransportFailure::StreamEnded;
@@ -185,7 +184,7 @@ impl Client {
         self.peer.close_because(reason);
     }
 
-    /// The GET of the old transport goes on as another exchange.
+    /// Records that the GET of the old transport continues as another exchange.
     pub(super) fn old_stream_moved(&mut self, id: ExchangeId) {
         if let Transport::Probing(probe) = &mut self.transport {
             probe.stream = id;

@@ -2,7 +2,7 @@ use crate::http::{Backoff, Location};
 
 use super::ClientLimits;
 
-/// Where the server is, and how the client goes about HTTP.
+/// The server URL and the HTTP options of a client.
 #[derive(Clone, Debug)]
 pub struct ClientOptions {
     pub(crate) url: Location,
@@ -13,16 +13,16 @@ pub struct ClientOptions {
     pub(crate) old_transport: bool,
 }
 
-/// What becomes of calls that are under way when the server ends the session.
+/// How to end calls that are in flight when the server ends the session.
 ///
 /// A call that the server refused because its session had ended did not run: it is sent again in
-/// the new session either way.
+/// the new session in any case.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "recording", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "recording", serde(rename_all = "snake_case"))]
 pub enum LostSession {
-    /// They end with [`TransportFailure::SessionLost`](crate::peer::TransportFailure::SessionLost):
-    /// nobody knows whether they ran.
+    /// They end with [`TransportFailure::SessionLost`](crate::peer::TransportFailure::SessionLost),
+    /// because it is unknown whether they ran.
     #[default]
     FailCalls,
     /// They are sent again in the new session. For servers whose tools may run twice.
@@ -30,7 +30,7 @@ pub enum LostSession {
 }
 
 impl ClientOptions {
-    /// A client of the server at `url`, its MCP endpoint or the SSE endpoint of an old server.
+    /// Options for the server at `url`, its MCP endpoint or the SSE endpoint of an old server.
     #[must_use]
     pub const fn new(url: Location) -> Self {
         Self {
@@ -43,36 +43,36 @@ impl ClientOptions {
         }
     }
 
-    /// The server.
+    /// Returns the server URL.
     #[must_use]
     pub const fn url(&self) -> &Location {
         &self.url
     }
 
-    /// The bounds on what the server can cost.
+    /// Sets the limits on the resources that the server can use.
     #[must_use]
     pub const fn limits(mut self, limits: ClientLimits) -> Self {
         self.limits = limits;
         self
     }
 
-    /// How a lost stream is tried again.
+    /// Sets the delays between attempts to reopen a lost stream.
     #[must_use]
     pub const fn backoff(mut self, backoff: Backoff) -> Self {
         self.backoff = backoff;
         self
     }
 
-    /// What becomes of calls under way when the server ends the session.
+    /// Sets how to end calls that are in flight when the server ends the session.
     #[must_use]
     pub const fn lost_session(mut self, lost_session: LostSession) -> Self {
         self.lost_session = lost_session;
         self
     }
 
-    /// Whether to open a stream of its own for what a legacy server says unasked, as is the
-    /// default. Without it such a server's questions and notifications come only on the streams of
-    /// calls.
+    /// Sets whether to open a separate stream for messages of a legacy server that belong to no
+    /// request; on by default. Without it, requests and notifications of such a server arrive only
+    /// on the streams of calls.
     // MCP 2025-11-25 basic/transports#listening-for-messages-from-the-server [HCLI-007]
     #[must_use]
     pub const fn listen(mut self, listen: bool) -> Self {
@@ -80,8 +80,8 @@ impl ClientOptions {
         self
     }
 
-    /// Whether to try the HTTP+SSE transport of 2024-11-05 where a server refuses the handshake, as
-    /// is the default.
+    /// Sets whether to try the HTTP+SSE transport of 2024-11-05 if a server refuses the handshake;
+    /// on by default.
     // MCP 2026-07-28 basic/transports/streamable-http#httpsse-transport-2024-11-05 [LSSE-009]
     #[must_use]
     pub const fn old_transport(mut self, old_transport: bool) -> Self {

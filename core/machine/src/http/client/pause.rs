@@ -8,12 +8,13 @@ use super::Client;
 use super::exchanges::{Exchange, Receiving};
 
 impl Client {
-    /// The request of an exchange waits for something on this side, such as a user who signs in:
-    /// its time stands still, be it a call, the opening of the connection, or a keep-alive ping. So
-    /// does the time of the requests that wait behind it. Cancelling and closing work as ever.
+    /// Pauses an exchange whose request waits for something on this side, such as a user who signs
+    /// in. The timeouts of the request stop, be it a call, the opening of the connection or a
+    /// keep-alive ping, and so do those of the requests queued behind it. Cancelling and closing
+    /// are still possible.
     ///
-    /// It ends with [`resume`](Self::resume), with [`refuse`](Self::refuse), and with anything that
-    /// comes for the exchange. Nothing happens if that is paused already, or over.
+    /// The pause ends with [`resume`](Self::resume), with [`refuse`](Self::refuse), and with any
+    /// input for the exchange. It has no effect if the exchange is already paused or has ended.
     pub fn pause(&mut self, exchange: ExchangeId, now: Instant) {
         let waits = |exchange: &&Exchange| {
             matches!(exchange.receiving, Receiving::Head) && exchange.cut_off_at.is_none()
@@ -27,16 +28,16 @@ impl Client {
         self.pump(now);
     }
 
-    /// The request of an exchange that was [paused](Self::pause) goes on, with the time that it had
-    /// left. Nothing happens if it was not.
+    /// Resumes an exchange that was [paused](Self::pause), with the time that it had left. It has
+    /// no effect if the exchange is not paused.
     pub fn resume(&mut self, exchange: ExchangeId, now: Instant) {
         self.resume_exchange(exchange, now);
         self.pump(now);
     }
 
-    /// An exchange comes to nothing, for a reason that whoever stands between this machine and the
-    /// network has found, such as [`TransportFailure::AuthorizationFailed`]. It is over: nothing of
-    /// it is to be handed in any more. Nothing happens if it was over already.
+    /// Fails an exchange for a reason found by a layer between this machine and the network, such
+    /// as [`TransportFailure::AuthorizationFailed`]. The exchange has ended and takes no further
+    /// inputs. It has no effect if the exchange had already ended.
     pub fn refuse(&mut self, exchange: ExchangeId, failure: TransportFailure, now: Instant) {
         self.receive_failure(exchange, failure, now);
         self.pump(now);
@@ -53,10 +54,11 @@ impl Client {
         self.exchanges.set_paused(id, false);
     }
 
-    /// While a request stands still, so do those behind it: they may wait for nothing else.
+    /// Pauses the queued requests while an exchange is paused, because they may wait for the same
+    /// thing.
     pub(super) fn pause_queue(&mut self, now: Instant) {
         let still = self.exchanges.any_paused();
-        // Requests come back to the queue, too: those of a session that is lost, say.
+        // Requests may return to the queue too, for example when a session is lost.
         let grown = core::mem::take(&mut self.queue.grown) && still;
         if still == core::mem::replace(&mut self.queue.paused, still) && !grown {
             return;

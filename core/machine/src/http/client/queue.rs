@@ -2,16 +2,17 @@ use alloc::collections::VecDeque;
 
 use super::message::{Message, MessageKind};
 
-/// Messages that wait for their exchange, in two lines: what calls may wait for overtakes calls.
+/// Messages that wait for an exchange, in two queues: control messages, on which calls may depend,
+/// overtake calls.
 #[derive(Debug, Default)]
 pub(super) struct Queue {
     control: VecDeque<Message>,
     requests: VecDeque<Message>,
-    /// The length of the bodies in the line of control.
+    /// The total length of the bodies in the control queue.
     control_bytes: usize,
-    /// The time of the requests in it stands still.
+    /// The timeouts of the requests in the queue are stopped.
     pub(super) paused: bool,
-    /// A request has come since it was last looked whether its time stands still.
+    /// A request was queued since the last update of `paused`.
     pub(super) grown: bool,
 }
 
@@ -28,13 +29,13 @@ impl Queue {
         }
     }
 
-    /// Puts a request before all others.
+    /// Queues a request before all others.
     pub(super) fn push_first(&mut self, message: Message) {
         self.requests.push_front(message);
         self.grown = true;
     }
 
-    /// The first message of control that satisfies `wanted`.
+    /// Removes the first control message that satisfies `wanted`.
     pub(super) fn take_control(&mut self, wanted: impl Fn(&Message) -> bool) -> Option<Message> {
         let at = self.control.iter().position(wanted)?;
         let message = self.control.remove(at)?;
@@ -42,17 +43,17 @@ impl Queue {
         Some(message)
     }
 
-    /// The next request, if it satisfies `wanted`.
+    /// Removes the next request, if it satisfies `wanted`.
     pub(super) fn take_request(&mut self, wanted: impl Fn(&Message) -> bool) -> Option<Message> {
         wanted(self.requests.front()?).then(|| self.requests.pop_front())?
     }
 
-    /// The ids of the requests that wait.
+    /// Returns the ids of the queued requests.
     pub(super) fn request_ids(&self) -> impl Iterator<Item = i64> {
         self.requests.iter().filter_map(Message::request).map(|(id, _)| id)
     }
 
-    /// Takes the request with this id away; whether it was there.
+    /// Removes the request with this id. Returns whether it was queued.
     pub(super) fn withdraw(&mut self, id: i64) -> bool {
         let of = |message: &Message| message.request().is_some_and(|(other, _)| other == id);
         let Some(at) = self.requests.iter().position(of) else { return false };
@@ -60,7 +61,7 @@ impl Queue {
         true
     }
 
-    /// Drops what only a session that is gone could make sense of.
+    /// Drops the messages that have a meaning only in a session that has ended.
     pub(super) fn drop_answers(&mut self) {
         self.control.retain(|message| {
             !matches!(

@@ -1,4 +1,4 @@
-//! What the head of a response decides.
+//! Decides on the head of a response.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -42,7 +42,8 @@ impl Client {
             Purpose::Resume => self.resume_answered(id, head, now),
             Purpose::Listen => self.listen_answered(id, head, now),
             Purpose::HttpSse => self.old_stream_answered(id, head, now),
-            // MCP 2025-11-25 basic/transports#session-management [SESS-011]: whatever it says.
+            // MCP 2025-11-25 basic/transports#session-management [SESS-011]: whatever the response
+            // is.
             Purpose::End => drop(self.detach(id, now)),
         }
     }
@@ -56,8 +57,8 @@ impl Client {
         }
         let request = match &message.kind {
             MessageKind::Request(_, asks) => Some(*asks),
-            // MCP 2025-11-25 basic/transports#sending-messages-to-the-server [HCLI-005]: whether it
-            // is 202 or another status of success.
+            // MCP 2025-11-25 basic/transports#sending-messages-to-the-server [HCLI-005]: with
+            // status 202 or another success status.
             MessageKind::Initialized => {
                 drop(self.detach(id, now));
                 return self.acknowledged(now);
@@ -66,7 +67,7 @@ impl Client {
         };
         let Some(asks) = request else { return drop(self.detach(id, now)) };
         if matches!(self.transport, Transport::HttpSse(_)) {
-            // The answer comes on the stream.
+            // The response arrives on the stream.
             return drop(self.detach(id, now));
         }
         if asks == RequestKind::Initialize && !self.take_session_key(id, head, now) {
@@ -74,7 +75,7 @@ impl Client {
         }
         let Some(exchange) = self.exchanges.get_mut(id) else { return };
         if matches!(head.status.0, 202 | 204 | 205) {
-            return self.invalid_response(id, "a request was accepted without an answer", now);
+            return self.invalid_response(id, "a request was accepted without a response", now);
         }
         // MCP 2025-11-25 basic/transports#sending-messages-to-the-server [HCLI-003]
         match head.content_type.map(Media::from_content_type) {
@@ -90,15 +91,15 @@ impl Client {
                 exchange.receiving = Receiving::Events(decoder);
             }
             Some(Media::Other) => {
-                let what = "its content type is neither JSON nor an event stream";
+                let what = "the content type is neither JSON nor an event stream";
                 self.invalid_response(id, what, now);
             }
-            None => self.invalid_response(id, "it has no content type", now),
+            None => self.invalid_response(id, "the content type is missing", now),
         }
     }
 
-    /// The session id in the response that carries the `InitializeResult`. `false`: it cannot be
-    /// one, and the opening has failed.
+    /// Stores the session id of the response that carries the `InitializeResult`. Returns `false`
+    /// if the id is invalid, and the opening has failed.
     // MCP 2025-11-25 basic/transports#session-management [SESS-001] [SESS-003]
     fn take_session_key(
         &mut self,
@@ -115,12 +116,12 @@ impl Client {
         true
     }
 
-    /// The response to a request is none that the transport has.
+    /// Handles a response that the transport does not allow for a request.
     pub(super) fn invalid_response(&mut self, id: ExchangeId, what: &'static str, now: Instant) {
         let Some(exchange) = self.abort(id) else { return };
         match exchange.message.as_ref().and_then(Message::request) {
             // MCP 2026-07-28 basic/transports/streamable-http#backward-compatibility [VER-025]
-            // [VER-027]: anything but a modern answer is that of a legacy server.
+            // [VER-027]: any response except a modern one means that the server is a legacy server.
             Some((request, RequestKind::Discover)) => self.peer.probe_unsupported(request, now),
             Some((request, _)) => {
                 let failure = TransportFailure::InvalidResponse(what);
@@ -143,7 +144,7 @@ impl Client {
         }
     }
 
-    /// The POST of a message came to nothing, for a reason that says nothing of the server's era.
+    /// Handles a failed POST whose failure does not reveal the era of the server.
     pub(super) fn post_failed(&mut self, id: ExchangeId, failure: TransportFailure, now: Instant) {
         let Some(mut exchange) = self.detach(id, now) else { return };
         let Some(message) = exchange.message.take() else { return };
@@ -157,7 +158,7 @@ impl Client {
         now: Instant,
     ) {
         match message.request() {
-            // A listen stream that stood before is tried again.
+            // A listen stream that was open before is opened again.
             Some((_, RequestKind::Listen)) if message.attempts.is_some() => {
                 self.listen_again_later(message, failure, now);
             }
@@ -180,8 +181,8 @@ impl Client {
         TransportFailure::Unauthorized { status: head.status.0, challenge }
     }
 
-    /// The server sends the client somewhere else. It goes there if it is the same server, so that
-    /// nothing gets into the hands of another one, and if method and body stay.
+    /// Follows a redirect if it stays on the same origin, so that no data reaches another server,
+    /// and if it preserves the method and the body.
     fn redirected(&mut self, id: ExchangeId, head: &IncomingResponse<'_>, now: Instant) {
         let Some(exchange) = self.exchanges.get(id) else { return };
         let target = head.location.unwrap_or_default();
@@ -216,11 +217,11 @@ impl Client {
             return;
         }
         let failure = TransportFailure::Redirected { target: target.into_owned() };
-        self.exchange_came_to_nothing(id, failure, now);
+        self.exchange_failed(id, failure, now);
     }
 
-    /// An exchange came to nothing before its response said anything.
-    pub(super) fn exchange_came_to_nothing(
+    /// Handles an exchange that failed before its response head.
+    pub(super) fn exchange_failed(
         &mut self,
         id: ExchangeId,
         failure: TransportFailure,
@@ -264,13 +265,13 @@ impl Client {
         self.resume_exchange(id, now);
         let Some(exchange) = self.exchanges.get(id) else { return };
         match exchange.receiving {
-            Receiving::Head => self.exchange_came_to_nothing(id, failure, now),
+            Receiving::Head => self.exchange_failed(id, failure, now),
             Receiving::Json(_) => self.post_failed(id, failure, now),
             Receiving::ErrorBody(_) => self.complete_error_response(id, now),
             Receiving::Events(_) => self.stream_over(id, true, now),
             Receiving::Nothing => {}
         }
-        // The driver has nothing more of it.
+        // The driver has already dropped the exchange.
         self.exchanges.remove(id);
     }
 
@@ -279,7 +280,7 @@ impl Client {
         exchange.over = true;
         match exchange.receiving {
             Receiving::Head => {
-                self.exchange_came_to_nothing(id, TransportFailure::Broken, now);
+                self.exchange_failed(id, TransportFailure::Broken, now);
             }
             Receiving::Json(_) => self.body_complete(id, now),
             Receiving::ErrorBody(_) => self.complete_error_response(id, now),
@@ -290,19 +291,19 @@ impl Client {
     }
 }
 
-/// Whether a status says that the server cannot now, rather than that it will not.
+/// Returns whether a status is a temporary failure.
 pub(super) const fn is_passing(status: u16) -> bool {
     matches!(status, 408 | 425 | 429 | 500..=599)
 }
 
-/// `Retry-After` in seconds; a date is passed over, as there is no calendar here.
+/// Parses `Retry-After` in seconds. Dates are ignored, because no calendar is available here.
 pub(super) fn seconds(value: &[u8]) -> Option<Duration> {
     let text = core::str::from_utf8(value).ok()?;
     text.parse().ok().map(|seconds: u32| Duration::from_secs(seconds.into()))
 }
 
 impl TransportFailure {
-    /// The failure for a status that refuses, where the body says nothing.
+    /// Returns the failure for an error status whose body carries no error.
     pub(super) const fn from_status(status: u16, retry_after: Option<Duration>) -> Self {
         Self::Status { status, retry_after, error: None }
     }

@@ -1,4 +1,4 @@
-//! The session of a legacy server: its name, its end, the one that follows.
+//! The session of a legacy server: its id, its end and its renewal.
 
 use core::fmt;
 
@@ -15,24 +15,24 @@ use super::options::LostSession;
 use super::transmit::{Field, SESSION_ID};
 use super::{Client, SendState, Transport};
 
-/// What is known of the session, over all that there were.
+/// The state of the current session, and counters over all sessions.
 #[derive(Debug, Default)]
 pub(super) struct LegacySession {
     pub(super) key: Option<SessionKey>,
-    /// Counts the sessions.
+    /// The number of the current session, counted from the first one.
     pub(super) number: u32,
-    /// Sessions since one was of use.
+    /// Sessions opened since the last one that could be used.
     pub(super) renewals: u32,
 }
 
-/// The name of a session, as the server gave it.
+/// A session id that the server assigned.
 ///
-/// Whoever knows it can act in the session, so it is left out of debug output.
+/// The id is enough to act in the session, so it is hidden in debug output.
 #[derive(Clone)]
 pub(super) struct SessionKey(ByteString);
 
 impl SessionKey {
-    /// `None`: a server must not name a session so.
+    /// Returns `None` if the id is not valid.
     // MCP 2025-11-25 basic/transports#session-management [SESS-003]
     pub(super) fn parse(text: &[u8], length_max: usize) -> Option<Self> {
         let visible = text.iter().all(|byte| (0x21..=0x7E).contains(byte));
@@ -51,8 +51,8 @@ impl fmt::Debug for SessionKey {
 }
 
 impl Client {
-    /// Adds the fields that place a request in its session; the number of the session, if it is
-    /// named.
+    /// Adds the session fields of a request. Returns the number of the session, if the fields name
+    /// one.
     pub(super) fn place_in_session(
         &self,
         message: Option<&Message>,
@@ -62,14 +62,14 @@ impl Client {
         let revision = self.peer.session_revision();
         let modern = message.is_some_and(|message| message.revision.is_some())
             || revision.is_some_and(|revision| revision.era() == Era::Modern);
-        // The stream of the handshake is resumed within the session that its head has named.
+        // The stream of the handshake is resumed in the session that its response head named.
         let shakes_hands = posts
             && message
                 .and_then(Message::request)
                 .is_some_and(|(_, asks)| asks == RequestKind::Initialize);
         // MCP 2026-07-28 changelog#major-changes [SESS-016]
-        // MCP 2024-11-05 basic/transports#http-with-sse [LSSE-003]: the URL alone says where a
-        // message belongs.
+        // MCP 2024-11-05 basic/transports#http-with-sse [LSSE-003]: the session is identified by
+        // the URL alone.
         if modern || shakes_hands || !matches!(self.transport, Transport::Streamable) {
             return None;
         }
@@ -83,14 +83,14 @@ impl Client {
         Some(self.legacy.number)
     }
 
-    /// The server does not know the session any more that the exchange named, and so refused it.
+    /// Handles a request that the server refused because it no longer knows the session.
     // MCP 2025-11-25 basic/transports#session-management [SESS-009]
     pub(super) fn session_ended(&mut self, id: ExchangeId, now: Instant) {
         let Some(exchange) = self.detach(id, now) else { return };
         let request = exchange.message.as_ref().and_then(Message::request);
         if request.is_some_and(|(_, asks)| asks == RequestKind::Initialize) {
-            // The stream of the handshake went with its session: the same one is made again, and no
-            // second one beside it.
+            // The stream of the handshake was lost with its session: the same handshake is
+            // repeated, without a second one.
             self.legacy.key = None;
             self.legacy.number += 1;
             if let Some(message) = exchange.message {
@@ -105,7 +105,8 @@ impl Client {
         self.move_to_new_session(exchange, now);
     }
 
-    /// Gives the session up and shakes hands for another one. `false`: that was tried often enough.
+    /// Abandons the session and starts the handshake for another one. Returns `false` if the limit
+    /// of attempts is reached.
     fn renew_session(&mut self, now: Instant) -> bool {
         self.legacy.key = None;
         if self.legacy.renewals >= self.options.limits.renewals_max {
@@ -116,14 +117,14 @@ impl Client {
         self.legacy.number += 1;
         self.send_state = SendState::Opening;
         self.forget_listening();
-        // Answers and cancellations are of the session that is gone.
+        // Responses and cancellations belong to the session that has ended.
         self.queue.drop_answers();
         for pause in core::mem::take(&mut self.exchanges.pauses) {
             if let Some(message) = pause.message {
                 self.lose(message, now);
             }
         }
-        // Exchanges whose head is awaited are let be: if they are refused too, they did not run.
+        // Exchanges without a response head are kept: if they are refused too, they did not run.
         let streams = self.exchanges.all(|exchange| {
             matches!(exchange.receiving, Receiving::Events(_))
                 || (exchange.purpose == Purpose::Resume && exchange.message.is_some())
@@ -137,7 +138,7 @@ impl Client {
         true
     }
 
-    /// What the server refused because of the session is sent in the next one: it never ran.
+    /// Sends the message of a refused exchange in the next session, because it never ran.
     fn move_to_new_session(&mut self, exchange: Exchange, now: Instant) {
         let Some(mut message) = exchange.message else { return };
         if exchange.purpose != Purpose::Post {
@@ -157,12 +158,13 @@ impl Client {
         }
     }
 
-    /// A request was under way in the session that is gone; whether it ran is unknown.
+    /// Handles a request that was in flight in a session that has ended; it is unknown whether it
+    /// ran.
     pub(super) fn lose(&mut self, mut message: Message, now: Instant) {
         let Some((id, _)) = message.request().filter(|(id, _)| self.peer.is_pending(*id)) else {
             return;
         };
-        // What the machine asks on its own account may run twice.
+        // Requests of the machine itself may run twice.
         let repeats = self.options.lost_session == LostSession::RepeatCalls
             || !self.peer.is_of_application(id);
         if repeats && message.resends < self.options.limits.resends_max {
@@ -174,17 +176,17 @@ impl Client {
         }
     }
 
-    /// The connection is open at `revision`, for the first time or in a new session.
+    /// Handles the opening of the connection at `revision`, in the first or in a new session.
     pub(super) fn session_opened(&mut self, revision: Revision) {
         self.send_state = match revision.era() {
             Era::Modern => SendState::Open,
-            // MCP 2025-11-25 basic/lifecycle#initialization [LIFE-003]: exchanges overtake each
-            // other, so what comes after the notification waits until the server has it.
+            // MCP 2025-11-25 basic/lifecycle#initialization [LIFE-003]: exchanges can overtake each
+            // other, so later messages wait until the server has accepted the notification.
             Era::Legacy => SendState::Acknowledging,
         };
     }
 
-    /// The server has `notifications/initialized`, or will never have it.
+    /// The server has accepted `notifications/initialized`, or its delivery has failed.
     pub(super) fn acknowledged(&mut self, now: Instant) {
         if self.send_state != SendState::Acknowledging {
             return;

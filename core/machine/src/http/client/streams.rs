@@ -1,4 +1,4 @@
-//! Streams of events: what comes on them, where they end, and how those of calls go on.
+//! Event streams: their events, their ends, and the resumption of calls' streams.
 
 use alloc::boxed::Box;
 use alloc::string::String;
@@ -43,7 +43,7 @@ impl Client {
         exchange.receiving = Receiving::Events(decoder);
     }
 
-    /// Whether the exchange still has a stream to be read.
+    /// Returns whether the exchange still has an open stream.
     fn is_streaming(&self, id: ExchangeId) -> bool {
         self.exchanges.get(id).is_some_and(|exchange| {
             exchange.stream.is_some() || exchange.purpose == Purpose::HttpSse
@@ -55,10 +55,10 @@ impl Client {
         if let Some(stream) = &mut exchange.stream {
             stream.heard = true;
             stream.attempts.reset();
-            // Some servers replay the event itself that the client had last. It is the first one,
-            // and the only one with that id.
-            // MCP 2025-11-25 basic/transports#resumability-and-redelivery [RESUME-006]: what comes
-            // after that id.
+            // Some servers also replay the last event that the client received. It is the first
+            // event, and the only one with that id.
+            // MCP 2025-11-25 basic/transports#resumability-and-redelivery [RESUME-006]: only events
+            // after that id are replayed.
             if event.id.is_some() && core::mem::take(&mut stream.resumed) {
                 let had = stream.last_id.as_deref();
                 if event.id == had {
@@ -84,11 +84,11 @@ impl Client {
         // the stream after the response.
         let request = self.exchanges.get(id).and_then(Exchange::request_id);
         if request.is_some_and(|request| !self.peer.is_pending(request)) {
-            self.let_linger(id, now);
+            self.linger(id, now);
         }
     }
 
-    /// An event that cannot be read may have been the answer.
+    /// Handles an event that cannot be read; it may have been the response.
     fn event_unreadable(&mut self, id: ExchangeId, error: SseError, now: Instant) {
         let limit = match error {
             SseError::TooLong { limit } => limit,
@@ -96,7 +96,7 @@ impl Client {
         };
         let _reported = self.peer.handle_frame_error(FrameError::TooLong { limit }).map(|event| {
             if let Some(event) = event {
-                self.tell(event);
+                self.report_event(event);
             }
         });
         let of_call = self.exchanges.get(id).is_some_and(|exchange| exchange.message.is_some());
@@ -105,7 +105,7 @@ impl Client {
         }
     }
 
-    /// A stream is over, at its end or before.
+    /// Handles the end of a stream, regular or not.
     pub(super) fn stream_over(&mut self, id: ExchangeId, broken: bool, now: Instant) {
         if self.exchanges.get(id).is_some_and(|exchange| exchange.purpose == Purpose::HttpSse) {
             return self.old_stream_over(id, broken, now);
@@ -116,7 +116,7 @@ impl Client {
             // MCP 2025-11-25 basic/transports#sending-messages-to-the-server [SSE-008]
             stream.retry = decoder.retry().or(stream.retry);
             if let Some(id) = decoder.last_event_id() {
-                stream.last_id = Some(id).filter(|id| goes_into_a_field(id)).map(String::from);
+                stream.last_id = Some(id).filter(|id| is_header_value(id)).map(String::from);
             }
         }
         match exchange.purpose {
@@ -134,7 +134,7 @@ impl Client {
         let failure = if broken { TransportFailure::Broken } else { TransportFailure::StreamEnded };
         if message.revision.is_some() {
             // MCP 2026-07-28 basic/transports/streamable-http#receiving-messages [RESUME-008],
-            // MCP 2026-07-28 changelog#major-changes [HCLI-012]: nothing resumes a modern stream.
+            // MCP 2026-07-28 changelog#major-changes [HCLI-012]: a modern stream cannot be resumed.
             let Exchange { message: Some(mut message), stream: Some(stream), .. } = exchange else {
                 return;
             };
@@ -153,22 +153,22 @@ impl Client {
             return self.peer.fail_call(request, Failure::Transport(failure), now);
         }
         // MCP 2025-11-25 basic/transports#sending-messages-to-the-server [SSE-006] [SSE-009]: the
-        // server is there and wants to be asked again; how long is up to the call's deadline.
+        // server is available and wants to be polled; the call's deadline limits how long.
         if !broken {
             stream.attempts.reset();
         }
         self.resume_later(exchange, None, now);
     }
 
-    /// Whether the revision of the session has streams that can be resumed; before there is one it
-    /// may.
+    /// Returns whether streams can be resumed at the revision of the session, or may be if no
+    /// session is open yet.
     fn resumes(&self) -> bool {
         self.peer.session_revision().is_none_or(|revision| {
             revision.era() == Era::Legacy && revision >= Revision::V2025_03_26
         })
     }
 
-    /// Resumes the stream of a call after a while, if that was not tried often enough.
+    /// Schedules the resumption of a call's stream, unless the limit of attempts is reached.
     pub(super) fn resume_later(
         &mut self,
         exchange: Exchange,
@@ -204,7 +204,7 @@ impl Client {
         Some(now + delay.max(self.options.limits.reconnect_pause_min))
     }
 
-    /// Does what waits for its time with the streams.
+    /// Resumes the streams that are due.
     pub(super) fn resume_due(&mut self, now: Instant) {
         while let Some(at) = self.exchanges.pauses.iter().position(|pause| pause.due <= now) {
             let Pause { message, stream, .. } = self.exchanges.pauses.remove(at);
@@ -230,7 +230,7 @@ impl Client {
         }
     }
 
-    /// The server answered to the resumption of a call's stream.
+    /// Handles the response to the resumption of a call's stream.
     pub(super) fn resume_answered(
         &mut self,
         id: ExchangeId,
@@ -274,7 +274,7 @@ impl Client {
         }
     }
 
-    /// A listen stream of a modern server is opened again after a while.
+    /// Schedules the reopening of a modern listen stream.
     pub(super) fn listen_again_later(
         &mut self,
         mut message: Message,
@@ -283,7 +283,7 @@ impl Client {
     ) {
         let Some((request, _)) = message.request() else { return };
         let Some(attempts) = message.attempts.take() else { return };
-        // A server that refuses for good is not asked again.
+        // A server that refuses permanently is not asked again.
         let passing = match &failure {
             TransportFailure::Status { status, .. } => is_passing(*status),
             TransportFailure::NotSent
@@ -305,8 +305,8 @@ impl Client {
     }
 }
 
-/// Whether an event id can stand in a header as it is; one that cannot resumes nothing.
-fn goes_into_a_field(id: &str) -> bool {
+/// Returns whether an event id can be a header value unchanged. Other ids cannot resume a stream.
+fn is_header_value(id: &str) -> bool {
     let printable = id.bytes().all(|byte| byte >= b' ' && byte != 0x7F);
     !id.is_empty() && printable && id.trim_matches(' ') == id
 }

@@ -1,4 +1,4 @@
-//! Which arguments of which tools go into headers, as the server's lists of tools say.
+//! The tool arguments that are mirrored into headers, as declared by the server's lists of tools.
 
 use alloc::collections::BTreeMap;
 use alloc::string::{String, ToString};
@@ -14,11 +14,11 @@ use crate::peer::{Event, Violation};
 use super::Client;
 use super::message::Message;
 
-/// The tools whose arguments are mirrored, and the calls that wait for news of theirs.
+/// The tools with mirrored arguments, and the calls that wait for a refreshed list.
 #[derive(Debug, Default)]
 pub(super) struct Tools {
     known: BTreeMap<String, Known>,
-    /// The names in the order of their listing.
+    /// The names in the order in which they were listed.
     listed: BTreeMap<u64, String>,
     count: u64,
     refreshes: Vec<Refresh>,
@@ -30,20 +30,20 @@ struct Known {
     listed: u64,
 }
 
-/// A call that was refused for its headers, while the server is asked what they should be.
+/// A call that was refused for its headers, while the list of tools is read again.
 #[derive(Debug)]
 struct Refresh {
     call: Message,
     error: ErrorObject<'static>,
     tool: String,
-    /// The `tools/list` under way.
+    /// The `tools/list` in flight.
     page: i64,
     pages: u32,
     /// The tool was on the page.
     found: bool,
-    /// The cursor of the page after this one.
+    /// The cursor of the next page.
     next: Option<String>,
-    /// The cursor of this page, lest a server leads in a circle.
+    /// The cursor of this page, to detect a server that repeats it.
     cursor: Option<String>,
 }
 
@@ -52,7 +52,7 @@ impl Tools {
         self.known.get(tool).map(|known| &known.header_params)
     }
 
-    /// Takes note of what the server says of a tool.
+    /// Stores the header parameters of a tool.
     fn learn(&mut self, tool: &str, header_params: HeaderParams, tools_max: usize) {
         if let Some(old) = self.known.remove(tool) {
             self.listed.remove(&old.listed);
@@ -71,8 +71,8 @@ impl Tools {
 }
 
 impl Client {
-    /// Takes note of a page of tools. Tools that are not to be used are left out: the text without
-    /// them, or `None` where none is left out.
+    /// Stores the header parameters of a page of tools. Returns the page without the tools that
+    /// cannot be used, or `None` if all can be used.
     // MCP 2026-07-28 basic/transports/streamable-http#schema-extension [HDR-016] [HDR-017]
     pub(super) fn take_note_of_tools(
         &mut self,
@@ -116,9 +116,10 @@ impl Client {
         (!cuts.is_empty()).then(|| without(text, &cuts))
     }
 
-    // ------------------------------------------------------------------ refused for its headers
+    // ------------------------------------------------------------------ header mismatch
 
-    /// The call on this exchange was refused for its headers. Whether something is done about it.
+    /// Handles a call on this exchange that was refused for its headers. Returns whether the
+    /// headers are being corrected.
     // MCP 2026-07-28 basic/transports/streamable-http#client-behavior [HDR-032]
     pub(super) fn correct_headers(
         &mut self,
@@ -132,7 +133,8 @@ impl Client {
         self.correct_message(message, error.clone(), now).is_none()
     }
 
-    /// The same for a call that is off its exchange already; the error, if it has to be the answer.
+    /// Corrects the headers of a call that has already left its exchange. Returns the error if the
+    /// call must end with it.
     pub(super) fn correct_message(
         &mut self,
         message: Message,
@@ -158,7 +160,8 @@ impl Client {
         None
     }
 
-    /// Goes on with the calls whose page of tools has come, or will not come. Whether there was any.
+    /// Continues the calls whose page of tools has arrived or failed. Returns whether there were
+    /// any.
     pub(super) fn resolve_refreshes(&mut self, now: Instant) -> bool {
         let peer = &self.peer;
         let done = |refresh: &Refresh| !peer.is_pending(refresh.page);
@@ -169,7 +172,7 @@ impl Client {
             return true;
         }
         if refresh.found {
-            // Once, be the headers others or not: the server may have changed in between.
+            // Retried once, even with equal headers: the server may have changed in between.
             refresh.call.corrected = true;
             self.queue.push_first(refresh.call);
             return true;
@@ -183,12 +186,12 @@ impl Client {
             self.tools.refreshes.push(Refresh { page, pages, cursor, ..refresh });
             return true;
         }
-        // Nothing new is known of its headers, so the refusal stands.
+        // The header parameters are unchanged, so the refusal is final.
         self.answer_with(call, refresh.error, now);
         true
     }
 
-    /// Asks for a page of tools; the id of the request.
+    /// Requests a page of tools. Returns the id of the request.
     fn ask_for_tools(&mut self, cursor: Option<&str>, now: Instant) -> Option<i64> {
         self.take_posts(now);
         if !self.peer.refresh_tools(cursor, now) {
@@ -201,8 +204,8 @@ impl Client {
     }
 }
 
-/// Where the text of a list is to be cut, so that the elements that are marked are gone and the
-/// others stand between commas.
+/// Returns the ranges to remove from the text of a list, so that the marked elements are gone and
+/// the others are still separated by commas.
 fn cuts_of(text: &str, elements: &[RawJson<'_>], marked: &[bool]) -> Vec<Range<usize>> {
     // The elements are slices of the text.
     let start = |element: &RawJson<'_>| element.as_str().as_ptr() as usize - text.as_ptr() as usize;
@@ -212,9 +215,9 @@ fn cuts_of(text: &str, elements: &[RawJson<'_>], marked: &[bool]) -> Vec<Range<u
     let mut cuts = Vec::new();
     for at in (0..elements.len()).filter(|at| marked[*at]) {
         match last_kept {
-            // What stands before one that stays goes with the comma after it.
+            // An element before a kept one is removed with the comma after it.
             Some(kept) if at < kept => cuts.push(starts[at]..starts[at + 1]),
-            // What stands at the end goes with the comma before it.
+            // An element at the end is removed with the comma before it.
             _ if at > 0 && last_kept.is_some() => cuts.push(end(at - 1)..end(at)),
             _ => cuts.push(if at == 0 { starts[0] } else { end(at - 1) }..end(at)),
         }

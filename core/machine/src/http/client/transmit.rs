@@ -9,25 +9,23 @@ use mcp_sansio_sync::Arc;
 use crate::http::{ExchangeId, Location};
 use crate::peer::TransportFailure;
 
-/// What the driver is to do.
+/// An action for the driver.
 #[derive(Debug)]
 pub enum Transmit {
-    /// Send a request. Its response goes to
-    /// [`handle_response`](super::Client::handle_response), or its failure to
-    /// [`handle_exchange_failed`](super::Client::handle_exchange_failed).
+    /// Sends a request. Pass its response to [`handle_response`](super::Client::handle_response),
+    /// or its failure to [`handle_exchange_failed`](super::Client::handle_exchange_failed).
     Send(OutgoingRequest),
-    /// Close the way of an exchange that is under way, whatever is still to come. Nothing of it is
-    /// to be handed in any more; what is, is passed over.
+    /// Aborts an open exchange. Further inputs for it are ignored.
     Abort(ExchangeId),
 }
 
 /// A request to send.
 pub struct OutgoingRequest {
-    /// What its response is to be handed in by.
+    /// The exchange that its response belongs to.
     pub exchange: ExchangeId,
     /// `POST`, `GET` or `DELETE`.
     pub method: &'static str,
-    /// The body; empty where there is none. Cheap to clone.
+    /// The body; empty if there is none. Cheap to clone.
     pub body: Bytes,
     pub(crate) url: Arc<Location>,
     pub(super) fields: Vec<Field>,
@@ -36,15 +34,15 @@ pub struct OutgoingRequest {
 /// A header field.
 pub type Field = (Cow<'static, str>, ByteString);
 
-/// The field that names the session.
+/// The field with the session id.
 // MCP 2025-11-25 basic/transports#session-management [SESS-015]
 pub(crate) const SESSION_ID: &str = "mcp-session-id";
 
-/// The fields whose values are nobody else's business.
+/// Fields whose values are confidential.
 const SECRET: [&str; 3] = [SESSION_ID, "authorization", "dpop"];
 
 impl OutgoingRequest {
-    /// A request of another layer's own.
+    /// Creates a request for another layer.
     #[must_use]
     pub const fn new(
         exchange: ExchangeId,
@@ -56,7 +54,7 @@ impl OutgoingRequest {
         Self { exchange, method, body, url, fields }
     }
 
-    /// The same request once more, as another exchange and with these fields besides.
+    /// Repeats the request as another exchange, with additional fields.
     #[must_use]
     pub fn again(&self, exchange: ExchangeId, besides: impl IntoIterator<Item = Field>) -> Self {
         let fields = self.fields.iter().cloned().chain(besides).collect();
@@ -64,25 +62,25 @@ impl OutgoingRequest {
         Self { exchange, method: self.method, body, url, fields }
     }
 
-    /// Where to send it.
+    /// Returns the URL to send it to.
     #[must_use]
     pub fn url(&self) -> &Location {
         &self.url
     }
 
-    /// The header fields, in lower case as HTTP/2 wants them. Host and length are the driver's to
-    /// add, and so is whatever it needs for authorization, unless there is an `mcp_sansio_oauth::client::Client` for
-    /// that: then it is there.
+    /// Returns the header fields, in lower case as HTTP/2 requires. The driver adds the host and
+    /// the length, and also the authorization unless an `mcp_sansio_oauth::client::Client` has
+    /// added it.
     ///
-    /// No value has a control character, and all are ASCII but `last-event-id`, which says in UTF-8
-    /// what the server called its event.
+    /// No value contains control characters. All values are ASCII except `last-event-id`, which is
+    /// the server's event id in UTF-8.
     pub fn fields(&self) -> impl Iterator<Item = (&str, &str)> {
         self.fields.iter().map(|(name, value)| (&**name, &**value))
     }
 }
 
 impl fmt::Debug for OutgoingRequest {
-    /// Leaves out the body, the name of the session and credentials: logs are read by many.
+    /// Omits the body, the session id and credentials, because logs have many readers.
     // MCP 2025-11-25 basic/transports#session-management [SESS-005]
     // MCP 2026-07-28 basic/authorization/security-considerations#token-theft [AUTHC-046]
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -97,12 +95,12 @@ impl fmt::Debug for OutgoingRequest {
     }
 }
 
-/// Why an exchange came to no response, or to no end of it.
+/// The reason why an exchange failed before the end of its response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExchangeFailure {
-    /// The request never left: no name, no route, no connection, no TLS.
+    /// The request was not sent: name resolution, routing, connecting or TLS failed.
     NotSent,
-    /// The connection broke when some of the request may have left.
+    /// The connection failed when part of the request may have been sent.
     Broken,
 }
 

@@ -1,5 +1,5 @@
-//! Arguments of tools that are mirrored into headers (`x-mcp-header`), so that whoever stands
-//! between client and server can route a call without reading its body.
+//! Tool arguments that are mirrored into headers (`x-mcp-header`), so that intermediaries can route
+//! a call without reading its body.
 
 mod number;
 mod schema;
@@ -15,41 +15,43 @@ use super::field_value::{InvalidFieldValue, decode, encode};
 use crate::jsonrpc::RawJson;
 use number::Number;
 
-/// The most arguments that one tool header_params. 64: intermediaries accept about a hundred header lines
-/// altogether, and every member of the arguments is compared with what may be mirrored there.
+/// The maximum number of mirrored arguments of one tool. 64: intermediaries accept about a hundred
+/// header lines in total, and every member of the arguments is compared with the mirrored names.
 pub(crate) const MIRRORS_MAX: usize = 64;
 
 const PREFIX: &str = "Mcp-Param-";
 
-/// Which arguments of a tool are mirrored, and into which headers.
+/// The mirrored arguments of a tool, and the header of each.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct HeaderParams {
     /// The names of the headers, with their prefix.
     headers: Vec<String>,
-    /// What is mirrored at the root of the arguments and below, each header once.
+    /// The mirrored properties of the arguments as a tree, each header once.
     branches: Vec<Branch>,
 }
 
-/// A property that is mirrored, or that properties below it are.
+/// A property that is mirrored, or that has mirrored properties below it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Branch {
     property: String,
-    /// The place of its header in the list.
+    /// The index of its header in the list.
     mirror: Option<usize>,
     branches: Vec<Self>,
 }
 
-/// What is wrong with the annotations of a schema. The fault of the tool's author. `at` is a JSON
-/// pointer to the schema that has the annotation.
+/// An error in the annotations of a schema. `at` is a JSON pointer to the schema with the
+/// annotation.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum InvalidHeaderParam {
     #[error("the `x-mcp-header` at {at:?} is empty")]
     Empty { at: String },
     #[error("the `x-mcp-header` at {at:?} is not a string")]
     NotText { at: String },
-    #[error("the `x-mcp-header` {name:?} at {at:?} has a character that a header name cannot have")]
+    #[error(
+        "the `x-mcp-header` {name:?} at {at:?} contains a character that is not allowed in a header name"
+    )]
     NotToken { at: String, name: String },
-    #[error("the `x-mcp-header` {name:?} at {at:?} is there a second time")]
+    #[error("the `x-mcp-header` {name:?} at {at:?} is a duplicate")]
     Duplicate { at: String, name: String },
     #[error("the schema at {at:?} has `x-mcp-header` twice")]
     Repeated { at: String },
@@ -57,24 +59,25 @@ pub(crate) enum InvalidHeaderParam {
     Type { at: String },
     #[error("the `x-mcp-header` at {at:?} is not reached through `properties` alone")]
     Unreachable { at: String },
-    #[error("more than {MIRRORS_MAX} properties have an `x-mcp-header`")]
+    #[error("the schema has more than {MIRRORS_MAX} properties with an `x-mcp-header`")]
     TooMany,
-    #[error("the schema that has an `x-mcp-header` is nested too deeply to be read")]
+    #[error("the schema with an `x-mcp-header` is nested too deeply")]
     Unreadable,
 }
 
-/// An argument has no header that every peer would read alike. The caller's fault.
+/// An argument has no header value that every peer would read the same way. The caller has to
+/// change it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum UnsendableArgument {
-    /// It is beyond what a peer that reads numbers as binary64 gets right.
+    /// It is outside the range that a peer reading numbers as binary64 represents exactly.
     #[error("the integer for {header} is not between -(2^53 - 1) and 2^53 - 1")]
     OutOfRange { header: String },
-    /// Its name, or one that leads to it, is in its object twice.
-    #[error("the argument for {header} is there twice")]
+    /// Its name, or that of an object around it, is repeated.
+    #[error("the argument for {header} is repeated")]
     Ambiguous { header: String },
 }
 
-/// Headers and arguments of a call differ. The client's fault, or that of someone in between.
+/// The headers of a call differ from its arguments. The client or an intermediary is at fault.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum HeaderParamMismatch {
     #[error("{header} is missing, but the arguments have a value for it")]
@@ -87,43 +90,43 @@ pub(crate) enum HeaderParamMismatch {
     Invalid { header: String, reason: InvalidFieldValue },
     #[error("the integer for {header} is not between -(2^53 - 1) and 2^53 - 1")]
     OutOfRange { header: String },
-    /// A member that is mirrored, or leads to one that is, stands twice in its object.
+    /// A mirrored member, or an object around it, is repeated.
     #[error("the argument `{member}` is repeated")]
     Repeated { member: String },
 }
 
 impl HeaderParams {
-    /// What the `inputSchema` of a tool asks for. Linear in its length.
+    /// Reads the annotations of a tool's `inputSchema`. Linear in its length.
     ///
     /// # Errors
     ///
-    /// The fault of the schema's author, which makes the tool unusable over HTTP: see
-    /// [`InvalidHeaderParam`].
+    /// See [`InvalidHeaderParam`]. Such a tool cannot be used over HTTP.
     // MCP 2026-07-28 basic/transports/streamable-http#custom-headers-from-tool-parameters [HDR-008]
     pub(crate) fn from_schema(input_schema: &RawJson<'_>) -> Result<Self, InvalidHeaderParam> {
         let text = input_schema.as_str();
-        // Most schemas have no annotation, which is told without a walk; an escape may hide one.
+        // Most schemas have no annotation, which a text search shows; an escape sequence may hide
+        // one.
         if !text.contains(schema::ANNOTATION) && !text.contains("\\u") {
             return Ok(Self::default());
         }
         schema::read(text)
     }
 
-    /// Whether nothing is mirrored.
+    /// Returns whether no argument is mirrored.
     pub(crate) const fn is_empty(&self) -> bool {
         self.headers.is_empty()
     }
 
-    /// The names and values of the headers for a call with these arguments. Linear in their length
-    /// and in the depth of what is mirrored.
+    /// Returns the names and values of the headers for a call with these arguments. Linear in their
+    /// length and in the depth of the mirrored properties.
     ///
-    /// A value is converted by the type that it has, be it the one of the schema or not, since a
-    /// server compares it with the arguments before it checks them. What has no conversion, such as
-    /// a fraction or a list, has no header: the server will refuse the call.
+    /// A value is converted by its own type, whether or not the schema agrees, because a server
+    /// compares the headers with the arguments before it validates them. A value without a
+    /// conversion, such as a fraction or a list, gets no header: the server will refuse the call.
     ///
     /// # Errors
     ///
-    /// The caller's fault: see [`UnsendableArgument`].
+    /// See [`UnsendableArgument`].
     pub(crate) fn fields<'a>(
         &'a self,
         arguments: &'a RawJson<'_>,
@@ -151,17 +154,17 @@ impl HeaderParams {
         Ok(fields.into_iter())
     }
 
-    /// Checks that the headers of a call say what its arguments say. `received` are names and values
-    /// of header lines as they came; others than those that the tool header_params are passed over. Linear
-    /// in the length of the arguments; a header line is compared with each mirror once.
+    /// Checks that the headers of a call match its arguments. `received` contains the received
+    /// header lines; headers that the tool does not use are ignored. Linear in the length of the
+    /// arguments; each header line is compared with each mirrored name once.
     ///
-    /// An argument that stands twice under one name is refused, since the handler may read the one
-    /// and an intermediary the other.
+    /// A repeated argument is refused, because the handler may read one value and an intermediary
+    /// the other.
     ///
     /// # Errors
     ///
-    /// The client's fault, to be answered with 400 and -32020, or -32602 where an argument is
-    /// repeated: see [`HeaderParamMismatch`].
+    /// The client sent headers that do not match, which is answered with 400 and -32020, or with
+    /// -32602 if an argument is repeated: see [`HeaderParamMismatch`].
     // MCP 2026-07-28 basic/transports/streamable-http#server-validation [HDR-025]
     pub(crate) fn check(
         &self,
@@ -178,8 +181,9 @@ impl HeaderParams {
                 .peekable();
             let scalar = occurrence.scalar();
             match scalar {
-                // MCP 2026-07-28 basic/transports/streamable-http#server-behavior-for-custom-headers [HDR-029]: none is
-                // expected; one that is there all the same would be believed on the way here.
+                // MCP 2026-07-28
+                // basic/transports/streamable-http#server-behavior-for-custom-headers [HDR-029]: no
+                // header is expected; intermediaries would trust one that is present anyway.
                 Scalar::Absent if values.peek().is_some() => {
                     return Err(HeaderParamMismatch::Unexpected { header: header() });
                 }
@@ -197,7 +201,7 @@ impl HeaderParams {
                 }
                 _ => {}
             }
-            // Where a header came several times, each value has to be the right one.
+            // If a header is repeated, each value has to match.
             for value in values {
                 // MCP 2026-07-28 basic/transports/streamable-http#server-behavior-for-custom-headers [HDR-024] [HDR-027]
                 let text = decode(value)
@@ -210,7 +214,7 @@ impl HeaderParams {
         Ok(())
     }
 
-    /// What the arguments have for each header.
+    /// Returns the values of the arguments for each header.
     fn find<'a>(&'a self, arguments: &'a RawJson<'_>) -> Vec<Occurrence<'a>> {
         let mut found = vec![Occurrence::None; self.headers.len()];
         find_below(&self.branches, &arguments.borrow(), &mut found);
@@ -253,12 +257,12 @@ impl Branch {
     }
 }
 
-/// What the arguments have at the path of a mirrored property.
+/// The value of the arguments at the path of a mirrored property.
 #[derive(Clone)]
 enum Occurrence<'a> {
     None,
     Once(RawJson<'a>),
-    /// This member on the way there is repeated.
+    /// This member of the path is repeated.
     Repeated(&'a str),
 }
 
@@ -283,16 +287,16 @@ impl<'a> Occurrence<'a> {
     }
 }
 
-/// An argument for what a header can say.
+/// An argument, as far as a header can express it.
 enum Scalar<'a> {
-    /// There is none, or it is null.
+    /// The argument is missing or null.
     Absent,
     Text(Cow<'a, str>),
     Integer(i64),
     Boolean(bool),
-    /// An integer that not every peer gets right.
+    /// An integer that not every peer represents exactly.
     OutOfRange,
-    /// It is there more than once, or this member that leads to it is.
+    /// The argument is repeated, or this member of its path is.
     Repeated(&'a str),
     /// A fraction, an array or an object.
     Other,

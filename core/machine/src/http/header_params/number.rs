@@ -1,22 +1,21 @@
-//! Numbers as JSON writes them, for what they are worth: `42.0` and `4.2e1` are 42.
+//! JSON numbers by value: `42.0` and `4.2e1` are 42.
 
-/// The greatest integer that, like all smaller ones, a peer that reads numbers as binary64 gets
-/// right: 2^53 - 1.
+/// The greatest integer up to which binary64 represents every integer exactly: 2^53 - 1.
 pub(super) const INTEGER_MAX: i64 = (1 << 53) - 1;
 
-/// What a number is.
+/// The value of a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Number {
-    /// An integer of at most [`INTEGER_MAX`], be it positive or negative.
+    /// An integer whose magnitude is at most [`INTEGER_MAX`].
     Integer(i64),
-    /// An integer beyond.
+    /// A larger integer.
     OutOfRange,
-    /// No integer.
+    /// Not an integer.
     Fraction,
 }
 
-/// Reads a number that follows the grammar of JSON; `None` if it does not. Exact, and linear in the
-/// length however large the exponent is.
+/// Reads a number in JSON syntax; `None` for other texts. Exact, and linear in the length
+/// regardless of the exponent.
 pub(super) fn read(text: &str) -> Option<Number> {
     let magnitude = text.strip_prefix('-').unwrap_or(text);
     let (mantissa, exponent) = match magnitude.split_once(['e', 'E']) {
@@ -31,7 +30,7 @@ pub(super) fn read(text: &str) -> Option<Number> {
     if !is_digits(whole) || (whole.len() > 1 && whole.starts_with('0')) {
         return None;
     }
-    // How many digits stand before the point once the exponent has moved it.
+    // The number of digits before the decimal point, after the exponent is applied.
     let places = i64::try_from(whole.len()).ok()?.saturating_add(exponent);
     let mut count = 0;
     let mut value = 0;
@@ -43,7 +42,7 @@ pub(super) fn read(text: &str) -> Option<Number> {
         }
         count += 1;
     }
-    // Zero stays zero, and anything else is out of range after a few more digits.
+    // Zero stays zero; any other value is out of range after a few more digits.
     while count < places && (1..=INTEGER_MAX).contains(&value) {
         value = append(value, 0);
         count += 1;
@@ -55,7 +54,7 @@ pub(super) fn read(text: &str) -> Option<Number> {
     })
 }
 
-/// One digit more; once it is beyond the greatest integer it stays there.
+/// Appends a digit, and saturates above the greatest integer.
 fn append(value: i64, digit: i64) -> i64 {
     (value * 10 + digit).min(INTEGER_MAX + 1)
 }
@@ -137,7 +136,7 @@ mod tests {
         #[test]
         fn no_text_is_too_strange_to_read(text in "[-+0-9.eE]{0,12}|\\PC{0,8}") {
             let json = serde_json::from_str::<serde_json::Number>(&text).is_ok();
-            // The parser there gives up on numbers beyond binary64.
+            // The parser of `serde_json` refuses numbers outside of binary64.
             proptest::prop_assert!(!json || text.trim() != text || read(&text).is_some());
         }
     }

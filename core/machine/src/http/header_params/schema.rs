@@ -1,4 +1,4 @@
-//! Finds the annotations in a schema, in one pass.
+//! Finds the annotations in a schema in one pass.
 
 use alloc::borrow::Cow;
 use alloc::string::String;
@@ -15,7 +15,7 @@ use crate::jsonrpc::RawJson;
 
 pub(super) const ANNOTATION: &str = "x-mcp-header";
 
-/// Reads a schema that may have annotations. Each byte is looked at once or twice.
+/// Reads a schema that may have annotations. Each byte is read once or twice.
 pub(super) fn read(schema: &str) -> Result<HeaderParams, InvalidHeaderParam> {
     let mut walk = Walk::default();
     let mut deserializer = serde_json::Deserializer::from_str(schema);
@@ -29,7 +29,7 @@ pub(super) fn read(schema: &str) -> Result<HeaderParams, InvalidHeaderParam> {
 
 #[derive(Default)]
 struct Walk<'de> {
-    /// The keys and the places in arrays that lead from the root to here.
+    /// The keys and array indices from the root to the current value.
     path: Vec<Segment<'de>>,
     headers: Vec<String>,
     fault: Option<InvalidHeaderParam>,
@@ -40,32 +40,32 @@ enum Segment<'de> {
     Index(usize),
 }
 
-/// What stands at a place of the schema.
+/// The kind of value at a position in the schema.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Place {
     /// The schema itself.
     Root,
-    /// A schema that `properties` alone lead to.
+    /// A schema that is reached only through `properties`.
     Property,
     /// The schemas of properties, by name.
     Properties,
-    /// Whatever else may be a schema or hold one. What is not known is taken for that.
+    /// Any other value that may be a schema or contain one, including unknown keywords.
     Elsewhere,
-    /// Schemas elsewhere, by a name that the author chose.
+    /// Other schemas, by names that the author chose.
     NamesElsewhere,
-    /// Nothing that has annotations: data that may look like a schema, or a number.
+    /// A value without annotations: data that may look like a schema, or a number.
     Data,
 }
 
 impl Place {
-    /// What stands behind `keyword` of a schema at this place.
+    /// Returns the place of the value of `keyword` in a schema at this place.
     fn behind(self, keyword: &str) -> Self {
         match keyword {
             // MCP 2026-07-28 basic/transports/streamable-http#schema-extension [HDR-015]
             "properties" if matches!(self, Self::Root | Self::Property) => Self::Properties,
             "properties" | "patternProperties" | "$defs" | "definitions" | "dependentSchemas"
             | "dependentRequired" | "dependencies" => Self::NamesElsewhere,
-            // Numbers that binary64 does not have would end the walk.
+            // Numbers outside of binary64 would end the walk.
             "const" | "default" | "enum" | "examples" | "maximum" | "minimum"
             | "exclusiveMaximum" | "exclusiveMinimum" | "multipleOf" => Self::Data,
             _ => Self::Elsewhere,
@@ -73,20 +73,20 @@ impl Place {
     }
 }
 
-/// What the types that a schema names make of a property.
+/// The types of a property in its schema.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Types {
-    /// None is named.
+    /// No type is given.
     Any,
-    /// One that a header can mirror.
+    /// One type that a header can mirror.
     Mirrored,
-    /// Others.
+    /// Other types.
     Other,
 }
 
 impl Types {
-    // MCP 2026-07-28 basic/transports/streamable-http#schema-extension [HDR-013]: `null` beside the type is let pass,
-    // as the page says what to do with an argument that is null.
+    // MCP 2026-07-28 basic/transports/streamable-http#schema-extension [HDR-013]: `null` in
+    // addition to the type is accepted, because the page defines how to handle a null argument.
     fn from_value(value: &RawValue) -> Self {
         let value = RawJson::trusted(value.get());
         let names = match value.to_text() {
@@ -104,7 +104,7 @@ impl Types {
 #[derive(Deserialize)]
 struct Key<'a>(#[serde(borrow)] Cow<'a, str>);
 
-/// What was found behind a key.
+/// The annotations found below a key.
 #[derive(Default)]
 struct Found {
     mirror: Option<usize>,
@@ -214,7 +214,7 @@ impl<'de> Visitor<'de> for Step<'_, 'de> {
 }
 
 impl Walk<'_> {
-    /// Takes an annotation in, or says what is wrong with it.
+    /// Adds an annotation, or reports its error.
     fn take<E: Error>(
         &mut self,
         annotation: &RawValue,
@@ -253,7 +253,7 @@ impl Walk<'_> {
         Ok(self.headers.len() - 1)
     }
 
-    /// Ends the walk. The fault is told where, as a JSON pointer.
+    /// Ends the walk and records the error with its JSON pointer.
     fn fail<E: Error>(&mut self, fault: impl FnOnce(String) -> InvalidHeaderParam) -> E {
         let mut pointer = String::new();
         for segment in &self.path {

@@ -83,7 +83,7 @@ fn a_value_of_another_type_is_converted_by_the_type_that_it_has() {
     let arguments = r#"{"region":5,"limit":"6","options":{"dry":"yes"}}"#;
     let values: Vec<_> = sent(arguments).into_iter().map(|(_, value)| value).collect();
     assert_eq!(values, ["5", "6", "yes"]);
-    // What cannot be converted has no header, and no header can be right for it.
+    // A value without a conversion has no header, and no header can match it.
     for arguments in [r#"{"limit":1.5}"#, r#"{"limit":[1]}"#, r#"{"limit":{}}"#] {
         assert_eq!(sent(arguments), []);
         let header = || "Mcp-Param-Limit".into();
@@ -214,8 +214,7 @@ fn header_names_are_unique_ignoring_case() {
         "a":{"type":"string","x-mcp-header":"Region"},
         "b":{"properties":{"c":{"type":"string","x-mcp-header":"REGION"}}}}}"#;
     let fault = parse_params(schema).expect_err("a duplicate");
-    let text =
-        "the `x-mcp-header` \"REGION\" at \"/properties/b/properties/c\" is there a second time";
+    let text = "the `x-mcp-header` \"REGION\" at \"/properties/b/properties/c\" is a duplicate";
     assert_eq!(fault.to_string(), text);
     let twice = property(r#"{"type":"string","x-mcp-header":"A","\u0078-mcp-header":"B"}"#);
     assert_eq!(
