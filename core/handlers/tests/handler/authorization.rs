@@ -1,4 +1,4 @@
-//! A host that gets tokens: what its application sees of that.
+//! A host that obtains tokens, as its application sees it.
 
 use std::future::poll_fn;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -19,7 +19,7 @@ use crate::guarded::{Guarded, agreed, at_once, call, equipped, forged, host, kno
 use crate::pair::Pair;
 use crate::text;
 
-/// A user who takes a while to decide.
+/// A user whose decision the test makes later.
 #[derive(Clone, Default)]
 struct User {
     decision: Arc<Mutex<Option<Result<(), ActionFailure>>>>,
@@ -28,7 +28,7 @@ struct User {
     waiting: Arc<AtomicUsize>,
 }
 
-/// One function that waits for a user.
+/// Counts one function that waits for the user, until it is dropped.
 struct Waits(Arc<AtomicUsize>);
 
 impl Waits {
@@ -45,7 +45,7 @@ impl Drop for Waits {
 }
 
 impl User {
-    /// An authorization that sends this user.
+    /// Returns an authorization that asks this user.
     fn authorization(&self) -> Authorization {
         let user = self.clone();
         Authorization::new(options()).on_authorize(move |request: AuthorizationRequest| {
@@ -75,14 +75,14 @@ impl User {
         self.asked.load(Ordering::SeqCst)
     }
 
-    /// How many functions wait for the decision.
+    /// Returns how many functions wait for the decision.
     fn waiting(&self) -> usize {
         self.waiting.load(Ordering::SeqCst)
     }
 }
 
 #[test]
-fn a_call_that_needs_a_token_goes_on_with_it_once() {
+fn a_call_that_needs_a_token_is_repeated_with_it_once() {
     let (client, mut net) = Guarded::opened(&host(at_once()));
     let result = net.run(call(&client)).unwrap();
     assert_eq!(text(&result), "sunny", "{:#?}", net.log);
@@ -91,13 +91,13 @@ fn a_call_that_needs_a_token_goes_on_with_it_once() {
         calls,
         ["POST mcp.example/mcp tools/call 401", "POST mcp.example/mcp tools/call 200"]
     );
-    // The next one has the token from the start.
+    // The next call sends the token with its first request.
     net.run(call(&client)).unwrap();
     assert_eq!((net.count(" 401"), net.count("as.example/token")), (1, 1), "{:#?}", net.log);
 }
 
 #[test]
-fn a_host_without_an_authorization_hands_the_refusal_on() {
+fn a_host_without_an_authorization_reports_the_refusal() {
     // Rule: [AUTHC-001].
     let (client, mut net) = Guarded::opened(&Host::new("host", "1"));
     let error = net.run(call(&client)).unwrap_err().to_string();
@@ -108,8 +108,9 @@ fn a_host_without_an_authorization_hands_the_refusal_on() {
 #[test]
 fn over_a_byte_stream_nothing_is_authorized() {
     // Rule: [AUTHC-003].
-    let authorization =
-        at_once().unix_time(|| unreachable!()).entropy(|| unreachable!("no secret is drawn"));
+    let authorization = at_once()
+        .unix_time(|| unreachable!())
+        .entropy(|| unreachable!("no entropy is needed over a byte stream"));
     let host = Host::new("host", "1").authorization(authorization);
     let (client, endpoint) = host.connect(7, Instant::ZERO);
     let server = Server::new("server", "1").tool("forecast", "", |_: Call<NoArguments>| "sunny");
@@ -134,12 +135,12 @@ fn the_opening_waits_for_the_user_however_long_that_takes() {
 }
 
 #[test]
-fn the_time_of_a_call_is_not_that_of_the_user() {
+fn waiting_for_the_user_does_not_count_towards_the_timeout_of_a_call() {
     let user = User::default();
     let (client, mut net) = Guarded::opened(&host(user.authorization()));
     let mut waiting = call(&client);
     assert!(net.poll(waiting.as_mut()).is_none());
-    // Four times as long as a call may take.
+    // Four times the timeout of a call.
     net.advance(Duration::from_secs(240));
     assert!(net.poll(waiting.as_mut()).is_none());
     user.decide(Ok(()));
@@ -155,7 +156,7 @@ fn a_user_who_declines_fails_the_call_that_says_so() {
     user.decide(Err(ActionFailure::Declined));
     let error = net.run(waiting).unwrap_err().to_string();
     assert!(error.contains("the user declined"), "{error}");
-    // The connection is as good as before, and the next call asks again.
+    // The connection still works, and the next call asks the user again.
     let mut waiting = call(&client);
     assert!(net.poll(waiting.as_mut()).is_none());
     user.decide(Ok(()));
@@ -231,7 +232,7 @@ fn a_forged_redirect_is_passed_over() {
 }
 
 #[test]
-fn a_function_that_never_has_the_answer_is_not_called_forever() {
+fn a_function_that_never_returns_a_valid_redirect_is_called_a_bounded_number_of_times() {
     let calls = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&calls);
     let authorization =
@@ -253,7 +254,7 @@ fn without_a_function_the_failure_says_which_one_is_missing() {
 }
 
 #[test]
-fn without_entropy_the_failure_says_what_is_missing() {
+fn without_entropy_the_failure_names_the_missing_function() {
     let host = Host::new("host", "1").authorization(Authorization::new(options()));
     let (client, mut net) = Guarded::new(&host);
     let reason = net.run(client.opened()).unwrap_err().to_string();
@@ -273,7 +274,7 @@ fn an_adapter_does_not_override_the_applications_runtime() {
 }
 
 #[test]
-fn an_observer_sees_what_happens() {
+fn an_observer_sees_each_step_of_the_authorization() {
     let seen = Arc::new(Mutex::new(Vec::new()));
     let sees = Arc::clone(&seen);
     let authorization = at_once().observe(move |event| {
@@ -302,7 +303,7 @@ fn an_application_signs_in_before_the_server_asks_and_signs_out() {
     });
     let (client, mut net) = Guarded::opened(&host(authorization));
     client.authorize().unwrap();
-    // Once is enough.
+    // A second `authorize` joins the pending one.
     client.authorize().unwrap();
     net.pump();
     assert_eq!((user.asked(), user.waiting()), (1, 1));
@@ -319,7 +320,7 @@ fn an_application_signs_in_before_the_server_asks_and_signs_out() {
     let mut second = call(&client);
     assert!(net.poll(second.as_mut()).is_none());
     assert_eq!((net.log[0].as_str(), user.asked()), ("POST mcp.example/mcp tools/call 401", 2));
-    // To sign out is to give up what waits for the user, too.
+    // Signing out also withdraws the request that waits for the user.
     client.forget_authorization().unwrap();
     let failure = net.run(second).unwrap_err();
     assert!(failure.to_string().contains("given up"), "{failure}");
@@ -359,7 +360,7 @@ fn signing_requests_reach_the_signing_function() {
 }
 
 #[test]
-fn an_assertion_comes_from_the_function_that_gets_it() {
+fn an_assertion_is_obtained_from_the_registered_function() {
     let options = known(ClientOptions::assertion(), ClientSecret::None);
     let authorization =
         Authorization::new(options.clone()).on_assertion(async |request: AssertionRequest| {

@@ -1,4 +1,4 @@
-//! Where a host keeps what it was given.
+//! Stores for the credentials of a host.
 
 use std::future::poll_fn;
 use std::sync::{Arc, Mutex};
@@ -11,7 +11,7 @@ use mcp_sansio_oauth::client::{ActionFailure, Credential, CredentialKey};
 use crate::guarded::{Guarded, at_once, call, host};
 
 #[test]
-fn connections_of_one_authorization_share_what_is_kept() {
+fn connections_of_one_authorization_share_its_credentials() {
     let host = host(at_once());
     let (client, mut net) = Guarded::opened(&host.clone());
     net.run(call(&client)).unwrap();
@@ -20,7 +20,7 @@ fn connections_of_one_authorization_share_what_is_kept() {
     assert_eq!((net.count(" 401"), net.count("as.example")), (0, 0), "{:#?}", net.log);
 }
 
-/// A store whose writes take as long as the test wants.
+/// A store whose writes wait until the test allows them.
 #[derive(Clone, Default)]
 struct Slow {
     written: Arc<Mutex<Vec<CredentialKey>>>,
@@ -55,7 +55,7 @@ impl CredentialStore for Slow {
 }
 
 #[test]
-fn a_store_that_cannot_be_read_costs_the_user_a_sign_in_and_no_more() {
+fn a_store_that_cannot_be_read_only_costs_the_user_another_sign_in() {
     let (client, mut net) = Guarded::opened(&host(at_once().store(Slow::default())));
     net.run(call(&client)).unwrap();
 }
@@ -99,7 +99,7 @@ fn a_slow_store_receives_only_current_writes() {
     assert_eq!(net.count("as.example/token"), 6, "{:#?}", net.log);
     slow.let_write();
     net.pump();
-    // The one that was under way, and the last one.
+    // The write that was in progress, and the latest one.
     let written = slow.written.lock().unwrap();
     assert_eq!(written.len(), 2, "{written:?}");
 }

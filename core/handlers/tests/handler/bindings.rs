@@ -1,5 +1,5 @@
 //! One server over both bindings: handlers are called, finished and cancelled in the same way, and
-//! their commands are carried out in the same way.
+//! their commands have the same effect.
 
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -23,10 +23,10 @@ use crate::task_client::{Gate, settings};
 trait Binding {
     fn request(&mut self, id: u64, method: &str, subject: &str, message: &str);
 
-    /// Cancels a request as clients do over this binding.
+    /// Cancels a request as this binding requires.
     fn cancel(&mut self, id: u64);
 
-    /// The messages that the server has sent for a request since the last call.
+    /// Returns the messages that the server has sent for a request since the last call.
     fn heard(&mut self, id: u64) -> Vec<Value>;
 
     fn handle(&self) -> ServerHandle;
@@ -145,7 +145,7 @@ impl Binding for Http {
     }
 }
 
-/// The messages of lines, of a body or of an event stream.
+/// Returns the messages in lines, in a body or in an event stream.
 fn messages(said: &[u8]) -> Vec<Value> {
     let said = std::str::from_utf8(said).unwrap();
     let lines = said.lines().map(|line| line.strip_prefix("data: ").unwrap_or(line));
@@ -204,7 +204,7 @@ fn call(line: &mut dyn Binding, id: u64, tool: &str) {
     ask(line, id, "tools/call", tool, json!({ "name": tool, "arguments": {} }));
 }
 
-/// Runs a scenario over both bindings. Returns the messages, which must be the same.
+/// Runs a scenario over both bindings. Returns the messages, which must be equal.
 fn on_both(scenario: impl Fn(&mut dyn Binding, &Gate) -> Vec<Value>) -> Vec<Value> {
     let gate = Gate::default();
     let mut stream = Stream(server(&gate).endpoint(7).unwrap());
@@ -218,7 +218,7 @@ fn on_both(scenario: impl Fn(&mut dyn Binding, &Gate) -> Vec<Value>) -> Vec<Valu
     heard
 }
 
-/// Messages in short: the method, the text of a result, or the code of an error.
+/// Summarizes messages: the method, the text of a result, or the code of an error.
 fn outline(messages: &[Value]) -> Vec<String> {
     let outline = |message: &Value| {
         let text = ["/method", "/result/content/0/text", "/result/resultType", "/result/status"];
@@ -301,13 +301,13 @@ fn the_handler_of_a_cancelled_request_is_dropped_and_answers_nothing() {
 }
 
 #[test]
-fn a_handler_that_becomes_a_task_goes_on_after_its_answer() {
+fn a_handler_that_becomes_a_task_continues_after_its_response() {
     let heard = on_both(|line, gate| {
         call(line, 1, "task");
         let mut heard = line.heard(1);
         let task = json!({ "taskId": heard[0]["result"]["taskId"] });
         let name = heard[0]["result"]["taskId"].as_str().unwrap().to_owned();
-        // Its place is the next one's.
+        // Its slot is free for the next call.
         call(line, 2, "report");
         heard.append(&mut line.heard(2));
         gate.open();

@@ -32,14 +32,14 @@ fn progress_comes_in_order_and_before_the_answer() {
             pair.run(call).unwrap();
             assert_eq!(*seen.lock().unwrap(), [1.0, 2.0]);
             assert!(!pair.wire.last().unwrap().contains("notifications/progress"));
-            // Nobody asked, so nothing is sent.
+            // Without a progress token nothing is sent.
             pair.run(client.call_tool(tool, &NoArguments {})).unwrap();
             assert_eq!(pair.count("notifications/progress"), 2);
         }
     }
 }
 
-/// Gives the others a turn.
+/// Lets other tasks run once.
 async fn yield_once() {
     let mut again = true;
     std::future::poll_fn(|cx| {
@@ -81,7 +81,7 @@ fn log_messages_reach_clients_that_asked_for_their_level() {
     }
 }
 
-/// A server whose tool never answers, and whether its handler is still there.
+/// A server whose tool never answers, and a handle that shows whether its handler is alive.
 fn sleeper() -> (Server, Arc<()>) {
     let alive = Arc::new(());
     let held = Arc::clone(&alive);
@@ -108,13 +108,13 @@ fn a_call_whose_future_is_dropped_is_cancelled_and_its_handler_dropped() {
         pair.pump();
         assert_eq!(pair.count("notifications/cancelled"), 1);
         assert_eq!(Arc::strong_count(&alive), 2);
-        // No answer came, and none is waited for.
+        // The call does not wait for an answer.
         assert!(pair.wire.last().unwrap().contains("notifications/cancelled"));
     }
 }
 
 #[test]
-fn a_call_that_is_given_up_before_it_is_made_is_not_made() {
+fn a_call_that_is_dropped_before_it_is_sent_is_never_sent() {
     let (server, _) = sleeper();
     let (client, mut pair) = connect(&server, Revision::LATEST);
     drop(client.call_tool("sleep", &NoArguments {}).into_future());
@@ -124,7 +124,7 @@ fn a_call_that_is_given_up_before_it_is_made_is_not_made() {
 }
 
 #[test]
-fn the_place_of_a_cancelled_call_can_be_taken_at_once() {
+fn the_slot_of_a_cancelled_call_is_free_at_once() {
     let server = Server::new("s", "1").tool("echo", "", async |call: Call<Place>| {
         if call.arguments.location == "nowhere" {
             std::future::pending::<()>().await;
@@ -158,14 +158,14 @@ fn a_call_without_an_answer_times_out_and_is_cancelled() {
 }
 
 #[test]
-fn a_server_that_pages_in_circles_or_without_end_is_found_out() {
+fn a_cursor_that_repeats_or_never_ends_fails_the_listing() {
     // Rule: [PAGE-002] [PAGE-004] [PAGE-005] [PAGE-006].
     use mcp_sansio::framing::LineDecoder;
     use mcp_sansio::jsonrpc::RawJson;
     use mcp_sansio::{Instant, Revisions};
     use mcp_sansio_handlers::Endpoint;
 
-    /// Answers every list with the next cursor of `cursors`.
+    /// Answers every list request with the next cursor of `cursors`.
     fn all_tools(mut cursors: impl Iterator<Item = String>) -> ClientError {
         let host = Host::new("h", "1").revisions(Revisions::only(Revision::V2025_11_25));
         let (client, mut endpoint) = host.connect(0, Instant::ZERO);
@@ -208,7 +208,7 @@ fn a_server_that_pages_in_circles_or_without_end_is_found_out() {
 }
 
 #[test]
-fn a_list_of_several_pages_is_put_together() {
+fn the_pages_of_a_list_are_joined() {
     // Rule: [PAGE-001] [PAGE-005] [PRMT-008].
     let mut server = Server::new("s", "1").catalog(|catalog| {
         catalog.page_size(std::num::NonZeroUsize::new(2));
@@ -222,7 +222,7 @@ fn a_list_of_several_pages_is_put_together() {
         let tools = pair.run(client.all_tools()).unwrap();
         assert!(tools.iter().map(|tool| &*tool.name).eq(["t0", "t1", "t2", "t3", "t4"]));
         assert_eq!(pair.count(r#""method":"tools/list""#), 3);
-        // Rule: [PAGE-003]: what a list ended with is not kept for the next one.
+        // Rule: [PAGE-003]: cursors are not kept for the next listing.
         pair.run(client.all_tools()).unwrap();
         assert_eq!(pair.count(r#""method":"tools/list""#), 6);
         assert_eq!(pair.count(r#""cursor":"#), 4);

@@ -1,4 +1,4 @@
-//! What a server offers is edited while clients are connected.
+//! Editing the catalog of a server while clients are connected.
 
 use mcp_sansio::catalog::CatalogError;
 use mcp_sansio::jsonrpc::{ErrorCode, RawJson};
@@ -16,7 +16,7 @@ fn tool(name: &str) -> Tool {
     Tool::new(name, RawJson::parse(r#"{"type":"object"}"#).unwrap())
 }
 
-/// A server that has nothing yet, and says what it may have later.
+/// A server with an empty catalog that declares tools, prompts and resources.
 fn empty() -> Server {
     Server::new("s", "1").subscriptions().capabilities(|declared| {
         declared.tools = Some(ToolsCapability::new());
@@ -30,7 +30,7 @@ fn contents(call: &Call<ReadResource>) -> ResourceContents {
 }
 
 #[test]
-fn an_item_comes_with_its_handler_and_goes_with_it() {
+fn an_item_is_added_and_removed_together_with_its_handler() {
     // Rule: [TOOL-005] [TOOL-006] [TOOL-007].
     for revision in Revision::ALL {
         let (client, mut pair) = connect(&empty(), revision);
@@ -124,7 +124,7 @@ fn catalog_edits_are_local_to_a_connection() {
 }
 
 #[test]
-fn handlers_of_any_thread_join_those_that_stay_on_one() {
+fn local_and_thread_safe_handlers_can_be_combined() {
     let local = std::rc::Rc::new("local");
     let server = Server::local("s", "1").tool("a", "", move |_: Call<NoArguments>| *local);
     let (client, mut pair) = connect(&server, Revision::LATEST);
@@ -143,7 +143,7 @@ fn handlers_of_any_thread_join_those_that_stay_on_one() {
 }
 
 #[test]
-fn a_call_under_way_keeps_the_tool_that_it_found() {
+fn a_running_call_keeps_the_tool_it_was_dispatched_to() {
     let server = Server::new("s", "1").tool("a", "", async |call: Call<NoArguments>| {
         call.edit_catalog(|catalog| {
             catalog.remove_tool("a").unwrap();
@@ -169,8 +169,8 @@ fn a_call_under_way_keeps_the_tool_that_it_found() {
 }
 
 #[test]
-fn a_call_whose_tool_is_gone_when_its_questions_are_answered_is_told_so() {
-    // The new tool has the name of the old one, and never sees its answers.
+fn a_call_whose_tool_is_removed_before_its_input_arrives_ends_with_an_error() {
+    // The new tool has the name of the old one, but never sees answers meant for the old one.
     #[derive(serde::Deserialize, schemars::JsonSchema)]
     struct Sure {
         #[serde(rename = "sure")]
@@ -194,7 +194,7 @@ fn a_call_whose_tool_is_gone_when_its_questions_are_answered_is_told_so() {
     let refusal = gone.as_refusal().unwrap();
     assert_eq!(refusal.code, ErrorCode::INVALID_PARAMS);
     assert_eq!(refusal.message, "this tool is not offered any more");
-    // A modern client sends a new request, which finds what is there then.
+    // A modern client sends a new request, which is dispatched to the current tool.
     let (client, mut pair) = connect_host(&server, host(), Revision::LATEST);
     let result = pair.run(client.call_tool("book", &NoArguments {})).unwrap();
     assert_eq!(text(&result), "second");

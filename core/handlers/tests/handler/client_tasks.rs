@@ -1,4 +1,4 @@
-//! Tasks from a client's side, at 2025-11-25.
+//! Tasks at 2025-11-25, on the client side.
 
 use std::pin::pin;
 use std::sync::{Arc, Mutex};
@@ -31,13 +31,13 @@ fn tool(client: &Client, pair: &mut Link, name: &str) -> Tool {
     tools.into_iter().find(|tool| tool.name == name).unwrap()
 }
 
-/// How often the client has asked for `method` so far.
+/// Returns how many requests of `method` the client has sent.
 fn asked(pair: &Link, method: &str) -> usize {
     let name = format!(r#""method":"{method}""#);
     pair.wire.iter().filter(|line| line.starts_with('>') && line.contains(&name)).count()
 }
 
-/// Lets time pass for both.
+/// Advances the clock of both sides.
 fn pass(pair: &mut Link, millis: u64) {
     pair.now = pair.now + Duration::from_millis(millis);
     let now = pair.now;
@@ -47,7 +47,7 @@ fn pass(pair: &mut Link, millis: u64) {
 }
 
 #[test]
-fn a_tool_runs_as_a_task_and_its_result_is_fetched_when_it_is_there() {
+fn a_tool_runs_as_a_task_and_its_result_is_fetched_when_ready() {
     // Rule: [TASK-001] [TASK-012] [TASK-013].
     let (gate, client, mut pair) = link();
     let slow = tool(&client, &mut pair, "slow");
@@ -58,7 +58,7 @@ fn a_tool_runs_as_a_task_and_its_result_is_fetched_when_it_is_there() {
     assert_eq!(task.name(), created.task_id);
     let mut result = pin!(task.result());
     assert!(pair.poll(result.as_mut()).is_none());
-    // As often as the server wants, and no more often.
+    // It polls at the interval that the server gave.
     for second in 1..=5 {
         pass(&mut pair, 999);
         assert!(pair.poll(result.as_mut()).is_none());
@@ -74,7 +74,7 @@ fn a_tool_runs_as_a_task_and_its_result_is_fetched_when_it_is_there() {
     assert_eq!(text(&result), "slow true");
     assert_eq!(result.meta.unwrap().related_task().unwrap().task_id, task.name());
     assert_eq!((asked(&pair, "tasks/get"), asked(&pair, "tasks/result")), (6, 1));
-    // Another connection of the same client knows it by its name.
+    // Another connection of the same client can use the task by its name.
     let again = client.task(task.name());
     assert_eq!(text(&pair.run(again.result()).unwrap()), "slow true");
     assert_eq!(pair.client.as_ref().unwrap().poll_timeout(), None);
@@ -99,7 +99,7 @@ fn task_status_notifications_are_not_relied_upon() {
         assert!(pair.poll(result.as_mut()).is_none(), "{status}");
         assert_eq!((asked(&pair, "tasks/get"), asked(&pair, "tasks/result")), (0, 0), "{status}");
     }
-    // What the client asks for is what counts, and it comes without a notification.
+    // The client polls for the status, so no notification is needed.
     gate.open();
     pass(&mut pair, 1000);
     assert_eq!(text(&pair.poll(result.as_mut()).unwrap().unwrap()), "slow true");
@@ -117,7 +117,7 @@ fn tools_without_task_support_are_called_normally() {
         assert!(pair.run(client.call_tool_as_task(&plain, &json!({}))).is_err());
     }
     assert_eq!(pair.wire.len(), lines);
-    // A server that has said nothing, whatever its tools say.
+    // A server without the tasks capability, whatever its tools declare.
     let without = Server::new("s", "1")
         .tool("quick", "", |_: Call<NoArguments>| "quick")
         .task_support("quick", TaskSupport::Optional);
@@ -134,7 +134,7 @@ fn tools_without_task_support_are_called_normally() {
 }
 
 #[test]
-fn a_question_of_a_task_reaches_the_host_while_its_result_is_waited_for() {
+fn an_input_request_of_a_task_reaches_the_host_while_the_result_is_awaited() {
     // Rule: [TASK-012] [TASK-015].
     let server = Server::new("s", "1")
         .tasks(settings())
@@ -160,7 +160,7 @@ fn a_question_of_a_task_reaches_the_host_while_its_result_is_waited_for() {
     pass(&mut pair, 1000);
     assert_eq!(text(&pair.poll(result.as_mut()).unwrap().unwrap()), "false");
     assert_eq!(related.lock().unwrap().take().unwrap().task_id, task.name());
-    // Once it waited for something, the result was asked for, and not how far it is.
+    // When the task needed input, the client requested the result and stopped polling.
     assert_eq!((asked(&pair, "tasks/get"), asked(&pair, "tasks/result")), (1, 1));
 }
 
@@ -191,12 +191,12 @@ fn progress_is_shown_while_a_task_handle_exists() {
     drop(task);
     pair.pump();
     assert_eq!(Arc::strong_count(&seen), 1);
-    // A token that is let go is none of a later call.
+    // A progress token that was released does not affect a later call.
     assert_eq!(text(&pair.run(client.call_tool("plain", &json!({}))).unwrap()), "plain");
 }
 
 #[test]
-fn a_task_is_cancelled_by_its_name_though_its_caller_left_before_it_had_one() {
+fn a_task_is_cancelled_by_name_even_if_its_caller_left_before_it_was_created() {
     // Rule: [CANC-009] [TASK-018].
     let (gate, client, mut pair) = link();
     let slow = tool(&client, &mut pair, "slow");
@@ -204,7 +204,7 @@ fn a_task_is_cancelled_by_its_name_though_its_caller_left_before_it_had_one() {
     let mut left = Box::pin(client.call_tool_as_task(&slow, &json!({})).into_future());
     let waker = std::task::Waker::noop();
     assert!(left.as_mut().poll(&mut std::task::Context::from_waker(waker)).is_pending());
-    // The call is on its way.
+    // The call has been sent.
     let now = pair.now;
     let endpoint = pair.client.as_mut().unwrap();
     endpoint.poll_handlers(&mut std::task::Context::from_waker(waker), now);
@@ -213,7 +213,7 @@ fn a_task_is_cancelled_by_its_name_though_its_caller_left_before_it_had_one() {
     assert_eq!(asked(&pair, "tools/call"), 1);
     assert_eq!((asked(&pair, "notifications/cancelled"), asked(&pair, "tasks/cancel")), (0, 1));
     assert_eq!(gate.holders(), held);
-    // One that never left is not made.
+    // A call that was dropped before it was sent is never sent.
     drop(client.call_tool_as_task(&slow, &json!({})).into_future());
     pair.pump();
     assert_eq!(asked(&pair, "tools/call"), 1);
@@ -260,7 +260,7 @@ fn all_tasks_are_listed_page_by_page() {
 }
 
 #[test]
-fn a_failure_and_an_error_are_what_the_call_would_have_ended_with() {
+fn a_failed_task_ends_with_the_result_or_error_of_its_call() {
     // Rule: [TASK-013] [TASK-020].
     let (gate, client, mut pair) = link();
     gate.open();
@@ -289,7 +289,7 @@ fn a_sleeping_poll_is_woken_when_the_connection_ends() {
     assert!(pair.poll(result.as_mut()).is_none());
     client.close();
     assert!(pair.poll(result.as_mut()).unwrap().is_err());
-    // Nothing sleeps for somebody who has gone.
+    // A dropped caller leaves no timer behind.
     let (_, client, mut pair) = link();
     let slow = tool(&client, &mut pair, "slow");
     let task = pair.run(client.call_tool_as_task(&slow, &json!({}))).unwrap();
@@ -303,7 +303,7 @@ fn a_sleeping_poll_is_woken_when_the_connection_ends() {
 }
 
 #[test]
-fn a_server_that_wants_to_be_asked_at_once_is_asked_with_pauses_all_the_same() {
+fn a_poll_interval_of_zero_is_raised_to_a_minimum() {
     // Rule: [TASK-012].
     let gate = Gate::default();
     let server = server_with(&gate, settings().poll_interval(Duration::ZERO));

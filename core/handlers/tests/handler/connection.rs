@@ -37,12 +37,12 @@ fn every_call_ends_when_the_driver_goes_away() {
     let error = pair.poll(waiting.as_mut()).unwrap().unwrap_err();
     assert!(matches!(error, ClientError::Closed(CloseReason::Local)), "{error}");
     assert!(pair.run(client.call_tool("sleep", &NoArguments {})).is_err());
-    // An ended call says so once.
+    // A finished call reports its result only once.
     assert!(pair.poll(made.as_mut()).is_none());
 }
 
 #[test]
-fn the_connection_closes_with_the_last_handle_and_not_before() {
+fn the_connection_closes_with_its_last_handle() {
     let (client, mut pair) = connect(&sleeper(), Revision::LATEST);
     let second = client.clone();
     drop(client);
@@ -58,7 +58,7 @@ fn the_connection_closes_with_the_last_handle_and_not_before() {
 }
 
 #[test]
-fn the_last_handles_close_the_connection_from_any_number_of_threads() {
+fn dropping_the_last_handles_on_several_threads_closes_the_connection() {
     for _ in 0..50 {
         let (client, mut pair) = connect(&sleeper(), Revision::LATEST);
         let threads: Vec<_> = (0..4)
@@ -85,7 +85,7 @@ fn a_server_that_is_closed_drops_its_handlers_and_is_drained() {
     remote.close();
     pair.pump();
     assert!(pair.server.as_ref().unwrap().is_drained());
-    // Nobody is there any more, and that is what is said.
+    // The endpoint is gone, and the error says so.
     pair.server = None;
     assert_eq!(remote.resource_updated("mem://a"), Err(SendError::Closed));
 }
@@ -130,7 +130,7 @@ fn a_failed_opening_is_reported_to_waiting_callers() {
 }
 
 #[test]
-fn observers_see_what_the_other_side_does_wrong() {
+fn observers_see_violations_of_the_peer() {
     // Rule: [RPC-017].
     let seen = Arc::new(Mutex::new(Vec::new()));
     let (theirs, ours) = (Arc::clone(&seen), Arc::clone(&seen));
@@ -159,7 +159,7 @@ fn a_call_before_opening_reaches_the_restarted_server() {
         |_: Call<NoArguments>| "hello",
     );
     let (client, endpoint) = Host::new("host", "1").connect(7, Instant::ZERO);
-    // The first process reads the probe, then it is gone.
+    // The first process reads the probe and exits.
     let mut pair = Pair::new(server.endpoint(7).expect("a server"), endpoint);
     let second = pair.server.take();
     let mut call = std::pin::pin!(async {

@@ -1,4 +1,4 @@
-//! Everything that has a secret in it, as it is shown in logs.
+//! `Debug` output of every type that holds a secret.
 
 use mcp_sansio::Instant;
 use mcp_sansio::Principal;
@@ -11,7 +11,7 @@ use mcp_sansio_oauth::client::{
 use mcp_sansio_oauth::protected_resource::{ProtectedResource, VerifiedToken};
 use mcp_sansio_oauth::{AuthorizationResponse, CodeVerifier, ExpectedResponse, State};
 
-/// What must not be seen. Entropy of this value makes verifiers and states, too.
+/// The secret that must not appear. Verifiers and states are derived from it as well.
 const SECRET: &str = "hush-hush-hush-hush-hush-hush-32";
 
 fn entropy() -> [u8; 32] {
@@ -36,7 +36,7 @@ fn provider() -> IdentityProvider {
     }
 }
 
-/// What is shown of all that is known to have a secret in it.
+/// Returns the `Debug` output of the client types that hold a secret.
 fn shown() -> Vec<String> {
     let options = ClientOptions::code("http://127.0.0.1:1/callback").unwrap();
     let options = options.registered(registered()).unwrap();
@@ -64,7 +64,7 @@ fn shown() -> Vec<String> {
     ])
 }
 
-/// The same on the side of the server.
+/// Returns the `Debug` output of the server types that hold a secret.
 fn shown_by_servers() -> Vec<String> {
     let resource =
         ProtectedResource::new("https://mcp.example/mcp", ["https://as.example"]).unwrap();
@@ -90,7 +90,7 @@ fn shown_by_servers() -> Vec<String> {
 #[test]
 fn debug_output_never_contains_secrets() {
     // Rule: [AUTHC-046] [AUTHC-062].
-    // As bytes, and as what is made of entropy.
+    // The secret as bytes, and the values that are derived from entropy.
     let bytes = format!("{:?}", &SECRET.as_bytes()[..4]);
     let bytes = bytes.trim_matches(['[', ']']);
     let (state, verifier) = (State::new(entropy()), CodeVerifier::new(entropy()));

@@ -1,5 +1,5 @@
-//! A protected server and a client of it that writes each byte of its messages itself, over every
-//! transport and at every revision.
+//! A protected server, and a client that writes each byte of its messages, over every transport and
+//! at every revision.
 
 use std::sync::{Arc, Mutex};
 
@@ -17,13 +17,13 @@ use serde_json::{Value, json};
 use crate::protected_server::{ProtectedServer, check, resource};
 use crate::task_client::settings;
 
-/// The names of the handlers that ran, and of each violation that was told.
+/// The names of the handlers that ran, and an entry for each reported violation.
 pub(crate) type Log = Arc<Mutex<Vec<&'static str>>>;
 
 pub(crate) const VIOLATION: &str = "a violation";
 
-/// Tools, prompts and resources of which one each needs the scope `write`; every handler says that it
-/// ran.
+/// A server with tools, prompts and resources, one of each requiring the scope `write`. Every
+/// handler logs that it ran.
 pub(crate) fn server(ran: &Log) -> Server {
     let tool = |name: &'static str| {
         let ran = Arc::clone(ran);
@@ -80,30 +80,30 @@ pub(crate) fn server(ran: &Log) -> Server {
         .protect(resource, |asked: TokenCheck| check(&asked), || 1_000)
 }
 
-/// How messages get to the server.
+/// How messages are sent to the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Transport {
     Stream,
     Http,
-    /// In a batch with another message, on a stream.
+    /// A stream, in a batch with another message.
     StreamBatch,
-    /// The same on HTTP.
+    /// HTTP, in a batch with another message.
     HttpBatch,
 }
 
 pub(crate) enum Line {
     Stream(Box<ServerEndpoint>),
-    /// The session in it, of the older revisions.
+    /// The server and, at older revisions, the session id.
     Http(Box<ProtectedServer>, String),
 }
 
-/// A client with a token that is good for the base scope only.
+/// A client whose token has only the base scope.
 pub(crate) struct Peer {
     pub(crate) way: Transport,
     pub(crate) revision: Revision,
     pub(crate) line: Line,
     pub(crate) log: Log,
-    /// Of the last response on HTTP.
+    /// Status of the last response on HTTP.
     status: Option<u16>,
 }
 
@@ -118,12 +118,12 @@ impl Peer {
                 Line::Stream(Box::new(server.endpoint(7).unwrap()))
             }
             Transport::Http | Transport::HttpBatch => {
-                let mut house = ProtectedServer::from_server(&server, ServerOptions::new());
+                let mut fixture = ProtectedServer::from_server(&server, ServerOptions::new());
                 let session = match revision.era() {
-                    Era::Legacy => house.open_at(revision.as_str(), TOKEN),
+                    Era::Legacy => fixture.open_at(revision.as_str(), TOKEN),
                     Era::Modern => String::new(),
                 };
-                Line::Http(Box::new(house), session)
+                Line::Http(Box::new(fixture), session)
             }
         };
         let mut peer = Self { way, revision, line, log, status: None };
@@ -132,7 +132,8 @@ impl Peer {
             assert!(opened[0]["result"].is_object(), "{opened:?}");
             peer.tell(&message(None, "notifications/initialized", "{}"), None);
         }
-        // It works, and on a stream the start of `_meta` is known from here on.
+        // A valid request works. On a stream the server has cached the start of `_meta` from here
+        // on.
         for _ in 0..2 {
             peer.ask("tools/call", Some("who"), r#""name":"who","arguments":{}"#);
             assert_eq!(peer.ran(), ["who"], "{way:?} {revision}");
@@ -140,21 +141,21 @@ impl Peer {
         peer
     }
 
-    /// The handlers that ran since this was last asked.
+    /// Returns the handlers that ran since the last call.
     pub(crate) fn ran(&self) -> Vec<&'static str> {
         let mut log = std::mem::take(&mut *self.log.lock().unwrap());
         log.retain(|it| *it != VIOLATION);
         log
     }
 
-    /// Makes a request with these members in its parameters, and returns its answer. `name` is what
-    /// a header says of it.
+    /// Sends a request with these members in its parameters and returns its response. `name` is the
+    /// value of its header.
     pub(crate) fn ask(&mut self, method: &str, name: Option<&str>, members: &str) -> Value {
         let params = self.params(members);
         self.ask_whole(method, name, &params)
     }
 
-    /// Parameters with these members, and what the revision wants beside them.
+    /// Returns parameters with these members and those that the revision requires.
     pub(crate) fn params(&self, members: &str) -> String {
         match self.revision.era() {
             Era::Modern => format!("{{{members},{META}}}"),
@@ -162,7 +163,7 @@ impl Peer {
         }
     }
 
-    /// The same with all of the parameters.
+    /// Sends a request with exactly these parameters and returns its response.
     pub(crate) fn ask_whole(&mut self, method: &str, name: Option<&str>, params: &str) -> Value {
         let request = message(Some("\"q\""), method, params);
         let text = match self.way {
@@ -177,7 +178,7 @@ impl Peer {
         answers.remove(0)
     }
 
-    /// Sends a text, and returns what comes back.
+    /// Sends a text and returns the messages that are received in return.
     pub(crate) fn tell(&mut self, text: &str, of: Option<(&str, Option<&str>)>) -> Vec<Value> {
         match &mut self.line {
             Line::Stream(endpoint) => {
@@ -189,13 +190,13 @@ impl Peer {
                 });
                 messages_in(&String::from_utf8(said).unwrap())
             }
-            Line::Http(house, session) if !session.is_empty() => {
+            Line::Http(fixture, session) if !session.is_empty() => {
                 let session = session.clone();
-                let answer = house.post(TOKEN, &session, text);
+                let answer = fixture.post(TOKEN, &session, text);
                 self.status = Some(answer.status);
                 messages_in(&answer.text)
             }
-            Line::Http(house, _) => {
+            Line::Http(fixture, _) => {
                 let bearer = format!("Bearer {TOKEN}");
                 let (method, name) = of.unwrap_or_default();
                 let mut fields = vec![
@@ -204,14 +205,14 @@ impl Peer {
                     ("mcp-method", method),
                 ];
                 fields.extend(name.map(|name| ("mcp-name", name)));
-                let answer = house.send("POST", "/mcp", &fields, text);
+                let answer = fixture.send("POST", "/mcp", &fields, text);
                 self.status = Some(answer.status);
                 messages_in(&answer.text)
             }
         }
     }
 
-    /// Asks something that repeats a member, which reaches nobody.
+    /// Sends a request that repeats a member, and asserts that it reaches no handler.
     pub(crate) fn expect_refusal(
         &mut self,
         method: &str,
@@ -245,7 +246,7 @@ pub(crate) fn message(id: Option<&str>, method: &str, params: &str) -> String {
     format!(r#"{{"jsonrpc":"2.0",{id}"method":"{method}","params":{params}}}"#)
 }
 
-/// The messages of lines, of a body or of an event stream.
+/// Returns the messages in lines, in a body or in an event stream.
 pub(crate) fn messages_in(text: &str) -> Vec<Value> {
     let texts = text.lines().map(|line| line.strip_prefix("data: ").unwrap_or(line));
     let values = texts.filter_map(|text| serde_json::from_str::<Value>(text).ok());
@@ -257,7 +258,7 @@ pub(crate) fn messages_in(text: &str) -> Vec<Value> {
         .collect()
 }
 
-/// Every way at every revision that has it.
+/// Returns every transport with each revision that supports it.
 pub(crate) fn ways() -> Vec<(Transport, Revision)> {
     let plain =
         Revision::ALL.into_iter().flat_map(|it| [(Transport::Stream, it), (Transport::Http, it)]);

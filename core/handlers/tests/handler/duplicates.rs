@@ -1,5 +1,5 @@
-//! Requests that repeat a member, by clients that hope for two readers: one that checks the first and
-//! one that acts on the last. The members are those of the schemas.
+//! Requests that repeat a member, from clients that try to make one reader check the first value
+//! and another act on the last. The members are read from the schemas.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -21,7 +21,8 @@ pub(crate) struct Described {
     pub(crate) members: Vec<(String, Value)>,
 }
 
-/// The requests or the notifications that a side sends, by the schema of a revision and that of tasks.
+/// Returns the requests or the notifications that a side sends, from the schema of a revision and
+/// that of tasks.
 pub(crate) fn described(
     folder: &Path,
     revision: Revision,
@@ -49,7 +50,7 @@ pub(crate) fn described(
                 continue;
             }
             let params = member("params").map(|it| schema.members(it, None).0).unwrap_or_default();
-            // Alternatives list a member more than once.
+            // Alternatives of a schema list a member more than once.
             let members: BTreeMap<String, Value> = params
                 .into_iter()
                 .map(|(key, it)| {
@@ -65,7 +66,8 @@ pub(crate) fn described(
     found
 }
 
-/// Two values of a member: a harmless one, and one that a client would like to get through with it.
+/// Returns two values for a member: a harmless one, and one that an attacker would try to pass with
+/// it.
 fn values(method: Method, member: &str, revision: Revision) -> (Value, Value) {
     let (name, other) = match method {
         Method::PromptsGet => ("open", "secret"),
@@ -101,18 +103,18 @@ fn values(method: Method, member: &str, revision: Revision) -> (Value, Value) {
     }
 }
 
-/// The member that a header names.
+/// Returns the member that a header repeats.
 fn subject_of(method: Method) -> &'static str {
     if method == Method::ResourcesRead { "uri" } else { "name" }
 }
 
-/// The key with its first letter as an escape.
+/// Returns the key with its first letter as an escape.
 pub(crate) fn escaped(key: &str) -> String {
     let (first, rest) = key.split_at(1);
     format!(r"\u{:04x}{rest}", first.as_bytes()[0])
 }
 
-/// The members that a method wants, without one of them, and without braces.
+/// Returns the members that a method requires, without one of them and without braces.
 pub(crate) fn others(described: &Described, without: &str, revision: Revision) -> String {
     let wanted = [
         "name",
@@ -144,7 +146,8 @@ pub(crate) fn others(described: &Described, without: &str, revision: Revision) -
     text
 }
 
-/// Parameters with a member twice, in every order and spelling, and what a header would say of them.
+/// Returns parameters with a member twice, in every order and spelling, and the header value for
+/// each.
 pub(crate) fn repeats(
     described: &Described,
     key: &str,
@@ -178,7 +181,7 @@ pub(crate) fn repeats(
 }
 
 #[test]
-fn no_second_name_takes_a_token_where_its_scopes_do_not_reach() {
+fn a_repeated_name_does_not_extend_the_scopes_of_a_token() {
     // Rule: [AUTHS-015] [HSRV-023].
     let revisions = [Revision::V2025_03_26, Revision::V2025_11_25, Revision::V2026_07_28];
     let mut ran = Vec::new();
@@ -202,7 +205,7 @@ fn no_second_name_takes_a_token_where_its_scopes_do_not_reach() {
 }
 
 #[test]
-fn a_request_that_repeats_a_member_of_its_schema_reaches_no_handler_by_any_way() {
+fn a_request_that_repeats_a_member_of_its_schema_reaches_no_handler() {
     // Rule: [AUTHS-015] [HSRV-023] [HDR-025].
     let Some(folder) = reference_data::specification() else { return };
     let mut cases = 0;
@@ -225,7 +228,7 @@ fn a_request_that_repeats_a_member_of_its_schema_reaches_no_handler_by_any_way()
 }
 
 #[test]
-fn a_call_that_asks_to_be_a_task_is_read_as_any_other() {
+fn a_call_with_task_parameters_is_checked_like_any_other() {
     for way in [Transport::Stream, Transport::Http] {
         let mut peer = Peer::new(way, Revision::V2025_11_25);
         for (params, member) in [
@@ -242,14 +245,14 @@ fn a_call_that_asks_to_be_a_task_is_read_as_any_other() {
 }
 
 #[test]
-fn a_repeat_inside_of_a_member_is_refused() {
+fn a_repeat_inside_a_member_is_refused() {
     let Some(folder) = reference_data::specification() else { return };
     let mut cases = 0;
     for (way, revision) in ways() {
         let mut peer = Peer::new(way, revision);
         for described in described(&folder, revision, Side::Client, MethodKind::Request) {
             for (key, nested) in &described.members {
-                // What is in these is named by an application, or has a test of its own.
+                // The application names the keys in these, or another test covers them.
                 if ["arguments", "inputResponses", "_meta"].contains(&&**key) {
                     continue;
                 }
@@ -272,7 +275,7 @@ fn a_repeat_inside_of_a_member_is_refused() {
 }
 
 #[test]
-fn every_key_of_the_metadata_is_said_once() {
+fn every_key_of_the_metadata_may_occur_only_once() {
     for (way, revision) in ways() {
         let mut peer = Peer::new(way, revision);
         for key in [
@@ -300,8 +303,8 @@ fn every_key_of_the_metadata_is_said_once() {
 }
 
 #[test]
-fn a_request_that_says_everything_once_needs_the_scopes_of_what_it_runs() {
-    // However its key is spelled, and whatever else is in it.
+fn a_request_without_repeats_needs_the_scopes_of_its_operation() {
+    // However the key is spelled, and with any other members.
     for (way, revision) in ways() {
         let mut peer = Peer::new(way, revision);
         for (method, key, name) in [
@@ -316,7 +319,7 @@ fn a_request_that_says_everything_once_needs_the_scopes_of_what_it_runs() {
                     peer.ask(method, Some(name), &members);
                     assert_eq!(peer.ran(), [ran]);
                 } else {
-                    // The whole request is refused, a batch too.
+                    // The whole request is refused, also in a batch.
                     let params = peer.params(&members);
                     let mut text = message(Some("\"q\""), method, &params);
                     if way == Transport::HttpBatch {
@@ -372,7 +375,7 @@ fn a_notification_that_repeats_a_member_is_dropped_and_on_http_refused() {
                     peer.log.lock().unwrap().clear();
                     match &mut peer.line {
                         Line::Stream(_) => assert_eq!(peer.tell(&text, None), Vec::<Value>::new()),
-                        Line::Http(house, session) => {
+                        Line::Http(fixture, session) => {
                             let bearer = format!("Bearer {TOKEN}");
                             let mut fields = vec![("authorization", bearer.as_str())];
                             if session.is_empty() {
@@ -380,7 +383,7 @@ fn a_notification_that_repeats_a_member_is_dropped_and_on_http_refused() {
                             } else {
                                 fields.push(("mcp-session-id", session.as_str()));
                             }
-                            let answer = house.send("POST", "/mcp", &fields, &text);
+                            let answer = fixture.send("POST", "/mcp", &fields, &text);
                             assert_eq!(answer.status, 400, "{revision} {text}: {answer:?}");
                             assert!(answer.text.contains(key), "{revision} {text}: {answer:?}");
                         }
@@ -393,9 +396,9 @@ fn a_notification_that_repeats_a_member_is_dropped_and_on_http_refused() {
 }
 
 #[test]
-fn an_argument_that_a_header_repeats_is_there_once() {
+fn an_argument_that_a_header_repeats_may_occur_only_once() {
     // Rule: [HDR-025] [HDR-028].
-    let mut house = ProtectedServer::from_server(&server(&Log::default()), ServerOptions::new());
+    let mut fixture = ProtectedServer::from_server(&server(&Log::default()), ServerOptions::new());
     let bearer = format!("Bearer {TOKEN}");
     for (arguments, member) in [
         (r#"{"region":"eu","region":"us"}"#, "region"),
@@ -415,7 +418,7 @@ fn an_argument_that_a_header_repeats_is_there_once() {
                 ("mcp-param-region", "us"),
             ];
             fields.extend(dry);
-            let answer = house.send("POST", "/mcp", &fields, &body);
+            let answer = fixture.send("POST", "/mcp", &fields, &body);
             let error: Value = serde_json::from_str(&answer.text).unwrap();
             assert_eq!((answer.status, &error["error"]["code"]), (400, &json!(-32602)), "{body}");
             let text = error["error"]["message"].as_str().unwrap();

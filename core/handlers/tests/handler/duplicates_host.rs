@@ -1,4 +1,5 @@
-//! Questions and notifications that repeat a member, by servers that hope for two readers in a host.
+//! Requests and notifications that repeat a member, from servers that try to make two readers in a
+//! host disagree.
 
 use std::sync::{Arc, Mutex};
 
@@ -14,10 +15,10 @@ use serde_json::{Value, json};
 use crate::duplicate_members::{message, messages_in};
 use crate::duplicates::{described, escaped, others, repeats};
 
-/// What was asked or told, and each violation in words.
+/// The requests and notifications that reached a handler, and the text of each violation.
 type Log = Arc<Mutex<Vec<String>>>;
 
-/// A host that answers everything, and the server that the test is to it.
+/// A host that answers every request. The test plays its server.
 struct Hosted {
     endpoint: ClientEndpoint,
     log: Log,
@@ -95,7 +96,7 @@ impl Hosted {
         std::mem::take(&mut *self.log.lock().unwrap())
     }
 
-    /// Asks something that reaches no handler, and returns what is said to it.
+    /// Sends a request that reaches no handler, and returns the error message.
     fn refused(&mut self, method: &str, params: &str) -> String {
         let answers = self.tell(&message(Some("\"q\""), method, params));
         assert_eq!(answers.len(), 1, "{method} {params}: {answers:?}");
@@ -107,7 +108,7 @@ impl Hosted {
     }
 }
 
-/// A value that a member of a member may have.
+/// Returns a valid value for a member inside a member.
 fn fitting(inner: &str) -> Value {
     match inner {
         "type" => json!("object"),
@@ -120,7 +121,7 @@ fn fitting(inner: &str) -> Value {
 }
 
 #[test]
-fn a_question_that_repeats_a_member_of_its_schema_reaches_no_handler() {
+fn a_request_of_a_server_that_repeats_a_member_of_its_schema_reaches_no_handler() {
     let Some(folder) = reference_data::specification() else { return };
     let mut cases = 0;
     for revision in Revisions::LEGACY.iter() {
@@ -158,7 +159,7 @@ fn a_question_that_repeats_a_member_of_its_schema_reaches_no_handler() {
 }
 
 #[test]
-fn a_question_that_repeats_a_key_of_its_metadata_reaches_no_handler() {
+fn a_request_of_a_server_that_repeats_a_key_of_its_metadata_reaches_no_handler() {
     let mut host = Hosted::new(Revision::V2025_11_25);
     for key in ["progressToken", "io.modelcontextprotocol/related-task"] {
         let params = format!(r#"{{"_meta":{{"{key}":"a","{}":"b"}}}}"#, escaped(key));
@@ -171,7 +172,7 @@ fn a_question_that_repeats_a_key_of_its_metadata_reaches_no_handler() {
 }
 
 #[test]
-fn a_notification_of_a_server_that_repeats_a_member_is_dropped_and_told() {
+fn a_notification_of_a_server_that_repeats_a_member_is_dropped_and_reported() {
     let Some(folder) = reference_data::specification() else { return };
     for revision in Revision::ALL {
         let mut host = Hosted::new(revision);

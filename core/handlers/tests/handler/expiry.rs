@@ -1,4 +1,4 @@
-//! Streams end with the token that they were opened with, and clients come back with another one.
+//! Streams end when the token that opened them expires, and clients reconnect with a new one.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -21,7 +21,7 @@ use crate::protected_server::{ProtectedServer, legacy_call, request, resource};
 use crate::task_client::{Gate, everything, request as modern_request};
 use crate::text;
 
-/// How long tokens last.
+/// Lifetime of a token.
 const LIFETIME: Duration = Duration::from_secs(60);
 
 fn server(gate: &Gate) -> Server {
@@ -40,10 +40,10 @@ fn server(gate: &Gate) -> Server {
         })
 }
 
-fn get(house: &mut ProtectedServer, session: &str, last: Option<&str>) -> ExchangeId {
+fn get(fixture: &mut ProtectedServer, session: &str, last: Option<&str>) -> ExchangeId {
     let mut fields = vec![("authorization", "Bearer ann/use"), ("mcp-session-id", session)];
     fields.extend(last.map(|last| ("last-event-id", last)));
-    house.begin("GET", "/mcp", &fields, "").unwrap()
+    fixture.begin("GET", "/mcp", &fields, "").unwrap()
 }
 
 fn last_id(text: &str) -> &str {
@@ -53,7 +53,7 @@ fn last_id(text: &str) -> &str {
 #[test]
 fn a_listen_stream_ends_with_its_result_when_its_token_expires() {
     // Rule: [SUBS-008] [AUTHS-001].
-    let mut house = ProtectedServer::new(server(&Gate::default()));
+    let mut fixture = ProtectedServer::new(server(&Gate::default()));
     let filter = json!({ "notifications": { "resourceSubscriptions": ["mem://a"] } });
     let body = modern_request(7, "subscriptions/listen", filter, &everything());
     let fields = [
@@ -61,73 +61,73 @@ fn a_listen_stream_ends_with_its_result_when_its_token_expires() {
         ("mcp-protocol-version", "2026-07-28"),
         ("mcp-method", "subscriptions/listen"),
     ];
-    let stream = house.begin("POST", "/mcp", &fields, &body).unwrap();
-    assert!(house.read(stream).text.contains("subscriptions/acknowledged"));
-    house.advance(LIFETIME - Duration::from_secs(1));
-    house.server.handle().resource_updated("mem://a").unwrap();
-    house.advance(Duration::ZERO);
-    assert!(house.read_on(stream).contains("resources/updated"));
-    house.advance(Duration::from_secs(1));
-    let rest = house.read_on(stream);
+    let stream = fixture.begin("POST", "/mcp", &fields, &body).unwrap();
+    assert!(fixture.read(stream).text.contains("subscriptions/acknowledged"));
+    fixture.advance(LIFETIME - Duration::from_secs(1));
+    fixture.server.handle().resource_updated("mem://a").unwrap();
+    fixture.advance(Duration::ZERO);
+    assert!(fixture.read_on(stream).contains("resources/updated"));
+    fixture.advance(Duration::from_secs(1));
+    let rest = fixture.read_on(stream);
     let data = rest.lines().find_map(|line| line.strip_prefix("data: ")).expect("a result");
     let end: Value = serde_json::from_str(data).unwrap();
     assert_eq!((&end["id"], &end["result"]["resultType"]), (&json!(7), &json!("complete")));
-    assert_eq!(house.server.machine().exchange_count(), 0);
+    assert_eq!(fixture.server.machine().exchange_count(), 0);
 }
 
 #[test]
-fn a_stream_of_a_session_ends_with_its_token_and_goes_on_with_another() {
+fn a_stream_of_a_session_ends_with_its_token_and_resumes_with_another() {
     // Rule: [HSRV-014] [RESUME-006] [AUTHS-001].
     for revision in ["2025-03-26", "2025-06-18", "2025-11-25"] {
-        let mut house = ProtectedServer::new(server(&Gate::default()));
-        let session = house.open_at(revision, "ann/use");
+        let mut fixture = ProtectedServer::new(server(&Gate::default()));
+        let session = fixture.open_at(revision, "ann/use");
         let subscribe = request(3, "resources/subscribe", &json!({ "uri": "mem://a" }));
-        assert_eq!(house.post("ann/use", &session, &subscribe).status, 200);
-        let stream = get(&mut house, &session, None);
-        let mut seen = house.read(stream).text;
-        house.advance(LIFETIME - Duration::from_secs(1));
-        house.server.handle().resource_updated("mem://a").unwrap();
-        house.advance(Duration::ZERO);
-        seen.push_str(&house.read_on(stream));
+        assert_eq!(fixture.post("ann/use", &session, &subscribe).status, 200);
+        let stream = get(&mut fixture, &session, None);
+        let mut seen = fixture.read(stream).text;
+        fixture.advance(LIFETIME - Duration::from_secs(1));
+        fixture.server.handle().resource_updated("mem://a").unwrap();
+        fixture.advance(Duration::ZERO);
+        seen.push_str(&fixture.read_on(stream));
         assert!(seen.contains("resources/updated"), "{revision}");
-        house.advance(Duration::from_secs(1));
-        let end = house.read_on(stream);
+        fixture.advance(Duration::from_secs(1));
+        let end = fixture.read_on(stream);
         assert_eq!(end.contains("retry: "), revision == "2025-11-25", "{revision} {end}");
         seen.push_str(&end);
-        assert_eq!(house.server.machine().exchange_count(), 0, "{revision}");
-        assert_eq!(house.server.machine().session_count(), 1, "{revision}");
-        house.server.handle().resource_updated("mem://a").unwrap();
-        house.advance(Duration::from_secs(1));
-        let stream = get(&mut house, &session, Some(last_id(&seen)));
-        let rest = house.read(stream).text;
+        assert_eq!(fixture.server.machine().exchange_count(), 0, "{revision}");
+        assert_eq!(fixture.server.machine().session_count(), 1, "{revision}");
+        fixture.server.handle().resource_updated("mem://a").unwrap();
+        fixture.advance(Duration::from_secs(1));
+        let stream = get(&mut fixture, &session, Some(last_id(&seen)));
+        let rest = fixture.read(stream).text;
         assert_eq!(rest.matches("resources/updated").count(), 1, "{revision} {rest}");
     }
 }
 
 #[test]
-fn a_call_at_work_is_polled_for_with_another_token() {
+fn a_running_call_is_polled_with_another_token() {
     // Rule: [SSE-006] [SSE-007] [AUTHS-001].
     let gate = Gate::default();
-    let mut house = ProtectedServer::new(server(&gate));
-    let session = house.open("ann/use");
+    let mut fixture = ProtectedServer::new(server(&gate));
+    let session = fixture.open("ann/use");
     let fields = [("authorization", "Bearer ann/use"), ("mcp-session-id", session.as_str())];
-    let stream = house.begin("POST", "/mcp", &fields, &legacy_call(4, "slow")).unwrap();
-    house.advance(LIFETIME);
-    let seen = house.read(stream).text;
+    let stream = fixture.begin("POST", "/mcp", &fields, &legacy_call(4, "slow")).unwrap();
+    fixture.advance(LIFETIME);
+    let seen = fixture.read(stream).text;
     assert!(seen.contains("retry: ") && !seen.contains("done"), "{seen}");
-    assert_eq!(house.server.machine().exchange_count(), 0);
+    assert_eq!(fixture.server.machine().exchange_count(), 0);
     gate.open();
-    house.advance(Duration::from_secs(1));
-    let stream = get(&mut house, &session, Some(last_id(&seen)));
-    assert!(house.read(stream).text.contains("done"));
+    fixture.advance(Duration::from_secs(1));
+    let stream = get(&mut fixture, &session, Some(last_id(&seen)));
+    assert!(fixture.read(stream).text.contains("done"));
 }
 
 #[test]
-fn a_call_at_work_goes_on_to_its_answer_where_that_belongs_on_its_stream() {
+fn a_running_call_is_completed_if_its_response_belongs_on_its_stream() {
     // Rule: [SSE-002] [HSRV-028].
     for revision in ["2025-03-26", "2025-06-18", "2026-07-28"] {
         let gate = Gate::default();
-        let mut house = ProtectedServer::new(server(&gate));
+        let mut fixture = ProtectedServer::new(server(&gate));
         let stream = if revision == "2026-07-28" {
             let call = json!({ "name": "slow", "arguments": {} });
             let body = modern_request(4, "tools/call", call, &everything());
@@ -137,46 +137,46 @@ fn a_call_at_work_goes_on_to_its_answer_where_that_belongs_on_its_stream() {
                 ("mcp-method", "tools/call"),
                 ("mcp-name", "slow"),
             ];
-            house.begin("POST", "/mcp", &fields, &body).unwrap()
+            fixture.begin("POST", "/mcp", &fields, &body).unwrap()
         } else {
-            let session = house.open_at(revision, "ann/use");
+            let session = fixture.open_at(revision, "ann/use");
             let fields =
                 [("authorization", "Bearer ann/use"), ("mcp-session-id", session.as_str())];
-            house.begin("POST", "/mcp", &fields, &legacy_call(4, "slow")).unwrap()
+            fixture.begin("POST", "/mcp", &fields, &legacy_call(4, "slow")).unwrap()
         };
-        house.advance(LIFETIME * 2);
-        assert_eq!(house.server.machine().exchange_count(), 1, "{revision}");
+        fixture.advance(LIFETIME * 2);
+        assert_eq!(fixture.server.machine().exchange_count(), 1, "{revision}");
         gate.open();
-        house.advance(Duration::ZERO);
-        assert!(house.read(stream).text.contains("done"), "{revision}");
-        assert_eq!(house.server.machine().exchange_count(), 0, "{revision}");
+        fixture.advance(Duration::ZERO);
+        assert!(fixture.read(stream).text.contains("done"), "{revision}");
+        assert_eq!(fixture.server.machine().exchange_count(), 0, "{revision}");
     }
 }
 
 #[test]
-fn a_token_without_an_end_opens_streams_without_one() {
+fn a_token_without_expiry_opens_streams_without_expiry() {
     let check = |check: TokenCheck| {
         let token = VerifiedToken::new(Principal::new("ann")).scope("use");
         Ok::<_, TokenRefusal>(token.audiences([check.resource()]))
     };
     let server = server(&Gate::default()).protect(resource(), check, || 1_000);
-    let mut house = ProtectedServer::from_server(&server, mcp_sansio::http::ServerOptions::new());
-    let session = house.open("ann/use");
-    let stream = get(&mut house, &session, None);
-    house.read(stream);
-    house.advance(Duration::from_secs(24 * 3600));
-    assert_eq!(house.server.machine().exchange_count(), 1);
+    let mut fixture = ProtectedServer::from_server(&server, mcp_sansio::http::ServerOptions::new());
+    let session = fixture.open("ann/use");
+    let stream = get(&mut fixture, &session, None);
+    fixture.read(stream);
+    fixture.advance(Duration::from_secs(24 * 3600));
+    assert_eq!(fixture.server.machine().exchange_count(), 1);
 }
 
-// ---------------------------------------------------------------------- our client
+// ---------------------------------------------------------------------- the client of this library
 
-/// The resource that the server of a pair is.
+/// The protected resource that the server of the pair represents.
 fn of_pair() -> mcp_sansio_oauth::ProtectedResource {
     let url = "http://localhost:8080/mcp";
     mcp_sansio_oauth::ProtectedResource::new(url, ["https://as.example"]).unwrap()
 }
 
-/// A client that signs in, and a protected server whose tokens say when they expire.
+/// A client that signs in, and a protected server whose tokens have an expiry time.
 fn pair(gate: &Gate, revision: Revision) -> (Client, HttpPair) {
     let clock = Arc::<AtomicU64>::default();
     let unix_time = {
@@ -215,7 +215,7 @@ fn pair(gate: &Gate, revision: Revision) -> (Client, HttpPair) {
 }
 
 #[test]
-fn our_client_comes_back_for_its_answer_with_another_token() {
+fn the_client_fetches_its_response_with_another_token() {
     for revision in [Revision::V2025_06_18, Revision::V2025_11_25, Revision::V2026_07_28] {
         let gate = Gate::default();
         let (client, mut pair) = pair(&gate, revision);
@@ -233,7 +233,7 @@ fn our_client_comes_back_for_its_answer_with_another_token() {
 }
 
 #[test]
-fn our_client_goes_on_listening_with_another_token() {
+fn the_client_keeps_listening_with_another_token() {
     // Rule: [SUBS-008].
     for revision in [Revision::V2025_06_18, Revision::V2025_11_25, Revision::V2026_07_28] {
         let (client, mut pair) = pair(&Gate::default(), revision);

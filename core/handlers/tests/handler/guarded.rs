@@ -1,5 +1,5 @@
-//! A connection to a server that wants a token, an authorization server beside it, and a clock that
-//! jumps.
+//! A connection to a protected server, its authorization server, and a clock that the test
+//! advances.
 
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -25,62 +25,62 @@ pub(crate) const MCP: &str = "https://mcp.example/mcp";
 pub(crate) const ISSUER: &str = "https://as.example";
 const REDIRECT: &str = "http://127.0.0.1:8910/callback";
 
-/// A client that is known to the authorization server, and whose user signs in.
+/// Options of a client that is registered at the authorization server, and whose user signs in.
 pub(crate) fn options() -> ClientOptions {
     known(ClientOptions::code(REDIRECT).unwrap(), ClientSecret::None)
 }
 
-/// A client that is known to the authorization server.
+/// Adds a registration at the authorization server to the options.
 pub(crate) fn known(options: ClientOptions, secret: ClientSecret) -> ClientOptions {
     let issuer = Some(ISSUER.to_owned());
     let client = RegisteredClient { issuer, client_id: "demo".to_owned(), secret };
     options.registered(client).unwrap()
 }
 
-/// With a clock that stands still, and secrets that are none.
+/// Adds a clock that stands still and constant entropy.
 pub(crate) fn equipped<K: Threading>(authorization: Authorization<K>) -> Authorization<K> {
     authorization.unix_time(|| 1_800_000_000).entropy(|| [7; 32])
 }
 
-/// A host with a clock and entropy for its authorization.
+/// Returns a host whose authorization has a clock and entropy.
 pub(crate) fn host(authorization: Authorization) -> Host {
     Host::new("host", "1").authorization(equipped(authorization))
 }
 
-/// A call of a tool that wants a token.
+/// Calls a tool that requires a token.
 pub(crate) fn call(
     client: &Client,
 ) -> Pin<Box<dyn Future<Output = Result<CallToolResult, ClientError>>>> {
     Box::pin(client.call_tool("forecast", &BTreeMap::<String, String>::new()).into_future())
 }
 
-/// A user who agrees at once.
+/// Returns an authorization whose user agrees at once.
 pub(crate) fn at_once() -> Authorization {
     Authorization::new(options())
         .on_authorize(async |request: AuthorizationRequest| Ok(agreed(&request)))
 }
 
-/// Where a browser comes back to when the user agrees at once.
+/// Returns the redirect of a user who agrees.
 pub(crate) fn agreed(request: &AuthorizationRequest) -> String {
     let (_, query) = request.url.split_once('?').expect("a query");
     let state = query.split('&').find(|pair| pair.starts_with("state=")).expect("a state");
     format!("{}?code=c1&{state}&iss=https%3A%2F%2Fas.example", request.redirect_uri)
 }
 
-/// Where a browser comes back to that somebody else has sent.
+/// Returns a redirect that an attacker sent.
 pub(crate) fn forged(request: &AuthorizationRequest) -> String {
     format!("{}?code=evil&state=guessed", request.redirect_uri)
 }
 
-/// What a client of the server is connected to.
+/// The servers that a client is connected to.
 pub(crate) struct Guarded<K: Threading = mcp_sansio_handlers::ThreadSafe> {
     pub(crate) endpoint: Option<HttpClientEndpoint<K>>,
     pub(crate) now: Instant,
-    /// Every request: its method and place, what it carries, and the status that it got.
+    /// Every request: its method and URL, its message or form, and the status of its response.
     pub(crate) log: Vec<String>,
-    /// Whether the opening wants a token, too.
+    /// Whether `initialize` or `server/discover` needs a token, too.
     guards_opening: bool,
-    bell: Arc<CountingWaker>,
+    wakeups: Arc<CountingWaker>,
 }
 
 #[derive(Default)]
@@ -93,7 +93,7 @@ impl Wake for CountingWaker {
 }
 
 impl<K: Threading> Guarded<K> {
-    /// Not open yet. The opening wants a token.
+    /// Creates a connection that is not open yet. Opening it requires a token.
     pub(crate) fn new(host: &Host<K>) -> (Client, Self) {
         let options = http::ClientOptions::new(Location::parse(MCP).unwrap());
         let (client, endpoint) = host.connect_http(options, 7, Instant::ZERO);
@@ -102,12 +102,12 @@ impl<K: Threading> Guarded<K> {
             now: Instant::ZERO,
             log: Vec::new(),
             guards_opening: true,
-            bell: Arc::default(),
+            wakeups: Arc::default(),
         };
         (client, it)
     }
 
-    /// Open, without a token; whatever comes now wants one.
+    /// Creates a connection that was opened without a token. Later requests require one.
     pub(crate) fn opened(host: &Host<K>) -> (Client, Self) {
         let (client, mut it) = Self::new(host);
         it.guards_opening = false;
@@ -117,8 +117,8 @@ impl<K: Threading> Guarded<K> {
     }
 
     fn turn(&mut self) -> bool {
-        let rung = self.bell.0.load(Ordering::SeqCst);
-        let waker = Waker::from(Arc::clone(&self.bell));
+        let rung = self.wakeups.0.load(Ordering::SeqCst);
+        let waker = Waker::from(Arc::clone(&self.wakeups));
         let Some(endpoint) = &mut self.endpoint else { return false };
         endpoint.poll_handlers(&mut Context::from_waker(&waker), self.now);
         let mut moved = false;
@@ -129,25 +129,25 @@ impl<K: Threading> Guarded<K> {
                 Transmit::Abort(_) => self.log.push("abort".to_owned()),
             }
         }
-        moved || self.bell.0.load(Ordering::SeqCst) > rung
+        moved || self.wakeups.0.load(Ordering::SeqCst) > rung
     }
 
-    /// Turns until nothing moves.
+    /// Runs until there is no more progress.
     pub(crate) fn pump(&mut self) {
         for _ in 0..1000 {
             if !self.turn() {
                 return;
             }
         }
-        panic!("it never comes to rest: {:#?}", self.log);
+        panic!("no end after 1000 rounds: {:#?}", self.log);
     }
 
-    /// Turns until `future` is done or nothing moves.
+    /// Runs until `future` is ready or there is no more progress.
     pub(crate) fn poll<F: Future + ?Sized>(
         &mut self,
         mut future: Pin<&mut F>,
     ) -> Option<F::Output> {
-        let waker = Waker::from(Arc::clone(&self.bell));
+        let waker = Waker::from(Arc::clone(&self.wakeups));
         for _ in 0..1000 {
             if let Poll::Ready(output) = future.as_mut().poll(&mut Context::from_waker(&waker)) {
                 return Some(output);
@@ -156,16 +156,16 @@ impl<K: Threading> Guarded<K> {
                 return None;
             }
         }
-        panic!("it never comes to rest: {:#?}", self.log);
+        panic!("no end after 1000 rounds: {:#?}", self.log);
     }
 
-    /// Turns until `future` is done, with no time passing.
+    /// Runs until `future` is ready, with the clock stopped.
     pub(crate) fn run<F: IntoFuture>(&mut self, future: F) -> F::Output {
         let mut future = std::pin::pin!(future.into_future());
         self.poll(future.as_mut()).unwrap_or_else(|| panic!("stuck after {:#?}", self.log))
     }
 
-    /// Lets time pass up to every deadline on the way.
+    /// Advances the clock, stopping at every deadline.
     pub(crate) fn advance(&mut self, duration: Duration) {
         let until = self.now + duration;
         self.pump();
@@ -181,7 +181,7 @@ impl<K: Threading> Guarded<K> {
         }
     }
 
-    /// How many lines of the log contain `text`.
+    /// Returns how many lines of the log contain `text`.
     pub(crate) fn count(&self, text: &str) -> usize {
         self.log.iter().filter(|line| line.contains(text)).count()
     }

@@ -1,5 +1,5 @@
-//! A host's side of HTTP, with the same handles and handlers as on a byte stream, against a server
-//! of the same kind.
+//! The client side of HTTP, with the same handles and handlers as on a byte stream, connected to a
+//! server of this library.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -19,14 +19,14 @@ use mcp_sansio_handlers::{
 use crate::http_pair::{HttpPair, location, mount};
 use crate::{ASKING, Place, text};
 
-/// Whatever is said in exchanges of its own per message.
+/// The revisions with Streamable HTTP.
 const OVER_HTTP: [Revision; 4] =
     [Revision::V2025_03_26, Revision::V2025_06_18, Revision::V2025_11_25, Revision::V2026_07_28];
 
 #[derive(serde::Deserialize, schemars::JsonSchema)]
 struct Confirmation {
-    /// Whether to go on.
-    #[allow(dead_code, reason = "its presence counts")]
+    /// Whether to continue.
+    #[allow(dead_code, reason = "only its presence is checked")]
     sure: bool,
 }
 
@@ -74,7 +74,7 @@ fn oslo() -> Place {
 }
 
 #[test]
-fn a_call_is_the_same_over_http_in_every_revision_however_bodies_are_cut() {
+fn a_call_gives_the_same_result_over_http_at_every_revision_and_chunk_size() {
     for revision in OVER_HTTP {
         for piece in [1, 7, usize::MAX] {
             let (client, mut pair) =
@@ -87,7 +87,7 @@ fn a_call_is_the_same_over_http_in_every_revision_however_bodies_are_cut() {
 }
 
 #[test]
-fn a_call_with_progress_and_a_question_is_the_same_in_both_eras() {
+fn a_call_with_progress_and_input_gives_the_same_result_in_both_eras() {
     for revision in ASKING {
         for piece in [1, 7, usize::MAX] {
             let host = Host::new("host", "1").on_elicit(async |_: HostRequest<ElicitParams>| {
@@ -107,7 +107,7 @@ fn a_call_with_progress_and_a_question_is_the_same_in_both_eras() {
 }
 
 #[test]
-fn an_elicitation_by_an_address_has_an_id_over_http_too() {
+fn a_url_elicitation_has_an_id_over_http() {
     // Rule: [ELIC-014].
     let server = Server::new("tickets", "1").tool("pay", "", |call: Call<NoArguments>| match call
         .input::<()>("pay")?
@@ -134,7 +134,7 @@ fn an_elicitation_by_an_address_has_an_id_over_http_too() {
     }
     let seen = seen.lock().unwrap();
     assert!(seen.iter().all(|id| id.len() == 22 && !id.contains("pay")), "{seen:?}");
-    // The server of each session is another one, with the same secret.
+    // Each session has its own server, with the same secret.
     assert_eq!(seen[..2], seen[2..]);
     assert_ne!(seen[0], seen[1]);
 }
@@ -157,7 +157,7 @@ fn a_call_that_is_dropped_is_cancelled_on_the_server() {
 }
 
 #[test]
-fn one_call_that_takes_long_holds_up_no_other() {
+fn a_long_call_does_not_delay_others() {
     // Rule: [HCLI-001].
     for revision in OVER_HTTP {
         let (client, mut pair) = connect(&server(), revision);
@@ -188,7 +188,7 @@ fn changes_reach_a_subscription() {
 }
 
 #[test]
-fn a_new_session_is_shown_in_place_of_the_one_that_the_server_forgot() {
+fn a_new_session_replaces_the_one_that_the_server_forgot() {
     // Rule: [SESS-009].
     let opened = Arc::new(AtomicUsize::new(0));
     let seen = Arc::clone(&opened);
@@ -200,7 +200,7 @@ fn a_new_session_is_shown_in_place_of_the_one_that_the_server_forgot() {
     let (client, mut pair) = connect_host(&server(), host, Revision::V2025_11_25, usize::MAX);
     let info = |client: &Client| client.session().unwrap().server_info.clone().unwrap();
     assert!(info(&client).as_str().contains(r#""version":"1""#));
-    // The same server, started anew.
+    // The same server, restarted.
     pair.server =
         mount(&Server::new("weather", "2").tool("forecast", "Weather", |_: Call<Place>| "Rainy"));
     pair.cut_all();
@@ -211,7 +211,7 @@ fn a_new_session_is_shown_in_place_of_the_one_that_the_server_forgot() {
 }
 
 #[test]
-fn closing_tells_the_server_and_ends_what_is_under_way() {
+fn closing_notifies_the_server_and_ends_pending_calls() {
     // Rule: [SESS-010].
     for revision in OVER_HTTP {
         let (client, mut pair) = connect(&server(), revision);

@@ -22,23 +22,23 @@ use mcp_sansio_handlers::{
 #[cfg(feature = "auth")]
 use mcp_sansio_oauth::Grant;
 
-/// A client and a server that exchange HTTP in memory, driven by hand.
+/// A client and a server that exchange HTTP in memory, driven by the test.
 pub(crate) struct HttpPair {
     pub(crate) server: HttpServer,
     pub(crate) client: Option<HttpClientEndpoint>,
     pub(crate) now: Instant,
-    /// Every request of the client: method, what it carries; every status of the server.
+    /// Every request of the client with its method and message, and every status of the server.
     pub(crate) log: Vec<String>,
-    /// How many bytes of a body come at once.
+    /// Bytes of a body that are delivered at once.
     pub(crate) piece: usize,
-    /// The seconds that have gone by, for clocks.
+    /// Seconds that have passed, for the clocks of the two sides.
     pub(crate) clock: Arc<AtomicU64>,
-    /// What other servers answer: status and JSON. `None`: it is for this one.
+    /// Returns the status and JSON of another server, or `None` if the request is for this one.
     pub(crate) elsewhere: Option<Elsewhere>,
-    /// The server's name for each exchange of the client.
+    /// The exchange of the server for each exchange of the client.
     under_way: BTreeMap<ExchangeId, ExchangeId>,
     running: Vec<Pin<Box<PendingHandler>>>,
-    bell: Arc<CountingWaker>,
+    wakeups: Arc<CountingWaker>,
 }
 
 /// Answers requests to other servers.
@@ -53,12 +53,12 @@ impl Wake for CountingWaker {
     }
 }
 
-/// Where the client finds the server.
+/// Returns the URL of the server.
 pub(crate) fn location() -> Location {
     Location::parse("http://localhost:8080/mcp").unwrap()
 }
 
-/// The server's end of HTTP.
+/// Creates the HTTP side of a server.
 pub(crate) fn mount(server: &Server) -> HttpServer {
     server.http(ServerOptions::new(), [7; 32], 7).unwrap()
 }
@@ -75,15 +75,15 @@ impl HttpPair {
             elsewhere: None,
             under_way: BTreeMap::new(),
             running: Vec::new(),
-            bell: Arc::default(),
+            wakeups: Arc::default(),
         }
     }
 
-    /// One round of both drivers. Whether anything moved, or wants to.
+    /// Runs both drivers once. Returns whether there was progress, or a task was woken.
     pub(crate) fn turn(&mut self) -> bool {
-        let rung = |bell: &CountingWaker| bell.0.load(Ordering::SeqCst);
-        let (before, lines) = (rung(&self.bell), self.log.len());
-        let waker = Waker::from(Arc::clone(&self.bell));
+        let rung = |wakeups: &CountingWaker| wakeups.0.load(Ordering::SeqCst);
+        let (before, lines) = (rung(&self.wakeups), self.log.len());
+        let waker = Waker::from(Arc::clone(&self.wakeups));
         let mut cx = Context::from_waker(&waker);
         if let Some(client) = &mut self.client {
             client.poll_handlers(&mut cx, self.now);
@@ -91,7 +91,7 @@ impl HttpPair {
         let mut moved = self.take_requests(&mut cx);
         moved |= self.run_handlers(&mut cx);
         moved |= self.take_responses();
-        moved || self.log.len() > lines || rung(&self.bell) > before
+        moved || self.log.len() > lines || rung(&self.wakeups) > before
     }
 
     fn take_requests(&mut self, cx: &mut Context<'_>) -> bool {
@@ -101,7 +101,7 @@ impl HttpPair {
             match transmit {
                 Transmit::Send(request) => self.take_request(&request, cx),
                 Transmit::Abort(exchange) => {
-                    // The response may have come whole meanwhile.
+                    // The response may have been received whole in the meantime.
                     if let Some(theirs) = self.under_way.remove(&exchange) {
                         self.log.push("> abort".to_owned());
                         self.server.handle_disconnect(theirs, self.now);
@@ -144,7 +144,7 @@ impl HttpPair {
         run(&mut self.server, &mut self.running, work, cx, self.now);
     }
 
-    /// What the token of a request is good for, on a server that wants one.
+    /// Checks the token of a request, if the server requires one, and returns its grant.
     #[cfg(feature = "auth")]
     fn grant(&self, head: &RequestHead<'_>) -> Result<Option<Grant>, Response> {
         let mut checking = match self.server.authorize(head) {
@@ -154,11 +154,11 @@ impl HttpPair {
         };
         match Pin::new(&mut checking).poll(&mut Context::from_waker(Waker::noop())) {
             Poll::Ready(granted) => granted.map(Some),
-            Poll::Pending => panic!("a check that waits"),
+            Poll::Pending => panic!("the token check is pending"),
         }
     }
 
-    /// Gives the client a whole response.
+    /// Delivers a whole response to the client.
     #[cfg(feature = "auth")]
     fn hand_back(&mut self, exchange: ExchangeId, head: &ResponseHead, body: &[u8]) {
         let Some(client) = &mut self.client else { return };
@@ -227,17 +227,17 @@ impl HttpPair {
         moved
     }
 
-    /// Turns until nothing moves.
+    /// Runs until there is no more progress.
     pub(crate) fn pump(&mut self) {
         for _ in 0..1000 {
             if !self.turn() {
                 return;
             }
         }
-        panic!("it never comes to rest");
+        panic!("no end after 1000 rounds");
     }
 
-    /// Turns until `future` is done. Where nothing moves, time passes up to the next deadline.
+    /// Runs until `future` is ready. Without progress, advances the clock to the next deadline.
     pub(crate) fn run<F: IntoFuture>(&mut self, future: F) -> F::Output {
         let mut future = std::pin::pin!(future.into_future());
         for _ in 0..1000 {
@@ -249,12 +249,12 @@ impl HttpPair {
         panic!("stuck after {:#?}", self.log)
     }
 
-    /// Turns until `future` is done or nothing moves.
+    /// Runs until `future` is ready or there is no more progress.
     pub(crate) fn poll<F: Future + ?Sized>(
         &mut self,
         mut future: Pin<&mut F>,
     ) -> Option<F::Output> {
-        let waker = Waker::from(Arc::clone(&self.bell));
+        let waker = Waker::from(Arc::clone(&self.wakeups));
         for _ in 0..1000 {
             if let Poll::Ready(output) = future.as_mut().poll(&mut Context::from_waker(&waker)) {
                 return Some(output);
@@ -263,17 +263,17 @@ impl HttpPair {
                 return None;
             }
         }
-        panic!("it never comes to rest");
+        panic!("no end after 1000 rounds");
     }
 
-    /// Lets time pass up to the next deadline of either side.
+    /// Advances the clock to the next deadline of either side.
     fn pass(&mut self) {
         let client = self.client.as_ref().and_then(HttpEndpoint::poll_timeout);
         let next = [client, self.server.poll_timeout()].into_iter().flatten().min();
-        self.pass_to(next.expect("somebody waits for something"));
+        self.pass_to(next.expect("no deadline is pending"));
     }
 
-    /// Lets time pass, deadline by deadline.
+    /// Advances the clock, stopping at every deadline.
     pub(crate) fn pass_until(&mut self, end: Instant) {
         self.pump();
         while self.now < end {
@@ -294,7 +294,7 @@ impl HttpPair {
         self.server.handle_timeout(self.now);
     }
 
-    /// Breaks off whatever is under way, as a server does that dies.
+    /// Breaks every exchange, as a server that crashes does.
     pub(crate) fn cut_all(&mut self) {
         for ours in std::mem::take(&mut self.under_way).into_keys() {
             if let Some(client) = &mut self.client {
@@ -304,12 +304,12 @@ impl HttpPair {
         self.running.clear();
     }
 
-    /// How many lines of the log contain `text`.
+    /// Returns how many lines of the log contain `text`.
     pub(crate) fn count(&self, text: &str) -> usize {
         self.log.iter().filter(|line| line.contains(text)).count()
     }
 
-    /// Handlers that the server has at work.
+    /// Returns how many handlers run on the server.
     pub(crate) fn at_work(&self) -> usize {
         self.running.len()
     }

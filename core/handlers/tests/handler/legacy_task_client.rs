@@ -1,5 +1,5 @@
-//! A client of the tasks of 2025-11-25 that writes its messages by hand, and judges what it gets by
-//! the schema of that revision.
+//! A client of tasks of 2025-11-25 that writes its messages as JSON and validates responses and
+//! notifications against the schema of that revision.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -11,19 +11,19 @@ use mcp_sansio::Instant;
 use mcp_sansio_handlers::{Endpoint, Server, ServerEndpoint, ThreadSafe, Threading};
 use serde_json::{Value, json};
 
-/// The key of what says which task a message belongs to.
+/// The metadata key with the task that a message belongs to.
 pub(crate) const RELATED: &str = "io.modelcontextprotocol/related-task";
 
-/// The capabilities of a client that can be asked everything.
+/// Returns the capabilities of a client that supports every input request.
 pub(crate) fn everything() -> Value {
     json!({ "elicitation": { "form": {} }, "sampling": {}, "roots": {} })
 }
 
-/// The connection of a client over a byte stream.
+/// A client over a byte stream.
 pub(crate) struct LegacyTaskClient<K: Threading = ThreadSafe> {
     pub(crate) endpoint: ServerEndpoint<K>,
     pub(crate) now: Instant,
-    /// Messages that answer nothing: notifications, and questions of the server.
+    /// Messages that are not responses: notifications, and requests of the server.
     pub(crate) unasked: Vec<Value>,
     pub(crate) declared: Value,
     answers: BTreeMap<u64, Value>,
@@ -37,9 +37,9 @@ impl<K: Threading> LegacyTaskClient<K> {
         Self::with(server, everything())
     }
 
-    /// One with these capabilities.
+    /// Connects a client with these capabilities.
     pub(crate) fn with(server: &Server<K>, capabilities: Value) -> Self {
-        let mut visitor = Self {
+        let mut client = Self {
             endpoint: server.endpoint(7).unwrap(),
             now: Instant::ZERO,
             unasked: Vec::new(),
@@ -49,10 +49,10 @@ impl<K: Threading> LegacyTaskClient<K> {
             last: 0,
             judge: Judge::default(),
         };
-        let opened = visitor.result("initialize", initialize(&capabilities));
-        visitor.declared = opened["capabilities"].clone();
-        visitor.tell("notifications/initialized", json!({}));
-        visitor
+        let opened = client.result("initialize", initialize(&capabilities));
+        client.declared = opened["capabilities"].clone();
+        client.tell("notifications/initialized", json!({}));
+        client
     }
 
     pub(crate) fn send(&mut self, method: &str, params: Value) -> u64 {
@@ -70,7 +70,7 @@ impl<K: Threading> LegacyTaskClient<K> {
         self.deliver(&message);
     }
 
-    /// Answers a question of the server.
+    /// Answers a request of the server.
     pub(crate) fn reply(&mut self, question: &Value, result: Value) {
         let id = &question["id"];
         let message = json!({ "jsonrpc": "2.0", "id": id, "result": result });
@@ -91,20 +91,20 @@ impl<K: Threading> LegacyTaskClient<K> {
         self.answer(id).unwrap_or_else(|| panic!("no answer to {method}"))
     }
 
-    /// The result of a request, which must be one.
+    /// Sends a request and returns its result. Panics on an error.
     pub(crate) fn result(&mut self, method: &str, params: Value) -> Value {
         let response = self.response(method, params);
         assert!(response["result"].is_object(), "{response}");
         response["result"].clone()
     }
 
-    /// The code of the error that a request ends with.
+    /// Sends a request and returns the code of its error.
     pub(crate) fn error(&mut self, method: &str, params: Value) -> i64 {
         let response = self.response(method, params);
         response["error"]["code"].as_i64().unwrap_or_else(|| panic!("{response}"))
     }
 
-    /// Calls a tool as a task, and returns its name.
+    /// Calls a tool as a task and returns the id of the task.
     pub(crate) fn task(&mut self, tool: &str) -> String {
         let created = self.result("tools/call", json!({ "name": tool, "task": {} }));
         created["task"]["taskId"].as_str().unwrap_or_else(|| panic!("{created}")).to_owned()
@@ -118,14 +118,14 @@ impl<K: Threading> LegacyTaskClient<K> {
         self.get(task)["status"].as_str().unwrap().to_owned()
     }
 
-    /// Lets time pass.
+    /// Advances the clock.
     pub(crate) fn pass(&mut self, time: Duration) {
         self.now = self.now + time;
         self.endpoint.handle_timeout(self.now);
         self.pump();
     }
 
-    /// Lets handlers go on until none can, and reads what was sent.
+    /// Runs handlers until all of them wait, and reads the output.
     pub(crate) fn pump(&mut self) {
         let mut bytes = Vec::new();
         for _ in 0..20 {
@@ -150,13 +150,13 @@ impl<K: Threading> LegacyTaskClient<K> {
     }
 }
 
-/// The parameters of the handshake.
+/// Returns the parameters of `initialize`.
 pub(crate) fn initialize(capabilities: &Value) -> Value {
     json!({ "protocolVersion": "2025-11-25", "capabilities": capabilities,
             "clientInfo": { "name": "visitor", "version": "1" } })
 }
 
-/// The schema of the revision.
+/// Validates messages against the schema of the revision.
 #[derive(Default)]
 pub(crate) struct Judge {
     validators: RefCell<BTreeMap<&'static str, Option<Validator>>>,

@@ -1,4 +1,4 @@
-//! Tasks as clients of 2025-11-25 ask for them.
+//! Tasks of 2025-11-25.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::legacy_task_client::{LegacyTaskClient, RELATED};
 use crate::task_client::{Gate, TaskClient, settings};
 
-/// A server whose tools wait at a gate.
+/// A server whose tools wait until the gate opens.
 pub(crate) fn server(gate: &Gate) -> Server {
     server_with(gate, settings())
 }
@@ -76,10 +76,10 @@ pub(crate) fn server_with(gate: &Gate, settings: TaskSettings) -> Server {
         .task_support("talkative", TaskSupport::Optional)
 }
 
-fn visitor() -> (Gate, LegacyTaskClient) {
+fn client() -> (Gate, LegacyTaskClient) {
     let gate = Gate::default();
-    let visitor = LegacyTaskClient::new(&server(&gate));
-    (gate, visitor)
+    let client = LegacyTaskClient::new(&server(&gate));
+    (gate, client)
 }
 
 fn text(result: &Value) -> &str {
@@ -87,13 +87,13 @@ fn text(result: &Value) -> &str {
 }
 
 #[test]
-fn a_server_with_tasks_says_which_requests_and_which_tools_can_be_one() {
+fn a_server_declares_which_requests_and_tools_can_be_tasks() {
     // Rule: [TASK-004] [TASK-005] [CAP-016].
-    let (_, mut visitor) = visitor();
+    let (_, mut client) = client();
     let tasks = json!({ "list": {}, "cancel": {}, "requests": { "tools": { "call": {} } } });
-    assert_eq!(visitor.declared["tasks"], tasks);
-    assert!(visitor.declared.get("extensions").is_none());
-    let tools = visitor.result("tools/list", json!({}))["tools"].clone();
+    assert_eq!(client.declared["tasks"], tasks);
+    assert!(client.declared.get("extensions").is_none());
+    let tools = client.result("tools/list", json!({}))["tools"].clone();
     let support = |name: &str| {
         let tool = tools.as_array().unwrap().iter().find(|tool| tool["name"] == name).unwrap();
         tool["execution"]["taskSupport"].clone()
@@ -107,7 +107,7 @@ fn a_server_with_tasks_says_which_requests_and_which_tools_can_be_one() {
     for method in ["tasks/get", "tasks/result", "tasks/list", "tasks/cancel"] {
         assert_eq!(without.error(method, json!({ "taskId": "1" })), -32601, "{method}");
     }
-    // It does not see what is asked for.
+    // A server without tasks ignores the member `task`.
     let params = json!({ "name": "quick", "task": {} });
     assert_eq!(text(&without.result("tools/call", params)), "quick");
     let unknown = Server::new("s", "1").task_support("nothing", TaskSupport::Optional);
@@ -117,14 +117,14 @@ fn a_server_with_tasks_says_which_requests_and_which_tools_can_be_one() {
 #[test]
 fn the_tasks_of_one_revision_do_not_exist_at_another() {
     // Rule: [TASK-040] [TASK-044].
-    let (_, mut visitor) = visitor();
-    let task = visitor.task("slow");
-    assert_eq!(visitor.error("tasks/update", json!({ "taskId": task })), -32601);
-    let mut desk = TaskClient::new(&server(&Gate::default()));
+    let (_, mut client) = client();
+    let task = client.task("slow");
+    assert_eq!(client.error("tasks/update", json!({ "taskId": task })), -32601);
+    let mut modern = TaskClient::new(&server(&Gate::default()));
     let ignored = json!({ "name": "quick", "task": {} });
-    assert_eq!(desk.result("tools/call", ignored)["resultType"], "complete");
+    assert_eq!(modern.result("tools/call", ignored)["resultType"], "complete");
     for method in ["tasks/result", "tasks/list"] {
-        assert_eq!(desk.error(method, json!({ "taskId": "1" })), -32601, "{method}");
+        assert_eq!(modern.error(method, json!({ "taskId": "1" })), -32601, "{method}");
     }
     for revision in [Revision::V2024_11_05, Revision::V2025_03_26, Revision::V2025_06_18] {
         let (client, mut pair) = crate::connect(&server(&Gate::default()), revision);
@@ -137,9 +137,9 @@ fn the_tasks_of_one_revision_do_not_exist_at_another() {
 #[test]
 fn a_task_is_there_at_once_and_its_result_when_it_is_done() {
     // Rule: [TASK-001] [TASK-008] [TASK-009] [TASK-010] [TASK-013] [TASK-014].
-    let (gate, mut visitor) = visitor();
-    visitor.pass(Duration::from_millis(1500));
-    let created = visitor.result("tools/call", json!({ "name": "slow", "task": {} }));
+    let (gate, mut client) = client();
+    client.pass(Duration::from_millis(1500));
+    let created = client.result("tools/call", json!({ "name": "slow", "task": {} }));
     let task = json!({
         "taskId": "00000000000000000000000000000001",
         "status": "working",
@@ -150,153 +150,153 @@ fn a_task_is_there_at_once_and_its_result_when_it_is_done() {
     });
     assert_eq!(created, json!({ "task": task }));
     let name = task["taskId"].as_str().unwrap();
-    assert_eq!(visitor.get(name), task);
-    visitor.pass(Duration::from_secs(2));
-    let first = visitor.send("tasks/result", json!({ "taskId": name }));
-    let second = visitor.send("tasks/result", json!({ "taskId": name }));
-    assert_eq!((visitor.answer(first), visitor.answer(second)), (None, None));
+    assert_eq!(client.get(name), task);
+    client.pass(Duration::from_secs(2));
+    let first = client.send("tasks/result", json!({ "taskId": name }));
+    let second = client.send("tasks/result", json!({ "taskId": name }));
+    assert_eq!((client.answer(first), client.answer(second)), (None, None));
     gate.open();
-    visitor.pump();
+    client.pump();
     let expected = json!({
         "content": [{ "type": "text", "text": "slow true" }],
         "_meta": { RELATED: { "taskId": name } },
     });
     for waited in [first, second] {
-        assert_eq!(visitor.answer(waited).unwrap()["result"], expected);
+        assert_eq!(client.answer(waited).unwrap()["result"], expected);
     }
-    let done = visitor.get(name);
+    let done = client.get(name);
     assert_eq!(done["status"], "completed");
     assert_eq!(done["createdAt"], "2026-07-28T00:00:01.500Z");
     assert_eq!(done["lastUpdatedAt"], "2026-07-28T00:00:03.500Z");
     assert!(done.get("result").is_none());
-    // Again and again.
-    assert_eq!(visitor.result("tasks/result", json!({ "taskId": name })), expected);
-    let second = visitor.task("slow");
+    // The result can be requested again.
+    assert_eq!(client.result("tasks/result", json!({ "taskId": name })), expected);
+    let second = client.task("slow");
     assert_ne!(second, name);
 }
 
 #[test]
-fn a_handler_that_is_done_at_once_is_a_task_all_the_same() {
+fn a_handler_that_finishes_at_once_still_becomes_a_task() {
     // Rule: [TASK-045].
-    let (_, mut visitor) = visitor();
-    let task = visitor.task("quick");
-    assert_eq!(visitor.status(&task), "completed");
-    let result = visitor.result("tasks/result", json!({ "taskId": task }));
+    let (_, mut client) = client();
+    let task = client.task("quick");
+    assert_eq!(client.status(&task), "completed");
+    let result = client.result("tasks/result", json!({ "taskId": task }));
     assert_eq!(text(&result), "quick");
-    assert_eq!(text(&visitor.result("tools/call", json!({ "name": "quick" }))), "quick");
+    assert_eq!(text(&client.result("tools/call", json!({ "name": "quick" }))), "quick");
 }
 
 #[test]
 fn task_support_of_a_tool_is_enforced() {
     // Rule: [TASK-004] [TASK-005].
-    let (_, mut visitor) = visitor();
-    assert_eq!(visitor.error("tools/call", json!({ "name": "plain", "task": {} })), -32601);
-    assert_eq!(visitor.error("tools/call", json!({ "name": "required" })), -32601);
-    assert_eq!(text(&visitor.result("tools/call", json!({ "name": "plain" }))), "plain");
+    let (_, mut client) = client();
+    assert_eq!(client.error("tools/call", json!({ "name": "plain", "task": {} })), -32601);
+    assert_eq!(client.error("tools/call", json!({ "name": "required" })), -32601);
+    assert_eq!(text(&client.result("tools/call", json!({ "name": "plain" }))), "plain");
     for task in [json!(5), json!([]), json!({ "ttl": "long" }), json!({ "ttl": -1 })] {
         let params = json!({ "name": "slow", "task": task });
-        assert_eq!(visitor.error("tools/call", params), -32602, "{task}");
+        assert_eq!(client.error("tools/call", params), -32602, "{task}");
     }
-    let tasks = visitor.result("tasks/list", json!({}));
+    let tasks = client.result("tasks/list", json!({}));
     assert_eq!(tasks, json!({ "tasks": [] }));
 }
 
 #[test]
-fn a_failure_fails_the_task_and_stays_what_it_was() {
+fn a_failure_fails_the_task_and_keeps_its_result() {
     // Rule: [TASK-013] [TASK-020].
-    let (gate, mut visitor) = visitor();
-    let (failing, broken) = (visitor.task("failing"), visitor.task("broken"));
+    let (gate, mut client) = client();
+    let (failing, broken) = (client.task("failing"), client.task("broken"));
     let invalid =
-        visitor.result("tools/call", json!({ "name": "slow", "arguments": {}, "task": {} }));
+        client.result("tools/call", json!({ "name": "slow", "arguments": {}, "task": {} }));
     assert_eq!(invalid["task"]["status"], "working");
     gate.open();
-    visitor.pump();
-    let status = visitor.get(&failing);
+    client.pump();
+    let status = client.get(&failing);
     assert_eq!(status["status"], "failed");
     assert_eq!(status["statusMessage"], "the machine is on fire");
-    let result = visitor.result("tasks/result", json!({ "taskId": failing }));
+    let result = client.result("tasks/result", json!({ "taskId": failing }));
     assert_eq!(result["isError"], true);
     assert_eq!(text(&result), "the machine is on fire");
-    let status = visitor.get(&broken);
+    let status = client.get(&broken);
     assert_eq!(status["status"], "failed");
     assert_eq!(status["statusMessage"], "no machine");
-    let response = visitor.response("tasks/result", json!({ "taskId": broken }));
+    let response = client.response("tasks/result", json!({ "taskId": broken }));
     assert_eq!(response["error"], json!({ "code": -32050, "message": "no machine" }));
 }
 
 #[test]
-fn a_task_is_cancelled_by_its_name_and_not_by_its_request() {
+fn a_task_is_cancelled_by_its_id_and_not_by_its_request() {
     // Rule: [CANC-009] [TASK-009] [TASK-018].
-    let (gate, mut visitor) = visitor();
+    let (gate, mut client) = client();
     let held = gate.holders();
-    let call = visitor.send("tools/call", json!({ "name": "slow", "task": {} }));
-    let created = visitor.answer(call).unwrap();
+    let call = client.send("tools/call", json!({ "name": "slow", "task": {} }));
+    let created = client.answer(call).unwrap();
     let task = created["result"]["task"]["taskId"].as_str().unwrap();
-    visitor.tell("notifications/cancelled", json!({ "requestId": call }));
-    assert_eq!(visitor.status(task), "working");
+    client.tell("notifications/cancelled", json!({ "requestId": call }));
+    assert_eq!(client.status(task), "working");
     assert_eq!(gate.holders(), held + 1);
-    let waiting = visitor.send("tasks/result", json!({ "taskId": task }));
-    let cancelled = visitor.result("tasks/cancel", json!({ "taskId": task }));
+    let waiting = client.send("tasks/result", json!({ "taskId": task }));
+    let cancelled = client.result("tasks/cancel", json!({ "taskId": task }));
     assert_eq!((&cancelled["taskId"], &cancelled["status"]), (&json!(task), &json!("cancelled")));
     assert_eq!(gate.holders(), held);
-    assert_eq!(visitor.answer(waiting).unwrap()["error"]["code"], -32603);
+    assert_eq!(client.answer(waiting).unwrap()["error"]["code"], -32603);
     gate.open();
-    assert_eq!(visitor.status(task), "cancelled");
-    assert_eq!(visitor.error("tasks/cancel", json!({ "taskId": task })), -32602);
-    let done = visitor.task("quick");
-    assert_eq!(visitor.error("tasks/cancel", json!({ "taskId": done })), -32602);
-    assert_eq!(visitor.status(&done), "completed");
+    assert_eq!(client.status(task), "cancelled");
+    assert_eq!(client.error("tasks/cancel", json!({ "taskId": task })), -32602);
+    let done = client.task("quick");
+    assert_eq!(client.error("tasks/cancel", json!({ "taskId": done })), -32602);
+    assert_eq!(client.status(&done), "completed");
 }
 
 #[test]
 fn cancelling_a_result_request_does_not_cancel_the_task() {
     // Rule: [TASK-013].
-    let (gate, mut visitor) = visitor();
-    let task = visitor.task("slow");
-    let given_up = visitor.send("tasks/result", json!({ "taskId": task }));
-    let waiting = visitor.send("tasks/result", json!({ "taskId": task }));
-    visitor.tell("notifications/cancelled", json!({ "requestId": given_up }));
+    let (gate, mut client) = client();
+    let task = client.task("slow");
+    let given_up = client.send("tasks/result", json!({ "taskId": task }));
+    let waiting = client.send("tasks/result", json!({ "taskId": task }));
+    client.tell("notifications/cancelled", json!({ "requestId": given_up }));
     gate.open();
-    visitor.pump();
-    assert_eq!(visitor.answer(given_up), None);
-    assert_eq!(text(&visitor.answer(waiting).unwrap()["result"]), "slow true");
+    client.pump();
+    assert_eq!(client.answer(given_up), None);
+    assert_eq!(text(&client.answer(waiting).unwrap()["result"]), "slow true");
 }
 
 #[test]
-fn progress_goes_on_under_its_token_until_the_task_is_over() {
+fn progress_is_sent_with_its_token_until_the_task_ends() {
     // Rule: [PROG-010].
-    let (gate, mut visitor) = visitor();
+    let (gate, mut client) = client();
     let params = json!({ "name": "talkative", "task": {}, "_meta": { "progressToken": "p" } });
-    let created = visitor.result("tools/call", params);
+    let created = client.result("tools/call", params);
     let task = created["task"]["taskId"].as_str().unwrap().to_owned();
-    assert_eq!(visitor.get(&task)["statusMessage"], "halfway there");
+    assert_eq!(client.get(&task)["statusMessage"], "halfway there");
     gate.open();
-    visitor.pump();
+    client.pump();
     let related = json!({ RELATED: { "taskId": task } });
     let expected = [(1, "halfway there"), (2, "there")].map(|(progress, message)| {
         json!({ "jsonrpc": "2.0", "method": "notifications/progress", "params": {
             "progressToken": "p", "progress": progress, "total": 2, "message": message,
             "_meta": related } })
     });
-    assert_eq!(visitor.unasked, expected);
-    assert_eq!(visitor.status(&task), "completed");
-    // Who did not ask for it gets none.
-    visitor.unasked.clear();
-    visitor.task("talkative");
-    visitor.pump();
-    assert!(visitor.unasked.is_empty(), "{:?}", visitor.unasked);
+    assert_eq!(client.unasked, expected);
+    assert_eq!(client.status(&task), "completed");
+    // A client that did not ask for progress does not receive any.
+    client.unasked.clear();
+    client.task("talkative");
+    client.pump();
+    assert!(client.unasked.is_empty(), "{:?}", client.unasked);
 }
 
 #[test]
 fn metadata_does_not_say_which_task_is_meant() {
     // Rule: [TASK-014].
-    let (_, mut visitor) = visitor();
-    let (done, slow) = (visitor.task("quick"), visitor.task("slow"));
+    let (_, mut client) = client();
+    let (done, slow) = (client.task("quick"), client.task("slow"));
     let meta = json!({ RELATED: { "taskId": slow } });
     let params = json!({ "taskId": done, "_meta": meta });
-    assert_eq!(visitor.result("tasks/get", params.clone())["taskId"], *done);
-    let result = visitor.result("tasks/result", params.clone());
+    assert_eq!(client.result("tasks/get", params.clone())["taskId"], *done);
+    let result = client.result("tasks/result", params.clone());
     assert_eq!(result["_meta"][RELATED]["taskId"], *done);
-    assert_eq!(visitor.error("tasks/cancel", params), -32602);
-    assert_eq!(visitor.status(&slow), "working");
+    assert_eq!(client.error("tasks/cancel", params), -32602);
+    assert_eq!(client.status(&slow), "working");
 }

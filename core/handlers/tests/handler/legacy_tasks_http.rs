@@ -1,5 +1,4 @@
-//! Tasks of 2025-11-25 on HTTP, where they outlive their exchange, and with a principal their
-//! session.
+//! Tasks of 2025-11-25 on HTTP. They outlive their exchange and, with a principal, their session.
 
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
@@ -48,7 +47,7 @@ fn server(gate: &Gate) -> Server {
         .task_support("ask", TaskSupport::Required)
 }
 
-/// A server without a network, driven by hand.
+/// A server driven by the test, without a network.
 struct LegacyServer {
     server: HttpServer,
     now: Instant,
@@ -57,7 +56,7 @@ struct LegacyServer {
     last: u64,
 }
 
-/// A session in it: its name, and whose it is.
+/// A session: its id, and its principal.
 #[derive(Clone)]
 struct LegacyClient(String, Option<Principal>);
 
@@ -69,15 +68,15 @@ impl LegacyServer {
     }
 
     fn enter(&mut self, principal: Option<Principal>) -> LegacyClient {
-        let mut guest = LegacyClient(String::new(), principal);
+        let mut client = LegacyClient(String::new(), principal);
         let message = self.request("initialize", initialize(&everything()));
-        let exchange = self.post(&guest, &message);
+        let exchange = self.post(&client, &message);
         let (_, session, _) = self.read(exchange);
-        guest.0 = session.unwrap();
+        client.0 = session.unwrap();
         let initialized = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
-        let exchange = self.post(&guest, &initialized);
+        let exchange = self.post(&client, &initialized);
         assert!(self.read(exchange).2.is_empty());
-        guest
+        client
     }
 
     fn request(&mut self, method: &str, params: Value) -> Value {
@@ -85,37 +84,37 @@ impl LegacyServer {
         json!({ "jsonrpc": "2.0", "id": self.last, "method": method, "params": params })
     }
 
-    fn post(&mut self, guest: &LegacyClient, message: &Value) -> ExchangeId {
+    fn post(&mut self, client: &LegacyClient, message: &Value) -> ExchangeId {
         let mut head = RequestHead::new("POST", "/mcp");
         head.field("host", b"localhost");
         head.field("content-type", b"application/json");
         head.field("accept", b"application/json, text/event-stream");
-        if !guest.0.is_empty() {
-            head.field("mcp-session-id", guest.0.as_bytes());
+        if !client.0.is_empty() {
+            head.field("mcp-session-id", client.0.as_bytes());
             head.field("mcp-protocol-version", b"2025-11-25");
         }
-        self.take(&head, message.to_string().as_bytes(), guest)
+        self.take(&head, message.to_string().as_bytes(), client)
     }
 
-    /// Opens the stream of what comes unasked.
-    fn listen(&mut self, guest: &LegacyClient) -> ExchangeId {
+    /// Opens the standalone stream.
+    fn listen(&mut self, client: &LegacyClient) -> ExchangeId {
         let mut head = RequestHead::new("GET", "/mcp");
         head.field("host", b"localhost");
         head.field("accept", b"text/event-stream");
-        head.field("mcp-session-id", guest.0.as_bytes());
-        self.take(&head, b"", guest)
+        head.field("mcp-session-id", client.0.as_bytes());
+        self.take(&head, b"", client)
     }
 
-    fn leave(&mut self, guest: &LegacyClient) {
+    fn leave(&mut self, client: &LegacyClient) {
         let mut head = RequestHead::new("DELETE", "/mcp");
         head.field("host", b"localhost");
-        head.field("mcp-session-id", guest.0.as_bytes());
-        self.take(&head, b"", guest);
+        head.field("mcp-session-id", client.0.as_bytes());
+        self.take(&head, b"", client);
     }
 
-    fn take(&mut self, head: &RequestHead<'_>, body: &[u8], guest: &LegacyClient) -> ExchangeId {
+    fn take(&mut self, head: &RequestHead<'_>, body: &[u8], client: &LegacyClient) -> ExchangeId {
         let now = self.now;
-        let (exchange, work) = self.server.handle_request(head, body, guest.1.as_ref(), now);
+        let (exchange, work) = self.server.handle_request(head, body, client.1.as_ref(), now);
         if let Some(work) = work {
             run(&mut self.server, &mut self.running, work, now);
         }
@@ -123,7 +122,7 @@ impl LegacyServer {
         exchange
     }
 
-    /// Lets handlers go on until none can.
+    /// Runs handlers until all of them wait.
     fn pump(&mut self) {
         let mut cx = Context::from_waker(Waker::noop());
         for _ in 0..5 {
@@ -143,7 +142,8 @@ impl LegacyServer {
         }
     }
 
-    /// What has come of an exchange so far: whether as events, the session, the messages.
+    /// Returns the output of an exchange so far: whether it is an event stream, the session id, and
+    /// the messages.
     fn read(&mut self, exchange: ExchangeId) -> (bool, Option<String>, Vec<Value>) {
         let (mut events, mut session, mut text) = (false, None, String::new());
         while let Some(transmit) = self.server.poll_transmit(exchange, self.now) {
@@ -161,39 +161,39 @@ impl LegacyServer {
         (events, session, lines.filter_map(|line| serde_json::from_str(line).ok()).collect())
     }
 
-    /// The response to a request, which must be the only message.
-    fn response(&mut self, guest: &LegacyClient, method: &str, params: Value) -> Value {
+    /// Returns the response to a request, which must be the only message.
+    fn response(&mut self, client: &LegacyClient, method: &str, params: Value) -> Value {
         let message = self.request(method, params);
-        let exchange = self.post(guest, &message);
+        let exchange = self.post(client, &message);
         let (_, _, mut messages) = self.read(exchange);
         assert_eq!(messages.len(), 1, "{messages:?}");
         self.judge.response(method, &messages[0]);
         messages.remove(0)
     }
 
-    fn task(&mut self, guest: &LegacyClient, tool: &str) -> String {
-        let created = self.response(guest, "tools/call", json!({ "name": tool, "task": {} }));
+    fn task(&mut self, client: &LegacyClient, tool: &str) -> String {
+        let created = self.response(client, "tools/call", json!({ "name": tool, "task": {} }));
         created["result"]["task"]["taskId"].as_str().unwrap_or_else(|| panic!("{created}")).into()
     }
 
-    fn about(&mut self, guest: &LegacyClient, method: &str, task: &str) -> Value {
-        self.response(guest, method, json!({ "taskId": task }))
+    fn about(&mut self, client: &LegacyClient, method: &str, task: &str) -> Value {
+        self.response(client, method, json!({ "taskId": task }))
     }
 
-    /// Begins to wait for the result of a task.
-    fn wait(&mut self, guest: &LegacyClient, task: &str) -> ExchangeId {
+    /// Requests the result of a task.
+    fn wait(&mut self, client: &LegacyClient, task: &str) -> ExchangeId {
         let message = self.request("tasks/result", json!({ "taskId": task }));
-        self.post(guest, &message)
+        self.post(client, &message)
     }
 }
 
-fn house() -> (Gate, LegacyServer) {
+fn fixture() -> (Gate, LegacyServer) {
     let gate = Gate::default();
-    let house = LegacyServer::new(&gate, ServerOptions::new());
-    (gate, house)
+    let fixture = LegacyServer::new(&gate, ServerOptions::new());
+    (gate, fixture)
 }
 
-/// The session that a response opens.
+/// Returns the session id that a response opens.
 fn session_in(head: &ResponseHead) -> Option<String> {
     let field = head.fields().find(|(name, _)| name.eq_ignore_ascii_case("mcp-session-id"));
     field.map(|(_, value)| value.into_owned())
@@ -206,180 +206,180 @@ fn text(response: &Value) -> &str {
 #[test]
 fn a_task_outlives_the_exchange_that_asked_for_it() {
     // Rule: [TASK-013] [TASK-014] [TASK-045].
-    let (gate, mut house) = house();
-    let guest = house.enter(None);
-    let task = house.task(&guest, "slow");
-    assert_eq!(house.server.machine().exchange_count(), 0);
-    assert_eq!(house.about(&guest, "tasks/get", &task)["result"]["status"], "working");
-    let waiting = house.wait(&guest, &task);
-    assert!(house.read(waiting).2.is_empty());
-    // Whoever waits may go away, and come back.
-    house.server.handle_disconnect(waiting, house.now);
-    let waiting = house.wait(&guest, &task);
+    let (gate, mut fixture) = fixture();
+    let client = fixture.enter(None);
+    let task = fixture.task(&client, "slow");
+    assert_eq!(fixture.server.machine().exchange_count(), 0);
+    assert_eq!(fixture.about(&client, "tasks/get", &task)["result"]["status"], "working");
+    let waiting = fixture.wait(&client, &task);
+    assert!(fixture.read(waiting).2.is_empty());
+    // A client may disconnect while it waits, and request the result again.
+    fixture.server.handle_disconnect(waiting, fixture.now);
+    let waiting = fixture.wait(&client, &task);
     gate.open();
-    house.pump();
-    let (_, _, messages) = house.read(waiting);
+    fixture.pump();
+    let (_, _, messages) = fixture.read(waiting);
     assert_eq!(text(&messages[0]), "slow false");
     assert_eq!(messages[0]["result"]["_meta"][RELATED]["taskId"], *task);
-    assert_eq!(text(&house.about(&guest, "tasks/result", &task)), "slow false");
+    assert_eq!(text(&fixture.about(&client, "tasks/result", &task)), "slow false");
 }
 
 #[test]
 fn input_requests_of_a_task_use_the_stream_of_the_waiting_request() {
     // Rule: [TASK-015] [TASK-048].
-    let (_, mut house) = house();
-    let guest = house.enter(None);
-    let task = house.task(&guest, "ask");
-    assert_eq!(house.about(&guest, "tasks/get", &task)["result"]["status"], "input_required");
-    let waiting = house.wait(&guest, &task);
-    let (events, _, messages) = house.read(waiting);
+    let (_, mut fixture) = fixture();
+    let client = fixture.enter(None);
+    let task = fixture.task(&client, "ask");
+    assert_eq!(fixture.about(&client, "tasks/get", &task)["result"]["status"], "input_required");
+    let waiting = fixture.wait(&client, &task);
+    let (events, _, messages) = fixture.read(waiting);
     assert!(events);
     assert_eq!(messages[0]["method"], "elicitation/create");
     assert_eq!(messages[0]["params"]["_meta"][RELATED]["taskId"], *task);
     let id = &messages[0]["id"];
     let answer = json!({ "jsonrpc": "2.0", "id": id, "result": { "action": "accept" } });
-    house.now = house.now + Duration::from_secs(3);
-    house.post(&guest, &answer);
-    let (_, _, messages) = house.read(waiting);
+    fixture.now = fixture.now + Duration::from_secs(3);
+    fixture.post(&client, &answer);
+    let (_, _, messages) = fixture.read(waiting);
     assert_eq!(text(&messages[0]), "true");
-    let done = house.about(&guest, "tasks/get", &task);
+    let done = fixture.about(&client, "tasks/get", &task);
     assert_eq!(done["result"]["lastUpdatedAt"], "2026-07-28T00:00:03.000Z");
 }
 
 #[test]
 fn input_is_requested_again_on_the_next_stream() {
     // Rule: [TASK-015].
-    let (_, mut house) = house();
-    let guest = house.enter(None);
-    let task = house.task(&guest, "ask");
-    let first = house.wait(&guest, &task);
-    let question = house.read(first).2.remove(0);
-    house.server.handle_disconnect(first, house.now);
-    let second = house.wait(&guest, &task);
-    let again = house.read(second).2.remove(0);
+    let (_, mut fixture) = fixture();
+    let client = fixture.enter(None);
+    let task = fixture.task(&client, "ask");
+    let first = fixture.wait(&client, &task);
+    let question = fixture.read(first).2.remove(0);
+    fixture.server.handle_disconnect(first, fixture.now);
+    let second = fixture.wait(&client, &task);
+    let again = fixture.read(second).2.remove(0);
     assert_eq!(again["method"], "elicitation/create");
     assert_ne!(again["id"], question["id"]);
-    // The first question is none any more.
+    // The first request is no longer valid.
     for (id, status) in [(&question["id"], "input_required"), (&again["id"], "completed")] {
         let answer = json!({ "jsonrpc": "2.0", "id": id, "result": { "action": "accept" } });
-        house.post(&guest, &answer);
-        assert_eq!(house.about(&guest, "tasks/get", &task)["result"]["status"], status);
+        fixture.post(&client, &answer);
+        assert_eq!(fixture.about(&client, "tasks/get", &task)["result"]["status"], status);
     }
-    assert_eq!(text(&house.read(second).2[0]), "true");
+    assert_eq!(text(&fixture.read(second).2[0]), "true");
 }
 
 #[test]
 fn progress_uses_the_stream_of_the_waiting_request_or_the_standalone_stream() {
     // Rule: [PROG-010].
-    let (gate, mut house) = house();
-    let guest = house.enter(None);
-    let unasked = house.listen(&guest);
-    assert!(house.read(unasked).2.is_empty());
+    let (gate, mut fixture) = fixture();
+    let client = fixture.enter(None);
+    let unasked = fixture.listen(&client);
+    assert!(fixture.read(unasked).2.is_empty());
     let params = json!({ "name": "talkative", "task": {}, "_meta": { "progressToken": 7 } });
-    let created = house.response(&guest, "tools/call", params);
+    let created = fixture.response(&client, "tools/call", params);
     let task = created["result"]["task"]["taskId"].as_str().unwrap().to_owned();
-    let (_, _, told) = house.read(unasked);
+    let (_, _, told) = fixture.read(unasked);
     assert_eq!(told[0]["method"], "notifications/progress");
     let meta = json!({ RELATED: { "taskId": task } });
     let expected = |progress: u32, message: &str| json!({ "progressToken": 7, "progress": progress, "message": message, "_meta": meta });
     assert_eq!(told[0]["params"], expected(1, "begun"));
-    let waiting = house.wait(&guest, &task);
+    let waiting = fixture.wait(&client, &task);
     gate.open();
-    house.pump();
-    let (events, _, messages) = house.read(waiting);
+    fixture.pump();
+    let (events, _, messages) = fixture.read(waiting);
     assert!(events);
     assert_eq!(messages[0]["params"], expected(2, "done"));
     assert_eq!(text(&messages[1]), "said");
-    assert!(house.read(unasked).2.is_empty());
+    assert!(fixture.read(unasked).2.is_empty());
 }
 
 #[test]
-fn the_tasks_of_one_do_not_exist_for_another() {
+fn the_tasks_of_one_principal_or_session_do_not_exist_for_another() {
     // Rule: [TASK-019] [TASK-021].
-    let (gate, mut house) = house();
+    let (gate, mut fixture) = fixture();
     let (owner, other) = (Principal::new("owner"), Principal::new("other"));
-    let one = house.enter(Some(owner.clone()));
-    let again = house.enter(Some(owner));
-    let other = house.enter(Some(other));
-    let (nobody, anybody) = (house.enter(None), house.enter(None));
-    let task = house.task(&one, "slow");
-    let unknown = house.task(&nobody, "slow");
-    for (guest, task) in [
+    let one = fixture.enter(Some(owner.clone()));
+    let again = fixture.enter(Some(owner));
+    let other = fixture.enter(Some(other));
+    let (nobody, anybody) = (fixture.enter(None), fixture.enter(None));
+    let task = fixture.task(&one, "slow");
+    let unknown = fixture.task(&nobody, "slow");
+    for (client, task) in [
         (&other, &task),
         (&nobody, &task),
         (&one, &unknown),
         (&other, &unknown),
-        // Without a principal it is the session that tells one from another.
+        // Without a principal, sessions are told apart.
         (&anybody, &unknown),
     ] {
         for method in ["tasks/get", "tasks/result", "tasks/cancel"] {
-            let none = house.about(guest, method, "none")["error"].clone();
+            let none = fixture.about(client, method, "none")["error"].clone();
             assert_eq!(none["code"], -32602);
-            assert_eq!(house.about(guest, method, task)["error"], none, "{method}");
+            assert_eq!(fixture.about(client, method, task)["error"], none, "{method}");
         }
-        let listed = house.response(guest, "tasks/list", json!({}))["result"]["tasks"].clone();
+        let listed = fixture.response(client, "tasks/list", json!({}))["result"]["tasks"].clone();
         assert!(!listed.to_string().contains(&**task), "{listed}");
     }
-    // One principal has them in all of its sessions, and when the first one is over.
-    let listed = house.response(&again, "tasks/list", json!({}));
+    // A principal can use its tasks in all of its sessions, even after the first one has ended.
+    let listed = fixture.response(&again, "tasks/list", json!({}));
     assert_eq!(listed["result"]["tasks"][0]["taskId"], *task);
-    house.leave(&one);
+    fixture.leave(&one);
     gate.open();
-    house.pump();
-    assert_eq!(text(&house.about(&again, "tasks/result", &task)), "slow true");
+    fixture.pump();
+    assert_eq!(text(&fixture.about(&again, "tasks/result", &task)), "slow true");
 }
 
 #[test]
 fn a_cancelled_or_expired_task_drops_its_handler_and_answers_waiting_requests() {
     // Rule: [CANC-009] [TASK-018] [TASK-023].
-    let (gate, mut house) = house();
-    let guest = house.enter(None);
-    let (first, second) = (house.task(&guest, "slow"), house.task(&guest, "ask"));
-    let third = house.task(&guest, "slow");
-    let waiting = [&first, &second, &third].map(|task| house.wait(&guest, task));
-    let question = house.read(waiting[1]).2.remove(0);
-    assert_eq!(house.running.len(), 2);
-    let cancelled = house.about(&guest, "tasks/cancel", &first);
+    let (gate, mut fixture) = fixture();
+    let client = fixture.enter(None);
+    let (first, second) = (fixture.task(&client, "slow"), fixture.task(&client, "ask"));
+    let third = fixture.task(&client, "slow");
+    let waiting = [&first, &second, &third].map(|task| fixture.wait(&client, task));
+    let question = fixture.read(waiting[1]).2.remove(0);
+    assert_eq!(fixture.running.len(), 2);
+    let cancelled = fixture.about(&client, "tasks/cancel", &first);
     assert_eq!(cancelled["result"]["status"], "cancelled");
-    house.pump();
-    assert_eq!(house.running.len(), 1);
-    assert_eq!(house.read(waiting[0]).2[0]["error"]["code"], -32603);
-    house.now = house.now + Duration::from_secs(60);
-    house.server.handle_timeout(house.now);
-    house.pump();
-    assert_eq!(house.running.len(), 0);
+    fixture.pump();
+    assert_eq!(fixture.running.len(), 1);
+    assert_eq!(fixture.read(waiting[0]).2[0]["error"]["code"], -32603);
+    fixture.now = fixture.now + Duration::from_secs(60);
+    fixture.server.handle_timeout(fixture.now);
+    fixture.pump();
+    assert_eq!(fixture.running.len(), 0);
     assert_eq!(gate.holders(), 3);
-    let withdrawn = house.read(waiting[1]).2;
+    let withdrawn = fixture.read(waiting[1]).2;
     assert_eq!(withdrawn[0]["method"], "notifications/cancelled");
     assert_eq!(withdrawn[0]["params"]["requestId"], question["id"]);
     assert_eq!(withdrawn[1]["error"]["code"], -32602);
-    assert_eq!(house.read(waiting[2]).2[0]["error"]["code"], -32602);
+    assert_eq!(fixture.read(waiting[2]).2[0]["error"]["code"], -32602);
 }
 
 #[test]
 fn a_poll_is_answered_without_a_stream() {
     // Rule: [TASK-022].
     let gate = Gate::default();
-    let mut house = LegacyServer::new(&gate, ServerOptions::new().answers(ResponseMode::Stream));
-    let mut guest = LegacyClient(String::new(), None);
-    let opening = house.request("initialize", initialize(&everything()));
-    let opening = house.post(&guest, &opening);
-    while let Some(transmit) = house.server.poll_transmit(opening, house.now) {
+    let mut fixture = LegacyServer::new(&gate, ServerOptions::new().answers(ResponseMode::Stream));
+    let mut client = LegacyClient(String::new(), None);
+    let opening = fixture.request("initialize", initialize(&everything()));
+    let opening = fixture.post(&client, &opening);
+    while let Some(transmit) = fixture.server.poll_transmit(opening, fixture.now) {
         if let Transmit::Open(head) = transmit {
-            guest.0 = session_in(&head).unwrap();
+            client.0 = session_in(&head).unwrap();
         }
     }
     let message = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
-    house.post(&guest, &message);
-    let message = house.request("tools/call", json!({ "name": "slow", "task": {} }));
-    let exchange = house.post(&guest, &message);
-    let (events, _, messages) = house.read(exchange);
+    fixture.post(&client, &message);
+    let message = fixture.request("tools/call", json!({ "name": "slow", "task": {} }));
+    let exchange = fixture.post(&client, &message);
+    let (events, _, messages) = fixture.read(exchange);
     assert!(events);
     let created = messages.iter().find(|message| message.get("result").is_some()).unwrap();
     let task = created["result"]["task"]["taskId"].as_str().unwrap();
-    let message = house.request("tasks/get", json!({ "taskId": task }));
-    let exchange = house.post(&guest, &message);
-    let (events, _, messages) = house.read(exchange);
+    let message = fixture.request("tasks/get", json!({ "taskId": task }));
+    let exchange = fixture.post(&client, &message);
+    let (events, _, messages) = fixture.read(exchange);
     assert!(!events);
     assert_eq!(messages[0]["result"]["status"], "working");
 }

@@ -1,4 +1,4 @@
-//! What tasks of 2025-11-25 want to know of their client.
+//! Input requests of tasks of 2025-11-25.
 
 use std::time::Duration;
 
@@ -46,15 +46,15 @@ fn server(gate: &Gate) -> Server {
         .task_support("forever", TaskSupport::Optional)
 }
 
-fn visitor() -> (Gate, LegacyTaskClient) {
+fn client() -> (Gate, LegacyTaskClient) {
     let gate = Gate::default();
-    let visitor = LegacyTaskClient::new(&server(&gate));
-    (gate, visitor)
+    let client = LegacyTaskClient::new(&server(&gate));
+    (gate, client)
 }
 
-/// The questions that were asked since the last time.
-fn questions(visitor: &mut LegacyTaskClient) -> Vec<Value> {
-    let all = std::mem::take(&mut visitor.unasked);
+/// Returns the requests that were received since the last call.
+fn questions(client: &mut LegacyTaskClient) -> Vec<Value> {
+    let all = std::mem::take(&mut client.unasked);
     all.into_iter().filter(|message| message.get("id").is_some()).collect()
 }
 
@@ -67,116 +67,116 @@ fn text(response: &Value) -> &str {
 }
 
 #[test]
-fn a_task_asks_the_client_that_waits_for_its_result() {
+fn a_task_sends_input_requests_to_the_client_that_awaits_its_result() {
     // Rule: [TASK-009] [TASK-013] [TASK-015] [TASK-048] [META-015].
-    let (gate, mut visitor) = visitor();
-    let task = visitor.task("ask");
-    assert_eq!(visitor.status(&task), "input_required");
-    assert!(questions(&mut visitor).is_empty());
-    let waiting = visitor.send("tasks/result", json!({ "taskId": task }));
-    let asked = questions(&mut visitor);
+    let (gate, mut client) = client();
+    let task = client.task("ask");
+    assert_eq!(client.status(&task), "input_required");
+    assert!(questions(&mut client).is_empty());
+    let waiting = client.send("tasks/result", json!({ "taskId": task }));
+    let asked = questions(&mut client);
     assert_eq!(asked.len(), 1);
     assert_eq!(asked[0]["method"], "elicitation/create");
     assert_eq!(asked[0]["params"]["message"], "Who?");
     assert_eq!(asked[0]["params"]["_meta"], json!({ RELATED: { "taskId": task } }));
-    // Whoever else waits is not asked the same.
-    let other = visitor.send("tasks/result", json!({ "taskId": task }));
-    assert!(questions(&mut visitor).is_empty());
-    visitor.reply(&asked[0], yes());
-    assert_eq!(visitor.status(&task), "working");
-    assert_eq!(visitor.answer(waiting), None);
+    // A second waiting request does not repeat the input request.
+    let other = client.send("tasks/result", json!({ "taskId": task }));
+    assert!(questions(&mut client).is_empty());
+    client.reply(&asked[0], yes());
+    assert_eq!(client.status(&task), "working");
+    assert_eq!(client.answer(waiting), None);
     gate.open();
-    visitor.pump();
+    client.pump();
     for waiting in [waiting, other] {
-        assert_eq!(text(&visitor.answer(waiting).unwrap()), r#"true Some("kept")"#);
+        assert_eq!(text(&client.answer(waiting).unwrap()), r#"true Some("kept")"#);
     }
-    assert_eq!(visitor.status(&task), "completed");
+    assert_eq!(client.status(&task), "completed");
 }
 
 #[test]
 fn a_waiting_request_is_asked_as_soon_as_input_is_required() {
     // Rule: [TASK-015].
-    let (_, mut visitor) = visitor();
-    let task = visitor.task("forever");
-    let waiting = visitor.send("tasks/result", json!({ "taskId": task }));
+    let (_, mut client) = client();
+    let task = client.task("forever");
+    let waiting = client.send("tasks/result", json!({ "taskId": task }));
     let mut rounds = 0;
-    while let Some(question) = questions(&mut visitor).pop() {
+    while let Some(question) = questions(&mut client).pop() {
         rounds += 1;
-        visitor.reply(&question, yes());
+        client.reply(&question, yes());
     }
-    // Until it has asked too often.
+    // Until the limit of rounds is reached.
     assert_eq!(rounds, Limits::default().rounds_max);
-    let response = visitor.answer(waiting).unwrap();
+    let response = client.answer(waiting).unwrap();
     assert_eq!(response["error"]["code"], -32603, "{response}");
-    assert_eq!(visitor.status(&task), "failed");
+    assert_eq!(client.status(&task), "failed");
 }
 
 #[test]
-fn every_input_request_names_its_task_and_a_refusal_is_an_answer() {
+fn every_input_request_names_its_task_and_declining_is_an_answer() {
     // Rule: [TASK-015] [TASK-048].
-    let (_, mut visitor) = visitor();
-    let task = visitor.task("both");
-    let waiting = visitor.send("tasks/result", json!({ "taskId": task }));
-    let asked = questions(&mut visitor);
+    let (_, mut client) = client();
+    let task = client.task("both");
+    let waiting = client.send("tasks/result", json!({ "taskId": task }));
+    let asked = questions(&mut client);
     assert_eq!(asked.len(), 2);
     for question in &asked {
         assert_eq!(question["params"]["_meta"][RELATED]["taskId"], *task, "{question}");
         if question["method"] == "roots/list" {
-            visitor.reply(question, json!({ "roots": [] }));
-            assert_eq!(visitor.status(&task), "input_required");
+            client.reply(question, json!({ "roots": [] }));
+            assert_eq!(client.status(&task), "input_required");
         }
     }
     let elicit = asked.iter().find(|question| question["method"] == "elicitation/create").unwrap();
     let error = json!({ "code": -32603, "message": "no user" });
-    visitor.deliver(&json!({ "jsonrpc": "2.0", "id": elicit["id"], "error": error }));
-    assert_eq!(text(&visitor.answer(waiting).unwrap()), r#"true Some("{\"roots\":[]}")"#);
+    client.deliver(&json!({ "jsonrpc": "2.0", "id": elicit["id"], "error": error }));
+    assert_eq!(text(&client.answer(waiting).unwrap()), r#"true Some("{\"roots\":[]}")"#);
 }
 
 #[test]
 fn a_cancelled_result_request_passes_input_requests_to_the_next() {
     // Rule: [TASK-013] [TASK-015].
-    let (gate, mut visitor) = visitor();
+    let (gate, mut client) = client();
     gate.open();
-    let task = visitor.task("ask");
-    let first = visitor.send("tasks/result", json!({ "taskId": task }));
-    let asked = questions(&mut visitor);
-    visitor.tell("notifications/cancelled", json!({ "requestId": first }));
-    let withdrawn = visitor.unasked.pop().unwrap();
+    let task = client.task("ask");
+    let first = client.send("tasks/result", json!({ "taskId": task }));
+    let asked = questions(&mut client);
+    client.tell("notifications/cancelled", json!({ "requestId": first }));
+    let withdrawn = client.unasked.pop().unwrap();
     assert_eq!(withdrawn["method"], "notifications/cancelled");
     assert_eq!(withdrawn["params"]["requestId"], asked[0]["id"]);
-    assert_eq!(visitor.status(&task), "input_required");
-    // Too late.
-    visitor.reply(&asked[0], yes());
-    assert_eq!(visitor.status(&task), "input_required");
-    let second = visitor.send("tasks/result", json!({ "taskId": task }));
-    let asked = questions(&mut visitor);
-    visitor.reply(&asked[0], yes());
-    assert_eq!(text(&visitor.answer(second).unwrap()), r#"true Some("kept")"#);
-    assert_eq!(visitor.answer(first), None);
+    assert_eq!(client.status(&task), "input_required");
+    // The answer to the withdrawn request is ignored.
+    client.reply(&asked[0], yes());
+    assert_eq!(client.status(&task), "input_required");
+    let second = client.send("tasks/result", json!({ "taskId": task }));
+    let asked = questions(&mut client);
+    client.reply(&asked[0], yes());
+    assert_eq!(text(&client.answer(second).unwrap()), r#"true Some("kept")"#);
+    assert_eq!(client.answer(first), None);
 }
 
 #[test]
 fn ending_a_task_withdraws_its_input_requests_and_answers_waiting_requests() {
     // Rule: [CANC-009] [TASK-018].
-    let (_, mut visitor) = visitor();
+    let (_, mut client) = client();
     for expires in [false, true] {
-        let task = visitor.task("ask");
-        let waiting = visitor.send("tasks/result", json!({ "taskId": task }));
-        let asked = questions(&mut visitor);
+        let task = client.task("ask");
+        let waiting = client.send("tasks/result", json!({ "taskId": task }));
+        let asked = questions(&mut client);
         let code = if expires {
-            visitor.pass(Duration::from_secs(60));
+            client.pass(Duration::from_secs(60));
             -32602
         } else {
-            let cancelled = visitor.result("tasks/cancel", json!({ "taskId": task }));
+            let cancelled = client.result("tasks/cancel", json!({ "taskId": task }));
             assert_eq!(cancelled["status"], "cancelled");
             -32603
         };
-        let withdrawn = visitor.unasked.pop().unwrap();
+        let withdrawn = client.unasked.pop().unwrap();
         assert_eq!(withdrawn["method"], "notifications/cancelled");
         assert_eq!(withdrawn["params"]["requestId"], asked[0]["id"]);
-        assert_eq!(visitor.answer(waiting).unwrap()["error"]["code"], code);
-        visitor.reply(&asked[0], yes());
-        assert!(visitor.unasked.is_empty());
+        assert_eq!(client.answer(waiting).unwrap()["error"]["code"], code);
+        client.reply(&asked[0], yes());
+        assert!(client.unasked.is_empty());
     }
 }
 
@@ -185,21 +185,21 @@ fn an_unsupported_input_request_is_a_tool_error() {
     // Rule: [TASK-020] [ELIC-001].
     let mut capabilities = everything();
     capabilities.as_object_mut().unwrap().remove("elicitation");
-    let mut visitor = LegacyTaskClient::with(&server(&Gate::default()), capabilities);
-    let task = visitor.task("ask");
-    assert_eq!(visitor.status(&task), "failed");
-    let result = visitor.result("tasks/result", json!({ "taskId": task }));
+    let mut client = LegacyTaskClient::with(&server(&Gate::default()), capabilities);
+    let task = client.task("ask");
+    assert_eq!(client.status(&task), "failed");
+    let result = client.result("tasks/result", json!({ "taskId": task }));
     assert_eq!(result["isError"], true);
     assert!(result["content"][0]["text"].as_str().unwrap().contains("elicitation"), "{result}");
 }
 
 #[test]
 fn end_of_input_ends_every_pending_call() {
-    let (_, mut visitor) = visitor();
-    let task = visitor.task("ask");
-    let waiting = visitor.send("tasks/result", json!({ "taskId": task }));
-    mcp_sansio_handlers::Endpoint::handle_eof(&mut visitor.endpoint, visitor.now);
-    visitor.pump();
-    assert_eq!(visitor.answer(waiting).unwrap()["error"]["code"], -32603);
-    assert!(mcp_sansio_handlers::Endpoint::is_drained(&visitor.endpoint));
+    let (_, mut client) = client();
+    let task = client.task("ask");
+    let waiting = client.send("tasks/result", json!({ "taskId": task }));
+    mcp_sansio_handlers::Endpoint::handle_eof(&mut client.endpoint, client.now);
+    client.pump();
+    assert_eq!(client.answer(waiting).unwrap()["error"]["code"], -32603);
+    assert!(mcp_sansio_handlers::Endpoint::is_drained(&client.endpoint));
 }

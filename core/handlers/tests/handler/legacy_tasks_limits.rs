@@ -1,4 +1,4 @@
-//! What tasks of 2025-11-25 may cost, and whose they are.
+//! Limits and ownership of tasks of 2025-11-25.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -12,16 +12,16 @@ use crate::legacy_task_client::LegacyTaskClient;
 use crate::legacy_tasks::{server, server_with};
 use crate::task_client::{Gate, settings};
 
-fn visitor() -> (Gate, LegacyTaskClient) {
+fn client() -> (Gate, LegacyTaskClient) {
     let gate = Gate::default();
-    let visitor = LegacyTaskClient::new(&server(&gate));
-    (gate, visitor)
+    let client = LegacyTaskClient::new(&server(&gate));
+    (gate, client)
 }
 
 #[test]
-fn a_client_may_ask_for_less_time_but_not_for_more_than_there_is_or_is_of_use() {
+fn a_client_may_shorten_the_ttl_but_not_extend_it() {
     // Rule: [TASK-001] [TASK-011] [TASK-023].
-    let (_, mut visitor) = visitor();
+    let (_, mut client) = client();
     for (asked, granted) in [
         (json!({ "ttl": 5000 }), 5000),
         (json!({ "ttl": 5000.0 }), 5000),
@@ -30,33 +30,33 @@ fn a_client_may_ask_for_less_time_but_not_for_more_than_there_is_or_is_of_use() 
         (json!({ "ttl": 0 }), 1000),
     ] {
         let params = json!({ "name": "slow", "task": asked });
-        let created = visitor.result("tools/call", params);
+        let created = client.result("tools/call", params);
         assert_eq!(created["task"]["ttl"], granted, "{asked}");
         let name = created["task"]["taskId"].as_str().unwrap();
-        assert_eq!(visitor.get(name)["ttl"], granted, "{asked}");
+        assert_eq!(client.get(name)["ttl"], granted, "{asked}");
     }
 }
 
 #[test]
-fn a_task_whose_time_is_over_is_unknown_to_all() {
+fn an_expired_task_is_unknown() {
     // Rule: [TASK-011] [TASK-019] [TASK-023].
-    let (gate, mut visitor) = visitor();
+    let (gate, mut client) = client();
     let held = gate.holders();
-    let task = visitor.task("slow");
-    let waiting = visitor.send("tasks/result", json!({ "taskId": task }));
-    assert_eq!(visitor.endpoint.poll_timeout(), Some(Instant::from_millis(60_000)));
-    // The time is over, whether or not the driver has noticed.
-    visitor.now = Instant::from_millis(60_000);
-    assert_eq!(visitor.error("tasks/get", json!({ "taskId": task })), -32602);
-    assert_eq!(visitor.result("tasks/list", json!({})), json!({ "tasks": [] }));
-    assert_eq!(visitor.answer(waiting), None);
-    visitor.pass(Duration::ZERO);
+    let task = client.task("slow");
+    let waiting = client.send("tasks/result", json!({ "taskId": task }));
+    assert_eq!(client.endpoint.poll_timeout(), Some(Instant::from_millis(60_000)));
+    // The task has expired, even if the driver has not handled the timeout yet.
+    client.now = Instant::from_millis(60_000);
+    assert_eq!(client.error("tasks/get", json!({ "taskId": task })), -32602);
+    assert_eq!(client.result("tasks/list", json!({})), json!({ "tasks": [] }));
+    assert_eq!(client.answer(waiting), None);
+    client.pass(Duration::ZERO);
     assert_eq!(gate.holders(), held);
-    assert_eq!(visitor.answer(waiting).unwrap()["error"]["code"], -32602);
-    assert_eq!(visitor.endpoint.poll_timeout(), None);
+    assert_eq!(client.answer(waiting).unwrap()["error"]["code"], -32602);
+    assert_eq!(client.endpoint.poll_timeout(), None);
     for method in ["tasks/get", "tasks/result", "tasks/cancel"] {
         for name in [json!(task), json!("nobody"), json!(7), Value::Null] {
-            assert_eq!(visitor.error(method, json!({ "taskId": name })), -32602, "{method}");
+            assert_eq!(client.error(method, json!({ "taskId": name })), -32602, "{method}");
         }
     }
 }
@@ -64,16 +64,16 @@ fn a_task_whose_time_is_over_is_unknown_to_all() {
 #[test]
 fn listing_returns_every_task_once_while_tasks_come_and_go() {
     // Rule: [TASK-017] [TASK-019].
-    let (_, mut visitor) = visitor();
+    let (_, mut client) = client();
     let mut tasks: Vec<String> = Vec::new();
     for _ in 0..250 {
-        tasks.push(visitor.task("quick"));
+        tasks.push(client.task("quick"));
     }
-    let first = visitor.result("tasks/list", json!({}));
+    let first = client.result("tasks/list", json!({}));
     let cursor = first["nextCursor"].as_str().unwrap().to_owned();
-    let second = visitor.result("tasks/list", json!({ "cursor": cursor }));
+    let second = client.result("tasks/list", json!({ "cursor": cursor }));
     let cursor = second["nextCursor"].as_str().unwrap().to_owned();
-    let third = visitor.result("tasks/list", json!({ "cursor": cursor }));
+    let third = client.result("tasks/list", json!({ "cursor": cursor }));
     assert!(third.get("nextCursor").is_none());
     let pages = [&first, &second, &third];
     assert_eq!(pages.map(|page| page["tasks"].as_array().unwrap().len()), [100, 100, 50]);
@@ -83,47 +83,47 @@ fn listing_returns_every_task_once_while_tasks_come_and_go() {
         .map(|task| task["taskId"].as_str().unwrap())
         .collect();
     assert_eq!(listed, tasks);
-    assert_eq!(first["tasks"][0], visitor.get(&tasks[0]));
+    assert_eq!(first["tasks"][0], client.get(&tasks[0]));
     for cursor in [json!("251"), json!("0"), json!("-1"), json!(""), json!("x"), json!(100)] {
-        assert_eq!(visitor.error("tasks/list", json!({ "cursor": cursor })), -32602, "{cursor}");
+        assert_eq!(client.error("tasks/list", json!({ "cursor": cursor })), -32602, "{cursor}");
     }
-    let last = visitor.result("tasks/list", json!({ "cursor": "250" }));
+    let last = client.result("tasks/list", json!({ "cursor": "250" }));
     assert_eq!(last, json!({ "tasks": [] }));
 }
 
 #[test]
-fn one_task_too_many_is_refused_and_does_nothing() {
+fn a_task_over_the_limit_is_refused_and_its_handler_does_not_run() {
     // Rule: [TASK-023].
     for few in
         [settings().tasks_max(2), settings().tasks_per_requestor_max(2), settings().bytes_max(40)]
     {
         let gate = Gate::default();
-        let mut visitor = LegacyTaskClient::new(&server_with(&gate, few));
+        let mut client = LegacyTaskClient::new(&server_with(&gate, few));
         let held = gate.holders();
-        visitor.task("slow");
-        visitor.task("slow");
+        client.task("slow");
+        client.task("slow");
         assert_eq!(gate.holders(), held + 2);
         let params = json!({ "name": "slow", "arguments": {}, "task": {} });
-        assert_eq!(visitor.error("tools/call", params.clone()), -32603);
+        assert_eq!(client.error("tools/call", params.clone()), -32603);
         assert_eq!(gate.holders(), held + 2);
-        // A call is a call.
-        let call = visitor.send("tools/call", json!({ "name": "slow" }));
+        // A plain call is not limited.
+        let call = client.send("tools/call", json!({ "name": "slow" }));
         gate.open();
-        visitor.pump();
-        assert!(visitor.answer(call).unwrap()["result"]["content"].is_array());
-        visitor.pass(Duration::from_secs(60));
-        assert!(visitor.result("tools/call", params)["task"].is_object());
+        client.pump();
+        assert!(client.answer(call).unwrap()["result"]["content"].is_array());
+        client.pass(Duration::from_secs(60));
+        assert!(client.result("tools/call", params)["task"].is_object());
     }
 }
 
 #[test]
 fn task_requests_are_rate_limited_per_second() {
     // Rule: [TASK-019] [TASK-023].
-    let (_, mut visitor) = visitor();
-    let task = visitor.task("slow");
+    let (_, mut client) = client();
+    let task = client.task("slow");
     let mut answered = 0;
     loop {
-        let response = visitor.response("tasks/get", json!({ "taskId": task }));
+        let response = client.response("tasks/get", json!({ "taskId": task }));
         if response.get("error").is_some() {
             assert_eq!(response["error"]["code"], -32603);
             break;
@@ -131,9 +131,9 @@ fn task_requests_are_rate_limited_per_second() {
         answered += 1;
     }
     assert!((64..200).contains(&answered), "{answered}");
-    assert_eq!(visitor.error("tasks/cancel", json!({ "taskId": task })), -32603);
-    visitor.pass(Duration::from_secs(1));
-    assert_eq!(visitor.status(&task), "working");
+    assert_eq!(client.error("tasks/cancel", json!({ "taskId": task })), -32603);
+    client.pass(Duration::from_secs(1));
+    assert_eq!(client.status(&task), "working");
 }
 
 #[test]
@@ -146,31 +146,31 @@ fn the_number_of_waiting_requests_is_bounded_and_all_are_answered() {
         server(&gate).limits(limits).tool("ask_nothing", "", async |_: Call<NoArguments>| {
             std::future::pending::<()>().await;
         });
-    let mut visitor =
+    let mut client =
         LegacyTaskClient::new(&server.task_support("ask_nothing", TaskSupport::Optional));
-    let task = visitor.task("slow");
+    let task = client.task("slow");
     let waiting: Vec<u64> =
-        (0..60).map(|_| visitor.send("tasks/result", json!({ "taskId": task }))).collect();
-    // The newest go on waiting: on HTTP the others may be gone.
+        (0..60).map(|_| client.send("tasks/result", json!({ "taskId": task }))).collect();
+    // The newest requests keep waiting: on HTTP the others may be gone.
     let (refused, left) = waiting.split_at(56);
     for id in refused {
-        assert_eq!(visitor.answer(*id).unwrap()["error"]["code"], -32603);
+        assert_eq!(client.answer(*id).unwrap()["error"]["code"], -32603);
     }
-    visitor.tell("notifications/cancelled", json!({ "requestId": left[0] }));
+    client.tell("notifications/cancelled", json!({ "requestId": left[0] }));
     gate.open();
-    visitor.pump();
-    assert_eq!(visitor.answer(left[0]), None);
+    client.pump();
+    assert_eq!(client.answer(left[0]), None);
     for id in &left[1..] {
-        assert!(visitor.answer(*id).unwrap()["result"]["content"].is_array());
+        assert!(client.answer(*id).unwrap()["result"]["content"].is_array());
     }
-    // Nor can those who wait for many tasks keep others out.
-    let tasks: Vec<String> = (0..20).map(|_| visitor.task("ask_nothing")).collect();
+    // Clients that wait for many tasks do not block others.
+    let tasks: Vec<String> = (0..20).map(|_| client.task("ask_nothing")).collect();
     for task in &tasks {
         for _ in 0..4 {
-            visitor.send("tasks/result", json!({ "taskId": task }));
+            client.send("tasks/result", json!({ "taskId": task }));
         }
     }
-    assert_eq!(visitor.error("tools/call", json!({ "name": "slow" })), -32603);
+    assert_eq!(client.error("tools/call", json!({ "name": "slow" })), -32603);
 }
 
 #[test]
@@ -183,12 +183,12 @@ fn observers_see_every_task_event() {
         news.lock().unwrap().push((what, task.status.as_str().to_owned()));
     });
     let gate = Gate::default();
-    let mut visitor = LegacyTaskClient::new(&server_with(&gate, settings));
-    let task = visitor.task("slow");
-    visitor.send("tasks/result", json!({ "taskId": task }));
+    let mut client = LegacyTaskClient::new(&server_with(&gate, settings));
+    let task = client.task("slow");
+    client.send("tasks/result", json!({ "taskId": task }));
     gate.open();
-    visitor.pump();
-    visitor.pass(Duration::from_secs(60));
+    client.pump();
+    client.pass(Duration::from_secs(60));
     let expected = [
         (TaskEvent::Created, "working"),
         (TaskEvent::Changed, "completed"),

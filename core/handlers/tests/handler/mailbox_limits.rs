@@ -1,4 +1,4 @@
-//! What handlers and applications may leave for the driver of a connection.
+//! Limits of the queues between handlers or applications and the driver of a connection.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -17,10 +17,10 @@ fn reports(call: &Context, count: usize, text: &str) {
 }
 
 #[test]
-fn a_handler_that_never_pauses_does_not_silence_the_reports_of_another() {
+fn a_handler_that_reports_in_a_loop_does_not_block_the_reports_of_another() {
     let mut limits = Limits::DEFAULT;
     (limits.reports_max, limits.progress_per_second_max) = (100, u32::MAX);
-    // Both on threads of their own, before the driver looks.
+    // Both run on other threads before the driver polls.
     let jobs = Arc::new(std::sync::Mutex::new(Vec::new()));
     let queue = Arc::clone(&jobs);
     let server = Server::new("s", "1")
@@ -42,7 +42,7 @@ fn a_handler_that_never_pauses_does_not_silence_the_reports_of_another() {
 }
 
 #[test]
-fn reports_that_wait_have_a_bound_in_bytes() {
+fn the_bytes_of_pending_reports_are_bounded() {
     let mut limits = Limits::DEFAULT;
     limits.mailbox_bytes_max = 10_000;
     let server = Server::new("s", "1").limits(limits).logging().tool(
@@ -62,7 +62,7 @@ fn reports_that_wait_have_a_bound_in_bytes() {
 }
 
 #[test]
-fn commands_beyond_the_bound_are_refused_and_those_before_are_done() {
+fn commands_over_the_limit_are_refused_and_earlier_ones_are_executed() {
     let mut limits = Limits::DEFAULT;
     limits.commands_max = 3;
     let server = Server::new("s", "1").limits(limits).tool("a", "", |_: Call<NoArguments>| "a");
@@ -78,9 +78,9 @@ fn commands_beyond_the_bound_are_refused_and_those_before_are_done() {
     assert_eq!(remote.resource_updated("mem://a"), Err(SendError::Full));
     pair.pump();
     assert_eq!(edited.load(Ordering::SeqCst), 3);
-    // There is room again.
+    // The queue has room again.
     assert_eq!(edit(), Ok(()));
-    // One resource, however often: that is one command.
+    // Repeated updates of one resource count as one command.
     (0..10).for_each(|_| remote.resource_updated("mem://a").unwrap());
     remote.close();
     pair.pump();
@@ -91,7 +91,7 @@ fn commands_beyond_the_bound_are_refused_and_those_before_are_done() {
 }
 
 #[test]
-fn a_handler_that_edits_without_a_pause_leaves_room_for_others() {
+fn a_handler_that_edits_in_a_loop_leaves_room_for_others() {
     let mut limits = Limits::DEFAULT;
     limits.commands_max = 10;
     let jobs = Arc::new(std::sync::Mutex::new(Vec::new()));
@@ -115,7 +115,7 @@ fn a_handler_that_edits_without_a_pause_leaves_room_for_others() {
         .iter_mut()
         .map(|call| text(&pair.poll(call.as_mut()).unwrap().unwrap()).parse().unwrap())
         .collect();
-    // The first was alone: it has its whole share. Half of what is left is the other's.
+    // The first handler was alone and gets its whole share. The second gets half of the rest.
     assert_eq!(counts, [10, 5]);
 }
 
@@ -133,7 +133,7 @@ fn repeated_task_requests_do_not_accumulate() {
 }
 
 #[test]
-fn calls_beyond_the_bound_end_with_an_error_that_says_so() {
+fn calls_over_the_limit_end_with_an_error() {
     let mut limits = Limits::DEFAULT;
     limits.commands_max = 2;
     let server = Server::new("s", "1").tool("a", "", |_: Call<NoArguments>| "a");
@@ -150,7 +150,7 @@ fn calls_beyond_the_bound_end_with_an_error_that_says_so() {
 }
 
 #[test]
-fn calls_that_are_dropped_before_they_are_made_leave_nothing_to_be_told() {
+fn calls_that_are_dropped_before_they_are_sent_leave_no_message() {
     let server = Server::new("s", "1").tool("a", "", |_: Call<NoArguments>| "a");
     let (client, mut pair) = connect(&server, Revision::LATEST);
     let sent = pair.wire.len();

@@ -1,4 +1,4 @@
-//! Servers and clients written as handlers, against each other in memory.
+//! Servers and clients written as handlers, connected to each other in memory.
 
 #![cfg(feature = "schemars")]
 
@@ -52,7 +52,7 @@ mod server;
 mod shares;
 #[cfg(feature = "protection")]
 #[path = "../../../machine/tests/schema/spec.rs"]
-#[allow(dead_code, reason = "here nothing is judged by a schema, only its members are listed")]
+#[allow(dead_code, reason = "these tests only list the members of a schema and validate nothing")]
 mod spec;
 mod subscriptions;
 mod task_client;
@@ -67,7 +67,7 @@ use mcp_sansio::{Instant, Revision, Revisions};
 use mcp_sansio_handlers::{Client, ClientEndpoint, Host, Server, ServerEndpoint, Threading};
 use pair::Pair;
 
-/// What a handler may want or not.
+/// Arguments of a handler.
 #[derive(Debug, serde::Deserialize, serde::Serialize, schemars::JsonSchema)]
 struct Place {
     /// City name or postal code.
@@ -90,10 +90,10 @@ fn connect<K: Threading>(server: &Server<K>, revision: Revision) -> Both<K> {
     connect_host(server, Host::new("host", "1"), revision)
 }
 
-/// The text that a tool answered with.
+/// Returns the text of a tool result.
 fn text(result: &CallToolResult) -> &str {
     result.content.iter().find_map(|block| block.as_text()).unwrap_or_default()
 }
 
-/// The three ways in which revisions ask the user.
+/// The revisions with elicitation, each of which does it differently.
 const ASKING: [Revision; 3] = [Revision::V2025_06_18, Revision::V2025_11_25, Revision::V2026_07_28];

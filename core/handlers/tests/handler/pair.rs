@@ -1,15 +1,15 @@
-/// A client and a server in memory, driven by hand: no runtime, no sleep, and a clock that stands
-/// still unless it is told otherwise.
+/// A client and a server in memory, driven by the caller: no runtime, no sleep, and a clock that
+/// only moves in [`Pair::pass`].
 pub(crate) struct Pair<S, C> {
     pub(crate) server: Option<S>,
     pub(crate) client: Option<C>,
     pub(crate) now: mcp_sansio::Instant,
-    /// Every line that went over, the server's with a `<` before it, the client's with a `>`.
+    /// Every line that was sent: `<` marks those of the server, `>` those of the client.
     pub(crate) wire: Vec<String>,
-    bell: std::sync::Arc<CountingWaker>,
+    wakeups: std::sync::Arc<CountingWaker>,
 }
 
-/// Counts how often somebody wanted to be polled.
+/// Counts wake-ups.
 #[derive(Default)]
 pub(crate) struct CountingWaker(std::sync::atomic::AtomicUsize);
 
@@ -19,7 +19,7 @@ impl std::task::Wake for CountingWaker {
     }
 }
 
-#[allow(dead_code, reason = "examples use less of it than tests")]
+#[allow(dead_code, reason = "examples use fewer of its methods than tests")]
 impl<S: mcp_sansio_handlers::Endpoint, C: mcp_sansio_handlers::Endpoint> Pair<S, C> {
     pub(crate) fn new(server: S, client: C) -> Self {
         let now = mcp_sansio::Instant::ZERO;
@@ -28,15 +28,15 @@ impl<S: mcp_sansio_handlers::Endpoint, C: mcp_sansio_handlers::Endpoint> Pair<S,
             client: Some(client),
             now,
             wire: Vec::new(),
-            bell: Default::default(),
+            wakeups: Default::default(),
         }
     }
 
-    /// One round of both drivers. Whether anything moved, or wants to.
+    /// Runs both drivers once. Returns whether there was progress, or a task was woken.
     pub(crate) fn turn(&mut self) -> bool {
-        let rung = || self.bell.0.load(std::sync::atomic::Ordering::SeqCst);
+        let rung = || self.wakeups.0.load(std::sync::atomic::Ordering::SeqCst);
         let (before, lines) = (rung(), self.wire.len());
-        let waker = std::task::Waker::from(std::sync::Arc::clone(&self.bell));
+        let waker = std::task::Waker::from(std::sync::Arc::clone(&self.wakeups));
         let mut cx = std::task::Context::from_waker(&waker);
         let from = drive(self.client.as_mut(), &mut cx, self.now);
         deliver('>', &from, self.server.as_mut(), &mut self.wire, self.now);
@@ -45,28 +45,28 @@ impl<S: mcp_sansio_handlers::Endpoint, C: mcp_sansio_handlers::Endpoint> Pair<S,
         self.wire.len() > lines || rung() > before
     }
 
-    /// Turns until nothing moves.
+    /// Runs until there is no more progress.
     pub(crate) fn pump(&mut self) {
         for _ in 0..1000 {
             if !self.turn() {
                 return;
             }
         }
-        panic!("it never comes to rest");
+        panic!("no end after 1000 rounds");
     }
 
-    /// Turns until `future` is done.
+    /// Runs until `future` is ready.
     pub(crate) fn run<F: IntoFuture>(&mut self, future: F) -> F::Output {
         let mut future = std::pin::pin!(future.into_future());
         self.poll(future.as_mut()).unwrap_or_else(|| panic!("stuck after {:#?}", self.wire))
     }
 
-    /// Turns until `future` is done or nothing moves.
+    /// Runs until `future` is ready or there is no more progress.
     pub(crate) fn poll<F: Future + ?Sized>(
         &mut self,
         mut future: std::pin::Pin<&mut F>,
     ) -> Option<F::Output> {
-        let waker = std::task::Waker::from(std::sync::Arc::clone(&self.bell));
+        let waker = std::task::Waker::from(std::sync::Arc::clone(&self.wakeups));
         for _ in 0..1000 {
             let mut cx = std::task::Context::from_waker(&waker);
             if let std::task::Poll::Ready(output) = future.as_mut().poll(&mut cx) {
@@ -76,10 +76,10 @@ impl<S: mcp_sansio_handlers::Endpoint, C: mcp_sansio_handlers::Endpoint> Pair<S,
                 return None;
             }
         }
-        panic!("it never comes to rest");
+        panic!("no end after 1000 rounds");
     }
 
-    /// Lets time pass.
+    /// Advances the clock.
     pub(crate) fn pass(&mut self, time: std::time::Duration) {
         self.now = self.now + time;
         let now = self.now;
@@ -92,7 +92,7 @@ impl<S: mcp_sansio_handlers::Endpoint, C: mcp_sansio_handlers::Endpoint> Pair<S,
         self.pump();
     }
 
-    /// How many lines went over that contain `text`.
+    /// Returns how many lines that were sent contain `text`.
     pub(crate) fn count(&self, text: &str) -> usize {
         self.wire.iter().filter(|line| line.contains(text)).count()
     }

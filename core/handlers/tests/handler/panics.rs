@@ -1,4 +1,4 @@
-//! Functions of the application that panic.
+//! Panics in functions of the application.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex};
@@ -25,7 +25,7 @@ struct PanicsOnDrop;
 
 impl Drop for PanicsOnDrop {
     fn drop(&mut self) {
-        panic!("in a destructor");
+        panic!("panic in a destructor");
     }
 }
 
@@ -33,14 +33,14 @@ pub(crate) fn guard() -> PanicGuard {
     PanicGuard::new(|function| catch_unwind(AssertUnwindSafe(function)).is_ok())
 }
 
-/// Lends both sides what stops panics.
+/// Sets a panic guard on both sides.
 fn guarded(mut both: Both) -> Both {
     both.1.server.as_mut().unwrap().catch_panics(guard());
     both.1.client.as_mut().unwrap().catch_panics(guard());
     both
 }
 
-/// Is done the second time.
+/// Is ready at the second poll.
 async fn pause() {
     let mut first = true;
     std::future::poll_fn(move |cx| {
@@ -83,7 +83,7 @@ fn plain(client: &Client) -> impl Future<Output = String> + use<> {
 }
 
 #[test]
-fn a_handler_that_panics_is_an_internal_error_and_the_connection_goes_on() {
+fn a_handler_that_panics_is_an_internal_error_and_the_connection_stays_open() {
     for revision in Revision::ALL {
         let (client, mut pair) = guarded(connect(&server(), revision));
         for tool in ["at-once", "first", "later"] {
@@ -110,14 +110,14 @@ fn a_panic_while_dropping_a_handler_is_contained() {
 }
 
 #[test]
-fn without_a_guard_a_panic_goes_where_it_goes() {
+fn without_a_guard_a_panic_propagates() {
     let (client, mut pair) = connect(&server(), Revision::LATEST);
     let call = client.call_tool("at-once", &NoArguments {});
     assert!(catch_unwind(AssertUnwindSafe(|| pair.run(call))).is_err());
 }
 
 #[test]
-fn a_request_that_an_observer_panics_at_is_an_internal_error() {
+fn an_observer_that_panics_makes_the_request_an_internal_error() {
     let server = server().observe(|event| {
         if let Event::Request(request) = event {
             assert!(!request.params.as_str().contains("report"), "an observer's panic");
@@ -130,7 +130,7 @@ fn a_request_that_an_observer_panics_at_is_an_internal_error() {
 }
 
 #[test]
-fn a_host_that_panics_answers_the_question_with_an_internal_error() {
+fn a_host_that_panics_answers_the_request_with_an_internal_error() {
     for revision in ASKING {
         let at_once = Host::new("h", "1")
             .on_elicit(|_: HostRequest<ElicitParams>| -> ElicitResult { panic!() });
@@ -154,7 +154,7 @@ fn a_host_that_panics_answers_the_question_with_an_internal_error() {
 }
 
 #[test]
-fn a_callback_of_progress_that_panics_is_not_called_again_and_the_call_goes_on() {
+fn a_progress_callback_that_panics_is_not_called_again_and_the_call_continues() {
     let seen = Arc::new(Mutex::new(0));
     let sink = Arc::clone(&seen);
     let (client, mut pair) = guarded(connect(&server(), Revision::LATEST));
@@ -168,7 +168,7 @@ fn a_callback_of_progress_that_panics_is_not_called_again_and_the_call_goes_on()
 }
 
 #[test]
-fn a_task_whose_handler_panics_has_failed() {
+fn a_task_whose_handler_panics_fails() {
     let gate = Gate::default();
     let waits = gate.clone();
     let server =
@@ -180,12 +180,12 @@ fn a_task_whose_handler_panics_has_failed() {
                 assert!(!call.accepts_task(), "as a task");
             }
         });
-    let mut desk = TaskClient::new(&server);
-    desk.endpoint.catch_panics(guard());
-    let created = desk.call("late");
+    let mut client = TaskClient::new(&server);
+    client.endpoint.catch_panics(guard());
+    let created = client.call("late");
     let task = created["taskId"].as_str().unwrap();
-    assert_eq!(desk.status(task), "working");
+    assert_eq!(client.status(task), "working");
     gate.open();
-    let failed = desk.get(task);
+    let failed = client.get(task);
     assert_eq!((&failed["status"], &failed["error"]["code"]), (&"failed".into(), &(-32603).into()));
 }

@@ -1,4 +1,4 @@
-//! A protected server without a network, driven by hand.
+//! A protected server driven by the test, without a network.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use serde_json::{Value, json};
 pub(crate) const URI: &str = "http://localhost/mcp";
 pub(crate) const METADATA: &str = "http://localhost/.well-known/oauth-protected-resource/mcp";
 
-/// Needs `use` always and `write` for the tool `delete`; `all` implies `write`.
+/// Requires `use` for every operation and `write` for the tool `delete`; `all` implies `write`.
 pub(crate) fn resource() -> ProtectedResource {
     let resource = ProtectedResource::new(URI, ["https://auth.example.com"]).unwrap();
     let resource = resource.base_scopes(["use"]).unwrap();
@@ -29,8 +29,8 @@ pub(crate) fn resource() -> ProtectedResource {
     resource.implies("all", ["write"]).unwrap()
 }
 
-/// Knows tokens that say in plain words what they are: `name/scope+scope/…`, with a third part for
-/// what is wrong with them.
+/// Accepts tokens that spell out their meaning: `name/scope+scope/…`, with an optional third part
+/// that makes them invalid.
 pub(crate) fn check(check: &TokenCheck) -> TokenResult {
     let mut parts = check.token().split('/');
     let (name, scopes) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
@@ -45,16 +45,16 @@ pub(crate) fn check(check: &TokenCheck) -> TokenResult {
     }
 }
 
-/// A protected server, and its clients.
+/// A protected server and its clients.
 pub(crate) struct ProtectedServer {
     pub(crate) server: HttpServer,
     pub(crate) now: Instant,
     running: Vec<PendingHandler>,
-    /// How many checks there were.
+    /// How many tokens were checked.
     pub(crate) checks: Arc<AtomicU64>,
 }
 
-/// What came of a request.
+/// The response to a request.
 #[derive(Debug)]
 pub(crate) struct Reply {
     pub(crate) status: u16,
@@ -78,13 +78,13 @@ impl Reply {
         found.map(|(_, value)| value.as_str())
     }
 
-    /// What the client reads in `WWW-Authenticate`.
+    /// Parses `WWW-Authenticate`.
     pub(crate) fn challenge(&self) -> Option<BearerChallenge> {
         let field = self.field("www-authenticate")?;
         BearerChallenge::select(&Challenge::parse([field.as_bytes()]))
     }
 
-    /// Status, error and scope of a refusal.
+    /// Returns the status, and the error and scope of the challenge.
     pub(crate) fn refusal(&self) -> (u16, Option<String>, Option<String>) {
         let challenge = self.challenge();
         let (error, scope) = challenge.map_or((None, None), |it| (it.error, it.scope));
@@ -113,7 +113,7 @@ impl ProtectedServer {
         Self { server, now: Instant::ZERO, running: Vec::new(), checks: Arc::default() }
     }
 
-    /// Sends a request and waits for what comes without more being said.
+    /// Sends a request and returns its response, without waiting for other input.
     pub(crate) fn send(
         &mut self,
         method: &str,
@@ -127,7 +127,7 @@ impl ProtectedServer {
         }
     }
 
-    /// Sends a request, as far as it gets.
+    /// Sends a request. Returns its exchange, or the response that refused it.
     pub(crate) fn begin(
         &mut self,
         method: &str,
@@ -146,7 +146,7 @@ impl ProtectedServer {
         let mut checking = match self.server.authorize(&head) {
             TokenRequirement::Check(checking) => checking,
             TokenRequirement::Respond(response) => return Err(Reply::whole(response)),
-            TokenRequirement::NotNeeded => panic!("nobody asks for a token"),
+            TokenRequirement::NotNeeded => panic!("no token is required"),
         };
         let granted = loop {
             if let Poll::Ready(granted) = Pin::new(&mut checking).poll(&mut cx) {
@@ -174,7 +174,7 @@ impl ProtectedServer {
         }
     }
 
-    /// Lets handlers go on until none can.
+    /// Runs handlers until all of them wait.
     fn pump(&mut self) {
         let mut cx = Context::from_waker(Waker::noop());
         for _ in 0..5 {
@@ -192,7 +192,7 @@ impl ProtectedServer {
         }
     }
 
-    /// Lets time pass, deadline by deadline.
+    /// Advances the clock, stopping at every deadline.
     pub(crate) fn advance(&mut self, time: Duration) {
         let end = self.now + time;
         while let Some(due) = self.server.poll_timeout().filter(|due| *due <= end) {
@@ -204,7 +204,7 @@ impl ProtectedServer {
         self.pump();
     }
 
-    /// What there is of a response.
+    /// Reads the response as far as it was sent.
     pub(crate) fn read(&mut self, exchange: ExchangeId) -> Reply {
         let mut answer = None;
         while let Some(transmit) = self.server.poll_transmit(exchange, self.now) {
@@ -221,7 +221,7 @@ impl ProtectedServer {
         answer.expect("a response")
     }
 
-    /// What has come of a stream since it was last read.
+    /// Reads the chunks that were sent since the last read.
     pub(crate) fn read_on(&mut self, exchange: ExchangeId) -> String {
         let mut text = String::new();
         while let Some(Transmit::Chunk(bytes)) = self.server.poll_transmit(exchange, self.now) {
@@ -230,7 +230,7 @@ impl ProtectedServer {
         text
     }
 
-    /// A modern call of a tool, with a token.
+    /// Calls a tool at the modern revision, with a token.
     pub(crate) fn call(&mut self, token: &str, tool: &str) -> Reply {
         let token = format!("Bearer {token}");
         self.call_with(&[("authorization", &token)], tool)
@@ -253,12 +253,12 @@ impl ProtectedServer {
         self.send("POST", "/mcp", &all, &body.to_string())
     }
 
-    /// Opens a legacy session, and returns its id.
+    /// Opens a legacy session and returns its id.
     pub(crate) fn open(&mut self, token: &str) -> String {
         self.open_at("2025-11-25", token)
     }
 
-    /// The same at this revision.
+    /// Opens a legacy session at this revision and returns its id.
     pub(crate) fn open_at(&mut self, revision: &str, token: &str) -> String {
         let bearer = format!("Bearer {token}");
         let params = json!({ "protocolVersion": revision,
@@ -276,7 +276,7 @@ impl ProtectedServer {
         session
     }
 
-    /// Posts to a session.
+    /// Posts a message to a session.
     pub(crate) fn post(&mut self, token: &str, session: &str, body: &str) -> Reply {
         let token = format!("Bearer {token}");
         let fields = [("authorization", token.as_str()), ("mcp-session-id", session)];
@@ -288,7 +288,7 @@ pub(crate) fn request(id: u32, method: &str, params: &Value) -> String {
     json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }).to_string()
 }
 
-/// A legacy call of a tool.
+/// Returns a legacy request that calls a tool.
 pub(crate) fn legacy_call(id: u32, tool: &str) -> String {
     request(id, "tools/call", &json!({ "name": tool, "arguments": {} }))
 }

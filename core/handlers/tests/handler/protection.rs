@@ -1,4 +1,4 @@
-//! Servers that want a token, and what becomes of requests without the right one.
+//! Protected servers, and how they refuse requests whose token is missing, invalid or insufficient.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -21,8 +21,8 @@ use crate::protected_server::{
 use crate::task_client::{everything, request as task_request, settings};
 use crate::{connect, text};
 
-/// Tools: `who` tells who calls and with which scopes, `delete` does nothing, `look` finds out by
-/// itself that it needs `write`, `late` after it has said something, `ask` after a question.
+/// Tools: `who` returns the caller and its scopes, `delete` does nothing, `look` requires `write`
+/// in its handler, `late` does so after sending a message, `ask` after requesting input.
 fn server() -> Server {
     Server::new("s", "1")
         .tool("who", "", |call: Call<NoArguments>| {
@@ -59,188 +59,198 @@ fn refusal(status: u16, error: &str, scope: &str) -> (u16, Option<String>, Optio
 }
 
 #[test]
-fn a_client_finds_from_the_challenge_to_the_token_and_in() {
+fn a_client_finds_the_authorization_server_from_the_challenge() {
     // Rule: [AUTHS-001] [AUTHS-008] [AUTHS-009] [AUTHS-010] [AUTHS-011].
-    let mut house = protected_server();
-    let refused = house.call_with(&[], "who");
+    let mut fixture = protected_server();
+    let refused = fixture.call_with(&[], "who");
     assert_eq!(refused.refusal(), (401, None, Some("use".into())));
     let named = refused.challenge().and_then(|it| it.resource_metadata);
     assert_eq!(named.as_deref(), Some(METADATA));
     let server = Location::parse(URI).unwrap();
     let url = MetadataUrls::for_resource(Revision::LATEST, &server, named.as_deref()).next();
-    let answer = house.send("GET", url.unwrap().path_and_query(), &[], "");
+    let answer = fixture.send("GET", url.unwrap().path_and_query(), &[], "");
     let metadata = ProtectedResourceMetadata::parse(answer.text.as_bytes()).unwrap();
     assert_eq!(metadata.issuers().unwrap(), ["https://auth.example.com"]);
     assert_eq!(metadata.resource_for(&server).unwrap().as_str(), URI);
     assert_eq!(metadata.scopes_supported.unwrap(), ["use"]);
-    let answer = house.call("ann/use", "who");
+    let answer = fixture.call("ann/use", "who");
     assert_eq!(answer.status, 200);
     assert!(answer.text.contains("ann: use"), "{answer:?}");
 }
 
 #[test]
-fn a_token_that_is_not_taken_is_answered_401_and_one_that_cannot_be_checked_503() {
+fn a_rejected_token_is_answered_401_and_one_that_cannot_be_checked_503() {
     // Rule: [AUTHS-001] [AUTHS-012] [AUTHS-013] [SEC-008] [SEC-011].
-    let mut house = protected_server();
+    let mut fixture = protected_server();
     for token in ["ann/use/forged", "ann/use/revoked", "ann/use/old", "ann/use/other"] {
-        let answer = house.call(token, "who");
+        let answer = fixture.call(token, "who");
         assert_eq!(answer.refusal(), refusal(401, "invalid_token", "use"), "{token}");
     }
-    let answer = house.call("ann/use/dark", "who");
+    let answer = fixture.call("ann/use/dark", "who");
     assert_eq!(answer.refusal(), (503, None, None));
     assert!(answer.field("retry-after").is_some());
-    assert_eq!(house.server.machine().exchange_count(), 0);
+    assert_eq!(fixture.server.machine().exchange_count(), 0);
 }
 
 #[test]
 fn a_malformed_token_is_answered_400_without_a_check() {
     // Rule: [AUTHS-002].
-    let mut house = protected_server();
+    let mut fixture = protected_server();
     for fields in [
         &[("authorization", "Bearer")][..],
         &[("authorization", "Bearer ann/use"), ("authorization", "Bearer ann/use")],
     ] {
-        let answer = house.call_with(fields, "who");
+        let answer = fixture.call_with(fields, "who");
         assert_eq!(answer.refusal(), (400, Some("invalid_request".into()), None));
     }
-    let answer = house.send("POST", "/mcp?access_token=ann/use", &[], "{}");
+    let answer = fixture.send("POST", "/mcp?access_token=ann/use", &[], "{}");
     assert_eq!(answer.refusal(), (400, Some("invalid_request".into()), None));
-    assert_eq!(house.checks.load(Ordering::SeqCst), 0);
+    assert_eq!(fixture.checks.load(Ordering::SeqCst), 0);
 }
 
 #[test]
 fn unknown_paths_do_not_require_a_token() {
-    let mut house = protected_server();
+    let mut fixture = protected_server();
     for (method, target, status) in [
         ("POST", "/other", 404),
-        // Where clients of 2025-03-26 look for an authorization server.
+        // The path where clients of 2025-03-26 look for an authorization server.
         ("GET", "/.well-known/oauth-authorization-server", 404),
         ("PUT", "/mcp", 405),
     ] {
-        let answer = house.send(method, target, &[("authorization", "Bearer a/use")], "");
+        let answer = fixture.send(method, target, &[("authorization", "Bearer a/use")], "");
         assert_eq!(answer.refusal(), (status, None, None), "{method} {target}");
     }
-    assert_eq!(house.checks.load(Ordering::SeqCst), 0);
-    let answer = house.send("GET", "/mcp", &[], "");
+    assert_eq!(fixture.checks.load(Ordering::SeqCst), 0);
+    let answer = fixture.send("GET", "/mcp", &[], "");
     assert_eq!(answer.refusal(), (401, None, Some("use".into())));
 }
 
 #[test]
-fn a_page_of_another_host_gets_the_metadata_and_nothing_else() {
-    let mut house = protected_server();
+fn other_origins_can_read_the_metadata_only() {
+    let mut fixture = protected_server();
     let origin = [("origin", "https://evil.example"), ("authorization", "Bearer ann/use")];
     let target = "/.well-known/oauth-protected-resource/mcp";
-    let answer = house.send("GET", target, &origin, "");
+    let answer = fixture.send("GET", target, &origin, "");
     assert_eq!((answer.status, answer.field("access-control-allow-origin")), (200, Some("*")));
-    assert_eq!(house.call_with(&origin, "who").status, 403);
-    assert_eq!(house.checks.load(Ordering::SeqCst), 0);
+    assert_eq!(fixture.call_with(&origin, "who").status, 403);
+    assert_eq!(fixture.checks.load(Ordering::SeqCst), 0);
 }
 
 #[test]
-fn an_operation_that_needs_more_is_refused_before_it_is_done_in_both_eras() {
+fn an_operation_without_its_scopes_is_refused_before_it_starts_in_both_eras() {
     // Rule: [AUTHS-002] [AUTHS-015] [AUTHS-016] [AUTHS-017] [AUTHS-018] [AUTHS-019].
-    let mut house = protected_server();
-    let session = house.open("ann/use");
+    let mut fixture = protected_server();
+    let session = fixture.open("ann/use");
     let wanted = refusal(403, "insufficient_scope", "use write");
     for answer in [
-        house.call("ann/use", "delete"),
-        house.post("ann/use", &session, &legacy_call(4, "delete")),
-        house.call("ann/", "delete"),
+        fixture.call("ann/use", "delete"),
+        fixture.post("ann/use", &session, &legacy_call(4, "delete")),
+        fixture.call("ann/", "delete"),
     ] {
         assert_eq!(answer.refusal(), wanted);
         assert_eq!(answer.challenge().unwrap().resource_metadata.as_deref(), Some(METADATA));
         assert!(!answer.text.contains("deleted"));
     }
     for token in ["ann/use+write", "ann/use+all"] {
-        for answer in
-            [house.call(token, "delete"), house.post(token, &session, &legacy_call(4, "delete"))]
-        {
+        for answer in [
+            fixture.call(token, "delete"),
+            fixture.post(token, &session, &legacy_call(4, "delete")),
+        ] {
             assert!(answer.text.contains("deleted"), "{token}: {answer:?}");
         }
     }
 }
 
 #[test]
-fn a_handler_that_needs_more_has_the_request_refused() {
+fn a_handler_can_refuse_a_request_for_missing_scopes() {
     // Rule: [AUTHS-002] [AUTHS-015] [AUTHS-016] [AUTHS-018].
-    let mut house = protected_server();
-    let session = house.open("ann/use");
-    for answer in
-        [house.call("ann/use", "look"), house.post("ann/use", &session, &legacy_call(4, "look"))]
-    {
+    let mut fixture = protected_server();
+    let session = fixture.open("ann/use");
+    for answer in [
+        fixture.call("ann/use", "look"),
+        fixture.post("ann/use", &session, &legacy_call(4, "look")),
+    ] {
         assert_eq!(answer.refusal(), refusal(403, "insufficient_scope", "use write mail"));
         let body: Value = serde_json::from_str(&answer.text).unwrap();
         assert_eq!(body["error"]["code"], -32600);
     }
-    let answer = house.call("ann/use+all+mail", "look");
+    let answer = fixture.call("ann/use+all+mail", "look");
     assert!(answer.status == 200 && answer.text.contains("written"), "{answer:?}");
 }
 
 #[test]
 fn a_handler_that_sent_messages_can_no_longer_refuse_the_request() {
-    let mut house = protected_server();
-    let answer = house.call("ann/use", "late");
+    let mut fixture = protected_server();
+    let answer = fixture.call("ann/use", "late");
     assert_eq!((answer.status, answer.field("content-type")), (200, Some("text/event-stream")));
     assert!(answer.text.contains("so far") && answer.text.contains("-32600"), "{answer:?}");
-    assert!(house.call("ann/use+write", "late").text.contains("written"));
+    assert!(fixture.call("ann/use+write", "late").text.contains("written"));
 }
 
 #[test]
 fn a_session_belongs_to_the_principal_of_the_token() {
     // Rule: [SESS-014] [SEC-011].
-    let mut house = protected_server();
-    let session = house.open("ann/use");
+    let mut fixture = protected_server();
+    let session = fixture.open("ann/use");
     let call = legacy_call(4, "who");
-    assert_eq!(house.post("bob/use", &session, &call).status, 404);
-    // Another token of the same person is as good.
-    let answer = house.post("ann/use+write", &session, &call);
+    assert_eq!(fixture.post("bob/use", &session, &call).status, 404);
+    // Another token of the same principal is accepted.
+    let answer = fixture.post("ann/use+write", &session, &call);
     assert!(answer.text.contains("ann: use write"), "{answer:?}");
     for (token, status) in [("bob/use", 404), ("ann/use/forged", 401), ("ann/write", 403)] {
         let bearer = format!("Bearer {token}");
         let fields = [("authorization", bearer.as_str()), ("mcp-session-id", session.as_str())];
         for method in ["GET", "DELETE"] {
-            assert_eq!(house.send(method, "/mcp", &fields, "").status, status, "{method} {token}");
+            assert_eq!(
+                fixture.send(method, "/mcp", &fields, "").status,
+                status,
+                "{method} {token}"
+            );
         }
         for body in [call.as_str(), "{"] {
-            assert_eq!(house.send("POST", "/mcp", &fields, body).status, status, "{token} {body}");
+            assert_eq!(
+                fixture.send("POST", "/mcp", &fields, body).status,
+                status,
+                "{token} {body}"
+            );
         }
     }
-    assert_eq!(house.server.machine().session_count(), 1);
+    assert_eq!(fixture.server.machine().session_count(), 1);
 }
 
 #[test]
 fn every_request_of_a_batch_has_the_scopes_of_the_token() {
     // Rule: [BATCH-007].
-    let mut house = protected_server();
-    let session = house.open_at("2025-03-26", "ann/use+write+mail");
+    let mut fixture = protected_server();
+    let session = fixture.open_at("2025-03-26", "ann/use+write+mail");
     let calls = [4, 5, 6].map(|id| legacy_call(id, if id == 6 { "who" } else { "look" }));
-    let answer = house.post("ann/use+write+mail", &session, &format!("[{}]", calls.join(",")));
+    let answer = fixture.post("ann/use+write+mail", &session, &format!("[{}]", calls.join(",")));
     assert_eq!(answer.text.matches("written").count(), 2, "{answer:?}");
     assert!(answer.text.contains("ann: use write mail"), "{answer:?}");
-    // What comes later with another token has no part in it.
-    let answer = house.post("ann/use", &session, &format!("[{}]", calls.join(",")));
+    // A later batch with another token has the scopes of that token.
+    let answer = fixture.post("ann/use", &session, &format!("[{}]", calls.join(",")));
     assert_eq!(answer.text.matches("written").count(), 0, "{answer:?}");
     assert!(answer.text.contains("ann: use\""), "{answer:?}");
 }
 
 #[test]
 fn a_later_round_has_the_scopes_of_its_request() {
-    let mut house = protected_server();
+    let mut fixture = protected_server();
     for (scopes, expected) in [("use+write", "use write"), ("use", "-32600")] {
         let token = format!("ann/{scopes}");
-        let session = house.open(&token);
+        let session = fixture.open(&token);
         let bearer = format!("Bearer {token}");
         let fields = [("authorization", bearer.as_str()), ("mcp-session-id", session.as_str())];
-        let exchange = house.begin("POST", "/mcp", &fields, &legacy_call(4, "ask")).unwrap();
-        let asked = house.read(exchange);
+        let exchange = fixture.begin("POST", "/mcp", &fields, &legacy_call(4, "ask")).unwrap();
+        let asked = fixture.read(exchange);
         let data = asked.text.lines().filter_map(|line| line.strip_prefix("data: "));
         let mut messages = data.filter_map(|it| serde_json::from_str::<Value>(it).ok());
         let question = messages.next().expect("a question");
         let answer = json!({ "jsonrpc": "2.0", "id": question["id"],
             "result": { "action": "accept", "content": {} } });
-        // Whoever answers may do so with another token.
-        assert_eq!(house.post("ann/use", &session, &answer.to_string()).status, 202);
-        let rest = house.read_on(exchange);
+        // The answer may be sent with another token.
+        assert_eq!(fixture.post("ann/use", &session, &answer.to_string()).status, 202);
+        let rest = fixture.read_on(exchange);
         assert!(rest.contains(expected), "{rest}");
     }
 }
@@ -256,7 +266,7 @@ fn a_task_has_the_scopes_of_its_request() {
             Some(_) => Ok(call.scopes().join(" ")),
         }
     });
-    let mut house = ProtectedServer::new(server);
+    let mut fixture = ProtectedServer::new(server);
     let mut ask = |token: &str, method: &str, name: &str, params: Value| -> Value {
         let bearer = format!("Bearer {token}");
         let fields = [
@@ -266,7 +276,7 @@ fn a_task_has_the_scopes_of_its_request() {
             ("mcp-name", name),
         ];
         let body = task_request(1, method, params, &everything());
-        serde_json::from_str(&house.send("POST", "/mcp", &fields, &body).text).unwrap()
+        serde_json::from_str(&fixture.send("POST", "/mcp", &fields, &body).text).unwrap()
     };
     let call = json!({ "name": "later", "arguments": {} });
     let created = ask("ann/use+write", "tools/call", "later", call);
@@ -281,7 +291,7 @@ fn a_task_has_the_scopes_of_its_request() {
 }
 
 #[test]
-fn a_resource_of_a_template_needs_what_the_template_does_whose_handler_gets_it() {
+fn a_resource_requires_the_scopes_of_the_template_that_handles_it() {
     // Rule: [AUTHS-015] [AUTHS-018].
     let said = |what: &'static str| {
         move |call: Call<ReadResource>| {
@@ -298,12 +308,12 @@ fn a_resource_of_a_template_needs_what_the_template_does_whose_handler_gets_it()
         .and_then(|it| it.scopes_for(Operation::prompt("file:///open/x"), ["none"]))
         .unwrap();
     let server = server.protect(resource, |asked: TokenCheck| check(&asked), || 1_000);
-    let mut house = ProtectedServer::from_server(&server, ServerOptions::new());
-    let session = house.open("ann/use");
+    let mut fixture = ProtectedServer::from_server(&server, ServerOptions::new());
+    let session = fixture.open("ann/use");
     for (uri, scope, what) in [
-        // Both templates match it, and it has a handler of its own.
+        // Both templates match, but the resource has a handler of its own.
         ("file:///open/readme", None, "the resource"),
-        // Both match it, and the first one gets it, however it is written.
+        // Both templates match, and the first one handles it, however the URI is escaped.
         ("file:///open/x", Some("first"), "the first"),
         (r"file:///open/\u0078", Some("first"), "the first"),
         ("file:///closed/x", Some("second"), "the second"),
@@ -316,14 +326,14 @@ fn a_resource_of_a_template_needs_what_the_template_does_whose_handler_gets_it()
             for lacking in
                 ["use", "use+write", if scope == "first" { "use+second" } else { "use+first" }]
             {
-                let answer = house.post(&format!("ann/{lacking}"), &session, &read(4));
+                let answer = fixture.post(&format!("ann/{lacking}"), &session, &read(4));
                 assert_eq!(answer.status, 403, "{uri} {lacking}: {answer:?}");
                 let named = answer.refusal().2.unwrap_or_default();
                 assert!(named.split(' ').any(|it| it == scope), "{uri}: {named}");
             }
         }
         let token = format!("ann/use+{}", scope.unwrap_or("read"));
-        let answer = house.post(&token, &session, &read(5));
+        let answer = fixture.post(&token, &session, &read(5));
         assert!(answer.text.contains(what), "{uri}: {answer:?}");
     }
 }
@@ -331,7 +341,7 @@ fn a_resource_of_a_template_needs_what_the_template_does_whose_handler_gets_it()
 #[test]
 fn a_request_without_a_token_check_is_refused() {
     // Rule: [AUTHS-012] [SEC-011].
-    let mut house = protected_server();
+    let mut fixture = protected_server();
     let mut head = RequestHead::new("POST", "/mcp");
     head.field("host", b"localhost");
     head.field("content-type", b"application/json");
@@ -339,10 +349,10 @@ fn a_request_without_a_token_check_is_refused() {
     let body = request(0, "initialize", &json!({}));
     let ann = Principal::new("ann");
     let (exchange, work) =
-        house.server.handle_request(&head, body.as_bytes(), Some(&ann), Instant::ZERO);
+        fixture.server.handle_request(&head, body.as_bytes(), Some(&ann), Instant::ZERO);
     assert!(work.is_none());
-    assert_eq!(house.read(exchange).refusal(), (401, None, Some("use".into())));
-    // Nor does a grant of another server, of the same name at that.
+    assert_eq!(fixture.read(exchange).refusal(), (401, None, Some("use".into())));
+    // A grant of another server is refused, even if the servers have the same name.
     let other = protected_server();
     let TokenRequirement::Check(mut checking) = other.server.authorize(&head) else {
         panic!("no check")
@@ -352,13 +362,13 @@ fn a_request_without_a_token_check_is_refused() {
         panic!("no grant")
     };
     let (exchange, work) =
-        house.server.handle_granted(&head, body.as_bytes(), &grant, Instant::ZERO);
+        fixture.server.handle_granted(&head, body.as_bytes(), &grant, Instant::ZERO);
     assert!(work.is_none());
-    assert_eq!(house.read(exchange).status, 401);
+    assert_eq!(fixture.read(exchange).status, 401);
 }
 
 #[test]
-fn a_check_may_take_its_time_and_the_token_expire_meanwhile() {
+fn a_token_that_expires_during_its_check_is_refused() {
     // Rule: [AUTHS-001].
     let clock = Arc::new(AtomicU64::new(1_000));
     let (asked, time) = (Arc::clone(&clock), Arc::clone(&clock));
@@ -376,13 +386,13 @@ fn a_check_may_take_its_time_and_the_token_expire_meanwhile() {
         }
     };
     let server = server().protect(resource(), slow, move || time.load(Ordering::SeqCst));
-    let mut house = ProtectedServer::from_server(&server, ServerOptions::new());
-    assert_eq!(house.call("x", "who").status, 200);
-    assert_eq!(house.call("x", "who").refusal(), refusal(401, "invalid_token", "use"));
+    let mut fixture = ProtectedServer::from_server(&server, ServerOptions::new());
+    assert_eq!(fixture.call("x", "who").status, 200);
+    assert_eq!(fixture.call("x", "who").refusal(), refusal(401, "invalid_token", "use"));
 }
 
 #[test]
-fn only_so_many_tokens_are_under_check_at_once() {
+fn the_number_of_pending_token_checks_is_bounded() {
     let endless = async |_: TokenCheck| std::future::pending().await;
     let server = server().protect(resource().checks_max(2), endless, || 0);
     let http = server.http(ServerOptions::new(), [7; 32], 7).unwrap();
@@ -392,7 +402,7 @@ fn only_so_many_tokens_are_under_check_at_once() {
     let ask = || match http.authorize(&head) {
         TokenRequirement::Check(checking) => Ok(checking),
         TokenRequirement::Respond(response) => Err(response.head.status.0),
-        TokenRequirement::NotNeeded => panic!("nobody asks for a token"),
+        TokenRequirement::NotNeeded => panic!("no token is required"),
     };
     let (first, _second) = (ask().unwrap(), ask().unwrap());
     assert_eq!(ask().err(), Some(503));
@@ -402,7 +412,7 @@ fn only_so_many_tokens_are_under_check_at_once() {
 }
 
 #[test]
-fn handlers_that_stay_on_their_thread_can_check_tokens() {
+fn local_handlers_can_check_tokens() {
     let seen = std::rc::Rc::new(std::cell::Cell::new(0));
     let count = std::rc::Rc::clone(&seen);
     let server = Server::local("s", "1").protect(
@@ -438,33 +448,33 @@ fn byte_streams_are_not_protected() {
 }
 
 #[test]
-fn a_server_that_checks_no_tokens_has_no_scopes_to_give() {
+fn a_server_without_token_checks_has_no_scopes() {
     let server = server().http(ServerOptions::new(), [7; 32], 7).unwrap();
     let mut head = RequestHead::new("POST", "/mcp");
     head.field("host", b"localhost");
     assert!(matches!(server.authorize(&head), TokenRequirement::NotNeeded));
-    let mut site = crate::tasks_http::TaskServer::from_server(&self::server());
+    let mut fixture = crate::tasks_http::TaskServer::from_server(&self::server());
     let params = json!({ "name": "look", "arguments": {} });
     let crate::tasks_http::Response(status, messages) =
-        site.response("tools/call", params, Some("look"), Some(&Principal::new("ann")));
+        fixture.response("tools/call", params, Some("look"), Some(&Principal::new("ann")));
     assert_eq!((status, &messages[0]["result"]["isError"]), (200, &json!(true)));
 }
 
 #[test]
-fn a_token_is_in_nothing_that_is_shown_or_handed_on() {
+fn a_token_does_not_appear_in_debug_output_or_events() {
     let seen = Arc::new(std::sync::Mutex::new(String::new()));
     let log = Arc::clone(&seen);
     let server = server()
         .tool("show", "", |call: Call<NoArguments>| format!("{call:?}"))
         .observe(move |event| log.lock().unwrap().push_str(&format!("{event:?}")));
-    let mut house = ProtectedServer::new(server);
-    let answer = house.call("secret-part/use", "show");
+    let mut fixture = ProtectedServer::new(server);
+    let answer = fixture.call("secret-part/use", "show");
     assert_eq!(answer.status, 200);
-    let refused = house.call("secret-part/use/forged", "show");
+    let refused = fixture.call("secret-part/use/forged", "show");
     let log = seen.lock().unwrap().clone();
     assert!(!log.is_empty());
-    let shown = format!("{answer:?} {refused:?} {log} {:?}", house.server);
+    let shown = format!("{answer:?} {refused:?} {log} {:?}", fixture.server);
     assert!(!shown.contains("secret-part/use"), "{shown}");
-    // What is left is the principal, which is told to nobody.
+    // The principal is all that is kept, and it is not shown either.
     assert!(!shown.contains("secret"), "{shown}");
 }

@@ -15,9 +15,9 @@ use crate::{ASKING, connect, connect_host, text};
 
 #[derive(serde::Deserialize, schemars::JsonSchema)]
 struct Confirmation {
-    /// Whether to go on.
+    /// Whether to continue.
     sure: bool,
-    /// Anything to add.
+    /// An optional remark.
     remark: Option<String>,
 }
 
@@ -25,7 +25,7 @@ async fn book(table: u32) -> Result<String, std::fmt::Error> {
     Ok(format!("Booked table {table}."))
 }
 
-/// The server that is the same for all revisions.
+/// A server that works at every revision.
 fn server() -> Server {
     Server::new("tables", "1")
         .tool("book", "Book a table", async |call: Call<NoArguments>| {
@@ -67,7 +67,7 @@ fn server() -> Server {
         })
 }
 
-/// The host that is the same for all revisions.
+/// A host that works at every revision.
 fn host(answer: fn() -> ElicitResult) -> Host {
     Host::new("host", "1")
         .on_elicit(move |question: HostRequest<ElicitParams>| async move {
@@ -86,7 +86,7 @@ fn yes() -> ElicitResult {
 }
 
 #[test]
-fn a_handler_that_asks_the_user_is_written_once_for_all_revisions() {
+fn a_handler_that_elicits_input_works_at_every_revision() {
     // Rule: [MRTR-009] [ELIC-002].
     for revision in ASKING {
         for (answer, expected) in
@@ -100,7 +100,7 @@ fn a_handler_that_asks_the_user_is_written_once_for_all_revisions() {
 }
 
 #[test]
-fn several_rounds_carry_what_is_known_in_the_state() {
+fn the_state_is_kept_over_several_rounds() {
     // Rule: [MRTR-009] [MRTR-012].
     for revision in ASKING {
         let (client, mut pair) = connect_host(&server(), host(yes), revision);
@@ -110,7 +110,7 @@ fn several_rounds_carry_what_is_known_in_the_state() {
 }
 
 #[test]
-fn the_model_and_the_roots_are_asked_in_one_round() {
+fn sampling_and_roots_are_requested_in_one_round() {
     for revision in ASKING {
         let (client, mut pair) = connect_host(&server(), host(yes), revision);
         let result = pair.run(client.call_tool("think", &NoArguments {})).unwrap();
@@ -119,7 +119,7 @@ fn the_model_and_the_roots_are_asked_in_one_round() {
 }
 
 #[test]
-fn a_host_declares_with_each_modern_request_what_it_can_be_asked() {
+fn a_host_declares_its_capabilities_with_each_modern_request() {
     // Rule: [CAP-010] [CAP-012] [STDIO-014].
     let (client, mut pair) = connect_host(&server(), host(yes), Revision::LATEST);
     pair.run(client.call_tool("book", &NoArguments {})).unwrap();
@@ -130,7 +130,7 @@ fn a_host_declares_with_each_modern_request_what_it_can_be_asked() {
 }
 
 #[test]
-fn a_change_of_the_roots_is_told_where_servers_keep_them() {
+fn a_change_of_the_roots_is_sent_at_the_revisions_that_have_it() {
     // Rule: [ROOT-003] [ROOT-005].
     for revision in ASKING {
         let (client, mut pair) = connect_host(&server(), host(yes), revision);
@@ -142,7 +142,7 @@ fn a_change_of_the_roots_is_told_where_servers_keep_them() {
 }
 
 #[test]
-fn roots_are_files_or_are_not_given() {
+fn roots_that_are_not_files_are_refused() {
     // Rule: [ROOT-002].
     for revision in ASKING {
         let host =
@@ -162,7 +162,7 @@ fn tool_use() -> SamplingMessage {
 }
 
 #[test]
-fn a_server_does_not_ask_a_model_to_go_on_without_the_results_it_waits_for() {
+fn a_server_does_not_request_sampling_while_tool_results_are_missing() {
     // Rule: [SAMP-008] [SAMP-009].
     let server = Server::new("s", "1").tool("loop", "", |call: Call<NoArguments>| {
         let question = CreateMessageParams::new([tool_use()], 10);
@@ -178,10 +178,12 @@ fn a_server_does_not_ask_a_model_to_go_on_without_the_results_it_waits_for() {
 }
 
 #[test]
-fn a_host_is_not_asked_to_go_on_without_the_results_it_waits_for() {
+fn a_host_rejects_sampling_requests_with_missing_tool_results() {
     // Rule: [SAMP-011].
     let host = Host::new("host", "1").known_era(Era::Legacy).on_sample_with_tools(
-        |_: HostRequest<CreateMessageParams>| -> CreateMessageResult { panic!("it was asked") },
+        |_: HostRequest<CreateMessageParams>| -> CreateMessageResult {
+            panic!("the request was dispatched")
+        },
     );
     let now = Instant::ZERO;
     let (_client, mut endpoint) = host.connect(1, now);
@@ -210,7 +212,7 @@ fn a_host_that_refuses_ends_the_call_with_its_reason() {
     for revision in ASKING {
         let host = Host::new("host", "1").on_elicit(
             async |_: HostRequest<ElicitParams>| -> Result<ElicitResult, Error> {
-                Err(Error::failed("nobody is at home"))
+                Err(Error::failed("the host is busy"))
             },
         );
         let (client, mut pair) = connect_host(&server(), host, revision);
@@ -221,17 +223,17 @@ fn a_host_that_refuses_ends_the_call_with_its_reason() {
             }
             Err(error) => error.to_string(),
         };
-        assert!(said.contains("nobody is at home"), "{revision}: {said}");
+        assert!(said.contains("the host is busy"), "{revision}: {said}");
     }
 }
 
 #[test]
-fn a_host_that_cannot_be_asked_is_not_asked() {
+fn input_is_not_requested_from_a_host_without_the_capability() {
     // Rule: [MRTR-005] [ELIC-001].
     for revision in ASKING {
         let (client, mut pair) = connect(&server(), revision);
         match pair.run(client.call_tool("book", &NoArguments {})) {
-            // The model is told, where there is no error of the protocol for it. Rule: [CAP-022].
+            // Revisions without a protocol error for it return a tool error. Rule: [CAP-022].
             Ok(result) => assert_eq!(result.is_error, Some(true)),
             Err(error) => {
                 assert_eq!(revision, Revision::V2026_07_28);
@@ -243,7 +245,7 @@ fn a_host_that_cannot_be_asked_is_not_asked() {
 }
 
 #[test]
-fn an_answer_of_another_shape_is_an_error() {
+fn an_answer_that_does_not_match_its_schema_is_an_error() {
     // Rule: [ELIC-013] [MRTR-016].
     for revision in ASKING {
         let nonsense =
@@ -255,7 +257,7 @@ fn an_answer_of_another_shape_is_an_error() {
 }
 
 #[test]
-fn a_question_of_a_call_that_is_cancelled_is_withdrawn_from_the_host() {
+fn cancelling_a_call_withdraws_its_input_requests() {
     struct Counted(Arc<AtomicU32>);
     impl Drop for Counted {
         fn drop(&mut self) {
@@ -286,26 +288,26 @@ fn a_question_of_a_call_that_is_cancelled_is_withdrawn_from_the_host() {
 
 #[test]
 #[should_panic(expected = "a form cannot have a field such as `inner`")]
-fn a_form_of_more_than_simple_fields_is_a_fault_of_the_program() {
+fn a_form_with_nested_fields_panics() {
     #[derive(schemars::JsonSchema)]
     struct Nested {
-        #[expect(dead_code, reason = "only its type matters")]
+        #[expect(dead_code, reason = "only the type is used")]
         inner: std::collections::BTreeMap<String, String>,
     }
     drop(Elicit::form::<Nested>("?"));
 }
 
 #[test]
-fn fields_of_a_form_may_be_choices_and_may_be_left_empty() {
+fn fields_of_a_form_may_be_enums_and_optional() {
     // Rule: [ELIC-007] [ELIC-009].
     #[derive(schemars::JsonSchema)]
-    #[expect(dead_code, reason = "only its type matters")]
+    #[expect(dead_code, reason = "only the type is used")]
     enum Meal {
         Lunch,
         Dinner,
     }
     #[derive(schemars::JsonSchema)]
-    #[expect(dead_code, reason = "only its type matters")]
+    #[expect(dead_code, reason = "only the type is used")]
     struct Form {
         meal: Meal,
         second: Option<Meal>,
@@ -322,7 +324,7 @@ fn fields_of_a_form_may_be_choices_and_may_be_left_empty() {
     assert!(second.as_str().contains(r#""enum":["Lunch","Dinner"]"#), "{}", second.as_str());
 }
 
-/// What a user is sent to, and what this was called.
+/// The URLs that a user was sent to, and the id of each elicitation.
 type Visits = Arc<std::sync::Mutex<Vec<(String, Option<String>)>>>;
 
 fn tickets() -> Server {
@@ -331,14 +333,15 @@ fn tickets() -> Server {
         let seat = || Elicit::url("Choose here", "https://seats.example/7");
         match (call.input::<Json>("pay")?, call.state()) {
             (None, _) => call.require_input("pay", pay()).and("seat", seat()).into_result(),
-            // The user agreed to go, but has not paid yet.
+            // The user opened the URL, but has not paid yet.
             (Some(_), None) => call.require_input("pay", pay()).state("again").into_result(),
             (Some(_), Some(_)) => Ok("paid".to_owned()),
         }
     })
 }
 
-/// What the user is sent to by so many calls at a revision, of a server with this seed.
+/// Returns the URLs that a user is sent to by `calls` calls at a revision, with a server of this
+/// seed.
 fn visits(seed: u64, revision: Revision, calls: usize) -> Vec<(String, Option<String>)> {
     let visits = Visits::default();
     let seen = Arc::clone(&visits);
@@ -361,7 +364,7 @@ fn visits(seed: u64, revision: Revision, calls: usize) -> Vec<(String, Option<St
 }
 
 #[test]
-fn an_elicitation_by_an_address_has_an_id_that_nobody_can_guess() {
+fn the_id_of_a_url_elicitation_is_unguessable() {
     // Rule: [ELIC-014] [ELIC-015].
     let seen = visits(7, Revision::V2025_11_25, 2);
     let ids: Vec<&str> = seen.iter().map(|it| it.1.as_deref().expect("an id")).collect();
@@ -371,18 +374,18 @@ fn an_elicitation_by_an_address_has_an_id_that_nobody_can_guess() {
         assert!(!url.contains(id) && !id.contains("example"), "{id}");
         assert_eq!(id.len(), 22, "128 bits: {id}");
     }
-    // The same question of the same request is the same elicitation, in each round of it.
+    // The same input request of one call keeps its elicitation id in every round.
     let (first, second) = ids.split_at(3);
     for round in [first, second] {
         assert_eq!(round[2], round[0], "{seen:?}");
         assert_ne!(round[1], round[0], "{seen:?}");
     }
     assert!(first.iter().all(|id| !second.contains(id)), "{seen:?}");
-    // The same entropy gives the same ids, another one others.
+    // The same seed gives the same ids, and another seed gives other ids.
     assert_eq!(visits(7, Revision::V2025_11_25, 2), seen);
     let other = visits(8, Revision::V2025_11_25, 2);
     assert!(other.iter().all(|it| !seen.contains(it)), "{other:?}");
-    // Later there is none.
+    // The modern revision has no elicitation ids.
     let modern = visits(7, Revision::V2026_07_28, 1);
     assert!(modern.len() == 3 && modern.iter().all(|it| it.1.is_none()), "{modern:?}");
 }

@@ -8,7 +8,7 @@ use mcp_sansio_handlers::{Call, Endpoint, Job, NoArguments, ReadResource, Server
 
 use crate::{Place, connect, text};
 
-/// Handlers that wait until somebody lets them go.
+/// Handlers that wait until the test releases them.
 #[derive(Clone, Default)]
 struct Gates(Arc<Mutex<Vec<(String, Waker)>>>);
 
@@ -71,7 +71,7 @@ fn handlers_are_woken_from_other_threads() {
         .into_iter()
         .map(|(_, waker)| std::thread::spawn(move || waker.wake()))
         .collect();
-    // The driver is at work meanwhile.
+    // The driver runs in the meantime.
     while threads.iter().any(|thread| !thread.is_finished()) {
         pair.pump();
     }
@@ -81,7 +81,7 @@ fn handlers_are_woken_from_other_threads() {
 }
 
 #[test]
-fn a_late_wake_up_does_not_disturb_the_next_handler_in_its_place() {
+fn a_late_wake_up_does_not_disturb_the_next_handler_in_the_slot() {
     let gates = Gates::default();
     let (client, mut pair) = connect(&gates.server(), Revision::LATEST);
     let mut first = Box::pin(client.call_tool("wait", &place("first")).into_future());
@@ -98,7 +98,7 @@ fn a_late_wake_up_does_not_disturb_the_next_handler_in_its_place() {
 }
 
 #[test]
-fn a_handler_that_reports_without_a_pause_does_not_fill_the_memory_of_its_driver() {
+fn a_handler_that_reports_in_a_loop_uses_bounded_memory() {
     let mut limits = mcp_sansio::peer::Limits::DEFAULT;
     limits.reports_max = 5;
     let server =
@@ -135,7 +135,7 @@ fn a_handler_that_always_wakes_itself_does_not_starve_others() {
     let waits = client.call_tool("wait", &place("Oslo")).into_future();
     pair.turn();
     pair.turn();
-    // The stream goes on, and so do the others.
+    // The handler still reports, and others make progress.
     let quick = client.call_tool("quick", &NoArguments {});
     assert_eq!(text(&pair.run(quick).unwrap()), "quick");
     gates.0.lock().unwrap().remove(0).1.wake();
@@ -163,7 +163,7 @@ fn a_dropped_driver_is_not_kept_alive_by_handles() {
     remote.close();
 }
 
-/// Where blocking handlers wait to be run.
+/// Jobs of blocking handlers, waiting to be run.
 #[derive(Clone, Default)]
 struct Jobs(Arc<Mutex<VecDeque<Job>>>);
 
@@ -191,7 +191,7 @@ impl Jobs {
 }
 
 #[test]
-fn a_blocking_handler_runs_elsewhere_and_its_progress_leaves_before_its_answer() {
+fn a_blocking_handler_runs_on_the_spawner_and_its_progress_precedes_its_response() {
     // Rule: [PROG-006].
     let jobs = Jobs::default();
     let (client, mut pair) = connect(&jobs.server(), Revision::LATEST);
@@ -241,7 +241,7 @@ fn a_job_that_is_never_run_still_ends_its_call() {
 }
 
 #[test]
-fn without_a_spawner_a_blocking_handler_runs_where_it_is_called() {
+fn without_a_spawner_a_blocking_handler_runs_on_the_thread_of_its_driver() {
     let server = Server::new("s", "1")
         .blocking_tool("block", "", |call: Call<NoArguments>| call.is_cancelled().to_string());
     let (client, mut pair) = connect(&server, Revision::LATEST);

@@ -1,4 +1,4 @@
-//! States that leave sealed and are refused unless they come back as they left.
+//! States are sealed when they are sent, and refused if they come back changed.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -19,11 +19,11 @@ const INVALID_PARAMS: i64 = -32602;
 
 #[derive(Debug, serde::Deserialize, serde::Serialize, schemars::JsonSchema)]
 struct Table {
-    /// Which one.
+    /// Number of the table.
     number: u32,
 }
 
-/// A clock that is set by hand.
+/// A clock that the test advances.
 #[derive(Clone, Default)]
 struct Clock(Arc<AtomicU64>);
 
@@ -74,7 +74,7 @@ fn tables() -> Server {
         })
 }
 
-/// Is done when it is polled for the second time.
+/// Is ready at the second poll.
 #[derive(Default)]
 struct Pause(bool);
 
@@ -110,7 +110,7 @@ fn state_of(result: &Value) -> String {
 }
 
 #[test]
-fn a_handler_gets_its_state_back_in_every_revision() {
+fn a_handler_receives_its_state_at_every_revision() {
     // Rule: [MRTR-006] [MRTR-012].
     for revision in ASKING {
         let host = Host::new("host", "1")
@@ -128,27 +128,31 @@ fn a_handler_gets_its_state_back_in_every_revision() {
 }
 
 #[test]
-fn a_state_that_was_tampered_with_or_made_up_is_refused() {
+fn a_forged_or_modified_state_is_refused() {
     // Rule: [MRTR-006].
-    let mut desk = TaskClient::new(&server(&Clock::default()));
-    let state = state_of(&desk.result("tools/call", first("book", 3)));
+    let mut client = TaskClient::new(&server(&Clock::default()));
+    let state = state_of(&client.result("tools/call", first("book", 3)));
     for forged in [format!("{state}A"), state[1..].to_owned(), "table 3".into(), String::new()] {
-        assert_eq!(desk.error("tools/call", retry("book", 3, &forged)), INVALID_PARAMS, "{forged}");
+        assert_eq!(
+            client.error("tools/call", retry("book", 3, &forged)),
+            INVALID_PARAMS,
+            "{forged}"
+        );
     }
-    let result = desk.result("tools/call", retry("book", 3, &state));
+    let result = client.result("tools/call", retry("book", 3, &state));
     assert_eq!(result["content"][0]["text"], "3: table 3");
 }
 
 #[test]
 fn a_state_is_refused_with_another_tool_or_other_arguments() {
     // Rule: [MRTR-007] [MRTR-015].
-    let mut desk = TaskClient::new(&server(&Clock::default()));
+    let mut client = TaskClient::new(&server(&Clock::default()));
     for tool in ["book", "later"] {
-        let state = state_of(&desk.result("tools/call", first(tool, 3)));
+        let state = state_of(&client.result("tools/call", first(tool, 3)));
         let other = if tool == "book" { "later" } else { "book" };
-        assert_eq!(desk.error("tools/call", retry(other, 3, &state)), INVALID_PARAMS);
-        assert_eq!(desk.error("tools/call", retry(tool, 5, &state)), INVALID_PARAMS);
-        desk.result("tools/call", retry(tool, 3, &state));
+        assert_eq!(client.error("tools/call", retry(other, 3, &state)), INVALID_PARAMS);
+        assert_eq!(client.error("tools/call", retry(tool, 5, &state)), INVALID_PARAMS);
+        client.result("tools/call", retry(tool, 3, &state));
     }
 }
 
@@ -156,16 +160,16 @@ fn a_state_is_refused_with_another_tool_or_other_arguments() {
 fn a_state_is_refused_once_it_has_expired() {
     // Rule: [MRTR-007].
     let clock = Clock::default();
-    let mut desk = TaskClient::new(&server(&clock));
-    let state = state_of(&desk.result("tools/call", first("book", 3)));
+    let mut client = TaskClient::new(&server(&clock));
+    let state = state_of(&client.result("tools/call", first("book", 3)));
     clock.pass(59);
-    desk.result("tools/call", retry("book", 3, &state));
+    client.result("tools/call", retry("book", 3, &state));
     clock.pass(1);
-    assert_eq!(desk.error("tools/call", retry("book", 3, &state)), INVALID_PARAMS);
+    assert_eq!(client.error("tools/call", retry("book", 3, &state)), INVALID_PARAMS);
 }
 
 #[test]
-fn a_state_comes_back_to_another_connection_but_not_from_another_principal() {
+fn a_state_is_accepted_on_another_connection_but_not_from_another_principal() {
     // Rule: [MRTR-007] [SEC-009] [SEC-010].
     let server = server(&Clock::default());
     let (mut here, mut there) =
@@ -187,16 +191,16 @@ fn a_state_comes_back_to_another_connection_but_not_from_another_principal() {
 }
 
 #[test]
-fn a_server_on_http_seals_states_unless_it_says_otherwise() {
+fn a_server_on_http_seals_states_by_default() {
     // Rule: [MRTR-006] [MRTR-007].
     let server = tables();
     let (ann, ben) = (Principal::new("ann"), Principal::new("ben"));
-    let ask = |site: &mut TaskServer, params: Value, who| {
-        let Response(_, messages) = site.response("tools/call", params, Some("book"), Some(who));
+    let ask = |fixture: &mut TaskServer, params: Value, who| {
+        let Response(_, messages) = fixture.response("tools/call", params, Some("book"), Some(who));
         messages[0].clone()
     };
-    let mut site = TaskServer::from_server(&server);
-    let state = state_of(&ask(&mut site, first("book", 3), &ann)["result"]);
+    let mut fixture = TaskServer::from_server(&server);
+    let state = state_of(&ask(&mut fixture, first("book", 3), &ann)["result"]);
     assert!(!state.contains("table"), "{state}");
     for (params, who) in [
         (retry("book", 3, "table 4"), &ann),
@@ -204,20 +208,20 @@ fn a_server_on_http_seals_states_unless_it_says_otherwise() {
         (retry("book", 5, &state), &ann),
         (retry("book", 3, &state), &ben),
     ] {
-        assert_eq!(ask(&mut site, params, who)["error"]["code"], INVALID_PARAMS);
+        assert_eq!(ask(&mut fixture, params, who)["error"]["code"], INVALID_PARAMS);
     }
-    let opened = ask(&mut site, retry("book", 3, &state), &ann);
+    let opened = ask(&mut fixture, retry("book", 3, &state), &ann);
     assert_eq!(opened["result"]["content"][0]["text"], "3: table 3");
-    // For an hour.
-    site.pass(Duration::from_secs(3599));
-    assert!(ask(&mut site, retry("book", 3, &state), &ann)["result"].is_object());
-    site.pass(Duration::from_secs(1));
-    let late = ask(&mut site, retry("book", 3, &state), &ann);
+    // The state is valid for an hour.
+    fixture.pass(Duration::from_secs(3599));
+    assert!(ask(&mut fixture, retry("book", 3, &state), &ann)["result"].is_object());
+    fixture.pass(Duration::from_secs(1));
+    let late = ask(&mut fixture, retry("book", 3, &state), &ann);
     assert_eq!(late["error"]["code"], INVALID_PARAMS);
     // Another process has another key.
     let mut other = TaskServer::with_secret(&server, [8; 32]);
     let state = state_of(&ask(&mut other, first("book", 3), &ann)["result"]);
-    let stranger = ask(&mut site, retry("book", 3, &state), &ann);
+    let stranger = ask(&mut fixture, retry("book", 3, &state), &ann);
     assert_eq!(stranger["error"]["code"], INVALID_PARAMS);
 
     let mut open = TaskServer::from_server(&server.clone().unsealed_states());
@@ -225,40 +229,40 @@ fn a_server_on_http_seals_states_unless_it_says_otherwise() {
     assert_eq!(state, "table 3");
     let made_up = ask(&mut open, retry("book", 3, "made up"), &ben);
     assert_eq!(made_up["result"]["content"][0]["text"], "3: made up");
-    // On a byte stream nothing is sealed unless the application says so.
-    let mut desk = TaskClient::new(&server);
-    assert_eq!(state_of(&desk.result("tools/call", first("book", 3))), "table 3");
+    // On a byte stream states are not sealed by default.
+    let mut client = TaskClient::new(&server);
+    assert_eq!(state_of(&client.result("tools/call", first("book", 3))), "table 3");
 }
 
 #[test]
-fn a_task_keeps_its_state_on_this_side() {
+fn the_state_of_a_task_stays_on_the_server() {
     let gate = Gate::default();
     gate.open();
-    let mut desk = TaskClient::new(&sealed(tasks_input::server(&gate), &Clock::default()));
-    let task = desk.task("slowly");
-    desk.update(&task, json!({ "sure": yes() }));
-    assert_eq!(desk.get(&task)["result"]["content"][0]["text"], "kept");
+    let mut client = TaskClient::new(&sealed(tasks_input::server(&gate), &Clock::default()));
+    let task = client.task("slowly");
+    client.update(&task, json!({ "sure": yes() }));
+    assert_eq!(client.get(&task)["result"]["content"][0]["text"], "kept");
 }
 
 #[test]
-fn a_call_that_becomes_a_task_when_it_comes_back_has_its_state() {
+fn a_call_that_becomes_a_task_after_input_has_its_state() {
     let gate = Gate::default();
-    let mut desk = TaskClient::new(&sealed(tasks_input::server(&gate), &Clock::default()));
-    let state = state_of(&desk.call("first"));
+    let mut client = TaskClient::new(&sealed(tasks_input::server(&gate), &Clock::default()));
+    let state = state_of(&client.call("first"));
     let retry = |state: &str| {
         json!({ "name": "first", "arguments": {}, "inputResponses": { "sure": yes() },
                 "requestState": state })
     };
-    assert_eq!(desk.error("tools/call", retry("asked")), INVALID_PARAMS);
-    let created = desk.result("tools/call", retry(&state));
+    assert_eq!(client.error("tools/call", retry("asked")), INVALID_PARAMS);
+    let created = client.result("tools/call", retry(&state));
     gate.open();
-    let task = desk.get(created["taskId"].as_str().unwrap());
+    let task = client.get(created["taskId"].as_str().unwrap());
     assert_eq!(task["result"]["content"][0]["text"], r#"true Some("asked")"#);
 }
 
 #[test]
-fn a_state_too_long_to_be_sealed_is_a_fault_of_the_server() {
-    let mut desk = TaskClient::new(&server(&Clock::default()));
+fn a_state_that_is_too_long_to_be_sealed_is_an_internal_error() {
+    let mut client = TaskClient::new(&server(&Clock::default()));
     let params = json!({ "name": "endless", "arguments": {} });
-    assert_eq!(desk.error("tools/call", params), -32603);
+    assert_eq!(client.error("tools/call", params), -32603);
 }

@@ -43,7 +43,7 @@ fn plain_and_async_handlers_answer_at_every_revision() {
 }
 
 #[test]
-fn the_schema_of_a_tool_is_that_of_its_arguments() {
+fn the_schema_of_a_tool_is_derived_from_its_arguments() {
     // Rule: [TOOL-001] [TOOL-021].
     let (client, mut pair) = connect(&server(), Revision::LATEST);
     let tools = pair.run(client.all_tools()).unwrap();
@@ -55,7 +55,7 @@ fn the_schema_of_a_tool_is_that_of_its_arguments() {
 }
 
 #[test]
-fn arguments_that_do_not_fit_are_a_protocol_error_first_and_a_tool_error_later() {
+fn invalid_arguments_are_a_protocol_error_at_older_revisions_and_a_tool_error_later() {
     // Rule: [TOOL-009] [TOOL-010].
     for revision in Revision::ALL {
         let (client, mut pair) = connect(&server(), revision);
@@ -80,7 +80,7 @@ fn an_unknown_tool_is_a_protocol_error() {
 }
 
 #[test]
-fn an_error_of_the_work_is_told_to_the_model_and_one_of_the_protocol_is_not() {
+fn a_tool_error_is_a_result_and_a_protocol_error_is_not() {
     // Rule: [TOOL-008].
     let (client, mut pair) = connect(&server(), Revision::LATEST);
     let place = RawJson::parse(r#"{"location":"x"}"#).unwrap();
@@ -91,7 +91,7 @@ fn an_error_of_the_work_is_told_to_the_model_and_one_of_the_protocol_is_not() {
     assert!(error.to_string().contains("not today"));
 }
 
-/// Accepts nothing but objects with a member `n`.
+/// Accepts only objects with a member `n`.
 #[derive(Clone, Debug)]
 struct WantsN;
 
@@ -146,10 +146,10 @@ fn structured_results_carry_their_text_and_conform_to_their_schema() {
 }
 
 #[test]
-fn a_tool_with_an_output_schema_has_a_structured_result_or_fails() {
+fn a_tool_with_an_output_schema_returns_a_structured_result_or_fails() {
     let object: Json = RawJson::parse(r#"{"type":"object"}"#).unwrap().into();
     let tool = |name: &str| Tool::new(name, object.clone()).output_schema(object.clone());
-    // Without a validator: what is not there needs none.
+    // No validator is set: a missing result is detected without one.
     let server = Server::new("s", "1")
         .tool_with(tool("text"), |_: Call<Json>| "only words")
         .tool_with(tool("blocks"), |_: Call<Json>| CallToolResult::new([]))
@@ -159,7 +159,7 @@ fn a_tool_with_an_output_schema_has_a_structured_result_or_fails() {
             CallToolResult::structured(&NoArguments {}).unwrap()
         })
         .tool("plain", "", |_: Call<NoArguments>| "only words");
-    // Where there are no output schemas, nothing is missing.
+    // Revisions without output schemas do not require a structured result.
     let (client, mut pair) = connect(&server, Revision::V2025_03_26);
     let result = pair.run(client.call_tool("text", &NoArguments {})).unwrap();
     assert_eq!(text(&result), "only words");
@@ -182,7 +182,7 @@ fn a_tool_with_an_output_schema_has_a_structured_result_or_fails() {
 }
 
 #[test]
-fn prompts_resources_templates_and_completions_have_handlers_too() {
+fn prompts_resources_templates_and_completions_have_handlers() {
     // Rule: [PRMT-006] [RSRC-003] [RSRC-009] [RSRC-010] [RSRC-011].
     let contents = |call: &Call<ReadResource>, text: &str| {
         ResourceContents::from(TextResourceContents::new(&*call.arguments.uri, text))
@@ -211,7 +211,7 @@ fn prompts_resources_templates_and_completions_have_handlers_too() {
         });
     for revision in Revision::ALL {
         let (client, mut pair) = connect(&server, revision);
-        // Rule: [CAP-005]: as soon as there is a capability for it.
+        // Rule: [CAP-005]: declared by every revision that has the capability.
         let declared = client.session().unwrap().capabilities.contains(Capability::Completions);
         assert_eq!(declared, revision > Revision::V2024_11_05);
         let place = [("location".to_owned(), "Oslo".to_owned())];
@@ -248,7 +248,7 @@ fn prompts_resources_templates_and_completions_have_handlers_too() {
 }
 
 #[test]
-fn requests_of_an_extension_reach_their_handler_and_others_are_unknown() {
+fn extension_requests_reach_their_handler_and_unknown_methods_are_refused() {
     // Rule: [RPC-018].
     let server = Server::new("s", "1").request("x/echo", |call: Call<Json>| call.arguments.clone());
     for revision in [Revision::V2025_11_25, Revision::LATEST] {

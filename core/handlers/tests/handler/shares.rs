@@ -1,4 +1,4 @@
-//! Handlers of one caller take no more than its share.
+//! The handlers of one caller are limited to its share.
 
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
@@ -17,7 +17,7 @@ struct SharedServer {
 }
 
 impl SharedServer {
-    /// With two handlers for each caller.
+    /// Creates a server with a limit of two handlers for each caller.
     fn new(gate: &Gate) -> Self {
         let gate = gate.clone();
         let server = Server::new("s", "1")
@@ -58,7 +58,7 @@ impl SharedServer {
         exchange
     }
 
-    /// Lets handlers go on.
+    /// Runs handlers until all of them wait.
     fn pump(&mut self) {
         let mut cx = Context::from_waker(Waker::noop());
         for mut running in std::mem::take(&mut self.running) {
@@ -91,29 +91,29 @@ impl SharedServer {
 #[test]
 fn handlers_of_one_caller_are_bounded_until_they_end() {
     let gate = Gate::default();
-    let mut site = SharedServer::new(&gate);
-    let slow = [1, 2].map(|id| site.call(Some("greedy"), id, "slow"));
-    site.pump();
+    let mut fixture = SharedServer::new(&gate);
+    let slow = [1, 2].map(|id| fixture.call(Some("greedy"), id, "slow"));
+    fixture.pump();
     for (id, tool) in [(3, "slow"), (4, "quick")] {
-        let refused = site.call(Some("greedy"), id, tool);
-        site.expect_too_many(refused, id);
+        let refused = fixture.call(Some("greedy"), id, tool);
+        fixture.expect_too_many(refused, id);
     }
-    // Others have their own, and whoever is not known has no share.
+    // Other principals have their own share, and requests without a principal are not limited.
     for who in [Some("modest"), None, None, None] {
-        let exchange = site.call(who, 5, "slow");
-        assert!(site.response(exchange).is_none());
+        let exchange = fixture.call(who, 5, "slow");
+        assert!(fixture.response(exchange).is_none());
     }
-    // A client that goes away gives up its handler.
-    site.server.handle_disconnect(slow[0], Instant::ZERO);
-    while site.server.poll_call().is_some() {}
-    let third = site.call(Some("greedy"), 6, "slow");
-    let refused = site.call(Some("greedy"), 7, "slow");
-    site.expect_too_many(refused, 7);
+    // A disconnected client frees the slot of its handler.
+    fixture.server.handle_disconnect(slow[0], Instant::ZERO);
+    while fixture.server.poll_call().is_some() {}
+    let third = fixture.call(Some("greedy"), 6, "slow");
+    let refused = fixture.call(Some("greedy"), 7, "slow");
+    fixture.expect_too_many(refused, 7);
     gate.open();
-    site.pump();
+    fixture.pump();
     for exchange in [slow[1], third] {
-        assert_eq!(site.response(exchange).expect("an answer").head.status.0, 200);
+        assert_eq!(fixture.response(exchange).expect("an answer").head.status.0, 200);
     }
-    let again = site.call(Some("greedy"), 8, "quick");
-    assert_eq!(site.response(again).expect("an answer").head.status.0, 200);
+    let again = fixture.call(Some("greedy"), 8, "quick");
+    assert_eq!(fixture.response(again).expect("an answer").head.status.0, 200);
 }

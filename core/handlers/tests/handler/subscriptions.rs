@@ -25,7 +25,7 @@ fn filter() -> SubscriptionFilter {
 }
 
 #[test]
-fn a_subscription_says_what_is_honoured_and_brings_it() {
+fn a_subscription_reports_the_honoured_filter_and_receives_updates() {
     // Rule: [SUBS-005] [RSRC-005] [TOOL-005] [TOOL-006].
     for revision in Revision::ALL {
         let (client, mut pair) = connect(&server(), revision);
@@ -51,7 +51,7 @@ fn a_subscription_says_what_is_honoured_and_brings_it() {
 }
 
 #[test]
-fn a_subscription_that_is_dropped_ends() {
+fn dropping_a_subscription_ends_it() {
     // Rule: [SUBS-008].
     for revision in Revision::ALL {
         let (client, mut pair) = connect(&server(), revision);
@@ -80,7 +80,7 @@ fn a_subscription_ends_with_its_server() {
 }
 
 #[test]
-fn a_reader_that_falls_behind_loses_the_oldest_notifications_only() {
+fn a_slow_reader_only_loses_the_oldest_notifications() {
     let (client, mut pair) = connect(&server(), Revision::LATEST);
     let mut subscription = client.subscribe(filter());
     pair.run(subscription.honoured()).unwrap();

@@ -1,5 +1,5 @@
-//! A client of tasks that writes its messages by hand, and judges what it gets by the schema of the
-//! extension.
+//! A client of tasks that writes its messages as JSON and validates responses and notifications
+//! against the schema of the extension.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -16,20 +16,20 @@ use serde_json::{Value, json};
 /// 2026-07-28T00:00:00Z.
 pub(crate) const EPOCH: Duration = Duration::from_secs(1_785_196_800);
 
-/// Settings whose names of tasks are 1, 2, 3.
+/// Returns settings with which the ids of tasks are 1, 2, 3.
 pub(crate) fn settings() -> TaskSettings {
     let drawn = AtomicU64::new(0);
     let entropy = move || u128::from(drawn.fetch_add(1, Ordering::SeqCst) + 1).to_be_bytes();
     TaskSettings::new(entropy, EPOCH).ttl(Duration::from_secs(60))
 }
 
-/// The capabilities of a client that can do everything.
+/// Returns the capabilities of a client that supports everything.
 pub(crate) fn everything() -> Value {
     json!({ "elicitation": { "form": {} }, "sampling": {}, "roots": {},
             "extensions": { "io.modelcontextprotocol/tasks": {} } })
 }
 
-/// A request as its client writes it.
+/// Returns the JSON of a request.
 pub(crate) fn request(id: u64, method: &str, mut params: Value, capabilities: &Value) -> String {
     params["_meta"] = json!({
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
@@ -39,12 +39,12 @@ pub(crate) fn request(id: u64, method: &str, mut params: Value, capabilities: &V
     json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }).to_string()
 }
 
-/// The connection of a client over a byte stream.
+/// A client over a byte stream.
 pub(crate) struct TaskClient<K: Threading = ThreadSafe> {
     pub(crate) endpoint: ServerEndpoint<K>,
     pub(crate) now: Instant,
     pub(crate) capabilities: Value,
-    /// Messages that answer nothing.
+    /// Messages that are not responses.
     pub(crate) notifications: Vec<Value>,
     answers: BTreeMap<u64, Value>,
     asked: BTreeMap<u64, String>,
@@ -66,9 +66,9 @@ impl<K: Threading> TaskClient<K> {
         }
     }
 
-    /// Sends a request, and returns its id.
+    /// Sends a request and returns its id.
     pub(crate) fn send(&mut self, method: &str, params: Value) -> u64 {
-        // What can go on has gone on before the request comes.
+        // Runs every handler that is ready before the request is delivered.
         self.pump();
         self.last += 1;
         let text = request(self.last, method, params, &self.capabilities);
@@ -78,7 +78,7 @@ impl<K: Threading> TaskClient<K> {
         self.last
     }
 
-    /// The whole response to a request, which must be there.
+    /// Sends a request and returns its whole response, which must be available.
     pub(crate) fn response(&mut self, method: &str, params: Value) -> Value {
         let id = self.send(method, params);
         self.answer(id).unwrap_or_else(|| panic!("no answer to {method}"))
@@ -88,14 +88,14 @@ impl<K: Threading> TaskClient<K> {
         self.answers.remove(&id)
     }
 
-    /// The result of a request, which must be one.
+    /// Sends a request and returns its result. Panics on an error.
     pub(crate) fn result(&mut self, method: &str, params: Value) -> Value {
         let response = self.response(method, params);
         assert!(response["result"].is_object(), "{response}");
         response["result"].clone()
     }
 
-    /// The code of the error that a request ends with.
+    /// Sends a request and returns the code of its error.
     pub(crate) fn error(&mut self, method: &str, params: Value) -> i64 {
         let response = self.response(method, params);
         response["error"]["code"].as_i64().unwrap_or_else(|| panic!("{response}"))
@@ -105,7 +105,7 @@ impl<K: Threading> TaskClient<K> {
         self.result("tools/call", json!({ "name": tool, "arguments": {} }))
     }
 
-    /// Calls a tool, which becomes a task, and returns its name.
+    /// Calls a tool as a task and returns the id of the task.
     pub(crate) fn task(&mut self, tool: &str) -> String {
         let created = self.call(tool);
         assert_eq!(created["resultType"], "task", "{created}");
@@ -120,7 +120,7 @@ impl<K: Threading> TaskClient<K> {
         self.get(task)["status"].as_str().unwrap().to_owned()
     }
 
-    /// Answers questions of a task.
+    /// Sends the answers to input requests of a task.
     pub(crate) fn update(&mut self, task: &str, responses: Value) {
         let params = json!({ "taskId": task, "inputResponses": responses });
         assert_empty(&self.result("tasks/update", params));
@@ -130,14 +130,14 @@ impl<K: Threading> TaskClient<K> {
         assert_empty(&self.result("tasks/cancel", json!({ "taskId": task })));
     }
 
-    /// Lets time pass.
+    /// Advances the clock.
     pub(crate) fn pass(&mut self, time: Duration) {
         self.now = self.now + time;
         self.endpoint.handle_timeout(self.now);
         self.pump();
     }
 
-    /// Lets handlers go on until none can, and reads what was sent.
+    /// Runs handlers until all of them wait, and reads the output.
     pub(crate) fn pump(&mut self) {
         let mut bytes = Vec::new();
         for _ in 0..20 {
@@ -165,7 +165,7 @@ impl<K: Threading> TaskClient<K> {
     }
 }
 
-/// An acknowledgement says nothing but that.
+/// Asserts that a result is a mere acknowledgement.
 // [TASK-033].
 pub(crate) fn assert_empty(result: &Value) {
     let others: Vec<_> = result.as_object().unwrap().keys().filter(|key| *key != "_meta").collect();
@@ -173,7 +173,7 @@ pub(crate) fn assert_empty(result: &Value) {
     assert_eq!(result["resultType"], "complete");
 }
 
-/// The schema of the extension.
+/// Validates messages against the schema of the extension.
 #[derive(Default)]
 pub(crate) struct Judge {
     validators: RefCell<BTreeMap<&'static str, Option<Validator>>>,
@@ -202,7 +202,7 @@ impl Judge {
             // [TASK-038].
             Some("notifications/tasks") => self.check("TaskStatusNotification", message),
             Some("notifications/progress" | "notifications/message") => {
-                panic!("not of a task: {message}")
+                panic!("this notification belongs to a task: {message}")
             }
             _ => {}
         }
@@ -225,7 +225,7 @@ impl Judge {
     }
 }
 
-/// Something that handlers wait for.
+/// Blocks handlers until the test opens it.
 #[derive(Clone, Default)]
 pub(crate) struct Gate(Arc<Mutex<(bool, Vec<Waker>)>>);
 
@@ -251,7 +251,7 @@ impl Gate {
         .await;
     }
 
-    /// How many handlers hold it, beside the test and the server.
+    /// Returns how many clones exist: held by the test, the server and running handlers.
     pub(crate) fn holders(&self) -> usize {
         Arc::strong_count(&self.0)
     }

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::task_client::{Gate, TaskClient, settings};
 use crate::{connect, text};
 
-/// A server whose tools wait at a gate.
+/// A server whose tools wait until the gate opens.
 fn server(gate: &Gate) -> Server {
     let [slow, failing, broken, required, late, talkative] = [(); 6].map(|()| gate.clone());
     Server::new("s", "1")
@@ -73,17 +73,17 @@ fn server(gate: &Gate) -> Server {
         })
 }
 
-fn desk() -> (Gate, TaskClient) {
+fn client() -> (Gate, TaskClient) {
     let gate = Gate::default();
-    let desk = TaskClient::new(&server(&gate));
-    (gate, desk)
+    let client = TaskClient::new(&server(&gate));
+    (gate, client)
 }
 
 #[test]
-fn a_server_with_tasks_says_so_and_one_without_has_none() {
+fn a_server_with_tasks_declares_the_extension_and_one_without_does_not() {
     // Rule: [TASK-024] [TASK-040].
-    let (_, mut desk) = desk();
-    let capabilities = desk.result("server/discover", json!({}))["capabilities"].clone();
+    let (_, mut client) = client();
+    let capabilities = client.result("server/discover", json!({}))["capabilities"].clone();
     assert_eq!(capabilities["extensions"], json!({ "io.modelcontextprotocol/tasks": {} }));
     assert!(capabilities.get("tasks").is_none());
     let without = Server::new("s", "1").tool("quick", "", |call: Call<NoArguments>| {
@@ -91,17 +91,17 @@ fn a_server_with_tasks_says_so_and_one_without_has_none() {
         call.run_as_task();
         "quick"
     });
-    let mut desk = TaskClient::new(&without);
-    assert_eq!(desk.call("quick")["resultType"], "complete");
-    assert_eq!(desk.error("tasks/get", json!({ "taskId": "1" })), -32601);
+    let mut client = TaskClient::new(&without);
+    assert_eq!(client.call("quick")["resultType"], "complete");
+    assert_eq!(client.error("tasks/get", json!({ "taskId": "1" })), -32601);
 }
 
 #[test]
-fn a_task_is_there_at_once_and_shows_its_result_when_it_is_done() {
+fn a_task_is_created_at_once_and_shows_its_result_when_it_is_done() {
     // Rule: [TASK-009] [TASK-010] [TASK-026] [TASK-029] [TASK-030].
-    let (gate, mut desk) = desk();
-    desk.pass(Duration::from_millis(1500));
-    let mut created = desk.call("slow");
+    let (gate, mut client) = client();
+    client.pass(Duration::from_millis(1500));
+    let mut created = client.call("slow");
     created.as_object_mut().unwrap().remove("_meta");
     assert_eq!(
         created,
@@ -116,40 +116,40 @@ fn a_task_is_there_at_once_and_shows_its_result_when_it_is_done() {
         })
     );
     let task = created["taskId"].as_str().unwrap();
-    assert_eq!(desk.status(task), "working");
-    desk.pass(Duration::from_secs(2));
+    assert_eq!(client.status(task), "working");
+    client.pass(Duration::from_secs(2));
     gate.open();
-    let done = desk.get(task);
+    let done = client.get(task);
     assert_eq!(done["resultType"], "complete");
     assert_eq!(done["status"], "completed");
     assert_eq!(done["createdAt"], "2026-07-28T00:00:01.500Z");
     assert_eq!(done["lastUpdatedAt"], "2026-07-28T00:00:03.500Z");
     assert_eq!(done["result"]["content"][0]["text"], "slow");
-    // Again and again.
-    assert_eq!(desk.get(task)["result"], done["result"]);
+    // The result can be read again.
+    assert_eq!(client.get(task)["result"], done["result"]);
 }
 
 #[test]
-fn a_handler_that_is_done_at_once_answers_its_call() {
+fn a_handler_that_finishes_at_once_answers_its_call() {
     // Rule: [TASK-026].
-    let (gate, mut desk) = desk();
+    let (gate, mut client) = client();
     for tool in ["plain", "quick"] {
-        let result = desk.call(tool);
+        let result = client.call(tool);
         assert_eq!(result["resultType"], "complete");
         assert_eq!(result["content"][0]["text"], tool);
     }
     gate.open();
-    assert_eq!(desk.call("slow")["content"][0]["text"], "slow");
+    assert_eq!(client.call("slow")["content"][0]["text"], "slow");
 }
 
 #[test]
-fn a_handler_may_become_a_task_late() {
-    let (gate, mut desk) = desk();
-    let call = desk.send("tools/call", json!({ "name": "late" }));
-    assert_eq!(desk.answer(call), None);
+fn a_handler_may_become_a_task_after_waiting() {
+    let (gate, mut client) = client();
+    let call = client.send("tools/call", json!({ "name": "late" }));
+    assert_eq!(client.answer(call), None);
     gate.open();
-    desk.pump();
-    assert_eq!(desk.answer(call).unwrap()["result"]["resultType"], "task");
+    client.pump();
+    assert_eq!(client.answer(call).unwrap()["result"]["resultType"], "task");
 }
 
 #[test]
@@ -168,29 +168,29 @@ fn a_blocking_handler_becomes_a_task_from_its_own_thread() {
                 "blocked"
             }),
         );
-    let mut desk = TaskClient::new(&server);
-    let call = desk.send("tools/call", json!({ "name": "block" }));
+    let mut client = TaskClient::new(&server);
+    let call = client.send("tools/call", json!({ "name": "block" }));
     says.recv().unwrap();
-    desk.pump();
-    let task = desk.answer(call).unwrap()["result"]["taskId"].as_str().unwrap().to_owned();
-    assert_eq!(desk.status(&task), "working");
+    client.pump();
+    let task = client.answer(call).unwrap()["result"]["taskId"].as_str().unwrap().to_owned();
+    assert_eq!(client.status(&task), "working");
     sender.send(()).unwrap();
-    while desk.status(&task) == "working" {
+    while client.status(&task) == "working" {
         std::thread::yield_now();
     }
-    assert_eq!(desk.get(&task)["result"]["content"][0]["text"], "blocked");
+    assert_eq!(client.get(&task)["result"]["content"][0]["text"], "blocked");
 }
 
 #[test]
-fn a_failure_of_the_tool_completes_and_an_error_of_the_protocol_fails() {
+fn a_tool_error_completes_the_task_and_a_protocol_error_fails_it() {
     // Rule: [TASK-037].
-    let (gate, mut desk) = desk();
-    let (failing, broken) = (desk.task("failing"), desk.task("broken"));
+    let (gate, mut client) = client();
+    let (failing, broken) = (client.task("failing"), client.task("broken"));
     gate.open();
-    let failing = desk.get(&failing);
+    let failing = client.get(&failing);
     assert_eq!(failing["status"], "completed");
     assert_eq!(failing["result"]["isError"], true);
-    let broken = desk.get(&broken);
+    let broken = client.get(&broken);
     assert_eq!(broken["status"], "failed");
     assert_eq!(broken["error"], json!({ "code": -32603, "message": "no machine" }));
     assert_eq!(broken["statusMessage"], "no machine");
@@ -200,13 +200,13 @@ fn a_failure_of_the_tool_completes_and_an_error_of_the_protocol_fails() {
 #[test]
 fn a_client_that_did_not_declare_the_extension_never_sees_a_task() {
     // Rule: [TASK-025] [TASK-028] [TASK-036].
-    let (gate, mut desk) = desk();
-    desk.capabilities = json!({});
-    let call = desk.send("tools/call", json!({ "name": "slow", "arguments": {} }));
-    assert_eq!(desk.answer(call), None);
+    let (gate, mut client) = client();
+    client.capabilities = json!({});
+    let call = client.send("tools/call", json!({ "name": "slow", "arguments": {} }));
+    assert_eq!(client.answer(call), None);
     gate.open();
-    desk.pump();
-    let result = desk.answer(call).unwrap()["result"].clone();
+    client.pump();
+    let result = client.answer(call).unwrap()["result"].clone();
     assert_eq!(result["resultType"], "complete");
     assert_eq!(result["content"][0]["text"], "slow");
 
@@ -218,146 +218,146 @@ fn a_client_that_did_not_declare_the_extension_never_sees_a_task() {
         ("tasks/cancel", json!({ "taskId": "1" })),
         ("subscriptions/listen", json!({ "notifications": { "taskIds": ["1"] } })),
     ] {
-        let error = desk.response(method, params)["error"].clone();
+        let error = client.response(method, params)["error"].clone();
         assert_eq!(error["code"], ErrorCode::MISSING_REQUIRED_CLIENT_CAPABILITY.0, "{method}");
         assert_eq!(error["data"]["requiredCapabilities"], needed, "{method}");
     }
 }
 
 #[test]
-fn a_declaration_holds_for_its_request_alone() {
+fn a_declaration_is_valid_for_its_request_only() {
     // Rule: [TASK-024] [TASK-025].
-    let (_, mut desk) = desk();
-    desk.task("slow");
-    let declared = std::mem::replace(&mut desk.capabilities, json!({}));
-    let call = desk.send("tools/call", json!({ "name": "slow" }));
-    assert_eq!(desk.answer(call), None);
-    desk.capabilities = declared;
-    desk.task("required");
+    let (_, mut client) = client();
+    client.task("slow");
+    let declared = std::mem::replace(&mut client.capabilities, json!({}));
+    let call = client.send("tools/call", json!({ "name": "slow" }));
+    assert_eq!(client.answer(call), None);
+    client.capabilities = declared;
+    client.task("required");
 }
 
 #[test]
 fn a_cancelled_task_stays_cancelled_and_its_handler_is_dropped() {
     // Rule: [TASK-009] [TASK-033] [TASK-034].
-    let (gate, mut desk) = desk();
+    let (gate, mut client) = client();
     let before = gate.holders();
-    let task = desk.task("slow");
+    let task = client.task("slow");
     assert!(gate.holders() > before);
-    desk.cancel(&task);
+    client.cancel(&task);
     assert_eq!(gate.holders(), before);
-    assert_eq!(desk.status(&task), "cancelled");
+    assert_eq!(client.status(&task), "cancelled");
     gate.open();
-    desk.pump();
-    assert_eq!(desk.status(&task), "cancelled");
-    desk.cancel(&task);
-    desk.update(&task, json!({}));
+    client.pump();
+    assert_eq!(client.status(&task), "cancelled");
+    client.cancel(&task);
+    client.update(&task, json!({}));
 }
 
 #[test]
-fn cancelling_what_is_done_is_acknowledged_and_changes_nothing() {
+fn cancelling_a_finished_task_is_acknowledged_without_effect() {
     // Rule: [TASK-033] [TASK-034].
-    let (gate, mut desk) = desk();
-    let task = desk.task("slow");
+    let (gate, mut client) = client();
+    let task = client.task("slow");
     gate.open();
-    desk.pump();
-    let done = desk.get(&task);
-    desk.cancel(&task);
-    desk.update(&task, json!({ "any": { "action": "accept" } }));
-    assert_eq!(desk.get(&task), done);
+    client.pump();
+    let done = client.get(&task);
+    client.cancel(&task);
+    client.update(&task, json!({ "any": { "action": "accept" } }));
+    assert_eq!(client.get(&task), done);
 }
 
 #[test]
-fn a_notification_of_cancellation_is_not_for_tasks() {
+fn a_cancellation_notification_does_not_affect_tasks() {
     // Rule: [TASK-034].
-    let (gate, mut desk) = desk();
-    let call = desk.send("tools/call", json!({ "name": "slow" }));
-    let task = desk.answer(call).unwrap()["result"]["taskId"].as_str().unwrap().to_owned();
+    let (gate, mut client) = client();
+    let call = client.send("tools/call", json!({ "name": "slow" }));
+    let task = client.answer(call).unwrap()["result"]["taskId"].as_str().unwrap().to_owned();
     let cancelled = json!({ "jsonrpc": "2.0", "method": "notifications/cancelled",
                             "params": { "requestId": call } });
-    let now = desk.now;
+    let now = client.now;
     mcp_sansio_handlers::Endpoint::handle_frame(
-        &mut desk.endpoint,
+        &mut client.endpoint,
         Ok(cancelled.to_string().as_bytes()),
         now,
     );
-    desk.pump();
-    assert_eq!(desk.status(&task), "working");
+    client.pump();
+    assert_eq!(client.status(&task), "working");
     gate.open();
-    assert_eq!(desk.status(&task), "completed");
+    assert_eq!(client.status(&task), "completed");
 }
 
 #[test]
-fn a_result_that_is_not_a_task_is_an_error() {
+fn an_unknown_task_is_an_error() {
     // Rule: [TASK-035] [TASK-040].
-    let (_, mut desk) = desk();
+    let (_, mut client) = client();
     let nobody = json!({ "taskId": "nobody", "inputResponses": {} });
     for method in ["tasks/get", "tasks/update", "tasks/cancel"] {
-        assert_eq!(desk.error(method, nobody.clone()), -32602, "{method}");
-        assert_eq!(desk.error(method, json!({ "inputResponses": {} })), -32602, "{method}");
-        assert_eq!(desk.error(method, json!({ "taskId": 7, "inputResponses": {} })), -32602);
+        assert_eq!(client.error(method, nobody.clone()), -32602, "{method}");
+        assert_eq!(client.error(method, json!({ "inputResponses": {} })), -32602, "{method}");
+        assert_eq!(client.error(method, json!({ "taskId": 7, "inputResponses": {} })), -32602);
     }
-    let task = desk.task("slow");
+    let task = client.task("slow");
     for responses in [json!(7), json!({ "a": 7 }), Value::Null] {
         let params = json!({ "taskId": task, "inputResponses": responses });
-        assert_eq!(desk.error("tasks/update", params), -32602);
+        assert_eq!(client.error("tasks/update", params), -32602);
     }
-    assert_eq!(desk.error("tasks/update", json!({ "taskId": task })), -32602);
+    assert_eq!(client.error("tasks/update", json!({ "taskId": task })), -32602);
     for method in ["tasks/list", "tasks/result"] {
-        assert_eq!(desk.error(method, json!({ "taskId": task })), -32601, "{method}");
+        assert_eq!(client.error(method, json!({ "taskId": task })), -32601, "{method}");
     }
-    assert_eq!(desk.status(&task), "working");
+    assert_eq!(client.status(&task), "working");
 }
 
 #[test]
-fn a_client_request_for_a_task_is_ignored() {
+fn a_member_task_in_a_call_is_ignored() {
     // Rule: [TASK-040].
-    let (_, mut desk) = desk();
+    let (_, mut client) = client();
     let params = json!({ "name": "plain", "arguments": {}, "task": { "ttl": 60_000 } });
-    assert_eq!(desk.result("tools/call", params)["resultType"], "complete");
+    assert_eq!(client.result("tools/call", params)["resultType"], "complete");
 }
 
 #[test]
-fn progress_of_a_task_is_what_its_status_says() {
+fn the_status_message_of_a_task_shows_its_progress() {
     // Rule: [TASK-038].
-    let (gate, mut desk) = desk();
-    let task = desk.task("talkative");
-    assert_eq!(desk.get(&task)["statusMessage"], "halfway there");
-    desk.pass(Duration::from_secs(1));
+    let (gate, mut client) = client();
+    let task = client.task("talkative");
+    assert_eq!(client.get(&task)["statusMessage"], "halfway there");
+    client.pass(Duration::from_secs(1));
     gate.open();
-    desk.pump();
-    let there = desk.get(&task);
+    client.pump();
+    let there = client.get(&task);
     assert_eq!(there["statusMessage"], "there");
     assert_eq!(there["lastUpdatedAt"], "2026-07-28T00:00:01.000Z");
-    assert!(desk.notifications.is_empty(), "{:?}", desk.notifications);
+    assert!(client.notifications.is_empty(), "{:?}", client.notifications);
 }
 
 #[test]
 fn task_notifications_match_tasks_get() {
     // Rule: [TASK-038].
-    let (gate, mut desk) = desk();
-    let (task, other) = (desk.task("slow"), desk.task("failing"));
+    let (gate, mut client) = client();
+    let (task, other) = (client.task("slow"), client.task("failing"));
     let filter = json!({ "notifications": { "taskIds": [task] } });
-    let listening = desk.send("subscriptions/listen", filter.clone());
-    let acknowledged = desk.notifications.remove(0);
+    let listening = client.send("subscriptions/listen", filter.clone());
+    let acknowledged = client.notifications.remove(0);
     assert_eq!(acknowledged["params"]["notifications"], filter["notifications"]);
     gate.open();
-    desk.pump();
-    let told: Vec<Value> = std::mem::take(&mut desk.notifications);
+    client.pump();
+    let told: Vec<Value> = std::mem::take(&mut client.notifications);
     let [told] = told.as_slice() else { panic!("{told:?}") };
     assert_eq!(told["method"], "notifications/tasks");
     let mut params = told["params"].clone();
     let meta = params.as_object_mut().unwrap().remove("_meta").unwrap();
     assert_eq!(meta["io.modelcontextprotocol/subscriptionId"], listening);
-    let mut got = desk.get(&task);
+    let mut got = client.get(&task);
     for key in ["_meta", "resultType"] {
         got.as_object_mut().unwrap().remove(key);
     }
     assert_eq!(params, got);
-    assert_eq!(desk.status(&other), "completed");
+    assert_eq!(client.status(&other), "completed");
 }
 
 #[test]
-fn other_revisions_have_no_such_tasks() {
+fn other_revisions_do_not_support_these_tasks() {
     // Rule: [TASK-044].
     for revision in Revision::ALL.into_iter().filter(|revision| *revision != Revision::V2026_07_28)
     {
@@ -375,7 +375,7 @@ fn other_revisions_have_no_such_tasks() {
 }
 
 #[test]
-fn a_handler_that_stays_on_its_thread_runs_as_a_task_too() {
+fn a_local_handler_can_run_as_a_task() {
     let gate = Gate::default();
     let held = std::rc::Rc::new(gate.clone());
     let server = Server::local("s", "1").tasks(settings()).tool(
@@ -387,12 +387,12 @@ fn a_handler_that_stays_on_its_thread_runs_as_a_task_too() {
             "local"
         },
     );
-    let mut desk = TaskClient::new(&server);
-    let task = desk.task("slow");
-    // The place of its request is free for others.
-    let other = desk.task("slow");
+    let mut client = TaskClient::new(&server);
+    let task = client.task("slow");
+    // The slot of its request is free for other requests.
+    let other = client.task("slow");
     gate.open();
     for task in [task, other] {
-        assert_eq!(desk.get(&task)["result"]["content"][0]["text"], "local");
+        assert_eq!(client.get(&task)["result"]["content"][0]["text"], "local");
     }
 }

@@ -1,4 +1,4 @@
-//! Tasks of a server on HTTP, which all its clients share.
+//! Tasks of a server on HTTP, shared by all its clients.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -44,7 +44,7 @@ fn server(gate: &Gate) -> Server {
         })
 }
 
-/// A site without a network, driven by hand.
+/// A server driven by the test, without a network.
 pub(crate) struct TaskServer {
     server: HttpServer,
     now: Instant,
@@ -53,7 +53,7 @@ pub(crate) struct TaskServer {
     last: u64,
 }
 
-/// A response: its status, and the messages in it.
+/// A response: its status and its messages.
 pub(crate) struct Response(pub(crate) u16, pub(crate) Vec<Value>);
 
 impl TaskServer {
@@ -71,7 +71,7 @@ impl TaskServer {
         Self { server, now: Instant::ZERO, running: Vec::new(), judge, last: 0 }
     }
 
-    /// Lets time pass.
+    /// Advances the clock.
     #[cfg(feature = "seal")]
     pub(crate) fn pass(&mut self, time: Duration) {
         self.now = self.now + time;
@@ -105,7 +105,7 @@ impl TaskServer {
         exchange
     }
 
-    /// Lets handlers go on until none can.
+    /// Runs handlers until all of them wait.
     fn pump(&mut self) {
         let mut cx = Context::from_waker(Waker::noop());
         for _ in 0..5 {
@@ -125,7 +125,7 @@ impl TaskServer {
         }
     }
 
-    /// What has come of an exchange so far.
+    /// Reads the response of an exchange as far as it was sent.
     fn read(&mut self, exchange: mcp_sansio::http::ExchangeId, method: &str) -> Response {
         let (mut status, mut text) = (0, String::new());
         while let Some(transmit) = self.server.poll_transmit(exchange, self.now) {
@@ -201,7 +201,7 @@ pub(crate) fn run(
                 Poll::Ready(Some(finished)) => server.finish(finished, now),
                 Poll::Ready(None) => {}
                 Poll::Pending => {
-                    // What the handler wants may be known before the handler is.
+                    // Commands of the handler may be polled before the handler is tracked.
                     server.poll_handlers(&mut Context::from_waker(Waker::noop()), now);
                     server.track(&running);
                     all.push(running);
@@ -212,30 +212,30 @@ pub(crate) fn run(
 }
 
 #[test]
-fn a_task_outlives_the_exchange_that_made_it() {
+fn a_task_outlives_the_exchange_that_created_it() {
     // Rule: [TASK-029] [TASK-030].
     let gate = Gate::default();
-    let mut site = TaskServer::new(&gate);
-    let task = site.task("slow", None);
-    assert_eq!(site.server.machine().exchange_count(), 0);
-    assert_eq!(site.status(&task), "working");
+    let mut fixture = TaskServer::new(&gate);
+    let task = fixture.task("slow", None);
+    assert_eq!(fixture.server.machine().exchange_count(), 0);
+    assert_eq!(fixture.status(&task), "working");
     gate.open();
-    site.pump();
-    let done = site.about("tasks/get", &task, None);
+    fixture.pump();
+    let done = fixture.about("tasks/get", &task, None);
     assert_eq!(done["result"]["result"]["content"][0]["text"], "slow");
-    assert_eq!(site.call("quick", None)["content"][0]["text"], "quick");
+    assert_eq!(fixture.call("quick", None)["content"][0]["text"], "quick");
 }
 
 #[test]
-fn a_task_asks_and_goes_on_with_the_answers() {
+fn a_task_requests_input_and_continues_with_the_answers() {
     // Rule: [TASK-030] [TASK-032] [TASK-033].
-    let mut site = TaskServer::new(&Gate::default());
+    let mut fixture = TaskServer::new(&Gate::default());
     let owner = Principal::new("owner");
-    let task = site.task("ask", Some(&owner));
-    let waiting = site.about("tasks/get", &task, Some(&owner));
+    let task = fixture.task("ask", Some(&owner));
+    let waiting = fixture.about("tasks/get", &task, Some(&owner));
     assert!(waiting["result"]["inputRequests"]["name"].is_object(), "{waiting}");
-    assert_empty(&site.about("tasks/update", &task, Some(&owner))["result"]);
-    let done = site.about("tasks/get", &task, Some(&owner));
+    assert_empty(&fixture.about("tasks/update", &task, Some(&owner))["result"]);
+    let done = fixture.about("tasks/get", &task, Some(&owner));
     assert_eq!(done["result"]["result"]["content"][0]["text"], r#"Some("kept") true"#);
 }
 
@@ -243,71 +243,71 @@ fn a_task_asks_and_goes_on_with_the_answers() {
 fn a_task_that_is_cancelled_or_expires_drops_its_handler() {
     // Rule: [TASK-034].
     let gate = Gate::default();
-    let mut site = TaskServer::new(&gate);
-    let task = site.task("slow", None);
-    let other = site.task("slow", None);
-    assert_eq!(site.running.len(), 2);
-    assert_empty(&site.about("tasks/cancel", &task, None)["result"]);
-    site.pump();
-    assert_eq!(site.running.len(), 1);
-    assert_eq!(site.status(&task), "cancelled");
-    assert_eq!(site.server.poll_timeout(), Some(Instant::from_millis(60_000)));
-    site.now = site.now + Duration::from_secs(60);
-    site.server.handle_timeout(site.now);
-    site.pump();
-    assert_eq!(site.running.len(), 0);
-    assert_eq!(site.about("tasks/get", &other, None)["error"]["code"], -32602);
-    assert_eq!(site.server.poll_timeout(), None);
+    let mut fixture = TaskServer::new(&gate);
+    let task = fixture.task("slow", None);
+    let other = fixture.task("slow", None);
+    assert_eq!(fixture.running.len(), 2);
+    assert_empty(&fixture.about("tasks/cancel", &task, None)["result"]);
+    fixture.pump();
+    assert_eq!(fixture.running.len(), 1);
+    assert_eq!(fixture.status(&task), "cancelled");
+    assert_eq!(fixture.server.poll_timeout(), Some(Instant::from_millis(60_000)));
+    fixture.now = fixture.now + Duration::from_secs(60);
+    fixture.server.handle_timeout(fixture.now);
+    fixture.pump();
+    assert_eq!(fixture.running.len(), 0);
+    assert_eq!(fixture.about("tasks/get", &other, None)["error"]["code"], -32602);
+    assert_eq!(fixture.server.poll_timeout(), None);
 }
 
 #[test]
-fn the_tasks_of_one_do_not_exist_for_another() {
+fn the_tasks_of_one_principal_do_not_exist_for_another() {
     // Rule: [TASK-035] [TASK-041].
     let gate = Gate::default();
-    let mut site = TaskServer::new(&gate);
+    let mut fixture = TaskServer::new(&gate);
     let (owner, other) = (Principal::new("owner"), Principal::new("other"));
-    let task = site.task("slow", Some(&owner));
-    let listen = |site: &mut TaskServer, principal| {
+    let task = fixture.task("slow", Some(&owner));
+    let listen = |fixture: &mut TaskServer, principal| {
         let filter = json!({ "notifications": { "taskIds": [task] } });
-        let exchange = site.exchange("subscriptions/listen", filter, None, principal);
-        assert_eq!(site.read(exchange, "").1.len(), 1);
+        let exchange = fixture.exchange("subscriptions/listen", filter, None, principal);
+        assert_eq!(fixture.read(exchange, "").1.len(), 1);
         exchange
     };
-    let (owners, others) = (listen(&mut site, Some(&owner)), listen(&mut site, Some(&other)));
+    let (owners, others) = (listen(&mut fixture, Some(&owner)), listen(&mut fixture, Some(&other)));
     for principal in [Some(&other), None] {
         for method in ["tasks/get", "tasks/update", "tasks/cancel"] {
-            let unknown = site.about(method, "nobody", principal)["error"].clone();
+            let unknown = fixture.about(method, "nobody", principal)["error"].clone();
             assert_eq!(unknown["code"], -32602);
-            assert_eq!(site.about(method, &task, principal)["error"], unknown);
+            assert_eq!(fixture.about(method, &task, principal)["error"], unknown);
         }
     }
     gate.open();
-    site.pump();
-    let told = site.read(owners, "").1;
+    fixture.pump();
+    let told = fixture.read(owners, "").1;
     assert_eq!(told[0]["params"]["status"], "completed", "{told:?}");
-    assert!(site.read(others, "").1.is_empty());
-    let done = site.about("tasks/get", &task, Some(&owner));
+    assert!(fixture.read(others, "").1.is_empty());
+    let done = fixture.about("tasks/get", &task, Some(&owner));
     assert_eq!(done["result"]["status"], "completed");
 }
 
 #[test]
 fn the_header_names_the_task() {
     // Rule: [TASK-039].
-    let mut site = TaskServer::new(&Gate::default());
-    let task = site.task("slow", None);
+    let mut fixture = TaskServer::new(&Gate::default());
+    let task = fixture.task("slow", None);
     let about = || json!({ "taskId": task, "inputResponses": {} });
     for method in ["tasks/get", "tasks/update", "tasks/cancel"] {
-        let Response(status, messages) = site.response(method, about(), Some("another"), None);
+        let Response(status, messages) = fixture.response(method, about(), Some("another"), None);
         assert_eq!(status, 400, "{method}");
         assert_eq!(messages[0]["error"]["code"], -32020, "{method}");
-        assert_eq!(site.response(method, about(), None, None).0, 200, "{method}");
+        assert_eq!(fixture.response(method, about(), None, None).0, 200, "{method}");
     }
 }
 
 #[test]
-fn a_client_that_leaves_before_there_is_a_task_gives_up_its_call() {
+fn a_client_that_disconnects_before_the_task_exists_cancels_its_call() {
     let gate = Gate::default();
-    let mut site = TaskServer::new(&gate);
+    let mut fixture = TaskServer::new(&gate);
     let mut head = RequestHead::new("POST", "/mcp");
     head.field("host", b"localhost");
     head.field("content-type", b"application/json");
@@ -316,13 +316,14 @@ fn a_client_that_leaves_before_there_is_a_task_gives_up_its_call() {
     head.field("mcp-method", b"tools/call");
     head.field("mcp-name", b"slow");
     let body = request(1, "tools/call", json!({ "name": "slow" }), &everything());
-    let (exchange, work) = site.server.handle_request(&head, body.as_bytes(), None, Instant::ZERO);
+    let (exchange, work) =
+        fixture.server.handle_request(&head, body.as_bytes(), None, Instant::ZERO);
     let HandlerPoll::Pending(mut running) = work.unwrap().run() else { panic!("it waits") };
     let mut cx = Context::from_waker(Waker::noop());
     assert!(Pin::new(&mut running).poll(&mut cx).is_pending());
-    site.server.handle_disconnect(exchange, Instant::ZERO);
-    site.server.track(&running);
+    fixture.server.handle_disconnect(exchange, Instant::ZERO);
+    fixture.server.track(&running);
     assert!(matches!(Pin::new(&mut running).poll(&mut cx), Poll::Ready(None)));
-    site.pump();
-    assert_eq!(site.server.poll_timeout(), None);
+    fixture.pump();
+    assert_eq!(fixture.server.poll_timeout(), None);
 }

@@ -6,7 +6,7 @@ use crate::task_client::{Gate, TaskClient, settings};
 
 #[derive(serde::Deserialize, schemars::JsonSchema)]
 struct Confirmation {
-    /// Whether to go on.
+    /// Whether to continue.
     sure: bool,
 }
 
@@ -76,10 +76,10 @@ pub(crate) fn server(gate: &Gate) -> Server {
         })
 }
 
-fn desk() -> (Gate, TaskClient) {
+fn client() -> (Gate, TaskClient) {
     let gate = Gate::default();
-    let desk = TaskClient::new(&server(&gate));
-    (gate, desk)
+    let client = TaskClient::new(&server(&gate));
+    (gate, client)
 }
 
 fn open(task: &Value) -> Vec<&str> {
@@ -88,80 +88,80 @@ fn open(task: &Value) -> Vec<&str> {
 }
 
 #[test]
-fn questions_are_shown_until_all_are_answered() {
+fn input_requests_are_listed_until_all_are_answered() {
     // Rule: [TASK-030] [TASK-032] [TASK-033].
-    let (_, mut desk) = desk();
-    let task = desk.task("both");
-    let waiting = desk.get(&task);
+    let (_, mut client) = client();
+    let task = client.task("both");
+    let waiting = client.get(&task);
     assert_eq!(open(&waiting), ["a", "b"]);
     assert_eq!(waiting["inputRequests"]["a"]["method"], "elicitation/create");
     assert!(waiting.get("requestState").is_none());
-    assert_eq!(desk.get(&task), waiting);
-    desk.update(&task, json!({ "unknown": { "ignored": true } }));
-    assert_eq!(desk.get(&task), waiting);
-    desk.update(&task, json!({ "a": yes(), "unknown": {} }));
-    assert_eq!(open(&desk.get(&task)), ["b"]);
-    // Answered already.
-    desk.update(&task, json!({ "a": { "action": "decline" } }));
-    assert_eq!(open(&desk.get(&task)), ["b"]);
-    desk.update(&task, json!({ "b": { "action": "decline" } }));
-    let done = desk.get(&task);
+    assert_eq!(client.get(&task), waiting);
+    client.update(&task, json!({ "unknown": { "ignored": true } }));
+    assert_eq!(client.get(&task), waiting);
+    client.update(&task, json!({ "a": yes(), "unknown": {} }));
+    assert_eq!(open(&client.get(&task)), ["b"]);
+    // The first request has been answered already.
+    client.update(&task, json!({ "a": { "action": "decline" } }));
+    assert_eq!(open(&client.get(&task)), ["b"]);
+    client.update(&task, json!({ "b": { "action": "decline" } }));
+    let done = client.get(&task);
     assert_eq!(done["status"], "completed");
     assert_eq!(done["result"]["content"][0]["text"], "true false");
 }
 
 #[test]
-fn a_task_that_asks_later_works_in_between_and_gets_its_state_back() {
+fn a_task_works_between_input_requests_and_keeps_its_state() {
     // Rule: [TASK-009] [TASK-030].
-    let (gate, mut desk) = desk();
-    let task = desk.task("slowly");
-    assert_eq!(desk.status(&task), "working");
+    let (gate, mut client) = client();
+    let task = client.task("slowly");
+    assert_eq!(client.status(&task), "working");
     gate.open();
-    assert_eq!(open(&desk.get(&task)), ["sure"]);
-    desk.update(&task, json!({ "sure": yes() }));
-    assert_eq!(desk.get(&task)["result"]["content"][0]["text"], "kept");
+    assert_eq!(open(&client.get(&task)), ["sure"]);
+    client.update(&task, json!({ "sure": yes() }));
+    assert_eq!(client.get(&task)["result"]["content"][0]["text"], "kept");
 }
 
 #[test]
-fn a_name_is_never_used_for_two_questions() {
+fn the_key_of_an_input_request_is_never_reused() {
     // Rule: [TASK-031].
-    let (_, mut desk) = desk();
-    let task = desk.task("again");
+    let (_, mut client) = client();
+    let task = client.task("again");
     let mut seen = Vec::new();
     for _ in 0..3 {
-        let waiting = desk.get(&task);
+        let waiting = client.get(&task);
         let [name] = open(&waiting)[..] else { panic!("{waiting}") };
         assert!(!seen.contains(&name.to_owned()));
         seen.push(name.to_owned());
-        desk.update(&task, json!({ name: { "action": "decline" } }));
-        // What was answered once is not answered again.
-        desk.update(&task, json!({ name: yes() }));
-        assert_eq!(desk.status(&task), "input_required");
+        client.update(&task, json!({ name: { "action": "decline" } }));
+        // An input request that was answered cannot be answered again.
+        client.update(&task, json!({ name: yes() }));
+        assert_eq!(client.status(&task), "input_required");
     }
     assert_eq!(seen, ["sure", "sure#2", "sure#3"]);
-    desk.update(&task, json!({ "sure#4": yes() }));
-    assert_eq!(desk.get(&task)["result"]["content"][0]["text"], "at last");
+    client.update(&task, json!({ "sure#4": yes() }));
+    assert_eq!(client.get(&task)["result"]["content"][0]["text"], "at last");
 }
 
 #[test]
-fn a_task_that_waits_for_answers_can_be_cancelled() {
+fn a_task_that_awaits_input_can_be_cancelled() {
     // Rule: [TASK-034].
-    let (_, mut desk) = desk();
-    let task = desk.task("both");
-    desk.cancel(&task);
-    assert_eq!(desk.status(&task), "cancelled");
-    desk.update(&task, json!({ "a": yes(), "b": yes() }));
-    assert_eq!(desk.status(&task), "cancelled");
+    let (_, mut client) = client();
+    let task = client.task("both");
+    client.cancel(&task);
+    assert_eq!(client.status(&task), "cancelled");
+    client.update(&task, json!({ "a": yes(), "b": yes() }));
+    assert_eq!(client.status(&task), "cancelled");
 }
 
 #[test]
 fn a_handler_that_always_asks_for_input_fails_at_the_round_limit() {
-    let (_, mut desk) = desk();
+    let (_, mut client) = client();
     for tool in ["forever", "restless"] {
-        let task = desk.task(tool);
+        let task = client.task(tool);
         let mut rounds = 0;
         loop {
-            let waiting = desk.get(&task);
+            let waiting = client.get(&task);
             if waiting["status"] != "input_required" {
                 assert_eq!(waiting["status"], "failed");
                 assert_eq!(waiting["error"]["code"], -32603);
@@ -169,20 +169,20 @@ fn a_handler_that_always_asks_for_input_fails_at_the_round_limit() {
             }
             rounds += 1;
             let name = open(&waiting)[0].to_owned();
-            desk.update(&task, json!({ name: yes() }));
+            client.update(&task, json!({ name: yes() }));
         }
         assert_eq!(rounds, 16);
     }
 }
 
 #[test]
-fn a_question_that_the_client_cannot_answer_fails_the_task() {
+fn an_input_request_that_the_client_does_not_support_fails_the_task() {
     // Rule: [MRTR-005] [TASK-037].
-    let (_, mut desk) = desk();
-    desk.capabilities["sampling"] = Value::Null;
-    desk.capabilities.as_object_mut().unwrap().remove("sampling");
-    let task = desk.task("model");
-    let failed = desk.get(&task);
+    let (_, mut client) = client();
+    client.capabilities["sampling"] = Value::Null;
+    client.capabilities.as_object_mut().unwrap().remove("sampling");
+    let task = client.task("model");
+    let failed = client.get(&task);
     assert_eq!(failed["status"], "failed");
     assert_eq!(failed["error"]["code"], -32021);
     assert_eq!(failed["error"]["data"]["requiredCapabilities"], json!({ "sampling": {} }));
@@ -191,28 +191,28 @@ fn a_question_that_the_client_cannot_answer_fails_the_task() {
 #[test]
 fn input_required_before_task_creation_is_requested_by_the_call() {
     // Rule: [TASK-042].
-    let (gate, mut desk) = desk();
-    let asked = desk.call("first");
+    let (gate, mut client) = client();
+    let asked = client.call("first");
     assert_eq!(asked["resultType"], "input_required");
     assert!(asked.get("taskId").is_none());
     let params = json!({ "name": "first", "arguments": {}, "requestState": asked["requestState"],
                          "inputResponses": { "sure": yes() } });
-    let created = desk.result("tools/call", params);
+    let created = client.result("tools/call", params);
     assert_eq!(created["resultType"], "task");
     for key in ["requestState", "inputRequests"] {
         assert!(created.get(key).is_none(), "{created}");
     }
     gate.open();
-    let done = desk.get(created["taskId"].as_str().unwrap());
+    let done = client.get(created["taskId"].as_str().unwrap());
     assert_eq!(done["result"]["content"][0]["text"], r#"true Some("asked")"#);
 }
 
 #[test]
-fn an_answer_of_another_shape_ends_the_task_and_not_the_update() {
-    let (_, mut desk) = desk();
-    let task = desk.task("again");
-    desk.update(&task, json!({ "sure": { "action": "accept", "content": { "sure": 5 } } }));
-    let failed = desk.get(&task);
+fn an_answer_that_does_not_match_its_schema_fails_the_task_and_not_the_update() {
+    let (_, mut client) = client();
+    let task = client.task("again");
+    client.update(&task, json!({ "sure": { "action": "accept", "content": { "sure": 5 } } }));
+    let failed = client.get(&task);
     assert_eq!(failed["status"], "failed");
     assert_eq!(failed["error"]["code"], -32602);
 }

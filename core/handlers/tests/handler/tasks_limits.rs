@@ -9,7 +9,7 @@ use crate::task_client::{EPOCH, Gate, TaskClient, settings};
 
 #[derive(serde::Deserialize, schemars::JsonSchema)]
 struct Amount {
-    /// How much to say.
+    /// Length of the result.
     bytes: usize,
 }
 
@@ -44,107 +44,107 @@ fn server(gate: &Gate, settings: TaskSettings) -> Server {
         })
 }
 
-fn desk(settings: TaskSettings) -> (Gate, TaskClient) {
+fn client(settings: TaskSettings) -> (Gate, TaskClient) {
     let gate = Gate::default();
-    let desk = TaskClient::new(&server(&gate, settings));
-    (gate, desk)
+    let client = TaskClient::new(&server(&gate, settings));
+    (gate, client)
 }
 
 #[test]
-fn a_task_is_kept_for_as_long_as_was_promised_and_no_longer() {
+fn a_task_is_kept_until_its_ttl_expires() {
     // Rule: [TASK-035].
-    let (gate, mut desk) = desk(settings());
+    let (gate, mut client) = client(settings());
     let held = gate.holders();
-    let working = desk.task("slow");
-    desk.pass(Duration::from_secs(30));
-    let waiting = desk.task("ask");
-    assert_eq!(desk.endpoint.poll_timeout(), Some(Instant::from_millis(60_000)));
-    desk.pass(Duration::from_millis(29_999));
-    assert_eq!(desk.status(&working), "working");
-    // The time is over, whether or not the driver has noticed.
-    desk.now = desk.now + Duration::from_millis(1);
-    assert_eq!(desk.error("tasks/get", json!({ "taskId": working })), -32602);
+    let working = client.task("slow");
+    client.pass(Duration::from_secs(30));
+    let waiting = client.task("ask");
+    assert_eq!(client.endpoint.poll_timeout(), Some(Instant::from_millis(60_000)));
+    client.pass(Duration::from_millis(29_999));
+    assert_eq!(client.status(&working), "working");
+    // The task has expired, even if the driver has not handled the timeout yet.
+    client.now = client.now + Duration::from_millis(1);
+    assert_eq!(client.error("tasks/get", json!({ "taskId": working })), -32602);
     assert!(gate.holders() > held);
-    desk.pass(Duration::ZERO);
+    client.pass(Duration::ZERO);
     assert_eq!(gate.holders(), held);
-    assert_eq!(desk.endpoint.poll_timeout(), Some(Instant::from_millis(90_000)));
-    desk.pass(Duration::from_secs(30));
-    assert_eq!(desk.error("tasks/cancel", json!({ "taskId": waiting })), -32602);
-    assert_eq!(desk.endpoint.poll_timeout(), None);
+    assert_eq!(client.endpoint.poll_timeout(), Some(Instant::from_millis(90_000)));
+    client.pass(Duration::from_secs(30));
+    assert_eq!(client.error("tasks/cancel", json!({ "taskId": waiting })), -32602);
+    assert_eq!(client.endpoint.poll_timeout(), None);
 }
 
 #[test]
-fn a_finished_task_makes_room_when_its_time_is_over() {
-    let (gate, mut desk) = desk(settings().tasks_max(2));
-    desk.task("slow");
-    desk.task("ask");
-    // A call beyond stays a call.
-    let call = desk.send("tools/call", json!({ "name": "slow", "arguments": {} }));
-    assert_eq!(desk.answer(call), None);
+fn a_finished_task_frees_its_slot_when_it_expires() {
+    let (gate, mut client) = client(settings().tasks_max(2));
+    client.task("slow");
+    client.task("ask");
+    // A call over the limit does not become a task.
+    let call = client.send("tools/call", json!({ "name": "slow", "arguments": {} }));
+    assert_eq!(client.answer(call), None);
     // Rule: [TASK-042].
-    assert_eq!(desk.call("ask")["resultType"], "input_required");
+    assert_eq!(client.call("ask")["resultType"], "input_required");
     gate.open();
-    desk.pump();
-    assert_eq!(desk.answer(call).unwrap()["result"]["content"][0]["text"], "slow");
-    desk.pass(Duration::from_secs(60));
-    desk.task("ask");
-    desk.task("ask");
-    assert_eq!(desk.call("ask")["resultType"], "input_required");
+    client.pump();
+    assert_eq!(client.answer(call).unwrap()["result"]["content"][0]["text"], "slow");
+    client.pass(Duration::from_secs(60));
+    client.task("ask");
+    client.task("ask");
+    assert_eq!(client.call("ask")["resultType"], "input_required");
 }
 
 #[test]
-fn tasks_hold_no_more_bytes_than_they_may() {
-    let (gate, mut desk) = desk(settings().bytes_max(8000));
-    let long = |desk: &mut TaskClient, bytes: usize| {
+fn the_bytes_of_tasks_are_bounded() {
+    let (gate, mut client) = client(settings().bytes_max(8000));
+    let long = |client: &mut TaskClient, bytes: usize| {
         let params = json!({ "name": "long", "arguments": { "bytes": bytes } });
-        desk.result("tools/call", params)["taskId"].as_str().unwrap().to_owned()
+        client.result("tools/call", params)["taskId"].as_str().unwrap().to_owned()
     };
     let (fits, too_long, after) =
-        (long(&mut desk, 3000), long(&mut desk, 6000), long(&mut desk, 1000));
-    let waiting = desk.task("ask");
+        (long(&mut client, 3000), long(&mut client, 6000), long(&mut client, 1000));
+    let waiting = client.task("ask");
     gate.open();
-    assert_eq!(desk.status(&fits), "completed");
-    let failed = desk.get(&too_long);
+    assert_eq!(client.status(&fits), "completed");
+    let failed = client.get(&too_long);
     assert_eq!((&failed["status"], &failed["error"]["code"]), (&json!("failed"), &json!(-32603)));
-    assert_eq!(desk.status(&after), "completed");
-    // What is refused can be sent again, shorter.
+    assert_eq!(client.status(&after), "completed");
+    // A refused update can be sent again with a shorter answer.
     let answer =
         |length: usize| json!({ "action": "accept", "content": { "n": "x".repeat(length) } });
     let update =
         |length| json!({ "taskId": waiting, "inputResponses": { "name": answer(length) } });
-    assert_eq!(desk.error("tasks/update", update(5000)), -32603);
-    assert_eq!(desk.status(&waiting), "input_required");
-    desk.result("tasks/update", update(10));
-    assert_eq!(desk.status(&waiting), "completed");
+    assert_eq!(client.error("tasks/update", update(5000)), -32603);
+    assert_eq!(client.status(&waiting), "input_required");
+    client.result("tasks/update", update(10));
+    assert_eq!(client.status(&waiting), "completed");
 }
 
 #[test]
-fn names_that_repeat_make_no_task() {
+fn duplicate_ids_do_not_create_a_task() {
     // Rule: [TASK-041].
-    let (_, mut desk) = desk(TaskSettings::new(|| [7; 16], EPOCH));
-    let task = desk.task("slow");
+    let (_, mut client) = client(TaskSettings::new(|| [7; 16], EPOCH));
+    let task = client.task("slow");
     assert_eq!(task, "07".repeat(16));
-    let call = desk.send("tools/call", json!({ "name": "slow", "arguments": {} }));
-    assert_eq!(desk.answer(call), None);
+    let call = client.send("tools/call", json!({ "name": "slow", "arguments": {} }));
+    assert_eq!(client.answer(call), None);
 }
 
 #[test]
-fn the_end_of_the_connection_ends_its_tasks() {
-    let (gate, mut desk) = desk(settings());
+fn tasks_end_with_their_connection() {
+    let (gate, mut client) = client(settings());
     let held = gate.holders();
-    desk.task("slow");
-    desk.endpoint.handle().close();
-    desk.pump();
+    client.task("slow");
+    client.endpoint.handle().close();
+    client.pump();
     assert_eq!(gate.holders(), held);
-    assert!(desk.endpoint.is_drained());
+    assert!(client.endpoint.is_drained());
 }
 
 #[test]
-fn a_poll_interval_and_a_time_to_live_are_whole_milliseconds() {
+fn the_poll_interval_and_the_ttl_are_whole_milliseconds() {
     // Rule: [TASK-010].
     let settings = settings().ttl(Duration::MAX).poll_interval(Duration::from_micros(1));
-    let (_, mut desk) = desk(settings);
-    let created = desk.call("slow");
+    let (_, mut client) = client(settings);
+    let created = client.call("slow");
     assert_eq!(created["ttlMs"], 9_007_199_254_740_991_u64);
     assert_eq!(created["pollIntervalMs"], 1);
 }

@@ -1,5 +1,5 @@
-//! Reads what leaves a machine, as somebody would who sits on the wire, and holds it against the table
-//! of methods: direction, revision, phase, capabilities, ids, progress and its answer.
+//! Checks every message on the wire against the table of methods: direction, revision, phase,
+//! capabilities, ids, progress and responses.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,26 +7,26 @@ use mcp_sansio::protocol::{Capabilities, Method, MethodKind, Phase, Side};
 use mcp_sansio::{Era, Revision};
 use serde_json::Value;
 
-/// What is known of one connection: of a byte stream, of a session over HTTP, of a modern request.
+/// The state of one connection: of a byte stream, of a session over HTTP, or of a modern request.
 #[derive(Clone, Debug)]
 pub(crate) struct Checker {
     name: String,
     revision: Option<Revision>,
     initialized: bool,
-    /// The client has begun the handshake of a session.
+    /// Whether the client has sent `initialize`.
     opens: bool,
     client: Capabilities,
-    /// `None`: what the server has is not known here.
+    /// Capabilities of the server, or `None` if they are unknown.
     server: Option<Capabilities>,
     asked: BTreeMap<(Side, String), Asked>,
     used: BTreeSet<(Side, String)>,
-    /// Requests may come more than once, and so may their answers.
+    /// Whether requests, and so responses, can be repeated.
     pub(crate) copies: bool,
-    /// Nothing is known of what was agreed.
+    /// Whether the negotiated revision and capabilities are unknown.
     blind: bool,
 }
 
-/// A request without an answer.
+/// A request without a response.
 #[derive(Clone, Debug)]
 struct Asked {
     method: String,
@@ -55,19 +55,19 @@ impl Checker {
         }
     }
 
-    /// It reads one modern request.
+    /// Sets up the checker for one modern request.
     pub(crate) const fn is_modern(&mut self) {
         self.revision = Some(Revision::V2026_07_28);
         self.initialized = true;
     }
 
-    /// It comes to a conversation of which it has not heard the beginning.
+    /// Disables the checks, for a conversation whose beginning was not observed.
     pub(crate) const fn knows_nothing(&mut self) {
         self.copies = true;
         self.blind = true;
     }
 
-    /// Panics if `sender` may not say this now.
+    /// Panics if `sender` may not send this message now.
     pub(crate) fn examine(&mut self, sender: Side, text: &str) {
         if self.blind {
             return;
@@ -100,25 +100,29 @@ impl Checker {
         let Some(known) = Method::parse(method) else { return Ok(None) };
         let row = known.row();
         if row.kind != kind {
-            return Err(format!("`{method}` is no {kind:?}"));
+            return Err(format!("`{method}` is not a {kind:?}"));
         }
         let meta = &message["params"]["_meta"];
         let modern = meta["io.modelcontextprotocol/protocolVersion"].as_str();
         let revision = modern.and_then(Revision::parse).or(self.revision);
         if known == Method::Initialize && sender == Side::Client {
-            // A probe whose answer comes late says nothing any more.
+            // The late response to a probe has no effect.
             return Ok(None);
         }
         let Some(revision) = revision else {
-            // Nothing is agreed yet.
+            // No revision has been negotiated yet.
             let opening = matches!(row.side(sender).phase, Phase::Opening | Phase::Always);
             let of_opening = known == Method::Cancelled && sender == Side::Client;
-            return if opening || of_opening { Ok(None) } else { Err("not open yet".into()) };
+            return if opening || of_opening {
+                Ok(None)
+            } else {
+                Err("the session is not open yet".into())
+            };
         };
         let mut client = self.client;
         if revision.era() == Era::Modern {
             if kind == MethodKind::Request && sender == Side::Server {
-                return Err("a modern server asks".into());
+                return Err("a modern server sends a request".into());
             }
             let declared = meta["io.modelcontextprotocol/clientCapabilities"].to_string();
             client =
@@ -127,7 +131,7 @@ impl Checker {
             && !self.initialized
             && !matches!(known, Method::Initialized | Method::Cancelled)
         {
-            return Err("before the session is open".into());
+            return Err("sent before the session is open".into());
         }
         let server = self.server.unwrap_or_else(|| all_for(known));
         let checked = row.check(sender, revision, client, server);
@@ -146,7 +150,7 @@ impl Checker {
             Err(fault) => return Some(fault),
         };
         if !self.used.insert(at(sender, id.clone())) && !self.copies {
-            return Some("an id is used again".into());
+            return Some("a request id is used twice".into());
         }
         if method == "initialize" {
             self.opens = true;
@@ -172,7 +176,7 @@ impl Checker {
         match method {
             "notifications/initialized" => {
                 if self.revision.is_none() {
-                    return Some("initialized before the answer".into());
+                    return Some("`notifications/initialized` precedes the response".into());
                 }
                 self.initialized = true;
                 None
@@ -184,7 +188,7 @@ impl Checker {
                 });
                 let Some((_, asked)) = found else {
                     return (!self.copies)
-                        .then(|| "progress of nothing, or after the answer".to_owned());
+                        .then(|| "progress without a request, or after its response".to_owned());
                 };
                 let progress = params["progress"].as_f64().unwrap_or(f64::NAN);
                 let grows = progress > asked.progress;
@@ -198,9 +202,9 @@ impl Checker {
                 if opens {
                     return Some("`initialize` is cancelled".into());
                 }
-                // A server ends a subscription so as well.
+                // A server ends a subscription with the same notification.
                 let known = self.used.contains(&key) || self.used.contains(&at(sender.peer(), id));
-                (!known).then(|| "a request is cancelled that never was".to_owned())
+                (!known).then(|| "the cancelled request does not exist".to_owned())
             }
             _ => None,
         }
@@ -208,11 +212,12 @@ impl Checker {
 
     fn response(&mut self, sender: Side, id: Option<String>, message: &Value) -> Option<String> {
         if message.get("result").is_some() == message.get("error").is_some() {
-            return Some("one of result and error".into());
+            return Some("a response has either a result or an error".into());
         }
         let id = id.filter(|id| id != "null")?;
         let Some(asked) = self.asked.remove(&at(sender.peer(), id)) else {
-            return (!self.copies).then(|| "an answer to nothing, or a second one".to_owned());
+            return (!self.copies)
+                .then(|| "a response without a request, or a second one".to_owned());
         };
         let result = message.get("result")?;
         if asked.method == "initialize" {
@@ -232,7 +237,7 @@ impl Checker {
     }
 }
 
-/// What somebody has of whom nothing is known: all that the method needs.
+/// Returns the capabilities that a method requires, for a side whose capabilities are unknown.
 fn all_for(method: Method) -> Capabilities {
     let row = method.row();
     let gates = row.client.gates.iter().chain(row.server.gates);

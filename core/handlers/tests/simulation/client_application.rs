@@ -1,5 +1,5 @@
-//! The application of a client: it calls, cancels, subscribes, answers questions, closes, and holds
-//! against the machine all that it is told.
+//! The application of a client: it calls, cancels, subscribes, answers input requests, closes, and
+//! checks every event of its machine.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -17,44 +17,44 @@ use crate::coverage::Happening;
 use crate::messages::{self, Answer, Note};
 use crate::scene::Scene;
 
-/// What the network may do to this client, which decides what it may be told.
+/// The transport of a client, which decides the failures that its machine may report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Binding {
-    /// Ordered bytes that end, and do nothing else.
+    /// An ordered byte stream, which can only end.
     Stream,
-    /// Exchanges, of which each can fail.
+    /// HTTP exchanges, each of which can fail.
     Exchanges,
 }
 
-/// How long a machine remembers what was given up.
+/// How long a machine remembers cancelled calls.
 pub(crate) const MEMORY: Duration = Limits::DEFAULT.tombstone_duration;
 
 const NEVER: Instant = Instant::from_nanos(u64::MAX);
 
-/// One client's application.
+/// The application of one client.
 #[derive(Debug)]
 pub(crate) struct ClientApplication {
     pub(crate) name: String,
     binding: Binding,
     calls: BTreeMap<CallHandle, Call>,
-    /// Serial numbers of calls that have ended, and the run that gave the result.
+    /// Serial numbers of ended calls, with the run that gave the result.
     ended: BTreeMap<u64, Option<u64>>,
     inputs: Vec<(InputHandle, Method)>,
-    /// The greatest number of a message to everybody.
+    /// The greatest number of a broadcast that was received.
     broadcast: u64,
-    /// Which one of its server that was, in this session.
+    /// Index of the last broadcast among those of its server, in this session.
     broadcasts: Option<u64>,
     pub(crate) opened: u32,
     pub(crate) updates: u64,
-    /// Nothing that is said unasked is heard any more, as was reported.
+    /// Whether the machine reported the loss of the server's event stream.
     pub(crate) deaf: bool,
     pub(crate) closing: bool,
     pub(crate) closed: Option<CloseReason>,
-    /// From then on answers may come to what was given up so long ago that it is forgotten.
+    /// From this time on, responses to cancelled calls may be reported as unknown.
     pub(crate) forgets_at: Instant,
-    /// Messages were lost, as was reported.
+    /// Whether the machine reported the loss of messages.
     lossy: bool,
-    /// Nobody knows what the server still tells of the resource.
+    /// Whether it is unknown if the server still sends updates of the resource.
     pub(crate) uncertain: bool,
 }
 
@@ -73,7 +73,7 @@ struct Call {
     last_progress: f64,
 }
 
-/// What was heard of one run of a call.
+/// Progress and log messages received from one run of a call.
 #[derive(Clone, Copy, Debug, Default)]
 struct Heard {
     progress: u64,
@@ -82,11 +82,11 @@ struct Heard {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
-    /// For the application of the server.
+    /// Answered by the server application.
     Work,
-    /// For its machine.
+    /// Answered by the server machine.
     Machine,
-    /// Whether it was acknowledged, and whether with the resource.
+    /// Whether it was acknowledged, and if so, whether with the resource.
     Subscription { honoured: Option<bool> },
 }
 
@@ -111,7 +111,7 @@ impl ClientApplication {
         }
     }
 
-    /// Calls that are under way.
+    /// Returns the number of pending calls.
     pub(crate) fn calls(&self) -> usize {
         let subscribed = |call: &&Call| !matches!(call.kind, Kind::Subscription { .. });
         self.calls.values().filter(subscribed).count()
@@ -125,7 +125,7 @@ impl ClientApplication {
         self.inputs.len()
     }
 
-    // ------------------------------------------------------------------ what it is told
+    // ------------------------------------------------------------------ events
 
     pub(crate) fn listen(&mut self, machine: &mut impl ClientMachine, scene: &mut Scene) {
         while let Some(event) = machine.poll_event() {
@@ -140,7 +140,7 @@ impl ClientApplication {
         scene: &mut Scene,
     ) {
         scene.note(format_args!("{} hears {}", self.name, messages::describe(&event)));
-        assert!(self.closed.is_none(), "{} hears after the end: {event:?}", self.name);
+        assert!(self.closed.is_none(), "{} receives an event after `Closed`: {event:?}", self.name);
         match event {
             Event::Opened(opened) => self.open(opened.revision, scene),
             Event::Ended(ended) => self.end(ended, scene),
@@ -149,15 +149,15 @@ impl ClientApplication {
             Event::InputRequested(input) => self.input(&input, machine),
             Event::Cancelled(cancelled) => {
                 let Subject::Input(input) = cancelled.subject else {
-                    panic!("a client has no requests")
+                    panic!("a client receives no requests")
                 };
                 let at = self.inputs.iter().position(|(known, _)| *known == input);
-                self.inputs.remove(at.expect("a question that is open is withdrawn"));
+                self.inputs.remove(at.expect("only a pending input request is withdrawn"));
                 scene.count(Happening::InputWithdrawn);
             }
             Event::Subscribed(subscribed) => {
                 let call = self.calls.get_mut(&subscribed.subscription);
-                let call = call.expect("a subscription that is open is acknowledged");
+                let call = call.expect("only an open subscription is acknowledged");
                 let Kind::Subscription { honoured } = &mut call.kind else {
                     panic!("acknowledged: {:?}", call.kind)
                 };
@@ -187,17 +187,17 @@ impl ClientApplication {
         });
     }
 
-    /// Something is given up, now or after `pause`.
+    /// Records that a call is abandoned, now or after `pause`.
     fn gives_up(&mut self, pause: Duration, scene: &Scene) {
         self.forgets_at = self.forgets_at.min(scene.now + pause + MEMORY);
     }
 
     fn end(&mut self, ended: Ended<'_>, scene: &mut Scene) {
         let call = self.calls.remove(&ended.call);
-        let call = call.unwrap_or_else(|| panic!("it ended before, or never began: {ended:?}"));
+        let call = call.unwrap_or_else(|| panic!("unknown call: {ended:?}"));
         let answer = ended.outcome.as_ref().ok().and_then(Answer::read);
         self.ended.insert(call.serial, answer.map(|answer| answer.run));
-        // Over HTTP the end of a subscription can overtake its beginning, or the next one.
+        // Over HTTP the end of a subscription can overtake its start, or the start of the next one.
         let subscribed = matches!(call.kind, Kind::Subscription { .. });
         self.uncertain |= subscribed && self.binding == Binding::Exchanges;
         if matches!(ended.outcome, Err(Failure::TimedOut { .. } | Failure::Cancelled)) {
@@ -217,16 +217,16 @@ impl ClientApplication {
             return;
         }
         let Some(answer) = Answer::read(result) else {
-            // A legacy client without the capability that a question needs.
+            // A legacy client without the capability that an input request needs.
             assert!(result.as_str().contains(r#""isError":true"#), "{result}");
             return;
         };
-        assert_eq!(answer.n, call.serial, "{} got the answer to another call", self.name);
+        assert_eq!(answer.n, call.serial, "{} received the response to another call", self.name);
         if call.asked {
             scene.count(Happening::WithInput);
         }
         let heard = call.heard.get(&answer.run).copied().unwrap_or_default();
-        // Each message exactly once and in order, or the loss is reported.
+        // Each message is received exactly once and in order, or its loss is reported.
         if self.lossy {
             return;
         }
@@ -251,10 +251,12 @@ impl ClientApplication {
                 assert!(waited >= call.least, "timed out after {waited:?} of {:?}", call.least);
                 scene.count(if *hard { Happening::TimedOutHard } else { Happening::TimedOut });
             }
-            Failure::Cancelled => assert!(call.cancelled, "nobody cancelled it"),
+            Failure::Cancelled => {
+                assert!(call.cancelled, "the application did not cancel this call")
+            }
             Failure::ConnectionLost => scene.count(Happening::ConnectionLost),
             Failure::InputRefused { .. } => assert!(call.input_refused, "nobody refused"),
-            // Of questions, or of states alone, of which the host hears nothing.
+            // Rounds with input requests, or with a state only, which the application does not see.
             Failure::TooManyRounds { .. } => {}
             Failure::Transport(failure) => {
                 assert!(exchanges, "{failure} on a stream");
@@ -274,13 +276,13 @@ impl ClientApplication {
 
     fn progress(&mut self, progress: &Progress<'_>, scene: &mut Scene) {
         scene.count(Happening::ProgressHeard);
-        let call = self.calls.get_mut(&progress.call).expect("progress of a call under way");
-        assert!(call.progress, "nobody asked for progress");
-        assert!(progress.progress > call.last_progress, "progress goes back: {progress:?}");
+        let call = self.calls.get_mut(&progress.call).expect("progress belongs to a pending call");
+        assert!(call.progress, "progress without a progress token");
+        assert!(progress.progress > call.last_progress, "progress does not increase: {progress:?}");
         call.last_progress = progress.progress;
         let (run, step) = messages::run_and_step(progress.progress);
         let heard = call.heard.entry(run).or_default();
-        assert!(step > heard.progress, "{}: progress comes again", self.name);
+        assert!(step > heard.progress, "{}: progress is repeated", self.name);
         assert!(self.lossy || step == heard.progress + 1, "{}: progress is lost", self.name);
         heard.progress = step;
     }
@@ -296,7 +298,7 @@ impl ClientApplication {
         }
         match Note::read(&notification.params) {
             Note::Broadcast { number, index } => {
-                assert!(number > self.broadcast, "{}: {number} comes again", self.name);
+                assert!(number > self.broadcast, "{}: {number} is repeated", self.name);
                 self.broadcast = number;
                 let before = self.broadcasts.replace(index);
                 let gapless = before.is_none_or(|before| before + 1 == index) || self.lossy;
@@ -307,12 +309,12 @@ impl ClientApplication {
                 let ended = self.ended.get(&n).copied();
                 // A copy of the request may run for longer.
                 let late = ended == Some(Some(run));
-                assert!(!late, "{}: a message after the answer", self.name);
+                assert!(!late, "{}: a message after the response", self.name);
                 let Some(call) = self.calls.values_mut().find(|call| call.serial == n) else {
-                    return assert!(ended.is_some(), "{}: of a strange call", self.name);
+                    return assert!(ended.is_some(), "{}: a message of an unknown call", self.name);
                 };
                 let heard = call.heard.entry(run).or_default();
-                assert!(step > heard.logs, "{}: a message comes again", self.name);
+                assert!(step > heard.logs, "{}: a message is repeated", self.name);
                 let gapless = step == heard.logs + 1 || !call.logs || self.lossy;
                 assert!(gapless, "{}: a message is lost", self.name);
                 heard.logs = step;
@@ -322,21 +324,21 @@ impl ClientApplication {
 
     fn input(&mut self, input: &InputRequested<'_>, machine: &impl ClientMachine) {
         if let Some(call) = input.call {
-            self.calls.get_mut(&call).expect("a call under way asks").asked = true;
+            self.calls.get_mut(&call).expect("input is requested by a pending call").asked = true;
         } else {
             self.calls.values_mut().for_each(|call| call.asked = true);
         }
-        let session = machine.session().expect("who asks has a session");
+        let session = machine.session().expect("an open connection has a session");
         assert_eq!(input.revision, session.revision());
         let known = self.inputs.iter().any(|(known, _)| *known == input.handle);
-        assert!(!known, "asked twice by one name");
+        assert!(!known, "an input handle is used twice");
         self.inputs.push((input.handle, input.method));
     }
 
     fn violation(&mut self, violation: &Violation, scene: &mut Scene) {
         let exchanges = self.binding == Binding::Exchanges;
         let expected = match violation {
-            // Nobody remembers for ever what was given up.
+            // The machine forgets cancelled calls after a while.
             Violation::UnknownResponse(id) => {
                 id.is_none() || exchanges || scene.now >= self.forgets_at
             }
@@ -347,7 +349,8 @@ impl ClientApplication {
             }
             Violation::FrameCutShort { .. } => true,
             Violation::Undelivered { what, .. } => {
-                // A server that never heard that the session is open may have no stream for it.
+                // A server that did not receive this notification may have no stream for the
+                // session.
                 if what == "notifications/initialized" {
                     scene.count(Happening::LossReported);
                     self.deaf = true;
@@ -359,7 +362,7 @@ impl ClientApplication {
                 self.deaf = true;
                 exchanges
             }
-            // A body that was cut and looks complete.
+            // A truncated body that looks complete.
             Violation::Malformed(_) => exchanges,
             _ => false,
         };
@@ -380,15 +383,15 @@ impl ClientApplication {
             _ => false,
         };
         assert!(expected, "{}: {reason}", self.name);
-        assert!(self.calls.is_empty(), "{}: calls outlive their connection", self.name);
+        assert!(self.calls.is_empty(), "{}: calls are pending after `Closed`", self.name);
         scene.note(format_args!("{} is closed: {reason}", self.name));
         self.inputs.clear();
         self.closed = Some(reason);
     }
 
-    // ------------------------------------------------------------------ what it does
+    // ------------------------------------------------------------------ actions
 
-    /// Does something, of its own accord.
+    /// Performs a random action.
     pub(crate) fn act(&mut self, machine: &mut impl ClientMachine, scene: &mut Scene) {
         if self.closed.is_some() {
             return self.listen(machine, scene);
@@ -416,12 +419,12 @@ impl ClientApplication {
                     LoggingLevel::Warning,
                     LoggingLevel::Emergency,
                 ]);
-                // Not open yet, or the server has no log.
+                // The connection is not open yet, or the server does not log.
                 let _sent = machine.apply(ClientCommand::SetLogLevel(level), now);
                 self.gives_up(messages::CALL_TIMEOUT, scene);
             }
             16 => {
-                // Not open yet, or no roots.
+                // The connection is not open yet, or the client has no roots.
                 let method = Method::RootsListChanged;
                 let params = &RawJson::EMPTY_OBJECT;
                 let _sent = machine.apply(ClientCommand::Notify { method, params }, now);
@@ -435,7 +438,7 @@ impl ClientApplication {
         self.listen(machine, scene);
     }
 
-    /// Asks for something, so that a client that has been silent learns what became of its session.
+    /// Sends a request, so that a silent client learns whether its session still exists.
     pub(crate) fn touch(&mut self, machine: &mut impl ClientMachine, scene: &mut Scene) {
         let options = CallOptions::default();
         let (method, params) = (MethodName::Known(Method::ToolsList), &RawJson::EMPTY_OBJECT);
@@ -455,9 +458,9 @@ impl ClientApplication {
         scene.note(format_args!("{} closes", self.name));
         self.closing = true;
         let left = machine.apply(ClientCommand::Close, scene.now);
-        assert!(left.is_ok(), "{}: {left:?} of an open connection", self.name);
+        assert!(left.is_ok(), "{}: {left:?} on an open connection", self.name);
         self.listen(machine, scene);
-        assert!(self.closed.is_some(), "closing is told at once");
+        assert!(self.closed.is_some(), "closing is reported at once");
     }
 
     fn call(&mut self, machine: &mut impl ClientMachine, scene: &mut Scene) {
@@ -485,7 +488,7 @@ impl ClientApplication {
         let command = ClientCommand::Call { method: name, params, options: &options };
         let Ok(Applied::Started(handle)) = machine.apply(command, scene.now) else { return };
         scene.count(Happening::Called);
-        let session = machine.session().expect("calls are made of open connections");
+        let session = machine.session().expect("only open connections make calls");
         let logs = session.server_capabilities().contains(Capability::Logging)
             && (session.revision().era() == Era::Legacy || options.log_level.is_some());
         let call = self.begin(handle, kind, &options, logs, scene);
@@ -515,7 +518,7 @@ impl ClientApplication {
             last_progress: 0.0,
         };
         let before = self.calls.insert(handle, call);
-        assert!(before.is_none(), "a handle is used again");
+        assert!(before.is_none(), "a call handle is used twice");
         self.calls.get_mut(&handle).expect("it is there")
     }
 
@@ -526,13 +529,13 @@ impl ClientApplication {
         let call = self.calls.get_mut(&handle).expect("it is there");
         call.cancelled = true;
         scene.note(format_args!("{} cancels number {}", self.name, call.serial));
-        // Once more changes nothing.
+        // Cancelling again has no effect.
         for _ in 0..2 {
             let command = ClientCommand::Cancel { call: handle, reason: "enough" };
             let cancelled = machine.apply(command, scene.now);
             assert!(cancelled.is_ok(), "{}: {cancelled:?}", self.name);
             self.listen(machine, scene);
-            assert!(!self.calls.contains_key(&handle), "a cancelled call ends at once");
+            assert!(!self.calls.contains_key(&handle), "cancelling ends a call at once");
         }
     }
 
@@ -553,12 +556,12 @@ impl ClientApplication {
             ClientCommand::AnswerInput { input, result }
         };
         let outcome = machine.apply(command, scene.now);
-        assert!(outcome.is_ok(), "{}: {outcome:?} of an open question", self.name);
+        assert!(outcome.is_ok(), "{}: {outcome:?} for a pending input request", self.name);
     }
 }
 
 impl ClientApplication {
-    /// Whether messages to everybody are to be heard, and how many subscriptions get updates, where
+    /// Returns whether broadcasts must be received, and how many subscriptions receive updates, if
     /// that is certain.
     pub(crate) fn listens(&self, machine: &impl ClientMachine) -> (bool, Option<u64>) {
         let Some(session) = machine.session() else { return (false, None) };
@@ -566,14 +569,14 @@ impl ClientApplication {
             return (false, None);
         }
         let (revision, server) = (session.revision(), session.server_capabilities());
-        // The oldest revision has no stream for it over Streamable HTTP.
+        // Streamable HTTP has no stream for them at the oldest revision.
         let stream = self.binding == Binding::Stream || revision > Revision::V2024_11_05;
         let hears = stream && revision.era() == Era::Legacy && server.contains(Capability::Logging);
         let mut subscribed = 0;
         for call in self.calls.values() {
             match call.kind {
                 Kind::Subscription { honoured: Some(true) } => subscribed += 1,
-                // Who knows what the server made of it.
+                // The subscription is not acknowledged yet.
                 Kind::Subscription { .. } => return (hears, None),
                 _ => {}
             }
@@ -581,7 +584,7 @@ impl ClientApplication {
         if !stream || self.uncertain {
             return (hears, None);
         }
-        // A legacy server tells each resource once, however many subscriptions want it.
+        // A legacy server sends one update per resource, however many subscriptions include it.
         let once = revision.era() == Era::Legacy;
         (hears, Some(if once { subscribed.min(1) } else { subscribed }))
     }

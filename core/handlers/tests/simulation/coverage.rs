@@ -2,7 +2,7 @@ use std::fmt;
 
 macro_rules! happenings {
     ($($name:ident = $words:literal,)*) => {
-        /// What can happen in a schedule: faults, what applications do, and how things end.
+        /// Events of a schedule: faults, actions of applications, and outcomes.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub(crate) enum Happening { $($name,)* }
 
@@ -23,7 +23,7 @@ happenings! {
     Open20251125 = "connections opened at 2025-11-25",
     Open20260728 = "connections opened at 2026-07-28",
     OldTransport = "clients of HTTP+SSE",
-    BothEras = "clients that find out the era",
+    BothEras = "clients that detect the era",
     // Faults of every network.
     Split = "pieces of split writes and bodies",
     Stall = "stalls of a direction or an exchange",
@@ -38,21 +38,21 @@ happenings! {
     ClientRestart = "clients started again",
     // Faults of HTTP.
     Lost = "requests lost without a word",
-    NotSent = "requests that never left",
+    NotSent = "requests that were never sent",
     Duplicated = "requests delivered twice",
     Reordered = "responses that overtake earlier ones",
     Polite = "cuts that look like an end",
-    HalfOpen = "cuts that the server learns of late",
+    HalfOpen = "cuts that the server detects late",
     Proxy = "refusals by a proxy",
-    Resumed = "streams come back for",
-    StoreFailed = "reads that the store fails",
-    StoreLate = "completions of reads that nobody waits for",
-    StoreHole = "events that the store lost",
+    Resumed = "streams resumed",
+    StoreFailed = "failed reads of the store",
+    StoreLate = "completions of abandoned reads",
+    StoreHole = "events lost by the store",
     StoreKept = "restarts that keep the store",
     StoreLost = "restarts that lose the store",
     StoreRead = "reads of the store",
-    Aborted = "responses broken off by the server",
-    // What applications do.
+    Aborted = "responses aborted by the server",
+    // Actions of applications.
     Called = "calls",
     Cancelled = "calls cancelled by the client",
     Subscribed = "subscriptions",
@@ -60,37 +60,37 @@ happenings! {
     ServerClosed = "connections closed by the server",
     Answered = "requests answered",
     Rejected = "requests rejected",
-    Asked = "requests answered with questions",
+    Asked = "requests answered with input requests",
     Forgotten = "requests never answered",
     Progress = "progress sent",
     Logged = "log messages sent",
-    Broadcast = "messages to everybody",
+    Broadcast = "broadcasts",
     Released = "connections released by handlers",
-    Questioned = "calls of servers",
+    Questioned = "calls made by servers",
     InputAnswered = "questions answered",
     InputRefused = "questions refused",
     InputWithdrawn = "questions withdrawn",
-    LateAnswer = "answers to requests that were given up",
-    LeftOut = "messages left out for a client that is behind",
-    // What comes of it.
+    LateAnswer = "answers to abandoned requests",
+    LeftOut = "broadcasts dropped for a slow client",
+    // Outcomes.
     Succeeded = "calls that ended with a result",
     Refused = "calls that ended with an error",
     TimedOut = "calls that timed out",
-    TimedOutHard = "calls that timed out for good",
+    TimedOutHard = "calls that reached their hard timeout",
     WithInput = "calls with rounds of input that succeeded",
     ConnectionLost = "calls that ended with their connection",
-    TransportFailed = "calls that the transport failed",
-    RequestGivenUp = "requests given up by their client",
+    TransportFailed = "calls that failed with their transport",
+    RequestGivenUp = "requests abandoned by their client",
     ProgressHeard = "progress heard",
-    LogHeard = "log messages heard",
+    LogHeard = "log messages received",
     UpdateHeard = "updates heard",
     LossReported = "losses reported",
     Reopened = "sessions opened again",
-    Congested = "reads put off by congestion",
+    Congested = "reads delayed by congestion",
     Overlong = "overlong frames skipped",
 }
 
-/// How often each thing happened, over one schedule or many.
+/// How often each event occurred, in one schedule or in many.
 #[derive(Clone, Debug)]
 pub(crate) struct Coverage {
     counts: [u64; Happening::ALL.len()],
@@ -133,7 +133,7 @@ impl Coverage {
         self.seconds += other.seconds;
     }
 
-    /// What never happened.
+    /// Returns the events that never occurred.
     pub(crate) fn missing(&self) -> Vec<&'static str> {
         let never = |(happening, words): &(Happening, &'static str)| {
             (self.count_of(*happening) == 0).then_some(*words)

@@ -1,5 +1,5 @@
-//! How a schedule over HTTP ends: the network is well again, who listens hears what is said, and nothing
-//! is left.
+//! The end of a schedule over HTTP: the network recovers, every listening client receives a
+//! broadcast, and no state is left.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use crate::exchanges::{Exchanges, Node, WebMaker};
 use crate::flight::{Flight, Piece};
 use crate::scene::Scene;
 
-/// More moves than any calm end needs.
+/// More moves than any calm phase needs.
 const MOVES_MAX: usize = 400_000;
 
 impl<M: WebMaker> Exchanges<M> {
@@ -20,7 +20,7 @@ impl<M: WebMaker> Exchanges<M> {
         for node in &mut self.nodes {
             node.client.touch(scene);
         }
-        // Streams that come back take their time.
+        // Streams need time to reconnect.
         self.pump(false, 45, scene);
         self.probe(scene);
         for node in &mut self.nodes {
@@ -32,8 +32,8 @@ impl<M: WebMaker> Exchanges<M> {
         self.pump(true, 0, scene);
         for (number, node) in self.nodes.iter().enumerate() {
             assert!(node.client.is_drained(), "client {number} is not drained");
-            assert_eq!(node.client.deadline(), None, "client {number} waits");
-            assert_eq!(node.client.pending(), 0, "client {number} has something under way");
+            assert_eq!(node.client.deadline(), None, "client {number} has a deadline");
+            assert_eq!(node.client.pending(), 0, "client {number} has pending work");
         }
         self.end_server(scene);
     }
@@ -47,7 +47,7 @@ impl<M: WebMaker> Exchanges<M> {
         self.server_wakes_at = scene.now;
         for flight in &mut self.flights {
             (flight.pulled_at, flight.delivered_at) = (scene.now, scene.now);
-            // What was lost without a word is given up by the operating system.
+            // Lost requests are ended by the operating system.
             let lost = flight.theirs.is_none()
                 && flight.arrives.is_none()
                 && flight.pieces.is_empty()
@@ -58,7 +58,8 @@ impl<M: WebMaker> Exchanges<M> {
         }
     }
 
-    /// Goes on until nothing is under way, or nothing at all is left, for these seconds at least.
+    /// Runs until there are no pending exchanges, or no exchanges at all if `whole`, and for at
+    /// least `patience` seconds.
     fn pump(&mut self, whole: bool, patience: u64, scene: &mut Scene) {
         let quiet_from = scene.now + Duration::from_secs(patience);
         for _ in 0..MOVES_MAX {
@@ -67,7 +68,7 @@ impl<M: WebMaker> Exchanges<M> {
             }
             self.step(scene);
         }
-        panic!("it does not come to rest");
+        panic!("no end after {MOVES_MAX} moves");
     }
 
     fn is_quiet(&mut self, whole: bool) -> bool {
@@ -77,12 +78,12 @@ impl<M: WebMaker> Exchanges<M> {
         });
         clients
             && self.outbox.is_empty()
-            && self.shelf.is_idle()
+            && self.event_store.is_idle()
             && self.flights.iter().all(Flight::is_quiet)
             && (!whole || (self.flights.is_empty() && self.server.pending() == 0))
     }
 
-    /// Who listens still hears what is said.
+    /// Checks that every listening client still receives broadcasts and updates.
     fn probe(&mut self, scene: &mut Scene) {
         let heard = |node: &Node| Some((node.client.heard()?, node.client.listens()));
         let before: Vec<_> = self.nodes.iter().map(heard).collect();
@@ -90,7 +91,7 @@ impl<M: WebMaker> Exchanges<M> {
         self.server.announce(scene);
         let said = self.server.said();
         self.step(scene);
-        // Whoever lost a stream comes back after the longest pause between two attempts.
+        // A client that lost its stream reconnects after at most the longest retry delay.
         self.pump(false, 50, scene);
         for (number, before) in before.into_iter().enumerate() {
             let Some(((_, updates), (hears, subscribed))) = before else { continue };
@@ -102,12 +103,12 @@ impl<M: WebMaker> Exchanges<M> {
         }
     }
 
-    /// Without clients, a server has nothing left after a while.
+    /// Checks that a server without clients releases all of its state.
     fn end_server(&mut self, scene: &mut Scene) {
         self.server.close(scene);
         for _ in 0..MOVES_MAX {
             while let Some(action) = self.server.store() {
-                self.shelf.take(action, scene);
+                self.event_store.take(action, scene);
             }
             let Some(deadline) = self.server.deadline() else { break };
             scene.now = scene.now.max(deadline);
@@ -116,8 +117,8 @@ impl<M: WebMaker> Exchanges<M> {
         }
         let machine = self.server.machine();
         assert!(machine.is_drained(), "the server is not drained");
-        assert_eq!(self.server.deadline(), None, "the server waits");
-        assert_eq!(machine.session_count(), 0, "sessions are left");
-        assert_eq!(machine.retained(), (0, 0), "events are left");
+        assert_eq!(self.server.deadline(), None, "the server has a deadline");
+        assert_eq!(machine.session_count(), 0, "sessions are left after the end");
+        assert_eq!(machine.retained(), (0, 0), "events are left after the end");
     }
 }

@@ -6,10 +6,10 @@ use mcp_sansio::http::server::{EventPosition, NotStored, ReadId, StoreAction, St
 use crate::coverage::Happening;
 use crate::scene::Scene;
 
-/// An external store of events that takes its time, fails, and loses some.
+/// An external event store that is slow, fails, and loses events.
 #[derive(Debug, Default)]
 pub(crate) struct EventStore {
-    /// By session and stream.
+    /// Streams by session and number.
     streams: BTreeMap<(String, u32), StoredStream>,
     reads: Vec<PendingRead>,
 }
@@ -17,7 +17,7 @@ pub(crate) struct EventStore {
 #[derive(Debug, Default)]
 struct StoredStream {
     events: BTreeMap<u64, Vec<u8>>,
-    /// The number that comes next, or a later one.
+    /// A lower bound of the next sequence number.
     next: u64,
 }
 
@@ -28,11 +28,11 @@ struct PendingRead {
     from: EventPosition,
     events_max: usize,
     bytes_max: usize,
-    /// The machine that asked is gone.
+    /// Whether the server that requested the read has been restarted.
     stale: bool,
 }
 
-/// What a read came to.
+/// The outcome of a read.
 pub(crate) type Completion = (ReadId, Result<Vec<StoredEvent>, NotStored>);
 
 impl EventStore {
@@ -84,7 +84,7 @@ impl EventStore {
         }
         let found = self.find(&from, events_max, bytes_max);
         if scene.strikes(12) {
-            // Once more, when nobody waits for it any longer.
+            // Complete it a second time, after the server has stopped waiting for it.
             let due = scene.now + scene.latency();
             self.reads.push(PendingRead { due, read, from, events_max, bytes_max, stale: true });
         }
@@ -108,7 +108,7 @@ impl EventStore {
             .collect()
     }
 
-    /// The machine is gone; the store is kept, or goes with it.
+    /// Records that the server has been restarted, and clears the store unless it is kept.
     pub(crate) fn outlive(&mut self, kept: bool) {
         self.reads.iter_mut().for_each(|read| read.stale = true);
         if !kept {

@@ -1,5 +1,5 @@
-//! Clients of one server over HTTP, and a network between them that loses, delays, repeats, reorders,
-//! refuses and cuts exchanges, and tells only one of the two of it.
+//! Clients of one server over HTTP, and a network that loses, delays, repeats, reorders, refuses
+//! and cuts exchanges, and may notify only one of the two sides.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use crate::scene::Scene;
 use crate::web::{WebClient, WebServer};
 use crate::wire::Wire;
 
-/// Makes the nodes of a world.
+/// Creates the nodes of a schedule.
 pub(crate) trait WebMaker {
     fn client(&mut self, name: String, scene: &mut Scene) -> Box<dyn WebClient>;
     fn server(&mut self, name: String, scene: &mut Scene) -> Box<dyn WebServer>;
@@ -29,7 +29,7 @@ pub(crate) struct Node {
     pub(crate) wakes_at: Instant,
 }
 
-/// What is next.
+/// The next step of a schedule.
 #[derive(Clone, Copy, Debug)]
 enum Move {
     ClientWakes(usize),
@@ -54,11 +54,11 @@ pub(crate) struct Exchanges<M> {
     pub(crate) server_acts_at: Instant,
     pub(crate) server_wakes_at: Instant,
     store_at: Instant,
-    /// There may be something for the store.
+    /// Whether the server may have store actions.
     stores: bool,
-    pub(crate) shelf: EventStore,
+    pub(crate) event_store: EventStore,
     pub(crate) flights: Vec<Flight>,
-    /// Exchanges that clients want, taken out of their machines.
+    /// Exchanges that were polled from the machines of clients.
     pub(crate) outbox: Vec<(usize, Transmit)>,
     wire: Wire,
     renewals: u32,
@@ -86,7 +86,7 @@ impl<M: WebMaker> Exchanges<M> {
             server_wakes_at: Instant::ZERO,
             store_at: Instant::ZERO,
             stores: true,
-            shelf: EventStore::default(),
+            event_store: EventStore::default(),
             flights: Vec::new(),
             outbox: Vec::new(),
             wire,
@@ -94,7 +94,7 @@ impl<M: WebMaker> Exchanges<M> {
         }
     }
 
-    /// When a move is due, if it is.
+    /// Calls `visit` with every possible move and its time.
     fn moves(&mut self, now: Instant, calm: bool, mut visit: impl FnMut(Instant, Move)) {
         for (number, node) in self.nodes.iter_mut().enumerate() {
             while let Some(transmit) = node.client.transmit() {
@@ -108,7 +108,7 @@ impl<M: WebMaker> Exchanges<M> {
             }
         }
         if !self.outbox.is_empty() {
-            // In order: an abort follows what it aborts.
+            // In order, so that an abort follows its request.
             visit(now, Move::Send);
         }
         if let Some(deadline) = self.server.deadline() {
@@ -117,11 +117,11 @@ impl<M: WebMaker> Exchanges<M> {
         if !calm || self.server.pending() > 0 {
             visit(self.server_acts_at, Move::ServerActs);
         }
-        // Nobody is told that there is something for the store.
+        // The driver is not notified of store actions.
         if !calm || self.stores {
             visit(self.store_at, Move::Store);
         }
-        if let Some(due) = self.shelf.due() {
+        if let Some(due) = self.event_store.due() {
             visit(due, Move::Stored);
         }
         for (at, flight) in self.flights.iter().enumerate() {
@@ -146,7 +146,7 @@ impl<M: WebMaker> Exchanges<M> {
         }
     }
 
-    /// Makes one move, of those that are due now, or lets time pass.
+    /// Makes one of the moves that are due, or advances the clock.
     pub(crate) fn step(&mut self, scene: &mut Scene) {
         scene.tally.steps += 1;
         let now = scene.now;
@@ -172,7 +172,7 @@ impl<M: WebMaker> Exchanges<M> {
         self.flights.retain(|flight| !flight.is_over());
     }
 
-    /// What holds between any two moves.
+    /// Checks the invariants that hold between any two moves.
     pub(crate) fn check(&self) {
         let machine = self.server.machine();
         machine.assert_consistent();
@@ -180,7 +180,7 @@ impl<M: WebMaker> Exchanges<M> {
         assert!(machine.session_count() <= limits.sessions_max, "sessions");
         assert!(machine.exchange_count() <= limits.exchanges_max + 1, "exchanges");
         let carried = self.flights.iter().filter(|flight| flight.theirs.is_some()).count();
-        assert_eq!(machine.exchange_count(), carried, "exchanges that nobody knows of");
+        assert_eq!(machine.exchange_count(), carried, "exchanges unknown to the network");
     }
 
     fn make(&mut self, what: Move, scene: &mut Scene) {
@@ -237,11 +237,11 @@ impl<M: WebMaker> Exchanges<M> {
                 self.stores = false;
                 self.store_at = scene.now + Duration::from_millis(1) + scene.latency();
                 while let Some(action) = self.server.store() {
-                    self.shelf.take(action, scene);
+                    self.event_store.take(action, scene);
                 }
             }
             Move::Stored => {
-                if let Some(completion) = self.shelf.complete(scene) {
+                if let Some(completion) = self.event_store.complete(scene) {
                     self.server.stored(completion, scene);
                 }
             }
@@ -252,7 +252,10 @@ impl<M: WebMaker> Exchanges<M> {
                 let flight = &mut self.flights[at];
                 flight.server_hears_at = None;
                 if let Some(theirs) = flight.theirs.take() {
-                    scene.note(format_args!("#{}: the server hears of its end", flight.number));
+                    scene.note(format_args!(
+                        "#{}: the server is notified of its end",
+                        flight.number
+                    ));
                     self.server.disconnect(theirs, scene);
                 }
             }
@@ -283,7 +286,7 @@ impl<M: WebMaker> Exchanges<M> {
         } else if scene.strikes(40) {
             scene.count(Happening::Proxy);
             let status = scene.random.one_of([429, 500, 502, 503, 504]);
-            scene.note(format_args!("#{serial} is answered {status} on the way"));
+            scene.note(format_args!("#{serial} is refused by a proxy with {status}"));
             let fields = vec![("content-type".to_owned(), "text/html".to_owned())];
             flight.push(Piece::Head { status, fields }, scene);
             flight.push(Piece::Bytes(b"<html>busy</html>".to_vec()), scene);
@@ -291,7 +294,7 @@ impl<M: WebMaker> Exchanges<M> {
             if scene.random.once_in(2) {
                 flight.arrives = None;
             } else {
-                // It gets there all the same, and nobody takes what comes of it.
+                // The server still receives it, but its response is dropped.
                 flight.cut = true;
                 flight.server_hears_at = Some(scene.now + scene.stall());
             }
@@ -319,7 +322,7 @@ impl<M: WebMaker> Exchanges<M> {
         }
     }
 
-    /// Takes what the server has to send on an exchange, and cuts it now and then.
+    /// Takes the output of the server for an exchange, and sometimes cuts it.
     fn pull(&mut self, at: usize, scene: &mut Scene) {
         let flight = &mut self.flights[at];
         if scene.strikes(60) {
@@ -394,7 +397,7 @@ impl<M: WebMaker> Exchanges<M> {
         }
     }
 
-    // ------------------------------------------------------------------ trouble
+    // ------------------------------------------------------------------ faults
 
     fn trouble(&mut self, number: usize, scene: &mut Scene) {
         let over = {
@@ -419,13 +422,13 @@ impl<M: WebMaker> Exchanges<M> {
         }
     }
 
-    /// A client that is gone, or done, is followed by another one.
+    /// Replaces a client that has ended or crashed.
     fn renew(&mut self, number: usize, scene: &mut Scene) {
         let generation = self.nodes[number].generation + 1;
         if !self.nodes[number].client.is_drained() {
             scene.count(Happening::ClientRestart);
         }
-        scene.note(format_args!("client {number} starts again"));
+        scene.note(format_args!("client {number} restarts"));
         self.outbox.retain(|(client, _)| *client != number);
         for flight in self.flights.iter_mut().filter(|flight| flight.client == number) {
             flight.abandon(scene);
@@ -435,14 +438,14 @@ impl<M: WebMaker> Exchanges<M> {
         self.nodes[number] = Node { client, generation, acts_at: now, wakes_at: now };
     }
 
-    /// The server's process ends, and another one takes its place.
+    /// Replaces the server process.
     fn restart(&mut self, scene: &mut Scene) {
         self.life += 1;
         scene.count(Happening::ServerRestart);
         let kept = scene.random.once_in(2);
         scene.count(if kept { Happening::StoreKept } else { Happening::StoreLost });
-        scene.note(format_args!("the server starts again; its store is kept: {kept}"));
-        self.shelf.outlive(kept);
+        scene.note(format_args!("the server restarts; its store is kept: {kept}"));
+        self.event_store.outlive(kept);
         self.wire.forget();
         self.server = self.maker.server(format!("server {}", self.life), scene);
         for flight in self.flights.iter_mut().filter(|flight| flight.theirs.is_some()) {
@@ -454,14 +457,14 @@ impl<M: WebMaker> Exchanges<M> {
     }
 }
 
-/// Nobody wakes for the same thing again and again.
+/// Asserts that a deadline is in the future, so that no node wakes twice for it.
 fn assert_later(deadline: Option<Instant>, now: Instant) {
     let later = deadline.is_none_or(|deadline| deadline > now);
-    assert!(later, "a deadline that has passed is still there: {deadline:?} at {now:?}");
+    assert!(later, "an expired deadline is still set: {deadline:?} at {now:?}");
 }
 
-/// Breaks an exchange, in the middle of `bytes` if there are some: the client sees a break, or what looks
-/// like the end; the server hears of it soon, or much later.
+/// Cuts an exchange, in the middle of `bytes` if there are any. The client sees an error or what
+/// looks like the end; the server is notified soon, or much later.
 fn cut(flight: &mut Flight, mut bytes: Vec<u8>, scene: &mut Scene) {
     scene.count(Happening::Cut);
     if !bytes.is_empty() {

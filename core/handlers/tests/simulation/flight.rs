@@ -7,7 +7,7 @@ use mcp_sansio::http::{ExchangeId, RequestHead};
 
 use crate::scene::Scene;
 
-/// A part of a response on its way to the client.
+/// A part of a response in transit to the client.
 #[derive(Debug)]
 pub(crate) enum Piece {
     Head {
@@ -15,46 +15,46 @@ pub(crate) enum Piece {
         fields: Vec<(String, String)>,
     },
     Bytes(Vec<u8>),
-    /// The body is complete, as far as the client can tell.
+    /// The body looks complete to the client.
     End,
     /// The connection broke.
     Broken,
-    /// The request never left.
+    /// The request was never sent.
     NotSent,
 }
 
-/// An exchange under way: what its request was, and how far its response is.
+/// A pending exchange: its request, and the progress of its response.
 #[derive(Debug)]
 pub(crate) struct Flight {
     pub(crate) number: u64,
-    /// Which client, and its name for the exchange; `None`: nobody takes the response.
+    /// Number of the client.
     pub(crate) client: usize,
     pub(crate) ours: Option<ExchangeId>,
-    /// The server's name for it; `None`: not there yet, or over.
+    /// Exchange id of the server, or `None` before the request is received and after the end.
     pub(crate) theirs: Option<ExchangeId>,
     pub(crate) request: Carried,
-    /// When the request gets to the server; `None`: it has, or never will.
+    /// When the request is received by the server, or `None` if it was received or lost.
     pub(crate) arrives: Option<Instant>,
     pub(crate) pieces: VecDeque<(Instant, Piece)>,
     last: Instant,
-    /// The server has something to send.
+    /// Whether the server has output for the exchange.
     pub(crate) ready: bool,
     pub(crate) pulled_at: Instant,
     pub(crate) delivered_at: Instant,
-    /// What the server sends goes nowhere.
+    /// Whether the output of the server is dropped.
     pub(crate) cut: bool,
-    /// When the server learns that the client is gone.
+    /// When the server is notified that the client has disconnected.
     pub(crate) server_hears_at: Option<Instant>,
     pub(crate) head_seen: bool,
-    /// Events as the server sends them, for the judge.
+    /// Decodes the events that the server sends, for the checker.
     pub(crate) events: Option<Box<SseDecoder<'static>>>,
     pub(crate) body: Vec<u8>,
     pub(crate) last_event: Option<(String, u64)>,
-    /// Whose conversation it belongs to: a session, or the request itself.
+    /// The conversation that it belongs to: a session, or the request alone.
     pub(crate) conversation: String,
 }
 
-/// A request as it travels.
+/// A request in transit.
 #[derive(Clone, Debug)]
 pub(crate) struct Carried {
     pub(crate) method: &'static str,
@@ -120,7 +120,7 @@ impl Flight {
         }
     }
 
-    /// Puts a piece on its way, behind those before it.
+    /// Queues a piece for delivery behind earlier ones.
     pub(crate) fn push(&mut self, piece: Piece, scene: &mut Scene) {
         if self.ours.is_none() {
             return;
@@ -130,7 +130,7 @@ impl Flight {
         self.pieces.push_back((due, piece));
     }
 
-    /// The client is gone, or does not wait any longer.
+    /// Ends the exchange for the client, which disconnected or stopped waiting.
     pub(crate) fn abandon(&mut self, scene: &mut Scene) {
         self.ours = None;
         self.pieces.clear();
@@ -139,12 +139,12 @@ impl Flight {
         self.server_hears_at.get_or_insert(scene.now + late);
     }
 
-    /// Nothing is left of it.
+    /// Returns whether both sides have finished.
     pub(crate) fn is_over(&self) -> bool {
         self.ours.is_none() && self.theirs.is_none() && self.arrives.is_none()
     }
 
-    /// Nothing moves on it, though it may stand open.
+    /// Returns whether no delivery is pending, even if the exchange is open.
     pub(crate) fn is_quiet(&self) -> bool {
         self.pieces.is_empty()
             && self.arrives.is_none()

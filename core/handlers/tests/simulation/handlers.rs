@@ -1,5 +1,5 @@
-//! Servers and clients written as handlers, over byte streams: what the layer above the machines makes
-//! of the same network.
+//! Servers and clients written as handlers, over byte streams with the same faults as for bare
+//! machines.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
@@ -30,20 +30,20 @@ use crate::scene::Scene;
 use crate::side::Side;
 use crate::streams::Maker;
 
-/// The arguments of the one tool.
+/// Arguments of the only tool.
 #[derive(Debug, Deserialize, Serialize, JsonSchema)]
 struct Job {
     n: u64,
 }
 
-/// What the user is asked.
+/// Schema of the elicited input.
 #[derive(Debug, Deserialize, JsonSchema)]
 struct Confirmation {
-    #[allow(dead_code, reason = "nobody looks at the answer")]
+    #[allow(dead_code, reason = "the answer is never read")]
     sure: bool,
 }
 
-/// What a handler does next, as somebody else decides.
+/// The next action of a handler, chosen by the schedule.
 #[derive(Clone, Copy, Debug)]
 enum Step {
     Report,
@@ -53,7 +53,7 @@ enum Step {
     Ask,
 }
 
-/// The handlers that run.
+/// The running handlers.
 #[derive(Debug, Default)]
 struct RunningHandlers {
     runs: u64,
@@ -66,7 +66,7 @@ struct Run {
     waker: Option<Waker>,
 }
 
-/// A handler's place, which it leaves when it is done or dropped.
+/// Registration of a running handler, removed when the handler finishes or is dropped.
 struct RunGuard {
     handlers: Rc<RefCell<RunningHandlers>>,
     run: u64,
@@ -85,7 +85,10 @@ impl RunGuard {
     async fn next_step(&self) -> Step {
         poll_fn(|cx| {
             let mut handlers = self.handlers.borrow_mut();
-            let state = handlers.active.get_mut(&self.run).expect("it is there until it leaves");
+            let state = handlers
+                .active
+                .get_mut(&self.run)
+                .expect("a run is registered until its guard is dropped");
             match state.steps.pop_front() {
                 Some(order) => Poll::Ready(order),
                 None => {
@@ -133,7 +136,7 @@ async fn work(handlers: Rc<RefCell<RunningHandlers>>, call: Call<Job>) -> Result
     }
 }
 
-/// Counts how often somebody wants to be polled.
+/// Counts wake-ups.
 #[derive(Default)]
 struct CountingWaker(AtomicUsize);
 
@@ -147,16 +150,16 @@ impl Wake for CountingWaker {
 struct HandlerServer {
     endpoint: ServerEndpoint<Local>,
     handlers: Rc<RefCell<RunningHandlers>>,
-    bell: Arc<CountingWaker>,
+    wakeups: Arc<CountingWaker>,
 }
 
 impl HandlerServer {
     fn go_on(&mut self, scene: &Scene) {
-        let waker = Waker::from(Arc::clone(&self.bell));
+        let waker = Waker::from(Arc::clone(&self.wakeups));
         loop {
-            let before = self.bell.0.load(Ordering::Relaxed);
+            let before = self.wakeups.0.load(Ordering::Relaxed);
             self.endpoint.poll_handlers(&mut Context::from_waker(&waker), scene.now);
-            if self.bell.0.load(Ordering::Relaxed) == before {
+            if self.wakeups.0.load(Ordering::Relaxed) == before {
                 return;
             }
         }
@@ -232,11 +235,11 @@ impl Side for HandlerServer {
     }
 }
 
-/// A call that is awaited.
+/// A pending call.
 struct Awaited {
     n: u64,
     future: Pin<Box<CallFuture<CallToolResult>>>,
-    /// Progress that came, where it was asked for.
+    /// Progress that was received, if it was requested.
     progress: Option<Arc<Mutex<Vec<f64>>>>,
 }
 
@@ -246,14 +249,14 @@ struct HandlerClient {
     endpoint: ClientEndpoint<Local>,
     client: Client,
     calls: Vec<Awaited>,
-    bell: Arc<CountingWaker>,
+    wakeups: Arc<CountingWaker>,
 }
 
 impl HandlerClient {
     fn go_on(&mut self, scene: &mut Scene) {
-        let waker = Waker::from(Arc::clone(&self.bell));
+        let waker = Waker::from(Arc::clone(&self.wakeups));
         loop {
-            let before = self.bell.0.load(Ordering::Relaxed);
+            let before = self.wakeups.0.load(Ordering::Relaxed);
             let mut cx = Context::from_waker(&waker);
             self.endpoint.poll_handlers(&mut cx, scene.now);
             let mut at = 0;
@@ -266,7 +269,7 @@ impl HandlerClient {
                     }
                 }
             }
-            if self.bell.0.load(Ordering::Relaxed) == before {
+            if self.wakeups.0.load(Ordering::Relaxed) == before {
                 return;
             }
         }
@@ -282,14 +285,14 @@ fn ended(
     let n = call.n;
     match outcome {
         Ok(result) => {
-            scene.note(format_args!("{name} has its answer to number {n}"));
+            scene.note(format_args!("{name} received the response to number {n}"));
             scene.count(Happening::Succeeded);
             let text = result.content.iter().find_map(|block| block.as_text());
             let Some(answer) = text.and_then(|text| serde_json::from_str::<Answer>(text).ok())
             else {
                 return assert_eq!(result.is_error, Some(true), "{result:?}");
             };
-            assert_eq!(answer.n, n, "{name} got the answer to another call");
+            assert_eq!(answer.n, n, "{name} received the response to another call");
             if let Some(progress) = &call.progress {
                 let heard = progress.lock().expect("nobody panicked");
                 let of_run = heard.iter().map(|at| messages::run_and_step(*at));
@@ -327,7 +330,7 @@ impl Side for HandlerClient {
     fn end(&mut self, scene: &mut Scene) {
         self.endpoint.handle_eof(scene.now);
         self.go_on(scene);
-        assert!(self.calls.is_empty(), "calls outlive their connection");
+        assert!(self.calls.is_empty(), "calls are pending after the end");
     }
 
     fn wake(&mut self, scene: &mut Scene) {
@@ -350,7 +353,7 @@ impl Side for HandlerClient {
                     call = call.on_progress(move |progress| {
                         let mut heard = heard.lock().expect("nobody panicked");
                         let grows = heard.last().is_none_or(|last| progress.progress > *last);
-                        assert!(grows, "progress goes back");
+                        assert!(grows, "progress does not increase");
                         heard.push(progress.progress);
                     });
                 }
@@ -364,7 +367,8 @@ impl Side for HandlerClient {
                 drop(self.calls.swap_remove(at));
             }
             8 => {
-                // Dropped at once: it ends before it began, or at the server too.
+                // Dropped at once: the subscription ends before its request is sent, or on the
+                // server.
                 let filter = SubscriptionFilter::new().tools_list_changed(true);
                 drop(self.client.subscribe(filter));
             }
@@ -407,7 +411,7 @@ impl Side for HandlerClient {
     }
 }
 
-/// Handlers over byte streams.
+/// Creates handlers over byte streams.
 #[derive(Debug)]
 pub(crate) struct Handlers;
 
@@ -428,7 +432,13 @@ impl Maker for Handlers {
             .revisions(revisions)
             .timeouts(messages::timeouts(keep_alive));
         let (client, endpoint) = host.connect(scene.random.below(u64::MAX), scene.now);
-        Box::new(HandlerClient { name, endpoint, client, calls: Vec::new(), bell: Arc::default() })
+        Box::new(HandlerClient {
+            name,
+            endpoint,
+            client,
+            calls: Vec::new(),
+            wakeups: Arc::default(),
+        })
     }
 
     fn server(&mut self, _name: String, scene: &mut Scene) -> Box<dyn Side> {
@@ -438,7 +448,7 @@ impl Maker for Handlers {
             move |call: Call<Job>| work(Rc::clone(&handlers), call)
         });
         let endpoint = server.endpoint(scene.random.below(u64::MAX)).expect("one tool");
-        Box::new(HandlerServer { endpoint, handlers, bell: Arc::default() })
+        Box::new(HandlerServer { endpoint, handlers, wakeups: Arc::default() })
     }
 
     fn line_length_max(&self) -> usize {

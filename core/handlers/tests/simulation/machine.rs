@@ -1,18 +1,18 @@
-//! What the machines of a server's two bindings do not have in common.
+//! Differences between the server machines of the two bindings.
 
 use std::time::Duration;
 
 use mcp_sansio::http;
 use mcp_sansio::peer::{self, RequestHandle, ServerMachine};
 
-/// A server's machine, as its application sees it.
-pub(crate) trait DeskMachine: ServerMachine {
-    /// Whether so much waits for the client that what can be left out is.
+/// The machine of a server, as its application uses it.
+pub(crate) trait BoundServerMachine: ServerMachine {
+    /// Returns whether so much output is queued that optional messages are dropped.
     fn is_behind(&self) -> bool;
     fn release(&mut self, request: RequestHandle, retry: Duration);
 }
 
-impl DeskMachine for peer::Server {
+impl BoundServerMachine for peer::Server {
     fn is_behind(&self) -> bool {
         self.is_congested()
     }
@@ -20,9 +20,9 @@ impl DeskMachine for peer::Server {
     fn release(&mut self, _request: RequestHandle, _retry: Duration) {}
 }
 
-impl DeskMachine for http::Server {
+impl BoundServerMachine for http::Server {
     fn is_behind(&self) -> bool {
-        // Each stream has bounds of its own, and what they drop is reported.
+        // Each stream has its own limits, and dropped messages are reported.
         false
     }
 

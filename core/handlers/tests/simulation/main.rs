@@ -1,28 +1,30 @@
 //! Deterministic simulation: many clients and servers, one clock, one seed.
 //!
-//! A schedule is named by its seed, which decides everything: the revisions and capabilities of the
-//! nodes, what their applications do, how long each thing takes, and what goes wrong on the way. There
-//! are no threads, no sockets and no time in it, so that the same seed gives the same schedule, byte
-//! for byte, and a failure can be looked at as often as need be.
+//! The seed of a schedule determines everything: the revisions and capabilities of the nodes, the
+//! actions of their applications, the latency of each step, and the faults of the network. A
+//! schedule uses no threads, no sockets and no system clock, so the same seed gives the same
+//! schedule byte for byte, and every failure can be replayed.
 //!
-//! Byte streams ([`streams`]) are split, stalled, filled up, cut in the middle of a frame and closed in
-//! one direction; exchanges ([`exchanges`]) are lost, refused on the way, delivered twice, late and out
-//! of order, and cut so that one side learns of it long after the other. Nodes wake late, die and start
-//! again, with the store of events or without. The clock jumps, and stands still. The applications
-//! ([`guest`], [`desk`]) call, cancel, subscribe, close, answer, fail, ask back, and forget.
+//! Byte streams ([`streams`]) are split, stalled, filled up, cut in the middle of a frame and
+//! closed in one direction; exchanges ([`exchanges`]) are lost, refused by a proxy, delivered
+//! twice, late and out of order, and cut so that one side detects it long after the other. Nodes
+//! wake late, crash and restart, with or without the event store. The clock jumps and stops. The
+//! applications ([`client_application`], [`server_application`]) call, cancel, subscribe, close,
+//! answer, fail, request input, and leave requests unanswered.
 //!
-//! Held against it all, at each step: every call ends once, and for a reason that there was; messages
-//! of a call come once and in order, none after the answer, and all of those that precede an answer
-//! unless a loss was reported; progress increases; nobody says what the table of methods forbids
-//! ([`judge`]); events on HTTP keep their names, their order and their text ([`wire`]); the books of
-//! the machine agree and its bounds hold; a deadline that was met is gone. In the end the network is
-//! well again: who listens hears what is said, everything under way ends, and nothing is left.
+//! Every step checks: each call ends exactly once, for a reason that occurred; messages of a call
+//! are received once and in order, none after the response, and all of those that precede a
+//! response unless a loss was reported; progress increases; no message violates the table of
+//! methods ([`checker`]); events on HTTP keep their ids, their order and their text ([`wire`]); the
+//! tables of the machine are consistent and within their limits; an expired deadline is removed. At
+//! the end the network recovers: every listening client receives a broadcast, every call ends, and
+//! no state is left.
 //!
-//! * `MCP_SIM_SEED=7 MCP_SIM_TRACE=1 cargo test -p mcp-sansio --all-features --test simulation
-//!   one_schedule -- --nocapture` prints what happens under a seed.
-//! * `.ci/simulation` runs 100,000 schedules in an optimised build, and fails if something that can
-//!   happen never did. `MCP_SIM_SCHEDULES=5000000 MCP_SIM_FIRST=1000000 .ci/simulation` runs five
-//!   million others.
+//! * `MCP_SIM_SEED=7 MCP_SIM_TRACE=1 cargo test -p mcp-sansio-handlers --all-features --test
+//!   simulation one_schedule -- --nocapture` prints the schedule of a seed.
+//! * `.ci/simulation` runs 100,000 schedules in an optimised build, and fails if one of the listed
+//!   events never occurred. `MCP_SIM_SCHEDULES=5000000 MCP_SIM_FIRST=1000000 .ci/simulation` runs
+//!   five million others.
 
 #![cfg(all(feature = "http", feature = "schemars"))]
 
@@ -49,7 +51,7 @@ mod wire;
 
 use schedule::Kind;
 
-/// Schedules of each kind that an ordinary test run takes the time for.
+/// Schedules of each kind in an ordinary test run.
 const FEW: u64 = 60;
 
 #[test]
@@ -79,7 +81,7 @@ fn a_schedule_is_the_same_each_time() {
 }
 
 #[test]
-fn one_schedule_can_be_looked_at() {
+fn one_schedule_can_be_replayed() {
     let seed = schedule::variable("MCP_SIM_SEED").unwrap_or(0);
     let trace = std::env::var_os("MCP_SIM_TRACE").is_some();
     let (tally, _) = schedule::run(seed, trace);
@@ -87,7 +89,7 @@ fn one_schedule_can_be_looked_at() {
 }
 
 #[test]
-#[allow(clippy::print_stderr, reason = "these are the figures")]
+#[allow(clippy::print_stderr, reason = "prints the coverage")]
 fn all_kinds_keep_their_promises() {
     let count = schedule::variable("MCP_SIM_SCHEDULES").unwrap_or(FEW);
     let tally = schedule::run_all(count);

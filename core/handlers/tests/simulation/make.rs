@@ -1,4 +1,4 @@
-//! How clients and servers are made, all different.
+//! Random options for clients and servers.
 
 use std::time::Duration;
 
@@ -24,7 +24,7 @@ use crate::side::{ClientSide, ServerSide, Side};
 use crate::streams::Maker;
 use crate::web::{BareClient, BareServer, WebClient, WebServer};
 
-/// A client of one revision, or of several.
+/// Returns options for a client that supports one or several revisions.
 pub(crate) fn client_options(scene: &mut Scene) -> ClientOptions {
     let mut capabilities = ClientCapabilities::new();
     if !scene.random.once_in(5) {
@@ -51,7 +51,8 @@ pub(crate) fn client_options(scene: &mut Scene) -> ClientOptions {
         .limits(limits)
 }
 
-/// A server of all revisions. `tight` bounds are such that they are met.
+/// Returns options for a server that supports all revisions. With `tight`, schedules reach its
+/// limits.
 pub(crate) fn server_options(tight: bool, scene: &mut Scene) -> ServerOptions {
     let mut capabilities = ServerCapabilities::new()
         .tools(ToolsCapability::new().list_changed(true))
@@ -67,8 +68,8 @@ pub(crate) fn server_options(tight: bool, scene: &mut Scene) -> ServerOptions {
         limits.listen_streams_max = 1 + scene.random.index(3);
     }
     let mut catalog = Catalog::new();
-    let schema = RawJson::parse(r#"{"type":"object"}"#).expect("our own JSON");
-    catalog.add_tool(Tool::new("work", schema)).expect("the only one");
+    let schema = RawJson::parse(r#"{"type":"object"}"#).expect("valid JSON");
+    catalog.add_tool(Tool::new("work", schema)).expect("the catalog is empty");
     let keep_alive = scene.random.once_in(3).then_some(Duration::from_secs(9));
     ServerOptions::new(Implementation::new("desk", "1"))
         .capabilities(capabilities)
@@ -77,7 +78,7 @@ pub(crate) fn server_options(tight: bool, scene: &mut Scene) -> ServerOptions {
         .timeouts(messages::timeouts(keep_alive))
 }
 
-/// Bounds of servers on HTTP that are met.
+/// Limits of HTTP servers that schedules reach.
 pub(crate) const WEB_LIMITS: ServerLimits = {
     let mut limits = ServerLimits::DEFAULT;
     limits.sessions_max = 12;
@@ -85,7 +86,7 @@ pub(crate) const WEB_LIMITS: ServerLimits = {
     limits
 };
 
-/// How a server appears on HTTP: with tight bounds or wide ones, with a store or without.
+/// Returns the HTTP options of a server: with tight or wide limits, with or without a store.
 pub(crate) fn web_options(scene: &mut Scene) -> http::ServerOptions {
     let mut limits = WEB_LIMITS;
     if scene.random.once_in(3) {
@@ -118,7 +119,7 @@ pub(crate) fn web_options(scene: &mut Scene) -> http::ServerOptions {
     options
 }
 
-/// How a client goes about HTTP.
+/// Returns the HTTP options of a client.
 pub(crate) fn web_client_options(old: bool, tight: bool, scene: &mut Scene) -> http::ClientOptions {
     let path = if old { "sse" } else { "mcp" };
     let url = format!("http://127.0.0.1:8000/{path}");
@@ -143,7 +144,7 @@ const OLDEST: Revisions = Revisions::only(Revision::V2024_11_05);
 pub(crate) struct WebMachines {
     copies: bool,
     tight: bool,
-    /// A server that starts again offers what it offered before.
+    /// Options of the server, which are kept when it restarts.
     server: ServerOptions,
 }
 
@@ -165,10 +166,10 @@ impl WebMaker for WebMachines {
         }
         let seed = scene.random.below(u64::MAX);
         let machine = http::Client::new(peer, http, seed, scene.now);
-        let mut guest = ClientApplication::new(name, Binding::Exchanges);
-        // Streams that stand leave no room for others.
-        guest.uncertain = tight;
-        Box::new(BareClient { machine, guest })
+        let mut application = ClientApplication::new(name, Binding::Exchanges);
+        // Open streams may take the slots of others.
+        application.uncertain = tight;
+        Box::new(BareClient { machine, application })
     }
 
     fn server(&mut self, name: String, scene: &mut Scene) -> Box<dyn WebServer> {
@@ -176,10 +177,10 @@ impl WebMaker for WebMachines {
         let mut secret = [0; 32];
         secret.fill_with(|| scene.random.below(256) as u8);
         let seed = scene.random.below(u64::MAX);
-        let machine = http::Server::new(peer, http, secret, seed).expect("a tool as any other");
-        let mut desk = ServerApplication::new(name);
-        desk.tolerance = Tolerance { copies: self.copies, refusals: self.tight, late: true };
-        Box::new(BareServer { machine, desk })
+        let machine = http::Server::new(peer, http, secret, seed).expect("the options are valid");
+        let mut application = ServerApplication::new(name);
+        application.tolerance = Tolerance { copies: self.copies, refusals: self.tight, late: true };
+        Box::new(BareServer { machine, application })
     }
 
     fn copies(&self) -> bool {
@@ -195,7 +196,7 @@ pub(crate) struct Machines {
 
 impl Machines {
     pub(crate) fn new(scene: &mut Scene) -> Self {
-        // In some schedules the longest lines do not pass.
+        // In some schedules the longest lines exceed the limit.
         let line_length_max = if scene.random.once_in(4) { 8_000 } else { 1 << 20 };
         Self { line_length_max }
     }
@@ -205,20 +206,20 @@ impl Maker for Machines {
     fn client(&mut self, name: String, scene: &mut Scene) -> Box<dyn Side> {
         let options = client_options(scene);
         let seed = scene.random.below(u64::MAX);
-        let mut guest = ClientApplication::new(name, Binding::Stream);
-        // The probe for the era, and pings, are given up without a word.
-        guest.forgets_at = scene.now + Duration::from_secs(5) + MEMORY;
-        Box::new(ClientSide { machine: Client::new(options, seed, scene.now), guest })
+        let mut application = ClientApplication::new(name, Binding::Stream);
+        // The probe for the era and pings are abandoned without an event.
+        application.forgets_at = scene.now + Duration::from_secs(5) + MEMORY;
+        Box::new(ClientSide { machine: Client::new(options, seed, scene.now), application })
     }
 
     fn server(&mut self, name: String, scene: &mut Scene) -> Box<dyn Side> {
         let tight = scene.random.once_in(4);
         let options = server_options(tight, scene);
         let seed = scene.random.below(u64::MAX);
-        let mut desk = ServerApplication::new(name);
-        desk.tolerance.refusals = tight;
-        desk.tolerance.late = true;
-        Box::new(ServerSide { machine: Server::new(options, seed), desk })
+        let mut application = ServerApplication::new(name);
+        application.tolerance.refusals = tight;
+        application.tolerance.late = true;
+        Box::new(ServerSide { machine: Server::new(options, seed), application })
     }
 
     fn line_length_max(&self) -> usize {

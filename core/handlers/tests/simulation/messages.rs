@@ -1,4 +1,4 @@
-//! What the two applications say to each other, so that each message tells where it belongs.
+//! Messages between the two applications. Each one identifies the call and run that it belongs to.
 
 use std::time::Duration;
 
@@ -12,13 +12,13 @@ use serde::Deserialize;
 
 use crate::scene::Scene;
 
-/// The one resource that changes.
+/// The only resource that changes.
 pub(crate) const RESOURCE: &str = "work:changing";
 
-/// How long a call waits that says nothing of it.
+/// The default timeout of a call.
 pub(crate) const CALL_TIMEOUT: Duration = Duration::from_secs(40);
 
-/// Those of all clients, some with keep-alive pings.
+/// Returns the timeouts of a client, some with keep-alive pings.
 pub(crate) fn timeouts(keep_alive: Option<Duration>) -> Timeouts {
     let mut timeouts = Timeouts::default();
     timeouts.call = CALL_TIMEOUT;
@@ -27,7 +27,7 @@ pub(crate) fn timeouts(keep_alive: Option<Duration>) -> Timeouts {
     timeouts
 }
 
-/// Something of no meaning, mostly short, sometimes longer than any buffer.
+/// Returns random text, mostly short, sometimes longer than any buffer.
 pub(crate) fn padding(scene: &mut Scene) -> String {
     let length = match scene.random.below(30) {
         0 => scene.random.index(30_000),
@@ -37,7 +37,7 @@ pub(crate) fn padding(scene: &mut Scene) -> String {
     "~".repeat(length)
 }
 
-/// The parameters of a call with this number.
+/// Returns the parameters of the call with this serial number.
 pub(crate) fn params(method: Method, serial: u64, scene: &mut Scene) -> RawJson<'static> {
     let text = match method {
         Method::ToolsCall => {
@@ -48,10 +48,10 @@ pub(crate) fn params(method: Method, serial: u64, scene: &mut Scene) -> RawJson<
         Method::ResourcesRead => format!(r#"{{"uri":"work:{serial}"}}"#),
         _ => "{}".to_owned(),
     };
-    RawJson::parse(&text).expect("our own JSON").into_owned()
+    RawJson::parse(&text).expect("valid JSON").into_owned()
 }
 
-/// The number of a call that reached the server.
+/// Returns the serial number of a call that reached the server.
 pub(crate) fn serial_of(request: &Request<'_>) -> Option<u64> {
     let text = |member: RawJson<'_>| member.to_text().map(String::from);
     if let Some(uri) = request.params.get("uri") {
@@ -62,7 +62,7 @@ pub(crate) fn serial_of(request: &Request<'_>) -> Option<u64> {
     text(number.clone()).unwrap_or_else(|| number.as_str().to_owned()).parse().ok()
 }
 
-/// Progress names the run that it is of: runs count up, and so do the steps of each.
+/// Encodes the run and step of a progress notification. Runs count up, and so do the steps of each.
 pub(crate) fn progress_at(run: u64, step: u64) -> f64 {
     (run * 1000 + step) as f64
 }
@@ -72,7 +72,7 @@ pub(crate) fn run_and_step(progress: f64) -> (u64, u64) {
     (number / 1000, number % 1000)
 }
 
-/// What a run of a call came to, and what it said before.
+/// The result of a run, with the number of messages that precede it.
 #[derive(Clone, Copy, Debug, Deserialize)]
 pub(crate) struct Answer {
     pub(crate) n: u64,
@@ -82,14 +82,14 @@ pub(crate) struct Answer {
 }
 
 impl Answer {
-    /// As a result of any of the methods.
+    /// Returns a result that is valid for any of the methods.
     pub(crate) fn write(self, scene: &mut Scene) -> RawJson<'static> {
         let Self { n, run, progress, logs } = self;
         let padding = padding(scene);
         let text = format!(
             r#"{{"content":[],"contents":[],"messages":[],"n":{n},"run":{run},"progress":{progress},"logs":{logs},"padding":"{padding}"}}"#
         );
-        RawJson::parse(&text).expect("our own JSON").into_owned()
+        RawJson::parse(&text).expect("valid JSON").into_owned()
     }
 
     pub(crate) fn read(result: &RawJson<'_>) -> Option<Self> {
@@ -100,7 +100,7 @@ impl Answer {
 /// The data of a log message.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Note {
-    /// To everybody: a number that grows, and which one of its server it is.
+    /// A broadcast: a number that grows, and its index among the broadcasts of its server.
     Broadcast {
         number: u64,
         index: u64,
@@ -123,13 +123,13 @@ impl Note {
                 format!(r#"{{"n":{n},"run":{run},"step":{step},"padding":"{padding}"}}"#)
             }
         };
-        RawJson::parse(&text).expect("our own JSON").into_owned()
+        RawJson::parse(&text).expect("valid JSON").into_owned()
     }
 
     pub(crate) fn read(params: &RawJson<'_>) -> Self {
         let data = params.get("data").expect("a log message has data");
         let number = |name| data.get(name).and_then(|member| member.decode().ok());
-        let needed = |name| number(name).expect("a number of ours");
+        let needed = |name| number(name).expect("a number that was written by `Note::write`");
         if let Some(number) = number("broadcast") {
             return Self::Broadcast { number, index: needed("index") };
         }
@@ -137,7 +137,7 @@ impl Note {
     }
 }
 
-/// Some questions, or only a state.
+/// Returns some input requests, or only a state.
 pub(crate) fn questions(scene: &mut Scene) -> InputRequiredResult {
     let mut questions: Map<InputRequest> = Map::default();
     let count = scene.random.index(3);
@@ -151,17 +151,17 @@ pub(crate) fn questions(scene: &mut Scene) -> InputRequiredResult {
     if count == 0 || scene.random.once_in(2) { required.request_state("s") } else { required }
 }
 
-/// The answer of a host to a question.
+/// Returns the answer of a host to an input request.
 pub(crate) fn answer_to(method: Method) -> RawJson<'static> {
     let text = match method {
         Method::RootsList => r#"{"roots":[]}"#,
         Method::ElicitationCreate => r#"{"action":"decline"}"#,
-        other => panic!("nobody asks for {other}"),
+        other => panic!("{other} is not an input request"),
     };
-    RawJson::parse(text).expect("our own JSON")
+    RawJson::parse(text).expect("valid JSON")
 }
 
-/// An event in a line, without handles and without bulk.
+/// Describes an event in one line, without handles and padding.
 pub(crate) fn describe(event: &Event<'_>) -> String {
     match event {
         Event::Opened(opened) => format!("that it is open at {}", opened.revision),
@@ -176,16 +176,16 @@ pub(crate) fn describe(event: &Event<'_>) -> String {
             Ok(result) => format!("a result: {}", short(result.as_str())),
             Err(failure) => format!("that a call failed: {failure}"),
         },
-        Event::InputRequested(input) => format!("a question: {}", input.method),
+        Event::InputRequested(input) => format!("an input request: {}", input.method),
         Event::Cancelled(cancelled) => format!("of an end: {:?}", cancelled.reason),
-        Event::Subscribed(_) => "that a subscription stands".to_owned(),
+        Event::Subscribed(_) => "that a subscription is acknowledged".to_owned(),
         Event::Violation(violation) => format!("of a violation: {violation}"),
         Event::Closed(reason) => format!("of the end: {reason}"),
         other => format!("{other:?}"),
     }
 }
 
-/// The beginning of a text.
+/// Returns the beginning of a text.
 pub(crate) fn short(text: &str) -> &str {
     const LENGTH: usize = 160;
     let end = (0..=LENGTH.min(text.len())).rev().find(|at| text.is_char_boundary(*at));

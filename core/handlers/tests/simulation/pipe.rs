@@ -5,16 +5,16 @@ use mcp_sansio::Instant;
 use crate::coverage::Happening;
 use crate::scene::Scene;
 
-/// One direction of a byte stream: ordered, of some capacity, with a latency, and with an end.
+/// One direction of a byte stream: ordered, with a capacity, a latency and an end.
 #[derive(Debug)]
 pub(crate) struct Pipe {
     chunks: VecDeque<(Instant, Vec<u8>)>,
-    /// Bytes that are on their way.
+    /// Bytes in transit.
     bytes: usize,
     capacity: usize,
-    /// Not before then is anything taken.
+    /// No bytes are accepted before this time.
     pub(crate) writable_at: Instant,
-    /// Not before then is anything handed out.
+    /// No bytes are delivered before this time.
     pub(crate) readable_at: Instant,
     last: Instant,
     end: End,
@@ -23,7 +23,7 @@ pub(crate) struct Pipe {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum End {
     Open,
-    /// No more comes in; the reader has yet to see it.
+    /// The writer has closed it; the reader has not read the end yet.
     Coming(Instant),
     Seen,
 }
@@ -41,12 +41,12 @@ impl Pipe {
         }
     }
 
-    /// How much it takes now.
+    /// Returns how many bytes it accepts now.
     pub(crate) fn room(&self) -> usize {
         if self.end == End::Open { self.capacity.saturating_sub(self.bytes) } else { usize::MAX }
     }
 
-    /// Takes bytes. What comes after the end goes nowhere.
+    /// Accepts bytes. After the end they are dropped.
     pub(crate) fn write(&mut self, bytes: &[u8], scene: &mut Scene) {
         if self.end != End::Open || bytes.is_empty() {
             return;
@@ -58,7 +58,7 @@ impl Pipe {
         self.chunks.push_back((due, bytes.to_vec()));
     }
 
-    /// When there is something to read: bytes, or the end.
+    /// Returns when the reader can read bytes or the end.
     pub(crate) fn due(&self) -> Option<Instant> {
         let due = match (self.chunks.front(), self.end) {
             (Some((due, _)), _) => *due,
@@ -68,10 +68,10 @@ impl Pipe {
         Some(due.max(self.readable_at))
     }
 
-    /// The next piece, split anywhere; `None` is the end.
+    /// Reads the next piece, split anywhere. `None` is the end.
     pub(crate) fn read(&mut self, scene: &mut Scene) -> Option<Vec<u8>> {
         let Some((due, mut chunk)) = self.chunks.pop_front() else {
-            assert!(matches!(self.end, End::Coming(_)), "read when there is something");
+            assert!(matches!(self.end, End::Coming(_)), "there is something to read");
             self.end = End::Seen;
             return None;
         };
@@ -84,14 +84,15 @@ impl Pipe {
         Some(chunk)
     }
 
-    /// Closes it behind what is on its way.
+    /// Closes it after the bytes in transit.
     pub(crate) fn close(&mut self, now: Instant) {
         if self.end == End::Open {
             self.end = End::Coming(self.last.max(now));
         }
     }
 
-    /// Cuts it: of what is on its way, some never arrives. Whether that was in the middle of a frame.
+    /// Cuts it and drops some of the bytes in transit. Returns whether that was in the middle of a
+    /// frame.
     pub(crate) fn cut(&mut self, scene: &mut Scene) -> bool {
         let kept = scene.random.index(self.chunks.len() + 1);
         self.chunks.truncate(kept);
@@ -110,7 +111,7 @@ impl Pipe {
         self.end == End::Open
     }
 
-    /// Nothing is on its way, not even the end.
+    /// Returns whether there is nothing in transit, not even the end.
     pub(crate) fn is_idle(&self) -> bool {
         self.chunks.is_empty() && !matches!(self.end, End::Coming(_))
     }

@@ -7,16 +7,16 @@ use crate::coverage::{Coverage, Happening};
 use crate::transcript::Transcript;
 use seeded_random::Random;
 
-/// What all parts of a schedule share: the clock, the random numbers, and the record of what happened.
+/// The state shared by all parts of a schedule: the clock, the random numbers, and the transcript.
 #[derive(Debug)]
 pub(crate) struct Scene {
     pub(crate) now: Instant,
     pub(crate) random: Random,
     pub(crate) tally: Coverage,
     pub(crate) transcript: Transcript,
-    /// No new trouble from here on: what is under way comes to its end.
+    /// Whether faults have stopped, so that pending work ends.
     pub(crate) calm: bool,
-    /// Time does not pass by itself for a while.
+    /// Whether the clock is stopped for a while.
     pub(crate) still: bool,
     serials: u64,
 }
@@ -42,18 +42,18 @@ impl Scene {
         self.tally.count(happening);
     }
 
-    /// A number that nothing else in this schedule has, greater than all before.
+    /// Returns a unique number, greater than all earlier ones.
     pub(crate) const fn serial(&mut self) -> u64 {
         self.serials += 1;
         self.serials
     }
 
-    /// Whether trouble of some kind strikes, which it does once in `often` times until it is calm.
+    /// Returns true once in `often` calls on average, until the schedule is calm.
     pub(crate) fn strikes(&mut self, often: u64) -> bool {
         !self.calm && self.random.once_in(often)
     }
 
-    /// How long something takes on the way: mostly nothing or little, sometimes long.
+    /// Returns the latency of a delivery: mostly none or little, sometimes long.
     pub(crate) fn latency(&mut self) -> Duration {
         if self.still {
             return Duration::ZERO;
@@ -65,9 +65,9 @@ impl Scene {
         }
     }
 
-    /// Time passes up to what is next: sometimes it goes on passing, or stops for a while.
+    /// Advances the clock to the next move, sometimes further, and sometimes stops it for a while.
     pub(crate) fn pass_to(&mut self, next: Instant) {
-        // What is to happen at the end of all time never does.
+        // A move at the end of time never happens.
         const LONGEST: Duration = Duration::from_secs(24 * 3600);
         let never = next.saturating_since(self.now) > LONGEST;
         self.now = if never { self.now + Duration::from_secs(10) } else { next };
@@ -82,7 +82,7 @@ impl Scene {
         }
     }
 
-    /// How long something stands still.
+    /// Returns the length of a stall.
     pub(crate) fn stall(&mut self) -> Duration {
         match self.random.below(3) {
             0 => self.random.millis(3_000),

@@ -1,4 +1,4 @@
-//! One schedule, named by its seed; and many of them.
+//! One schedule, determined by its seed, and sets of schedules.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
@@ -10,7 +10,7 @@ use crate::make::{Machines, WebMachines};
 use crate::scene::Scene;
 use crate::streams::Streams;
 
-/// What a schedule is about: its seed says so as well.
+/// The kind of a schedule, determined by its seed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Streams,
@@ -18,7 +18,7 @@ pub(crate) enum Kind {
     HandlersOnStreams,
 }
 
-/// By the rest of the seed.
+/// Kinds by the remainder of the seed.
 const KINDS: [Kind; 4] = [Kind::Streams, Kind::Exchanges, Kind::HandlersOnStreams, Kind::Exchanges];
 
 impl Kind {
@@ -27,22 +27,22 @@ impl Kind {
     }
 }
 
-/// Says how to see a failure again.
+/// Prints on a panic how to replay the schedule.
 struct Replay(u64);
 
 impl Drop for Replay {
-    #[allow(clippy::print_stderr, reason = "this is what a failure is good for")]
+    #[allow(clippy::print_stderr, reason = "tells the developer how to replay the failure")]
     fn drop(&mut self) {
         if thread::panicking() {
             let Self(seed) = self;
             eprintln!(
-                "seed {seed} fails; to read how:\n    MCP_SIM_SEED={seed} MCP_SIM_TRACE=1 cargo test -p mcp-sansio --all-features --test simulation one_schedule -- --nocapture"
+                "seed {seed} fails; to replay it:\n    MCP_SIM_SEED={seed} MCP_SIM_TRACE=1 cargo test -p mcp-sansio-handlers --all-features --test simulation one_schedule -- --nocapture"
             );
         }
     }
 }
 
-/// Runs the schedule with this seed. The digest is of all that happened in it.
+/// Runs the schedule with this seed. Returns its coverage and a digest of its transcript.
 pub(crate) fn run(seed: u64, prints: bool) -> (Coverage, u64) {
     let _replay = Replay(seed);
     let mut scene = Scene::new(seed, prints);
@@ -68,11 +68,11 @@ pub(crate) fn run(seed: u64, prints: bool) -> (Coverage, u64) {
     (scene.tally, scene.transcript.digest())
 }
 
-/// Runs `count` schedules of a kind, from the first seed on.
+/// Runs `count` schedules of a kind, starting at the first seed.
 pub(crate) fn run_kind(kind: Kind, count: u64) -> Coverage {
     let mut tally = Coverage::new();
     let seeds = (first()..).filter(|seed| Kind::from_seed(*seed) == kind);
-    for seed in seeds.take(usize::try_from(count).expect("a number of schedules")) {
+    for seed in seeds.take(usize::try_from(count).expect("the number of schedules fits")) {
         tally.add(&run(seed, false).0);
     }
     tally
@@ -100,7 +100,7 @@ pub(crate) fn run_all(count: u64) -> Coverage {
             match worker.join() {
                 Ok(tally) => sum.add(&tally),
                 Err(panic) => {
-                    // The others have no reason to go on.
+                    // Stop the other threads.
                     next.store(end, Ordering::Relaxed);
                     std::panic::resume_unwind(panic);
                 }
@@ -110,7 +110,7 @@ pub(crate) fn run_all(count: u64) -> Coverage {
     sum
 }
 
-/// A number from the environment.
+/// Reads a number from the environment.
 pub(crate) fn variable(name: &str) -> Option<u64> {
     let text = std::env::var(name).ok()?;
     Some(text.parse().unwrap_or_else(|error| panic!("{name}: {error}")))

@@ -1,5 +1,5 @@
-//! The application of a server: it works on requests step by step, in any order, answers some, fails
-//! some, asks back, forgets some, and holds against the machine all that it is told.
+//! The application of a server: it works on requests step by step, in any order, answers some,
+//! fails some, requests input, leaves some unanswered, and checks every event of its machine.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -13,40 +13,40 @@ use mcp_sansio::protocol::{LoggingLevel, Method, Verbatim};
 use mcp_sansio::{Era, Instant};
 
 use crate::coverage::Happening;
-use crate::machine::DeskMachine;
+use crate::machine::BoundServerMachine;
 use crate::messages::{self, Answer, Note};
 use crate::scene::Scene;
 
-/// A server's application.
+/// The application of a server.
 #[derive(Debug)]
 pub(crate) struct ServerApplication {
     pub(crate) name: String,
-    /// Requests that wait for their answer.
+    /// Pending requests.
     jobs: Vec<Job>,
-    /// Requests that nobody will answer.
+    /// Requests that are left unanswered.
     forgotten: Vec<Job>,
-    /// Requests that wait for answers of the user: they come back.
+    /// Requests that wait for input. They are delivered again with the answers.
     asking: Vec<RequestHandle>,
-    /// How requests ended, which they do once.
+    /// How each request ended.
     ended: BTreeMap<RequestHandle, &'static str>,
     calls: Vec<CallHandle>,
     pub(crate) closed: bool,
-    /// Which violations are no surprise.
+    /// The violations that are expected.
     pub(crate) tolerance: Tolerance,
-    /// The number of the last message to everybody.
+    /// Number of the last broadcast.
     pub(crate) broadcast: u64,
-    /// How many there were.
+    /// How many broadcasts were sent.
     broadcasts: u64,
 }
 
-/// What the network, or the bounds of this schedule, do to what a server hears.
+/// Violations that the network or the limits of a schedule can cause.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Tolerance {
-    /// Requests come more than once.
+    /// Requests can be repeated.
     pub(crate) copies: bool,
-    /// The bounds are tight.
+    /// The limits are tight.
     pub(crate) refusals: bool,
-    /// Answers come late, or without their question.
+    /// Responses can be late, or have no request.
     pub(crate) late: bool,
 }
 
@@ -59,10 +59,10 @@ struct Job {
     logs: u64,
 }
 
-/// How long a call of the server's own waits for its answer.
+/// Timeout of the calls that a server makes.
 const QUESTION_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// More of either than this, and a run says nothing more.
+/// The greatest number of progress notifications, and of log messages, of a run.
 const STEPS_MAX: u64 = 30;
 
 impl ServerApplication {
@@ -81,19 +81,19 @@ impl ServerApplication {
         }
     }
 
-    /// Requests that can be answered.
+    /// Returns the number of requests that can be answered.
     pub(crate) fn jobs(&self) -> usize {
         self.jobs.len()
     }
 
-    /// Requests that wait for something else than this application, and its own calls.
+    /// Returns the number of requests that do not wait for this application, plus its own calls.
     pub(crate) fn waiting(&self) -> usize {
         self.forgotten.len() + self.asking.len() + self.calls.len()
     }
 
-    // ------------------------------------------------------------------ what it is told
+    // ------------------------------------------------------------------ events
 
-    pub(crate) fn listen(&mut self, machine: &mut impl DeskMachine, scene: &mut Scene) {
+    pub(crate) fn listen(&mut self, machine: &mut impl BoundServerMachine, scene: &mut Scene) {
         while let Some(event) = machine.poll_event() {
             self.hear(event, scene);
         }
@@ -101,11 +101,13 @@ impl ServerApplication {
 
     pub(crate) fn hear(&mut self, event: Event<'_>, scene: &mut Scene) {
         scene.note(format_args!("{} hears {}", self.name, messages::describe(&event)));
-        assert!(!self.closed, "{} hears after the end: {event:?}", self.name);
+        assert!(!self.closed, "{} receives an event after `Closed`: {event:?}", self.name);
         match event {
             Event::Request(request) => self.take(request.into_owned(), scene),
             Event::Cancelled(cancelled) => {
-                let Subject::Request(handle) = cancelled.subject else { panic!("of a question") };
+                let Subject::Request(handle) = cancelled.subject else {
+                    panic!("a call of the server is cancelled")
+                };
                 scene.count(Happening::RequestGivenUp);
                 self.drop_request(handle);
                 self.end(handle, "given up");
@@ -117,7 +119,7 @@ impl ServerApplication {
             Event::Violation(violation) => self.violation(&violation),
             Event::Closed(reason) => {
                 scene.note(format_args!("{} is closed: {reason}", self.name));
-                assert!(self.calls.is_empty(), "calls outlive their connection");
+                assert!(self.calls.is_empty(), "calls are pending after the end");
                 self.closed = true;
                 self.asking.clear();
                 if reason == CloseReason::Local {
@@ -133,19 +135,22 @@ impl ServerApplication {
     fn take(&mut self, request: Request<'static>, scene: &mut Scene) {
         let handle = request.handle;
         let before = self.ended.get(&handle);
-        assert_eq!(before, None, "{}: a request comes back after its end", self.name);
-        assert!(self.jobs.iter().all(|job| job.request.handle != handle), "a request comes twice");
+        assert_eq!(before, None, "{}: a request is delivered after its end", self.name);
+        assert!(
+            self.jobs.iter().all(|job| job.request.handle != handle),
+            "a request is delivered twice"
+        );
         let forgotten = self.forgotten.iter().any(|job| job.request.handle == handle);
-        assert!(!forgotten, "a request comes back unasked");
+        assert!(!forgotten, "an unanswered request is delivered again");
         let asked = self.asking.iter().position(|asking| *asking == handle);
         if let Some(at) = asked {
             self.asking.swap_remove(at);
-            assert!(!request.inputs.is_empty(), "it comes back without answers");
+            assert!(!request.inputs.is_empty(), "a request is delivered again without answers");
         }
         let MethodName::Known(method) = request.method else { panic!("{:?}", request.method) };
         let serial =
             if matches!(method, Method::ToolsCall | Method::PromptsGet | Method::ResourcesRead) {
-                messages::serial_of(&request).expect("calls are numbered")
+                messages::serial_of(&request).expect("calls have a serial number")
             } else {
                 0
             };
@@ -159,14 +164,14 @@ impl ServerApplication {
         assert_eq!(before, None, "{}: {how}, but it has ended", self.name);
     }
 
-    /// Forgets a request that has to be known.
+    /// Removes a request, which must be known.
     fn drop_request(&mut self, handle: RequestHandle) {
         let before = self.jobs.len() + self.waiting();
         self.jobs.retain(|job| job.request.handle != handle);
         self.forgotten.retain(|job| job.request.handle != handle);
         self.asking.retain(|known| *known != handle);
         let after = self.jobs.len() + self.waiting();
-        assert_eq!(after + 1, before, "{}: a request that is open is given up", self.name);
+        assert_eq!(after + 1, before, "{}: only a pending request is cancelled", self.name);
     }
 
     fn violation(&self, violation: &Violation) {
@@ -176,22 +181,22 @@ impl ServerApplication {
             Violation::TooManyRequests => refusals,
             Violation::UnknownResponse(_) => late || copies,
             Violation::FrameCutShort { .. } | Violation::FrameTooLong { .. } => true,
-            // A copy of `initialize`, or of what follows it, comes too late.
+            // A copy of `initialize`, or of a message that follows it, is received too late.
             Violation::OutOfPlace(_) => copies,
             _ => false,
         };
         assert!(expected, "{}: {violation}", self.name);
     }
 
-    /// What nobody would answer is answered after all.
+    /// Makes the application answer the requests that it left unanswered.
     pub(crate) fn remember(&mut self) {
         self.jobs.append(&mut self.forgotten);
     }
 
-    // ------------------------------------------------------------------ what it does
+    // ------------------------------------------------------------------ actions
 
-    /// Does something, of its own accord.
-    pub(crate) fn act(&mut self, machine: &mut impl DeskMachine, scene: &mut Scene) {
+    /// Performs a random action.
+    pub(crate) fn act(&mut self, machine: &mut impl BoundServerMachine, scene: &mut Scene) {
         let at = scene.random.index(self.jobs.len());
         if self.jobs.is_empty() || (!scene.calm && scene.random.once_in(8)) {
             self.act_unasked(machine, scene);
@@ -201,7 +206,7 @@ impl ServerApplication {
         self.listen(machine, scene);
     }
 
-    fn act_unasked(&mut self, machine: &mut impl DeskMachine, scene: &mut Scene) {
+    fn act_unasked(&mut self, machine: &mut impl BoundServerMachine, scene: &mut Scene) {
         if scene.calm {
             return;
         }
@@ -222,29 +227,29 @@ impl ServerApplication {
         }
     }
 
-    pub(crate) fn broadcast(&mut self, machine: &mut impl DeskMachine, scene: &mut Scene) {
+    pub(crate) fn broadcast(&mut self, machine: &mut impl BoundServerMachine, scene: &mut Scene) {
         let (number, index) = (scene.serial(), self.broadcasts + 1);
         let data = Note::Broadcast { number, index }.write(scene);
         if machine.is_behind() {
-            // Whoever hears it nevertheless hears the next one of this index, too.
+            // A client that still receives it receives the next one with this index, too.
             scene.count(Happening::LeftOut);
             return log(machine, None, &data, scene.now);
         }
         scene.count(Happening::Broadcast);
         (self.broadcast, self.broadcasts) = (number, index);
-        scene.note(format_args!("{} tells everybody {}", self.name, self.broadcast));
+        scene.note(format_args!("{} broadcasts {}", self.name, self.broadcast));
         log(machine, None, &data, scene.now);
     }
 
-    pub(crate) fn update(&self, machine: &mut impl DeskMachine, scene: &mut Scene) {
+    pub(crate) fn update(&self, machine: &mut impl BoundServerMachine, scene: &mut Scene) {
         scene.note(format_args!("{} changes its resource", self.name));
         let told =
             machine.apply(ServerCommand::ResourceUpdated { uri: messages::RESOURCE }, scene.now);
-        assert!(told.is_ok(), "{}: {told:?} of its resource", self.name);
+        assert!(told.is_ok(), "{}: {told:?} for its resource", self.name);
     }
 
-    /// What is said of a request that has ended goes nowhere.
-    fn answer_too_late(&self, machine: &mut impl DeskMachine, scene: &mut Scene) {
+    /// Sends messages for a request that has ended, which are dropped.
+    fn answer_too_late(&self, machine: &mut impl BoundServerMachine, scene: &mut Scene) {
         let ended: Vec<RequestHandle> = self.ended.keys().copied().collect();
         let Some(&handle) = scene.random.pick(&ended) else { return };
         scene.count(Happening::LateAnswer);
@@ -256,7 +261,7 @@ impl ServerApplication {
         assert!(matches!(outcome, Err(CommandError::NotDue)), "{outcome:?}");
     }
 
-    fn work(&mut self, at: usize, machine: &mut impl DeskMachine, scene: &mut Scene) {
+    fn work(&mut self, at: usize, machine: &mut impl BoundServerMachine, scene: &mut Scene) {
         let now = scene.now;
         let talks = if scene.calm { 2 } else { 12 };
         let job = &mut self.jobs[at];
@@ -281,7 +286,7 @@ impl ServerApplication {
                     job.progress = step;
                     progress(machine, handle, messages::progress_at(job.run, step), now);
                     if scene.random.once_in(8) {
-                        // Less than before: nobody is told.
+                        // Less than before, so it is dropped.
                         progress(machine, handle, 0.5, now);
                     }
                 } else {
@@ -312,7 +317,7 @@ impl ServerApplication {
                 self.end(handle, "rejected");
                 let error = ErrorObject::internal("not today");
                 let outcome = machine.apply(ServerCommand::Reject { request: handle, error }, now);
-                assert!(outcome.is_ok(), "{}: {outcome:?} of an open request", self.name);
+                assert!(outcome.is_ok(), "{}: {outcome:?} for a pending request", self.name);
             }
             _ => {
                 scene.count(Happening::Answered);
@@ -322,37 +327,37 @@ impl ServerApplication {
                 scene.note(format_args!("{} answers run {run} of number {n}", self.name));
                 let result = Answer { n, run, progress, logs }.write(scene);
                 let outcome = respond(machine, handle, &result, now);
-                assert!(outcome.is_ok(), "{}: {outcome:?} of an open request", self.name);
+                assert!(outcome.is_ok(), "{}: {outcome:?} for a pending request", self.name);
             }
         }
     }
 
-    fn ask(&mut self, at: usize, machine: &mut impl DeskMachine, scene: &mut Scene) {
+    fn ask(&mut self, at: usize, machine: &mut impl BoundServerMachine, scene: &mut Scene) {
         let job = self.jobs.swap_remove(at);
         let handle = job.request.handle;
         let era = job.request.revision.era();
         let required = messages::questions(scene);
-        scene.note(format_args!("{} asks for run {}", self.name, job.run));
+        scene.note(format_args!("{} requests input for run {}", self.name, job.run));
         let command = ServerCommand::RequireInput { request: &job.request, required: &required };
         match machine.apply(command, scene.now) {
             Ok(_) => {
                 scene.count(Happening::Asked);
                 match era {
-                    // It comes back as another request.
+                    // The answers are delivered as a new request.
                     Era::Modern => self.end(handle, "asked"),
                     Era::Legacy => self.asking.push(handle),
                 }
             }
             Err(CommandError::NotDeclared(_) | CommandError::InputNotAllowed(_)) => {
-                self.end(handle, "answered, as it could not be asked");
+                self.end(handle, "answered, as input could not be requested");
             }
-            Err(other) => panic!("{}: {other} of an open request", self.name),
+            Err(other) => panic!("{}: {other} for a pending request", self.name),
         }
     }
 }
 
 fn respond(
-    machine: &mut impl DeskMachine,
+    machine: &mut impl BoundServerMachine,
     request: RequestHandle,
     result: &RawJson<'_>,
     now: Instant,
@@ -360,15 +365,20 @@ fn respond(
     machine.apply(ServerCommand::Respond { request, result: &Verbatim(result) }, now)
 }
 
-fn progress(machine: &mut impl DeskMachine, request: RequestHandle, progress: f64, now: Instant) {
+fn progress(
+    machine: &mut impl BoundServerMachine,
+    request: RequestHandle,
+    progress: f64,
+    now: Instant,
+) {
     let message = Some("on its way");
     let told =
         machine.apply(ServerCommand::Progress { request, progress, total: None, message }, now);
-    assert!(told.is_ok(), "progress is told or dropped: {told:?}");
+    assert!(told.is_ok(), "progress is sent or dropped: {told:?}");
 }
 
 fn log(
-    machine: &mut impl DeskMachine,
+    machine: &mut impl BoundServerMachine,
     request: Option<RequestHandle>,
     data: &RawJson<'_>,
     now: Instant,

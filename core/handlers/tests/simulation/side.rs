@@ -1,4 +1,4 @@
-//! The two sides of a byte stream: a machine with its application, as a driver sees it.
+//! The two sides of a byte stream: a machine with its application, as used by a driver.
 
 use mcp_sansio::Instant;
 use mcp_sansio::framing::FrameError;
@@ -9,76 +9,76 @@ use crate::coverage::Happening;
 use crate::scene::Scene;
 use crate::server_application::ServerApplication;
 
-/// What a driver of byte streams drives.
+/// The interface that a byte stream driver uses.
 pub(crate) trait Side {
     fn take(&mut self, frame: Result<&[u8], FrameError>, scene: &mut Scene);
-    /// The end of the input.
+    /// Handles the end of the input.
     fn end(&mut self, scene: &mut Scene);
     fn wake(&mut self, scene: &mut Scene);
-    /// The application does something of its own accord.
+    /// Lets the application perform a random action.
     fn act(&mut self, scene: &mut Scene);
-    /// Shows the bytes that wait to `write`, which says how many it took.
+    /// Passes the pending bytes to `write`, which returns how many it accepted.
     fn transmit(&mut self, write: &mut dyn FnMut(&[u8]) -> usize);
     fn deadline(&self) -> Option<Instant>;
     fn is_congested(&self) -> bool;
     fn is_closed(&self) -> bool;
     fn is_drained(&self) -> bool;
-    /// What is under way: calls, questions, requests.
+    /// Returns the number of pending calls, input requests and requests.
     fn pending(&self) -> usize;
     /// Closes the connection from this side.
     fn leave(&mut self, scene: &mut Scene);
-    /// Says something to everybody who wants to hear it.
+    /// Sends a broadcast.
     fn announce(&mut self, _scene: &mut Scene) {}
-    /// Unasked messages that came: the last one to everybody, and how many updates.
+    /// Returns the last broadcast that was received, and the number of updates.
     fn heard(&self) -> Option<(u64, u64)> {
         None
     }
-    /// The last message to everybody.
+    /// Returns the last broadcast that was sent.
     fn said(&self) -> u64 {
         0
     }
-    /// Whether messages to everybody are to be heard, and how many updates of one change.
+    /// Returns whether broadcasts must be received, and how many updates each change causes.
     fn listens(&self) -> (bool, Option<u64>) {
         (false, None)
     }
 }
 
-/// A client's machine and its application.
+/// The machine of a client and its application.
 #[derive(Debug)]
 pub(crate) struct ClientSide {
     pub(crate) machine: Client,
-    pub(crate) guest: ClientApplication,
+    pub(crate) application: ClientApplication,
 }
 
 impl Side for ClientSide {
     fn take(&mut self, frame: Result<&[u8], FrameError>, scene: &mut Scene) {
-        let Self { machine, guest } = self;
+        let Self { machine, application } = self;
         let event = match frame {
             Ok(frame) => machine.handle_message(frame, scene.now),
             Err(error) => machine.handle_frame_error(error),
         };
-        // Once it is over, nothing is taken any more, and the end is an event of its own.
+        // A closed machine accepts no input, and the end is an event of its own.
         let event = event.map(|event| event.map(Event::into_owned));
         assert!(event.is_ok() || machine.is_closed());
         if let Ok(Some(event)) = event {
-            guest.hear(event, machine, scene);
+            application.hear(event, machine, scene);
         }
-        guest.listen(machine, scene);
+        application.listen(machine, scene);
     }
 
     fn end(&mut self, scene: &mut Scene) {
         self.machine.handle_eof();
-        self.guest.listen(&mut self.machine, scene);
-        assert!(self.guest.closed.is_some(), "the end of the input is the end");
+        self.application.listen(&mut self.machine, scene);
+        assert!(self.application.closed.is_some(), "the end of the input closes the connection");
     }
 
     fn wake(&mut self, scene: &mut Scene) {
         self.machine.handle_timeout(scene.now);
-        self.guest.listen(&mut self.machine, scene);
+        self.application.listen(&mut self.machine, scene);
     }
 
     fn act(&mut self, scene: &mut Scene) {
-        self.guest.act(&mut self.machine, scene);
+        self.application.act(&mut self.machine, scene);
     }
 
     fn transmit(&mut self, write: &mut dyn FnMut(&[u8]) -> usize) {
@@ -103,51 +103,51 @@ impl Side for ClientSide {
     }
 
     fn pending(&self) -> usize {
-        self.guest.calls() + self.guest.questions()
+        self.application.calls() + self.application.questions()
     }
 
     fn leave(&mut self, scene: &mut Scene) {
-        self.guest.leave(&mut self.machine, scene);
+        self.application.leave(&mut self.machine, scene);
     }
 
     fn heard(&self) -> Option<(u64, u64)> {
-        Some((self.guest.last_broadcast(), self.guest.updates))
+        Some((self.application.last_broadcast(), self.application.updates))
     }
 
     fn listens(&self) -> (bool, Option<u64>) {
-        self.guest.listens(&self.machine)
+        self.application.listens(&self.machine)
     }
 }
 
-/// A server's machine and its application.
+/// The machine of a server and its application.
 #[derive(Debug)]
 pub(crate) struct ServerSide {
     pub(crate) machine: Server,
-    pub(crate) desk: ServerApplication,
+    pub(crate) application: ServerApplication,
 }
 
 impl Side for ServerSide {
     fn take(&mut self, frame: Result<&[u8], FrameError>, scene: &mut Scene) {
-        let Self { machine, desk } = self;
+        let Self { machine, application } = self;
         let event = match frame {
             Ok(frame) => machine.handle_message(frame, scene.now),
             Err(error) => machine.handle_frame_error(error),
         };
         if let Ok(Some(event)) = event {
-            desk.hear(event, scene);
+            application.hear(event, scene);
         }
-        desk.listen(machine, scene);
+        application.listen(machine, scene);
     }
 
     fn end(&mut self, scene: &mut Scene) {
         self.machine.handle_eof();
-        self.desk.listen(&mut self.machine, scene);
-        assert!(self.desk.closed, "the end of the input is the end");
+        self.application.listen(&mut self.machine, scene);
+        assert!(self.application.closed, "the end of the input closes the connection");
     }
 
     fn wake(&mut self, scene: &mut Scene) {
         self.machine.handle_timeout(scene.now);
-        self.desk.listen(&mut self.machine, scene);
+        self.application.listen(&mut self.machine, scene);
     }
 
     fn act(&mut self, scene: &mut Scene) {
@@ -155,7 +155,7 @@ impl Side for ServerSide {
             scene.count(Happening::ServerClosed);
             return self.leave(scene);
         }
-        self.desk.act(&mut self.machine, scene);
+        self.application.act(&mut self.machine, scene);
     }
 
     fn transmit(&mut self, write: &mut dyn FnMut(&[u8]) -> usize) {
@@ -180,23 +180,23 @@ impl Side for ServerSide {
     }
 
     fn pending(&self) -> usize {
-        self.desk.jobs() + self.desk.waiting()
+        self.application.jobs() + self.application.waiting()
     }
 
     fn leave(&mut self, scene: &mut Scene) {
-        scene.note(format_args!("{} closes", self.desk.name));
+        scene.note(format_args!("{} closes", self.application.name));
         self.machine.close();
-        self.desk.listen(&mut self.machine, scene);
-        assert!(self.desk.closed, "closing is told at once");
+        self.application.listen(&mut self.machine, scene);
+        assert!(self.application.closed, "closing is reported at once");
     }
 
     fn announce(&mut self, scene: &mut Scene) {
-        self.desk.broadcast(&mut self.machine, scene);
-        self.desk.update(&mut self.machine, scene);
-        assert!(self.machine.poll_event().is_none(), "nothing comes back");
+        self.application.broadcast(&mut self.machine, scene);
+        self.application.update(&mut self.machine, scene);
+        assert!(self.machine.poll_event().is_none(), "answering causes no event");
     }
 
     fn said(&self) -> u64 {
-        self.desk.broadcast
+        self.application.broadcast
     }
 }

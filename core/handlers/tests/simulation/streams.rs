@@ -1,5 +1,5 @@
-//! Clients and servers over byte streams: each connection has its own two machines, all have one
-//! clock, and between them is a network that splits, stalls, cuts, closes and forgets.
+//! Clients and servers over byte streams: each connection has its own two machines, all share one
+//! clock, and the network between them splits, stalls, cuts, closes and drops bytes.
 
 use std::time::Duration;
 
@@ -13,23 +13,23 @@ use crate::pipe::Pipe;
 use crate::scene::Scene;
 use crate::side::Side;
 
-/// Makes the two sides of a connection.
+/// Creates the two sides of a connection.
 pub(crate) trait Maker {
     fn client(&mut self, name: String, scene: &mut Scene) -> Box<dyn Side>;
     fn server(&mut self, name: String, scene: &mut Scene) -> Box<dyn Side>;
-    /// The longest line that either side takes.
+    /// The longest line that either side accepts.
     fn line_length_max(&self) -> usize;
 }
 
-/// One end of a connection: a node, and what comes to it.
+/// One end of a connection: a node and its input.
 struct End {
     role: Role,
-    /// `None`: the process is gone.
+    /// The machine and its application, or `None` after a crash.
     side: Option<Box<dyn Side>>,
     decoder: LineDecoder<'static>,
-    /// What the other side sends.
+    /// Bytes in transit from the other end.
     inbound: Pipe,
-    /// Lines that are leaving, for the judge.
+    /// Bytes of the line being sent, for the checker.
     leaving: Vec<u8>,
     acts_at: Instant,
     wakes_at: Instant,
@@ -39,16 +39,16 @@ struct Connection {
     number: usize,
     generation: u32,
     ends: [End; 2],
-    judge: Checker,
+    checker: Checker,
     judged: bool,
 }
 
-/// Which end: the client's or the server's.
+/// Indices of the ends: the client's and the server's.
 const ENDS: [usize; 2] = [0, 1];
 
 #[derive(Clone, Copy, Debug)]
 enum Move {
-    /// What an end has to send goes into the other's pipe.
+    /// Writes the output of an end to the pipe of the other.
     Write(usize),
     Read(usize),
     Wake(usize),
@@ -61,7 +61,7 @@ pub(crate) struct Streams<M> {
     renewals: u32,
 }
 
-/// More moves than any calm end needs.
+/// More moves than any calm phase needs.
 const MOVES_MAX: usize = 200_000;
 
 impl End {
@@ -82,7 +82,7 @@ impl End {
         self.side.as_ref().is_none_or(|side| side.is_closed())
     }
 
-    /// Bytes that wait to be sent.
+    /// Returns how many bytes wait to be sent.
     fn waiting(&mut self) -> usize {
         let mut waiting = 0;
         if let Some(side) = &mut self.side {
@@ -109,7 +109,7 @@ impl Connection {
                 End::new(Role::Client, client, line, scene),
                 End::new(Role::Server, server, line, scene),
             ],
-            judge: Checker::new(format!("connection {number}.{generation}")),
+            checker: Checker::new(format!("connection {number}.{generation}")),
             judged: true,
         }
     }
@@ -154,7 +154,7 @@ impl Connection {
                 side.wake(scene);
                 let deadline = side.deadline();
                 let later = deadline.is_none_or(|deadline| deadline > scene.now);
-                assert!(later, "a deadline that has passed is still there: {deadline:?}");
+                assert!(later, "an expired deadline is still set: {deadline:?}");
             }
             Move::Act(at) => {
                 let end = &mut self.ends[at];
@@ -169,7 +169,7 @@ impl Connection {
         self.hang_up(scene);
     }
 
-    /// Moves what waits, or part of it.
+    /// Writes the waiting bytes, or a part of them.
     fn write(&mut self, at: usize, scene: &mut Scene) {
         let [client, server] = &mut self.ends;
         let (from, to) = if at == 0 { (client, server) } else { (server, client) };
@@ -198,7 +198,7 @@ impl Connection {
                 self.number, self.generation, from.role
             ));
             if self.judged {
-                self.judge.examine(from.role, line);
+                self.checker.examine(from.role, line);
             }
         }
     }
@@ -234,7 +234,7 @@ impl Connection {
         }
     }
 
-    /// What can go wrong with a connection.
+    /// Injects a random fault.
     fn trouble(&mut self, scene: &mut Scene) {
         if !scene.strikes(60) {
             return;
@@ -258,7 +258,7 @@ impl Connection {
             2 => {
                 let fault = [Happening::ClientRestart, Happening::ServerRestart][at];
                 scene.count(fault);
-                scene.note(format_args!("the {} {} dies", self.ends[at].role, self.number));
+                scene.note(format_args!("the {} {} crashes", self.ends[at].role, self.number));
                 self.ends[at].side = None;
                 if self.ends[1 - at].inbound.cut(scene) {
                     scene.count(Happening::CutInFrame);
@@ -271,7 +271,7 @@ impl Connection {
         }
     }
 
-    /// A side that is done closes its output, and a process that is gone all.
+    /// Closes the output of a drained side, and both directions after a crash.
     fn hang_up(&mut self, scene: &Scene) {
         for at in ENDS {
             let done = match &self.ends[at].side {
@@ -284,7 +284,7 @@ impl Connection {
         }
     }
 
-    /// Whether nobody has anything more to say or to hear.
+    /// Returns whether both directions are closed.
     fn is_over(&mut self) -> bool {
         let written = self.ends[0].is_closed() && self.ends[1].is_closed();
         written && self.ends.iter().all(|end| !end.inbound.is_open())
@@ -308,7 +308,7 @@ impl<M: Maker> Streams<M> {
         Self { maker, connections, renewals: 6 }
     }
 
-    /// Makes one move, of those that are due now, or lets time pass.
+    /// Makes one of the moves that are due, or advances the clock.
     fn step(&mut self, scene: &mut Scene) {
         scene.tally.steps += 1;
         let (mut ready, mut next) = (Vec::new(), None);
@@ -332,7 +332,7 @@ impl<M: Maker> Streams<M> {
         scene.pass_to(next);
     }
 
-    /// Whoever lost a connection opens another one.
+    /// Opens a new connection in place of one that has ended.
     fn renew(&mut self, number: usize, scene: &mut Scene) {
         if scene.calm || self.renewals == 0 || !self.connections[number].is_over() {
             return;
@@ -345,7 +345,7 @@ impl<M: Maker> Streams<M> {
         self.connections[number] = Connection::new(number, generation, &mut self.maker, scene);
     }
 
-    /// The whole schedule: trouble, then calm, then the end.
+    /// Runs the whole schedule: first with faults, then without, then the end.
     pub(crate) fn run(&mut self, moves: usize, scene: &mut Scene) {
         for _ in 0..moves {
             self.step(scene);
@@ -375,7 +375,7 @@ impl<M: Maker> Streams<M> {
         }
     }
 
-    /// Goes on until nothing is under way.
+    /// Runs until no delivery or call is pending.
     fn pump(&mut self, scene: &mut Scene) {
         for _ in 0..MOVES_MAX {
             if self.connections.iter_mut().all(Connection::is_quiet) {
@@ -383,10 +383,10 @@ impl<M: Maker> Streams<M> {
             }
             self.step(scene);
         }
-        panic!("it does not come to rest");
+        panic!("no end after {MOVES_MAX} moves");
     }
 
-    /// Who listens still hears what is said.
+    /// Checks that every listening client still receives broadcasts and updates.
     fn probe(&mut self, scene: &mut Scene) {
         let heard = |connection: &Connection| {
             let client = connection.ends[0].side.as_ref();
@@ -421,13 +421,16 @@ impl Connection {
     fn assert_over(&mut self) {
         let [client, server] = &mut self.ends;
         if let Some(side) = &client.side {
-            assert!(side.is_closed() && side.deadline().is_none(), "the client's end");
-            assert_eq!(side.pending(), 0, "the client has something under way");
+            assert!(
+                side.is_closed() && side.deadline().is_none(),
+                "the client is not closed or has a deadline"
+            );
+            assert_eq!(side.pending(), 0, "the client has pending work");
             assert!(side.is_drained() || server.side.is_none(), "the client is not drained");
         }
         if let Some(side) = &server.side {
-            assert!(side.is_closed(), "the server's end");
-            assert!(side.deadline().is_none(), "the server waits for {:?}", side.deadline());
+            assert!(side.is_closed(), "the server is not closed");
+            assert!(side.deadline().is_none(), "the server has a deadline: {:?}", side.deadline());
             let drained = side.is_drained() || side.pending() > 0;
             assert!(drained, "the server is not drained");
         }

@@ -3,12 +3,12 @@ use std::fmt::Write;
 
 use mcp_sansio::Instant;
 
-/// What happened, in order: as a digest always, as text where somebody wants to read it.
+/// A log of the schedule: always as a digest, and as text on request.
 #[derive(Debug)]
 pub(crate) struct Transcript {
     digest: u64,
     line: String,
-    /// Lines are printed as they come, so that those before a failure are there.
+    /// Whether lines are printed at once, so that those before a failure are visible.
     prints: bool,
 }
 
@@ -18,13 +18,13 @@ impl Transcript {
         Self { digest: 0xcbf2_9ce4_8422_2325, line: String::new(), prints }
     }
 
-    #[allow(clippy::print_stderr, reason = "this is what the variable asks for")]
+    #[allow(clippy::print_stderr, reason = "requested by `MCP_SIM_TRACE`")]
     pub(crate) fn note(&mut self, now: Instant, what: fmt::Arguments<'_>) {
         self.line.clear();
         let micros = now.as_nanos() / 1000;
         let written =
             write!(self.line, "{:>7}.{:06} {what}", micros / 1_000_000, micros % 1_000_000);
-        written.expect("a string takes everything");
+        written.expect("writing to a string cannot fail");
         for byte in self.line.bytes() {
             self.digest = (self.digest ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
         }
@@ -33,7 +33,7 @@ impl Transcript {
         }
     }
 
-    /// The same for equal transcripts, and for others with luck of 1 in 2^64 only.
+    /// Returns a digest that is equal for equal transcripts, and for others with probability 2^-64.
     pub(crate) const fn digest(&self) -> u64 {
         self.digest
     }

@@ -1,4 +1,4 @@
-//! The two sides of HTTP: a machine with its application, as a driver sees it.
+//! The two sides of HTTP: a machine with its application, as used by a driver.
 
 use mcp_sansio::Instant;
 use mcp_sansio::http::client::Transmit;
@@ -11,9 +11,9 @@ use crate::flight::{Carried, Piece};
 use crate::scene::Scene;
 use crate::server_application::ServerApplication;
 
-/// What a driver of exchanges drives at the client.
+/// The interface that an HTTP driver uses on the client.
 pub(crate) trait WebClient {
-    /// Takes what came of a response.
+    /// Handles a part of a response.
     fn take(&mut self, exchange: ExchangeId, piece: Piece, scene: &mut Scene);
     fn wake(&mut self, scene: &mut Scene);
     fn act(&mut self, scene: &mut Scene);
@@ -22,59 +22,59 @@ pub(crate) trait WebClient {
     fn is_congested(&self) -> bool;
     fn is_closed(&self) -> bool;
     fn is_drained(&self) -> bool;
-    /// What is under way: calls, questions.
+    /// Returns the number of pending calls and input requests.
     fn pending(&self) -> usize;
     fn leave(&mut self, scene: &mut Scene);
-    /// Says something, to learn whether the session still stands.
+    /// Sends a request, to detect whether the session still exists.
     fn touch(&mut self, _scene: &mut Scene) {}
-    /// Unasked messages that came: the last one to everybody, and how many updates.
+    /// Returns the last broadcast that was received, and the number of updates.
     fn heard(&self) -> Option<(u64, u64)> {
         None
     }
-    /// Whether messages to everybody are to be heard, and how many updates of one change.
+    /// Returns whether broadcasts must be received, and how many updates each change causes.
     fn listens(&self) -> (bool, Option<u64>) {
         (false, None)
     }
 }
 
-/// What a driver of exchanges drives at the server.
+/// The interface that an HTTP driver uses on the server.
 pub(crate) trait WebServer {
-    /// Takes a request: its exchange, or the response that refuses it.
+    /// Handles a request. Returns its exchange, or the response that refuses it.
     fn request(&mut self, request: &Carried, scene: &mut Scene) -> Result<ExchangeId, Vec<Piece>>;
     fn disconnect(&mut self, exchange: ExchangeId, scene: &mut Scene);
     fn wake(&mut self, scene: &mut Scene);
     fn act(&mut self, scene: &mut Scene);
     fn ready(&mut self) -> Option<ExchangeId>;
-    /// What is sent next on an exchange: pieces, and whether it is over.
+    /// Returns the next output of an exchange: pieces, and whether the exchange is over.
     fn transmit(&mut self, exchange: ExchangeId, scene: &mut Scene) -> Option<(Vec<Piece>, bool)>;
     fn store(&mut self) -> Option<StoreAction>;
     fn stored(&mut self, completion: Completion, scene: &mut Scene);
-    /// The machine, to look at.
+    /// Returns the machine.
     fn machine(&self) -> &Server;
     fn deadline(&self) -> Option<Instant>;
-    /// Requests that wait for their answer.
+    /// Returns the number of pending requests.
     fn pending(&self) -> usize;
-    /// Requests that nobody would answer are answered after all.
+    /// Makes the application answer the requests that it left unanswered.
     fn remember(&mut self);
     fn close(&mut self, scene: &mut Scene);
-    /// Says something to everybody who wants to hear it.
+    /// Sends a broadcast.
     fn announce(&mut self, _scene: &mut Scene) {}
-    /// The last message to everybody.
+    /// Returns the last broadcast that was sent.
     fn said(&self) -> u64 {
         0
     }
 }
 
-/// A client's machine and its application.
+/// The machine of a client and its application.
 #[derive(Debug)]
 pub(crate) struct BareClient {
     pub(crate) machine: Client,
-    pub(crate) guest: ClientApplication,
+    pub(crate) application: ClientApplication,
 }
 
 impl WebClient for BareClient {
     fn take(&mut self, exchange: ExchangeId, piece: Piece, scene: &mut Scene) {
-        let Self { machine, guest } = self;
+        let Self { machine, application } = self;
         let now = scene.now;
         match piece {
             Piece::Head { status, fields } => {
@@ -93,16 +93,16 @@ impl WebClient for BareClient {
                 machine.handle_exchange_failed(exchange, ExchangeFailure::NotSent, now);
             }
         }
-        guest.listen(machine, scene);
+        application.listen(machine, scene);
     }
 
     fn wake(&mut self, scene: &mut Scene) {
         self.machine.handle_timeout(scene.now);
-        self.guest.listen(&mut self.machine, scene);
+        self.application.listen(&mut self.machine, scene);
     }
 
     fn act(&mut self, scene: &mut Scene) {
-        self.guest.act(&mut self.machine, scene);
+        self.application.act(&mut self.machine, scene);
     }
 
     fn transmit(&mut self) -> Option<Transmit> {
@@ -126,34 +126,34 @@ impl WebClient for BareClient {
     }
 
     fn pending(&self) -> usize {
-        self.guest.calls() + self.guest.questions()
+        self.application.calls() + self.application.questions()
     }
 
     fn leave(&mut self, scene: &mut Scene) {
-        self.guest.leave(&mut self.machine, scene);
+        self.application.leave(&mut self.machine, scene);
     }
 
     fn touch(&mut self, scene: &mut Scene) {
-        self.guest.touch(&mut self.machine, scene);
+        self.application.touch(&mut self.machine, scene);
     }
 
     fn heard(&self) -> Option<(u64, u64)> {
-        Some((self.guest.last_broadcast(), self.guest.updates))
+        Some((self.application.last_broadcast(), self.application.updates))
     }
 
     fn listens(&self) -> (bool, Option<u64>) {
-        self.guest.listens(&self.machine)
+        self.application.listens(&self.machine)
     }
 }
 
-/// A server's machine and its application.
+/// The machine of a server and its application.
 #[derive(Debug)]
 pub(crate) struct BareServer {
     pub(crate) machine: Server,
-    pub(crate) desk: ServerApplication,
+    pub(crate) application: ServerApplication,
 }
 
-/// The parts of a response that a server's machine hands out, and whether it is over then.
+/// Returns the parts of a response that a machine sends, and whether it is over.
 pub(crate) fn pieces_of(transmit: FromServer<'_>) -> (Vec<Piece>, bool) {
     let head = |head: &mcp_sansio::http::ResponseHead| Piece::Head {
         status: head.status.0,
@@ -173,31 +173,31 @@ pub(crate) fn pieces_of(transmit: FromServer<'_>) -> (Vec<Piece>, bool) {
 
 impl WebServer for BareServer {
     fn request(&mut self, request: &Carried, scene: &mut Scene) -> Result<ExchangeId, Vec<Piece>> {
-        let Self { machine, desk } = self;
+        let Self { machine, application } = self;
         let head = request.head();
         if let Err(refused) = machine.admit(&head) {
             return Err(pieces_of(FromServer::Respond(refused)).0);
         }
         let (exchange, event) = machine.handle_request(&head, &request.body, None, scene.now);
         if let Some(event) = event {
-            desk.hear(event, scene);
+            application.hear(event, scene);
         }
-        desk.listen(machine, scene);
+        application.listen(machine, scene);
         Ok(exchange)
     }
 
     fn disconnect(&mut self, exchange: ExchangeId, scene: &mut Scene) {
         self.machine.handle_disconnect(exchange, scene.now);
-        self.desk.listen(&mut self.machine, scene);
+        self.application.listen(&mut self.machine, scene);
     }
 
     fn wake(&mut self, scene: &mut Scene) {
         self.machine.handle_timeout(scene.now);
-        self.desk.listen(&mut self.machine, scene);
+        self.application.listen(&mut self.machine, scene);
     }
 
     fn act(&mut self, scene: &mut Scene) {
-        self.desk.act(&mut self.machine, scene);
+        self.application.act(&mut self.machine, scene);
     }
 
     fn ready(&mut self) -> Option<ExchangeId> {
@@ -206,7 +206,7 @@ impl WebServer for BareServer {
 
     fn transmit(&mut self, exchange: ExchangeId, scene: &mut Scene) -> Option<(Vec<Piece>, bool)> {
         let transmit = self.machine.poll_transmit(exchange, scene.now).map(pieces_of);
-        self.desk.listen(&mut self.machine, scene);
+        self.application.listen(&mut self.machine, scene);
         transmit
     }
 
@@ -216,7 +216,7 @@ impl WebServer for BareServer {
 
     fn stored(&mut self, (read, events): Completion, scene: &mut Scene) {
         self.machine.handle_stored(read, events, scene.now);
-        self.desk.listen(&mut self.machine, scene);
+        self.application.listen(&mut self.machine, scene);
     }
 
     fn machine(&self) -> &Server {
@@ -228,25 +228,25 @@ impl WebServer for BareServer {
     }
 
     fn pending(&self) -> usize {
-        self.desk.jobs() + self.desk.waiting()
+        self.application.jobs() + self.application.waiting()
     }
 
     fn remember(&mut self) {
-        self.desk.remember();
+        self.application.remember();
     }
 
     fn close(&mut self, scene: &mut Scene) {
         self.machine.close(scene.now);
-        self.desk.listen(&mut self.machine, scene);
+        self.application.listen(&mut self.machine, scene);
     }
 
     fn announce(&mut self, scene: &mut Scene) {
-        self.desk.broadcast(&mut self.machine, scene);
-        self.desk.update(&mut self.machine, scene);
-        assert!(self.machine.poll_event().is_none(), "nothing comes back");
+        self.application.broadcast(&mut self.machine, scene);
+        self.application.update(&mut self.machine, scene);
+        assert!(self.machine.poll_event().is_none(), "answering causes no event");
     }
 
     fn said(&self) -> u64 {
-        self.desk.broadcast
+        self.application.broadcast
     }
 }

@@ -1,5 +1,5 @@
-//! Reads along what travels over HTTP: whose conversation it belongs to, that events keep their names
-//! and their order, and what the judge says to each message.
+//! Observes the messages over HTTP: finds the conversation of each, checks that events keep their
+//! ids and their order, and passes each message to the checker.
 
 use std::collections::BTreeMap;
 
@@ -10,26 +10,26 @@ use crate::checker::Checker;
 use crate::flight::{Flight, Piece};
 use crate::scene::Scene;
 
-/// All conversations: sessions by their name, modern requests by their number.
+/// All conversations: sessions by id, modern requests by number.
 #[derive(Debug)]
 pub(crate) struct Wire {
     conversations: BTreeMap<String, Conversation>,
-    /// The network repeats requests.
+    /// Whether the network repeats requests.
     copies: bool,
 }
 
 #[derive(Debug)]
 struct Conversation {
-    judge: Checker,
-    /// What each event said, by its name.
+    checker: Checker,
+    /// The data of each event, by id.
     events: BTreeMap<String, String>,
 }
 
 impl Conversation {
     fn new(name: &str, copies: bool) -> Self {
-        let mut judge = Checker::new(name.to_owned());
-        judge.copies = copies;
-        Self { judge, events: BTreeMap::new() }
+        let mut checker = Checker::new(name.to_owned());
+        checker.copies = copies;
+        Self { checker, events: BTreeMap::new() }
     }
 }
 
@@ -38,12 +38,12 @@ impl Wire {
         Self { conversations: BTreeMap::new(), copies }
     }
 
-    /// The server is another one: nothing that was named before is known.
+    /// Forgets all conversations after a restart of the server.
     pub(crate) fn forget(&mut self) {
         self.conversations.clear();
     }
 
-    /// A client sends a request.
+    /// Handles a request of a client.
     pub(crate) fn sent(&mut self, flight: &mut Flight) {
         let old = flight.request.target.starts_with("/messages");
         flight.conversation = match flight.request.field("mcp-session-id") {
@@ -63,16 +63,17 @@ impl Wire {
             .entry(name.clone())
             .or_insert_with(|| Conversation::new(name, copies));
         if !name.starts_with('#') && !known {
-            // Its server is gone: the client does not know it yet.
-            conversation.judge.knows_nothing();
+            // The session of a server that has been restarted. The client has not been notified
+            // yet.
+            conversation.checker.knows_nothing();
         }
         if flight.request.field("mcp-method").is_some() {
-            conversation.judge.is_modern();
+            conversation.checker.is_modern();
         }
-        conversation.judge.examine(Side::Client, text);
+        conversation.checker.examine(Side::Client, text);
     }
 
-    /// The server sends a part of a response.
+    /// Handles a part of a response.
     pub(crate) fn answered(&mut self, flight: &mut Flight, piece: &Piece, scene: &mut Scene) {
         match piece {
             Piece::Head { fields, .. } => {
@@ -93,7 +94,7 @@ impl Wire {
                 while !rest.is_empty() {
                     rest = &rest[decoder.feed(rest)..];
                     while let Some(event) = decoder.next_event() {
-                        let event = event.expect("an event that can be read");
+                        let event = event.expect("a valid event");
                         let (id, kind) = (event.id.map(str::to_owned), event.event.to_owned());
                         let data = str::from_utf8(event.data).expect("UTF-8");
                         self.event(flight, id, &kind, data, scene);
@@ -113,7 +114,7 @@ impl Wire {
         }
     }
 
-    /// What was a request of its own turns out to open a session.
+    /// Renames the conversation of a request that opens a session.
     fn rename(&mut self, flight: &mut Flight, session: &str) {
         if flight.conversation == session {
             return;
@@ -145,7 +146,7 @@ impl Wire {
             }
             return;
         };
-        // Names of events count within a stream. Some stand alone, which the decoder passes over.
+        // Event ids count within a stream. The decoder skips events that have only an id.
         let (stream, number) = id.rsplit_once('-').expect("a stream and a number");
         let number: u64 = number.parse().expect("a number");
         if let Some((before, last)) = &flight.last_event {
@@ -155,7 +156,7 @@ impl Wire {
         flight.last_event = Some((stream.to_owned(), number));
         if let Some(conversation) = self.conversations.get_mut(&flight.conversation) {
             if let Some(before) = conversation.events.get(&id) {
-                assert_eq!(before, data, "an event says something else the second time");
+                assert_eq!(before, data, "a repeated event has other data");
                 return;
             }
             conversation.events.insert(id, data.to_owned());
@@ -168,9 +169,9 @@ impl Wire {
     fn message(&mut self, flight: &Flight, text: &str, scene: &mut Scene) {
         scene.tally.messages += 1;
         scene.tally.bytes += text.len() as u64;
-        scene.note(format_args!("#{} the server says {text}", flight.number));
+        scene.note(format_args!("#{} the server sends {text}", flight.number));
         if let Some(conversation) = self.conversations.get_mut(&flight.conversation) {
-            conversation.judge.examine(Side::Server, text);
+            conversation.checker.examine(Side::Server, text);
         }
     }
 }

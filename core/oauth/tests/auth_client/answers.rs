@@ -1,4 +1,4 @@
-//! What servers answer.
+//! Responses of the scripted servers.
 
 use mcp_sansio::http::ExchangeFailure;
 use mcp_sansio::jsonrpc::RawJson;
@@ -6,7 +6,7 @@ use mcp_sansio::jsonrpc::RawJson;
 use crate::network::{AS, MCP};
 use crate::sent::Sent;
 
-/// What a server answers.
+/// A response.
 #[derive(Clone, Debug)]
 pub(crate) struct Reply {
     pub(crate) status: u16,
@@ -14,12 +14,12 @@ pub(crate) struct Reply {
     pub(crate) body: String,
 }
 
-/// What comes of a request.
+/// The outcome of a request.
 #[derive(Clone, Debug)]
 pub(crate) enum Answer {
     Reply(Reply),
     Fails(ExchangeFailure),
-    /// Nothing comes.
+    /// The request is never answered.
     Silence,
 }
 
@@ -41,7 +41,7 @@ impl From<Reply> for Answer {
     }
 }
 
-/// A JSON document, or any other answer with status 200.
+/// Returns a response with status 200 and this body, as JSON.
 pub(crate) fn ok(body: &str) -> Answer {
     Reply::new(200, body).into()
 }
@@ -50,34 +50,34 @@ pub(crate) fn status(status: u16) -> Answer {
     Reply::new(status, "").into()
 }
 
-/// A refusal of an endpoint.
+/// Returns an OAuth error response.
 pub(crate) fn error(status: u16, code: &str) -> Answer {
     Reply::new(status, &format!(r#"{{"error":"{code}"}}"#)).into()
 }
 
-/// A 401 or 403 with this challenge.
+/// Returns a 401 or 403 with this challenge.
 pub(crate) fn challenge(status: u16, challenge: &str) -> Answer {
     Reply::new(status, "").field("WWW-Authenticate", challenge).into()
 }
 
-/// A bearer token with this name; `rest` is added to the members: `,"expires_in":60`.
+/// Returns a bearer token with this value; `rest` is added to the members: `,"expires_in":60`.
 pub(crate) fn token(name: &str, rest: &str) -> Answer {
     ok(&format!(r#"{{"access_token":"{name}","token_type":"Bearer"{rest}}}"#))
 }
 
-/// Metadata of a resource at `MCP`; `rest` is added to the members.
+/// Returns metadata of a resource at `MCP`; `rest` is added to the members.
 pub(crate) fn resource(rest: &str) -> Answer {
     ok(&format!(r#"{{"resource":"{MCP}","authorization_servers":["{AS}"]{rest}}}"#))
 }
 
-/// Metadata of an authorization server; `rest` is added to the members.
+/// Returns metadata of an authorization server; `rest` is added to the members.
 pub(crate) fn issuer(issuer: &str, rest: &str) -> Answer {
     ok(&format!(
         r#"{{"issuer":"{issuer}","authorization_endpoint":"{issuer}/authorize","token_endpoint":"{issuer}/token","code_challenge_methods_supported":["S256"]{rest}}}"#
     ))
 }
 
-/// What an MCP server answers to whom it lets in.
+/// Returns the response of an MCP server that accepts the token.
 pub(crate) fn mcp_answer(request: &Sent) -> Answer {
     if request.method != "POST" {
         return status(405);

@@ -19,13 +19,13 @@ fn dpop_token(name: &str) -> Answer {
 }
 
 fn bound_world() -> TestNetwork {
-    let mut world = TestNetwork::new(bound());
-    world.post(TOKEN, dpop_token("t1"));
-    world.accepted = vec!["DPoP t1".into()];
-    world
+    let mut network = TestNetwork::new(bound());
+    network.post(TOKEN, dpop_token("t1"));
+    network.accepted = vec!["DPoP t1".into()];
+    network
 }
 
-/// The claims of the proof of a request.
+/// Returns the claims of a request's proof.
 fn claims(request: &Sent) -> String {
     use base64::Engine;
     let proof = request.field("dpop").expect("a proof");
@@ -35,12 +35,12 @@ fn claims(request: &Sent) -> String {
 }
 
 #[test]
-fn each_request_has_a_proof_of_its_own() {
-    let mut world = bound_world();
-    insta::assert_snapshot!(world.run(), @"
+fn each_request_has_its_own_proof() {
+    let mut network = bound_world();
+    insta::assert_snapshot!(network.run(), @"
     load tokens for https://mcp.example/mcp: nothing
     waiting
-    goes on
+    resumed
     server/discover
     waiting
     GET https://mcp.example/.well-known/oauth-protected-resource/mcp
@@ -51,12 +51,12 @@ fn each_request_has_a_proof_of_its_own() {
     save tokens for https://mcp.example/mcp
     sign a proof with ES256
     authorized by https://as.example
-    goes on
+    resumed
     server/discover [DPoP t1]
     ");
-    world.call("a");
-    world.call("b");
-    insta::assert_snapshot!(world.run(), @"
+    network.call("a");
+    network.call("b");
+    insta::assert_snapshot!(network.run(), @"
     sign a proof with ES256
     sign a proof with ES256
     tools/call a [DPoP t1]
@@ -65,20 +65,20 @@ fn each_request_has_a_proof_of_its_own() {
     call 2 done
     ");
     let proofs: std::collections::BTreeSet<_> =
-        world.sent.iter().filter_map(|it| it.field("dpop")).collect();
+        network.sent.iter().filter_map(|it| it.field("dpop")).collect();
     assert_eq!(proofs.len(), 4);
-    let last = claims(world.sent.last().expect("a request"));
+    let last = claims(network.sent.last().expect("a request"));
     assert!(last.contains(r#""htm":"POST","htu":"https://mcp.example/mcp""#), "{last}");
     assert!(last.contains("\"ath\""), "{last}");
-    assert!(!claims(world.last_to(TOKEN)).contains("\"ath\""));
+    assert!(!claims(network.last_to(TOKEN)).contains("\"ath\""));
 }
 
 #[test]
-fn a_nonce_that_a_server_wants_is_in_the_next_proof() {
-    let mut world = bound_world();
+fn a_nonce_from_the_server_is_used_in_the_next_proof() {
+    let mut network = bound_world();
     let wants = Reply::new(400, r#"{"error":"use_dpop_nonce"}"#).field("DPoP-Nonce", "n1");
-    world.posts(TOKEN, [wants.into(), dpop_token("t1")]);
-    world.mcp = Box::new(|request| {
+    network.posts(TOKEN, [wants.into(), dpop_token("t1")]);
+    network.mcp = Box::new(|request| {
         request.field("dpop")?;
         (!claims(request).contains(r#""nonce":"m1""#)).then(|| {
             let challenge = r#"DPoP error="use_dpop_nonce""#;
@@ -86,10 +86,10 @@ fn a_nonce_that_a_server_wants_is_in_the_next_proof() {
             reply.field("DPoP-Nonce", "m1").into()
         })
     });
-    insta::assert_snapshot!(world.run(), @"
+    insta::assert_snapshot!(network.run(), @"
     load tokens for https://mcp.example/mcp: nothing
     waiting
-    goes on
+    resumed
     server/discover
     waiting
     GET https://mcp.example/.well-known/oauth-protected-resource/mcp
@@ -102,15 +102,15 @@ fn a_nonce_that_a_server_wants_is_in_the_next_proof() {
     save tokens for https://mcp.example/mcp
     sign a proof with ES256
     authorized by https://as.example
-    goes on
+    resumed
     server/discover [DPoP t1]
     sign a proof with ES256
     server/discover [DPoP t1]
     ");
-    assert!(claims(world.last_to(TOKEN)).contains(r#""nonce":"n1""#));
-    // From then on it is there at once.
-    world.call("a");
-    insta::assert_snapshot!(world.run(), @"
+    assert!(claims(network.last_to(TOKEN)).contains(r#""nonce":"n1""#));
+    // Later requests use the nonce at once.
+    network.call("a");
+    insta::assert_snapshot!(network.run(), @"
     sign a proof with ES256
     tools/call a [DPoP t1]
     call 1 done
@@ -118,38 +118,39 @@ fn a_nonce_that_a_server_wants_is_in_the_next_proof() {
 }
 
 #[test]
-fn a_server_that_wants_ever_new_nonces_is_given_up() {
-    let mut world = bound_world();
+fn a_server_that_keeps_requesting_new_nonces_fails_the_request() {
+    let mut network = bound_world();
     let count = Rc::new(Cell::new(0));
     let counted = Rc::clone(&count);
-    world.mcp = Box::new(move |request| {
+    network.mcp = Box::new(move |request| {
         request.field("dpop")?;
         counted.set(counted.get() + 1);
         let reply = Reply::new(401, "").field("WWW-Authenticate", r#"DPoP error="use_dpop_nonce""#);
         Some(reply.field("DPoP-Nonce", &format!("n{}", counted.get())).into())
     });
-    let text = world.run();
+    let text = network.run();
     assert!(text.ends_with("refused: the server does not take the new token\n"), "{text}");
     assert_eq!(count.get(), 4);
-    let mut world = bound_world();
-    world.post(TOKEN, Reply::new(400, r#"{"error":"use_dpop_nonce"}"#).field("dpop-nonce", "same"));
-    let text = world.run();
+    let mut network = bound_world();
+    network
+        .post(TOKEN, Reply::new(400, r#"{"error":"use_dpop_nonce"}"#).field("dpop-nonce", "same"));
+    let text = network.run();
     assert!(
         text.ends_with(
             "refused: https://as.example/token: the token endpoint refuses: use_dpop_nonce\n"
         ),
         "{text}"
     );
-    assert_eq!(world.sent_to(TOKEN).len(), 2);
+    assert_eq!(network.sent_to(TOKEN).len(), 2);
 }
 
 #[test]
 fn a_server_without_dpop_gives_a_bearer_token() {
-    let mut world = TestNetwork::new(bound());
-    insta::assert_snapshot!(world.run(), @"
+    let mut network = TestNetwork::new(bound());
+    insta::assert_snapshot!(network.run(), @"
     load tokens for https://mcp.example/mcp: nothing
     waiting
-    goes on
+    resumed
     server/discover
     waiting
     GET https://mcp.example/.well-known/oauth-protected-resource/mcp
@@ -159,28 +160,28 @@ fn a_server_without_dpop_gives_a_bearer_token() {
     POST https://as.example/token authorization_code
     save tokens for https://mcp.example/mcp
     authorized by https://as.example
-    goes on
+    resumed
     server/discover [Bearer t1]
     ");
 }
 
 #[test]
-fn a_key_that_does_not_sign_refuses_its_request_alone() {
-    let mut world = bound_world();
-    world.run();
-    world.signature = Some(ActionFailure::Failed("no key".into()));
-    world.call("a");
-    insta::assert_snapshot!(world.run(), @"
+fn a_failed_signature_fails_only_its_request() {
+    let mut network = bound_world();
+    network.run();
+    network.signature = Some(ActionFailure::Failed("no key".into()));
+    network.call("a");
+    insta::assert_snapshot!(network.run(), @"
     sign a proof with ES256
     refused: no key
     call 1 failed
     ");
-    world.signature = None;
-    world.signs = false;
-    world.call("b");
-    let text = world.run();
+    network.signature = None;
+    network.signs = false;
+    network.call("b");
+    let text = network.run();
     assert_eq!(text, "sign a proof with ES256\n");
-    let text = world.advance(core::time::Duration::from_secs(60));
+    let text = network.advance(core::time::Duration::from_secs(60));
     assert!(
         text.starts_with(
             "withdraw the last action\nrefused: timed out waiting for the application\n"
@@ -191,12 +192,12 @@ fn a_key_that_does_not_sign_refuses_its_request_alone() {
 
 #[test]
 fn a_token_of_another_key_is_not_used() {
-    let mut world = bound_world();
-    world.run();
+    let mut network = bound_world();
+    network.run();
     let jwk = r#"{"kty":"EC","crv":"P-256","x":"eg","y":"eQ"}"#;
     let other = DpopKey { algorithm: "ES256".into(), jwk: jwk.into() };
-    let mut world = world.again(code().dpop(&other).expect("a key"));
-    let text = world.run();
+    let mut network = network.again(code().dpop(&other).expect("a key"));
+    let text = network.run();
     assert!(
         text.starts_with(
             "load tokens for https://mcp.example/mcp: found\nwaiting\ngoes on\nserver/discover\n"
@@ -206,15 +207,15 @@ fn a_token_of_another_key_is_not_used() {
 }
 
 #[test]
-fn a_request_whose_token_was_replaced_meanwhile_gets_another_proof() {
-    let mut world = bound_world();
-    world.run();
-    world.signs = false;
-    world.call("a");
-    world.run();
-    let action = world.action.expect("a signature");
-    world.auth.forget(world.now);
-    insta::assert_snapshot!(world.run(), @"
+fn a_request_whose_token_was_replaced_in_the_meantime_gets_another_proof() {
+    let mut network = bound_world();
+    network.run();
+    network.signs = false;
+    network.call("a");
+    network.run();
+    let action = network.action.expect("a signature");
+    network.auth.forget(network.now);
+    insta::assert_snapshot!(network.run(), @"
     remove tokens for https://mcp.example/mcp
     withdraw the last action
     tools/call a
@@ -224,8 +225,8 @@ fn a_request_whose_token_was_replaced_meanwhile_gets_another_proof() {
     sign in at https://as.example/authorize
     sign a proof with ES256
     ");
-    world.auth.handle_signature(action, Ok(b"late"), world.now);
-    assert_eq!(world.run(), "");
+    network.auth.handle_signature(action, Ok(b"late"), network.now);
+    assert_eq!(network.run(), "");
 }
 
 #[test]
@@ -235,13 +236,13 @@ fn the_client_assertion_is_signed_again_for_each_nonce() {
     let dpop = DpopKey { algorithm: "ES256".into(), jwk: jwk.into() };
     let options =
         code_bare().registered(client("app", Some(crate::network::AS), key)).expect("a client");
-    let mut world = TestNetwork::new(options.dpop(&dpop).expect("a key"));
+    let mut network = TestNetwork::new(options.dpop(&dpop).expect("a key"));
     let wants = Reply::new(400, r#"{"error":"use_dpop_nonce"}"#).field("DPoP-Nonce", "n1");
-    world.posts(TOKEN, [wants.into(), dpop_token("t1")]);
-    world.accepted = vec!["DPoP t1".into()];
-    let text = world.run();
+    network.posts(TOKEN, [wants.into(), dpop_token("t1")]);
+    network.accepted = vec!["DPoP t1".into()];
+    let text = network.run();
     assert_eq!(text.matches("sign as app").count(), 2, "{text}");
-    let sent = world.sent_to(TOKEN);
+    let sent = network.sent_to(TOKEN);
     assert_ne!(sent[0].form("client_assertion"), sent[1].form("client_assertion"));
     assert_eq!(sent[0].form("code"), sent[1].form("code"));
 }

@@ -1,4 +1,4 @@
-//! Tokens that no user has to sign in for.
+//! Grants without a user.
 
 use mcp_sansio::http::Location;
 use mcp_sansio_oauth::client::{ActionFailure, ClientOptions, ClientSecret, IdentityProvider};
@@ -12,13 +12,13 @@ fn machine() -> ClientOptions {
 }
 
 #[test]
-fn a_client_gets_a_token_on_its_own_behalf() {
-    let mut world = TestNetwork::new(machine());
-    world.challenge = r#"scope="a b""#.into();
-    insta::assert_snapshot!(world.run(), @"
+fn client_credentials_give_a_token_without_a_user() {
+    let mut network = TestNetwork::new(machine());
+    network.challenge = r#"scope="a b""#.into();
+    insta::assert_snapshot!(network.run(), @"
     load tokens for https://mcp.example/mcp: nothing
     waiting
-    goes on
+    resumed
     server/discover
     waiting
     GET https://mcp.example/.well-known/oauth-protected-resource/mcp
@@ -26,33 +26,33 @@ fn a_client_gets_a_token_on_its_own_behalf() {
     POST https://as.example/token client_credentials [Basic YXBwOnNlY3JldA==]
     save tokens for https://mcp.example/mcp
     authorized by https://as.example for a b
-    goes on
+    resumed
     server/discover [Bearer t1]
     ");
-    let request = world.last_to(TOKEN);
+    let request = network.last_to(TOKEN);
     assert_eq!(request.form("scope").as_deref(), Some("a b"));
     // Rule: [AUTHC-040].
     assert_eq!(request.form("resource").as_deref(), Some(MCP));
 }
 
 #[test]
-fn no_pkce_is_needed_where_there_is_no_code() {
-    let mut world = TestNetwork::new(machine());
-    world.get(ASM, ok(&format!(r#"{{"issuer":"{AS}","token_endpoint":"{TOKEN}"}}"#)));
-    assert!(world.run().contains("authorized"));
+fn pkce_is_not_required_without_a_code() {
+    let mut network = TestNetwork::new(machine());
+    network.get(ASM, ok(&format!(r#"{{"issuer":"{AS}","token_endpoint":"{TOKEN}"}}"#)));
+    assert!(network.run().contains("authorized"));
 }
 
 #[test]
-fn a_client_signs_that_it_is_itself() {
+fn a_client_authenticates_with_a_signed_assertion() {
     let key = ClientSecret::PrivateKey { algorithm: "ES256".into(), key_id: Some("k".into()) };
     let options = ClientOptions::client_credentials();
-    let mut world =
+    let mut network =
         TestNetwork::new(options.registered(client("app", Some(AS), key)).expect("a client"));
-    world.get(ASM, issuer(AS, r#","token_endpoint_auth_methods_supported":["private_key_jwt"]"#));
-    insta::assert_snapshot!(world.run(), @"
+    network.get(ASM, issuer(AS, r#","token_endpoint_auth_methods_supported":["private_key_jwt"]"#));
+    insta::assert_snapshot!(network.run(), @"
     load tokens for https://mcp.example/mcp: nothing
     waiting
-    goes on
+    resumed
     server/discover
     waiting
     GET https://mcp.example/.well-known/oauth-protected-resource/mcp
@@ -61,21 +61,21 @@ fn a_client_signs_that_it_is_itself() {
     POST https://as.example/token client_credentials
     save tokens for https://mcp.example/mcp
     authorized by https://as.example
-    goes on
+    resumed
     server/discover [Bearer t1]
     ");
 }
 
 #[test]
-fn a_workload_shows_what_somebody_else_has_signed() {
+fn a_workload_presents_the_assertion_of_another_issuer() {
     let options = ClientOptions::assertion();
     let app = client("app", Some(AS), ClientSecret::None);
-    let mut world = TestNetwork::new(options.registered(app).expect("a client"));
-    world.assertions.push_back(Ok("jwt".into()));
-    insta::assert_snapshot!(world.run(), @"
+    let mut network = TestNetwork::new(options.registered(app).expect("a client"));
+    network.assertions.push_back(Ok("jwt".into()));
+    insta::assert_snapshot!(network.run(), @"
     load tokens for https://mcp.example/mcp: nothing
     waiting
-    goes on
+    resumed
     server/discover
     waiting
     GET https://mcp.example/.well-known/oauth-protected-resource/mcp
@@ -84,25 +84,25 @@ fn a_workload_shows_what_somebody_else_has_signed() {
     POST https://as.example/token jwt-bearer
     save tokens for https://mcp.example/mcp
     authorized by https://as.example
-    goes on
+    resumed
     server/discover [Bearer t1]
     ");
-    let request = world.last_to(TOKEN);
+    let request = network.last_to(TOKEN);
     assert_eq!(request.form("assertion").as_deref(), Some("jwt"));
     assert_eq!(request.form("client_id").as_deref(), Some("app"));
 }
 
 #[test]
-fn an_assertion_that_is_refused_is_not_tried_again() {
+fn an_assertion_that_is_refused_is_not_retried() {
     let app = client("app", Some(AS), ClientSecret::None);
     let options = ClientOptions::assertion().registered(app).expect("a client");
-    let mut world = TestNetwork::new(options);
-    world.assertions.push_back(Ok("jwt".into()));
-    world.post(TOKEN, error(400, "invalid_grant"));
-    insta::assert_snapshot!(world.run(), @"
+    let mut network = TestNetwork::new(options);
+    network.assertions.push_back(Ok("jwt".into()));
+    network.post(TOKEN, error(400, "invalid_grant"));
+    insta::assert_snapshot!(network.run(), @"
     load tokens for https://mcp.example/mcp: nothing
     waiting
-    goes on
+    resumed
     server/discover
     waiting
     GET https://mcp.example/.well-known/oauth-protected-resource/mcp
@@ -112,7 +112,7 @@ fn an_assertion_that_is_refused_is_not_tried_again() {
     no token: https://as.example/token: the token endpoint refuses: invalid_grant
     refused: https://as.example/token: the token endpoint refuses: invalid_grant
     ");
-    assert_eq!(world.sent_to(TOKEN).len(), 1);
+    assert_eq!(network.sent_to(TOKEN).len(), 1);
 }
 
 fn enterprise() -> ClientOptions {
@@ -129,14 +129,14 @@ fn enterprise() -> ClientOptions {
 const JAG: &str = r#"{"access_token":"jag","token_type":"N_A","issued_token_type":"urn:ietf:params:oauth:token-type:id-jag"}"#;
 
 #[test]
-fn an_enterprise_vouches_for_its_user() {
-    let mut world = TestNetwork::new(enterprise());
-    world.assertions.push_back(Ok("id-token".into()));
-    world.post("https://idp.example/token", ok(JAG));
-    insta::assert_snapshot!(world.run(), @"
+fn an_assertion_of_the_identity_provider_is_exchanged_for_a_token() {
+    let mut network = TestNetwork::new(enterprise());
+    network.assertions.push_back(Ok("id-token".into()));
+    network.post("https://idp.example/token", ok(JAG));
+    insta::assert_snapshot!(network.run(), @"
     load tokens for https://mcp.example/mcp: nothing
     waiting
-    goes on
+    resumed
     server/discover
     waiting
     GET https://mcp.example/.well-known/oauth-protected-resource/mcp
@@ -146,36 +146,36 @@ fn an_enterprise_vouches_for_its_user() {
     POST https://as.example/token jwt-bearer [Basic YXBwOmFzLXNlY3JldA==]
     save tokens for https://mcp.example/mcp
     authorized by https://as.example
-    goes on
+    resumed
     server/discover [Bearer t1]
     ");
-    let exchange = world.last_to("https://idp.example/token");
+    let exchange = network.last_to("https://idp.example/token");
     assert_eq!(exchange.form("subject_token").as_deref(), Some("id-token"));
     assert_eq!(exchange.form("audience").as_deref(), Some(AS));
     assert_eq!(exchange.form("resource").as_deref(), Some(MCP));
-    assert_eq!(world.last_to(TOKEN).form("assertion").as_deref(), Some("jag"));
+    assert_eq!(network.last_to(TOKEN).form("assertion").as_deref(), Some("jag"));
     // Rule: [AUTHC-036] [AUTHC-039].
-    assert!(!world.bytes_to(AS).contains("id-token"));
-    assert!(!world.bytes_to("https://mcp.example").contains("jag"));
+    assert!(!network.bytes_to(AS).contains("id-token"));
+    assert!(!network.bytes_to("https://mcp.example").contains("jag"));
 }
 
 #[test]
 fn an_application_without_an_assertion_gets_no_token() {
-    let mut world = TestNetwork::new(enterprise());
-    world.assertions.push_back(Err(ActionFailure::Failed("not signed in at work".into())));
-    let text = world.run();
+    let mut network = TestNetwork::new(enterprise());
+    network.assertions.push_back(Err(ActionFailure::Failed("not signed in at work".into())));
+    let text = network.run();
     assert!(text.ends_with("no token: not signed in at work\nrefused: not signed in at work\n"));
 }
 
 #[test]
 fn a_client_credentials_token_is_replaced_before_it_expires() {
-    let mut world = TestNetwork::new(machine());
-    world.posts(TOKEN, [token("t1", r#","expires_in":100"#), token("t2", "")]);
-    world.accepted.push("Bearer t2".into());
-    world.run();
-    world.advance(core::time::Duration::from_secs(70));
-    world.call("echo");
-    insta::assert_snapshot!(world.run(), @"
+    let mut network = TestNetwork::new(machine());
+    network.posts(TOKEN, [token("t1", r#","expires_in":100"#), token("t2", "")]);
+    network.accepted.push("Bearer t2".into());
+    network.run();
+    network.advance(core::time::Duration::from_secs(70));
+    network.call("echo");
+    insta::assert_snapshot!(network.run(), @"
     load tokens for https://mcp.example/mcp: found
     waiting
     GET https://mcp.example/.well-known/oauth-protected-resource/mcp
@@ -183,7 +183,7 @@ fn a_client_credentials_token_is_replaced_before_it_expires() {
     POST https://as.example/token client_credentials [Basic YXBwOnNlY3JldA==]
     save tokens for https://mcp.example/mcp
     authorized by https://as.example
-    goes on
+    resumed
     tools/call echo [Bearer t2]
     call 1 done
     ");

@@ -1,4 +1,4 @@
-//! Metadata that was written to mislead.
+//! Metadata from a malicious server.
 
 use std::time::Duration;
 
@@ -12,18 +12,18 @@ use crate::network::{
 
 const EVIL: &str = "https://evil.example";
 
-/// The application has a password at `AS`.
+/// Returns options of an application that has a password at `AS`.
 fn secret() -> ClientOptions {
     let app = client("app", Some(AS), password("password-of-the-app"));
     code_bare().registered(app).expect("a client")
 }
 
-/// Why the first attempt came to nothing. It did.
-fn failure(world: &mut TestNetwork) -> AuthorizationFailure {
-    let text = world.run();
-    assert!(world.failures.len() == 2, "{text}");
-    assert_eq!(world.failures[0], world.failures[1]);
-    world.failures[0].clone()
+/// Returns the failure of the first attempt, which must fail.
+fn failure(network: &mut TestNetwork) -> AuthorizationFailure {
+    let text = network.run();
+    assert!(network.failures.len() == 2, "{text}");
+    assert_eq!(network.failures[0], network.failures[1]);
+    network.failures[0].clone()
 }
 
 fn issuers(names: &[&str]) -> Answer {
@@ -31,7 +31,7 @@ fn issuers(names: &[&str]) -> Answer {
     ok(&format!(r#"{{"resource":"{MCP}","authorization_servers":["{names}"]}}"#))
 }
 
-/// Metadata of `AS` with these endpoints for users and for tokens.
+/// Returns metadata of `AS` with these authorization and token endpoints.
 fn endpoints(users: &str, tokens: &str) -> Answer {
     ok(&format!(
         r#"{{"issuer":"{AS}","authorization_endpoint":"{users}","token_endpoint":"{tokens}","code_challenge_methods_supported":["S256"]}}"#
@@ -39,19 +39,22 @@ fn endpoints(users: &str, tokens: &str) -> Answer {
 }
 
 #[test]
-fn an_issuer_that_is_only_almost_the_same_is_another() {
+fn an_issuer_must_match_exactly() {
     // Rule: [AUTHC-025].
     for name in ["https://as.example/", "https://AS.example", "https://as.example:443", EVIL, ""] {
-        let mut world = TestNetwork::new(secret());
-        world.get(ASM, issuer(name, ""));
+        let mut network = TestNetwork::new(secret());
+        network.get(ASM, issuer(name, ""));
         let fault = MetadataFault::Issuer;
-        assert_eq!(failure(&mut world), AuthorizationFailure::Metadata { url: ASM.into(), fault });
-        assert!(world.authorizations.is_empty() && world.sent_to(TOKEN).is_empty(), "{name}");
+        assert_eq!(
+            failure(&mut network),
+            AuthorizationFailure::Metadata { url: ASM.into(), fault }
+        );
+        assert!(network.authorizations.is_empty() && network.sent_to(TOKEN).is_empty(), "{name}");
     }
 }
 
 #[test]
-fn metadata_of_another_server_ends_it_wherever_it_is() {
+fn metadata_of_another_resource_fails_the_authorization_at_every_url() {
     // Rule: [AUTHC-020].
     for (at, resource, reason) in [
         (PRM, "https://evil.example/mcp", ResourceMismatch::Origin),
@@ -59,19 +62,19 @@ fn metadata_of_another_server_ends_it_wherever_it_is() {
         (PRM, "https://mcp.example/m", ResourceMismatch::Path),
         ("https://evil.example/prm", "https://evil.example/mcp", ResourceMismatch::Origin),
     ] {
-        let mut world = TestNetwork::new(secret());
-        world.challenge = format!(r#"resource_metadata="{at}""#);
+        let mut network = TestNetwork::new(secret());
+        network.challenge = format!(r#"resource_metadata="{at}""#);
         let text = format!(r#"{{"resource":"{resource}","authorization_servers":["{AS}"]}}"#);
-        world.get(at, ok(&text));
+        network.get(at, ok(&text));
         let fault = MetadataFault::Resource(reason);
         let told = AuthorizationFailure::Metadata { url: at.into(), fault };
-        assert_eq!(failure(&mut world), told, "{resource}");
-        assert!(world.sent_to(ASM).is_empty(), "{resource}");
+        assert_eq!(failure(&mut network), told, "{resource}");
+        assert!(network.sent_to(ASM).is_empty(), "{resource}");
     }
 }
 
 #[test]
-fn a_challenge_makes_the_client_ask_no_address_that_is_not_open_to_all() {
+fn a_challenge_cannot_make_the_client_request_an_internal_address() {
     // Rule: [SEC-005] [SEC-006].
     for url in [
         "file:///etc/passwd",
@@ -90,19 +93,19 @@ fn a_challenge_makes_the_client_ask_no_address_that_is_not_open_to_all() {
         "https://0x7f000001/x",
         "https://evil.example/\r\nx: y",
     ] {
-        let mut world = TestNetwork::new(secret());
-        world.challenge = format!(r#"resource_metadata="{url}""#);
-        let text = world.run();
-        // What can be found elsewhere is.
+        let mut network = TestNetwork::new(secret());
+        network.challenge = format!(r#"resource_metadata="{url}""#);
+        let text = network.run();
+        // The metadata at the well-known URL is used instead.
         assert!(text.contains("authorized by https://as.example\n"), "{url}: {text}");
         let known = ["https://mcp.example/", "https://as.example/"];
         let elsewhere = |url: &String| !known.iter().any(|it| url.starts_with(it));
-        assert!(!world.sent.iter().any(|it| elsewhere(&it.url)), "{url}: {text}");
+        assert!(!network.sent.iter().any(|it| elsewhere(&it.url)), "{url}: {text}");
     }
 }
 
 #[test]
-fn an_issuer_is_at_no_address_that_is_not_open_to_all() {
+fn an_issuer_cannot_be_at_an_internal_address() {
     // Rule: [SEC-005] [SEC-006].
     let of = |fault| AuthorizationFailure::Issuer(InvalidIssuer::Url(fault));
     for (name, reason) in [
@@ -110,36 +113,36 @@ fn an_issuer_is_at_no_address_that_is_not_open_to_all() {
         ("https://evil.example/#x", of(InvalidEndpoint::Fragment)),
         ("https://evil.example?x", AuthorizationFailure::Issuer(InvalidIssuer::Query)),
     ] {
-        let mut world = TestNetwork::new(secret());
-        world.get(PRM, issuers(&[name]));
-        assert_eq!(failure(&mut world), reason, "{name}");
-        let mut world = TestNetwork::new(secret());
-        world.get(PRM, issuers(&[name, AS]));
-        assert!(world.run().contains("authorized by"), "{name}");
+        let mut network = TestNetwork::new(secret());
+        network.get(PRM, issuers(&[name]));
+        assert_eq!(failure(&mut network), reason, "{name}");
+        let mut network = TestNetwork::new(secret());
+        network.get(PRM, issuers(&[name, AS]));
+        assert!(network.run().contains("authorized by"), "{name}");
     }
     for name in ["http://127.0.0.1:8080", "https://10.0.0.1", "https://[fd00::1]"] {
-        let mut world = TestNetwork::new(secret());
-        world.get(PRM, issuers(&[name]));
-        let told = failure(&mut world);
+        let mut network = TestNetwork::new(secret());
+        network.get(PRM, issuers(&[name]));
+        let told = failure(&mut network);
         assert!(matches!(told, AuthorizationFailure::Internal { .. }), "{name}: {told}");
-        assert_eq!(world.bytes_to(name), "");
-        // Another one that is named beside it is tried.
-        let mut world = TestNetwork::new(secret());
-        world.get(PRM, issuers(&[name, AS]));
-        assert!(world.run().contains("authorized by"), "{name}");
-        // Who is on such an address, or is told to, asks there.
-        let mut world = TestNetwork::new(secret().internal_addresses(true));
-        world.get(PRM, issuers(&[name]));
-        world.run();
-        assert_ne!(world.bytes_to(name), "", "{name}");
+        assert_eq!(network.bytes_to(name), "");
+        // The next issuer in the list is used.
+        let mut network = TestNetwork::new(secret());
+        network.get(PRM, issuers(&[name, AS]));
+        assert!(network.run().contains("authorized by"), "{name}");
+        // A client on an internal address, or with the option for them, sends the request.
+        let mut network = TestNetwork::new(secret().internal_addresses(true));
+        network.get(PRM, issuers(&[name]));
+        network.run();
+        assert_ne!(network.bytes_to(name), "", "{name}");
         let server = "http://127.0.0.1:9000/mcp";
-        let mut world = TestNetwork::at(server, secret());
-        world.get(
+        let mut network = TestNetwork::at(server, secret());
+        network.get(
             "http://127.0.0.1:9000/.well-known/oauth-protected-resource/mcp",
             ok(&format!(r#"{{"resource":"{server}","authorization_servers":["{name}"]}}"#)),
         );
-        world.run();
-        assert_ne!(world.bytes_to(name), "", "{name}");
+        network.run();
+        assert_ne!(network.bytes_to(name), "", "{name}");
     }
 }
 
@@ -160,188 +163,194 @@ fn insecure_or_invalid_endpoints_are_refused() {
         "https://as.example/\\nx",
     ] {
         for (users, tokens) in [(url, TOKEN), ("https://as.example/authorize", url)] {
-            let mut world = TestNetwork::new(secret());
-            world.get(ASM, endpoints(users, tokens));
-            let told = failure(&mut world);
+            let mut network = TestNetwork::new(secret());
+            network.get(ASM, endpoints(users, tokens));
+            let told = failure(&mut network);
             let (metadata, internal) = (
                 matches!(told, AuthorizationFailure::Metadata { .. }),
                 matches!(told, AuthorizationFailure::Internal { .. }),
             );
             assert!(metadata || internal, "{url}: {told}");
-            assert!(world.authorizations.is_empty(), "{url}");
-            assert!(!world.sent.iter().any(|it| it.form("grant_type").is_some()), "{url}");
+            assert!(network.authorizations.is_empty(), "{url}");
+            assert!(!network.sent.iter().any(|it| it.form("grant_type").is_some()), "{url}");
         }
     }
 }
 
 #[test]
-fn the_query_of_an_endpoint_is_sent_but_not_shown() {
-    let mut world = TestNetwork::new(secret());
-    world
+fn the_query_of_an_endpoint_is_sent_but_not_logged() {
+    let mut network = TestNetwork::new(secret());
+    network
         .get(ASM, endpoints("https://as.example/authorize", "https://as.example/token?key=hidden"));
-    world.post(TOKEN, Reply::new(400, r#"{"error":"invalid_grant"}"#));
-    let told = failure(&mut world);
-    assert_eq!(world.last_to(TOKEN).url, "https://as.example/token?key=hidden");
+    network.post(TOKEN, Reply::new(400, r#"{"error":"invalid_grant"}"#));
+    let told = failure(&mut network);
+    assert_eq!(network.last_to(TOKEN).url, "https://as.example/token?key=hidden");
     assert!(!format!("{told} {told:?}").contains("hidden"), "{told}");
 }
 
 #[test]
-fn an_authorization_endpoint_decides_over_no_parameter_of_the_client() {
+fn the_query_of_an_authorization_endpoint_cannot_override_parameters() {
     for parameter in ["redirect_uri=https://evil.example", "st%61te=x", "code_challenge=x"] {
-        let mut world = TestNetwork::new(secret());
-        world.get(ASM, endpoints(&format!("https://as.example/authorize?{parameter}"), TOKEN));
-        let told = failure(&mut world);
+        let mut network = TestNetwork::new(secret());
+        network.get(ASM, endpoints(&format!("https://as.example/authorize?{parameter}"), TOKEN));
+        let told = failure(&mut network);
         assert!(matches!(told, AuthorizationFailure::Endpoint { .. }), "{told}");
-        assert!(world.authorizations.is_empty(), "{parameter}");
+        assert!(network.authorizations.is_empty(), "{parameter}");
     }
 }
 
 #[test]
-fn pkce_is_announced_in_one_way_only() {
+fn pkce_requires_s256_in_the_metadata() {
     // Rule: [AUTHC-012] [AUTHC-013].
     for methods in ["[]", r#"["plain"]"#, r#"["s256","S2566"]"#, "null"] {
-        let mut world = TestNetwork::new(secret());
-        world.get(
+        let mut network = TestNetwork::new(secret());
+        network.get(
             ASM,
             ok(&format!(
                 r#"{{"issuer":"{AS}","authorization_endpoint":"{AS}/a","token_endpoint":"{TOKEN}","code_challenge_methods_supported":{methods}}}"#
             )),
         );
         let fault = MetadataFault::Pkce;
-        assert_eq!(failure(&mut world), AuthorizationFailure::Metadata { url: ASM.into(), fault });
+        assert_eq!(
+            failure(&mut network),
+            AuthorizationFailure::Metadata { url: ASM.into(), fault }
+        );
     }
 }
 
 #[test]
-fn an_issuer_that_sends_users_to_another_one_gets_nothing_of_it() {
-    // The mix-up: the user signs in at the honest server, whose code the attacker wants. That it says
-    // who it is, unasked, is what gives the attacker away (RFC 9207, section 4).
+fn an_issuer_that_names_the_endpoint_of_another_issuer_gets_no_code() {
+    // The mix-up attack: the user signs in at the honest server, whose code the attacker wants. The
+    // honest server names itself in `iss`, even unannounced, which reveals the attack (RFC 9207,
+    // section 4).
     // Rule: [AUTHC-056] [AUTHC-057] [AUTHC-059].
-    let mut world = TestNetwork::new(code());
-    world.get(PRM, issuers(&[EVIL]));
-    world.get(
+    let mut network = TestNetwork::new(code());
+    network.get(PRM, issuers(&[EVIL]));
+    network.get(
         "https://evil.example/.well-known/oauth-authorization-server",
         ok(&format!(
             r#"{{"issuer":"{EVIL}","authorization_endpoint":"{AS}/authorize","token_endpoint":"{EVIL}/token","code_challenge_methods_supported":["S256"]}}"#
         )),
     );
-    let told = failure(&mut world);
+    let told = failure(&mut network);
     assert_eq!(told.to_string(), "the response is of another issuer than the request was for");
-    assert!(world.sent_to("https://evil.example/token").is_empty());
+    assert!(network.sent_to("https://evil.example/token").is_empty());
 }
 
 #[test]
 fn a_token_endpoint_on_another_origin_gets_only_its_issuers_credentials() {
-    // RFC 8414 lets an issuer have its endpoints anywhere; whose secrets go there is its own affair.
+    // RFC 8414 allows an issuer to place its endpoints on any origin, which then receives the
+    // secrets of that issuer.
     let other = client("app", Some(EVIL), password("password-of-another"));
-    let mut world = TestNetwork::new(secret().registered(other).expect("a client"));
-    world.get(ASM, endpoints("https://as.example/authorize", "https://evil.example/token"));
-    world.post("https://evil.example/token", token("t1", ""));
-    let text = world.run();
+    let mut network = TestNetwork::new(secret().registered(other).expect("a client"));
+    network.get(ASM, endpoints("https://as.example/authorize", "https://evil.example/token"));
+    network.post("https://evil.example/token", token("t1", ""));
+    let text = network.run();
     assert!(text.contains("authorized by https://as.example\n"), "{text}");
-    let shown = world.last_to("https://evil.example/token").field("authorization");
+    let shown = network.last_to("https://evil.example/token").field("authorization");
     use base64::Engine;
     let expected = base64::engine::general_purpose::STANDARD.encode("app:password-of-the-app");
     assert_eq!(shown, Some(&*format!("Basic {expected}")));
 }
 
 #[test]
-fn metadata_that_changes_meanwhile_changes_nothing() {
-    let mut world = TestNetwork::new(secret());
-    world.user = User::Stays;
-    world.run();
-    world.get(ASM, endpoints("https://as.example/authorize", "https://evil.example/token"));
-    let (action, state) = (world.action.expect("a user"), world.authorizations[0]["state"].clone());
+fn metadata_that_changes_during_the_authorization_has_no_effect() {
+    let mut network = TestNetwork::new(secret());
+    network.user = User::Stays;
+    network.run();
+    network.get(ASM, endpoints("https://as.example/authorize", "https://evil.example/token"));
+    let (action, state) =
+        (network.action.expect("a user"), network.authorizations[0]["state"].clone());
     let redirect = format!("/callback?code=the-code&state={state}&iss={AS}");
-    assert!(world.auth.handle_redirect(action, Ok(&redirect), world.now));
-    assert!(world.run().contains("authorized by"));
-    assert_eq!(world.bytes_to(EVIL), "");
+    assert!(network.auth.handle_redirect(action, Ok(&redirect), network.now));
+    assert!(network.run().contains("authorized by"));
+    assert_eq!(network.bytes_to(EVIL), "");
 }
 
 #[test]
-fn only_a_few_of_many_authorization_servers_are_tried() {
+fn the_number_of_authorization_servers_that_are_tried_is_bounded() {
     let names: Vec<_> = (0..10_000).map(|it| format!("https://a{it}.example")).collect();
     let names: Vec<_> = names.iter().map(|it| &**it).collect();
-    let mut world = TestNetwork::new(secret());
-    world.get(PRM, issuers(&names));
+    let mut network = TestNetwork::new(secret());
+    network.get(PRM, issuers(&names));
     let issuer = "https://a0.example".into();
-    assert_eq!(failure(&mut world), AuthorizationFailure::NoMetadata { issuer });
-    assert!(world.sent.len() < 12, "{}", world.sent.len());
+    assert_eq!(failure(&mut network), AuthorizationFailure::NoMetadata { issuer });
+    assert!(network.sent.len() < 12, "{}", network.sent.len());
 }
 
 #[test]
-fn secrets_are_not_taken_elsewhere_by_a_redirect() {
+fn a_redirect_does_not_forward_secrets() {
     // Rule: [AUTHC-067].
     for status in [301, 302, 303, 307, 308] {
         for to in ["https://evil.example/token", "/elsewhere", "https://127.0.0.1/"] {
-            let mut world = TestNetwork::new(secret());
-            world.post(TOKEN, Reply::new(status, "").field("location", to));
+            let mut network = TestNetwork::new(secret());
+            network.post(TOKEN, Reply::new(status, "").field("location", to));
             let told = AuthorizationFailure::Status { url: TOKEN.into(), status };
-            assert_eq!(failure(&mut world), told);
-            assert_eq!(world.bytes_to(EVIL), "");
-            assert_eq!(world.sent.iter().filter(|it| it.form("grant_type").is_some()).count(), 1);
+            assert_eq!(failure(&mut network), told);
+            assert_eq!(network.bytes_to(EVIL), "");
+            assert_eq!(network.sent.iter().filter(|it| it.form("grant_type").is_some()).count(), 1);
             for at in [PRM, ASM] {
-                let mut world = TestNetwork::new(secret());
-                world.get(at, Reply::new(status, "").field("location", to));
-                world.run();
-                assert_eq!(world.bytes_to(EVIL) + &world.bytes_to("https://127.0.0.1"), "");
+                let mut network = TestNetwork::new(secret());
+                network.get(at, Reply::new(status, "").field("location", to));
+                network.run();
+                assert_eq!(network.bytes_to(EVIL) + &network.bytes_to("https://127.0.0.1"), "");
             }
         }
     }
 }
 
 #[test]
-fn documents_in_a_circle_come_to_an_end() {
+fn redirects_in_a_circle_are_followed_up_to_a_limit() {
     for to in [ASM, "https://as.example/a", "?x", ""] {
-        let mut world = TestNetwork::new(secret());
-        world.get(ASM, Reply::new(302, "").field("location", to));
-        world.get("https://as.example/a", Reply::new(302, "").field("location", ASM));
-        let told = failure(&mut world);
+        let mut network = TestNetwork::new(secret());
+        network.get(ASM, Reply::new(302, "").field("location", to));
+        network.get("https://as.example/a", Reply::new(302, "").field("location", ASM));
+        let told = failure(&mut network);
         assert!(matches!(told, AuthorizationFailure::Status { status: 302, .. }), "{told}");
-        assert!(world.bytes_to(AS).matches("GET").count() <= 4);
+        assert!(network.bytes_to(AS).matches("GET").count() <= 4);
     }
 }
 
 #[test]
-fn a_document_that_comes_byte_by_byte_is_not_waited_for_for_ever() {
+fn a_document_that_is_sent_byte_by_byte_times_out() {
     for (place, post) in [(PRM, false), (ASM, false), (TOKEN, true)] {
-        let mut world = TestNetwork::new(secret());
+        let mut network = TestNetwork::new(secret());
         match post {
-            true => world.post(place, Answer::Silence),
-            false => world.get(place, Answer::Silence),
+            true => network.post(place, Answer::Silence),
+            false => network.get(place, Answer::Silence),
         }
-        world.run();
-        world.drip(place, Some(&Reply::new(200, "")), b"{");
+        network.run();
+        network.drip(place, Some(&Reply::new(200, "")), b"{");
         for _ in 0..29 {
-            world.advance(Duration::from_secs(1));
-            world.drip(place, None, b" ");
+            network.advance(Duration::from_secs(1));
+            network.drip(place, None, b" ");
         }
-        assert!(world.failures.is_empty());
-        let text = world.advance(Duration::from_secs(1));
+        assert!(network.failures.is_empty());
+        let text = network.advance(Duration::from_secs(1));
         assert!(text.contains(&format!("abort {place}\n")), "{text}");
         let told = AuthorizationFailure::TimedOut(WaitingFor::Response(place.into()));
-        assert_eq!(world.failures[0], told);
+        assert_eq!(network.failures[0], told);
     }
 }
 
 #[test]
-fn a_document_without_an_end_is_cut_off_at_the_limit() {
+fn a_document_without_an_end_is_refused_at_the_size_limit() {
     for (place, post) in [(PRM, false), (ASM, false), (TOKEN, true)] {
-        let mut world = TestNetwork::new(secret());
+        let mut network = TestNetwork::new(secret());
         match post {
-            true => world.post(place, Answer::Silence),
-            false => world.get(place, Answer::Silence),
+            true => network.post(place, Answer::Silence),
+            false => network.get(place, Answer::Silence),
         }
-        world.run();
-        world.drip(place, Some(&Reply::new(200, "")), b"{");
+        network.run();
+        network.drip(place, Some(&Reply::new(200, "")), b"{");
         let mut pieces = 0;
-        while world.failures.is_empty() {
-            world.drip(place, None, &[b' '; 4096]);
-            world.run();
+        while network.failures.is_empty() {
+            network.drip(place, None, &[b' '; 4096]);
+            network.run();
             pieces += 1;
         }
         assert_eq!(pieces, 64);
-        assert_eq!(world.failures[0], AuthorizationFailure::TooLong { url: place.into() });
+        assert_eq!(network.failures[0], AuthorizationFailure::TooLong { url: place.into() });
     }
 }
 
@@ -350,33 +359,33 @@ fn document_errors_are_short() {
     let long = "x".repeat(200_000);
     for text in [format!(r#"{{"resource":["{long}"]}}"#), format!(r#"{{"issuer":1,"{long}":1}}"#)] {
         for at in [PRM, ASM] {
-            let mut world = TestNetwork::new(secret());
-            world.get(at, ok(&text));
-            let told = failure(&mut world).to_string();
+            let mut network = TestNetwork::new(secret());
+            network.get(at, ok(&text));
+            let told = failure(&mut network).to_string();
             assert!(told.len() < 1500 && told.starts_with(at), "{}", told.len());
         }
     }
-    let mut world = TestNetwork::new(secret());
-    world.get(PRM, ok("{\"resource\":1,\"\u{1b}[31m\":2}"));
-    failure(&mut world);
+    let mut network = TestNetwork::new(secret());
+    network.get(PRM, ok("{\"resource\":1,\"\u{1b}[31m\":2}"));
+    failure(&mut network);
 }
 
 #[test]
-fn a_registration_endpoint_that_is_not_open_to_all_is_not_asked() {
+fn a_registration_endpoint_at_an_internal_address_is_not_used() {
     // Rule: [SEC-006].
     use mcp_sansio_oauth::client::{ApplicationType, ClientMetadata};
     let options = || code_bare().register_as(ClientMetadata::new("D", ApplicationType::Native));
     for url in ["https://192.168.1.1/register", "http://localhost/x"] {
-        let mut world = TestNetwork::new(options());
-        world.get(ASM, issuer(AS, &format!(r#","registration_endpoint":"{url}""#)));
-        assert_eq!(failure(&mut world), AuthorizationFailure::Internal { url: url.into() });
+        let mut network = TestNetwork::new(options());
+        network.get(ASM, issuer(AS, &format!(r#","registration_endpoint":"{url}""#)));
+        assert_eq!(failure(&mut network), AuthorizationFailure::Internal { url: url.into() });
     }
-    let mut world = TestNetwork::new(options());
-    world.get(ASM, issuer(AS, &format!(r#","registration_endpoint":"{REGISTER}""#)));
-    world.post(REGISTER, Reply::new(307, "").field("location", "https://evil.example/r"));
+    let mut network = TestNetwork::new(options());
+    network.get(ASM, issuer(AS, &format!(r#","registration_endpoint":"{REGISTER}""#)));
+    network.post(REGISTER, Reply::new(307, "").field("location", "https://evil.example/r"));
     let told = AuthorizationFailure::Status { url: REGISTER.into(), status: 307 };
-    assert_eq!(failure(&mut world), told);
-    assert_eq!(world.bytes_to(EVIL), "");
+    assert_eq!(failure(&mut network), told);
+    assert_eq!(network.bytes_to(EVIL), "");
 }
 
 #[test]
@@ -386,8 +395,8 @@ fn a_public_client_has_no_password() {
     let refused = refused.expect_err("a password").to_string();
     assert!(!refused.is_empty() && !refused.contains("password-of"), "{refused}");
     assert!(code_bare().metadata_document(url, ClientSecret::None).is_ok());
-    // Nothing else changes: the resource is asked for as ever.
-    let mut world = TestNetwork::new(code());
-    world.get(PRM, resource(""));
-    assert!(world.run().contains("authorized by"));
+    // Everything else is as before: the metadata of the resource is requested.
+    let mut network = TestNetwork::new(code());
+    network.get(PRM, resource(""));
+    assert!(network.run().contains("authorized by"));
 }

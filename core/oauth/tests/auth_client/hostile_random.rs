@@ -1,4 +1,4 @@
-//! Servers, users and clocks that do anything, as often as they like.
+//! Servers, users and clocks with random behavior.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ const SEEDS: u64 = 300;
 const STEPS: u64 = 25;
 const ISSUERS: [&str; 3] = [AS, "https://evil.example", "https://third.example/tenant"];
 
-/// What may come of any request.
+/// Returns a random failure or an unexpected response.
 fn mischief(random: &mut Random) -> Answer {
     match random.below(9) {
         0 => Answer::Silence,
@@ -35,7 +35,7 @@ fn mischief(random: &mut Random) -> Answer {
     }
 }
 
-/// What anybody answers to anything: most of the time something that fits.
+/// Returns the answer of any server to any request: usually a valid one.
 fn answer(request: &Sent, random: &mut Random, number: &mut u64) -> Answer {
     *number += 1;
     if random.once_in(8) {
@@ -144,24 +144,24 @@ fn user(random: &mut Random) -> User {
     }
 }
 
-fn step(world: &mut TestNetwork, random: &mut Random) -> String {
+fn step(network: &mut TestNetwork, random: &mut Random) -> String {
     match random.below(12) {
-        0 => world.user = user(random),
-        1 => world.signs = !random.once_in(4),
-        2 => world.loads = !random.once_in(4),
-        3 | 4 => return world.advance(Duration::from_secs(random.below(400))),
-        5 if random.once_in(3) => world.auth.forget(world.now),
-        6 if random.once_in(3) => world.auth.authorize(world.now),
-        7 if world.calls() > 0 => world.cancel(),
-        8 if random.once_in(6) => world.auth.close(),
+        0 => network.user = user(random),
+        1 => network.signs = !random.once_in(4),
+        2 => network.loads = !random.once_in(4),
+        3 | 4 => return network.advance(Duration::from_secs(random.below(400))),
+        5 if random.once_in(3) => network.auth.forget(network.now),
+        6 if random.once_in(3) => network.auth.authorize(network.now),
+        7 if network.calls() > 0 => network.cancel(),
+        8 if random.once_in(6) => network.auth.close(),
         9 => match random.below(2) {
-            0 => world.reconnect(),
-            _ => world.reconnect_at(Revision::V2025_11_25),
+            0 => network.reconnect(),
+            _ => network.reconnect_at(Revision::V2025_11_25),
         },
-        _ if world.http.session().is_some() => world.call(random.one_of(["a", "b"])),
+        _ if network.http.session().is_some() => network.call(random.one_of(["a", "b"])),
         _ => {}
     }
-    world.run()
+    network.run()
 }
 
 #[test]
@@ -169,27 +169,27 @@ fn random_schedules_end_without_leaking_secrets() {
     let mut authorized = 0;
     for seed in 1..=SEEDS {
         let mut random = Random::new(seed);
-        let mut world = TestNetwork::new(options(&mut random));
-        world.assertions = (0..1000).map(|it| Ok(format!("assertion-number-{it}-"))).collect();
+        let mut network = TestNetwork::new(options(&mut random));
+        network.assertions = (0..1000).map(|it| Ok(format!("assertion-number-{it}-"))).collect();
         let (mut servers, mut number) = (random.clone(), 0);
-        world.network = Box::new(move |request| Some(answer(request, &mut servers, &mut number)));
-        // Secrets are looked for in all that is sent and shown.
-        let mut text = world.run();
+        network.network = Box::new(move |request| Some(answer(request, &mut servers, &mut number)));
+        // Every request and every output is searched for secrets.
+        let mut text = network.run();
         for _ in 0..STEPS {
-            let before = world.sent.len();
-            text += &step(&mut world, &mut random);
-            let made = world.sent.len() - before;
+            let before = network.sent.len();
+            text += &step(&mut network, &mut random);
+            let made = network.sent.len() - before;
             assert!(made < 400, "seed {seed}: {made} exchanges in one step:\n{text}");
         }
-        // The world goes quiet: what waits is sent, or refused.
-        world.network = Box::new(|_| Some(Answer::Silence));
-        text += &world.advance(Duration::from_secs(50 * 60));
-        assert!(world.waiting.is_empty(), "seed {seed}: requests wait for ever:\n{text}");
-        assert_eq!(world.auth.poll_timeout(), None, "seed {seed}:\n{text}");
-        let state = format!("{:?}", world.auth).len();
+        // No server answers from here on: every waiting request is sent or refused.
+        network.network = Box::new(|_| Some(Answer::Silence));
+        text += &network.advance(Duration::from_secs(50 * 60));
+        assert!(network.waiting.is_empty(), "seed {seed}: requests still wait:\n{text}");
+        assert_eq!(network.auth.poll_timeout(), None, "seed {seed}:\n{text}");
+        let state = format!("{:?}", network.auth).len();
         assert!(state < 128 * 1024, "seed {seed}: {state} bytes of state");
         authorized += text.matches("authorized by").count();
     }
-    // It is no use if nobody ever gets that far.
+    // Some schedules must reach a token.
     assert!(authorized > 100, "{authorized}");
 }

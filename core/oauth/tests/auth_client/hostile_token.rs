@@ -1,4 +1,4 @@
-//! Tokens and registrations that are not what was asked for.
+//! Invalid token responses and registration responses.
 
 use std::time::Duration;
 
@@ -23,14 +23,14 @@ fn bound() -> ClientOptions {
     code().dpop(&DpopKey { algorithm: "ES256".into(), jwk: jwk.into() }).expect("a key")
 }
 
-/// A world whose first token is about to end and can be renewed.
+/// Returns a network whose first token is about to expire and can be renewed.
 fn renewable() -> TestNetwork {
-    let mut world = TestNetwork::new(secret());
+    let mut network = TestNetwork::new(secret());
     let rest = r#","refresh_token":"refresh-token-one","expires_in":60"#;
-    world.post(TOKEN, token("access-token-one", rest));
-    world.accepted = vec!["Bearer access-token-one".into()];
-    world.run();
-    world
+    network.post(TOKEN, token("access-token-one", rest));
+    network.accepted = vec!["Bearer access-token-one".into()];
+    network.run();
+    network
 }
 
 #[test]
@@ -64,39 +64,39 @@ fn an_unusable_token_response_is_refused() {
             TokenFault::Answer(InvalidResponse::Malformed),
         ),
     ] {
-        let mut world = TestNetwork::new(secret());
-        world.post(TOKEN, ok(body));
-        let text = world.run();
+        let mut network = TestNetwork::new(secret());
+        network.post(TOKEN, ok(body));
+        let text = network.run();
         let told = AuthorizationFailure::Token { url: TOKEN.into(), fault };
-        assert_eq!(world.failures, [told.clone(), told], "{body}");
-        assert!(!text.contains("[Bearer") && world.kept().is_empty(), "{text}");
+        assert_eq!(network.failures, [told.clone(), told], "{body}");
+        assert!(!text.contains("[Bearer") && network.kept().is_empty(), "{text}");
     }
-    let mut world = TestNetwork::new(secret());
-    world.post(TOKEN, token(&"x".repeat(40_000), ""));
-    world.run();
+    let mut network = TestNetwork::new(secret());
+    network.post(TOKEN, token(&"x".repeat(40_000), ""));
+    network.run();
     let fault = TokenFault::Token;
-    assert_eq!(world.failures[0], AuthorizationFailure::Token { url: TOKEN.into(), fault });
+    assert_eq!(network.failures[0], AuthorizationFailure::Token { url: TOKEN.into(), fault });
 }
 
 #[test]
-fn however_long_a_token_says_that_it_lives_requests_leave_and_renewals_are_few() {
+fn a_token_of_any_lifetime_is_used_and_rarely_renewed() {
     for expiry in
         ["0", "-1", "-1e308", "1e308", "18446744073709551615", r#""0""#, r#""nan""#, "null"]
     {
         for rest in ["", r#","refresh_token":"refresh-token-one""#] {
-            let mut world = TestNetwork::new(secret());
-            world.post(TOKEN, token("t1", &format!(r#","expires_in":{expiry}{rest}"#)));
-            world.run();
+            let mut network = TestNetwork::new(secret());
+            network.post(TOKEN, token("t1", &format!(r#","expires_in":{expiry}{rest}"#)));
+            network.run();
             for _ in 0..10 {
-                world.call("a");
-                let text = world.run();
+                network.call("a");
+                let text = network.run();
                 assert!(text.contains(" done\n"), "{expiry}: {text}");
             }
-            // At most one for each request.
-            assert!(world.sent_to(TOKEN).len() <= 12, "{expiry}");
-            assert_eq!(world.authorizations.len(), 1, "{expiry}");
-            // Nothing is done without a request.
-            assert_eq!(world.advance(Duration::from_secs(4 * 365 * 24 * 3600)), "");
+            // At most one renewal for each request.
+            assert!(network.sent_to(TOKEN).len() <= 12, "{expiry}");
+            assert_eq!(network.authorizations.len(), 1, "{expiry}");
+            // Without a request there is no renewal.
+            assert_eq!(network.advance(Duration::from_secs(4 * 365 * 24 * 3600)), "");
         }
     }
 }
@@ -118,18 +118,18 @@ fn secrets_echoed_by_the_token_endpoint_are_not_shown() {
         );
         Some(Reply::new(400, &body).into())
     };
-    let mut world = TestNetwork::new(secret());
-    world.user = User::ComesBack(format!("/?code=authorization-code-one&state=STATE&iss={AS}"));
-    world.network = Box::new(echo);
-    world.run();
-    let told = world.failures[0].to_string();
+    let mut network = TestNetwork::new(secret());
+    network.user = User::ComesBack(format!("/?code=authorization-code-one&state=STATE&iss={AS}"));
+    network.network = Box::new(echo);
+    network.run();
+    let told = network.failures[0].to_string();
     assert!(told.ends_with("(no: .. and .. of app:..)"), "{told}");
-    let mut world = renewable();
-    world.network = Box::new(echo);
-    world.accepted.clear();
-    world.call("a");
-    world.run();
-    let told = world.failures[0].to_string();
+    let mut network = renewable();
+    network.network = Box::new(echo);
+    network.accepted.clear();
+    network.call("a");
+    network.run();
+    let told = network.failures[0].to_string();
     assert!(told.ends_with("(no: .. of app:..)"), "{told}");
 }
 
@@ -143,55 +143,55 @@ fn a_failed_renewal_is_reported_and_keeps_the_tokens() {
         Answer::Fails(ExchangeFailure::Broken),
         Answer::Silence,
     ] {
-        let mut world = renewable();
-        world.post(TOKEN, answer);
-        world.accepted.clear();
-        world.call("a");
-        world.advance(Duration::from_secs(60));
-        assert!(!world.failures.is_empty() && world.waiting.is_empty());
-        assert_eq!(world.authorizations.len(), 1, "no user is asked for it");
-        assert!(world.kept().contains("refresh-token-one"));
-        world.post(TOKEN, token("access-token-two", ""));
-        world.accepted = vec!["Bearer access-token-two".into()];
-        world.call("a");
-        let text = world.run();
+        let mut network = renewable();
+        network.post(TOKEN, answer);
+        network.accepted.clear();
+        network.call("a");
+        network.advance(Duration::from_secs(60));
+        assert!(!network.failures.is_empty() && network.waiting.is_empty());
+        assert_eq!(network.authorizations.len(), 1, "no user is asked to sign in");
+        assert!(network.kept().contains("refresh-token-one"));
+        network.post(TOKEN, token("access-token-two", ""));
+        network.accepted = vec!["Bearer access-token-two".into()];
+        network.call("a");
+        let text = network.run();
         assert!(text.ends_with("call 2 done\n"), "{text}");
-        // Without another one the refresh token stays.
-        assert!(world.kept().contains("refresh-token-one"));
+        // Without a new refresh token the old one is kept.
+        assert!(network.kept().contains("refresh-token-one"));
     }
 }
 
 #[test]
-fn scopes_that_a_token_has_are_scopes() {
+fn granted_scopes_are_validated() {
     let many: Vec<_> = (0..300).map(|it| format!("s{it}")).collect();
     for (scope, shown) in [
         (r"a\r\nb \u001b[31m c", "authorized by https://as.example for c\n"),
         (r"\u202e", "authorized by https://as.example\n"),
         (&many.join(" "), "no token: more than 256 scopes\n"),
     ] {
-        let mut world = TestNetwork::new(secret());
-        world.post(TOKEN, token("t1", &format!(r#","scope":"{scope}""#)));
-        let text = world.run();
+        let mut network = TestNetwork::new(secret());
+        network.post(TOKEN, token("t1", &format!(r#","scope":"{scope}""#)));
+        let text = network.run();
         assert!(text.contains(shown), "{text}");
     }
 }
 
 #[test]
-fn a_token_that_is_not_bound_is_taken_unless_only_bound_ones_are() {
-    let mut world = TestNetwork::new(bound());
-    assert!(world.run().contains("server/discover [Bearer t1]\n"));
-    // What was kept of that time is not used either.
-    let mut world = world.again(bound().dpop_bound_access_tokens(true));
-    let text = world.run();
+fn an_unbound_token_is_accepted_unless_bound_tokens_are_required() {
+    let mut network = TestNetwork::new(bound());
+    assert!(network.run().contains("server/discover [Bearer t1]\n"));
+    // A stored token without a binding is not used either.
+    let mut network = network.again(bound().dpop_bound_access_tokens(true));
+    let text = network.run();
     assert!(!text.contains("[Bearer t1]"), "{text}");
     let fault = TokenFault::TokenType;
-    assert_eq!(world.failures[0], AuthorizationFailure::Token { url: TOKEN.into(), fault });
-    world.post(TOKEN, ok(r#"{"access_token":"t2","token_type":"dpop"}"#));
-    world.accepted = vec!["DPoP t2".into()];
-    world.reconnect();
-    assert!(world.run().contains("server/discover [DPoP t2]\n"));
-    // A bound token is never shown without its proof.
-    assert!(!world.sent.iter().any(|it| it.field("authorization") == Some("Bearer t2")));
+    assert_eq!(network.failures[0], AuthorizationFailure::Token { url: TOKEN.into(), fault });
+    network.post(TOKEN, ok(r#"{"access_token":"t2","token_type":"dpop"}"#));
+    network.accepted = vec!["DPoP t2".into()];
+    network.reconnect();
+    assert!(network.run().contains("server/discover [DPoP t2]\n"));
+    // A bound token is never sent without its proof.
+    assert!(!network.sent.iter().any(|it| it.field("authorization") == Some("Bearer t2")));
 }
 
 #[test]
@@ -202,29 +202,29 @@ fn a_pending_token_request_does_not_show_client_credentials() {
     let jwk = r#"{"kty":"EC","crv":"P-256","x":"eA","y":"eQ"}"#;
     let proof = DpopKey { algorithm: "ES256".into(), jwk: jwk.into() };
     let options = code_bare().registered(app).and_then(|it| it.dpop(&proof));
-    let mut world = TestNetwork::new(options.expect("a client"));
-    world.signs = false;
-    world.run();
-    let action = world.action.expect("a signature");
-    world.auth.handle_signature(action, Ok(b"signature"), world.now);
-    // The proof is to be signed now.
-    assert!(world.run().contains("sign a proof"));
-    let shown = format!("{:?}", world.auth);
+    let mut network = TestNetwork::new(options.expect("a client"));
+    network.signs = false;
+    network.run();
+    let action = network.action.expect("a signature");
+    network.auth.handle_signature(action, Ok(b"signature"), network.now);
+    // The client waits for the signature of the proof.
+    assert!(network.run().contains("sign a proof"));
+    let shown = format!("{:?}", network.auth);
     assert!(!shown.contains("c2lnbmF0dXJl"), "{shown}");
-    let action = world.action.expect("a signature");
-    world.auth.handle_signature(action, Ok(b"signature"), world.now);
-    world.run();
-    assert!(world.last_to(TOKEN).body.contains("c2lnbmF0dXJl"));
+    let action = network.action.expect("a signature");
+    network.auth.handle_signature(action, Ok(b"signature"), network.now);
+    network.run();
+    assert!(network.last_to(TOKEN).body.contains("c2lnbmF0dXJl"));
 }
 
 // ------------------------------------------------------------------ registration
 
 fn registering() -> TestNetwork {
     let metadata = ClientMetadata::new("Demo", ApplicationType::Native);
-    let mut world = TestNetwork::new(code_bare().register_as(metadata));
+    let mut network = TestNetwork::new(code_bare().register_as(metadata));
     let endpoint = format!(r#","registration_endpoint":"{REGISTER}""#);
-    world.get(ASM, issuer(AS, &endpoint));
-    world
+    network.get(ASM, issuer(AS, &endpoint));
+    network
 }
 
 #[test]
@@ -238,52 +238,56 @@ fn an_invalid_client_is_refused() {
         (r#"{"client_id":["a"]}"#, RegistrationFault::Answer(InvalidResponse::Malformed)),
         ("null", RegistrationFault::Answer(InvalidResponse::Malformed)),
     ] {
-        let mut world = registering();
-        world.post(REGISTER, Reply::new(201, body));
-        world.run();
+        let mut network = registering();
+        network.post(REGISTER, Reply::new(201, body));
+        network.run();
         let url = REGISTER.into();
-        assert_eq!(world.failures[0], AuthorizationFailure::Registration { url, fault }, "{body}");
-        assert!(world.authorizations.is_empty() && world.kept().is_empty(), "{body}");
+        assert_eq!(
+            network.failures[0],
+            AuthorizationFailure::Registration { url, fault },
+            "{body}"
+        );
+        assert!(network.authorizations.is_empty() && network.kept().is_empty(), "{body}");
     }
 }
 
 #[test]
-fn a_registration_decides_over_no_redirect() {
-    let mut world = registering();
+fn a_registration_response_cannot_change_the_redirect_uri() {
+    let mut network = registering();
     let body = r#"{"client_id":"c","redirect_uris":["https://evil.example/"],"token_endpoint_auth_method":"none"}"#;
-    world.post(REGISTER, Reply::new(201, body));
-    world.run();
-    assert_eq!(world.authorizations[0]["redirect_uri"], crate::network::REDIRECT);
+    network.post(REGISTER, Reply::new(201, body));
+    network.run();
+    assert_eq!(network.authorizations[0]["redirect_uri"], crate::network::REDIRECT);
     assert_eq!(
-        world.last_to(TOKEN).form("redirect_uri").as_deref(),
+        network.last_to(TOKEN).form("redirect_uri").as_deref(),
         Some(crate::network::REDIRECT)
     );
 }
 
 #[test]
-fn a_password_that_is_over_already_leads_to_one_registration_each_time() {
-    let mut world = registering();
+fn an_expired_password_causes_one_registration_per_attempt() {
+    let mut network = registering();
     let body = r#"{"client_id":"c","client_secret":"long-password","client_secret_expires_at":1}"#;
-    world.post(REGISTER, Reply::new(201, body));
-    world.run();
-    assert_eq!(world.sent_to(REGISTER).len(), 1);
+    network.post(REGISTER, Reply::new(201, body));
+    network.run();
+    assert_eq!(network.sent_to(REGISTER).len(), 1);
     for number in 2..4 {
-        world.accepted.clear();
-        world.call("a");
-        world.run();
-        assert_eq!(world.sent_to(REGISTER).len(), number);
+        network.accepted.clear();
+        network.call("a");
+        network.run();
+        assert_eq!(network.sent_to(REGISTER).len(), number);
     }
 }
 
 #[test]
 fn an_always_rejected_client_registers_twice_at_most() {
-    let mut world = registering();
-    world.post(REGISTER, Reply::new(201, r#"{"client_id":"c"}"#));
-    world.run();
-    world.accepted.clear();
-    world.post(TOKEN, Reply::new(401, r#"{"error":"invalid_client"}"#));
-    world.call("a");
-    world.run();
-    assert_eq!(world.sent_to(REGISTER).len(), 2);
-    assert!(world.waiting.is_empty());
+    let mut network = registering();
+    network.post(REGISTER, Reply::new(201, r#"{"client_id":"c"}"#));
+    network.run();
+    network.accepted.clear();
+    network.post(TOKEN, Reply::new(401, r#"{"error":"invalid_client"}"#));
+    network.call("a");
+    network.run();
+    assert_eq!(network.sent_to(REGISTER).len(), 2);
+    assert!(network.waiting.is_empty());
 }

@@ -1,4 +1,4 @@
-//! What the client is known as.
+//! Client registration and identification.
 
 use mcp_sansio_oauth::client::{
     ApplicationType, ClientMetadata, ClientOptions, ClientSecret, CredentialKey, InvalidOption,
@@ -15,22 +15,22 @@ fn registering() -> ClientOptions {
     code_bare().register_as(ClientMetadata::new("Demo", ApplicationType::Native))
 }
 
-/// A world whose authorization server registers clients, as `c1`.
-fn open_world(options: ClientOptions) -> TestNetwork {
-    let mut world = TestNetwork::new(options);
-    world.get(ASM, issuer(AS, &format!(r#","registration_endpoint":"{REGISTER}","token_endpoint_auth_methods_supported":["none"]"#)));
-    world.post(REGISTER, Reply::new(201, r#"{"client_id":"c1"}"#));
-    world
+/// Returns a network whose authorization server registers clients, as `c1`.
+fn open_network(options: ClientOptions) -> TestNetwork {
+    let mut network = TestNetwork::new(options);
+    network.get(ASM, issuer(AS, &format!(r#","registration_endpoint":"{REGISTER}","token_endpoint_auth_methods_supported":["none"]"#)));
+    network.post(REGISTER, Reply::new(201, r#"{"client_id":"c1"}"#));
+    network
 }
 
 #[test]
-fn a_client_registers_itself_and_stays_registered() {
+fn a_client_registers_and_stays_registered() {
     // Rule: [AUTHC-009] [AUTHC-010] [AUTHC-026] [AUTHC-036].
-    let mut world = open_world(registering());
-    insta::assert_snapshot!(world.run(), @"
+    let mut network = open_network(registering());
+    insta::assert_snapshot!(network.run(), @"
     load tokens for https://mcp.example/mcp: nothing
     waiting
-    goes on
+    resumed
     server/discover
     waiting
     GET https://mcp.example/.well-known/oauth-protected-resource/mcp
@@ -42,82 +42,82 @@ fn a_client_registers_itself_and_stays_registered() {
     POST https://as.example/token authorization_code
     save tokens for https://mcp.example/mcp
     authorized by https://as.example
-    goes on
+    resumed
     server/discover [Bearer t1]
     ");
     // Rule: [AUTHC-033] [AUTHC-063].
-    insta::assert_snapshot!(world.last_to(REGISTER).body, @r#"
+    insta::assert_snapshot!(network.last_to(REGISTER).body, @r#"
     {"client_name":"Demo","application_type":"native","redirect_uris":["http://127.0.0.1:7777/callback"],"grant_types":["authorization_code","refresh_token"],"response_types":["code"],"token_endpoint_auth_method":"none"}
     "#);
-    // The next time, and after the token was lost.
-    let mut world = world.again(registering());
-    world.accepted.clear();
-    world.run();
-    assert_eq!(world.sent_to(REGISTER).len(), 0);
-    assert_eq!(world.authorizations[0]["client_id"], "c1");
+    // The registration is used in the next run, and after the token was lost.
+    let mut network = network.again(registering());
+    network.accepted.clear();
+    network.run();
+    assert_eq!(network.sent_to(REGISTER).len(), 0);
+    assert_eq!(network.authorizations[0]["client_id"], "c1");
 }
 
 #[test]
-fn a_registration_with_another_redirect_uri_is_another_one() {
-    let mut world = open_world(registering());
-    world.run();
-    let options = ClientOptions::code("http://127.0.0.1:1/callback").expect("a redirect URI");
+fn a_registration_with_another_redirect_uri_is_not_reused() {
+    let mut network = open_network(registering());
+    network.run();
+    let options = ClientOptions::code("http://127.0.0.1:1/callback").expect("a valid redirect URI");
     let metadata = ClientMetadata::new("Demo", ApplicationType::Native);
-    let mut world = world.again(options.register_as(metadata));
-    world.accepted.clear();
-    world.run();
-    assert_eq!(world.sent_to(REGISTER).len(), 1);
+    let mut network = network.again(options.register_as(metadata));
+    network.accepted.clear();
+    network.run();
+    assert_eq!(network.sent_to(REGISTER).len(), 1);
 }
 
 #[test]
-fn a_password_that_came_with_the_registration_is_used() {
+fn a_password_from_the_registration_is_used() {
     // Rule: [AUTHC-066].
-    let mut world = open_world(registering());
+    let mut network = open_network(registering());
     let methods = r#""token_endpoint_auth_methods_supported":["client_secret_post"]"#;
-    world.get(ASM, issuer(AS, &format!(r#","registration_endpoint":"{REGISTER}",{methods}"#)));
+    network.get(ASM, issuer(AS, &format!(r#","registration_endpoint":"{REGISTER}",{methods}"#)));
     let answer = r#"{"client_id":"c1","client_secret":"s1","client_secret_expires_at":0}"#;
-    world.post(REGISTER, Reply::new(201, answer));
-    world.run();
-    assert_eq!(world.last_to(TOKEN).form("client_secret").as_deref(), Some("s1"));
+    network.post(REGISTER, Reply::new(201, answer));
+    network.run();
+    assert_eq!(network.last_to(TOKEN).form("client_secret").as_deref(), Some("s1"));
 }
 
 #[test]
-fn metadata_of_the_clients_own_comes_before_registration() {
+fn a_metadata_document_takes_precedence_over_registration() {
     // Rule: [AUTHC-027] [AUTHC-028] [AUTHC-029] [AUTHC-031].
     let options = || registering().metadata_document(DOCUMENT, ClientSecret::None).expect("a URL");
-    let mut world = open_world(options());
+    let mut network = open_network(options());
     let members = r#","client_id_metadata_document_supported":true"#;
-    world.get(ASM, issuer(AS, &format!(r#","registration_endpoint":"{REGISTER}"{members}"#)));
-    world.run();
-    assert_eq!(world.authorizations[0]["client_id"], DOCUMENT);
-    assert_eq!(world.last_to(TOKEN).form("client_id").as_deref(), Some(DOCUMENT));
-    assert_eq!((world.sent_to(REGISTER).len(), world.sent_to(DOCUMENT).len()), (0, 0));
-    // Where it is not supported, it is not used.
-    let mut world = open_world(options());
-    world.run();
-    assert_eq!(world.authorizations[0]["client_id"], "c1");
+    network.get(ASM, issuer(AS, &format!(r#","registration_endpoint":"{REGISTER}"{members}"#)));
+    network.run();
+    assert_eq!(network.authorizations[0]["client_id"], DOCUMENT);
+    assert_eq!(network.last_to(TOKEN).form("client_id").as_deref(), Some(DOCUMENT));
+    assert_eq!((network.sent_to(REGISTER).len(), network.sent_to(DOCUMENT).len()), (0, 0));
+    // Without support of the server, the document is not used.
+    let mut network = open_network(options());
+    network.run();
+    assert_eq!(network.authorizations[0]["client_id"], "c1");
 }
 
 #[test]
-fn a_client_that_is_registered_beforehand_comes_before_all() {
+fn a_preregistered_client_takes_precedence() {
     // Rule: [AUTHC-027] [AUTHC-032].
     let options = registering().metadata_document(DOCUMENT, ClientSecret::None).expect("a URL");
     let app = client("app", Some(AS), password("p"));
-    let mut world = open_world(options.registered(app).expect("a client"));
-    world.run();
-    assert_eq!(world.sent_to(REGISTER).len(), 0);
-    assert_eq!(world.authorizations[0]["client_id"], "app");
+    let mut network = open_network(options.registered(app).expect("a client"));
+    network.run();
+    assert_eq!(network.sent_to(REGISTER).len(), 0);
+    assert_eq!(network.authorizations[0]["client_id"], "app");
 }
 
 #[test]
 fn a_client_of_another_authorization_server_is_not_used() {
     // Rule: [AUTHC-037] [AUTHC-038].
     let app = client("app", Some("https://old.example"), password("p"));
-    let mut world = TestNetwork::new(code_bare().registered(app).expect("a client"));
-    insta::assert_snapshot!(world.run(), @"
+    let mut network = TestNetwork::new(code_bare().registered(app).expect("a client"));
+    insta::assert_snapshot!(network.run(), @"
     load tokens for https://mcp.example/mcp: nothing
     waiting
-    goes on
+    resumed
     server/discover
     waiting
     GET https://mcp.example/.well-known/oauth-protected-resource/mcp
@@ -125,17 +125,17 @@ fn a_client_of_another_authorization_server_is_not_used() {
     no token: the client `app` is registered elsewhere, not at https://as.example
     refused: the client `app` is registered elsewhere, not at https://as.example
     ");
-    assert_eq!(world.sent_to(TOKEN).len(), 0);
+    assert_eq!(network.sent_to(TOKEN).len(), 0);
 }
 
 #[test]
-fn an_unregistered_client_gets_a_helpful_error() {
+fn an_unregistered_client_gets_an_error_with_instructions() {
     // Rule: [AUTHC-027].
-    let mut world = TestNetwork::new(code_bare());
-    insta::assert_snapshot!(world.run(), @"
+    let mut network = TestNetwork::new(code_bare());
+    insta::assert_snapshot!(network.run(), @"
     load tokens for https://mcp.example/mcp: nothing
     waiting
-    goes on
+    resumed
     server/discover
     waiting
     GET https://mcp.example/.well-known/oauth-protected-resource/mcp
@@ -146,15 +146,15 @@ fn an_unregistered_client_gets_a_helpful_error() {
 }
 
 #[test]
-fn a_registration_that_is_refused_is_told_with_its_reason() {
+fn a_refused_registration_is_reported_with_its_reason() {
     // Rule: [AUTHC-035].
-    let mut world = open_world(registering());
+    let mut network = open_network(registering());
     let refusal = r#"{"error":"invalid_redirect_uri","error_description":"no loopback here"}"#;
-    world.post(REGISTER, Reply::new(400, refusal));
-    insta::assert_snapshot!(world.run(), @"
+    network.post(REGISTER, Reply::new(400, refusal));
+    insta::assert_snapshot!(network.run(), @"
     load tokens for https://mcp.example/mcp: nothing
     waiting
-    goes on
+    resumed
     server/discover
     waiting
     GET https://mcp.example/.well-known/oauth-protected-resource/mcp
@@ -164,9 +164,9 @@ fn a_registration_that_is_refused_is_told_with_its_reason() {
     no token: https://as.example/register: the authorization server takes no such redirect URI: invalid_redirect_uri (no loopback here)
     refused: https://as.example/register: the authorization server takes no such redirect URI: invalid_redirect_uri (no loopback here)
     ");
-    world.post(REGISTER, Reply::new(403, "<html>"));
-    world.reconnect();
-    insta::assert_snapshot!(world.run(), @"
+    network.post(REGISTER, Reply::new(403, "<html>"));
+    network.reconnect();
+    insta::assert_snapshot!(network.run(), @"
     server/discover
     waiting
     GET https://mcp.example/.well-known/oauth-protected-resource/mcp
@@ -179,17 +179,17 @@ fn a_registration_that_is_refused_is_told_with_its_reason() {
 }
 
 #[test]
-fn a_registration_that_is_forgotten_is_made_again_once() {
-    let mut world = open_world(registering());
-    world.run();
-    let mut world = world.again(registering());
-    world.accepted.clear();
-    world.post(REGISTER, Reply::new(201, r#"{"client_id":"c2"}"#));
-    world.post(TOKEN, error(401, "invalid_client"));
-    insta::assert_snapshot!(world.run(), @"
+fn a_registration_that_the_server_forgot_is_repeated_once() {
+    let mut network = open_network(registering());
+    network.run();
+    let mut network = network.again(registering());
+    network.accepted.clear();
+    network.post(REGISTER, Reply::new(201, r#"{"client_id":"c2"}"#));
+    network.post(TOKEN, error(401, "invalid_client"));
+    insta::assert_snapshot!(network.run(), @"
     load tokens for https://mcp.example/mcp: found
     waiting
-    goes on
+    resumed
     server/discover [Bearer t1]
     load tokens for https://mcp.example/mcp: found
     waiting
@@ -210,14 +210,14 @@ fn a_registration_that_is_forgotten_is_made_again_once() {
 }
 
 #[test]
-fn a_registration_that_a_user_never_came_back_from_is_doubted() {
-    let mut world = open_world(registering());
-    world.run();
-    let mut world = world.again(registering());
-    world.accepted.clear();
-    world.user = User::Stays;
-    world.run();
-    let text = world.advance(core::time::Duration::from_secs(300));
+fn a_registration_is_discarded_when_the_user_does_not_return() {
+    let mut network = open_network(registering());
+    network.run();
+    let mut network = network.again(registering());
+    network.accepted.clear();
+    network.user = User::Stays;
+    network.run();
+    let text = network.advance(core::time::Duration::from_secs(300));
     insta::assert_snapshot!(text, @"
     withdraw the last action
     remove client of https://as.example
@@ -227,7 +227,7 @@ fn a_registration_that_a_user_never_came_back_from_is_doubted() {
 }
 
 #[test]
-fn a_redirect_uri_that_no_application_may_have_is_refused_at_once() {
+fn an_invalid_redirect_uri_is_refused_at_once() {
     // Rule: [AUTHC-047].
     for uri in ["http://example.com/callback", "callback", "https://a/b#c"] {
         assert!(ClientOptions::code(uri).is_err(), "{uri}");
@@ -242,29 +242,29 @@ fn a_redirect_uri_that_no_application_may_have_is_refused_at_once() {
 }
 
 #[test]
-fn a_registration_at_another_authorization_server_is_not_used_whatever_it_is_kept_under() {
+fn a_stored_registration_of_another_authorization_server_is_not_used() {
     // Rule: [AUTHC-036] [AUTHC-037].
-    let mut world = open_world(registering());
-    world.run();
+    let mut network = open_network(registering());
+    network.run();
     let old = CredentialKey::Client(AS.into());
-    let credential = world.store.remove(&old).expect("a registration");
+    let credential = network.store.remove(&old).expect("a registration");
     let new = "https://new.example";
-    let mut world = TestNetwork::new(registering());
-    world.store.insert(CredentialKey::Client(new.into()), credential);
+    let mut network = TestNetwork::new(registering());
+    network.store.insert(CredentialKey::Client(new.into()), credential);
     let named = format!(r#"{{"resource":"{MCP}","authorization_servers":["{new}"]}}"#);
-    world.get(PRM, ok(&named));
+    network.get(PRM, ok(&named));
     let members = r#","registration_endpoint":"https://new.example/register","token_endpoint_auth_methods_supported":["none"]"#;
     let metadata = "https://new.example/.well-known/oauth-authorization-server";
-    world.get(metadata, issuer(new, members));
+    network.get(metadata, issuer(new, members));
     let refusal = r#"{"error":"access_denied"}"#;
-    world.post("https://new.example/register", Reply::new(403, refusal));
-    let text = world.run();
+    network.post("https://new.example/register", Reply::new(403, refusal));
+    let text = network.run();
     assert!(text.contains("load client of https://new.example: found\nPOST"), "{text}");
-    assert!(world.authorizations.is_empty());
+    assert!(network.authorizations.is_empty());
 }
 
 #[test]
-fn a_credential_without_an_issuer_is_refused_before_anything_is_sent() {
+fn a_credential_without_an_issuer_is_refused_before_any_request() {
     // Rule: [AUTHC-036] [AUTHC-037].
     let key = || ClientSecret::PrivateKey { algorithm: "ES256".into(), key_id: None };
     let error = InvalidOption::NoIssuer { client_id: "app".into() };
@@ -283,7 +283,7 @@ fn a_credential_without_an_issuer_is_refused_before_anything_is_sent() {
     assert!(code_bare().registered(public()).is_ok());
     let named = client("app", Some(AS), ClientSecret::None);
     assert!(ClientOptions::assertion().registered(named).is_ok());
-    // What to do is said.
+    // The message says how to fix it.
     let text = error.to_string();
     assert!(text.contains("`app`") && text.contains("`RegisteredClient::issuer`"), "{text}");
 }

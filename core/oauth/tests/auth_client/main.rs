@@ -1,4 +1,4 @@
-//! The client's side of authorization against scripted servers, on a virtual clock.
+//! The client side of authorization against scripted servers, on a virtual clock.
 
 mod answers;
 mod network;

@@ -1,4 +1,4 @@
-//! The server names another authorization server than before.
+//! A server that changes its authorization server.
 
 use mcp_sansio_oauth::client::{
     ApplicationType, ClientMetadata, ClientOptions, ClientSecret, Credential, CredentialKey,
@@ -15,33 +15,34 @@ fn registering() -> ClientOptions {
     code_bare().register_as(ClientMetadata::new("Demo", ApplicationType::Native))
 }
 
-fn move_to_new(world: &mut TestNetwork) {
-    world.get(PRM, ok(&format!(r#"{{"resource":"{MCP}","authorization_servers":["{NEW}"]}}"#)));
+fn move_to_new(network: &mut TestNetwork) {
+    network.get(PRM, ok(&format!(r#"{{"resource":"{MCP}","authorization_servers":["{NEW}"]}}"#)));
     let endpoint = format!(r#","registration_endpoint":"{NEW}/register""#);
-    world.get("https://new.example/.well-known/oauth-authorization-server", issuer(NEW, &endpoint));
-    world.post("https://new.example/register", Reply::new(201, r#"{"client_id":"second"}"#));
-    world.post("https://new.example/token", token("t2", ""));
-    world.accepted = vec!["Bearer t2".into()];
-    world.user = User::SignsIn(String::new());
+    network
+        .get("https://new.example/.well-known/oauth-authorization-server", issuer(NEW, &endpoint));
+    network.post("https://new.example/register", Reply::new(201, r#"{"client_id":"second"}"#));
+    network.post("https://new.example/token", token("t2", ""));
+    network.accepted = vec!["Bearer t2".into()];
+    network.user = User::SignsIn(String::new());
 }
 
-fn old_world() -> TestNetwork {
-    let mut world = TestNetwork::new(registering());
-    world.get(ASM, issuer(AS, &format!(r#","registration_endpoint":"{REGISTER}""#)));
-    world.post(REGISTER, Reply::new(201, r#"{"client_id":"first"}"#));
-    world.post(TOKEN, token("t1", r#","refresh_token":"r1""#));
-    world.user = User::SignsIn(String::new());
-    world.run();
-    world
+fn old_network() -> TestNetwork {
+    let mut network = TestNetwork::new(registering());
+    network.get(ASM, issuer(AS, &format!(r#","registration_endpoint":"{REGISTER}""#)));
+    network.post(REGISTER, Reply::new(201, r#"{"client_id":"first"}"#));
+    network.post(TOKEN, token("t1", r#","refresh_token":"r1""#));
+    network.user = User::SignsIn(String::new());
+    network.run();
+    network
 }
 
 #[test]
-fn the_client_registers_anew_and_shows_nothing_of_before() {
+fn the_client_registers_again_and_sends_no_earlier_secrets() {
     // Rule: [AUTHC-036] [AUTHC-037] [AUTHC-039].
-    let mut world = old_world();
-    move_to_new(&mut world);
-    world.call("echo");
-    insta::assert_snapshot!(world.run(), @"
+    let mut network = old_network();
+    move_to_new(&mut network);
+    network.call("echo");
+    insta::assert_snapshot!(network.run(), @"
     tools/call echo [Bearer t1]
     load tokens for https://mcp.example/mcp: found
     waiting
@@ -54,36 +55,36 @@ fn the_client_registers_anew_and_shows_nothing_of_before() {
     POST https://new.example/token authorization_code
     save tokens for https://mcp.example/mcp
     authorized by https://new.example
-    goes on
+    resumed
     tools/call echo [Bearer t2]
     call 1 done
     ");
-    let shown = world.bytes_to(NEW);
+    let shown = network.bytes_to(NEW);
     for secret in ["first", "r1", "t1"] {
         assert!(!shown.contains(secret), "{secret} in {shown}");
     }
-    assert!(!world.kept().contains("r1"));
+    assert!(!network.kept().contains("r1"));
 }
 
 #[test]
 fn a_registration_is_reused_in_the_next_run() {
     // Rule: [AUTHC-036] [AUTHC-037].
-    let mut world = old_world().again(registering());
-    move_to_new(&mut world);
-    world.run();
-    let shown = world.bytes_to(NEW);
+    let mut network = old_network().again(registering());
+    move_to_new(&mut network);
+    network.run();
+    let shown = network.bytes_to(NEW);
     assert!(!shown.contains("first") && !shown.contains("r1"), "{shown}");
-    assert!(world.sent_to("https://new.example/token").len() == 1);
+    assert!(network.sent_to("https://new.example/token").len() == 1);
 }
 
 #[test]
-fn a_client_without_an_issuer_belongs_to_the_first_that_it_was_used_with() {
+fn a_client_without_an_issuer_is_bound_to_the_first_issuer_that_it_was_used_with() {
     // Rule: [AUTHC-037] [AUTHC-038].
-    let mut world = TestNetwork::new(code());
-    world.run();
-    move_to_new(&mut world);
-    world.call("echo");
-    insta::assert_snapshot!(world.run(), @"
+    let mut network = TestNetwork::new(code());
+    network.run();
+    move_to_new(&mut network);
+    network.call("echo");
+    insta::assert_snapshot!(network.run(), @"
     tools/call echo [Bearer t1]
     load tokens for https://mcp.example/mcp: found
     waiting
@@ -93,43 +94,43 @@ fn a_client_without_an_issuer_belongs_to_the_first_that_it_was_used_with() {
     refused: the client `app` is registered elsewhere, not at https://new.example
     call 1 failed
     ");
-    // In other runs, too.
-    let mut world = TestNetwork::new(code());
-    world.run();
+    // The binding is stored for later runs.
+    let mut network = TestNetwork::new(code());
+    network.run();
     for _ in 0..3 {
-        world = world.again(code());
-        move_to_new(&mut world);
-        assert!(world.run().contains("refused: the client `app` is registered elsewhere"));
-        assert!(!world.bytes_to(NEW).contains("POST"));
+        network = network.again(code());
+        move_to_new(&mut network);
+        assert!(network.run().contains("refused: the client `app` is registered elsewhere"));
+        assert!(!network.bytes_to(NEW).contains("POST"));
     }
 }
 
 #[test]
-fn the_authorization_server_stays_as_long_as_it_is_named() {
-    let mut world = old_world();
+fn the_authorization_server_is_kept_while_the_metadata_lists_it() {
+    let mut network = old_network();
     let both = format!(r#"["{NEW}","{AS}"]"#);
-    world.get(PRM, ok(&format!(r#"{{"resource":"{MCP}","authorization_servers":{both}}}"#)));
-    world.accepted = vec!["Bearer t3".into()];
-    world.post(TOKEN, token("t3", ""));
-    world.call("echo");
-    world.run();
-    assert_eq!(world.bytes_to(NEW), "");
-    assert_eq!(world.last_to(TOKEN).form("refresh_token").as_deref(), Some("r1"));
+    network.get(PRM, ok(&format!(r#"{{"resource":"{MCP}","authorization_servers":{both}}}"#)));
+    network.accepted = vec!["Bearer t3".into()];
+    network.post(TOKEN, token("t3", ""));
+    network.call("echo");
+    network.run();
+    assert_eq!(network.bytes_to(NEW), "");
+    assert_eq!(network.last_to(TOKEN).form("refresh_token").as_deref(), Some("r1"));
 }
 
 #[test]
-fn a_token_of_the_authorization_server_of_before_is_not_sent_again() {
+fn a_token_of_the_previous_authorization_server_is_not_sent_again() {
     // Rule: [AUTHC-037] [AUTHC-045].
-    let mut world = old_world();
-    move_to_new(&mut world);
-    world.user = User::Declines;
-    world.call("a");
-    assert!(world.run().ends_with("refused: the user declined\ncall 1 failed\n"));
-    world.call("b");
-    assert!(world.run().starts_with("tools/call b\n"));
+    let mut network = old_network();
+    move_to_new(&mut network);
+    network.user = User::Declines;
+    network.call("a");
+    assert!(network.run().ends_with("refused: the user declined\ncall 1 failed\n"));
+    network.call("b");
+    assert!(network.run().starts_with("tools/call b\n"));
 }
 
-/// A machine with a password whose issuer is not known beforehand.
+/// Returns options with client credentials for an issuer that is not known in advance.
 fn trusting() -> ClientOptions {
     let app = client("app", None, password("password-of-the-app"));
     ClientOptions::client_credentials().registered_trusting_first_issuer(app).expect("a client")
@@ -138,13 +139,13 @@ fn trusting() -> ClientOptions {
 const REFUSED: &str = "the client `app` is registered elsewhere, not at https://new.example";
 
 #[test]
-fn a_password_belongs_to_the_first_issuer_that_it_was_used_with() {
+fn a_password_is_bound_to_the_first_issuer_that_it_was_used_with() {
     // Rule: [AUTHC-036] [AUTHC-037] [AUTHC-038].
-    let mut world = TestNetwork::new(trusting());
-    insta::assert_snapshot!(world.run(), @"
+    let mut network = TestNetwork::new(trusting());
+    insta::assert_snapshot!(network.run(), @"
     load tokens for https://mcp.example/mcp: nothing
     waiting
-    goes on
+    resumed
     server/discover
     waiting
     GET https://mcp.example/.well-known/oauth-protected-resource/mcp
@@ -154,56 +155,56 @@ fn a_password_belongs_to_the_first_issuer_that_it_was_used_with() {
     POST https://as.example/token client_credentials [Basic YXBwOnBhc3N3b3JkLW9mLXRoZS1hcHA=]
     save tokens for https://mcp.example/mcp
     authorized by https://as.example
-    goes on
+    resumed
     server/discover [Bearer t1]
     ");
-    // In the same run, and in others, whether or not there are tokens yet.
-    move_to_new(&mut world);
-    world.call("echo");
-    assert!(world.run().contains(REFUSED));
+    // The binding holds in the same run and in later ones, with or without tokens.
+    move_to_new(&mut network);
+    network.call("echo");
+    assert!(network.run().contains(REFUSED));
     for forgets in [false, true] {
         if forgets {
-            world.auth.forget(world.now);
-            world.run();
+            network.auth.forget(network.now);
+            network.run();
         }
-        world = world.again(trusting());
-        move_to_new(&mut world);
-        let text = world.run();
+        network = network.again(trusting());
+        move_to_new(&mut network);
+        let text = network.run();
         assert!(text.contains("load issuer of app: found") && text.contains(REFUSED), "{text}");
-        assert!(!world.bytes_to(NEW).contains("POST"));
+        assert!(!network.bytes_to(NEW).contains("POST"));
     }
 }
 
 #[test]
 fn a_rejected_password_stays_bound_to_its_issuer() {
     // Rule: [AUTHC-036] [AUTHC-037].
-    let mut world = TestNetwork::new(trusting());
-    world.post(TOKEN, crate::answers::error(401, "invalid_client"));
-    world.run();
-    let mut world = world.again(trusting());
-    move_to_new(&mut world);
-    assert!(world.run().contains(REFUSED));
-    assert!(!world.bytes_to(NEW).contains("POST"));
+    let mut network = TestNetwork::new(trusting());
+    network.post(TOKEN, crate::answers::error(401, "invalid_client"));
+    network.run();
+    let mut network = network.again(trusting());
+    move_to_new(&mut network);
+    assert!(network.run().contains(REFUSED));
+    assert!(!network.bytes_to(NEW).contains("POST"));
 }
 
 #[test]
-fn an_assertion_belongs_to_the_first_issuer_that_it_was_used_with() {
+fn an_assertion_is_bound_to_the_first_issuer_that_it_was_used_with() {
     // Rule: [AUTHC-037].
     let options = || {
         let app = client("app", None, ClientSecret::None);
         ClientOptions::assertion().registered_trusting_first_issuer(app).expect("a client")
     };
-    let mut world = TestNetwork::new(options());
-    world.assertions.push_back(Ok("jwt".into()));
-    world.run();
-    assert_eq!(world.sent_to(TOKEN).len(), 1);
-    world.auth.forget(world.now);
-    world.run();
-    let mut world = world.again(options());
-    move_to_new(&mut world);
-    world.assertions.push_back(Ok("jwt".into()));
-    assert!(world.run().contains(REFUSED));
-    assert!(!world.bytes_to(NEW).contains("POST"));
+    let mut network = TestNetwork::new(options());
+    network.assertions.push_back(Ok("jwt".into()));
+    network.run();
+    assert_eq!(network.sent_to(TOKEN).len(), 1);
+    network.auth.forget(network.now);
+    network.run();
+    let mut network = network.again(options());
+    move_to_new(&mut network);
+    network.assertions.push_back(Ok("jwt".into()));
+    assert!(network.run().contains(REFUSED));
+    assert!(!network.bytes_to(NEW).contains("POST"));
 }
 
 #[test]
@@ -211,41 +212,42 @@ fn a_password_is_not_sent_before_its_issuer_is_known() {
     // Rule: [AUTHC-036].
     let kept = || CredentialKey::Issuer("app".into());
     // The store fails.
-    let mut world = TestNetwork::new(trusting());
-    world.store_fails = true;
-    assert!(world.run().contains("no token: the disk is gone"));
-    assert_eq!(world.sent_to(TOKEN).len(), 0);
-    // It says nothing.
-    let mut world = TestNetwork::new(trusting());
-    world.loads = false;
-    let text = world.advance(std::time::Duration::from_secs(3600));
+    let mut network = TestNetwork::new(trusting());
+    network.store_fails = true;
+    assert!(network.run().contains("no token: the disk is full"));
+    assert_eq!(network.sent_to(TOKEN).len(), 0);
+    // The store does not answer.
+    let mut network = TestNetwork::new(trusting());
+    network.loads = false;
+    let text = network.advance(std::time::Duration::from_secs(3600));
     assert!(text.contains("no token: timed out waiting for the application"), "{text}");
-    assert_eq!(world.sent_to(TOKEN).len(), 0);
-    // Something else is kept there.
-    let mut world = TestNetwork::new(trusting());
-    world.store.insert(kept(), Credential::new("https://as.example"));
-    assert!(world.run().contains("the client `app` is registered elsewhere"));
-    assert_eq!(world.sent_to(TOKEN).len(), 0);
+    assert_eq!(network.sent_to(TOKEN).len(), 0);
+    // The store has an invalid entry.
+    let mut network = TestNetwork::new(trusting());
+    network.store.insert(kept(), Credential::new("https://as.example"));
+    assert!(network.run().contains("the client `app` is registered elsewhere"));
+    assert_eq!(network.sent_to(TOKEN).len(), 0);
 }
 
 #[test]
 fn a_token_of_another_client_with_the_same_id_is_not_renewed_with_the_password() {
     // Rule: [AUTHC-037].
-    // A server at NEW registered a client of itself under the name that another one has elsewhere.
-    let mut world = TestNetwork::new(registering());
-    move_to_new(&mut world);
-    world.post("https://new.example/register", Reply::new(201, r#"{"client_id":"app"}"#));
-    world.post("https://new.example/token", token("t2", r#","expires_in":0,"refresh_token":"r""#));
-    world.run();
-    let mut world = world.again(
+    // A server at NEW registers the client under an id that another client has elsewhere.
+    let mut network = TestNetwork::new(registering());
+    move_to_new(&mut network);
+    network.post("https://new.example/register", Reply::new(201, r#"{"client_id":"app"}"#));
+    network
+        .post("https://new.example/token", token("t2", r#","expires_in":0,"refresh_token":"r""#));
+    network.run();
+    let mut network = network.again(
         code_bare()
             .registered_trusting_first_issuer(client("app", None, password("hush")))
             .expect("a client"),
     );
-    world.get(PRM, crate::answers::resource(""));
-    let text = world.run();
+    network.get(PRM, crate::answers::resource(""));
+    let text = network.run();
     assert!(text.contains("load issuer of app: nothing"), "{text}");
-    assert!(!world.bytes_to(NEW).contains("POST"), "{text}");
+    assert!(!network.bytes_to(NEW).contains("POST"), "{text}");
 }
 
 #[test]
@@ -255,13 +257,13 @@ fn a_password_renews_tokens_of_its_issuer_in_the_next_run() {
         let app = client("app", None, password("hush"));
         code_bare().registered_trusting_first_issuer(app).expect("a client")
     };
-    let mut world = TestNetwork::new(options());
+    let mut network = TestNetwork::new(options());
     let ended = r#","expires_in":0,"refresh_token":"r1""#;
-    world.posts(TOKEN, [token("t1", ended), token("t2", "")]);
-    world.run();
-    let mut world = world.again(options());
-    world.accepted = vec!["Bearer t2".into()];
-    let text = world.run();
+    network.posts(TOKEN, [token("t1", ended), token("t2", "")]);
+    network.run();
+    let mut network = network.again(options());
+    network.accepted = vec!["Bearer t2".into()];
+    let text = network.run();
     assert!(
         text.contains("load issuer of app: found\nwaiting\nPOST https://as.example/token ref"),
         "{text}"

@@ -1,8 +1,8 @@
-//! A client, its application, a network with scripted servers, and a clock that jumps.
+//! A client, its application, a network with scripted servers, and a virtual clock.
 //!
-//! `run` lets everything happen that is to happen, and tells it line by line. Servers answer at
-//! once: documents by their URL, the MCP server by the token that it takes. The application answers
-//! every action by itself; what it does can be set. Every byte that was sent is there to look at.
+//! `run` performs all steps that are due and returns a line for each. Servers answer at once:
+//! documents by their URL, the MCP server by the token that it accepts. The application answers
+//! every action automatically; tests can change its answers. Every request is recorded.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt::Write;
@@ -26,43 +26,43 @@ use crate::sent::{Sent, parameters};
 pub(crate) const MCP: &str = "https://mcp.example/mcp";
 pub(crate) const AS: &str = "https://as.example";
 pub(crate) const REDIRECT: &str = "http://127.0.0.1:7777/callback";
-/// Where the metadata of the MCP server is.
+/// Metadata URL of the MCP server.
 pub(crate) const PRM: &str = "https://mcp.example/.well-known/oauth-protected-resource/mcp";
-/// Where the metadata of the authorization server is.
+/// Metadata URL of the authorization server.
 pub(crate) const ASM: &str = "https://as.example/.well-known/oauth-authorization-server";
 pub(crate) const TOKEN: &str = "https://as.example/token";
 pub(crate) const REGISTER: &str = "https://as.example/register";
-/// When the clock starts, in seconds since 1970.
+/// Start of the clock, in seconds since 1970.
 pub(crate) const START: u64 = 1_800_000_000;
 
-/// What a user does who is to sign in.
+/// The reaction of a user who is asked to sign in.
 #[derive(Clone, Debug)]
 pub(crate) enum User {
-    /// Comes back with a code. The text is added to the query: `&iss=...`.
+    /// Returns with a code. The text is added to the query: `&iss=...`.
     SignsIn(String),
-    /// Comes back with exactly this.
+    /// Returns with exactly this redirect.
     ComesBack(String),
     Declines,
     Stays,
 }
 
-/// What some server answers, if it is this one's to say.
+/// A scripted server. Returns `None` if the request is not meant for it.
 type Server = Box<dyn FnMut(&Sent) -> Option<Answer>>;
 
 pub(crate) struct TestNetwork {
     pub(crate) http: http::Client,
     pub(crate) auth: Client,
     pub(crate) now: Instant,
-    /// Everything that was sent.
+    /// Every request that was sent.
     pub(crate) sent: Vec<Sent>,
-    /// What nobody else may see: looked for wherever something is sent or shown.
+    /// The secrets that every request and every output is checked for.
     pub(crate) secrets: Secrets,
-    /// What was kept.
+    /// The credentials that the application has stored.
     pub(crate) store: BTreeMap<CredentialKey, Credential>,
     pub(crate) user: User,
-    /// What the application answers to `Action::Assert`, in turn.
+    /// Answers of the application to `Action::Assert`, in order.
     pub(crate) assertions: VecDeque<Result<String, ActionFailure>>,
-    /// What the application answers to `Action::Sign`; the signature if `None`.
+    /// Failure of `Action::Sign`, or `None` for a signature.
     pub(crate) signature: Option<ActionFailure>,
     /// Whether the application answers `Action::Sign` at all.
     pub(crate) signs: bool,
@@ -70,37 +70,38 @@ pub(crate) struct TestNetwork {
     pub(crate) loads: bool,
     /// Whether `Action::Load` fails.
     pub(crate) store_fails: bool,
-    /// The queries that users were sent with, decoded.
+    /// The decoded queries of the authorization URLs.
     pub(crate) authorizations: Vec<BTreeMap<String, String>>,
-    /// The last action that was asked for, for answers by hand.
+    /// The last action, so that tests can answer it.
     pub(crate) action: Option<ActionId>,
-    /// Looked at before everything else, at every request to the MCP endpoint.
+    /// Handles requests to the MCP endpoint first.
     pub(crate) mcp: Server,
-    /// Looked at before that, at every request to anybody.
+    /// Handles all requests, before `mcp`.
     pub(crate) network: Server,
-    /// Why there was no token, each time.
+    /// The failures that were reported.
     pub(crate) failures: Vec<AuthorizationFailure>,
-    /// Requests that wait, by the names that the HTTP client has for them.
+    /// Waiting requests, by the exchange ids of the HTTP client.
     pub(crate) waiting: BTreeSet<ExchangeId>,
-    /// The values of `Authorization` that the MCP server takes.
+    /// Values of `Authorization` that the MCP server accepts.
     pub(crate) accepted: Vec<String>,
-    /// What follows `Bearer` in its challenge.
+    /// The parameters of its `Bearer` challenge.
     pub(crate) challenge: String,
     answers: BTreeMap<String, VecDeque<Answer>>,
-    /// Exchanges that nothing came of yet, in the order of their requests.
+    /// Exchanges without a response, in the order of their requests.
     silent: Vec<(ExchangeId, String)>,
     calls: Vec<CallHandle>,
     text: String,
 }
 
-/// A user signs in; the application is registered beforehand as `app`, without a secret.
+/// Returns options for a user who signs in, and an application that is preregistered as `app`
+/// without a secret.
 pub(crate) fn code() -> ClientOptions {
     code_bare().registered(client("app", None, ClientSecret::None)).expect("a client")
 }
 
-/// A user signs in; nobody knows the application.
+/// Returns options for a user who signs in, and an application that is not registered.
 pub(crate) fn code_bare() -> ClientOptions {
-    ClientOptions::code(REDIRECT).expect("a redirect URI")
+    ClientOptions::code(REDIRECT).expect("a valid redirect URI")
 }
 
 pub(crate) fn client(id: &str, issuer: Option<&str>, secret: ClientSecret) -> RegisteredClient {
@@ -111,7 +112,7 @@ pub(crate) fn password(text: &str) -> ClientSecret {
     ClientSecret::Password(text.into())
 }
 
-/// An HTTP client that speaks this revision.
+/// Returns an HTTP client for this revision.
 fn http_client(server: Location, revision: Revision, now: Instant) -> http::Client {
     let peer = peer::ClientOptions::new(Implementation::new("demo", "1.0"));
     let peer = peer.revisions(Revisions::only(revision));
@@ -119,7 +120,8 @@ fn http_client(server: Location, revision: Revision, now: Instant) -> http::Clie
 }
 
 impl TestNetwork {
-    /// Servers that go together, at `MCP` and `AS`. The first token is `t1`; the MCP server takes it.
+    /// Creates matching servers at `MCP` and `AS`. The first token is `t1`, which the MCP server
+    /// accepts.
     pub(crate) fn new(options: ClientOptions) -> Self {
         Self::at(MCP, options)
     }
@@ -131,7 +133,7 @@ impl TestNetwork {
     fn with_entropy(server: &str, options: ClientOptions, entropy: [u8; 32]) -> Self {
         let server = Location::parse(server).expect("a URL");
         let secrets = Secrets::new(&server);
-        let mut world = Self {
+        let mut network = Self {
             http: http_client(server.clone(), Revision::V2026_07_28, Instant::ZERO),
             auth: Client::new(options, server, entropy, START, Instant::ZERO),
             now: Instant::ZERO,
@@ -157,33 +159,33 @@ impl TestNetwork {
             calls: Vec::new(),
             text: String::new(),
         };
-        world.get(PRM, resource(""));
+        network.get(PRM, resource(""));
         let iss = r#","authorization_response_iss_parameter_supported":true"#;
-        world.get(ASM, issuer(AS, iss));
-        world.post(TOKEN, token("t1", ""));
-        world
+        network.get(ASM, issuer(AS, iss));
+        network.post(TOKEN, token("t1", ""));
+        network
     }
 
-    /// Another run of the application: what was kept is there, and what the servers are.
+    /// Restarts the application with the same store and servers.
     pub(crate) fn again(self, options: ClientOptions) -> Self {
         let new = Self::with_entropy(MCP, options, [8; 32]);
         let Self { store, secrets, answers, accepted, challenge, user, mcp, .. } = self;
         Self { store, secrets, answers, accepted, challenge, user, mcp, ..new }
     }
 
-    // ------------------------------------------------------------------ the servers
+    // ------------------------------------------------------------------ servers
 
-    /// What a GET of this URL answers from now on.
+    /// Sets the answer to a GET of this URL.
     pub(crate) fn get(&mut self, url: &str, answer: impl Into<Answer>) {
         self.answers.insert(format!("GET {url}"), [answer.into()].into());
     }
 
-    /// What a POST to this URL answers from now on.
+    /// Sets the answer to a POST to this URL.
     pub(crate) fn post(&mut self, url: &str, answer: impl Into<Answer>) {
         self.answers.insert(format!("POST {url}"), [answer.into()].into());
     }
 
-    /// What POSTs to this URL answer one after the other; the last one stays.
+    /// Sets the answers to consecutive POSTs to this URL; the last one is repeated.
     pub(crate) fn posts(&mut self, url: &str, answers: impl IntoIterator<Item = Answer>) {
         self.answers.insert(format!("POST {url}"), answers.into_iter().collect());
     }
@@ -215,13 +217,13 @@ impl TestNetwork {
         mcp_answer(request)
     }
 
-    // ------------------------------------------------------------------ the application
+    // ------------------------------------------------------------------ application
 
-    /// Calls `tools/call` of this tool.
+    /// Calls this tool.
     pub(crate) fn call(&mut self, tool: &str) {
         let params = format!(r#"{{"name":"{tool}","arguments":{{}}}}"#);
         let params = RawJson::parse(&params).expect("parameters");
-        // Who waits for a user has time.
+        // Long enough for a user to sign in.
         let hour = Some(Duration::from_secs(3600));
         let mut options = CallOptions::default();
         (options.timeout, options.timeout_hard) = (hour, hour);
@@ -229,7 +231,7 @@ impl TestNetwork {
         self.calls.push(call.expect("a call"));
     }
 
-    /// How many calls were made on this connection.
+    /// Returns the number of calls on this connection.
     pub(crate) fn calls(&self) -> usize {
         self.calls.len()
     }
@@ -240,7 +242,7 @@ impl TestNetwork {
         self.http.cancel(call, "enough", self.now);
     }
 
-    /// The HTTP client starts over.
+    /// Replaces the HTTP client.
     pub(crate) fn reconnect(&mut self) {
         self.reconnect_at(Revision::V2026_07_28);
     }
@@ -250,19 +252,19 @@ impl TestNetwork {
         self.http = http_client(server, revision, self.now);
     }
 
-    // ------------------------------------------------------------------ what happens
+    // ------------------------------------------------------------------ steps
 
-    /// Lets everything happen that is to happen now; a line for each thing.
+    /// Performs all steps that are due, and returns a line for each.
     pub(crate) fn run(&mut self) -> String {
         for _ in 0..1000 {
             if !self.step() {
                 return core::mem::take(&mut self.text);
             }
         }
-        panic!("there is no end to it:\n{}", self.text);
+        panic!("no end after 1000 steps:\n{}", self.text);
     }
 
-    /// Lets time pass, and what happens meanwhile happen.
+    /// Advances the clock, and performs the steps that become due.
     pub(crate) fn advance(&mut self, duration: Duration) -> String {
         let until = self.now + duration;
         let mut text = self.run();
@@ -277,7 +279,7 @@ impl TestNetwork {
                 return text;
             }
         }
-        panic!("the clock stands still at {:?}:\n{text}", self.now);
+        panic!("the clock does not advance past {:?}:\n{text}", self.now);
     }
 
     fn step(&mut self) -> bool {
@@ -344,7 +346,7 @@ impl TestNetwork {
             Answer::Fails(failure) => self.fails(exchange, failure),
             Answer::Reply(reply) => {
                 self.head(exchange, &reply);
-                // In pieces, of which the first is not all of it.
+                // In pieces, the first of which is incomplete.
                 let (first, rest) = reply.body.as_bytes().split_at(reply.body.len() / 2);
                 for piece in [first, rest].into_iter().flat_map(|it| it.chunks(10_000)) {
                     self.body(exchange, piece);
@@ -355,14 +357,15 @@ impl TestNetwork {
         }
     }
 
-    /// What was silent up to now is answered, the first one to this place.
+    /// Answers the first pending request to this URL.
     pub(crate) fn answer_late(&mut self, place: &str, answer: impl Into<Answer>) {
         let at = self.silent.iter().position(|(_, it)| it == place).expect("a request");
         let (exchange, place) = self.silent.remove(at);
         self.receive(exchange, &place, answer.into());
     }
 
-    /// A piece of the body comes of what was silent up to now, after a head if `reply` says so.
+    /// Delivers a piece of a response body to the first pending request to this URL, after the head
+    /// of `reply` if there is one.
     pub(crate) fn drip(&mut self, place: &str, reply: Option<&Reply>, bytes: &[u8]) {
         let at = self.silent.iter().find(|(_, it)| it == place);
         let Some((exchange, _)) = at.cloned() else { return };
@@ -372,8 +375,8 @@ impl TestNetwork {
         self.body(exchange, bytes);
     }
 
-    /// What was silent up to now has a head, and no end yet; the first to this place of which that is
-    /// not so already.
+    /// Delivers the head of the response to the first pending request to this URL, and moves the
+    /// request to the end of the queue.
     pub(crate) fn head_late(&mut self, place: &str, reply: &Reply) {
         let at = self.silent.iter().position(|(_, it)| it == place).expect("a request");
         let silent = self.silent.remove(at);
@@ -427,7 +430,7 @@ impl TestNetwork {
             Event::Resumed(inner) => {
                 self.waiting.remove(&inner);
                 self.http.resume(inner, self.now);
-                self.line(format_args!("goes on"));
+                self.line(format_args!("resumed"));
             }
             Event::Refused(inner, failure) => {
                 self.waiting.remove(&inner);
@@ -454,7 +457,7 @@ impl TestNetwork {
                 let what = if found.is_some() { "found" } else { "nothing" };
                 self.line(format_args!("load {}: {what}", describe_key(&key)));
                 if self.loads {
-                    let failure = ActionFailure::Failed("the disk is gone".into());
+                    let failure = ActionFailure::Failed("the disk is full".into());
                     let loaded = if self.store_fails { Err(failure) } else { Ok(found) };
                     self.auth.handle_loaded(id, loaded, self.now);
                 }
@@ -515,19 +518,19 @@ impl TestNetwork {
         }
     }
 
-    // ------------------------------------------------------------------ a closer look
+    // ------------------------------------------------------------------ inspection
 
-    /// The requests to this place, a URL without its query.
+    /// Returns the requests to this URL without its query.
     pub(crate) fn sent_to(&self, place: &str) -> Vec<&Sent> {
         self.sent.iter().filter(|it| it.place() == place).collect()
     }
 
-    /// The last request to this place.
+    /// Returns the last request to this URL.
     pub(crate) fn last_to(&self, place: &str) -> &Sent {
         self.sent_to(place).pop().unwrap_or_else(|| panic!("nothing was sent to {place}"))
     }
 
-    /// Every byte that was sent to an origin.
+    /// Returns the text of every request to an origin.
     pub(crate) fn bytes_to(&self, origin: &str) -> String {
         let mut text = String::new();
         let to_it = |it: &&Sent| it.url == origin || it.url.starts_with(&format!("{origin}/"));
@@ -541,7 +544,7 @@ impl TestNetwork {
         text
     }
 
-    /// What is kept, as text.
+    /// Returns the stored credentials as text.
     pub(crate) fn kept(&self) -> String {
         self.store.values().map(Credential::as_str).collect()
     }

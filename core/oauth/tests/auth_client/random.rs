@@ -1,4 +1,4 @@
-//! Whatever servers, users and clocks do.
+//! Random behavior of servers, users and clocks.
 
 use core::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::network::{
     AS, ASM, MCP, PRM, REGISTER, TOKEN, TestNetwork, User, client, code_bare, password,
 };
 
-/// What any server may say at any time.
+/// Returns a response that any server may give at any time.
 fn answer(choice: u8) -> Answer {
     match choice % 20 {
         0 => status(401),
@@ -41,47 +41,47 @@ fn answer(choice: u8) -> Answer {
 
 proptest! {
     #[test]
-    fn every_call_ends_and_what_is_secret_stays_where_it_belongs(
+    fn every_call_ends_and_no_secret_is_leaked(
         choices in vec(any::<u8>(), 6..40),
         steps in vec((0_u8..8, any::<u8>()), 1..30),
     ) {
         let app = client("app", Some(AS), password("hush"));
-        let mut world = TestNetwork::new(code_bare().registered(app).expect("a client"));
+        let mut network = TestNetwork::new(code_bare().registered(app).expect("a client"));
         let mut choices = choices.into_iter().cycle();
         let mut next = || answer(choices.next().unwrap_or_default());
         let places = [PRM, ASM, "https://mcp.example/x", "https://as.example/x"];
-        world.run();
+        network.run();
         for (step, choice) in steps {
             match step {
-                0 => world.get(places[usize::from(choice) % places.len()], next()),
-                1 => world.post(TOKEN, next()),
+                0 => network.get(places[usize::from(choice) % places.len()], next()),
+                1 => network.post(TOKEN, next()),
                 2 => {
                     let said = next();
-                    world.mcp = Box::new(move |_| (choice % 3 > 0).then(|| said.clone()));
+                    network.mcp = Box::new(move |_| (choice % 3 > 0).then(|| said.clone()));
                 }
-                3 => world.accepted = vec![format!("Bearer t{}", choice % 3)],
-                4 => world.user = match choice % 4 {
+                3 => network.accepted = vec![format!("Bearer t{}", choice % 3)],
+                4 => network.user = match choice % 4 {
                     0 => User::Stays,
                     1 => User::Declines,
                     2 => User::ComesBack("/?state=STATE".into()),
                     _ => User::SignsIn(format!("&iss={AS}")),
                 },
-                5 => drop(world.advance(Duration::from_secs(choice.into()))),
-                6 if choice < 16 => world.auth.forget(world.now),
-                _ if world.http.session().is_some() => {
-                    world.call("a");
+                5 => drop(network.advance(Duration::from_secs(choice.into()))),
+                6 if choice < 16 => network.auth.forget(network.now),
+                _ if network.http.session().is_some() => {
+                    network.call("a");
                 }
-                _ => world.reconnect(),
+                _ => network.reconnect(),
             }
-            world.run();
+            network.run();
         }
-        let mut text = world.advance(Duration::from_secs(7200));
-        world.auth.close();
-        text += &world.run();
-        // All that was open is over: nothing is left to wait for.
-        proptest::prop_assert_eq!(world.auth.poll_timeout(), None);
-        let elsewhere = world.bytes_to("https://new.example") + &world.bytes_to("https://mcp.example");
+        let mut text = network.advance(Duration::from_secs(7200));
+        network.auth.close();
+        text += &network.run();
+        // Every authorization has ended: no deadline is pending.
+        proptest::prop_assert_eq!(network.auth.poll_timeout(), None);
+        let elsewhere = network.bytes_to("https://new.example") + &network.bytes_to("https://mcp.example");
         proptest::prop_assert!(!elsewhere.contains("hush") && !elsewhere.contains("aHVzaA"));
-        proptest::prop_assert!(!world.bytes_to(AS).contains("Bearer"));
+        proptest::prop_assert!(!network.bytes_to(AS).contains("Bearer"));
     }
 }

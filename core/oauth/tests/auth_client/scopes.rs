@@ -1,65 +1,65 @@
-//! Which scopes are asked for, and what happens when they do not suffice.
+//! Scopes of an authorization request, and step-up authorization.
 
 use crate::answers::{challenge, issuer, resource, token};
 use crate::network::{AS, ASM, PRM, TOKEN, TestNetwork, code};
 
-fn scope_of(world: &TestNetwork, at: usize) -> Option<&str> {
-    world.authorizations[at].get("scope").map(|it| &**it)
+fn scope_of(network: &TestNetwork, at: usize) -> Option<&str> {
+    network.authorizations[at].get("scope").map(|it| &**it)
 }
 
 #[test]
-fn scopes_come_from_the_challenge_then_from_the_metadata_then_from_nowhere() {
+fn scopes_are_taken_from_the_challenge_or_the_metadata() {
     // Rule: [AUTHC-049] [AUTHC-050] [AUTHC-051].
     let supported = r#","scopes_supported":["x","y"]"#;
     for (challenge, metadata, scope) in
         [(r#"scope="a b""#, supported, Some("a b")), ("", supported, Some("x y")), ("", "", None)]
     {
-        let mut world = TestNetwork::new(code());
-        world.challenge = challenge.into();
-        world.get(PRM, resource(metadata));
-        world.run();
-        assert_eq!(scope_of(&world, 0), scope);
+        let mut network = TestNetwork::new(code());
+        network.challenge = challenge.into();
+        network.get(PRM, resource(metadata));
+        network.run();
+        assert_eq!(scope_of(&network, 0), scope);
     }
 }
 
 #[test]
-fn offline_access_is_asked_for_where_it_is_wanted_and_there() {
+fn offline_access_is_requested_if_it_is_wanted_and_supported() {
     // Rule: [AUTHC-064].
     for (wanted, supported, scope) in [
         (true, r#","scopes_supported":["offline_access"]"#, Some("offline_access")),
         (true, "", None),
         (false, r#","scopes_supported":["offline_access"]"#, None),
     ] {
-        let mut world = TestNetwork::new(code().offline_access(wanted));
-        world.get(ASM, issuer(AS, supported));
-        world.run();
-        assert_eq!(scope_of(&world, 0), scope);
+        let mut network = TestNetwork::new(code().offline_access(wanted));
+        network.get(ASM, issuer(AS, supported));
+        network.run();
+        assert_eq!(scope_of(&network, 0), scope);
     }
 }
 
-/// A server that lets `tools/call` in with the second token only, and with no token at all if there
-/// is none.
+/// Returns a network whose server refuses `tools/call` for insufficient scope unless the token is
+/// `accepted`.
 fn picky(accepted: &'static str) -> TestNetwork {
-    let mut world = TestNetwork::new(code());
-    world.challenge = r#"scope="basic""#.into();
-    world.mcp = Box::new(move |request| {
+    let mut network = TestNetwork::new(code());
+    network.challenge = r#"scope="basic""#.into();
+    network.mcp = Box::new(move |request| {
         let calls = request.field("mcp-method") == Some("tools/call");
         let authorization = request.field("authorization")?;
         let text = r#"Bearer error="insufficient_scope", scope="write""#;
         (calls && authorization != accepted).then(|| challenge(403, text))
     });
-    world.run();
-    world
+    network.run();
+    network
 }
 
 #[test]
-fn scopes_that_do_not_suffice_are_asked_for_beside_those_before() {
+fn missing_scopes_are_requested_in_addition_to_the_previous_ones() {
     // Rule: [AUTHC-052] [AUTHC-055].
-    let mut world = picky("Bearer t2");
-    world.accepted.push("Bearer t2".into());
-    world.post(TOKEN, token("t2", ""));
-    world.call("pay");
-    insta::assert_snapshot!(world.run(), @"
+    let mut network = picky("Bearer t2");
+    network.accepted.push("Bearer t2".into());
+    network.post(TOKEN, token("t2", ""));
+    network.call("pay");
+    insta::assert_snapshot!(network.run(), @"
     tools/call pay [Bearer t1]
     waiting
     GET https://mcp.example/.well-known/oauth-protected-resource/mcp
@@ -68,21 +68,21 @@ fn scopes_that_do_not_suffice_are_asked_for_beside_those_before() {
     POST https://as.example/token authorization_code
     save tokens for https://mcp.example/mcp
     authorized by https://as.example for basic write
-    goes on
+    resumed
     tools/call pay [Bearer t2]
     call 1 done
     ");
-    assert_eq!(scope_of(&world, 1), Some("basic write"));
+    assert_eq!(scope_of(&network, 1), Some("basic write"));
 }
 
 #[test]
-fn a_tool_that_is_always_refused_does_not_ask_the_user_again_and_again() {
+fn a_tool_that_is_always_refused_asks_the_user_a_bounded_number_of_times() {
     // Rule: [AUTHC-054].
-    let mut world = picky("Bearer none");
-    // The user leaves the scope out each time.
-    world.post(TOKEN, token("t1", r#","scope":"basic""#));
-    world.call("pay");
-    insta::assert_snapshot!(world.run(), @"
+    let mut network = picky("Bearer none");
+    // The user never grants the scope.
+    network.post(TOKEN, token("t1", r#","scope":"basic""#));
+    network.call("pay");
+    insta::assert_snapshot!(network.run(), @"
     tools/call pay [Bearer t1]
     waiting
     GET https://mcp.example/.well-known/oauth-protected-resource/mcp
@@ -91,7 +91,7 @@ fn a_tool_that_is_always_refused_does_not_ask_the_user_again_and_again() {
     POST https://as.example/token authorization_code
     save tokens for https://mcp.example/mcp
     authorized by https://as.example for basic
-    goes on
+    resumed
     tools/call pay [Bearer t1]
     waiting
     GET https://mcp.example/.well-known/oauth-protected-resource/mcp
@@ -100,33 +100,33 @@ fn a_tool_that_is_always_refused_does_not_ask_the_user_again_and_again() {
     POST https://as.example/token authorization_code
     save tokens for https://mcp.example/mcp
     authorized by https://as.example for basic
-    goes on
+    resumed
     tools/call pay [Bearer t1]
     refused: the scopes of the token do not suffice: write
     call 1 failed
     ");
-    world.call("pay");
-    insta::assert_snapshot!(world.run(), @"
+    network.call("pay");
+    insta::assert_snapshot!(network.run(), @"
     tools/call pay [Bearer t1]
     refused: the scopes of the token do not suffice: write
     call 2 failed
     ");
-    assert_eq!(world.authorizations.len(), 3);
-    // Another one may.
-    world.call("look");
-    world.run();
-    assert_eq!(world.authorizations.len(), 5);
+    assert_eq!(network.authorizations.len(), 3);
+    // Another tool has its own limit.
+    network.call("look");
+    network.run();
+    assert_eq!(network.authorizations.len(), 5);
 }
 
 #[test]
-fn scopes_that_the_token_has_are_not_asked_for_again() {
+fn scopes_that_the_token_has_are_not_requested_again() {
     // Rule: [AUTHC-054].
-    let mut world = picky("Bearer none");
-    world.call("pay");
-    world.run();
-    assert_eq!(world.authorizations.len(), 2);
-    world.call("look");
-    insta::assert_snapshot!(world.run(), @"
+    let mut network = picky("Bearer none");
+    network.call("pay");
+    network.run();
+    assert_eq!(network.authorizations.len(), 2);
+    network.call("look");
+    insta::assert_snapshot!(network.run(), @"
     tools/call look [Bearer t1]
     refused: the scopes of the token do not suffice: write
     call 2 failed
@@ -135,11 +135,11 @@ fn scopes_that_the_token_has_are_not_asked_for_again() {
 
 #[test]
 fn a_403_without_insufficient_scope_is_forwarded() {
-    let mut world = TestNetwork::new(code());
-    world.run();
-    world.mcp = Box::new(|_| Some(challenge(403, r#"Bearer error="invalid_request""#)));
-    world.call("echo");
-    insta::assert_snapshot!(world.run(), @"
+    let mut network = TestNetwork::new(code());
+    network.run();
+    network.mcp = Box::new(|_| Some(challenge(403, r#"Bearer error="invalid_request""#)));
+    network.call("echo");
+    insta::assert_snapshot!(network.run(), @"
     tools/call echo [Bearer t1]
     call 1 failed
     ");
@@ -147,43 +147,43 @@ fn a_403_without_insufficient_scope_is_forwarded() {
 
 #[test]
 fn a_step_up_never_uses_the_refresh_token() {
-    let mut world = picky("Bearer t2");
-    world.auth.forget(world.now);
-    world.posts(TOKEN, [token("t1", r#","refresh_token":"r1""#), token("t2", "")]);
-    world.accepted.push("Bearer t2".into());
-    world.call("pay");
-    let text = world.run();
+    let mut network = picky("Bearer t2");
+    network.auth.forget(network.now);
+    network.posts(TOKEN, [token("t1", r#","refresh_token":"r1""#), token("t2", "")]);
+    network.accepted.push("Bearer t2".into());
+    network.call("pay");
+    let text = network.run();
     assert_eq!(text.matches("sign in").count(), 2, "{text}");
     assert!(!text.contains("refresh_token"), "{text}");
 }
 
 #[test]
-fn a_machine_steps_up_by_itself() {
+fn a_client_without_a_user_steps_up_automatically() {
     // Rule: [AUTHC-053].
     let app = crate::network::client("app", Some(AS), crate::network::password("p"));
     let options = mcp_sansio_oauth::client::ClientOptions::client_credentials();
-    let mut world = TestNetwork::new(options.registered(app).expect("a client"));
+    let mut network = TestNetwork::new(options.registered(app).expect("a client"));
     let mut refused = false;
-    world.mcp = Box::new(move |request| {
+    network.mcp = Box::new(move |request| {
         let first = request.field("authorization").is_some() && !refused;
         refused |= first;
         let text = r#"Bearer error="insufficient_scope", scope="more""#;
         first.then(|| challenge(403, text))
     });
-    world.run();
-    assert_eq!(world.last_to(TOKEN).form("scope").as_deref(), Some("more"));
+    network.run();
+    assert_eq!(network.last_to(TOKEN).form("scope").as_deref(), Some("more"));
 }
 
 #[test]
-fn more_scopes_than_there_can_be_are_an_error() {
+fn too_many_scopes_are_an_error() {
     let mut limits = mcp_sansio_oauth::client::ClientLimits::DEFAULT;
     limits.scopes_max = 2;
-    let mut world = TestNetwork::new(code().limits(limits));
-    world.challenge = r#"scope="a b c""#.into();
-    insta::assert_snapshot!(world.run(), @"
+    let mut network = TestNetwork::new(code().limits(limits));
+    network.challenge = r#"scope="a b c""#.into();
+    insta::assert_snapshot!(network.run(), @"
     load tokens for https://mcp.example/mcp: nothing
     waiting
-    goes on
+    resumed
     server/discover
     waiting
     GET https://mcp.example/.well-known/oauth-protected-resource/mcp
@@ -195,34 +195,34 @@ fn more_scopes_than_there_can_be_are_an_error() {
 
 #[test]
 fn granted_scopes_are_reported_up_to_the_limit() {
-    let mut world = TestNetwork::new(code());
-    world.post(TOKEN, token("t1", r#","scope":"a  b\u0007 \"c""#));
-    let text = world.run();
+    let mut network = TestNetwork::new(code());
+    network.post(TOKEN, token("t1", r#","scope":"a  b\u0007 \"c""#));
+    let text = network.run();
     assert!(text.contains("authorized by https://as.example for a\n"), "{text}");
     let many = (0..257).map(|it| it.to_string()).collect::<Vec<_>>().join(" ");
-    let mut world = TestNetwork::new(code());
-    world.post(TOKEN, token("t1", &format!(r#","scope":"{many}""#)));
-    let text = world.run();
+    let mut network = TestNetwork::new(code());
+    network.post(TOKEN, token("t1", &format!(r#","scope":"{many}""#)));
+    let text = network.run();
     assert!(text.contains("no token: more than 256 scopes\n"), "{text}");
 }
 
 #[test]
 fn an_operation_that_succeeded_may_be_stepped_up_again() {
     // Rule: [AUTHC-054].
-    let mut world = TestNetwork::new(code());
-    world.run();
-    world.post(TOKEN, token("t1", r#","scope":"none""#));
+    let mut network = TestNetwork::new(code());
+    network.run();
+    network.post(TOKEN, token("t1", r#","scope":"none""#));
     // Every second request is refused.
     let mut count = 0;
-    world.mcp = Box::new(move |_| {
+    network.mcp = Box::new(move |_| {
         count += 1;
         let text = r#"Bearer error="insufficient_scope", scope="write""#;
         (count % 2 == 1).then(|| challenge(403, text))
     });
     for authorizations in 2..6 {
-        world.call("pay");
-        let text = world.run();
+        network.call("pay");
+        let text = network.run();
         assert!(text.ends_with(" done\n"), "{text}");
-        assert_eq!(world.authorizations.len(), authorizations);
+        assert_eq!(network.authorizations.len(), authorizations);
     }
 }

@@ -1,8 +1,9 @@
-//! Who may see what. Every request is looked at before it leaves, and everything that is shown to
-//! people: a secret goes to whom it belongs to, in the place for it, and nowhere else.
+//! Checks every request before it is sent, and every text that is logged or shown: a secret is sent
+//! to its owner only, in the right place.
 //!
-//! What is secret is learned from what servers answer and from what the client sends to where it
-//! belongs. The passwords that the clients of these tests are configured with are for `AS`. A secret of a few bytes is looked for as a whole value, one of eight or more anywhere.
+//! Secrets are learned from the responses of servers and from the credentials that the client
+//! sends. The configured passwords of the tests belong to `AS`. A secret shorter than eight bytes
+//! must match a whole value; a longer one is searched for in the whole text.
 
 use std::collections::BTreeSet;
 
@@ -15,9 +16,9 @@ use crate::answers::{Answer, Reply};
 use crate::network::AS;
 use crate::sent::{Sent, parameters};
 
-/// From this length on a text is there by no coincidence.
+/// From this length on, a match is not a coincidence.
 const LONG: usize = 8;
-/// The parameters of a form whose values are secrets of the client and one issuer.
+/// Form parameters whose values are secrets shared by the client and one issuer.
 const CREDENTIALS: [&str; 7] = [
     "code",
     "code_verifier",
@@ -28,16 +29,16 @@ const CREDENTIALS: [&str; 7] = [
     "subject_token",
 ];
 
-/// All that must not be seen by everybody.
+/// The secrets of a test.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Secrets {
     /// Tokens for the MCP server.
     tokens: BTreeSet<String>,
-    /// What an issuer gave out, or is to see; by the name of the issuer.
+    /// Secrets shared with an issuer, by the URL of the issuer.
     credentials: BTreeSet<(String, String)>,
-    /// What only the user's browser sees.
+    /// Values of `state`, which only the browser of the user receives.
     states: BTreeSet<String>,
-    /// The endpoints that issuers named: issuer and place.
+    /// The endpoints that issuers named, as pairs of issuer and URL.
     endpoints: BTreeSet<(String, String)>,
     /// The origin of the MCP server.
     server: String,
@@ -52,9 +53,9 @@ impl Secrets {
         Self { endpoints: endpoints.into(), server, ..Self::default() }
     }
 
-    // ------------------------------------------------------------------ what is learned
+    // ------------------------------------------------------------------ learning
 
-    /// A secret of the client and this issuer.
+    /// Adds a secret that is shared with this issuer.
     pub(crate) fn credential(&mut self, issuer: &str, secret: &str) {
         self.credentials.insert((issuer.into(), secret.into()));
     }
@@ -63,12 +64,12 @@ impl Secrets {
         self.states.insert(state.into());
     }
 
-    /// How many users were sent to sign in.
+    /// Returns how many users were asked to sign in.
     pub(crate) fn states(&self) -> usize {
         self.states.len()
     }
 
-    /// Looks at what is answered to a request.
+    /// Learns the secrets in the answer to a request.
     pub(crate) fn learn(&mut self, request: &Sent, answer: &Answer) {
         let Answer::Reply(Reply { status: 200..300, body, .. }) = answer else { return };
         let Ok(Value::Object(body)) = serde_json::from_str(body) else { return };
@@ -111,9 +112,9 @@ impl Secrets {
         url.strip_prefix(origin).is_some_and(|rest| rest.is_empty() || rest.starts_with(['/', '?']))
     }
 
-    // ------------------------------------------------------------------ what is sent
+    // ------------------------------------------------------------------ requests
 
-    /// Looks at a request that leaves.
+    /// Checks a request before it is sent.
     pub(crate) fn check(&mut self, request: &Sent) {
         let place = request.place();
         let server = self.is_at(&request.url, &self.server);
@@ -121,7 +122,7 @@ impl Secrets {
         let origin = location.origin();
         assert!(
             request.url.starts_with("https:") || origin.is_loopback() || server,
-            "anybody can read it on the way: {request:?}"
+            "the request is not encrypted: {request:?}"
         );
         if request.form("grant_type").is_some() {
             self.check_token_request(request, &place);
@@ -137,18 +138,19 @@ impl Secrets {
         self.check_rest(request, &place);
     }
 
-    /// A request for a token goes to an issuer that named its endpoint, with that issuer's secrets.
+    /// Checks that a token request goes to an issuer that named its endpoint, with secrets of that
+    /// issuer only.
     fn check_token_request(&mut self, request: &Sent, place: &str) {
         assert_eq!(request.method, "POST", "{request:?}");
         if request.form("subject_token").is_some() {
             self.endpoints.insert(("the identity provider".into(), place.into()));
         }
         let issuers = self.issuers_at(place);
-        assert!(!issuers.is_empty(), "nobody named this token endpoint: {request:?}");
+        assert!(!issuers.is_empty(), "no issuer named this token endpoint: {request:?}");
         let mut shown: Vec<_> = CREDENTIALS.into_iter().filter_map(|it| request.form(it)).collect();
         let mut passwords: Vec<_> = request.form("client_secret").into_iter().collect();
         passwords.extend(request.field("authorization").map(|value| basic(value).1));
-        // The identity provider has a password of its own.
+        // The identity provider has its own password.
         if request.form("subject_token").is_some() {
             passwords.clear();
         }
@@ -162,11 +164,11 @@ impl Secrets {
                 .collect();
             assert!(
                 owners.is_empty() || !owners.is_disjoint(&issuers),
-                "a secret of {owners:?} is shown to {issuers:?}: {request:?}"
+                "a secret of {owners:?} is sent to {issuers:?}: {request:?}"
             );
             assert!(
                 !owners.is_empty() || !passwords.contains(&secret) || issuers.contains(AS),
-                "a password that is configured for {AS} is shown to {issuers:?}: {request:?}"
+                "a password that is configured for {AS} is sent to {issuers:?}: {request:?}"
             );
             for issuer in &issuers {
                 self.credential(issuer, &secret);
@@ -174,7 +176,10 @@ impl Secrets {
         }
         if let Some(assertion) = request.form("client_assertion") {
             let audience = claims(&assertion)["aud"].as_str().expect("an audience").to_string();
-            assert!(issuers.contains(&audience), "of {audience}, to {issuers:?}: {request:?}");
+            assert!(
+                issuers.contains(&audience),
+                "an assertion for {audience} is sent to {issuers:?}: {request:?}"
+            );
         }
     }
 
@@ -187,18 +192,18 @@ impl Secrets {
         }
         match value.split_once(' ') {
             Some(("Bearer" | "DPoP", token)) => {
-                assert!(server, "a token goes elsewhere: {request:?}");
+                assert!(server, "a token is sent to another server: {request:?}");
                 let metadata = request.url.contains("/.well-known/");
-                assert!(!metadata, "a document is asked for with a token: {request:?}");
+                assert!(!metadata, "a document is requested with a token: {request:?}");
                 let ours = !self.credentials.iter().any(|it| it.1 == token && it.1.len() >= LONG);
-                assert!(ours, "this is no token for the server: {request:?}");
+                assert!(ours, "the token is not one of the server: {request:?}");
             }
             Some(("Basic", _)) => assert!(request.form("grant_type").is_some(), "{request:?}"),
-            _ => panic!("no scheme: {request:?}"),
+            _ => panic!("an unknown scheme: {request:?}"),
         }
     }
 
-    /// Looks for secrets where none may be.
+    /// Checks that the other parts of a request have no secrets.
     fn check_rest(&self, request: &Sent, place: &str) {
         let form = request.form("grant_type").is_some();
         let query = request.url.split_once('?').map_or("", |it| it.1);
@@ -223,30 +228,30 @@ impl Secrets {
         self.tokens.iter().chain(credentials).chain(&self.states).map(|it| &**it)
     }
 
-    // ------------------------------------------------------------------ what is shown
+    // ------------------------------------------------------------------ output
 
-    /// Looks at a text that is shown to people: in logs, in messages of errors.
+    /// Checks a text that is shown to people: in logs and in error messages.
     // [AUTHC-046] [AUTHC-062].
     pub(crate) fn check_shown(&self, text: &str) {
         for secret in self.all().filter(|it| it.len() >= LONG) {
             assert!(!text.contains(secret), "`{secret}` is shown: {text}");
-            // As `Debug` writes bytes.
+            // Bytes as `Debug` writes them.
             let bytes = format!("{:?}", secret.as_bytes());
             let bytes = bytes.trim_matches(['[', ']']);
             assert!(!text.contains(bytes), "the bytes of `{secret}` are shown: {text}");
         }
-        assert!(!text.contains(|it: char| it.is_control()), "controls a terminal: {text:?}");
+        assert!(!text.contains(|it: char| it.is_control()), "control characters: {text:?}");
     }
 }
 
-/// The claims of a JSON Web Token.
+/// Returns the claims of a JSON Web Token.
 pub(crate) fn claims(token: &str) -> Value {
     let claims = token.split('.').nth(1).expect("claims");
     let claims = URL_SAFE_NO_PAD.decode(claims).expect("base64url");
     serde_json::from_slice(&claims).expect("JSON")
 }
 
-/// The name and the password of `Basic`.
+/// Returns the name and the password of `Basic`.
 fn basic(value: &str) -> (String, String) {
     let value = value.strip_prefix("Basic ").expect("a password");
     let value = String::from_utf8(STANDARD.decode(value).expect("base64")).expect("text");

@@ -1,11 +1,11 @@
-//! What went over the network.
+//! Requests that were sent.
 
 use std::fmt::Write;
 
 use mcp_sansio::http::OutgoingRequest;
 use mcp_sansio::jsonrpc::RawJson;
 
-/// A request as it went over the network.
+/// A request that was sent.
 #[derive(Clone, Debug)]
 pub(crate) struct Sent {
     pub(crate) method: &'static str,
@@ -24,7 +24,7 @@ impl Sent {
         }
     }
 
-    /// The URL without its query.
+    /// Returns the URL without its query.
     pub(crate) fn place(&self) -> String {
         self.url.split('?').next().expect("a URL").into()
     }
@@ -33,19 +33,19 @@ impl Sent {
         self.fields.iter().find(|(it, _)| it == name).map(|(_, value)| &**value)
     }
 
-    /// A parameter of the form in the body.
+    /// Returns a parameter of the form in the body.
     pub(crate) fn form(&self, name: &str) -> Option<String> {
         parameters(&self.body).find(|(it, _)| it == name).map(|(_, value)| value)
     }
 
-    /// The method of the message in the body, if it has one.
+    /// Returns the method of the message in the body, or an empty string.
     pub(crate) fn asks(&self) -> String {
         let message = RawJson::parse(&self.body).ok();
         let method = message.as_ref().and_then(|it| it.get("method"));
         method.and_then(|it| it.to_text().map(Into::into)).unwrap_or_default()
     }
 
-    /// In one line.
+    /// Describes the request in one line.
     pub(crate) fn describe(&self) -> String {
         let mut text = match &*self.asks() {
             "" => format!("{} {}", self.method, self.place()),
@@ -64,7 +64,7 @@ impl Sent {
     }
 }
 
-/// The parameters of a query or form, decoded.
+/// Decodes the parameters of a query or form.
 pub(crate) fn parameters(query: &str) -> impl Iterator<Item = (String, String)> {
     query.split('&').filter_map(|it| it.split_once('=')).map(|(name, value)| {
         let mut bytes = value.bytes();
