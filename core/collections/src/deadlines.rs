@@ -1,13 +1,15 @@
-//! Deadlines in their order, found by slot.
+//! Deadlines in order, indexed by slot.
 
 use alloc::vec::Vec;
 
-/// The deadlines of a table's entries, earliest first: a binary heap that knows where each entry
-/// is, so that a deadline can be moved or taken out in logarithmic time and nothing is left behind.
+/// The deadlines of a table's entries, earliest first.
+///
+/// A binary heap that also records the position of each slot, so that a deadline is moved or
+/// removed in logarithmic time and leaves no stale entry behind.
 #[derive(Debug)]
 pub struct Deadlines<T> {
     heap: Vec<(T, u32)>,
-    /// Where in `heap` the deadline of a slot is; [`ABSENT`] where it has none.
+    /// Position in `heap` of each slot's deadline, or [`ABSENT`].
     positions: Vec<u32>,
 }
 
@@ -20,13 +22,13 @@ impl<T> Default for Deadlines<T> {
 }
 
 impl<T: Copy + Ord> Deadlines<T> {
-    /// The earliest deadline and the slot that it belongs to.
+    /// Returns the earliest deadline and its slot.
     #[must_use]
     pub fn first(&self) -> Option<(T, u32)> {
         self.heap.first().copied()
     }
 
-    /// The deadline of `slot`, if it has one.
+    /// Returns the deadline of `slot`, if one is set.
     #[must_use]
     pub fn get(&self, slot: u32) -> Option<T> {
         let at = *self.positions.get(slot as usize)?;
@@ -35,11 +37,11 @@ impl<T: Copy + Ord> Deadlines<T> {
 
     /// Sets or moves the deadline of `slot`.
     ///
-    /// It takes memory for all slots up to this one.
+    /// The table allocates memory for all slots up to this one.
     ///
     /// # Panics
     ///
-    /// If there are 2^32 deadlines.
+    /// Panics if there are 2^32 deadlines.
     pub fn set(&mut self, slot: u32, deadline: T) {
         if self.positions.len() <= slot as usize {
             self.positions.resize(slot as usize + 1, ABSENT);
@@ -48,7 +50,8 @@ impl<T: Copy + Ord> Deadlines<T> {
         if at == ABSENT as usize {
             at = self.heap.len();
             if at == 0 {
-                // Most have one at a time: a vector begins with room for four.
+                // Most tables hold one deadline at a time, and a vector would start with room for
+                // four.
                 self.heap.reserve_exact(1);
             }
             self.heap.push((deadline, slot));
@@ -58,7 +61,7 @@ impl<T: Copy + Ord> Deadlines<T> {
         self.settle(at);
     }
 
-    /// Takes out the deadline of `slot`, if it has one.
+    /// Removes the deadline of `slot`, if one is set.
     pub fn clear(&mut self, slot: u32) {
         let Some(at) = self.positions.get_mut(slot as usize) else { return };
         let at = core::mem::replace(at, ABSENT) as usize;
@@ -71,7 +74,7 @@ impl<T: Copy + Ord> Deadlines<T> {
         }
     }
 
-    /// Moves the entry at `at` up or down to where it belongs.
+    /// Restores the heap order for the entry at `at`.
     fn settle(&mut self, mut at: usize) {
         while at > 0 {
             let parent = (at - 1) / 2;

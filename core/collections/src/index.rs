@@ -1,15 +1,16 @@
-//! Numbers of the entries of a list, found by the entries' keys.
+//! An index of list entries by key.
 
 use core::hash::BuildHasher;
 
 use super::keyed_hash::KeyedHash;
 use hashbrown::HashTable;
 
-/// Numbers by key, where the keys stand in the entries only.
+/// Maps keys to entry numbers; the keys themselves are stored in the entries only.
 ///
-/// Names are the application's, so that nobody can aim at collisions; for what the other side names,
-/// the caller has hashes of its own. It is no map by type of value and key: one piece of code serves
-/// all lists and tables, and nothing goes through it in its order.
+/// `insert` and `find` use an unkeyed hash: the application chooses those names, so collision
+/// attacks are not possible. For names that the peer chooses, the caller passes a keyed hash of its
+/// own. The index is not generic over key and value, so that all lists and tables share one copy of
+/// the code. Its iteration order is never exposed.
 #[derive(Clone, Debug, Default)]
 pub struct Index {
     known: HashTable<Known>,
@@ -22,29 +23,30 @@ struct Known {
 }
 
 impl Index {
-    /// What an entry takes of the heap, in bytes, beside what the hash table knows of it.
+    /// Heap size of an entry in bytes, not counting the overhead of the hash table.
     pub const ENTRY_SIZE: usize = size_of::<Known>();
 
-    /// How many entries there are.
+    /// Returns the number of entries.
     #[must_use]
     pub fn len(&self) -> usize {
         self.known.len()
     }
 
-    /// Whether there are no entries.
+    /// Returns whether the index is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.known.is_empty()
     }
 
-    /// The number of the entry with this key; `is_keyed` says whether the one with a number is it.
+    /// Returns the number of the entry with this key; `is_keyed` checks whether an entry has the
+    /// key.
     #[must_use]
     #[inline]
     pub fn find(&self, key: &str, is_keyed: &dyn Fn(u64) -> bool) -> Option<u64> {
         self.find_hashed(hash(key), is_keyed)
     }
 
-    /// The same, of an entry whose key has this hash.
+    /// Like [`find`](Self::find), for a key that was already hashed.
     #[must_use]
     #[inline]
     pub fn find_hashed(&self, hash: u64, is_keyed: &dyn Fn(u64) -> bool) -> Option<u64> {
@@ -52,25 +54,25 @@ impl Index {
         known.map(|known| known.number)
     }
 
-    /// Takes in an entry whose key no other has.
+    /// Inserts an entry whose key is not yet in the index.
     #[inline]
     pub fn insert(&mut self, key: &str, number: u64) {
         self.insert_hashed(hash(key), number);
     }
 
-    /// The same, of an entry whose key has this hash.
+    /// Like [`insert`](Self::insert), for a key that was already hashed.
     #[inline]
     pub fn insert_hashed(&mut self, hash: u64, number: u64) {
         self.known.insert_unique(hash, Known { hash, number }, |known| known.hash);
     }
 
-    /// Forgets the entry with this key, and gives its number.
+    /// Removes the entry with this key and returns its number.
     #[inline]
     pub fn remove(&mut self, key: &str, is_keyed: &dyn Fn(u64) -> bool) -> Option<u64> {
         self.remove_hashed(hash(key), is_keyed)
     }
 
-    /// The same, of an entry whose key has this hash.
+    /// Like [`remove`](Self::remove), for a key that was already hashed.
     #[inline]
     pub fn remove_hashed(&mut self, hash: u64, is_keyed: &dyn Fn(u64) -> bool) -> Option<u64> {
         let is_known = |known: &Known| known.hash == hash && is_keyed(known.number);

@@ -1,4 +1,4 @@
-//! The hash of keys.
+//! Keyed hashing.
 
 use core::hash::{BuildHasher, Hasher};
 
@@ -6,13 +6,13 @@ use foldhash::fast;
 
 /// Builds hashers of `foldhash`, keyed by a seed.
 ///
-/// Text goes in eight bytes at a time: the loop of `foldhash` for long text is faster, but takes
-/// two kilobytes of a device's image, and keys are short.
+/// Text is hashed eight bytes at a time. The loop of `foldhash` for long text is faster, but adds
+/// two kilobytes to a device image, and keys are short.
 #[derive(Clone, Debug, Default)]
 pub struct KeyedHash(fast::FixedState);
 
 impl KeyedHash {
-    /// The same `seed` gives the same hashes.
+    /// Creates a hasher with a seed; equal seeds give equal hashes.
     #[must_use]
     pub const fn with_seed(seed: u64) -> Self {
         Self(fast::FixedState::with_seed(seed))
@@ -28,9 +28,12 @@ impl BuildHasher for KeyedHash {
     }
 }
 
-/// See [`KeyedHash`].
+/// The hasher of [`KeyedHash`].
 #[derive(Clone)]
-#[expect(missing_debug_implementations, reason = "that of `foldhash` has none")]
+#[expect(
+    missing_debug_implementations,
+    reason = "the hasher of `foldhash` does not implement `Debug`"
+)]
 pub struct KeyedHasher(fast::FoldHasher<'static>);
 
 impl Hasher for KeyedHasher {
@@ -40,7 +43,8 @@ impl Hasher for KeyedHasher {
         for word in words {
             self.0.write_u64(u64::from_le_bytes(*word));
         }
-        // Behind the rest its length, so that no text is like a longer one that ends in zeros.
+        // The last word includes the length, so that a text differs from the same text followed by
+        // zeros.
         let last =
             rest.iter().rev().fold(rest.len() as u64, |word, byte| word << 8 | u64::from(*byte));
         self.0.write_u64(last);

@@ -1,7 +1,7 @@
-//! The tables that the crates of `mcp-sansio` keep their entries in.
+//! Tables used by the crates of `mcp-sansio`.
 //!
-//! All are bounded by their caller, and none has an order that depends on a hash: the same
-//! operations give the same results.
+//! The caller bounds the size of each table. No order depends on a hash: the same operations give
+//! the same results.
 
 #![no_std]
 #![forbid(unsafe_code)]

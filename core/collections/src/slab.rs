@@ -1,50 +1,51 @@
-//! Entries by keys that go stale with them.
+//! A slab with generational keys.
 
 use alloc::vec::Vec;
 
-/// Names an entry of a [`Slab`]. The generation tells an entry from a later one in its place.
+/// Identifies an entry of a [`Slab`]. The generation distinguishes an entry from later entries in
+/// the same slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Key {
-    /// Where the entry is in its table: a later entry may have the same.
+    /// Index of the entry in its table. A later entry may reuse it.
     pub slot: u32,
     generation: u32,
 }
 
 impl Key {
-    /// Names no entry of any table.
+    /// A key that matches no entry of any table.
     pub const NONE: Self = Self { slot: u32::MAX, generation: u32::MAX };
 
-    /// The key as a number.
+    /// Converts the key to a number.
     #[must_use]
     pub const fn to_number(self) -> u64 {
         (self.generation as u64) << 32 | self.slot as u64
     }
 
-    /// The key that [`to_number`](Self::to_number) made this number of.
+    /// Restores a key from the result of [`to_number`](Self::to_number).
     #[must_use]
-    #[allow(clippy::cast_possible_truncation, reason = "the halves of a number")]
+    #[allow(clippy::cast_possible_truncation, reason = "both halves fit into 32 bits")]
     pub const fn from_number(number: u64) -> Self {
         Self { slot: number as u32, generation: (number >> 32) as u32 }
     }
 
-    /// Slot and generation.
+    /// Returns the slot and the generation.
     #[must_use]
     pub const fn to_parts(self) -> [u32; 2] {
         [self.slot, self.generation]
     }
 
-    /// The key of this slot and generation.
+    /// Creates a key from a slot and a generation.
     #[must_use]
     pub const fn from_parts(slot: u32, generation: u32) -> Self {
         Self { slot, generation }
     }
 }
 
-/// A table whose entries keep their place, and whose free places are used again.
+/// A table whose entries keep their slots, and whose free slots are reused.
 #[derive(Debug)]
 pub struct Slab<T> {
     slots: Vec<Slot<T>>,
-    /// The slot that was left last: the first of the list of those that are free, or [`END`].
+    /// Head of the list of free slots, the most recently freed first, or [`END`].
     free: u32,
     len: u32,
 }
@@ -58,7 +59,7 @@ struct Slot<T> {
 #[derive(Debug)]
 enum Place<T> {
     Taken(T),
-    /// The slot that was left before this one and is still free, or [`END`].
+    /// The next free slot in the list, or [`END`].
     Free(u32),
 }
 
@@ -68,37 +69,37 @@ impl<T> Default for Slab<T> {
     }
 }
 
-/// The end of the list of free slots.
+/// End of the list of free slots.
 const END: u32 = u32::MAX;
 
 impl<T> Slab<T> {
-    /// What the room of one entry takes of the heap, in bytes.
+    /// Heap size of one slot in bytes.
     pub const ENTRY_SIZE: usize = size_of::<Slot<T>>();
 
-    /// A table without entries. It allocates nothing.
+    /// Creates an empty table without allocating.
     #[must_use]
     pub const fn new() -> Self {
         Self { slots: Vec::new(), free: END, len: 0 }
     }
 
-    /// How many entries there are.
+    /// Returns the number of entries.
     #[must_use]
     pub const fn len(&self) -> usize {
         self.len as usize
     }
 
-    /// Whether there are no entries.
+    /// Returns whether the table is empty.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Takes in an entry.
+    /// Inserts an entry.
     ///
     /// # Panics
     ///
-    /// If there are 2^32 - 1 entries.
-    // An entry is large: inlined it is written in place, not copied.
+    /// Panics if there are 2^32 - 1 entries.
+    // Entries are large: inlining constructs them in place, without a copy.
     #[inline]
     pub fn insert(&mut self, value: T) -> Key {
         self.len += 1;
@@ -112,21 +113,22 @@ impl<T> Slab<T> {
         }
         let slot = u32::try_from(self.slots.len()).expect("fewer than 2^32 entries");
         if slot == 0 {
-            // Most tables never have two, and entries are large: a vector begins with room for four.
+            // Most tables never hold two entries, and entries are large: a vector would start with
+            // room for four.
             self.slots.reserve_exact(1);
         }
         self.slots.push(Slot { generation: 0, place: Place::Taken(value) });
         Key { slot, generation: 0 }
     }
 
-    /// The entry with this key.
+    /// Returns the entry with this key.
     #[must_use]
     pub fn get(&self, key: Key) -> Option<&T> {
         let slot = self.slots.get(key.slot as usize)?;
         slot.value().filter(|_| slot.generation == key.generation)
     }
 
-    /// The entry with this key, to change it.
+    /// Returns a mutable reference to the entry with this key.
     #[must_use]
     pub fn get_mut(&mut self, key: Key) -> Option<&mut T> {
         let slot = self.slots.get_mut(key.slot as usize)?;
@@ -136,7 +138,7 @@ impl<T> Slab<T> {
         }
     }
 
-    /// Takes out the entry with this key.
+    /// Removes the entry with this key.
     pub fn remove(&mut self, key: Key) -> Option<T> {
         let slot = self.slots.get_mut(key.slot as usize)?;
         if slot.generation != key.generation || matches!(slot.place, Place::Free(_)) {
@@ -152,13 +154,13 @@ impl<T> Slab<T> {
         }
     }
 
-    /// Takes all entries out, in the order of their slots.
+    /// Removes and returns all entries, in the order of their slots.
     pub fn take_all(&mut self) -> Vec<T> {
         let keys: Vec<Key> = self.iter().map(|(key, _)| key).collect();
         keys.into_iter().filter_map(|key| self.remove(key)).collect()
     }
 
-    /// The key of the entry in `slot`, if there is one.
+    /// Returns the key of the entry in `slot`, if the slot is taken.
     #[must_use]
     pub fn key_at(&self, slot: u32) -> Option<Key> {
         let entry = self.slots.get(slot as usize)?;
@@ -166,14 +168,14 @@ impl<T> Slab<T> {
         Some(Key { slot, generation: entry.generation })
     }
 
-    /// The entries in the order of their slots.
+    /// Iterates over the entries in the order of their slots.
     pub fn iter(&self) -> impl Iterator<Item = (Key, &T)> {
         self.slots.iter().zip(0..).filter_map(|(entry, slot)| {
             entry.value().map(|value| (Key { slot, generation: entry.generation }, value))
         })
     }
 
-    /// The key of the first entry at or after `slot` that satisfies `wanted`.
+    /// Returns the key of the first entry at or after `slot` that satisfies `wanted`.
     pub fn find_from(&self, slot: u32, wanted: impl Fn(&T) -> bool) -> Option<Key> {
         self.slots.iter().zip(0..).skip(slot as usize).find_map(|(entry, slot)| {
             entry

@@ -1,10 +1,10 @@
 use core::ops::Add;
 use core::time::Duration;
 
-/// A point on the caller's monotonic clock, in nanoseconds since an origin of the caller's choice.
+/// A point on the caller's monotonic clock, in nanoseconds since an origin that the caller chooses.
 ///
 /// The machines only compare instants and add durations to them. All arithmetic saturates: a
-/// deadline too far away to be represented never comes, and a clock that jumps back only delays.
+/// deadline that cannot be represented never expires, and a clock that jumps back only delays.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Instant(u64);
 
@@ -12,25 +12,25 @@ impl Instant {
     /// The origin of the clock.
     pub const ZERO: Self = Self(0);
 
-    /// The instant `nanos` nanoseconds after the origin.
+    /// Creates the instant `nanos` nanoseconds after the origin.
     #[must_use]
     pub const fn from_nanos(nanos: u64) -> Self {
         Self(nanos)
     }
 
-    /// The instant `millis` milliseconds after the origin.
+    /// Creates the instant `millis` milliseconds after the origin.
     #[must_use]
     pub const fn from_millis(millis: u64) -> Self {
         Self(millis.saturating_mul(1_000_000))
     }
 
-    /// Nanoseconds since the origin.
+    /// Returns the nanoseconds since the origin.
     #[must_use]
     pub const fn as_nanos(self) -> u64 {
         self.0
     }
 
-    /// The time since `earlier`, zero where `earlier` is the later one.
+    /// Returns the time since `earlier`, or zero if `earlier` is later.
     #[must_use]
     pub const fn saturating_since(self, earlier: Self) -> Duration {
         Duration::from_nanos(self.0.saturating_sub(earlier.0))

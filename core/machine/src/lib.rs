@@ -1,7 +1,8 @@
 //! The Model Context Protocol as a pure, synchronous state machine.
 //!
-//! Bytes, commands and the time go in; frames, events and the next deadline come out. The crate
-//! does no I/O, reads no clock, draws no randomness, spawns nothing and blocks on nothing.
+//! The input is bytes, commands and the current time; the output is frames, events and the next
+//! deadline. The crate does no I/O, reads no clock, uses no randomness, spawns no tasks and never
+//! blocks.
 
 #![no_std]
 #![forbid(unsafe_code)]

@@ -1,28 +1,28 @@
 use core::fmt;
 
-/// Runs functions of the application, and stops their panics.
+/// Runs application functions and catches their panics.
 ///
-/// The crate has no standard library to catch a panic with, so an adapter that has one lends it:
-/// see [`stream::Endpoint::catch_panics`](crate::stream::Endpoint::catch_panics). A request whose
-/// handler panics is then answered with an internal error, `-32603`, a task fails, and the
-/// connection goes on. Where nothing is lent, or the program aborts when it panics, a panic does
-/// what it does anywhere.
+/// This crate is `no_std` and cannot catch panics, so an adapter with the standard library provides
+/// the function: see [`stream::Endpoint::catch_panics`](crate::stream::Endpoint::catch_panics). If
+/// a handler panics, its request is answered with an internal error, `-32603`, or its task fails;
+/// the connection continues. Without such a function, or if the program aborts on panic, a panic is
+/// not caught.
 #[derive(Clone, Copy, Default)]
 pub struct PanicGuard(Option<Run>);
 
-/// Runs a function, and says whether it came to its end.
+/// Runs a function and returns whether it returned normally.
 type Run = fn(&mut dyn FnMut()) -> bool;
 
-/// A function of the application panicked. The panic hook has reported it.
+/// An application function panicked. The panic hook has already reported it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Panicked;
 
 impl PanicGuard {
-    /// Stops no panic.
+    /// A guard that catches no panics.
     pub const NONE: Self = Self(None);
 
-    /// One that runs functions with `run`, which returns whether the function that it was given
-    /// came to its end, and does not panic itself.
+    /// Creates a guard that runs functions with `run`. `run` must not panic, and returns whether
+    /// its function returned normally.
     ///
     /// ```
     /// use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -40,7 +40,7 @@ impl PanicGuard {
     ///
     /// # Errors
     ///
-    /// It panicked, and the guard stops panics.
+    /// Fails if `function` panicked and the guard catches panics.
     pub fn run<T>(self, function: impl FnOnce() -> T) -> Result<T, Panicked> {
         let Some(run) = self.0 else { return Ok(function()) };
         let (mut function, mut returned) = (Some(function), None);
@@ -48,9 +48,9 @@ impl PanicGuard {
         if completed { returned.ok_or(Panicked) } else { Err(Panicked) }
     }
 
-    /// Drops what the application has made.
+    /// Drops a value of the application.
     pub fn drop<T>(self, value: T) {
-        // The panic hook has reported it, and there is nobody else to tell.
+        // The panic hook has already reported a panic, and no caller is waiting for the result.
         let _dropped = self.run(|| drop(value));
     }
 }

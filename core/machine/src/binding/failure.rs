@@ -3,50 +3,50 @@ use core::time::Duration;
 
 use crate::jsonrpc::ErrorObject;
 
-/// Why a binding with a channel for each request could not carry a message.
+/// Why a binding with one channel per request could not deliver a message.
 ///
-/// On a byte stream none of these occurs: there the connection works or is lost as a whole.
+/// These failures do not occur on a byte stream, which works or is lost as a whole.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TransportFailure {
-    /// The message never left: no route, no name, no connection, no TLS. It did not run, so it may
-    /// be tried again.
+    /// The message was not sent: no route, name resolution, connection or TLS session. The request
+    /// did not run, so it can be retried.
     #[error("the server could not be reached")]
     NotSent,
-    /// The exchange broke before its answer. Whether the request ran is unknown.
+    /// The exchange broke before the response arrived. Whether the request ran is unknown.
     #[error("the exchange broke before the answer")]
     Broken,
-    /// The stream ended without the answer, and it gave nothing to resume it by, or its revision has
-    /// no resumption. Whether the request ran is unknown.
+    /// The stream ended before the response. It cannot be resumed, because it sent no event id or
+    /// because its revision has no resumption. Whether the request ran is unknown.
     #[error("the stream ended before the answer and cannot be resumed")]
     StreamEnded,
-    /// The stream was lost, and so were the attempts to resume it.
+    /// The stream was lost, and all attempts to resume it failed.
     #[error("the stream was lost; {attempts} attempts to resume it failed")]
     StreamLost {
-        /// The attempts that were made since the stream last said anything.
+        /// Number of attempts since the last event on the stream.
         attempts: u32,
     },
-    /// The server does not resume the stream.
+    /// The server refused to resume the stream.
     #[error("the server refused to resume the stream, with HTTP status {status}")]
     NotResumed {
         /// The status code.
         status: u16,
     },
-    /// The server ended the session, and the call with it.
+    /// The server ended the session and with it the call.
     // MCP 2025-11-25 basic/transports#session-management [SESS-008]
     #[error("the server ended the session")]
     SessionLost,
-    /// The server refused with a status of HTTP and no error of JSON-RPC to this request.
+    /// The server refused with an HTTP status and without a JSON-RPC error for this request.
     #[error("the server refused with HTTP status {status}")]
     Status {
         /// The status code.
         status: u16,
-        /// When to try again, in the server's words.
+        /// When to retry, as the server wrote it.
         retry_after: Option<Duration>,
-        /// The error in the body, where that is one without an id.
+        /// The JSON-RPC error in the body, if the body is one without an id.
         error: Option<ErrorObject<'static>>,
     },
-    /// The server wants to know who asks, or does not let whom it knows.
+    /// The server requires authorization, or denies access to the authorized client.
     #[error("the server refused the authorization, with HTTP status {status}")]
     Unauthorized {
         /// 401 or 403.
@@ -54,31 +54,31 @@ pub enum TransportFailure {
         /// The value of `WWW-Authenticate`.
         challenge: Option<String>,
     },
-    /// The server wants to know who asks, and this side, which sees to that, came to nothing.
+    /// The server requires authorization, and the client's authorization flow failed.
     #[error("the authorization failed: {reason}")]
     AuthorizationFailed {
-        /// Why, for the user. There are no secrets in it.
+        /// The reason, for the user. It contains no secrets.
         reason: String,
     },
-    /// The server sends the client somewhere where it does not go: to another origin, with a status
-    /// that would change the method, or once too often.
+    /// The server redirects to a place that the client does not follow: another origin, a status
+    /// that would change the method, or one redirect too many.
     #[error("the server redirects to `{target}`, which is not followed")]
     Redirected {
-        /// Where to, as far as that could be read.
+        /// The target, as far as it could be read.
         target: String,
     },
-    /// An argument of the call cannot be said in the header that the tool asks for. Nothing was
-    /// sent.
+    /// An argument of the call cannot be represented in the header that the tool asks for. The call
+    /// was not sent.
     // MCP 2026-07-28 basic/transports/streamable-http#schema-extension [HDR-014]
     #[error("the call cannot be put into headers: {what}")]
     Unmirrorable {
-        /// Which one, and why.
+        /// The argument, and the reason.
         what: String,
     },
-    /// The server's answer is not one that this transport has.
+    /// The server's response is not valid on this transport.
     #[error("the server's response is not valid: {0}")]
     InvalidResponse(&'static str),
-    /// The server's answer is longer than a limit.
+    /// The server's response exceeds a limit.
     #[error("the server's response is longer than {limit} bytes")]
     TooLong {
         /// The limit, in bytes.
@@ -88,8 +88,8 @@ pub enum TransportFailure {
 
 #[cfg(feature = "http")]
 impl TransportFailure {
-    /// Whether it is for want of an authorization, and says nothing else of the server.
-    pub(crate) const fn is_of_authorization(&self) -> bool {
+    /// Returns whether the failure concerns authorization only.
+    pub(crate) const fn is_authorization_failure(&self) -> bool {
         matches!(self, Self::Unauthorized { .. } | Self::AuthorizationFailed { .. })
     }
 }

@@ -1,22 +1,22 @@
-//! What carries the messages of a connection, as a value: what it can do, and how it fails.
+//! The binding of a connection: its capabilities and its failures, as values.
 
 mod failure;
 
 pub use failure::TransportFailure;
 
-/// What carries a machine's messages, and which rules differ by it. The machines ask this value
-/// alone, and know no transport by its name.
+/// The kind of transport, and the rules that depend on it. The machines query this value only and
+/// know no concrete transport.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Binding {
-    /// One stream of bytes each way, which ends once and for all.
+    /// One byte stream in each direction. Once it ends, the connection ends.
     ByteStream,
-    /// A channel for each request: the answer comes on it, and either side can close it.
+    /// One channel per request: it carries the response, and either side can close it.
     #[cfg(any(feature = "http", test))]
     ChannelPerRequest,
 }
 
 impl Binding {
-    /// Whether each request has a channel of its own.
+    /// Returns whether each request has its own channel.
     pub(crate) const fn has_channels(self) -> bool {
         match self {
             Self::ByteStream => false,
@@ -25,34 +25,34 @@ impl Binding {
         }
     }
 
-    /// Whether a modern request is cancelled by closing its channel, not by a notification.
+    /// Returns whether a modern request is cancelled by closing its channel, not by a notification.
     // MCP 2026-07-28 basic/transports/streamable-http#cancellation [CANC-017]
     // MCP 2026-07-28 basic/transports/stdio#cancellation [CANC-014]
     pub(crate) const fn cancels_by_closing(self) -> bool {
         self.has_channels()
     }
 
-    /// Whether a server that does not answer a probe is taken for one of the legacy era. On a
-    /// channel a server answers or cannot be reached; the pages take silence for an answer on
-    /// standard streams only.
+    /// Returns whether a server that does not answer a probe counts as a legacy server. The
+    /// specification says so for standard streams only; on a channel, a server answers or cannot be
+    /// reached.
     // MCP 2026-07-28 basic/transports/stdio#backward-compatibility [VER-022]
-    pub(crate) const fn silence_tells_the_era(self) -> bool {
+    pub(crate) const fn silence_means_legacy(self) -> bool {
         !self.has_channels()
     }
 
-    /// Whether the opening may begin again on another stream, the one before having ended.
-    pub(crate) const fn opens_anew(self) -> bool {
+    /// Returns whether opening can start again on a new stream after the previous one has ended.
+    pub(crate) const fn can_reopen(self) -> bool {
         !self.has_channels()
     }
 
-    /// Whether two requests may reach different servers, so that a refusal is worth one more try, and
-    /// a listen stream may have to be opened again.
-    pub(crate) const fn requests_may_part(self) -> bool {
+    /// Returns whether two requests may reach different servers, so that a refusal is worth one
+    /// retry and a listen stream may have to be reopened.
+    pub(crate) const fn requests_may_diverge(self) -> bool {
         self.has_channels()
     }
 
-    /// Whether all messages wait in one queue, which one slow reader fills for everything. Else each
-    /// channel has bounds of its own.
+    /// Returns whether all messages share one queue, which one slow reader can fill. Otherwise each
+    /// channel has its own bounds.
     pub(crate) const fn has_one_queue(self) -> bool {
         !self.has_channels()
     }
@@ -63,13 +63,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_stream_of_bytes_and_channels_differ_in_each_of_these_rules() {
+    fn byte_streams_and_channels_differ_in_each_of_these_rules() {
         // Rule: [CANC-014] [CANC-017] [VER-022].
         let rules = [
             Binding::cancels_by_closing,
-            Binding::silence_tells_the_era,
-            Binding::opens_anew,
-            Binding::requests_may_part,
+            Binding::silence_means_legacy,
+            Binding::can_reopen,
+            Binding::requests_may_diverge,
             Binding::has_one_queue,
         ];
         let of = |binding| rules.map(|rule| rule(binding));

@@ -2,13 +2,13 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::ops::Range;
 
-/// What was read and is not yet taken, in memory that is lent or that grows up to a limit.
+/// Bytes that were read and not yet consumed, in lent memory or in memory that grows up to a limit.
 #[derive(Debug)]
 pub(super) struct Buffer<'b> {
     storage: Storage<'b>,
-    /// Where the bytes that are not yet taken start, within the storage.
+    /// Start of the unconsumed bytes in the storage.
     start: usize,
-    /// Where the free room starts.
+    /// Start of the free space.
     end: usize,
 }
 
@@ -18,15 +18,17 @@ enum Storage<'b> {
     Grown { bytes: Vec<u8>, initial: usize, limit: usize },
 }
 
-/// What a growing buffer keeps. Giving back less would cost a peer that sends 64 KiB at a time an
-/// allocation for each; keeping more would let one large message weigh on an idle connection.
+/// Capacity that an idle growing buffer keeps. If it kept less, a peer that sends 64 KiB at a time
+/// would cause one allocation per message; if it kept more, one large message would increase the
+/// memory of an idle connection.
 pub(super) const KEPT: usize = 128 * 1024;
 
-/// The room that [`Buffer::space`] makes before it grows: a read of a few bytes is a wasted one.
+/// Free space that [`Buffer::space`] makes before it grows, because reading only a few bytes wastes
+/// a call.
 const ROOM_WANTED: usize = 1024;
 
-/// How far the bytes walk through the storage before they go back to its start: no further than
-/// the caches that are near.
+/// How far the bytes advance through the storage before they move back to its start. They stay
+/// within the fast caches.
 const WALKED: usize = 32 * 1024;
 
 impl<'b> Buffer<'b> {
@@ -34,20 +36,21 @@ impl<'b> Buffer<'b> {
         Self { storage: Storage::Lent(storage), start: 0, end: 0 }
     }
 
-    /// One that starts with `initial` bytes, once there is something to hold.
+    /// Creates a buffer that allocates `initial` bytes on first use and grows up to `limit`.
     pub(super) const fn growing(initial: usize, limit: usize) -> Self {
         Self { storage: Storage::Grown { bytes: Vec::new(), initial, limit }, start: 0, end: 0 }
     }
 
-    /// Where the next bytes go. Empty only while the storage is full of bytes that were not taken.
+    /// Returns the free space to read into. It is empty only while unconsumed bytes fill the
+    /// storage.
     pub(super) fn space(&mut self) -> &mut [u8] {
         self.make_room();
         let end = self.end;
         self.storage.bytes_mut().get_mut(end..).unwrap_or_default()
     }
 
-    /// Makes room for `count` bytes more, no more than is kept by an idle buffer, and none where
-    /// the storage is lent.
+    /// Makes space for `count` more bytes, at most the capacity that an idle buffer keeps. Does
+    /// nothing if the storage is lent.
     pub(super) fn reserve(&mut self, count: usize) {
         if let Storage::Grown { bytes, limit, .. } = &mut self.storage {
             let length = self.end.saturating_add(count).min(*limit).min(KEPT);
@@ -57,12 +60,13 @@ impl<'b> Buffer<'b> {
         }
     }
 
-    /// Takes the first `count` bytes of [`Buffer::space`] as read, at most all of it.
+    /// Marks the first `count` bytes of [`Buffer::space`] as filled; a larger `count` marks all of
+    /// them.
     pub(super) fn commit(&mut self, count: usize) {
         self.end = self.end.saturating_add(count).min(self.capacity());
     }
 
-    /// Copies the start of `bytes` in and says how much was taken.
+    /// Copies the start of `bytes` into the buffer and returns how many bytes were copied.
     pub(super) fn feed(&mut self, bytes: &[u8]) -> usize {
         let space = self.space();
         let count = bytes.len().min(space.len());
@@ -71,28 +75,29 @@ impl<'b> Buffer<'b> {
         count
     }
 
-    /// What is not yet taken.
+    /// Returns the unconsumed bytes.
     pub(super) fn bytes(&self) -> &[u8] {
         self.storage.bytes().get(self.start..self.end).unwrap_or_default()
     }
 
-    /// What is not yet taken, for moving it about.
+    /// Returns the unconsumed bytes for modification.
     pub(super) fn bytes_mut(&mut self) -> &mut [u8] {
         let range = self.start..self.end;
         self.storage.bytes_mut().get_mut(range).unwrap_or_default()
     }
 
-    /// Takes the first `count` of [`Buffer::bytes`].
+    /// Consumes the first `count` of [`Buffer::bytes`].
     pub(super) fn take(&mut self, count: usize) {
         self.start = (self.start + count).min(self.end);
     }
 
-    /// The last `count` bytes that were taken. They are there until room is made or all is cleared.
+    /// Returns the last `count` consumed bytes. They stay available until the buffer makes space or
+    /// is cleared.
     pub(super) fn taken(&self, count: usize) -> &[u8] {
         &self.storage.bytes()[self.start - count..self.start]
     }
 
-    /// Closes the gap that is left when `range` of [`Buffer::bytes`] is taken out.
+    /// Removes `range` from [`Buffer::bytes`] and closes the gap.
     pub(super) fn remove(&mut self, range: Range<usize>) {
         let bytes = self.bytes_mut();
         let count = range.len();
@@ -104,7 +109,7 @@ impl<'b> Buffer<'b> {
         (self.start, self.end) = (0, 0);
     }
 
-    /// The most bytes that there can ever be at once.
+    /// Returns the maximum number of bytes that the buffer can hold.
     pub(super) const fn limit(&self) -> usize {
         match &self.storage {
             Storage::Lent(storage) => storage.len(),
@@ -112,17 +117,18 @@ impl<'b> Buffer<'b> {
         }
     }
 
-    /// How much fits without growing.
+    /// Returns the current capacity, without growing.
     pub(super) fn capacity(&self) -> usize {
         self.storage.bytes().len()
     }
 
-    /// Whether the room after the bytes is less than a read is worth.
+    /// Returns whether the space after the bytes is too small for an efficient read.
     pub(super) fn is_short(&self) -> bool {
         self.capacity() - self.end < self.room_wanted()
     }
 
-    /// Of a small buffer a part, so that it does not grow before a message asks for it.
+    /// Wanted free space; for a small buffer a fraction of its capacity, so that it grows only for
+    /// a large message.
     fn room_wanted(&self) -> usize {
         ROOM_WANTED.min(self.capacity() / 2).max(1)
     }
@@ -137,8 +143,8 @@ impl<'b> Buffer<'b> {
         if !self.is_short() && !cheap && (self.end > 0 || length <= KEPT) {
             return;
         }
-        // What was taken makes room first. It is moved over only when little is left to move or the
-        // room is short, so over a whole frame each byte moves a bounded number of times.
+        // Space is first reclaimed from consumed bytes. The rest moves only when it is short or
+        // free space runs out, so each byte of a frame moves a bounded number of times.
         if self.start > 0 && (cheap || self.start >= length / 4 || self.end == length) {
             self.storage.bytes_mut().copy_within(self.start..self.end, 0);
             (self.start, self.end) = (0, rest);
@@ -154,7 +160,7 @@ impl<'b> Buffer<'b> {
     }
 }
 
-/// Makes `bytes` so long and no longer: left to itself it would double beyond the limit.
+/// Grows `bytes` to exactly `length`. A plain `resize` would double the capacity beyond the limit.
 fn grow(bytes: &mut Vec<u8>, length: usize) {
     bytes.reserve_exact(length - bytes.len());
     bytes.resize(length, 0);

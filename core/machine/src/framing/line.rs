@@ -2,63 +2,65 @@ use memchr::memchr;
 
 use super::buffer::Buffer;
 
-/// What the memory of a decoder starts with that grows: most messages are shorter, and most
-/// connections are idle. The first longer message makes it larger for good.
+/// Initial capacity of a growing decoder. Most messages are shorter and most connections are idle;
+/// the first longer message grows the buffer permanently.
 const INITIAL: usize = 512;
 
-/// Cuts a byte stream into lines, in memory that it is lent or that it grows up to a limit.
+/// Splits a byte stream into lines, in lent memory or in memory that grows up to a limit.
 ///
-/// Read into [`LineDecoder::space`], [`LineDecoder::commit`] what was read, take every
-/// [`LineDecoder::next_frame`]; at the end of input call [`LineDecoder::handle_eof`]. However the
-/// bytes are split over the calls, the frames and the errors are the same.
+/// Read into [`LineDecoder::space`], call [`LineDecoder::commit`] with the number of bytes read,
+/// then take every [`LineDecoder::next_frame`]; at the end of input call
+/// [`LineDecoder::handle_eof`]. Frames and errors do not depend on how the bytes are split over the
+/// calls.
 ///
-/// Each byte is searched once, and moved at most once for each time that the storage fills up.
+/// Each byte is searched once, and moved at most once each time that the storage fills up.
 // MCP 2026-07-28 basic/transports/stdio#sending-messages [STDIO-001]: messages are delimited
 // by newlines. MCP 2026-07-28 basic/transports/index#custom-transports [STDIO-021] recommends the
 // same for other byte streams.
 #[derive(Debug)]
 pub struct LineDecoder<'b> {
     buffer: Buffer<'b>,
-    /// Up to where there is no line end.
+    /// End of the prefix that was searched and contains no line end.
     searched: usize,
-    /// Whether the bytes up to the next line end belong to a line that is too long.
+    /// Whether the bytes up to the next line end belong to an overlong line.
     skipping: bool,
 }
 
-/// What went wrong between two frames. The peer's fault.
+/// A framing error between two frames, caused by the peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FrameError {
-    /// A line does not fit. It is skipped up to its end, and the stream goes on.
+    /// A line does not fit. It is skipped up to its end; decoding continues after it.
     #[error("a line is longer than {limit} bytes")]
     TooLong {
-        /// The greatest length of a line, its line end included.
+        /// The maximum length of a line, including its line end.
         limit: usize,
     },
     /// The input ended within a line.
     #[error("the input ended {length} bytes into a line")]
     Truncated {
-        /// How much of the line had come.
+        /// Number of bytes of the line that were received.
         length: usize,
     },
 }
 
 impl<'b> LineDecoder<'b> {
-    /// Frames in `storage`, whose length is the limit of a line, line end included. Storage of
-    /// length zero takes no bytes and yields no frames.
+    /// Creates a decoder that buffers in `storage`, whose length is the limit of a line, including
+    /// its line end. With empty storage the decoder accepts no bytes and yields no frames.
     #[must_use]
     pub const fn lent(storage: &'b mut [u8]) -> Self {
         Self::new(Buffer::lent(storage))
     }
 
-    /// Frames in memory that starts small, grows up to `limit` bytes, the limit of a line, line
-    /// end included, and shrinks again after a long line.
+    /// Creates a decoder whose memory starts small, grows up to `limit` bytes (the limit of a line,
+    /// including its line end) and shrinks again after a long line.
     #[must_use]
     pub const fn growing(limit: usize) -> LineDecoder<'static> {
         LineDecoder::new(Buffer::growing(INITIAL, limit))
     }
 
-    /// The most heap that one takes which [grows](Self::growing) up to `limit`, in bytes: there are
-    /// two buffers while it goes from one to the next. One whose memory is lent takes none.
+    /// Returns the maximum heap use, in bytes, of a decoder that [grows](Self::growing) up to
+    /// `limit`: while it reallocates there are two buffers. A decoder over lent memory uses no
+    /// heap.
     #[must_use]
     pub const fn memory_max(limit: usize) -> usize {
         limit.saturating_mul(2).saturating_add(2 * 3 * size_of::<usize>())
@@ -68,33 +70,34 @@ impl<'b> LineDecoder<'b> {
         Self { buffer, searched: 0, skipping: false }
     }
 
-    /// Where the next bytes go. Empty only while the storage is full of frames that were not taken
-    /// with [`LineDecoder::next_frame`].
+    /// Returns the free space to read into. It is empty only while the storage is full of frames
+    /// that were not taken with [`LineDecoder::next_frame`].
     pub fn space(&mut self) -> &mut [u8] {
         self.buffer.space()
     }
 
-    /// Makes room for `count` bytes more, for a stream that has shown that it has them. No more than
-    /// an idle decoder may keep, and none where the storage is lent.
+    /// Makes space for `count` more bytes, for a stream that is known to have them. It is limited
+    /// to the capacity that an idle decoder keeps, and does nothing if the storage is lent.
     pub fn reserve(&mut self, count: usize) {
         self.buffer.reserve(count);
     }
 
-    /// Takes the first `count` bytes of [`LineDecoder::space`] as read. More than there is room
-    /// counts as all of it.
+    /// Marks the first `count` bytes of [`LineDecoder::space`] as read; a larger `count` marks all
+    /// of it.
     pub fn commit(&mut self, count: usize) {
         self.buffer.commit(count);
     }
 
-    /// Copies the start of `bytes` in and says how much was taken; the rest fits once the frames
-    /// are taken out.
+    /// Copies the start of `bytes` into the buffer and returns how many bytes were copied. The rest
+    /// fits once the frames are taken out.
     #[must_use]
     pub fn feed(&mut self, bytes: &[u8]) -> usize {
         self.buffer.feed(bytes)
     }
 
-    /// The next whole line without its line end, `\n` or `\r\n`. Lines of nothing but white space
-    /// are passed over. `None` until more bytes are committed.
+    /// Returns the next complete line without its line end, `
+    /// ` or `\r
+    /// `. Blank lines are skipped. Returns `None` until more bytes are committed.
     #[must_use]
     pub fn next_frame(&mut self) -> Option<Result<&[u8], FrameError>> {
         loop {
@@ -115,11 +118,11 @@ impl<'b> LineDecoder<'b> {
         }
     }
 
-    /// Takes the end of input: what is left of a line that never ended. Take the frames first.
+    /// Handles the end of input and reports an incomplete last line. Take the frames first.
     #[must_use]
     pub fn handle_eof(&mut self) -> Option<FrameError> {
         let rest = self.buffer.bytes();
-        // A line that is being skipped was reported when it grew too long.
+        // An overlong line was reported when it exceeded the limit.
         let truncated = !self.skipping && !is_blank(rest);
         let length = rest.len();
         self.buffer.clear();
@@ -128,13 +131,14 @@ impl<'b> LineDecoder<'b> {
         truncated.then_some(FrameError::Truncated { length })
     }
 
-    /// The greatest length of a line, its line end included.
+    /// Returns the maximum length of a line, including its line end.
     #[must_use]
     pub const fn limit(&self) -> usize {
         self.buffer.limit()
     }
 
-    /// When no line end is in sight: whether the line has become too long, which is told once.
+    /// Checks, when no line end was found, whether the line is too long. Reports each such line
+    /// once.
     fn refuse_overlong(&mut self) -> Option<FrameError> {
         let limit = self.limit();
         let overlong = self.buffer.bytes().len() == limit && limit > 0;
@@ -163,7 +167,7 @@ mod tests {
 
     type Outcome = Result<String, FrameError>;
 
-    /// What a decoder yields when the input comes in pieces of at most `piece` bytes.
+    /// Returns the output of a decoder whose input arrives in pieces of at most `piece` bytes.
     fn decode(mut decoder: LineDecoder<'_>, input: &[u8], piece: usize) -> Vec<Outcome> {
         let mut outcomes = Vec::new();
         for mut bytes in input.chunks(piece) {

@@ -1,4 +1,4 @@
-//! Where one message ends and the next begins.
+//! Message framing: lines and Server-Sent Events.
 
 mod buffer;
 mod line;

@@ -2,8 +2,8 @@ use core::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// The code of an error answer. A peer may send any integer; what this side sends is held to
-/// [`ErrorCode::is_emittable_at`].
+/// The code of an error response. A peer may send any integer; codes that this side sends must
+/// satisfy [`ErrorCode::is_emittable_at`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct ErrorCode(pub i64);
@@ -12,13 +12,13 @@ impl ErrorCode {
     // MCP 2026-07-28 basic/index#error-codes [RPC-016]: general failures use the standard codes.
     /// The bytes are not JSON.
     pub const PARSE_ERROR: Self = Self(-32700);
-    /// JSON, but not a request.
+    /// The message is JSON, but not a valid request.
     pub const INVALID_REQUEST: Self = Self(-32600);
-    /// The receiver has no such method.
+    /// The receiver does not implement the method.
     pub const METHOD_NOT_FOUND: Self = Self(-32601);
-    /// The parameters do not fit the method.
+    /// The parameters are invalid for the method.
     pub const INVALID_PARAMS: Self = Self(-32602);
-    /// The receiver failed for a reason of its own.
+    /// The receiver failed internally.
     pub const INTERNAL_ERROR: Self = Self(-32603);
 }
 

@@ -1,9 +1,9 @@
-//! A serde deserializer of text that is known to be JSON.
+//! A serde deserializer for text that is known to be valid JSON.
 //!
-//! What arrives has been checked by the scanner already, so that this one looks for nothing but the
-//! shape that a type asks for. `serde_json` would check all of it again, which takes several times
-//! the code in a device's image. What can be read is the same; the errors name no line and column,
-//! as a message has one line.
+//! The scanner has already validated each received message, so this deserializer only checks for
+//! the shape that a type expects. `serde_json` would validate the text again, which takes several
+//! times as much code in a device image. Both accept the same input; the errors here contain no
+//! line and column, because a message is one line.
 
 use alloc::borrow::Cow;
 use core::iter;
@@ -19,23 +19,24 @@ use super::scan::{Scanner, Written};
 use super::serializer::RAW_VALUE;
 use super::text::unescape;
 
-/// The most arrays and objects within each other, as in `serde_json`: types may be recursive, and
-/// each level takes stack.
+/// Maximum nesting of arrays and objects, the same as in `serde_json`: types may be recursive, and
+/// each level uses stack.
 const DEPTH_MAX: u8 = 127;
 
-/// Reads `text`, which is one JSON value. Of other text, whatever it looks like is read.
+/// Deserializes `text`, which must be one JSON value. Any other text gives an unspecified value or
+/// an error.
 pub(super) fn deserialize<'de, T: Deserialize<'de>>(text: &'de str) -> Result<T, Error> {
     T::deserialize(Deserializer { scanner: &mut Scanner::new(text), depth: DEPTH_MAX })
 }
 
-/// One value, from its first byte on.
+/// A deserializer at the first byte of a value.
 struct Deserializer<'s, 'de> {
     scanner: &'s mut Scanner<'de>,
     depth: u8,
 }
 
 impl<'de> Deserializer<'_, 'de> {
-    /// Goes past the value, which is text as it is.
+    /// Skips the value and returns its text.
     fn skip(self) -> &'de str {
         self.scanner.peek();
         let start = self.scanner.at();
@@ -50,7 +51,7 @@ impl<'de> Deserializer<'_, 'de> {
             .ok_or_else(|| Error::custom("not a string"))
     }
 
-    /// That the value is another one than `expected`.
+    /// Returns an error: the value differs from `expected`.
     #[cold]
     fn unexpected(self, expected: &dyn Expected) -> Error {
         unexpected(self.skip(), expected)
@@ -71,7 +72,7 @@ impl<'de> Deserializer<'_, 'de> {
         visit_number(self.skip(), visitor)
     }
 
-    /// What is in an array or an object, whose first byte comes next.
+    /// Enters an array or an object, whose first byte is next.
     fn enter(self) -> Result<Elements<Self>, Error> {
         let depth = self.depth.checked_sub(1);
         let depth = depth.ok_or_else(|| Error::custom("recursion limit exceeded"))?;
@@ -97,7 +98,7 @@ impl<'de> Deserializer<'_, 'de> {
         Deserializer { scanner: self.scanner, depth: self.depth }
     }
 
-    /// Whether there is another element before the `end` of the container.
+    /// Returns whether the container has another element before its `end`.
     fn has_next(&mut self, end: u8) -> bool {
         self.scanner.eat(b',');
         self.scanner.peek().is_some_and(|byte| byte != end)
@@ -108,7 +109,7 @@ impl<'de> Deserializer<'_, 'de> {
     }
 }
 
-/// That the value is another one than `expected`.
+/// Returns an error: the value in `text` differs from `expected`.
 #[cold]
 fn unexpected(text: &str, expected: &dyn Expected) -> Error {
     let content = text.strip_prefix('"').and_then(|text| text.strip_suffix('"'));
@@ -136,7 +137,7 @@ enum Integer {
 }
 
 impl Integer {
-    /// `None` if the text is another number, or none.
+    /// Returns `None` if the text is not such an integer.
     fn read(text: &str) -> Option<Self> {
         let digits = text.strip_prefix('-').unwrap_or(text);
         if digits.is_empty() {
@@ -150,7 +151,7 @@ impl Integer {
         if digits.len() == text.len() {
             return Some(Self::Positive(number));
         }
-        // Zero has a sign only as a fraction.
+        // Zero is negative only as a float.
         0_i64.checked_sub_unsigned(number).filter(|number| *number != 0).map(Self::Negative)
     }
 
@@ -162,7 +163,7 @@ impl Integer {
     }
 }
 
-/// Has a number of any kind visited.
+/// Passes a number of any kind to the visitor.
 fn visit_number<'de, V: Visitor<'de>>(text: &str, visitor: V) -> Result<V::Value, Error> {
     match Integer::read(text) {
         Some(integer) => integer.visit(visitor),
@@ -243,7 +244,7 @@ impl<'de> de::Deserializer<'de> for Deserializer<'_, 'de> {
         if !matches!(self.scanner.peek(), Some(b'-' | b'0'..=b'9')) {
             return Err(self.unexpected(&visitor));
         }
-        // Whether what is too large for this type is refused is a feature of `serde_json`.
+        // Whether a number too large for the type is refused depends on a feature of `serde_json`.
         let text = self.skip();
         match Integer::read(text) {
             Some(integer) => integer.visit(visitor),
@@ -361,7 +362,7 @@ impl<'de> de::Deserializer<'de> for Deserializer<'_, 'de> {
     }
 }
 
-/// What is left in a container.
+/// The remaining elements of a container.
 struct Elements<D>(D);
 
 impl<'de> SeqAccess<'de> for Elements<Deserializer<'_, 'de>> {
@@ -395,13 +396,13 @@ impl<'de> MapAccess<'de> for Elements<Deserializer<'_, 'de>> {
 }
 
 impl<'de> Deserializer<'_, 'de> {
-    /// Goes past a key and its colon.
+    /// Reads a key and its colon.
     fn key(&mut self) -> Result<Cow<'de, str>, Error> {
         self.scanner.key().and_then(Written::resolve).ok_or_else(|| Error::custom("not a key"))
     }
 }
 
-/// A variant with content, as the one member of an object.
+/// An enum variant with content: the only member of an object.
 impl<'de> EnumAccess<'de> for Deserializer<'_, 'de> {
     type Error = Error;
     type Variant = Self;

@@ -10,57 +10,58 @@ use super::scan::{ScanError, Scanner};
 use super::text::{resolve_key, unquote};
 use super::{ErrorCode, scan};
 
-/// What [`parse`] puts up with.
+/// The limits of [`parse`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ParseLimits {
-    /// The greatest nesting of arrays and objects, the message itself being the first level, or
-    /// its batch. More than [`ParseLimits::DEPTH_MAX`] counts as that.
+    /// Maximum nesting of arrays and objects. The message or its batch is the first level. Values
+    /// above [`ParseLimits::DEPTH_MAX`] count as that.
     pub depth: usize,
-    /// The greatest number of messages in a batch; zero refuses batches.
+    /// Maximum number of messages in a batch; zero refuses batches.
     pub batch: usize,
-    /// The longest string id, in bytes of its JSON text between the quotes.
+    /// Maximum length of a string id, in bytes of its JSON text between the quotes.
     pub id_length: usize,
 }
 
 impl ParseLimits {
-    /// Deeper text could not be decoded: it is the depth at which `serde_json` gives up.
+    /// Depth at which `serde_json` gives up: deeper text could not be decoded.
     pub const DEPTH_MAX: usize = scan::DEPTH_MAX;
 }
 
 impl Default for ParseLimits {
-    /// Depth: what can be decoded; scanning uses no stack. Batch: as many messages as an eager
-    /// client has requests at hand; a longer one is a way to make one frame cost much. Ids: 1 KiB,
-    /// as a trace with its span and a name fit many times; each request in flight keeps its own.
+    /// Depth: the maximum that can be decoded; scanning uses no stack. Batch: as many requests as a
+    /// busy client has ready; longer batches would make one frame expensive. Ids: 1 KiB, several
+    /// times the size of a trace id with a span and a name; each pending request stores its id.
     fn default() -> Self {
         Self { depth: Self::DEPTH_MAX, batch: 100, id_length: 1024 }
     }
 }
 
-/// What one frame holds.
+/// The content of one frame.
 #[derive(Clone, Debug)]
 pub enum Frame<'a> {
     /// One message.
     Single(Message<'a>),
-    /// An array of messages, at least one.
+    /// A non-empty array of messages.
     // MCP 2025-03-26 basic/index#batching [BATCH-001]
     Batch(Batch<'a>),
 }
 
-/// Finds the envelope of a frame in one pass over its bytes, which are checked to be JSON. Members
-/// that JSON-RPC does not know are passed over.
+/// Parses the envelope of a frame in one pass over its bytes and validates the JSON. Members that
+/// JSON-RPC does not define are skipped.
 ///
-/// The work is linear in the length of `bytes`; the text is not copied.
+/// The cost is linear in the length of `bytes`; the text is not copied.
 ///
 /// # Errors
 ///
-/// The peer's fault: the frame is no message. [`Malformed::answer`] says what to answer.
+/// Fails if the frame is not a message, which is the peer's fault. [`Malformed::answer`] returns
+/// the error response.
 pub fn parse(bytes: &[u8], limits: ParseLimits) -> Result<Frame<'_>, Malformed> {
     parse_noting(bytes, limits, "", None)
 }
 
-/// As [`parse`], with the members of the parameters of a request noted in `index`. What is `known` of one of them
-/// is not looked at: the start of an object that was in an earlier frame, parsed with the same limits.
-/// It ends with a member, which is no number.
+/// Like [`parse`], and records the members of a request's parameters in `index`. If a parameter
+/// starts with `known`, that prefix is not scanned again: it is the start of an object from an
+/// earlier frame, parsed with the same limits, and ends with a member that is not a number.
 pub(crate) fn parse_noting<'a>(
     bytes: &'a [u8],
     limits: ParseLimits,
@@ -74,7 +75,7 @@ pub(crate) fn parse_noting<'a>(
     }
 }
 
-/// As [`parse`], with the members of the result of a response noted in `index`, but of a result that
+/// Like [`parse`], and records the members of a response's result in `index`, unless the result
 /// starts with `unless`.
 pub(crate) fn parse_noting_result<'a>(
     bytes: &'a [u8],
@@ -89,7 +90,7 @@ pub(crate) fn parse_noting_result<'a>(
     }
 }
 
-/// As [`parse`], for text that is already known to be UTF-8.
+/// Like [`parse`], for text that is already known to be UTF-8.
 ///
 /// # Errors
 ///
@@ -98,7 +99,7 @@ pub fn parse_text(text: &str, limits: ParseLimits) -> Result<Frame<'_>, Malforme
     parse_text_noting::<false>(text, limits, "", None)
 }
 
-/// Notes members of the result where it is `RESULT`, else of the parameters.
+/// Records the members of the result if `RESULT`, otherwise those of the parameters.
 fn parse_text_noting<'a, const RESULT: bool>(
     text: &'a str,
     limits: ParseLimits,
@@ -128,8 +129,8 @@ fn parse_text_noting<'a, const RESULT: bool>(
     }
 }
 
-/// The messages of a batch in their order. The array is JSON and within the limits; each element
-/// may still be malformed for itself, and costs no other its place.
+/// The messages of a batch in order. The array is valid JSON within the limits; a malformed element
+/// does not affect the others.
 // MCP 2025-03-26 basic/index#batching [BATCH-003]: each invalid element gets its own error.
 #[derive(Clone, Debug)]
 pub struct Batch<'a> {
@@ -139,7 +140,7 @@ pub struct Batch<'a> {
 }
 
 impl<'a> Batch<'a> {
-    /// Checks the whole array, whose bracket is the next byte.
+    /// Validates the whole array, whose bracket is the next byte.
     fn new(mut scanner: Scanner<'a>, limits: ParseLimits, depth: usize) -> Result<Self, Malformed> {
         let limit = limits.batch;
         let mut ahead = scanner.clone();
@@ -147,8 +148,8 @@ impl<'a> Batch<'a> {
             .value(depth)
             .and_then(|()| ahead.end())
             .map_err(|error| Malformed::from(reason(error, ahead.at(), depth)))?;
-        // MCP 2025-06-18 basic/transports#sending-messages-to-the-server [BATCH-010]:
-        // batching is gone.
+        // MCP 2025-06-18 basic/transports#sending-messages-to-the-server [BATCH-010]: batches were
+        // removed.
         if limit == 0 {
             return Err(Reason::BatchRefused.into());
         }
@@ -204,7 +205,7 @@ impl<'a> Iterator for Batch<'a> {
 
 impl ExactSizeIterator for Batch<'_> {}
 
-/// The texts of the members that JSON-RPC knows.
+/// The texts of the members that JSON-RPC defines.
 #[derive(Default)]
 struct Envelope<'a> {
     jsonrpc: Option<&'a str>,
@@ -216,20 +217,20 @@ struct Envelope<'a> {
     repeats: Repeats<'a>,
 }
 
-/// The text of a member, and what is noted of repeats.
+/// The text of a member, and its recorded repeats.
 type Slot<'e, 'a> = (&'e mut Option<&'a str>, &'e mut Repeats<'a>);
 
-/// The members that a message has.
+/// The members of a message.
 const MEMBERS: [&str; 6] = ["jsonrpc", "id", "method", "params", "result", "error"];
 
-/// Members that occur again.
+/// Members that occur more than once.
 #[derive(Debug, Default)]
 struct Repeats<'a> {
-    /// The last of them.
+    /// The most recent repeated member.
     name: Option<&'static str>,
-    /// What `id` was before.
+    /// The previous text of `id`.
     id: Option<&'a str>,
-    /// `id` was there with two texts before.
+    /// Whether `id` occurred with two different texts.
     ambiguous: bool,
 }
 
@@ -246,8 +247,8 @@ impl<'a> Repeats<'a> {
 }
 
 impl<'a> Envelope<'a> {
-    /// Goes past an object, whose brace is the next byte, and keeps what it knows. `start` is what is
-    /// known of a parameter, or how a `RESULT` starts whose members are not noted.
+    /// Scans an object, whose brace is the next byte, and stores the members it knows. `start` is a
+    /// known prefix of a parameter, or the prefix of a `RESULT` whose members are not recorded.
     fn fill<const RESULT: bool>(
         &mut self,
         scanner: &mut Scanner<'a>,
@@ -267,15 +268,16 @@ impl<'a> Envelope<'a> {
             let has_id = self.id.is_some();
             let slot = self.slot(key.text, key.escaped);
             let value = scanner.at();
-            // Noted before the value is known to be right, so that a response is told from a
-            // request even if what it carries is too deep.
+            // The member is recorded before its value is validated, so that a response is told from
+            // a request even if its value is nested too deeply.
             match slot {
                 None => scanner.value(depth)?,
                 Some((slot, repeats)) => {
                     if let Some(before) = slot.replace("") {
                         repeats.note(key.text, before);
                     }
-                    // Of requests and responses alone, and nearly all start with their id.
+                    // Only requests and responses are indexed, and nearly all of them start with
+                    // their id.
                     if let Some(index) = index.as_deref_mut()
                         && MemberIndex::IS_KEPT
                         && has_id
@@ -297,7 +299,7 @@ impl<'a> Envelope<'a> {
         }
     }
 
-    /// Where a member is noted, and its repeats.
+    /// Returns the slot of a member, and its repeats.
     fn slot(&mut self, key: &str, escaped: bool) -> Option<Slot<'_, 'a>> {
         let slot = match key {
             "jsonrpc" => &mut self.jsonrpc,
@@ -315,7 +317,7 @@ impl<'a> Envelope<'a> {
         Some((slot, &mut self.repeats))
     }
 
-    /// The message, if it is one.
+    /// Builds the message, if the envelope is valid.
     fn message(&self, id_length_max: usize) -> Result<Message<'a>, Malformed> {
         self.interpret(id_length_max).map_err(|reason| Malformed {
             reason,
@@ -347,8 +349,8 @@ impl<'a> Envelope<'a> {
 
     fn call(&self, method: &'a str, id_length_max: usize) -> Result<Message<'a>, Reason> {
         // MCP 2026-07-28 basic/index#requests [RPC-002]: an `id` that is a string or an integer.
-        // MCP 2026-07-28 basic/index#notifications [RPC-012]: a notification has no `id` member;
-        // one that is null makes it a request, and [RPC-003] such an id is refused.
+        // MCP 2026-07-28 basic/index#notifications [RPC-012]: a notification has no `id` member; a
+        // null id makes the message a request, and [RPC-003] such an id is refused.
         let id = self.id.map(|id| read_id(id, id_length_max)).transpose()?;
         let method = unquote(method).ok_or(Reason::MethodNotString)?;
         // MCP 2026-07-28 schema.json#JSONRPCRequest [RPC-011]: `params` is an object.
@@ -384,15 +386,16 @@ impl<'a> Envelope<'a> {
         Ok(Message::Response(ResponseMessage { id, outcome }))
     }
 
-    /// What could not be scanned to its end.
+    /// Returns the error for a message whose scan failed.
     fn unscannable(&self, error: ScanError, at: usize, depth: usize) -> Malformed {
         let reason = reason(error, at, depth);
-        // Of text that is no JSON nothing can be said. Text that goes too deep was right so far.
+        // Text that is not JSON reveals nothing. Text that is nested too deeply was valid up to
+        // that point.
         if error != ScanError::TooDeep {
             return reason.into();
         }
         let id = self.safe_id();
-        // Without its end, a message without `id` is not yet a notification.
+        // The rest of the message is unknown, so a message without `id` is not yet a notification.
         let shape = match self.shape() {
             Shape::Notification => Shape::Unknown,
             shape => shape,
@@ -400,9 +403,10 @@ impl<'a> Envelope<'a> {
         Malformed { reason, id, shape }
     }
 
-    /// The id to answer under, however long it is: its sender finds its request by nothing else.
-    /// Where two are given, neither is.
-    // MCP 2025-11-25 basic/index#error-responses [RPC-009]: left out only where it cannot be read.
+    /// Returns the id for the error response, whatever its length, because the sender can only
+    /// match the response by it. Returns `None` if two different ids were given.
+    // MCP 2025-11-25 basic/index#error-responses [RPC-009]: the id is omitted only if it cannot be
+    // read.
     fn safe_id(&self) -> Option<RequestId> {
         let id = self.id?;
         let ambiguous = self.repeats.ambiguous || self.repeats.id.is_some_and(|it| it != id);
@@ -414,8 +418,8 @@ impl<'a> Envelope<'a> {
             (None, _) if self.result.is_some() || self.error.is_some() => Shape::Response,
             (None, _) => Shape::Unknown,
             (Some(_), Some(_)) => Shape::Request,
-            // JSON-RPC 2.0 answers `{"method": 1}` and `{"foo": "boo"}`: these are no
-            // notifications that went wrong, but nothing at all.
+            // JSON-RPC 2.0 answers `{"method": 1}` and `{"foo": "boo"}`: these are not malformed
+            // notifications, but invalid requests.
             (Some(method), None) if method.starts_with('"') && self.is_versioned() => {
                 Shape::Notification
             }
@@ -432,8 +436,8 @@ fn is_version(text: &str) -> bool {
     text == "\"2.0\"" || unquote(text).is_some_and(|version| version == "2.0")
 }
 
-/// Reads an id whose text between the quotes has at most `length_max` bytes. What is written of it
-/// is no longer than that, as there is no shorter form than the one that is written.
+/// Reads an id whose text between the quotes has at most `length_max` bytes. The id is never
+/// written longer than it was received, because the writer uses the shortest form.
 pub(super) fn read_id(text: &str, length_max: usize) -> Result<RequestId, Reason> {
     match text.as_bytes() {
         [b'"', inner @ ..] if inner.len() > length_max.saturating_add(1) => {
@@ -442,8 +446,8 @@ pub(super) fn read_id(text: &str, length_max: usize) -> Result<RequestId, Reason
         [b'"', ..] => unquote(text).map(|id| RequestId::from(&*id)).ok_or(Reason::IdWrongType),
         [b'-' | b'0'..=b'9', ..] => match text.parse() {
             Ok(number) => Ok(RequestId::Number(number)),
-            // `1.0` and `1e3` are integers in mathematics. An answer must repeat the id, and a peer
-            // that compares text would not find its own.
+            // `1.0` and `1e3` are integers mathematically. But a response must repeat the id, and a
+            // peer that compares text would not recognize it.
             Err(_) if text.contains(['.', 'e', 'E']) => Err(Reason::IdFractional),
             Err(_) => Err(Reason::IdOutOfRange),
         },

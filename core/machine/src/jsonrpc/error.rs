@@ -14,36 +14,36 @@ use super::raw::RawJson;
 // `message`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ErrorObject<'a> {
-    /// What kind of failure it is.
+    /// The kind of failure.
     pub code: ErrorCode,
-    /// One short sentence for people.
+    /// A short sentence for people.
     // MCP 2026-07-28 schema.json#Error [RPC-015]
     #[serde(borrow)]
     pub message: Cow<'a, str>,
-    /// Whatever else the author wants to say, of any JSON type.
+    /// Additional information of any JSON type.
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
     pub data: Option<RawJson<'a>>,
 }
 
 impl<'a> ErrorObject<'a> {
-    /// An error without data.
+    /// Creates an error without data.
     pub fn new(code: ErrorCode, message: impl Into<Cow<'a, str>>) -> Self {
         Self { code, message: message.into(), data: None }
     }
 
-    /// The same error with `data`.
+    /// Adds `data` to the error.
     #[must_use]
     pub fn with_data(mut self, data: RawJson<'a>) -> Self {
         self.data = Some(data);
         self
     }
 
-    /// `-32600`: JSON, but not a request.
+    /// `-32600`: the message is JSON, but not a valid request.
     pub fn invalid_request(message: impl Into<Cow<'a, str>>) -> Self {
         Self::new(ErrorCode::INVALID_REQUEST, message)
     }
 
-    /// `-32601`: nobody here answers `method`. The name is cut at 64 characters.
+    /// `-32601`: the method is not implemented. The name is truncated to 64 characters.
     // MCP 2026-07-28 schema.json#MethodNotFoundError [RPC-018]
     #[must_use]
     pub fn method_not_found(method: &str) -> Self {
@@ -52,17 +52,17 @@ impl<'a> ErrorObject<'a> {
         Self::new(ErrorCode::METHOD_NOT_FOUND, format!("method not found: {shown}"))
     }
 
-    /// `-32602`: the parameters do not fit the method.
+    /// `-32602`: the parameters are invalid for the method.
     pub fn invalid_params(message: impl Into<Cow<'a, str>>) -> Self {
         Self::new(ErrorCode::INVALID_PARAMS, message)
     }
 
-    /// `-32603`: this side failed for a reason of its own.
+    /// `-32603`: this side failed internally.
     pub fn internal(message: impl Into<Cow<'a, str>>) -> Self {
         Self::new(ErrorCode::INTERNAL_ERROR, message)
     }
 
-    /// The same error, free of the frame's lifetime.
+    /// Converts the error to one that does not borrow from the frame.
     #[must_use]
     pub fn into_owned(self) -> ErrorObject<'static> {
         ErrorObject {
@@ -81,7 +81,7 @@ impl fmt::Display for ErrorObject<'_> {
 
 impl core::error::Error for ErrorObject<'_> {}
 
-/// What is told of a function of the application that panicked: nothing of what is inside.
+/// The error response for an application function that panicked. It reveals no internal details.
 impl From<Panicked> for ErrorObject<'static> {
     fn from(Panicked: Panicked) -> Self {
         Self::internal("the handler did not finish")

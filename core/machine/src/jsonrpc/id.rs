@@ -8,8 +8,8 @@ use arrayvec::ArrayString;
 use serde::de::{Deserialize, Deserializer, Error as _, Visitor};
 use serde::ser::{Serialize, Serializer};
 
-/// The longest string id that is kept inline, in bytes: a UUID has 36, and one with a prefix fits
-/// too. Longer ones, which are rare, are on the heap.
+/// Maximum length of a string id that is stored inline, in bytes: enough for a UUID of 36 bytes
+/// with a prefix. Longer ids are rare and are stored on the heap.
 pub(crate) const INLINE_LENGTH_MAX: usize = 64;
 
 /// The id of a request: a string or an integer. `"1"` and `1` are different ids.
@@ -22,13 +22,13 @@ pub enum RequestId {
     Text(IdText),
 }
 
-/// A string that is an id. Up to 64 bytes it takes no allocation.
+/// A string id. Up to 64 bytes are stored without allocation.
 ///
-/// How long a received one may be is [`ParseLimits::id_length`](super::ParseLimits::id_length).
+/// [`ParseLimits::id_length`](super::ParseLimits::id_length) limits the length of a received id.
 #[derive(Clone)]
 pub struct IdText(Place);
 
-/// Where the text is: inline if it fits, so that equal texts are in the same place.
+/// The storage of the text: inline if it fits, so that equal texts have equal storage.
 #[derive(Clone)]
 enum Place {
     Inline(ArrayString<INLINE_LENGTH_MAX>),
@@ -36,7 +36,7 @@ enum Place {
 }
 
 impl IdText {
-    /// The text.
+    /// Returns the text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         match &self.0 {
@@ -158,7 +158,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_id_of_ordinary_length_is_inline_and_costs_no_more_than_that() {
+    fn an_id_of_ordinary_length_is_stored_inline() {
         assert!(size_of::<RequestId>() <= INLINE_LENGTH_MAX + size_of::<u64>());
         for length in [0, 36, INLINE_LENGTH_MAX, INLINE_LENGTH_MAX + 1, 5000] {
             let text = "x".repeat(length);
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn ids_are_ordered_as_their_texts_wherever_they_are() {
+    fn ids_are_ordered_as_their_texts_wherever_they_are_stored() {
         let [short, long] = [1, 100].map(|length| IdText::from(&*"b".repeat(length)));
         assert!(short < long && IdText::from("a") < short && long < IdText::from("c"));
         assert_ne!(short, long);

@@ -4,22 +4,22 @@ use super::code::ErrorCode;
 use super::error::ErrorObject;
 use super::id::RequestId;
 
-/// A frame, or an element of a batch, that is not a message. Always the peer's fault.
+/// A frame, or an element of a batch, that is not a valid message. Always the peer's fault.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{reason}")]
 pub struct Malformed {
-    /// What is wrong with it.
+    /// The defect.
     pub reason: Reason,
-    /// Its id, when one could be read: longer than the limit, it may be as long as the frame.
+    /// The id, if one could be read. An id over the limit may be as long as the frame.
     pub id: Option<RequestId>,
-    /// What it was going to be.
+    /// The apparent kind of message.
     pub shape: Shape,
 }
 
-/// What a malformed message was going to be, as far as its members tell.
+/// The apparent kind of a malformed message, judged by its members.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Shape {
-    /// It cannot be told.
+    /// The kind cannot be determined.
     Unknown,
     /// It has a `method` and an `id`.
     Request,
@@ -30,15 +30,15 @@ pub enum Shape {
 }
 
 impl Malformed {
-    /// An array, on a connection whose revision has no batches.
+    /// Refuses an array on a connection whose revision has no batches.
     // MCP 2025-06-18 basic/transports#sending-messages-to-the-server [BATCH-010]
     pub(crate) const fn batch_refused() -> Self {
         Self { reason: Reason::BatchRefused, id: None, shape: Shape::Unknown }
     }
 
-    /// The code to answer with.
-    // MCP 2026-07-28 schema.json#InvalidRequestError [RPC-017]: unparseable JSON yields -32700,
-    // well-formed JSON that is not a request -32600.
+    /// Returns the code of the error response.
+    // MCP 2026-07-28 schema.json#InvalidRequestError [RPC-017]: invalid JSON yields -32700, valid
+    // JSON that is not a request yields -32600.
     #[must_use]
     pub const fn code(&self) -> ErrorCode {
         match self.reason {
@@ -49,9 +49,10 @@ impl Malformed {
         }
     }
 
-    /// What to answer, under [`Malformed::id`]; `None` when it must not be answered.
+    /// Returns the error response, to be sent under [`Malformed::id`], or `None` if the message
+    /// must not be answered.
     // MCP 2026-07-28 basic/index#notifications [RPC-013]: a notification is never answered, not
-    // even with an error. An answer to a broken response could start a quarrel without end.
+    // even with an error. Answering a malformed response could start an endless exchange of errors.
     #[must_use]
     pub fn answer(&self) -> Option<ErrorObject<'static>> {
         match self.shape {
@@ -64,7 +65,7 @@ impl Malformed {
 }
 
 impl From<Reason> for Malformed {
-    /// A frame of which nothing else is known.
+    /// Creates an error for a frame of unknown kind.
     fn from(reason: Reason) -> Self {
         Self { reason, id: None, shape: Shape::Unknown }
     }
@@ -78,37 +79,37 @@ pub enum Reason {
     // MCP 2026-07-28 basic/transports/index#messages [RPC-014]
     #[error("not UTF-8 at byte {at}")]
     NotUtf8 {
-        /// The offset of the first byte that is wrong.
+        /// Offset of the first invalid byte.
         at: usize,
     },
     /// The text is not one JSON value.
     #[error("not JSON at byte {at}")]
     NotJson {
-        /// The offset of the first byte that is wrong, or the length if the text ends early.
+        /// Offset of the first invalid byte, or the length if the text ends early.
         at: usize,
     },
-    /// Arrays and objects are nested deeper than this side follows.
+    /// Arrays and objects are nested too deeply.
     #[error("nested deeper than {limit} levels")]
     TooDeep {
-        /// The greatest depth that is accepted.
+        /// The maximum accepted depth.
         limit: usize,
     },
-    /// JSON, but no object.
+    /// The message is JSON, but not an object.
     #[error("a message is an object")]
     NotAnObject,
-    /// There is no `jsonrpc` member.
+    /// The `jsonrpc` member is missing.
     #[error("`jsonrpc` is missing")]
     JsonrpcMissing,
     /// `jsonrpc` is not `"2.0"`.
     #[error("`jsonrpc` is not \"2.0\"")]
     JsonrpcWrong,
-    /// A member of the envelope occurs twice; receivers would differ in which one they take.
+    /// A member of the envelope occurs twice; receivers would disagree on which one counts.
     #[error("`{0}` occurs twice")]
     DuplicateMember(&'static str),
-    /// There is no `method`, no `result` and no `error`.
+    /// The message has no `method`, `result` or `error`.
     #[error("neither `method` nor `result` nor `error`")]
     Purposeless,
-    /// `method` stands beside `result` or `error`.
+    /// The message has both a `method` and a `result` or `error`.
     #[error("both `method` and an outcome")]
     MethodAndOutcome,
     /// `method` is not a string.
@@ -117,7 +118,7 @@ pub enum Reason {
     /// `params` is not an object.
     #[error("`params` is not an object")]
     ParamsNotObject,
-    /// A result without an `id` belongs to nothing.
+    /// A result has no `id`, so it matches no request.
     #[error("`id` is missing")]
     IdMissing,
     /// `id` is `null`.
@@ -129,16 +130,16 @@ pub enum Reason {
     /// `id` is an integer of more than 64 bits.
     #[error("`id` is out of range: integers have 64 bits")]
     IdOutOfRange,
-    /// `id` is a string longer than this side accepts.
+    /// `id` is a string longer than the limit.
     #[error("`id` is longer than {limit} bytes")]
     IdTooLong {
-        /// The greatest length that is accepted, in bytes.
+        /// The maximum accepted length, in bytes.
         limit: usize,
     },
     /// `id` is neither a string nor a number.
     #[error("`id` is neither a string nor an integer")]
     IdWrongType,
-    /// Both `result` and `error`.
+    /// The message has both a `result` and an `error`.
     #[error("both `result` and `error`")]
     ResultAndError,
     /// `result` is not an object.
@@ -150,13 +151,13 @@ pub enum Reason {
     /// The array has no elements.
     #[error("the batch is empty")]
     BatchEmpty,
-    /// The array has more elements than this side accepts.
+    /// The array has more elements than the limit.
     #[error("the batch has more than {limit} messages")]
     BatchTooLong {
-        /// The greatest number that is accepted.
+        /// The maximum accepted number.
         limit: usize,
     },
-    /// Arrays are not accepted at all: the limit is zero.
+    /// Arrays are not accepted: the limit is zero.
     // MCP 2025-06-18 basic/transports#sending-messages-to-the-server [BATCH-010]
     #[error("batches are not accepted")]
     BatchRefused,

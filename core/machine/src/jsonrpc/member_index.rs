@@ -1,18 +1,18 @@
 use super::members::Member;
 use super::raw::RawJson;
-use super::scan::{STANDING_IS_KEPT, ScanError, Scanner};
+use super::scan::{PREFIX_IS_CACHED, ScanError, Scanner};
 
-/// Where the members of the parameters or the result of a message are, noted while the message is
-/// checked: whoever reads them does not look for their ends again.
+/// Positions of the members of a message's parameters or result, recorded while the message is
+/// validated, so that readers need not scan for the ends of the values again.
 #[derive(Debug, Default)]
 pub(crate) struct MemberIndex {
     places: [Place; Self::LENGTH],
     count: usize,
-    /// All members are in it.
+    /// Whether the index holds all members.
     whole: bool,
 }
 
-/// Where a member is in the text of its object, in bytes.
+/// Position of a member in the text of its object, in bytes.
 #[derive(Clone, Copy, Debug, Default)]
 struct Place {
     key: u32,
@@ -23,13 +23,13 @@ struct Place {
 }
 
 impl MemberIndex {
-    /// The parameters of hardly any message have more.
+    /// Maximum number of indexed members; few messages have more parameters.
     const LENGTH: usize = 6;
 
-    /// A device has more time for a request than it has flash for the code that saves some of it.
-    pub(super) const IS_KEPT: bool = STANDING_IS_KEPT;
+    /// Devices skip the index: they have time to scan again, but little flash for the code.
+    pub(super) const IS_KEPT: bool = PREFIX_IS_CACHED;
 
-    /// Goes past an object, whose brace is the next byte, and notes its members. See
+    /// Scans an object, whose brace is the next byte, and records its members. See
     /// [`Scanner::object`].
     pub(super) fn fill(
         &mut self,
@@ -56,7 +56,7 @@ impl MemberIndex {
         Ok(())
     }
 
-    /// The members of `object`, which is the one that was noted; `None` if it was not.
+    /// Returns the members of `object` if it is the object that was indexed.
     pub(crate) fn members<'a>(&self, object: &'a str) -> Option<impl Iterator<Item = Member<'a>>> {
         if !Self::IS_KEPT || !self.whole {
             return None;

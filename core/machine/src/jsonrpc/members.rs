@@ -6,9 +6,9 @@ use super::raw::RawJson;
 use super::scan::Scanner;
 use super::text::{key_is, resolve_key};
 
-/// The members of an object in their order. Other values have none.
+/// An iterator over the members of an object, in order. It is empty for other values.
 ///
-/// Linear in the length of the object over a whole iteration; nothing is allocated.
+/// A whole iteration is linear in the length of the object and does not allocate.
 #[derive(Clone, Debug)]
 pub struct Members<'a> {
     scanner: Scanner<'a>,
@@ -17,25 +17,25 @@ pub struct Members<'a> {
 /// One member of an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Member<'a> {
-    /// The key as it is written, without its quotes.
+    /// The key as written, without its quotes.
     pub key: &'a str,
-    /// Whether the key is written with escapes, so that [`Member::name`] differs from it.
+    /// Whether the key contains escapes, so that [`Member::name`] differs from it.
     pub key_escaped: bool,
     /// The value.
     pub value: RawJson<'a>,
-    /// Where the value stands in the text of the object, in bytes.
+    /// The position of the value in the text of the object, in bytes.
     pub range: Range<usize>,
 }
 
 impl<'a> Member<'a> {
-    /// The key with its escapes resolved; borrowed when there are none.
+    /// Returns the key with its escapes resolved; borrowed if there are no escapes.
     #[inline]
     #[must_use]
     pub fn name(&self) -> Cow<'a, str> {
         if self.key_escaped { resolve_key(self.key) } else { Cow::Borrowed(self.key) }
     }
 
-    /// Whether the key, its escapes resolved, is `name`.
+    /// Returns whether the key, with escapes resolved, is `name`.
     #[inline]
     #[must_use]
     pub fn is_named(&self, name: &str) -> bool {
@@ -44,7 +44,7 @@ impl<'a> Member<'a> {
 }
 
 impl<'a> Members<'a> {
-    /// The members of `text`, which is one JSON value without white space before it.
+    /// Iterates over the members of `text`, which is one JSON value without leading white space.
     pub(crate) fn new(text: &'a str) -> Self {
         let mut scanner = Scanner::new(text);
         if !scanner.eat(b'{') {
@@ -53,21 +53,20 @@ impl<'a> Members<'a> {
         Self { scanner }
     }
 
-    /// The members of an object without the first of them: `text` is what follows these.
+    /// Iterates over the remaining members of an object; `text` starts after the first members.
     pub(crate) fn after(text: &'a str) -> Self {
         let mut scanner = Scanner::new(text);
         scanner.eat(b',');
         Self { scanner }
     }
 
-    /// The next member. A value that starts with `start` is read from there on only: whole members
-    /// of an object, its brace before them, the last of which is no number.
-    // In place where it is called: walks over the parameters of a message are the larger part of
-    // what reading it takes.
+    /// Returns the next member. If its value starts with `start`, that prefix is not scanned again:
+    /// an opening brace and complete members, the last of which is not a number.
+    // Inlined because iterating over the parameters dominates the cost of reading a message.
     #[inline(always)]
     pub(crate) fn next_after(&mut self, start: &str) -> Option<Member<'a>> {
         let Some(key) = self.scanner.key() else {
-            // The end, or text that is no JSON after all: either way there is no going on.
+            // The object has ended, or the text is not JSON: iteration stops.
             self.scanner = Scanner::new("");
             return None;
         };
@@ -97,13 +96,13 @@ impl<'a> Iterator for Members<'a> {
 impl FusedIterator for Members<'_> {}
 
 impl RawJson<'_> {
-    /// The members of this object in their order; nothing when it is not an object.
+    /// Returns the members of this object in order, or none if the value is not an object.
     #[must_use]
     pub fn members(&self) -> Members<'_> {
         Members::new(self.as_str())
     }
 
-    /// The first member called `name`. Linear in the length of the object.
+    /// Returns the first member called `name`. Linear in the length of the object.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<RawJson<'_>> {
         let mut members = self.members();
@@ -115,7 +114,7 @@ impl RawJson<'_> {
         None
     }
 
-    /// How many elements this array has; none when it is no array.
+    /// Returns the number of elements of this array, zero if the value is not an array.
     pub(crate) fn element_count(&self) -> usize {
         let mut scanner = Scanner::new(self.as_str());
         if !scanner.eat(b'[') || scanner.eat(b']') {
@@ -131,7 +130,7 @@ impl RawJson<'_> {
         }
     }
 
-    /// Whether the value is an object.
+    /// Returns whether the value is an object.
     #[must_use]
     pub fn is_object(&self) -> bool {
         self.as_str().starts_with('{')
@@ -146,7 +145,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn members_come_in_order_with_their_place() {
+    fn members_are_returned_in_order_with_their_ranges() {
         let text = r#"{ "a" : [1, {"b":2}] ,"\u0062":"}","a":-1.5e3, "c":{} }"#;
         let object = RawJson::parse(text).expect("JSON");
         let members: Vec<_> = object.members().collect();
@@ -164,14 +163,14 @@ mod tests {
     }
 
     #[test]
-    fn other_values_have_no_members() {
+    fn only_objects_have_members() {
         for text in ["{}", "{ }", "[]", "[{\"a\":1}]", "1", "\"{\"", "null"] {
             assert_eq!(RawJson::trusted(text).members().count(), 0, "{text}");
         }
     }
 
     #[test]
-    fn elements_are_counted_and_other_values_have_none() {
+    fn only_arrays_have_elements() {
         for (text, count) in
             [("[]", 0), ("[ ]", 0), ("[1]", 1), (r#"[ "a,b" , [1,2], {} ]"#, 3), ("{}", 0)]
         {

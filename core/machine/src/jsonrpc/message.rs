@@ -4,25 +4,25 @@ use super::error::ErrorObject;
 use super::id::RequestId;
 use super::raw::RawJson;
 
-/// One message whose envelope is known to be right; what it carries is still text.
+/// A message with a valid envelope. Its parameters, result or error data are raw text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Message<'a> {
-    /// Wants an answer.
+    /// A request, which expects a response.
     Request(RequestMessage<'a>),
-    /// Wants none, and gets none.
+    /// A notification, which is never answered.
     Notification(NotificationMessage<'a>),
-    /// Is an answer.
+    /// A response.
     Response(ResponseMessage<'a>),
 }
 
 /// A request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RequestMessage<'a> {
-    /// What the answer must repeat.
+    /// The id that the response must repeat.
     pub id: RequestId,
     /// The name of the method; borrowed from the frame unless it was written with escapes.
     pub method: Cow<'a, str>,
-    /// An object, when there.
+    /// The parameters, always an object.
     pub params: Option<RawJson<'a>>,
 }
 
@@ -31,15 +31,15 @@ pub struct RequestMessage<'a> {
 pub struct NotificationMessage<'a> {
     /// The name of the method; borrowed from the frame unless it was written with escapes.
     pub method: Cow<'a, str>,
-    /// An object, when there.
+    /// The parameters, always an object.
     pub params: Option<RawJson<'a>>,
 }
 
 /// A response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ResponseMessage<'a> {
-    /// The id of the request. `None` only beside an error: its author could not read the id.
+    /// The id of the request. `None` only with an error whose sender could not read the id.
     pub id: Option<RequestId>,
-    /// The `result`, an object, or the `error`.
+    /// The `result`, always an object, or the `error`.
     pub outcome: Result<RawJson<'a>, ErrorObject<'a>>,
 }

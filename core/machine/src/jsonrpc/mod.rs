@@ -1,4 +1,4 @@
-//! JSON-RPC 2.0 as MCP uses it: ids, errors, envelopes, batches; nested values stay text.
+//! JSON-RPC 2.0 as used by MCP: ids, errors, envelopes and batches. Nested values stay text.
 
 mod code;
 mod deserializer;
@@ -26,7 +26,7 @@ pub(crate) use member_index::MemberIndex;
 pub use members::{Member, Members};
 pub use message::{Message, NotificationMessage, RequestMessage, ResponseMessage};
 pub use raw::{Json, RawJson};
-pub(crate) use scan::STANDING_IS_KEPT;
+pub(crate) use scan::PREFIX_IS_CACHED;
 pub use text::{write_integer, write_string};
 pub(crate) use writer::write_empty_result;
 pub use writer::{

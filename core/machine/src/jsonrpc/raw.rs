@@ -14,10 +14,10 @@ use super::scan::Scanner;
 use super::serializer::{RAW_VALUE, serialize};
 use super::text::unquote;
 
-/// One JSON value as text, checked but not taken apart.
+/// One JSON value as validated text that is not parsed further.
 ///
-/// Borrows from the frame that it came in, or shares an allocation by reference count; a clone
-/// never copies the text. Deserialise it straight into your own type with [`RawJson::decode`].
+/// Borrows from the frame that contained it, or shares a reference-counted allocation; cloning
+/// never copies the text. Deserialize it into your own type with [`RawJson::decode`].
 #[derive(Clone)]
 pub struct RawJson<'a>(Text<'a>);
 
@@ -28,16 +28,16 @@ enum Text<'a> {
 }
 
 impl<'a> RawJson<'a> {
-    /// The empty object.
+    /// An empty object.
     pub const EMPTY_OBJECT: RawJson<'static> = RawJson(Text::Borrowed("{}"));
     /// `null`.
     pub const NULL: RawJson<'static> = RawJson(Text::Borrowed("null"));
 
-    /// Checks that `text` is one JSON value with nothing after it.
+    /// Validates that `text` is exactly one JSON value.
     ///
     /// # Errors
     ///
-    /// The caller's fault: `text` is not JSON.
+    /// Fails if `text` is not JSON, which is the caller's fault.
     pub fn parse(text: &'a str) -> Result<Self, serde_json::Error> {
         let mut scanner = Scanner::new(text);
         scanner.peek();
@@ -50,40 +50,41 @@ impl<'a> RawJson<'a> {
         })
     }
 
-    /// Serialises `value`.
+    /// Serializes `value`.
     ///
     /// # Errors
     ///
-    /// The caller's fault: the value cannot be JSON (a map whose keys are not strings, or a
-    /// `Serialize` that fails).
+    /// Fails if the value has no JSON form (a map whose keys are not strings, or a failing
+    /// `Serialize` implementation), which is the caller's fault.
     pub fn from_serialize<T: Serialize + ?Sized>(
         value: &T,
     ) -> Result<RawJson<'static>, serde_json::Error> {
-        // Not with `serde_json`'s own: every message would be compiled for two serializers.
+        // The crate's own serializer is used, because with `serde_json`'s each message type would
+        // be compiled for two serializers.
         let mut text = String::new();
         serialize(&mut text, value)?;
         Ok(Self::trusted_shared(text.into()))
     }
 
-    /// Text that the caller knows to be one JSON value. It is not checked: with any other text what is
-    /// written of it cannot be read by the other side.
+    /// Wraps text that the caller knows to be one JSON value. The text is not validated: a peer
+    /// cannot parse messages that contain invalid text.
     #[must_use]
     pub const fn trusted(text: &'a str) -> Self {
         Self(Text::Borrowed(text))
     }
 
-    /// The same, of text that is handed over.
+    /// Like [`trusted`](Self::trusted), for an owned string.
     #[must_use]
     pub fn trusted_string(text: String) -> RawJson<'static> {
         RawJson(Text::Shared(text.into()))
     }
 
-    /// The same, of shared text.
+    /// Like [`trusted`](Self::trusted), for shared text.
     pub(crate) const fn trusted_shared(text: ByteString) -> RawJson<'static> {
         RawJson(Text::Shared(text))
     }
 
-    /// The text.
+    /// Returns the text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         match &self.0 {
@@ -92,17 +93,18 @@ impl<'a> RawJson<'a> {
         }
     }
 
-    /// Deserialises the value; strings without escapes and nested [`RawJson`] borrow from it.
+    /// Deserializes the value. Strings without escapes and nested [`RawJson`] borrow from it.
     ///
     /// # Errors
     ///
-    /// The fault of whoever wrote the value: it does not have the shape of `T`. The error says what
-    /// was expected, but no line and column.
+    /// Fails if the value does not have the shape of `T`, which is the fault of its author. The
+    /// error names the expected type, but no line or column.
     pub fn decode<'s, T: Deserialize<'s>>(&'s self) -> Result<T, serde_json::Error> {
         deserialize(self.as_str())
     }
 
-    /// The same value, free of the frame's lifetime. Copies borrowed text, shares shared text.
+    /// Converts the value to one that does not borrow from the frame. Copies borrowed text and
+    /// shares shared text.
     #[must_use]
     pub fn into_owned(self) -> RawJson<'static> {
         RawJson(Text::Shared(match self.0 {
@@ -111,13 +113,13 @@ impl<'a> RawJson<'a> {
         }))
     }
 
-    /// The members of an object in a received frame, each borrowing from the frame. What is not
-    /// borrowed from one has none: see [`RawJson::members`] for that.
+    /// Iterates over the members of an object; each member borrows from the frame. The iterator is
+    /// empty for text that is not borrowed from a frame; use [`RawJson::members`] for that.
     pub(crate) fn walk(&self) -> Members<'a> {
         Members::new(self.frame_text())
     }
 
-    /// The text where it is borrowed from a frame, else nothing.
+    /// Returns the text if it is borrowed from a frame, and otherwise an empty string.
     pub(crate) fn frame_text(&self) -> &'a str {
         match &self.0 {
             Text::Borrowed(text) => text,
@@ -125,7 +127,7 @@ impl<'a> RawJson<'a> {
         }
     }
 
-    /// The text where it is shared.
+    /// Returns the text if it is shared.
     pub(crate) const fn shared(&self) -> Option<&ByteString> {
         match &self.0 {
             Text::Borrowed(_) => None,
@@ -133,7 +135,8 @@ impl<'a> RawJson<'a> {
         }
     }
 
-    /// The string that this value is, its escapes resolved; `None` if it is none.
+    /// Returns the content of a JSON string with its escapes resolved, or `None` if the value is
+    /// not a string.
     #[must_use]
     pub fn to_text(&self) -> Option<Cow<'a, str>> {
         match &self.0 {
@@ -142,7 +145,8 @@ impl<'a> RawJson<'a> {
         }
     }
 
-    /// The string that is all there is between `opening` and `closing`, its escapes resolved.
+    /// Returns the string that is everything between `opening` and `closing`, with its escapes
+    /// resolved.
     pub(crate) fn string_between(&self, opening: &str, closing: &str) -> Option<Cow<'_, str>> {
         let text = self.as_str().strip_prefix(opening)?.strip_suffix(closing)?;
         let mut scanner = Scanner::new(text);
@@ -150,20 +154,21 @@ impl<'a> RawJson<'a> {
         if scanner.at() == text.len() { string.resolve() } else { None }
     }
 
-    /// The number that this value is; `None` if it is none, or none of this type.
+    /// Returns the value as a number, or `None` if it is not a number of this type.
     pub(crate) fn to_number<T: for<'de> Deserialize<'de>>(&self) -> Option<T> {
-        // Of anything else there would be an error that repeats it, however long it is.
+        // For other values, decoding would build an error message that repeats the value at any
+        // length.
         let number =
             self.as_str().starts_with(|first: char| first == '-' || first.is_ascii_digit());
         if number { self.decode().ok() } else { None }
     }
 
-    /// The id that this value is, if it is one.
+    /// Returns the value as a request id, if it is one.
     pub(crate) fn to_id(&self) -> Option<RequestId> {
         read_id(self.as_str(), usize::MAX).ok()
     }
 
-    /// The same value, borrowing from this one.
+    /// Borrows the value.
     #[must_use]
     pub fn borrow(&self) -> RawJson<'_> {
         RawJson(Text::Borrowed(self.as_str()))
@@ -183,7 +188,7 @@ impl fmt::Display for RawJson<'_> {
 }
 
 impl PartialEq for RawJson<'_> {
-    /// Compares the text: values that differ in white space differ.
+    /// Compares the text: values that differ only in white space are not equal.
     fn eq(&self, other: &Self) -> bool {
         self.as_str() == other.as_str()
     }
@@ -193,7 +198,8 @@ impl Eq for RawJson<'_> {}
 
 impl Serialize for RawJson<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        // As `serde_json`'s own raw values do it, which would have the text checked once more.
+        // This is the encoding of `serde_json`'s own raw values, which would validate the text
+        // again.
         let mut raw = serializer.serialize_struct(RAW_VALUE, 1)?;
         raw.serialize_field(RAW_VALUE, self.as_str())?;
         raw.end()
@@ -202,8 +208,9 @@ impl Serialize for RawJson<'_> {
 
 impl<'de: 'a, 'a> Deserialize<'de> for RawJson<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        /// Takes what `serde_json` hands over as a raw value: a map of one text under the name of
-        /// such values. Its own type takes a text that is borrowed, or one that is not.
+        /// Accepts the form in which `serde_json` passes raw values: a map with one text under a
+        /// reserved name. `serde_json`'s own type accepts either a borrowed or an owned text, but
+        /// not both.
         struct RawVisitor;
 
         impl<'de> Visitor<'de> for RawVisitor {
@@ -224,7 +231,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for RawJson<'a> {
             }
         }
 
-        /// A text that is borrowed where the source allows.
+        /// Text that is borrowed if the source allows it.
         #[derive(serde::Deserialize)]
         #[serde(transparent)]
         struct ValueText<'a>(#[serde(borrow)] Cow<'a, str>);
@@ -233,37 +240,37 @@ impl<'de: 'a, 'a> Deserialize<'de> for RawJson<'a> {
     }
 }
 
-/// One JSON value as text that owns itself: the form for fields of messages that outlive a frame.
+/// One JSON value as owned text, for message fields that outlive a frame.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Json(RawJson<'static>);
 
 impl Json {
-    /// See [`RawJson::from_serialize`].
+    /// Serializes a value; see [`RawJson::from_serialize`].
     ///
     /// # Errors
     ///
-    /// The caller's fault: the value cannot be JSON.
+    /// Fails if the value has no JSON form, which is the caller's fault.
     pub fn from_serialize<T: Serialize + ?Sized>(value: &T) -> Result<Self, serde_json::Error> {
         RawJson::from_serialize(value).map(Self)
     }
 
-    /// The text.
+    /// Returns the text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         self.0.as_str()
     }
 
-    /// The value, borrowing from this one.
+    /// Borrows the value.
     #[must_use]
     pub fn as_raw(&self) -> RawJson<'_> {
         self.0.borrow()
     }
 
-    /// Deserialises the value.
+    /// Deserializes the value.
     ///
     /// # Errors
     ///
-    /// The fault of whoever wrote the value: it does not have the shape of `T`.
+    /// Fails if the value does not have the shape of `T`, which is the fault of its author.
     pub fn decode<'s, T: Deserialize<'s>>(&'s self) -> Result<T, serde_json::Error> {
         self.0.decode()
     }

@@ -1,8 +1,8 @@
-//! A JSON scanner: checks the grammar and finds where values end, without building anything.
+//! A JSON scanner: validates the grammar and finds the ends of values without building them.
 //!
-//! It accepts what RFC 8259 accepts, except lone surrogates in escapes: these have no decoded form,
-//! so whoever decodes the string later would fail. Each byte is looked at a bounded number of
-//! times, and nesting costs a bit, not a stack frame.
+//! It accepts the grammar of RFC 8259 except lone surrogates in escapes: these cannot be decoded,
+//! so a later reader of the string would fail. Each byte is read a bounded number of times, and
+//! each nesting level uses one bit, not a stack frame.
 
 use alloc::borrow::Cow;
 use alloc::vec::Vec;
@@ -10,49 +10,49 @@ use core::ops::Range;
 
 use super::text::unescape_if;
 
-/// Why a scan stopped at [`Scanner::at`]. The place is not in the error, so that results fit in a
-/// register.
+/// Why a scan stopped at [`Scanner::at`]. The error does not contain the position, so that results
+/// fit in a register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ScanError {
-    /// The next byte cannot stand there, or the text ends too early.
+    /// The next byte is not allowed here, or the text ends too early.
     Syntax,
-    /// More arrays and objects within each other than allowed.
+    /// Arrays and objects are nested more deeply than allowed.
     TooDeep,
 }
 
-/// What is between the quotes of a string.
+/// A string as written between its quotes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Written<'a> {
     pub(super) text: &'a str,
-    /// There are escapes in it.
+    /// Whether the text contains escapes.
     pub(super) escaped: bool,
 }
 
 impl<'a> Written<'a> {
-    /// The text with its escapes resolved; `None` if one stands for nothing.
+    /// Returns the text with its escapes resolved, or `None` if an escape is invalid.
     #[inline]
     pub(super) fn resolve(self) -> Option<Cow<'a, str>> {
         unescape_if(self.escaped, self.text)
     }
 }
 
-/// A place in a text.
+/// A position in a text.
 #[derive(Clone, Debug)]
 pub(super) struct Scanner<'a> {
     text: &'a str,
     at: usize,
 }
 
-/// The bits of the set of open containers: one for an object, zero for an array. Its width is the
-/// greatest depth.
+/// A stack of open containers, one bit each: one for an object, zero for an array. Its width limits
+/// the depth.
 type Nesting = u128;
 
-/// The greatest depth that a scan can follow.
+/// Maximum depth of a scan.
 pub(super) const DEPTH_MAX: usize = Nesting::BITS as usize - 1;
 
-/// Whether text that was read before is known again: a device has more time for a request than it
-/// has flash for the code that saves some of it.
-pub(crate) const STANDING_IS_KEPT: bool =
+/// Whether text that was read before is recognized as a cached prefix. Devices do without: they
+/// have time to read it again, but little flash for the code.
+pub(crate) const PREFIX_IS_CACHED: bool =
     cfg!(not(any(target_pointer_width = "16", target_pointer_width = "32")));
 
 impl<'a> Scanner<'a> {
@@ -60,17 +60,17 @@ impl<'a> Scanner<'a> {
         Self { text, at: 0 }
     }
 
-    /// The offset of the next byte.
+    /// Returns the offset of the next byte.
     pub(super) const fn at(&self) -> usize {
         self.at
     }
 
-    /// The text from `start` to here.
+    /// Returns the text from `start` up to the current position.
     pub(super) fn since(&self, start: usize) -> &'a str {
         self.text.get(start..self.at).unwrap_or("")
     }
 
-    /// The next byte that is not white space, left in place.
+    /// Returns the next byte that is not white space, without consuming it.
     #[inline]
     pub(super) fn peek(&mut self) -> Option<u8> {
         let bytes = self.text.as_bytes();
@@ -78,13 +78,13 @@ impl<'a> Scanner<'a> {
         bytes.get(self.at).copied()
     }
 
-    /// Goes past the byte that [`Scanner::peek`] has shown.
+    /// Consumes the byte that [`Scanner::peek`] returned.
     #[inline]
     pub(super) const fn bump(&mut self) {
         self.at += 1;
     }
 
-    /// Goes past `byte` if it is the next one after white space.
+    /// Consumes `byte` if it is next, after white space.
     #[inline]
     pub(super) fn eat(&mut self, byte: u8) -> bool {
         let found = self.peek() == Some(byte);
@@ -92,12 +92,12 @@ impl<'a> Scanner<'a> {
         found
     }
 
-    /// Whether `text` comes next.
+    /// Returns whether `text` is next.
     pub(super) fn starts_with(&self, text: &str) -> bool {
         self.text.as_bytes().get(self.at..).is_some_and(|rest| rest.starts_with(text.as_bytes()))
     }
 
-    /// That nothing but white space is left.
+    /// Checks that only white space is left.
     pub(super) fn end(&mut self) -> Result<(), ScanError> {
         match self.peek() {
             None => Ok(()),
@@ -105,8 +105,8 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// Goes past the key of a member, its colon and the white space after it; the key as written,
-    /// without its quotes. `None` is an error of syntax.
+    /// Consumes the key of a member, its colon and the following white space, and returns the key
+    /// as written without its quotes. `None` means a syntax error.
     #[inline]
     pub(super) fn key(&mut self) -> Option<Written<'a>> {
         let bytes = self.text.as_bytes();
@@ -126,8 +126,8 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// Goes past a string, which comes next; what is between its quotes, as written. `None` is an
-    /// error of syntax.
+    /// Consumes the string that is next and returns its content as written. `None` means a syntax
+    /// error.
     pub(super) fn string(&mut self) -> Option<Written<'a>> {
         let (start, mut escaped) = (self.at, false);
         let end = member_key(self.text.as_bytes(), start, &mut escaped).ok()?;
@@ -136,12 +136,12 @@ impl<'a> Scanner<'a> {
         Some(Written { text, escaped })
     }
 
-    /// Goes past one value with at most `depth` levels of nesting in it.
+    /// Consumes one value with at most `depth` levels of nesting.
     #[inline]
     pub(super) fn value(&mut self, depth: usize) -> Result<(), ScanError> {
         let bytes = self.text.as_bytes();
         let step = match bytes.get(self.at) {
-            // Most values of an envelope are no containers.
+            // Most values of an envelope are scalars.
             Some(b'"') => string(bytes, self.at + 1, &mut false),
             Some(b'1'..=b'9') => number(bytes, self.at),
             _ => return self.any_value::<false>(depth),
@@ -149,11 +149,12 @@ impl<'a> Scanner<'a> {
         self.finish(step)
     }
 
-    /// Goes past an object with at most `depth` levels of nesting, itself the first, and shows its
-    /// members to `note`: the key, and where it starts; and where the value starts and ends.
+    /// Consumes an object with at most `depth` levels of nesting, including itself, and passes its
+    /// members to `note`: the start of the key, the key, and the range of the value.
     ///
-    /// A value that starts with `known` is looked at from there on: whole members of an object, its
-    /// brace before them, the last of which is no number, as they were gone past in such a place before.
+    /// A value that starts with `known` is validated only after that prefix: an opening brace and
+    /// complete members, the last of which is not a number, that were validated in the same
+    /// position before.
     pub(super) fn object(
         &mut self,
         depth: usize,
@@ -184,7 +185,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// Moves to where a step has ended or failed.
+    /// Moves to the end of a step, or to the byte where it failed.
     #[inline]
     const fn finish(&mut self, step: Step) -> Result<(), ScanError> {
         match step {
@@ -199,7 +200,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// Where it is `WITHIN`, the rest of an object, behind a member.
+    /// Consumes a value or, if `WITHIN`, the rest of an object after a member.
     #[inline(never)]
     fn any_value<const WITHIN: bool>(&mut self, depth: usize) -> Result<(), ScanError> {
         let (bytes, depth) = (self.text.as_bytes(), depth.min(DEPTH_MAX));
@@ -209,8 +210,8 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// Goes past one value of any depth, each level of which costs a bit of the heap: for text of
-    /// the application's own.
+    /// Consumes one value of any depth, for text from the application. Each level uses one bit of
+    /// heap memory.
     pub(super) fn deep_value(&mut self) -> Result<(), ScanError> {
         let (bytes, outer) = (self.text.as_bytes(), &mut Vec::new());
         match nested_value::<true, false>(bytes, self.at, DEPTH_MAX, outer) {
@@ -219,14 +220,14 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// Goes past one value of a text that is known to be JSON, of any depth. On other text it
-    /// stops somewhere.
+    /// Consumes one value, of any depth, of text that is known to be JSON. On other text it stops
+    /// at an unspecified position.
     pub(super) fn trusted_value(&mut self) {
         self.trusted_value_after("");
     }
 
-    /// The same, without a look at `start` if the value starts with it: whole members of an object,
-    /// its brace before them, the last of which is no number.
+    /// Like [`trusted_value`](Self::trusted_value), but skips `start` if the value starts with it:
+    /// an opening brace and complete members, the last of which is not a number.
     pub(super) fn trusted_value_after(&mut self, start: &str) {
         let bytes = self.text.as_bytes();
         let mut open = 0_usize;
@@ -261,7 +262,8 @@ impl<'a> Scanner<'a> {
                     continue;
                 }
                 _ => {
-                    // A number or a word; inside a container its end is not worth finding.
+                    // The value is a number or a literal. Its end does not matter inside a
+                    // container.
                     self.at += 1;
                     if open == 0 {
                         while let Some(
@@ -279,15 +281,15 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// Goes past the rest of a string that is known to be right, its opening quote being behind.
+    /// Consumes the rest of a valid string after its opening quote.
     fn trusted_string(&mut self) {
         self.at = string(self.text.as_bytes(), self.at, &mut false).unwrap_or(self.text.len());
     }
 }
 
-/// Goes past one value; `None` if it is too deep. Where it is `DEEP` nothing is: each time that
-/// `depth` is reached, the set of open containers goes to `outer`, and another one begins. Where it
-/// is `WITHIN`, goes past the rest of an object, behind a member.
+/// Consumes one value, and returns `None` if it is nested too deeply. If `DEEP`, depth is
+/// unlimited: each time that `depth` is reached, the set of open containers is pushed to `outer`
+/// and a new one starts. If `WITHIN`, consumes the rest of an object after a member.
 fn nested_value<const DEEP: bool, const WITHIN: bool>(
     bytes: &[u8],
     mut at: usize,
@@ -337,7 +339,7 @@ fn nested_value<const DEEP: bool, const WITHIN: bool>(
             Some(b'n') => literal(bytes, at, b"null"),
             _ => Err(at),
         });
-        // A value has ended; so may the containers around it.
+        // A value has ended, and the containers around it may end too.
         loop {
             if open == 0 {
                 match if DEEP { outer.pop() } else { None } {
@@ -366,20 +368,20 @@ fn nested_value<const DEEP: bool, const WITHIN: bool>(
     }
 }
 
-/// Where a token ends, or which byte cannot stand where it stands.
+/// The end of a token, or the offset of the byte that is not allowed.
 type Step = Result<usize, usize>;
 
-/// The offset of the first byte from `at` on that is not white space.
+/// Returns the offset of the first byte at or after `at` that is not white space.
 #[inline]
 fn skip_space(bytes: &[u8], at: usize) -> usize {
-    // Peers write compact text: one comparison tells that there is nothing to skip.
+    // Peers write compact text, so one comparison usually shows that there is nothing to skip.
     match bytes.get(at) {
         Some(byte) if *byte <= b' ' => some_space_end(bytes, at),
         _ => at,
     }
 }
 
-/// As [`skip_space`], which is in many places, where there is something to skip.
+/// The slow path of [`skip_space`], which is inlined in many places.
 #[inline(never)]
 fn some_space_end(bytes: &[u8], mut at: usize) -> usize {
     while let Some(b' ' | b'\n' | b'\r' | b'\t') = bytes.get(at) {
@@ -388,7 +390,7 @@ fn some_space_end(bytes: &[u8], mut at: usize) -> usize {
     at
 }
 
-/// Goes past a key and its colon.
+/// Consumes a key and its colon.
 #[inline]
 fn key(bytes: &[u8], at: usize) -> Step {
     colon(bytes, member_key(bytes, at, &mut false)?)
@@ -416,7 +418,7 @@ fn number(bytes: &[u8], mut at: usize) -> Step {
         at += 1;
     }
     if bytes.get(at) == Some(&b'0') {
-        // No digit follows a leading zero: it would be an unexpected byte after the value.
+        // A digit after a leading zero is an unexpected byte after the value.
         at += 1;
     } else {
         at = digits(bytes, at)?;
@@ -434,7 +436,7 @@ fn number(bytes: &[u8], mut at: usize) -> Step {
     Ok(at)
 }
 
-/// Goes past one or more digits.
+/// Consumes one or more digits.
 #[inline]
 fn digits(bytes: &[u8], start: usize) -> Step {
     let mut at = start;
@@ -444,11 +446,11 @@ fn digits(bytes: &[u8], start: usize) -> Step {
     if at == start { Err(at) } else { Ok(at) }
 }
 
-/// Goes past the rest of a string whose opening quote is behind, and its closing quote; sets
-/// `escaped` if there are escapes.
+/// Consumes the rest of a string after its opening quote, including its closing quote. Sets
+/// `escaped` if the string contains escapes.
 #[inline(always)]
 fn string(bytes: &[u8], at: usize, escaped: &mut bool) -> Step {
-    // The keys of an envelope are shorter than a word.
+    // The keys of an envelope are shorter than a machine word.
     let mut at = at;
     if let Some(word) = bytes.get(at..).and_then(<[u8]>::first_chunk) {
         match plain_in_word(word) {
@@ -460,7 +462,7 @@ fn string(bytes: &[u8], at: usize, escaped: &mut bool) -> Step {
     long_string(bytes, at, escaped)
 }
 
-/// As [`string`], for what is left of a long one or one with escapes.
+/// The slow path of [`string`], for a string that is long or contains escapes.
 #[inline(never)]
 fn long_string(bytes: &[u8], mut at: usize, escaped: &mut bool) -> Step {
     loop {
@@ -480,7 +482,8 @@ fn long_string(bytes: &[u8], mut at: usize, escaped: &mut bool) -> Step {
     }
 }
 
-/// Goes past the digits of a `\u` escape, and past a second one if it is half of a pair.
+/// Consumes the digits of a `\u` escape, and a second escape if the first is half of a surrogate
+/// pair.
 #[inline(never)]
 fn code_point(bytes: &[u8], at: usize) -> Step {
     let (unit, at) = code_unit(bytes, at)?;
@@ -499,7 +502,7 @@ fn code_point(bytes: &[u8], at: usize) -> Step {
     }
 }
 
-/// Goes past four digits; the number that they spell.
+/// Consumes four hexadecimal digits and returns their value.
 fn code_unit(bytes: &[u8], start: usize) -> Result<(u16, usize), usize> {
     let mut unit = 0;
     for at in start..start + 4 {
@@ -509,16 +512,16 @@ fn code_unit(bytes: &[u8], start: usize) -> Result<(u16, usize), usize> {
     Ok((unit, start + 4))
 }
 
-/// How many bytes at the start of `bytes` stand for themselves in a string: no quote, no
-/// backslash, no control character.
+/// Returns how many bytes at the start of `bytes` are plain, meaning not a quote, a backslash or a
+/// control character.
 pub(super) fn plain_prefix(bytes: &[u8]) -> usize {
     plain_end(bytes, 0)
 }
 
-/// The offset of the first byte from `start` on that does not stand for itself in a string.
+/// Returns the offset of the first byte at or after `start` that is not plain.
 #[inline]
 fn plain_end(bytes: &[u8], start: usize) -> usize {
-    // Most strings are a few words long; a block pays only when there is much of it.
+    // Most strings are a few words long; scanning in blocks pays only for long ones.
     const WORDS_FIRST: usize = 4;
     let (mut at, mut words) = (start, 0);
     while let Some(word) = bytes.get(at..).and_then(<[u8]>::first_chunk) {
@@ -534,7 +537,7 @@ fn plain_end(bytes: &[u8], start: usize) -> usize {
     at + plain_bytes(bytes.get(at..).unwrap_or_default())
 }
 
-/// Goes past whole blocks from `at` on in which every byte stands for itself.
+/// Skips complete blocks of plain bytes from `at` on.
 #[inline(never)]
 fn plain_blocks_end(bytes: &[u8], mut at: usize) -> usize {
     while let Some(block) = bytes.get(at..).and_then(<[u8]>::first_chunk)
@@ -545,7 +548,7 @@ fn plain_blocks_end(bytes: &[u8], mut at: usize) -> usize {
     at
 }
 
-/// Of less than a word.
+/// Handles less than one word.
 #[inline]
 fn plain_bytes(bytes: &[u8]) -> usize {
     if let (Some(first), Some(last)) = (bytes.first_chunk::<4>(), bytes.last_chunk::<4>()) {
@@ -562,15 +565,15 @@ const fn is_plain(byte: u8) -> bool {
     byte >= b' ' && byte != b'"' && byte != b'\\'
 }
 
-/// The number of plain bytes before the first other one; `None` if all are plain.
+/// Returns the number of plain bytes before the first other byte, or `None` if all are plain.
 #[inline]
 fn plain_in_word(word: &[u8; 8]) -> Option<usize> {
     const ONES: u64 = u64::from_le_bytes([1; 8]);
     const HIGHS: u64 = ONES << 7;
     let word = u64::from_le_bytes(*word);
-    // The quote, 0x22, is flipped to 0x20, right above the control characters, and 0x20 to 0x22: so
-    // one comparison finds both kinds. `x - n & !x` has its high bit set if `x < n`, and the lowest
-    // such bit is never the false one that a borrow makes.
+    // The quote, 0x22, is flipped to 0x20, right above the control characters, and 0x20 to 0x22, so
+    // that one comparison finds both kinds. `x - n & !x` has its high bit set if `x < n`, and the
+    // lowest such bit is never a false one caused by a borrow.
     let flipped = word ^ (ONES * 0x02);
     let below = flipped.wrapping_sub(ONES * 0x21) & !flipped;
     let slash = word ^ (ONES * b'\\' as u64);
@@ -579,8 +582,8 @@ fn plain_in_word(word: &[u8; 8]) -> Option<usize> {
     if found == 0 { None } else { Some(found.trailing_zeros() as usize / 8) }
 }
 
-/// Written so that the compiler makes vector instructions of it: the least of many bytes is one
-/// instruction for each vector, and only the least is compared: it is zero if a byte is special.
+/// Written so that the compiler vectorizes it: the minimum of many bytes takes one instruction per
+/// vector, and only the minimum is compared. It is zero if any byte is special.
 #[inline]
 fn is_plain_block(block: &[u8; 128]) -> bool {
     let mut least = u8::MAX;

@@ -1,8 +1,8 @@
 //! A serde serializer that appends compact JSON to a buffer.
 //!
-//! `serde_json` has one, but keeps it to itself without `std`; its `to_vec` would cost an
-//! allocation and a copy for each message. The output is that of `serde_json`, but for
-//! exponents of `f32`, which have no plus sign.
+//! `serde_json` exposes no such writer without `std`, and its `to_vec` would cost an allocation and
+//! a copy per message. The output equals that of `serde_json`, except that exponents of `f32` have
+//! no plus sign.
 
 use alloc::string::String;
 use core::fmt::{self, Write as _};
@@ -17,10 +17,10 @@ pub(super) fn serialize<T: Serialize + ?Sized>(out: &mut String, value: &T) -> R
     value.serialize(Serializer { out })
 }
 
-/// The name under which `serde_json` passes raw values through as they are.
+/// The name under which `serde_json` passes raw values through unchanged.
 pub(super) const RAW_VALUE: &str = "$serde_json::private::RawValue";
 
-/// All such names: the second is that of numbers of arbitrary precision.
+/// All such names; the second marks numbers of arbitrary precision.
 const RAW: [&str; 2] = [RAW_VALUE, "$serde_json::private::Number"];
 
 struct Serializer<'o> {
@@ -51,11 +51,12 @@ impl<'o> Serializer<'o> {
     }
 }
 
-/// Appends text as it is.
-// Once for all types, as `write_key`: what is inlined here is inlined for each field of each.
+/// Appends text unchanged.
+// Not generic and not inlined, like `write_key`: inlined code would be repeated for each field of
+// each type.
 #[inline(never)]
 fn append(out: &mut String, text: &str) {
-    // Most are a bracket or a comma, for which a copy of any length takes long to begin.
+    // Most texts are one bracket or comma, for which a variable-length copy is slow to start.
     if let [byte] = text.as_bytes() {
         out.push(char::from(*byte));
     } else {
@@ -63,7 +64,7 @@ fn append(out: &mut String, text: &str) {
     }
 }
 
-/// Appends the key of a member, with the comma before it and the colon behind.
+/// Appends the key of a member, with a leading comma unless it is the first, and a colon.
 #[inline(never)]
 fn write_key(out: &mut String, first: bool, key: &str) {
     out.reserve(key.len() + 4);
@@ -106,14 +107,14 @@ impl<'o> ser::Serializer for Serializer<'o> {
     }
 
     fn serialize_f32(self, value: f32) -> Result<(), Error> {
-        // The shortest digits that read back as the same number, and always with a point or an
-        // exponent: `Debug` of a finite number is a JSON number.
+        // Shortest digits that read back as the same number, always with a point or an exponent:
+        // the `Debug` output of a finite number is a JSON number.
         if value.is_finite() { self.display(format_args!("{value:?}")) } else { self.push("null") }
     }
 
     fn serialize_f64(self, value: f64) -> Result<(), Error> {
-        // By way of `serde_json`, which writes numbers in its errors anyway: `Debug` would bring a
-        // second way to write them, of seven kilobytes, into a device's image.
+        // `serde_json` formats numbers in its errors anyway. `Debug` would add a second formatter
+        // of seven kilobytes to a device image.
         match Number::from_f64(value) {
             Some(number) => self.display(number),
             None => self.push("null"),
@@ -240,18 +241,18 @@ impl<'o> ser::Serializer for Serializer<'o> {
     }
 }
 
-/// An array or an object that is being written.
+/// An array or an object under construction.
 struct Compound<'o> {
     out: &'o mut String,
     first: bool,
     close: &'static str,
 }
 
-/// How something ends whose one field is text to pass through.
+/// Closing text of a value whose only field is raw text.
 const RAW_CLOSE: &str = "";
 
 impl Compound<'_> {
-    /// Whether the next one is the first.
+    /// Returns whether the next element is the first.
     const fn is_first(&mut self) -> bool {
         core::mem::replace(&mut self.first, false)
     }

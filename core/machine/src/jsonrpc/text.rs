@@ -1,37 +1,37 @@
-//! JSON strings and integers as their text.
+//! The text form of JSON strings and integers.
 
 use alloc::borrow::Cow;
 use alloc::string::String;
 
 use super::scan::plain_prefix;
 
-/// The content of a JSON string, given with its quotes; `None` if it is no string. Borrowed unless
-/// there are escapes to resolve.
+/// Returns the content of a JSON string given with its quotes, or `None` if the text is not a
+/// string. Borrows unless there are escapes to resolve.
 pub(super) fn unquote(text: &str) -> Option<Cow<'_, str>> {
     let inner = text.strip_prefix('"')?.strip_suffix('"')?;
     unescape(inner)
 }
 
-/// What is between the quotes of a string, with its escapes resolved; borrowed if there are none.
-/// `None` if an escape stands for nothing: for half of a surrogate pair.
+/// Resolves the escapes of a string given without its quotes; borrows if there are none. Returns
+/// `None` if an escape is half of a surrogate pair.
 #[inline]
 pub(super) fn unescape(written: &str) -> Option<Cow<'_, str>> {
     unescape_if(is_escaped(written), written)
 }
 
-/// The same for a string of which is known whether there are escapes.
+/// Like [`unescape`], if the caller already knows whether there are escapes.
 #[inline]
 pub(super) fn unescape_if(escaped: bool, written: &str) -> Option<Cow<'_, str>> {
     if escaped { resolve(written).map(Cow::Owned) } else { Some(Cow::Borrowed(written)) }
 }
 
-// In bytes: a search for a `char` brings that for text into a device's image.
+// Compares bytes: a search for a `char` would add the text search code to a device image.
 #[inline]
 pub(super) fn is_escaped(written: &str) -> bool {
     written.as_bytes().contains(&b'\\')
 }
 
-// Not inlined, as most strings have no escapes.
+// Not inlined, because most strings have no escapes.
 #[inline(never)]
 fn resolve(written: &str) -> Option<String> {
     let mut resolved = String::with_capacity(written.len());
@@ -54,10 +54,10 @@ fn resolve(written: &str) -> Option<String> {
     Some(resolved)
 }
 
-/// What an escape of four digits stands for, or a pair of them, given without the first backslash;
-/// and its length.
+/// Decodes an escape of four digits or a surrogate pair, given without the first backslash. Returns
+/// the character and the length.
 fn code_point(escape: &str) -> Option<(char, usize)> {
-    /// Of the `u` and the digits; in a pair there is a backslash between the two.
+    /// Length of the `u` and its digits; in a pair a backslash separates the two halves.
     const LENGTH: usize = 5;
     let unit = |at: usize| {
         let digits = escape.get(at..at + LENGTH)?.strip_prefix('u')?;
@@ -73,16 +73,17 @@ fn code_point(escape: &str) -> Option<(char, usize)> {
     }
 }
 
-/// Whether a key, given as written between its quotes, is `name` once its escapes are resolved.
-// An escape is longer than what it stands for.
+/// Returns whether a key, given as written between its quotes, equals `name` after its escapes are
+/// resolved.
+// An escape is longer than the character it encodes.
 #[inline]
 pub(super) fn key_is(key: &str, name: &str) -> bool {
     key == name || (key.len() > name.len() && is_escaped(key) && resolve_key(key) == name)
 }
 
-/// A key, given as written between its quotes, with its escapes resolved.
-// Two spellings of one key are one key: were an escaped `method` overlooked here but understood by
-// whoever decodes the text later, the two would disagree on what the message is.
+/// Resolves the escapes of a key given as written between its quotes.
+// Two spellings of a key are the same key. If this parser ignored an escaped `method` that a later
+// decoder understands, the two would interpret the message differently.
 pub(super) fn resolve_key(key: &str) -> Cow<'_, str> {
     unescape(key).unwrap_or(Cow::Borrowed(key))
 }
@@ -96,7 +97,7 @@ pub fn write_string(out: &mut String, text: &str) {
     out.push('"');
 }
 
-/// Appends `text` as a part of a JSON string, without quotes.
+/// Appends `text` as part of a JSON string, without quotes.
 pub(super) fn write_escaped(out: &mut String, text: &str) {
     let length = plain_prefix(text.as_bytes());
     if length == text.len() {
@@ -106,12 +107,12 @@ pub(super) fn write_escaped(out: &mut String, text: &str) {
     }
 }
 
-/// The same for a text with something to escape behind the first `length` bytes.
+/// Appends a text whose first character to escape is at `length`.
 #[inline(never)]
 fn write_escapes(out: &mut String, text: &str, mut length: usize) {
     let mut rest = text;
     while let Some(byte) = rest.as_bytes().get(length) {
-        // What is escaped is ASCII, so no character is cut.
+        // Escaped characters are ASCII, so no character is split.
         let (plain, tail) = rest.split_at(length);
         out.push_str(plain);
         write_escape(out, *byte);
@@ -121,7 +122,7 @@ fn write_escapes(out: &mut String, text: &str, mut length: usize) {
     out.push_str(rest);
 }
 
-// The short forms where there are some, so that the output is that of `serde_json`.
+// Uses the short forms where they exist, like `serde_json`.
 fn write_escape(out: &mut String, byte: u8) {
     let short = match byte {
         b'"' | b'\\' => char::from(byte),

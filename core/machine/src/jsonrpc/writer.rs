@@ -10,28 +10,29 @@ use super::raw::{Json, RawJson};
 use super::serializer::serialize;
 use super::text::{write_integer, write_string};
 
-/// A message could not be written; the buffer is as it was before.
+/// A message could not be written. The buffer is unchanged.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum WriteError {
-    /// The caller's fault: a value cannot be JSON.
+    /// A value has no JSON form. The caller's fault.
     #[error("the value cannot be JSON: {0}")]
     NotJson(#[from] serde_json::Error),
-    /// The caller's fault: `params`, `result`, or what is to be joined to an object is none.
+    /// `params`, `result`, or a value to merge into an object is not an object. The caller's fault.
     #[error("the value is not an object")]
     NotAnObject,
 }
 
-/// Something that appends itself as one JSON value: JSON text, a [`AsJson`] value, or a closure.
+/// A value that can write itself as JSON: JSON text, an [`AsJson`] value, or a closure.
 pub trait WriteJson {
-    /// Appends one JSON value without white space before it.
+    /// Appends one JSON value without leading white space.
     ///
     /// # Errors
     ///
-    /// The caller's fault: see [`WriteError`]. What `out` then ends in is for the caller to cut.
+    /// Returns [`WriteError`], which is the caller's fault. The caller then truncates the partial
+    /// output in `out`.
     fn write_json(&self, out: &mut String) -> Result<(), WriteError>;
 
-    /// The value, if it is JSON text already.
+    /// Returns the value if it already is JSON text.
     #[doc(hidden)]
     fn as_raw_json(&self) -> Option<&RawJson<'_>> {
         None
@@ -44,11 +45,11 @@ impl fmt::Debug for dyn WriteJson + '_ {
     }
 }
 
-/// The value as text that can be kept: shared where it is shared already, else written anew.
+/// Converts the value to owned text. Text that is already shared is not copied.
 ///
 /// # Errors
 ///
-/// Those of [`WriteJson::write_json`].
+/// Returns the errors of [`WriteJson::write_json`].
 pub fn to_shared_json(value: &dyn WriteJson) -> Result<RawJson<'static>, WriteError> {
     if let Some(json) = value.as_raw_json() {
         return Ok(json.clone().into_owned());
@@ -58,11 +59,11 @@ pub fn to_shared_json(value: &dyn WriteJson) -> Result<RawJson<'static>, WriteEr
     Ok(RawJson::trusted_string(out))
 }
 
-/// A value that is serialised straight into the buffer.
+/// A value that is serialized directly into the buffer.
 #[derive(Clone, Copy, Debug)]
 pub struct AsJson<'a, T: ?Sized>(pub &'a T);
 
-/// No `params`.
+/// A request or notification without `params`.
 pub const NO_PARAMS: Option<&RawJson<'static>> = None;
 
 impl<T: Serialize + ?Sized> WriteJson for AsJson<'_, T> {
@@ -99,7 +100,7 @@ impl<F: Fn(&mut String) -> Result<(), WriteError>> WriteJson for F {
 ///
 /// # Errors
 ///
-/// The caller's fault: see [`WriteError`].
+/// Returns [`WriteError`], which is the caller's fault.
 pub fn write_request(
     out: &mut String,
     id: &RequestId,
@@ -118,7 +119,7 @@ pub fn write_request(
 ///
 /// # Errors
 ///
-/// The caller's fault: see [`WriteError`].
+/// Returns [`WriteError`], which is the caller's fault.
 pub fn write_notification(
     out: &mut String,
     method: &str,
@@ -135,7 +136,7 @@ pub fn write_notification(
 ///
 /// # Errors
 ///
-/// The caller's fault: see [`WriteError`].
+/// Returns [`WriteError`], which is the caller's fault.
 pub fn write_result(
     out: &mut String,
     id: &RequestId,
@@ -150,7 +151,7 @@ pub(crate) fn write_empty_result(out: &mut String, id: &RequestId) {
     out.push_str(",\"result\":{}}");
 }
 
-// What depends on no type is compiled once, not for each kind of result.
+// Not generic, so that it is compiled once and not for each kind of result.
 fn write_response(
     out: &mut String,
     id: &RequestId,
@@ -167,8 +168,8 @@ fn write_response(
     })
 }
 
-/// Appends a response with an error on one line, without a line end. Without an `id` the member is
-/// left out: the id of the offending message could not be read.
+/// Appends an error response on one line, without a line end. The `id` member is omitted if the id
+/// of the offending message could not be read.
 // MCP 2025-11-25 basic/index#error-responses [RPC-009]
 pub fn write_error(out: &mut String, id: Option<&RequestId>, error: &ErrorObject<'_>) {
     let start = out.len();
@@ -194,14 +195,15 @@ pub fn write_id(out: &mut String, id: &RequestId) {
     }
 }
 
-/// Closes the object that `out` ends in, after adding the members of `rest`, an object:
-/// `{"a":1` and `{"b":2}` become `{"a":1,"b":2}`. Members of the same name are the caller's affair.
+/// Closes the object at the end of `out` after adding the members of the object `rest`: `{"a":1`
+/// and `{"b":2}` become `{"a":1,"b":2}`. The caller must avoid duplicate names.
 ///
-/// The members are written once, in their place: nothing is moved.
+/// The members are written directly in place, and nothing is moved.
 ///
 /// # Errors
 ///
-/// The caller's fault: `rest` is not an object, or cannot be JSON. `out` is as it was before.
+/// Fails if `rest` is not an object or has no JSON form, which is the caller's fault. `out` is then
+/// unchanged.
 pub fn close_object_with(
     out: &mut String,
     rest: &(impl WriteJson + ?Sized),
@@ -210,7 +212,7 @@ pub fn close_object_with(
 }
 
 fn close_with(out: &mut String, rest: &dyn WriteJson) -> Result<(), WriteError> {
-    // In an empty object the members need no comma: the rest takes its place whole.
+    // An empty object needs no comma: the rest replaces it completely.
     let empty = out.ends_with('{');
     if empty {
         out.pop();
@@ -236,7 +238,7 @@ fn close_with(out: &mut String, rest: &dyn WriteJson) -> Result<(), WriteError> 
     Ok(())
 }
 
-/// Appends the start of a message, with its `id` if it has one.
+/// Appends the start of a message, with its `id` if there is one.
 fn write_head(out: &mut String, id: Option<&RequestId>) {
     // MCP 2026-07-28 basic/index#messages [RPC-001]
     out.push_str("{\"jsonrpc\":\"2.0\"");
@@ -289,10 +291,10 @@ fn write_line(
     }
 }
 
-/// Turns line ends into spaces. In JSON they can only stand between tokens: in strings they are
+/// Replaces line ends with spaces. In JSON they occur only between tokens; in strings they are
 /// escaped.
-// MCP 2026-07-28 basic/transports/stdio#sending-messages [STDIO-001]: no embedded newline. A carriage return is one
-// to some readers.
+// MCP 2026-07-28 basic/transports/stdio#sending-messages [STDIO-001]: messages contain no newlines.
+// Some readers treat a carriage return as one.
 #[inline]
 fn join_lines(out: &mut String, start: usize) {
     if memchr2(b'\n', b'\r', &out.as_bytes()[start..]).is_some() {
@@ -339,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_without_a_readable_id_has_none() {
+    fn an_error_for_an_unreadable_id_omits_the_id() {
         // Rule: [RPC-008] [RPC-009].
         let error = ErrorObject::new(ErrorCode::PARSE_ERROR, "bad \"x\"");
         let mut out = String::new();
@@ -366,7 +368,7 @@ mod tests {
     }
 
     #[test]
-    fn params_and_results_that_are_no_objects_leave_nothing_behind() {
+    fn params_and_results_that_are_not_objects_leave_no_output() {
         // Rule: [RPC-010] [RPC-011].
         let mut out = String::from("kept");
         let failed = write_request(&mut out, &1.into(), "m", Some(&AsJson(&[1])));
@@ -380,7 +382,7 @@ mod tests {
     }
 
     #[test]
-    fn objects_are_joined_at_the_seam() {
+    fn objects_are_merged_with_one_comma() {
         for (open, rest, joined) in [
             ("{\"a\":1", "{\"b\":2}", "{\"a\":1,\"b\":2}"),
             ("{\"a\":1", "{}", "{\"a\":1}"),
@@ -402,7 +404,7 @@ mod tests {
     }
 
     #[test]
-    fn a_closure_puts_members_in_front() {
+    fn a_closure_writes_the_leading_members() {
         let arguments = json!({"b": 2});
         let params = |out: &mut String| {
             out.push_str("{\"_meta\":{}");

@@ -1,4 +1,4 @@
-//! What a layer above has to remember of a request.
+//! Data that a higher layer attaches to a request.
 
 #[cfg(target_has_atomic = "ptr")]
 use alloc::sync::Arc;
@@ -6,8 +6,8 @@ use alloc::sync::Arc;
 use core::any::Any;
 use core::fmt;
 
-/// A value of the layer above that stays with a request through all its rounds. The machine never
-/// looks at it.
+/// A value that a higher layer attaches to a request for all its rounds. The machine does not
+/// inspect it.
 #[derive(Clone, Default)]
 pub struct Attachment {
     #[cfg(target_has_atomic = "ptr")]
@@ -16,19 +16,19 @@ pub struct Attachment {
 
 #[cfg(target_has_atomic = "ptr")]
 impl Attachment {
-    /// Attaches `value`. Copies share it.
+    /// Attaches `value`. Clones share it.
     #[must_use]
     pub fn new(value: impl Any + Send + Sync) -> Self {
         Self { value: Some(Arc::new(value)) }
     }
 
-    /// Whether nothing is attached.
+    /// Returns whether no value is attached.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.value.is_none()
     }
 
-    /// What is attached, if it is a `T`.
+    /// Returns the attached value if it is a `T`.
     #[must_use]
     pub fn get<T: Any>(&self) -> Option<&T> {
         self.value.as_deref().and_then(|value| value.downcast_ref())

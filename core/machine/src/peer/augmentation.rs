@@ -1,4 +1,4 @@
-//! Requests of this side that ask to be tasks, at 2025-11-25.
+//! Requests that ask for a task, at 2025-11-25.
 
 use alloc::string::String;
 use core::time::Duration;
@@ -9,21 +9,21 @@ use crate::protocol::{Capabilities, Capability, GateError, Method, Side};
 use super::calls::{Call, Purpose, Timing};
 use super::error::CommandError;
 
-/// How a request asks to be a task. Its functions are named here alone, so that an image has them
-/// only if one of its requests does so.
+/// How a request asks for a task. Only this type names these functions, so a program links them
+/// only if one of its requests asks for a task.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Augmentation {
-    /// For how long the task is to be kept.
+    /// How long the receiver should keep the task.
     pub(super) ttl: Option<Duration>,
     pub(super) check: fn(Method, Capabilities, Side) -> Result<(), CommandError>,
     pub(super) write: Write,
     pub(super) lasts: Lasts,
 }
 
-/// Adds to parameters that a task is asked for.
+/// Adds the task member to parameters.
 type Write = fn(Option<Duration>, &RawJson<'_>) -> Result<RawJson<'static>, WriteError>;
 
-/// Whether a call lasts beyond its answer.
+/// Returns whether a call continues after its response.
 pub(super) type Lasts = fn(&mut Call, &RawJson<'_>) -> bool;
 
 impl Augmentation {
@@ -32,7 +32,7 @@ impl Augmentation {
     }
 }
 
-/// Whether the other side runs requests of a method as tasks.
+/// Checks that the peer can run requests of this method as tasks.
 // MCP 2025-11-25 basic/utilities/tasks#capability-negotiation [TASK-002]
 // MCP 2025-11-25 basic/utilities/tasks#tool-level-negotiation [TASK-003]
 fn check(method: Method, declared: Capabilities, declared_by: Side) -> Result<(), CommandError> {
@@ -62,8 +62,8 @@ fn write(ttl: Option<Duration>, params: &RawJson<'_>) -> Result<RawJson<'static>
     Ok(RawJson::trusted_shared(out.into()))
 }
 
-/// Whether progress is to be expected after this answer; then the call keeps its token, and no
-/// deadline.
+/// Returns whether progress is expected after this response. The call then keeps its token but has
+/// no deadline.
 // MCP 2025-11-25 basic/utilities/progress#behavior-requirements [PROG-010]
 fn lasts(call: &mut Call, result: &RawJson<'_>) -> bool {
     let lasts = call.wants_progress.is_some() && result.get("task").is_some();

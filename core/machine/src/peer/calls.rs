@@ -17,51 +17,51 @@ use super::limits::Limits;
 use super::outbox::Channel;
 use super::outgoing::ReadNumber;
 
-/// The requests that this side sent and that are not ended.
+/// The pending requests that this side sent.
 #[derive(Debug)]
 pub(super) struct Calls {
     entries: Slab<Call>,
     ids: Index,
     deadlines: Deadlines<Instant>,
     next_id: i64,
-    /// Calls given up: their late answers are expected.
+    /// Abandoned calls, whose late responses are expected.
     tombstones: VecDeque<Tombstone>,
-    /// Room for the parameters of the next call that keeps them: that of one that has ended.
+    /// Buffer of an ended call, reused for the parameters of the next call that stores them.
     spare: String,
 }
 
-/// How much room of a call that has ended is kept, in bytes: what the parameters of most calls
-/// take. An idle connection should hold no more for calls that it may never make.
+/// Maximum size of the reused buffer, in bytes: enough for the parameters of most calls. An idle
+/// connection should not hold more for calls that it may never make.
 pub(super) const SPARE_MAX: usize = 2048;
 
-/// Until when an answer is expected, and to which id.
+/// The time until which a late response is expected, and its id.
 pub(super) type Tombstone = (Instant, i64);
 
-/// One of them.
+/// A pending call.
 #[derive(Debug)]
 pub(super) struct Call {
     pub(super) id: i64,
-    /// `None` for a method outside the table.
+    /// `None` for a method that the protocol does not define.
     pub(super) method: Option<Method>,
     pub(super) purpose: Purpose,
-    /// The way that it took, and that its cancellation takes.
+    /// The channel that carried the request and would carry its cancellation.
     pub(super) channel: Channel,
     pub(super) timing: Timing,
-    /// Its time stands still.
+    /// Set while the deadlines of the call are paused.
     pub(super) paused: Option<PausedTime>,
-    /// How the numbers of its progress are read, if it wants progress.
+    /// How to parse progress values, if the call asked for progress.
     pub(super) wants_progress: Option<ReadNumber>,
     pub(super) last_progress: Option<f64>,
-    /// What a further round repeats; only where one is possible.
+    /// Data for sending the call again; only set if a further round is possible.
     pub(super) repeat: Option<Repeat>,
-    /// What decides whether it lasts beyond its answer; only of one that asks to be a task.
+    /// Decides whether the call continues after its response; only set if it asks for a task.
     pub(super) task: Option<Lasts>,
 }
 
-/// Why a call was made, which decides what its end means.
+/// Why a call was made, which decides how its end is handled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Purpose {
-    /// The application wanted it.
+    /// A call of the application.
     Application,
     /// A client's `server/discover` or `initialize` that opens the connection.
     Opening,
@@ -71,17 +71,17 @@ pub(super) enum Purpose {
     Listen,
     /// A client's `resources/subscribe` on behalf of a subscription.
     SubscribeResource { subscription: Key, index: u32 },
-    /// A request on the machine's own account whose answer matters to nobody.
+    /// A request of the machine itself whose response is ignored.
     Chore,
-    /// A legacy server's question to the host on behalf of a request.
+    /// A legacy server's input request to the host on behalf of a request.
     Input { round: Key, index: u32 },
-    /// No request on the wire: a legacy subscription, or a call between two rounds.
+    /// No request is on the wire: a legacy subscription, or a call between two rounds.
     Waiting,
-    /// None on the wire any more: it is answered with a task, whose progress goes on.
+    /// The call was answered with a task, whose progress continues.
     Task,
 }
 
-/// The two deadlines of a call: progress pushes the first one back, the second stands.
+/// The two deadlines of a call. Progress extends the first; the second is fixed.
 // MCP 2025-11-25 basic/lifecycle#timeouts [TIME-005] [TIME-006]
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Timing {
@@ -102,30 +102,30 @@ impl Timing {
     }
 }
 
-/// What is kept of a call's time while that stands still.
+/// The remaining time of a call while its deadlines are paused.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PausedTime {
     since: Instant,
-    /// What was left until its deadline, if it has one.
+    /// The time left until its deadline, if it has one.
     left: Option<Duration>,
 }
 
-/// What is sent again after a round of input.
+/// Data that is sent again after a round of input.
 #[derive(Debug)]
 pub(super) struct Repeat {
     pub(super) params: Parameters,
-    /// `_meta` of the caller's own.
+    /// The caller's own members of `_meta`.
     pub(super) meta: Option<RawJson<'static>>,
     pub(super) log_level: Option<LoggingLevel>,
     pub(super) rounds: u32,
-    /// The round that the call waits for.
+    /// The input round that the call waits for.
     pub(super) round: Option<Key>,
 }
 
-/// Parameters that outlive the call's request.
+/// Parameters that are stored after the request was sent.
 #[derive(Debug)]
 pub(super) enum Parameters {
-    /// The caller's text.
+    /// Text shared with the caller.
     Shared(ByteString),
     Written(String),
 }
@@ -140,11 +140,11 @@ impl WriteJson for Parameters {
     }
 }
 
-/// What an id in a response stands for.
+/// How the id of a response was resolved.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Answered {
     Call(Key),
-    /// A call that was given up a moment ago.
+    /// A recently abandoned call.
     Late,
     Unknown,
 }
@@ -165,7 +165,7 @@ impl Calls {
         self.entries.len()
     }
 
-    /// A fresh id. Ids count up and are never used again.
+    /// Returns a new id. Ids count up and are never reused.
     // MCP 2025-11-25 basic/index#requests [RPC-004]
     // MCP 2026-07-28 basic/index#requests [RPC-005]
     pub(super) const fn fresh_id(&mut self) -> i64 {
@@ -182,7 +182,7 @@ impl Calls {
         key
     }
 
-    /// Puts the call on the wire again under another id.
+    /// Marks the call as sent again under another id.
     pub(super) fn reissue(&mut self, key: Key, id: i64, now: Instant) {
         self.resume(key, now);
         let Some(call) = self.entries.get_mut(key) else { return };
@@ -201,14 +201,14 @@ impl Calls {
         self.entries.get_mut(key)
     }
 
-    /// The call that has `id` on the wire.
+    /// Returns the call whose current request has `id`.
     pub(super) fn by_id(&self, id: i64) -> Option<Key> {
         let has_id =
             |key| self.entries.get(Key::from_number(key)).is_some_and(|call| call.id == id);
         self.ids.find_hashed(hash(id), &has_id).map(Key::from_number)
     }
 
-    /// What a response with `id` answers.
+    /// Resolves the id of a response.
     pub(super) fn answered(&mut self, id: Option<i64>, now: Instant) -> Answered {
         let Some(id) = id else { return Answered::Unknown };
         if let Some(key) = self.by_id(id) {
@@ -239,7 +239,7 @@ impl Calls {
         Some(call)
     }
 
-    /// Keeps the parameters of a call for a further round.
+    /// Stores the parameters of a call for a further round.
     pub(super) fn keep_parameters(
         &mut self,
         params: &dyn WriteJson,
@@ -252,8 +252,8 @@ impl Calls {
         Ok(Parameters::Written(text))
     }
 
-    /// Takes the call off the wire but keeps its entry: it waits for something local. Its hard
-    /// deadline still stands.
+    /// Takes the call off the wire but keeps its entry, because it waits for a local event. Its
+    /// hard deadline stays in force.
     pub(super) fn park(&mut self, key: Key, now: Instant) {
         self.resume(key, now);
         let Some(call) = self.entries.get_mut(key) else { return };
@@ -266,14 +266,14 @@ impl Calls {
         }
     }
 
-    /// Makes a call one that asks to be a task.
+    /// Marks a call as asking for a task.
     pub(super) fn augment(&mut self, key: Key, lasts: Lasts) {
         if let Some(call) = self.entries.get_mut(key) {
             call.task = Some(lasts);
         }
     }
 
-    /// Keeps an answered call for what belongs to it, if that goes on; whether it does.
+    /// Keeps an answered call if it continues as a task, and returns whether it does.
     pub(super) fn keep(&mut self, key: Key, result: &RawJson<'_>) -> bool {
         let Some(call) = self.entries.get_mut(key) else { return false };
         let lasts = call.task.is_some_and(|lasts| lasts(call, result));
@@ -283,7 +283,7 @@ impl Calls {
         lasts
     }
 
-    /// Remembers that a late answer to `id` is to be expected.
+    /// Records that a late response to `id` is expected.
     // MCP 2025-11-25 basic/utilities/cancellation#behavior-requirements [CANC-005] [CANC-006]
     pub(super) fn bury(&mut self, id: i64, limits: &Limits, now: Instant) {
         while self.tombstones.len() >= limits.tombstones_max.max(1) {
@@ -292,7 +292,7 @@ impl Calls {
         self.tombstones.push_back((now + limits.tombstone_duration, id));
     }
 
-    /// Pushes the deadline back because of progress.
+    /// Extends the deadline because of progress.
     pub(super) fn extend(&mut self, key: Key, now: Instant) {
         let Some(call) = self.entries.get(key) else { return };
         if call.timing.extend_on_progress && call.paused.is_none() {
@@ -300,8 +300,8 @@ impl Calls {
         }
     }
 
-    /// Lets the time of the call stand still, until [`release`](Self::release): it waits for
-    /// something on this side, not for the other one.
+    /// Pauses the deadlines of the call until [`resume`](Self::resume), because it waits for a
+    /// local event and not for the peer.
     #[cfg(any(feature = "http", test))]
     pub(super) fn pause(&mut self, key: Key, now: Instant) {
         let Some(call) = self.entries.get_mut(key) else { return };
@@ -313,7 +313,7 @@ impl Calls {
         }
     }
 
-    /// The time of the call goes on, with what was left of it.
+    /// Resumes the deadlines of the call with the time that was left.
     pub(super) fn resume(&mut self, key: Key, now: Instant) {
         let Some(call) = self.entries.get_mut(key) else { return };
         let Some(PausedTime { since, left }) = call.paused.take() else { return };
@@ -327,24 +327,24 @@ impl Calls {
         self.deadlines.first().map(|(at, _)| at)
     }
 
-    /// A call whose deadline has come.
+    /// Returns a call whose deadline has passed.
     pub(super) fn expired(&self, now: Instant) -> Option<Key> {
         let (at, slot) = self.deadlines.first()?;
         if at > now { None } else { self.entries.key_at(slot) }
     }
 
-    /// Forgets when the calls are due, before all of them end: to take these out one by one, in
-    /// another order than theirs, would take longer for each the more there are.
+    /// Clears all deadlines before all calls end. Removing them one by one, in another order, would
+    /// cost more per call the more calls there are.
     pub(super) fn forget_deadlines(&mut self) {
         self.deadlines = Deadlines::default();
     }
 
-    /// The first call at or after `slot`, to end them all.
+    /// Returns the first call at or after `slot`, to end all calls in order.
     pub(super) fn first_from(&self, slot: u32) -> Option<Key> {
         self.entries.find_from(slot, |_| true)
     }
 
-    /// Takes the call off an id, if it still has it.
+    /// Removes the id from the index, if it still belongs to the call.
     fn forget(&mut self, id: i64, key: Key) {
         self.ids.remove_hashed(hash(id), &|known| known == key.to_number());
     }
@@ -359,7 +359,7 @@ impl Calls {
     }
 }
 
-/// Ids are numbers of this side, so that nobody can aim at collisions.
+/// This side chooses the ids, so a peer cannot cause collisions.
 fn hash(id: i64) -> u64 {
     KeyedHash::default().hash_one(id)
 }
@@ -400,7 +400,7 @@ mod tests {
     }
 
     #[test]
-    fn a_resumed_call_has_the_time_that_was_left() {
+    fn a_resumed_call_keeps_its_remaining_time() {
         let at = Instant::from_millis;
         let mut calls = Calls::new();
         let key = call(&mut calls, Duration::from_secs(1), at(1500), Instant::ZERO);
@@ -411,13 +411,13 @@ mod tests {
         calls.resume(key, at(10_400));
         calls.resume(key, at(10_500));
         assert_eq!(calls.next_deadline(), Some(at(11_000)));
-        // The hard deadline stood still as well.
+        // The hard deadline was paused as well.
         calls.extend(key, at(10_900));
         assert_eq!(calls.next_deadline(), Some(at(11_500)));
     }
 
     #[test]
-    fn a_call_without_a_deadline_has_none_after_a_pause() {
+    fn a_call_without_a_deadline_stays_without_one_after_a_pause() {
         let mut calls = Calls::new();
         let key = call(&mut calls, Duration::MAX, Timing::NEVER.hard, Instant::ZERO);
         calls.pause(key, Instant::ZERO);

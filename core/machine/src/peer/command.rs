@@ -1,4 +1,4 @@
-//! What an application can ask of a machine, as data.
+//! Commands of an application to a machine.
 
 use crate::Principal;
 use crate::catalog::Changes;
@@ -14,174 +14,175 @@ use super::machine::Applied;
 use super::method_name::MethodName;
 use super::outgoing::CallOptions;
 
-/// Everything that an application can ask of a client machine.
+/// A command to a client machine.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum ClientCommand<'a> {
     /// Sends a request: see [`Client::call`](super::Client::call).
     Call {
-        /// Of the protocol, or of an extension.
+        /// A method of the protocol or of an extension.
         method: MethodName<'a>,
-        /// An object without `_meta`.
+        /// The parameters, an object without `_meta`.
         params: &'a dyn WriteJsonAt,
-        /// Its time, progress and metadata.
+        /// Timeouts, progress and metadata.
         options: &'a CallOptions<'a>,
     },
-    /// Gives up a call: see [`Client::cancel`](super::Client::cancel).
+    /// Cancels a call: see [`Client::cancel`](super::Client::cancel).
     Cancel {
         /// The call or subscription.
         call: CallHandle,
-        /// What the server is told.
+        /// The reason sent to the server.
         reason: &'a str,
     },
     /// Sends a notification: see [`Client::notify`](super::Client::notify).
     Notify {
-        /// A notification that clients send.
+        /// The method, one that clients send.
         method: Method,
-        /// An object.
+        /// The parameters, an object.
         params: &'a dyn WriteJson,
     },
     /// Subscribes to changes: see [`Client::subscribe`](super::Client::subscribe).
     Subscribe(&'a SubscriptionFilter),
     /// Asks for log messages: see [`Client::set_log_level`](super::Client::set_log_level).
     SetLogLevel(LoggingLevel),
-    /// Answers a question: see [`Client::answer_input`](super::Client::answer_input).
+    /// Answers an input request: see [`Client::answer_input`](super::Client::answer_input).
     AnswerInput {
-        /// The question.
+        /// The input request.
         input: InputHandle,
         /// The result of its method.
         result: &'a dyn WriteJsonAt,
     },
-    /// Refuses a question: see [`Client::refuse_input`](super::Client::refuse_input).
+    /// Refuses an input request: see [`Client::refuse_input`](super::Client::refuse_input).
     RefuseInput {
-        /// The question.
+        /// The input request.
         input: InputHandle,
-        /// Why.
+        /// The reason.
         error: ErrorObject<'a>,
     },
     /// Answers another request: see [`Client::respond_with`](super::Client::respond_with).
     Respond {
         /// The request.
         request: RequestHandle,
-        /// Its result, an object.
+        /// The result, an object.
         result: &'a dyn WriteJson,
     },
     /// Refuses another request: see [`Client::reject`](super::Client::reject).
     Reject {
         /// The request.
         request: RequestHandle,
-        /// Why.
+        /// The error.
         error: ErrorObject<'a>,
     },
-    /// Ends the connection: see [`Client::close`](super::Client::close).
+    /// Closes the connection: see [`Client::close`](super::Client::close).
     Close,
 }
 
-/// Everything that an application can ask of a server machine.
+/// A command to a server machine.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum ServerCommand<'a> {
     /// Sends a request to a legacy client: see [`Server::call`](super::Server::call).
     Call {
-        /// A request that servers send.
+        /// The method, one that servers send as a request.
         method: Method,
-        /// An object without `_meta`.
+        /// The parameters, an object without `_meta`.
         params: &'a dyn WriteJson,
-        /// Its time, progress and metadata.
+        /// Timeouts, progress and metadata.
         options: &'a CallOptions<'a>,
     },
-    /// Gives up a call: see [`Server::cancel`](super::Server::cancel).
+    /// Cancels a call: see [`Server::cancel`](super::Server::cancel).
     Cancel {
         /// The call.
         call: CallHandle,
-        /// What the client is told.
+        /// The reason sent to the client.
         reason: &'a str,
     },
     /// Sends a notification to a legacy client: see [`Server::notify`](super::Server::notify).
     Notify {
-        /// A notification that servers send.
+        /// The method, one that servers send.
         method: Method,
-        /// An object.
+        /// The parameters, an object.
         params: &'a dyn WriteJson,
     },
     /// Answers a request: see [`Server::respond`](super::Server::respond).
     Respond {
         /// The request.
         request: RequestHandle,
-        /// Its result, an object.
+        /// The result, an object.
         result: &'a dyn WriteJsonAt,
     },
     /// Answers a request with an error: see [`Server::reject`](super::Server::reject).
     Reject {
         /// The request.
         request: RequestHandle,
-        /// Why.
+        /// The error.
         error: ErrorObject<'a>,
     },
-    /// Answers a request with questions: see [`Server::require_input`](super::Server::require_input).
+    /// Answers a request with input requests: see
+    /// [`Server::require_input`](super::Server::require_input).
     RequireInput {
-        /// The request as it came.
+        /// The request as received.
         request: &'a Request<'a>,
-        /// The questions.
+        /// The input requests.
         required: &'a InputRequiredResult,
     },
-    /// Gives up the questions that a request waits for: see
+    /// Withdraws the input requests of a request: see
     /// [`Server::withdraw_input`](super::Server::withdraw_input).
     WithdrawInput(RequestHandle),
     /// Sends progress of a request: see [`Server::progress`](super::Server::progress).
     Progress {
         /// The request.
         request: RequestHandle,
-        /// More than the last time.
+        /// The progress, greater than the last value.
         progress: f64,
-        /// What it will be in the end.
+        /// The final value, if known.
         total: Option<f64>,
-        /// For people.
+        /// A message for people.
         message: Option<&'a str>,
     },
     /// Sends progress of a task: see [`Server::task_progress`](super::Server::task_progress).
     TaskProgress {
-        /// A request that waits for the task, or did.
+        /// A request that waits or waited for the task.
         request: RequestHandle,
-        /// Those of `notifications/progress`.
+        /// The parameters of `notifications/progress`.
         params: &'a dyn WriteJson,
     },
     /// Sends a log message: see [`Server::log`](super::Server::log).
     Log {
-        /// The request that it belongs to, if any.
+        /// The request that the message belongs to, if any.
         request: Option<RequestHandle>,
-        /// How grave it is.
+        /// The severity.
         level: LoggingLevel,
-        /// Who says it.
+        /// The name of the logger.
         logger: Option<&'a str>,
-        /// What is said.
+        /// The message data.
         data: &'a dyn WriteJson,
     },
     /// Reports a change of a resource: see
     /// [`Server::resource_updated`](super::Server::resource_updated).
     ResourceUpdated {
-        /// Its URI.
+        /// The URI of the resource.
         uri: &'a str,
     },
     /// Reports the status of a task: see [`Server::task_changed`](super::Server::task_changed).
     TaskChanged {
         /// The status.
         status: &'a TaskStatusParams,
-        /// Whose task it is. On a byte stream, which has one client, it does not matter.
+        /// The owner of the task. Ignored on a byte stream, which has one client.
         principal: Option<&'a Principal>,
     },
     /// Reports changes of lists: see [`Server::announce`](super::Server::announce).
     Announce(Changes),
-    /// Ends the connection: see [`Server::close`](super::Server::close).
+    /// Closes the connection: see [`Server::close`](super::Server::close).
     Close,
 }
 
-/// The call that a command began. Those that name a method or a filter begin one.
+/// Returns the call that a command started. Commands with a method or a filter start one.
 pub(crate) fn started(applied: Result<Applied, CommandError>) -> Result<CallHandle, CommandError> {
     applied?.call().ok_or(CommandError::NotOpen)
 }
 
-/// The time of a command that needs none.
+/// The time for a command that needs none.
 macro_rules! at {
     () => {
         $crate::Instant::ZERO

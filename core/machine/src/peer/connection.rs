@@ -1,5 +1,5 @@
-//! What both roles share: the calls of this side, the requests of the other, what waits to be sent
-//! and to be told, and the rules that do not depend on the role.
+//! The part of a connection that both roles share: calls of this side, requests of the peer, output
+//! and event queues, and the rules that do not depend on the role.
 
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
@@ -32,7 +32,7 @@ use super::policy::Reaction;
 use super::queue::Tag;
 use super::requests::Requests;
 
-/// What a message comes to: an event at most, or the end of the connection.
+/// The outcome of a message: at most one event, or the closed connection.
 pub(super) type Flow<'f> = Result<Option<Event<'f>>, ConnectionClosed>;
 
 #[derive(Debug)]
@@ -43,10 +43,10 @@ pub(super) struct Connection {
     pub(super) events: VecDeque<Event<'static>>,
     pub(super) calls: Calls,
     pub(super) requests: Requests,
-    /// A reason is large, and most of the time there is none.
+    /// Boxed, because a reason is large and most connections are open.
     pub(super) closed: Option<Box<CloseReason>>,
     pub(super) binding: Binding,
-    /// Calls are given up by closing their way, not by a notification.
+    /// Whether calls are cancelled by closing their channel, not by a notification.
     pub(super) cancels_by_closing: bool,
     keep_alive_due: Option<Instant>,
     keep_alive_failures: u32,
@@ -77,22 +77,22 @@ impl Connection {
         }
     }
 
-    /// Whether more waits to be sent than the limit.
+    /// Returns whether the queued output exceeds the limit.
     pub(super) fn is_congested(&self) -> bool {
         self.outbox.held() > self.config.limits.transmit_bytes_max
     }
 
-    /// The tag of what is sent for a request of the other side.
+    /// Returns the tag of messages that are sent for a request of the peer.
     pub(super) fn tag(&self, id: &RequestId) -> Tag {
         self.requests.tag(id)
     }
 
-    /// The same, of a request in flight.
+    /// Like [`tag`](Self::tag), for a request in flight.
     pub(super) fn tag_of(&self, request: Key) -> Tag {
         self.requests.get(request).map_or(Tag::NONE, |entry| self.tag(&entry.id))
     }
 
-    /// Withdraws what is to be sent for a request of the other side and has not left.
+    /// Withdraws the queued messages for a request of the peer.
     pub(super) fn withdraw(&mut self, id: &RequestId) {
         self.outbox.withdraw(self.tag(id));
     }
@@ -101,7 +101,8 @@ impl Connection {
         self.config.limits.parse_limits()
     }
 
-    /// Fatal is sticky: from the close on, every input gets the same error.
+    /// Fails if the connection is closed. The error is sticky: after the close, every input gets
+    /// the same one.
     pub(super) fn check_open(&self) -> Result<(), ConnectionClosed> {
         match &self.closed {
             None => Ok(()),
@@ -109,12 +110,13 @@ impl Connection {
         }
     }
 
-    /// Whether the application may send `method` as a message of `kind`, going by the method alone.
+    /// Checks whether the application may send `method` as a message of `kind`, judging by the
+    /// method alone.
     ///
-    /// The opening, cancellations, progress and subscriptions are the machine's own affair.
+    /// Only the machine sends opening requests, cancellations, progress and subscriptions.
     pub(super) fn check_kind(method: Method, kind: MethodKind) -> Result<(), CommandError> {
         let row = method.row();
-        let machines_own = row.client.phase == Phase::Opening
+        let sent_by_machine_only = row.client.phase == Phase::Opening
             || matches!(
                 method,
                 Method::Initialized
@@ -123,15 +125,15 @@ impl Connection {
                     | Method::SubscriptionsListen
                     | Method::SubscriptionsAcknowledged
             );
-        if row.kind == kind && !machines_own {
+        if row.kind == kind && !sent_by_machine_only {
             Ok(())
         } else {
             Err(CommandError::OutOfPlace(method))
         }
     }
 
-    /// Hands on an event of a message in a batch: the first one is returned, the others wait; and
-    /// it waits as well where the message before it left an event behind.
+    /// Returns the first event of a batch and queues the others. An event is also queued if an
+    /// earlier message of the batch queued one.
     pub(super) fn keep_in_order<'f>(
         &mut self,
         first: &mut Option<Event<'f>>,
@@ -144,7 +146,7 @@ impl Connection {
         }
     }
 
-    /// Hands on the event of a batch that ended the connection: it comes before those of the end.
+    /// Queues the event of a batch that closed the connection before the closing events.
     pub(super) fn keep_first(&mut self, first: Option<Event<'_>>) {
         if let Some(event) = first {
             self.events.push_front(event.into_owned());
@@ -164,8 +166,8 @@ impl Connection {
         }
     }
 
-    /// A frame that is no message. Only a server answers it: what a client finds on a server's
-    /// output that is no message is noise, not a request.
+    /// Handles a malformed frame. Only a server answers it: a malformed message in a server's
+    /// output is noise, not a request.
     pub(super) fn malformed<'f>(
         &mut self,
         malformed: &Malformed,
@@ -180,8 +182,9 @@ impl Connection {
         self.violation(self.config.policy.malformed, Violation::Malformed(malformed.reason))
     }
 
-    /// The call that a malformed response names: no better answer to it will come.
-    pub(super) fn spoiled(&mut self, malformed: &Malformed) -> Option<(Key, Call)> {
+    /// Removes the call that a malformed response names, because no other response to it will
+    /// arrive.
+    pub(super) fn take_call_of_malformed(&mut self, malformed: &Malformed) -> Option<(Key, Call)> {
         let (Shape::Response, Some(RequestId::Number(id))) = (malformed.shape, &malformed.id)
         else {
             return None;
@@ -190,7 +193,7 @@ impl Connection {
         self.calls.remove(key).map(|call| (key, call))
     }
 
-    /// Something on the stream that is no frame.
+    /// Handles a framing error.
     // MCP 2026-07-28 schema.json#InvalidRequestError [RPC-017]
     pub(super) fn frame_error(
         &mut self,
@@ -209,7 +212,7 @@ impl Connection {
         self.violation(self.config.policy.malformed, violation)
     }
 
-    /// Answers a message whose request has no entry in the table.
+    /// Answers a message whose request is not in the table.
     pub(super) fn answer_unread(
         &mut self,
         id: Option<&RequestId>,
@@ -226,7 +229,7 @@ impl Connection {
 
     // ------------------------------------------------------------------ calls of this side
 
-    /// Puts a request on the wire and into the table.
+    /// Sends a request and adds it to the table.
     pub(super) fn start_call(
         &mut self,
         outgoing: Outgoing<'_>,
@@ -242,8 +245,8 @@ impl Connection {
             });
         }
         let id = self.calls.fresh_id();
-        // MCP 2025-11-25 basic/utilities/progress#progress-flow [PROG-001]: unique across the
-        // active requests, as the id is.
+        // MCP 2025-11-25 basic/utilities/progress#progress-flow [PROG-001]: unique among the active
+        // requests, like the id.
         let progress_token = options.progress.map(|_| id);
         let parts = MetaParts { progress_token, own: options.meta.as_ref(), ..parts };
         let repeat = if repeatable {
@@ -279,8 +282,8 @@ impl Connection {
         }
     }
 
-    /// Puts a call on the wire again, for its next round: a new id, the same parameters, and what
-    /// `extra` adds to them.
+    /// Sends a call again for its next round, with a new id, the same parameters and the members
+    /// that `extra` adds.
     pub(super) fn repeat_call(
         &mut self,
         key: Key,
@@ -304,7 +307,7 @@ impl Connection {
         Ok(())
     }
 
-    /// The call that a response answers; `None` where that was given up a moment ago.
+    /// Returns the call that a response answers, or `None` if the call was recently abandoned.
     pub(super) fn answered(
         &mut self,
         id: Option<RequestId>,
@@ -321,21 +324,21 @@ impl Connection {
         }
     }
 
-    /// Ends a call of the application with something that the machine found out by itself.
+    /// Ends a call of the application with a failure that the machine detected.
     pub(super) fn end_call(&mut self, key: Key, failure: Failure<'static>) {
         self.events
             .push_back(Event::Ended(Ended { call: CallHandle::new(key), outcome: Err(failure) }));
     }
 
-    /// Gives a call up: its late answer is expected and the other side is told. One whose request
-    /// has not left is withdrawn instead: there is nothing that the other side could cancel.
+    /// Abandons a call: notifies the peer and expects a late response. If its request is still
+    /// queued, the request is withdrawn instead and the peer is not notified.
     // MCP 2025-11-25 basic/utilities/cancellation#cancellation-flow [CANC-001]
     // MCP 2026-07-28 basic/transports/stdio#cancellation [CANC-014]
     pub(super) fn give_up(&mut self, call: &Call, reason: &str, now: Instant) {
         let tag = Tag::own(call.id);
         if call.purpose == Purpose::Chore {
-            // It takes effect without an answer: an `unsubscribe` that is not sent would leave the
-            // subscription open on the other side.
+            // The request has an effect even without a response: a withdrawn `unsubscribe` would
+            // leave the subscription open at the peer.
             if self.outbox.is_waiting(tag) {
                 self.calls.bury(call.id, &self.config.limits, now);
                 return;
@@ -349,21 +352,21 @@ impl Connection {
             self.outbox.signal(call.channel, Part::Abort(call.id));
             return;
         }
-        // MCP 2025-11-25 basic/transports#sending-messages-to-the-server [CANC-011]: closing a legacy
-        // stream would say nothing.
-        // MCP 2025-11-25 basic/utilities/cancellation#behavior-requirements [CANC-002] [CANC-009]: a
-        // task is cancelled by its name, which is in the answer.
+        // MCP 2025-11-25 basic/transports#sending-messages-to-the-server [CANC-011]: closing a
+        // legacy stream does not cancel the request.
+        // MCP 2025-11-25 basic/utilities/cancellation#behavior-requirements [CANC-002] [CANC-009]:
+        // a task is cancelled by its id, which is in the response.
         if call.method == Some(Method::Initialize) || call.task.is_some() {
             return;
         }
         let id = call.id;
-        // It hurries past bulk: its request has left.
+        // Overtakes the bulk lane, because the request has already been sent.
         let write = |out: &mut String| write_integer(out, id);
         self.write_cancelled(Lane::Control, call.channel, (write, Some(id)), reason);
     }
 
-    /// Writes a cancellation. It names a request by how its id is written; of one of this side the
-    /// id as well.
+    /// Writes a cancellation with the request id as `id` writes it; for a request of this side, the
+    /// id is also passed as a number.
     pub(super) fn write_cancelled(
         &mut self,
         lane: Lane,
@@ -389,7 +392,7 @@ impl Connection {
         debug_assert!(written.is_ok(), "ids and strings are always JSON");
     }
 
-    /// A progress notification of the other side.
+    /// Handles a progress notification of the peer.
     // MCP 2025-11-25 basic/utilities/progress#progress-flow [PROG-003] [PROG-005]
     pub(super) fn on_progress<'f>(&mut self, params: &RawJson<'f>, now: Instant) -> Flow<'f> {
         const BAD: &str = "`progressToken` and a number `progress` are required";
@@ -415,7 +418,7 @@ impl Connection {
         let Some(progress) = progress else {
             return self.violation(self.config.policy.malformed, bad(BAD));
         };
-        // A token that is not in use belongs to a call that ended a moment ago, or to none.
+        // An unused token belongs to a recently ended call or to no call.
         // MCP 2025-11-25 basic/utilities/progress#progress-flow [PROG-006]
         let Some(key) = token.and_then(|token| self.calls.by_id(token)) else { return Ok(None) };
         let Some(call) = self.calls.get_mut(key) else { return Ok(None) };
@@ -445,14 +448,16 @@ impl Connection {
         self.calls.remove(key).map(|call| (key, call))
     }
 
-    /// The session is open: keep-alive starts, where it is wanted and the era has pings.
+    /// Starts keep-alive pings after the session opened, if they are enabled and the era supports
+    /// them.
     pub(super) fn start_keep_alive(&mut self, revision: Revision, now: Instant) {
         if revision.era() == Era::Legacy {
             self.keep_alive_due = self.next_keep_alive(now);
         }
     }
 
-    /// When the next ping is due; never at once, so that a driver cannot spin.
+    /// Returns the time of the next ping. It always lies in the future, so that a driver cannot
+    /// spin.
     fn next_keep_alive(&self, now: Instant) -> Option<Instant> {
         const LEAST: Duration = Duration::from_millis(1);
         self.config.timeouts.keep_alive.map(|pause| now + pause.max(LEAST))
@@ -471,7 +476,7 @@ impl Connection {
         let params = RawJson::EMPTY_OBJECT;
         let started = self.start_call(outgoing, &params, &options, now);
         if started.is_err() {
-            // The table is full of calls: the other side has enough to answer.
+            // The table of calls is full: the peer is already busy with other requests.
             self.keep_alive_due = self.next_keep_alive(now);
         }
     }
@@ -494,7 +499,7 @@ impl Connection {
 
     // ------------------------------------------------------------------ the end
 
-    /// Ends the connection: every call ends, once, and the last event says why.
+    /// Closes the connection: ends every call once, and reports the reason in the last event.
     pub(super) fn close(&mut self, reason: CloseReason) {
         if self.closed.is_some() {
             return;
@@ -520,9 +525,9 @@ fn is_number(value: &RawJson<'_>) -> bool {
     value.as_str().starts_with(|first: char| first == '-' || first.is_ascii_digit())
 }
 
-/// Writes an error to a message whose id may not have been readable.
-// MCP 2025-11-25 basic/index#error-responses [RPC-009]: only the newer revisions let an error go
-// without an id; to the others it is `null`, as JSON-RPC has it.
+/// Writes an error response to a message whose id may not have been readable.
+// MCP 2025-11-25 basic/index#error-responses [RPC-009]: only newer revisions allow an error without
+// an id; for the others the id is `null`, as in JSON-RPC.
 pub(super) fn write_error_unread(
     out: &mut String,
     id: Option<&RequestId>,

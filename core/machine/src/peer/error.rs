@@ -5,58 +5,59 @@ use crate::protocol::{Capability, GateError, Method};
 
 use super::event::CloseReason;
 
-/// The connection is over. Sticky: every further input and call gets the same error.
+/// The connection is closed. Sticky: every further input and call returns the same error.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{reason}")]
 #[non_exhaustive]
 pub struct ConnectionClosed {
-    /// Why.
+    /// The reason.
     pub reason: CloseReason,
 }
 
-/// Why a command was not carried out, or not as wanted.
+/// Why a command failed or had a different effect.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CommandError {
-    /// The caller's: the revision, the direction or a missing capability forbids the method.
-    /// Nothing was sent.
+    /// The revision, the direction or a missing capability forbids the method. The caller's fault;
+    /// the message was not sent.
     #[error(transparent)]
     Forbidden(#[from] GateError),
-    /// The caller's: the method is no request, or no notification, or the machine alone sends it.
-    /// Nothing was sent.
-    #[error("`{0}` is not for the application to send this way")]
+    /// The method is not a request or not a notification, or only the machine sends it. The
+    /// caller's fault; the message was not sent.
+    #[error("the application cannot send `{0}` this way")]
     OutOfPlace(Method),
-    /// The caller's: the connection is not open yet; wait for
-    /// [`Event::Opened`](crate::peer::Event::Opened).
+    /// The connection is not open yet; wait for [`Event::Opened`](crate::peer::Event::Opened). The
+    /// caller's fault.
     #[error("the connection is not open yet")]
     NotOpen,
-    /// The caller's: the parameters or the result cannot be written at this revision. No parameters
-    /// were sent; a client that waits for the result was answered with an internal error, so that it
-    /// does not wait for nothing.
+    /// The parameters or the result cannot be encoded at this revision. The caller's fault.
+    /// Parameters were not sent; a peer that waits for the result received an internal error.
     #[error(transparent)]
     NotWritable(#[from] WriteError),
-    /// A local limit: [`Limits::calls_in_flight_max`](crate::peer::Limits::calls_in_flight_max).
+    /// A local limit was reached:
+    /// [`Limits::calls_in_flight_max`](crate::peer::Limits::calls_in_flight_max).
     #[error("{limit} calls are in flight already")]
     TooManyCalls {
         /// The limit.
         limit: usize,
     },
-    /// The connection is over.
+    /// The connection is closed.
     #[error(transparent)]
     Closed(#[from] ConnectionClosed),
-    /// No answer is due any more: the request was answered, or the other side cancelled it. The
-    /// latter is an ordinary race and no fault; nothing was sent.
+    /// The request was already answered, or the peer cancelled it. The latter is an ordinary race
+    /// and not a fault; the response was not sent.
     #[error("no answer is due: the request was answered or cancelled")]
     NotDue,
-    /// The caller's: the result does not fit the output schema of the tool. The other side was
-    /// answered with an internal error.
+    /// The result does not match the output schema of the tool. The caller's fault; the peer
+    /// received an internal error.
     #[error("{0}")]
     InvalidOutput(String),
-    /// The client lacks a capability that the input requests need. It was answered so.
+    /// The client did not declare a capability that the input requests need. The client received an
+    /// error that says so.
     #[error("the client did not declare `{0}`")]
     NotDeclared(Capability),
-    /// The caller's: this method's requests cannot be answered with input requests, or they ask
-    /// for nothing, or for too much. The other side was answered with an internal error.
+    /// Requests of this method cannot be answered with input requests, or the input requests are
+    /// empty or too many. The caller's fault; the peer received an internal error.
     #[error("{0}")]
     InputNotAllowed(&'static str),
 }

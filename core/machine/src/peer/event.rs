@@ -14,39 +14,40 @@ use super::handle::{CallHandle, InputHandle, RequestHandle};
 use super::metadata::Places;
 use super::method_name::MethodName;
 
-/// What happened, in the words of the application.
+/// An event for the application.
 ///
-/// A message that comes in makes at most one event, returned by the call that takes the message
-/// and borrowing from it; what the machine makes by itself comes from `poll_event`, as the same
-/// type. [`Event::into_owned`] frees an event from its frame, to hand it to another task.
+/// Each received message causes at most one event, which is returned by the call that handles the
+/// message and borrows from it. `poll_event` returns all other events, as the same type.
+/// [`Event::into_owned`] detaches an event from its frame, to send it to another task.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Event<'a> {
-    /// The connection is ready for use; see the machine's `session` for what was agreed.
+    /// The connection is open; the machine's `session` returns the outcome of the negotiation.
     Opened(Opened),
-    /// A request to answer with `respond`, `reject` or `require_input`.
+    /// A request, to be answered with `respond`, `reject` or `require_input`.
     Request(Request<'a>),
     /// A notification that needs no answer.
     Notification(Notification<'a>),
     /// Progress of a call that asked for it.
     Progress(Progress<'a>),
-    /// A call ended. Every call does so exactly once.
+    /// A call ended. Each call ends exactly once.
     Ended(Ended<'a>),
-    /// A client's host is asked for something; answer with `answer_input` or `refuse_input`.
+    /// The client's host received an input request, to be answered with `answer_input` or
+    /// `refuse_input`.
     InputRequested(InputRequested<'a>),
-    /// The other side gave up a request, or a question of it: stop working on it, no answer is
-    /// due.
+    /// The peer cancelled a request or withdrew an input request. Stop processing it; no response
+    /// is expected.
     Cancelled(Cancelled<'a>),
-    /// A subscription was acknowledged, with what of it the server honours.
+    /// The server acknowledged a subscription, with the part of the filter that it accepted.
     Subscribed(Subscribed),
-    /// The other side broke a rule and was answered where the protocol has an answer.
+    /// The peer violated the protocol. It received an error response if the protocol defines one.
     Violation(Violation),
-    /// The connection is over. The last event.
+    /// The connection is closed. This is the last event.
     Closed(CloseReason),
 }
 
 impl Event<'_> {
-    /// The same event, free of the frame's lifetime.
+    /// Converts the event to one that does not borrow from the frame.
     #[must_use]
     pub fn into_owned(self) -> Event<'static> {
         match self {
@@ -64,70 +65,69 @@ impl Event<'_> {
     }
 }
 
-/// The connection is ready for use.
+/// The connection is open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Opened {
-    /// The revision in force. A server that serves both eras may see requests of another one
-    /// beside it: each [`Request`] says its own.
+    /// The revision in force. A server that serves both eras may also receive requests of another
+    /// revision: each [`Request`] names its own.
     pub revision: Revision,
 }
 
 impl Opened {
-    /// The era of the revision.
+    /// Returns the era of the revision.
     #[must_use]
     pub const fn era(self) -> Era {
         self.revision.era()
     }
 }
 
-/// A request of the other side.
+/// A request of the peer.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Request<'a> {
-    /// What to answer it by.
+    /// The handle to answer it with.
     pub handle: RequestHandle,
     /// The method.
     pub method: MethodName<'a>,
-    /// The parameters, `{}` where there are none. What the machine has dealt with (`_meta`, input
-    /// responses) is still in them.
+    /// The parameters, `{}` if absent. They still contain the members that the machine has already
+    /// processed (`_meta`, input responses).
     pub params: RawJson<'a>,
     /// The revision that governs this request.
     pub revision: Revision,
-    /// What the other side declared: for this session, or with this request.
+    /// The capabilities of the peer, declared for this session or with this request.
     pub capabilities: Capabilities,
-    /// Whether the other side wants progress.
+    /// Whether the peer asked for progress.
     pub wants_progress: bool,
-    /// Answers of the user or the host from an earlier round.
+    /// The responses to input requests of earlier rounds.
     pub inputs: InputResponseParams<'a>,
-    /// What it is about, as the catalog has it.
+    /// The catalog entry that the request names.
     pub target: Target,
-    /// What a layer above keeps with the request. Empty as the machine makes it, unless an earlier
-    /// round had something.
+    /// Data of a higher layer. Empty unless an earlier round attached data.
     pub attachment: Attachment,
     pub(crate) places: Places,
 }
 
 impl Request<'_> {
-    /// What it is about: the value of `name`, `uri` or `taskId`, by its method, as every check before
-    /// has read it.
+    /// Returns the subject of the request: the value of `name`, `uri` or `taskId`, depending on the
+    /// method. All earlier checks used the same value.
     #[must_use]
     pub fn subject(&self) -> Option<RawJson<'_>> {
         self.places.subject(&self.params)
     }
 
-    /// The value of `arguments`, an object where the method is one that has some.
+    /// Returns the value of `arguments`, an object for methods that have arguments.
     #[must_use]
     pub fn arguments(&self) -> Option<RawJson<'_>> {
         self.places.arguments(&self.params)
     }
 
-    /// Lets go of the parameters, and of the subject and the arguments with them.
+    /// Drops the parameters, including the subject and the arguments.
     pub fn clear_params(&mut self) {
         (self.params, self.places) = (RawJson::EMPTY_OBJECT, Places::default());
     }
 
-    /// The same request, free of the frame's lifetime.
+    /// Converts the request to one that does not borrow from the frame.
     #[must_use]
     pub fn into_owned(self) -> Request<'static> {
         Request {
@@ -145,64 +145,65 @@ impl Request<'_> {
     }
 }
 
-/// What earlier rounds of a request brought: the same in both eras.
+/// The input from earlier rounds of a request, the same in both eras.
 #[derive(Clone, Debug, Default)]
 pub struct InputResponseParams<'a> {
     pub(crate) responses: Option<RawJson<'a>>,
     pub(crate) state: Option<Cow<'a, str>>,
-    /// Questions that a legacy client answered with an error.
+    /// Input requests that a legacy client answered with an error.
     pub(crate) refused: Option<Box<[(String, ErrorObject<'static>)]>>,
 }
 
 impl<'a> InputResponseParams<'a> {
-    /// What a layer above got itself: the `responses`, an object with the keys of the questions, and
-    /// the `state` of the round.
+    /// Creates input that a higher layer obtained on its own: the `responses`, an object with the
+    /// keys of the input requests, and the `state` of the round.
     #[must_use]
     pub fn new(responses: Option<RawJson<'a>>, state: Option<String>) -> Self {
         Self { responses, state: state.map(Cow::Owned), refused: None }
     }
 
-    /// The result that answers the question `key`.
+    /// Returns the result for the input request `key`.
     #[must_use]
     pub fn response(&self, key: &str) -> Option<RawJson<'_>> {
         self.responses.as_ref()?.get(key)
     }
 
-    /// All results, an object with the keys of the questions; `None` in the first round.
+    /// Returns all results, an object with the keys of the input requests, or `None` in the first
+    /// round.
     #[must_use]
     pub const fn responses(&self) -> Option<&RawJson<'_>> {
         self.responses.as_ref()
     }
 
-    /// The error that a legacy client answered the question `key` with. A modern client that
-    /// refuses does not come back at all.
+    /// Returns the error with which a legacy client answered the input request `key`. A modern
+    /// client that refuses input does not send the request again.
     #[must_use]
     pub fn refusal(&self, key: &str) -> Option<&ErrorObject<'static>> {
         let refused = self.refused.as_deref()?;
         refused.iter().find(|(name, _)| name == key).map(|(_, error)| error)
     }
 
-    /// The state that the server put into the earlier round, as it came back.
+    /// Returns the state that the server attached to the earlier round, as the client returned it.
     ///
-    /// From a modern client this is an attacker's input until it is verified.
+    /// From a modern client this value is untrusted until it is verified.
     // MCP 2026-07-28 basic/patterns/mrtr#server-requirements-basic-workflow [MRTR-006]
     #[must_use]
     pub fn state(&self) -> Option<&str> {
         self.state.as_deref()
     }
 
-    /// Replaces the state: for a layer above that seals it or keeps it on this side.
+    /// Replaces the state, for a higher layer that seals it or stores it locally.
     pub fn set_state(&mut self, state: Option<String>) {
         self.state = state.map(Cow::Owned);
     }
 
-    /// Whether this is the first round.
+    /// Returns whether this is the first round.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.responses.is_none() && self.state.is_none() && self.refused.is_none()
     }
 
-    /// The same, free of the frame's lifetime.
+    /// Converts the input to a value that does not borrow from the frame.
     #[must_use]
     pub fn into_owned(self) -> InputResponseParams<'static> {
         InputResponseParams {
@@ -213,17 +214,17 @@ impl<'a> InputResponseParams<'a> {
     }
 }
 
-/// A notification of the other side.
+/// A notification of the peer.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Notification<'a> {
     /// The method.
     pub method: MethodName<'a>,
-    /// The parameters, `{}` where there are none.
+    /// The parameters, `{}` if absent.
     pub params: RawJson<'a>,
     /// The revision that governs it.
     pub revision: Revision,
-    /// The subscription of this side that it belongs to.
+    /// The subscription of this side that the notification belongs to.
     pub subscription: Option<CallHandle>,
 }
 
@@ -238,17 +239,17 @@ impl Notification<'_> {
     }
 }
 
-/// Progress of a call; `progress` is greater with each one of the same round.
+/// Progress of a call. `progress` increases with each event of a round.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Progress<'a> {
     /// The call.
     pub call: CallHandle,
-    /// How far it is, in units of the server's choice.
+    /// The progress so far, in units that the server chooses.
     pub progress: f64,
-    /// How far it will go, where that is known.
+    /// The final value, if known.
     pub total: Option<f64>,
-    /// A remark for people.
+    /// A message for people.
     pub message: Option<Cow<'a, str>>,
 }
 
@@ -263,13 +264,13 @@ impl Progress<'_> {
     }
 }
 
-/// The end of a call.
+/// A call ended.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Ended<'a> {
-    /// The call. Its handle is stale from here on.
+    /// The call. Its handle is stale from now on.
     pub call: CallHandle,
-    /// The result, an object; or why there is none.
+    /// The result, an object, or the failure.
     pub outcome: Result<RawJson<'a>, Failure<'a>>,
 }
 
@@ -285,58 +286,57 @@ impl Ended<'_> {
     }
 }
 
-/// Why a call has no result, by whose doing.
-// MCP 2026-07-28 basic/index#error-codes [RPC-029]: local ends are never dressed up as errors of
+/// Why a call has no result, and which side caused it.
+// MCP 2026-07-28 basic/index#error-codes [RPC-029]: local failures are never reported as errors of
 // the peer.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Failure<'a> {
-    /// The other side answered with an error.
+    /// The peer answered with an error.
     #[error("{0}")]
     Refused(ErrorObject<'a>),
-    /// The other side's answer cannot be one to this call.
+    /// The peer's response is not valid for this call.
     #[error("the answer is not valid: {0}")]
     InvalidAnswer(&'static str),
-    /// No answer came in time; a cancellation was sent.
+    /// The response did not arrive in time; a cancellation was sent.
     #[error("no answer in time")]
     TimedOut {
-        /// The hard deadline passed, which progress does not move.
+        /// Whether the hard deadline passed, which progress does not extend.
         hard: bool,
     },
-    /// This side cancelled it, or ended the subscription.
+    /// This side cancelled the call or ended the subscription.
     #[error("cancelled")]
     Cancelled,
-    /// The server asked for input more often than the limit allows.
+    /// The server asked for input in more rounds than the limit allows.
     #[error("the server asked for input in more than {limit} rounds")]
     TooManyRounds {
         /// [`Limits::rounds_max`](crate::peer::Limits::rounds_max).
         limit: u32,
     },
-    /// The server asks for input, and what would have to be kept of it is more than the limit
-    /// allows.
-    #[error("the call would have to keep more than {limit} bytes of input")]
+    /// The server asked for input, but the data to store for the call exceeds the limit.
+    #[error("the input of the call exceeds {limit} bytes")]
     TooMuchInput {
         /// [`Limits::input_bytes_max`](crate::peer::Limits::input_bytes_max).
         limit: usize,
     },
-    /// The host refused to give an input that the call cannot go on without.
+    /// The host refused input that the call needs.
     #[error("the host refused the input `{key}`: {error}")]
     InputRefused {
-        /// The server's name for it.
+        /// The server's key for the input request.
         key: String,
-        /// What the host said.
+        /// The host's error.
         error: ErrorObject<'static>,
     },
-    /// The connection ended first.
+    /// The connection was closed before the response arrived.
     #[error("the connection ended before the answer")]
     ConnectionLost,
-    /// The way of this call came to nothing, and other calls may fare better.
+    /// The transport of this call failed; other calls may still succeed.
     #[error(transparent)]
     Transport(TransportFailure),
 }
 
 impl Failure<'_> {
-    /// The same failure, free of the frame's lifetime.
+    /// Converts the failure to one that does not borrow from the frame.
     #[must_use]
     pub fn into_owned(self) -> Failure<'static> {
         match self {
@@ -353,19 +353,19 @@ impl Failure<'_> {
     }
 }
 
-/// A question to the host: a message of its model, an answer of its user, its roots.
+/// An input request to the host: for a model response, a user response, or its roots.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct InputRequested<'a> {
-    /// What to answer it by.
+    /// The handle to answer it with.
     pub handle: InputHandle,
     /// `sampling/createMessage`, `elicitation/create` or `roots/list`.
     pub method: Method,
-    /// The parameters of that method, `{}` where there are none.
+    /// The parameters of that method, `{}` if absent.
     pub params: RawJson<'a>,
     /// The revision that governs it.
     pub revision: Revision,
-    /// The call that asks, where the revision says which one it is.
+    /// The call that caused the input request, if the revision identifies it.
     pub call: Option<CallHandle>,
 }
 
@@ -381,23 +381,23 @@ impl InputRequested<'_> {
     }
 }
 
-/// The other side gave something up.
+/// The peer cancelled a request or withdrew an input request.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Cancelled<'a> {
-    /// What it gave up.
+    /// The cancelled request.
     pub subject: Subject,
-    /// Why, in its words: for the log.
+    /// The peer's reason, for logs.
     // MCP 2026-07-28 basic/patterns/cancellation#implementation-notes [CANC-008]
     pub reason: Option<Cow<'a, str>>,
 }
 
-/// What a cancellation is about.
+/// The subject of a cancellation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Subject {
-    /// A request that was being worked on.
+    /// A request that the application was processing.
     Request(RequestHandle),
-    /// A question to the host.
+    /// An input request to the host.
     Input(InputHandle),
 }
 
@@ -410,138 +410,137 @@ impl Cancelled<'_> {
     }
 }
 
-/// A subscription is in force. It comes again where a session on HTTP had to be renewed and the new
-/// one honours less.
+/// A subscription is active. Reported again if a session on HTTP was replaced and the new one
+/// accepts less.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Subscribed {
     /// The subscription.
     pub subscription: CallHandle,
-    /// What the server honours of what was asked for.
+    /// The part of the filter that the server accepted.
     // MCP 2026-07-28 basic/patterns/subscriptions#acknowledgment [SUBS-005]
     pub honoured: SubscriptionFilter,
 }
 
-/// A rule that the other side broke, for logs and for policy.
+/// A protocol violation of the peer, for logs and for policy.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Violation {
-    /// A frame that is no message.
+    /// A frame is not a valid message.
     #[error("malformed message: {0}")]
     Malformed(Reason),
-    /// A frame longer than the decoder's limit; it was skipped.
+    /// A frame exceeds the decoder's limit and was skipped.
     #[error("a frame of more than {limit} bytes was skipped")]
     FrameTooLong {
         /// The limit, in bytes.
         limit: usize,
     },
-    /// The input ended inside a frame.
+    /// The input ended within a frame.
     #[error("the input ended {length} bytes into a frame")]
     FrameCutShort {
-        /// How much of it came, in bytes.
+        /// Number of bytes that were received.
         length: usize,
     },
-    /// A request with the id of one in flight.
+    /// A request uses the id of a request in flight.
     #[error("request id {0} is in use")]
     DuplicateId(RequestId),
-    /// More requests at once than the limit; this one was refused.
+    /// More requests are in flight than the limit allows; this one was refused.
     #[error("more requests in flight than this side accepts")]
     TooManyRequests,
-    /// A response to nothing.
+    /// A response matches no request.
     #[error("a response to a request that is not in flight")]
     UnknownResponse(Option<RequestId>),
-    /// A message that the revision, the direction or a capability forbids.
+    /// The revision, the direction or a missing capability forbids a message.
     #[error("{0}")]
     Forbidden(#[from] GateError),
-    /// A message that does not belong here at this time.
+    /// A message is not allowed at this point.
     #[error("{0}")]
     OutOfPlace(&'static str),
-    /// Parameters that are not as the method has them.
+    /// Parameters are invalid for the method.
     #[error("`{method}`: {what}")]
     BadParameters {
         /// The method.
         method: Method,
-        /// What is wrong.
+        /// The defect.
         what: &'static str,
     },
-    /// A tool whose definition says impossible things of HTTP headers; it was taken out of the
-    /// list.
+    /// The HTTP header annotations of a tool are invalid; the tool was removed from the list.
     // MCP 2026-07-28 basic/transports/streamable-http#schema-extension [HDR-017]
     #[error("the tool `{tool}` is left out of the list: {reason}")]
     ToolExcluded {
         /// The tool.
         tool: String,
-        /// What is wrong with its definition.
+        /// The defect of its definition.
         reason: String,
     },
-    /// A message of this side that is no call did not get through: a notification, an answer.
-    #[error("`{what}` did not get through: {failure}")]
+    /// A notification or response could not be delivered.
+    #[error("`{what}` could not be delivered: {failure}")]
     Undelivered {
-        /// The method of a notification; `response` of an answer.
+        /// The method of a notification, or `response`.
         what: String,
-        /// Why.
+        /// The reason.
         failure: TransportFailure,
     },
-    /// The stream for what a legacy server says unasked is lost for the rest of the session.
-    #[error("nothing that the server says unasked is heard any more: {0}")]
+    /// The event stream of a legacy server was lost for the rest of the session.
+    #[error("the server's event stream was lost: {0}")]
     Deaf(TransportFailure),
 }
 
-/// Why a connection is over.
+/// Why a connection is closed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CloseReason {
     /// This side closed it.
     #[error("closed by this side")]
     Local,
-    /// The other side closed its output.
+    /// The peer closed its output.
     #[error("the other side closed the connection")]
     EndOfInput,
-    /// The other side broke a rule for which the policy says so.
+    /// The peer violated the protocol and the policy closes the connection.
     #[error("closed because of a violation: {0}")]
     Violation(Violation),
-    /// The other side left keep-alive pings without an answer.
+    /// The peer did not answer keep-alive pings.
     // MCP 2025-11-25 basic/utilities/ping#error-handling [PING-004]
     #[error("the other side does not answer pings")]
     Unresponsive,
-    /// The client and the server found no way to talk.
+    /// The client and the server could not agree on a revision, or the opening failed.
     #[error("could not open the connection: {0}")]
     OpeningFailed(OpeningFailure),
-    /// The way that the whole connection takes came to nothing.
+    /// The transport of the whole connection failed.
     #[error(transparent)]
     Transport(TransportFailure),
 }
 
-/// Why a client could not open a connection: distinct failures, as each wants another remedy.
+/// Why a client could not open a connection. Each failure needs a different remedy.
 // MCP 2025-11-25 basic/lifecycle#error-handling [LIFE-008]
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum OpeningFailure {
-    /// The server answered with a revision that this client does not speak.
-    #[error("the server speaks {}, which this client does not", .0.as_str())]
+    /// The server chose a revision that this client does not support.
+    #[error("the server chose {}, which this client does not support", .0.as_str())]
     UnknownRevision(Json),
-    /// The server is of the modern era and this client speaks none of its revisions.
-    #[error("the server speaks none of this client's revisions; it lists {}", .0.as_str())]
+    /// The server is modern and this client supports none of its revisions.
+    #[error("this client supports none of the server's revisions: {}", .0.as_str())]
     NoCommonRevision(Json),
-    /// The server is of the legacy era and this client speaks modern revisions only.
+    /// The server is legacy and this client supports only modern revisions.
     // MCP 2026-07-28 basic/versioning#compatibility-matrix [VER-029]
     #[error("the server needs the `initialize` handshake; allow a revision up to 2025-11-25")]
     LegacyServer,
     /// The server refused `initialize`.
     #[error("the server refused `initialize`: {0}")]
     Refused(ErrorObject<'static>),
-    /// The server's answer is not valid.
+    /// The server's response is not valid.
     #[error("the server's answer to the opening request is not valid: {0}")]
     InvalidAnswer(&'static str),
-    /// No answer came in time.
+    /// The response did not arrive in time.
     #[error("the server did not answer the opening request in time")]
     TimedOut,
-    /// The opening request came to nothing on its way. That says nothing of the server's era.
+    /// The opening request failed in transport. This does not reveal the server's era.
     #[error("the opening request failed: {0}")]
     Transport(TransportFailure),
 }
 
-/// Texts of one round: what the server asks, by key.
+/// The input requests of one round, by key.
 pub(crate) type Keyed<T> = Vec<(String, T)>;
 
 #[cfg(test)]

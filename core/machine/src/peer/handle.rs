@@ -1,4 +1,4 @@
-//! Names of what waits for an answer.
+//! Handles of pending requests, calls and input requests.
 
 use mcp_sansio_collections::Key;
 
@@ -7,11 +7,11 @@ macro_rules! handles {
         $(
             $(#[doc = $doc])*
             ///
-            /// Never used again for another one, so an old handle is recognised as such.
+            /// A handle is never reused, so a stale one is recognized.
             #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
             pub struct $name {
                 pub(crate) key: Key,
-                /// Whose it is, where one machine serves many connections.
+                /// The connection, if one machine serves several.
                 pub(crate) connection: Key,
             }
 
@@ -20,8 +20,8 @@ macro_rules! handles {
                     Self { key, connection: Key::NONE }
                 }
 
-                /// Its place among those of its connection that are in flight: an index for tables of
-                /// a layer above. Places are dense, and used again.
+                /// Returns the slot in the connection's table of pending entries, an index for
+                /// tables of a higher layer. Slots are dense and reused.
                 #[must_use]
                 pub const fn slot(self) -> u32 {
                     self.key.slot
@@ -32,34 +32,34 @@ macro_rules! handles {
 }
 
 handles! {
-    /// Names a call that this side made.
+    /// A handle of a call that this side made.
     CallHandle;
-    /// Names a request of the other side that waits for its answer.
+    /// A handle of a peer's request that waits for its response.
     RequestHandle;
 }
 
 impl RequestHandle {
-    /// The connection that the request came on.
+    /// Returns the connection that received the request.
     #[must_use]
     pub const fn connection(self) -> ConnectionHandle {
         ConnectionHandle(self.connection)
     }
 }
 
-/// Names a connection of a machine that serves many: a session, or a request without one. The same
-/// for all requests of a machine that serves one.
+/// A handle of a connection in a machine that serves several: a session, or a request without a
+/// session. Equal for all requests of a machine with one connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ConnectionHandle(Key);
 
-/// Names a question to the host that waits for its answer.
+/// A handle of an input request that waits for its response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct InputHandle(pub(crate) InputSource);
 
-/// Where a question to the host came from.
+/// The origin of an input request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum InputSource {
     /// A request of a legacy server.
     Request(Key),
-    /// An entry of the input requests of a call's round.
+    /// An entry of the input requests in one round of a call.
     Round { call: Key, round: u32, index: u32 },
 }

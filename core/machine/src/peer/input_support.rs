@@ -2,29 +2,33 @@ use crate::Revision;
 use crate::jsonrpc::RawJson;
 use crate::protocol::{Capabilities, Capability, Method};
 
-/// What of a question goes beyond what its client declared.
+/// Why an input request exceeds the capabilities of its client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum UnsupportedInput {
     /// A capability is missing.
     Capability(Capability),
-    /// No client has it.
+    /// The protocol defines no such mode.
     UnknownMode,
 }
 
 impl UnsupportedInput {
-    /// What the server is told.
+    /// Returns the error message for the server.
     pub(super) const fn as_str(self) -> &'static str {
         match self {
-            Self::Capability(Capability::ElicitationForm) => "this client shows no forms",
-            Self::Capability(Capability::ElicitationUrl) => "this client opens no URLs",
-            Self::Capability(_) => "this client samples without tools",
-            Self::UnknownMode => "no such elicitation mode",
+            Self::Capability(Capability::ElicitationForm) => {
+                "this client does not support form elicitation"
+            }
+            Self::Capability(Capability::ElicitationUrl) => {
+                "this client does not support URL elicitation"
+            }
+            Self::Capability(_) => "this client does not support tools in sampling",
+            Self::UnknownMode => "unknown elicitation mode",
         }
     }
 }
 
-/// Looks over the parameters of a question that the gate lets through: sending and receiving ask
-/// here.
+/// Checks the parameters of an input request that the capability gate allows. Sender and receiver
+/// both use this check.
 pub(super) fn unsupported_input(
     method: Method,
     params: &RawJson<'_>,

@@ -1,9 +1,10 @@
 use core::time::Duration;
 
-/// Every bound on what the other side can make this side hold or do. Each default has its reason.
+/// Limits on the memory and work that a peer can cause. The documentation of each field gives the
+/// reason for its default.
 ///
-/// What each costs is said in bytes of the heap of a computer of 64 bits; on a device of 32 tables
-/// take less. What all of them cost together, [`server_memory_max`] and [`client_memory_max`] say.
+/// Costs are given in bytes of heap on a 64-bit computer; tables take less on a 32-bit device.
+/// [`server_memory_max`] and [`client_memory_max`] return the total.
 ///
 /// [`server_memory_max`]: Self::server_memory_max
 /// [`client_memory_max`]: Self::client_memory_max
@@ -12,87 +13,90 @@ use core::time::Duration;
 #[cfg_attr(feature = "recording", serde(default))]
 #[non_exhaustive]
 pub struct Limits {
-    /// The nesting of JSON values. 128: `serde_json` stops there too, so that what passes can be
-    /// decoded. Costs nothing here, as nothing is built; decoding costs stack.
+    /// Nesting depth of JSON values. 128: the same as in `serde_json`, so that accepted values can
+    /// be decoded. The scanner builds no values, so depth costs no memory here; decoding uses
+    /// stack.
     pub depth_max: usize,
-    /// The length of a string id or progress token of the other side, in bytes; of an id, those of
-    /// its JSON text. 1,024: ids that tell of a trace have some hundred. A request with a longer
-    /// one is refused under its id. Each request in flight keeps both: up to 64 bytes inline, a
-    /// longer one costs its length more, and as much again in each message that repeats it.
+    /// Length of a peer's string id or progress token in bytes; for an id, of its JSON text. 1,024:
+    /// ids with trace information have some hundred. A request with a longer id is refused, under
+    /// that id. Each request in flight keeps both: up to 64 bytes inline; a longer one costs its
+    /// length in addition, and the same again in each message that repeats it.
     pub id_length_max: usize,
-    /// Messages in a batch. 1,024: a batch is answered as one frame, so its answers are held.
-    /// Each costs an event, of 176 bytes and its text, and a refusal, of up to 192 and its id.
+    /// Messages in a batch. 1,024: a batch is answered in one frame, so its responses are buffered.
+    /// Each costs an event of 176 bytes plus its text, and a refusal of up to 192 bytes plus its
+    /// id.
     pub batch_length_max: usize,
-    /// Bytes of answers that wait for others of their batch, of all batches together. 1 MiB: beyond
-    /// it the answers of a batch leave in more than one frame. Costs up to three times as much.
+    /// Bytes of buffered responses in all batches together. 1 MiB: above it, a batch is answered in
+    /// more than one frame. Costs up to three times as much.
     pub batch_bytes_max: usize,
-    /// Requests of the other side that are not answered yet. 4,096: each is a task in many
-    /// applications. A request beyond is refused, not lost. Each costs some 500 bytes, a round of
-    /// input 250 more, and its answer when that waits to be sent.
+    /// Pending requests of the peer. 4,096: each is a task in many applications. Further requests
+    /// are refused, not lost. Each costs some 500 bytes, plus 250 for an input round, plus its
+    /// response while that is queued.
     pub requests_in_flight_max: usize,
-    /// Calls of this side that are not ended yet. 65,536: a guard against a caller that never
-    /// looks at the outcome. Each costs some 400 bytes, and an event when they end together.
+    /// Pending calls of this side. 65,536: a guard against a caller that never reads the outcome.
+    /// Each costs some 400 bytes, and an event if they all end together.
     pub calls_in_flight_max: usize,
-    /// Bytes that wait to be sent, and 32 for each message of them, before
+    /// Bytes of queued output, plus 32 for each message, above which
     /// [`is_congested`](crate::peer::Server::is_congested) asks the driver to stop reading. 16 MiB:
-    /// a peer that sends 100,000 pings before its first read still does not block itself. Beyond it
-    /// progress and log messages are dropped, changes are told later and once, and what is left of
-    /// a batch is refused. What is withdrawn for a cancelled request does not count any more. Costs
-    /// up to four times as much, for the time that the queue moves to a larger place.
+    /// a peer that sends 100,000 pings before its first read does not block itself. Above the
+    /// limit, progress and log messages are dropped, change notifications are deferred and merged,
+    /// and the rest of a batch is refused. Messages that were withdrawn for a cancelled request do
+    /// not count. Costs up to four times as much while the queue is reallocated.
     pub transmit_bytes_max: usize,
-    /// Calls given up whose late answers are absorbed in silence. 256, and see
+    /// Abandoned calls whose late responses are silently ignored. 256; see also
     /// `tombstone_duration`. Each costs 16 bytes.
     pub tombstones_max: usize,
-    /// How long a late answer is expected. One minute: longer than any sane round trip.
+    /// How long a late response is expected. One minute, longer than any reasonable round trip.
     pub tombstone_duration: Duration,
-    /// Rounds of input that one call may take. 16: nobody answers a seventeenth question. Costs
-    /// nothing: a round is forgotten before the next.
+    /// Input rounds of one call. 16: users do not answer a seventeenth input request. No memory
+    /// cost: the state of a round is dropped before the next.
     pub rounds_max: u32,
-    /// Input requests in one round. 32: more than a person would answer. Each costs 112 bytes, and of
-    /// a client an event of 176.
+    /// Input requests in one round. 32: more than a user would answer. Each costs 112 bytes, and
+    /// for a client an event of 176 bytes.
     pub inputs_per_round_max: usize,
-    /// Bytes that are kept for calls and requests that wait for input: requests that are handed to
-    /// the application again, states, and the answers of earlier questions, all together. 64 MiB:
-    /// sixteen of the longest messages that adapters take. Beyond it a request is refused, an answer
-    /// counts as refused, and a call ends with
+    /// Bytes stored for calls and requests that wait for input: requests to be delivered again,
+    /// states, and earlier input responses, all together. 64 MiB: sixteen messages of the maximum
+    /// length that adapters accept. Above the limit, a request is refused, an input response counts
+    /// as refused, and a call ends with
     /// [`Failure::TooMuchInput`](crate::peer::Failure::TooMuchInput). Costs up to twice as much.
     pub input_bytes_max: usize,
-    /// URIs that a legacy peer may subscribe to, and that all listen streams of a modern one may
-    /// name together; of tasks as many. 4,096, each of `uri_length_max` bytes at most.
-    /// Each costs up to five times its length and some 250 bytes: of a session, of listen streams as
-    /// a resource and as a task, and twice where news of it has to wait.
+    /// URIs that a legacy peer may subscribe to, and that all listen streams of a modern peer may
+    /// name together; the same number again for tasks. 4,096, each of at most `uri_length_max`
+    /// bytes. Each costs up to five times its length plus some 250 bytes: once for a session, twice
+    /// for listen streams (as a resource and as a task), and twice while a notification for it is
+    /// deferred.
     pub subscribed_resources_max: usize,
-    /// Listen streams that a modern peer may hold open. 256: a client needs one. Each costs as much
-    /// as a request in flight, and the two messages that end it.
+    /// Open listen streams of a modern peer. 256: a client needs one. Each costs as much as a
+    /// request in flight, plus the two messages that end it.
     pub listen_streams_max: usize,
-    /// The length of a URI that is kept, in bytes. 2,048: what browsers accept. Costs
-    /// what `subscribed_resources_max` says.
+    /// Length of a stored URI in bytes. 2,048, the length that browsers accept. See
+    /// `subscribed_resources_max` for the cost.
     pub uri_length_max: usize,
-    /// Progress notifications of one request that are sent in any second. 1,000: more is a loop,
-    /// not progress. Those beyond are dropped. Costs nothing that `transmit_bytes_max` does not.
+    /// Progress notifications sent per request in one second. 1,000: a higher rate indicates a
+    /// loop. Further notifications are dropped. The cost is included in `transmit_bytes_max`.
     // MCP 2025-11-25 basic/utilities/progress#implementation-notes [PROG-008]
     pub progress_per_second_max: u32,
     /// Progress reports and log messages of one request that wait for the driver. 65,536: a handler
-    /// that does not pause for it may report each step of a long loop. One that never pauses, or
-    /// whose peer reads nothing, has those beyond dropped. What a request may have shrinks as others
-    /// leave more, so that all together have less than twice as many, and one request cannot take
-    /// the room of the others. Those of the application, which belong to no request, count as those
-    /// of one. Each costs some 100 bytes and its text, which is the handler's own and part of no
-    /// formula.
+    /// that does not wait for the driver may report each step of a long loop. If a handler never
+    /// yields, or its peer reads nothing, further reports are dropped. The share of a request
+    /// shrinks as others queue more, so that all together have less than twice as many and one
+    /// request cannot use up the space of the others. Reports of the application that belong to no
+    /// request count as one request. Each costs some 100 bytes plus its text, which belongs to the
+    /// handler and is not part of the memory formulas.
     pub reports_max: usize,
-    /// Commands of one request, or of the application, that wait for the driver: edits of the
-    /// catalog, news of resources; of a client its calls. 65,536: as many as calls in flight. One
-    /// beyond is refused with an error that says so. They are shared out like `reports_max`. Each
-    /// costs some 100 bytes, and what it holds.
+    /// Commands of one request, or of the application, that wait for the driver: catalog edits and
+    /// resource updates; for a client its calls. 65,536, the same as calls in flight. Further
+    /// commands are refused with an error. They are shared like `reports_max`. Each costs some 100
+    /// bytes plus its content.
     pub commands_max: usize,
-    /// Bytes of the reports of one request that wait for the driver, and as many of its commands:
-    /// each with its text and what it costs itself. 16 MiB: as many as wait to be sent. Shared out
+    /// Bytes of the reports of one request that wait for the driver, and separately of its
+    /// commands: the text and the overhead of each. 16 MiB, the same as the output queue. Shared
     /// like `reports_max`.
     pub mailbox_bytes_max: usize,
 }
 
 impl Limits {
-    /// The defaults for a computer.
+    /// The defaults for a desktop or server computer.
     pub const DEFAULT: Self = Self {
         depth_max: 128,
         id_length_max: 1024,
@@ -115,7 +119,7 @@ impl Limits {
         mailbox_bytes_max: 16 * 1024 * 1024,
     };
 
-    /// Those that hold while a frame is read.
+    /// Returns the limits for parsing a frame.
     pub(crate) const fn parse_limits(&self) -> crate::jsonrpc::ParseLimits {
         crate::jsonrpc::ParseLimits {
             depth: self.depth_max,
@@ -124,47 +128,48 @@ impl Limits {
         }
     }
 
-    /// Bounds for a device with some ten kilobytes to spare, and one client. Each has its reason:
-    /// see the source.
+    /// Limits for a device with some ten kilobytes of free memory and one client. The source code
+    /// gives the reason for each.
     pub const SMALL: Self = Self {
-        // A level costs a few dozen bytes of stack where values are decoded; schemas and forms of
-        // clients stay under ten.
+        // Decoding uses a few dozen bytes of stack per level; clients' schemas and forms have fewer
+        // than ten levels.
         depth_max: 32,
-        // A UUID has 36, and what is kept inline costs nothing more.
+        // A UUID has 36 bytes, and inline storage costs no extra memory.
         id_length_max: 64,
-        // Each may be a request with an event of its own.
+        // Each message may be a request with its own event.
         batch_length_max: 8,
-        // Eight answers of some hundred bytes each.
+        // Eight responses of some hundred bytes each.
         batch_bytes_max: 1024,
-        // Clients call a few tools side by side; each costs some hundred bytes and its handler.
+        // Clients run a few tools concurrently; each costs some hundred bytes plus its handler.
         requests_in_flight_max: 4,
-        // A device asks one thing at a time.
+        // A device makes one call at a time.
         calls_in_flight_max: 4,
-        // Two lists of a dozen tools. What waits is kept in one piece, so it costs up to twice this.
+        // Two lists of a dozen tools. The queue is contiguous, so it costs up to twice this.
         transmit_bytes_max: 4 * 1024,
-        // As many as there can be calls.
+        // The same as the number of calls.
         tombstones_max: 4,
-        // A serial line delays an answer by seconds at most.
+        // A serial line delays a response by a few seconds.
         tombstone_duration: Duration::from_secs(10),
-        // Answers of earlier rounds are held until the last one.
+        // Responses of earlier rounds are stored until the last one.
         rounds_max: 4,
-        // More than one form at once is more than a person wants to see.
+        // A user does not want to see more than one form at once.
         inputs_per_round_max: 4,
-        // A request or two, with the answers to a form.
+        // One or two requests with the responses to a form.
         input_bytes_max: 2 * 1024,
-        // Those of one client, of at most `uri_length_max` each: half a kilobyte.
+        // The subscriptions of one client, each of at most `uri_length_max` bytes: half a kilobyte.
         subscribed_resources_max: 4,
         // One for lists, one for resources.
         listen_streams_max: 2,
-        // The device makes up its own URIs, and can make them short.
+        // The device chooses its own URIs and can keep them short.
         uri_length_max: 128,
-        // A report of a hundred bytes, on a line of 115,200 bits: a fifth of what it carries.
+        // A report of a hundred bytes on a line with 115,200 bits per second: a fifth of its
+        // capacity.
         progress_per_second_max: 20,
-        // What a handler says between two of its pauses.
+        // The reports of a handler between two of its yields.
         reports_max: 8,
-        // As many: a device tells of its sensors one by one.
+        // The same number: a device reports its sensors one by one.
         commands_max: 8,
-        // Eight reports of some hundred bytes each, and what each costs beside its text.
+        // Eight reports of some hundred bytes each, plus overhead.
         mailbox_bytes_max: 2 * 1024,
     };
 }
@@ -175,33 +180,35 @@ impl Default for Limits {
     }
 }
 
-/// How long things may take. Every duration can be set per connection, those of calls per call.
+/// Timeouts. Each can be set per connection, and those of calls also per call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "recording", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "recording", serde(default))]
 #[non_exhaustive]
 pub struct Timeouts {
-    /// A call without an answer and without progress. 60 s: what other implementations use.
+    /// Time without a response or progress after which a call times out. 60 s, as in other
+    /// implementations.
     // MCP 2025-11-25 basic/lifecycle#timeouts [TIME-001]
     pub call: Duration,
-    /// A call altogether, progress or not. 10 minutes.
+    /// Total time of a call, regardless of progress. 10 minutes.
     // MCP 2025-11-25 basic/lifecycle#timeouts [TIME-006]
     pub call_hard: Duration,
-    /// The answer to `initialize`. 60 s: a server may be downloaded before it starts.
+    /// Time for the response to `initialize`. 60 s: a server may be downloaded before it starts.
     pub opening: Duration,
-    /// The answer to the `server/discover` probe. 2 s: a legacy server may keep silent, and every
-    /// connection to one waits this long, unless its era is [known](super::ClientOptions::known_era).
-    /// A server that runs answers within milliseconds, and one in Python or JavaScript has started
-    /// by then; a modern one that takes longer is found when it refuses the handshake.
+    /// Time for the response to the `server/discover` probe. 2 s: a legacy server may not respond,
+    /// and each connection to one waits this long unless its era is
+    /// [known](super::ClientOptions::known_era). A running server answers within milliseconds, and
+    /// one in Python or JavaScript has started by then. A slower modern server is detected when it
+    /// refuses the handshake.
     // MCP 2026-07-28 basic/transports/stdio#backward-compatibility [VER-022]
     pub probe: Duration,
-    /// The pause between keep-alive pings of a legacy session; `None` sends none, the default: a
-    /// byte stream says by itself when it ends.
+    /// Interval of keep-alive pings in a legacy session. `None`, the default, sends no pings: the
+    /// end of a byte stream is detected without them.
     // MCP 2025-11-25 basic/utilities/ping#implementation-considerations [PING-003]
     pub keep_alive: Option<Duration>,
-    /// How long a keep-alive ping may take. 10 s.
+    /// Time for the response to a keep-alive ping. 10 s.
     pub keep_alive_answer: Duration,
-    /// Keep-alive pings without an answer, one after the other, that end the connection. 3.
+    /// Number of consecutive unanswered keep-alive pings that closes the connection. 3.
     pub keep_alive_failures_max: u32,
 }
 

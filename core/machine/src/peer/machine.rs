@@ -7,42 +7,42 @@ use super::error::{CommandError, ConnectionClosed};
 use super::event::Event;
 use super::handle::{CallHandle, RequestHandle};
 
-/// A protocol machine over any binding: what does not depend on how messages come and go.
+/// A protocol machine over any binding: the operations that do not depend on the transport.
 ///
-/// The four machines of this crate implement it, and so does a recorder around any of them.
+/// The four machines of this crate implement it, and so does a recorder that wraps one of them.
 pub trait Machine {
-    /// What an application can ask of the machine.
+    /// The commands of the machine.
     type Command<'a>;
 
-    /// Carries out a command of the application.
+    /// Applies a command of the application.
     ///
     /// # Errors
     ///
-    /// See [`CommandError`].
+    /// Returns [`CommandError`] if the command could not be carried out.
     fn apply(&mut self, command: Self::Command<'_>, now: Instant) -> Result<Applied, CommandError>;
 
-    /// Does what is due at `now`. Extra calls do nothing.
+    /// Processes expired deadlines. Extra calls do nothing.
     fn handle_timeout(&mut self, now: Instant);
 
-    /// The next event that the machine made by itself.
+    /// Returns the next event that was not caused by a received message.
     fn poll_event(&mut self) -> Option<Event<'static>>;
 
-    /// When [`handle_timeout`](Self::handle_timeout) has something to do, if nothing comes before.
+    /// Returns the time of the next [`handle_timeout`](Self::handle_timeout), if one is needed.
     fn poll_timeout(&self) -> Option<Instant>;
 }
 
-/// What came of a command that was carried out.
+/// The outcome of a successful command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Applied {
-    /// It is done.
+    /// The command is complete.
     Done,
-    /// A call began; it ends with [`Event::Ended`].
+    /// The command started a call, which ends with [`Event::Ended`].
     Started(CallHandle),
 }
 
 impl Applied {
-    /// The call that began: of commands that begin one.
+    /// Returns the started call, if there is one.
     #[must_use]
     pub const fn call(self) -> Option<CallHandle> {
         match self {
@@ -54,11 +54,11 @@ impl Applied {
 
 /// A machine of either role over a byte stream.
 pub trait StreamMachine: Machine {
-    /// Takes one frame, and returns what the application must know of it.
+    /// Handles one frame and returns the event it causes, if any.
     ///
     /// # Errors
     ///
-    /// The connection is over, before or because of this frame.
+    /// Fails if the connection is closed, before or because of this frame.
     fn handle_message<'f>(
         &mut self,
         frame: &'f [u8],
@@ -69,26 +69,26 @@ pub trait StreamMachine: Machine {
     ///
     /// # Errors
     ///
-    /// The connection is over.
+    /// Fails if the connection is closed.
     fn handle_frame_error(
         &mut self,
         error: FrameError,
     ) -> Result<Option<Event<'static>>, ConnectionClosed>;
 
-    /// Takes the end of the input.
+    /// Handles the end of the input.
     fn handle_eof(&mut self);
 
-    /// The next bytes for the stream, whole lines. Whoever takes them writes all of them.
+    /// Returns the next bytes for the stream, complete lines. The caller must write all of them.
     fn poll_transmit(&mut self) -> Option<&[u8]>;
 
-    /// The next bytes for the stream, for a driver that may write only part of them.
+    /// Returns the next bytes for the stream, for a driver that may write only some of them.
     fn peek_transmit(&mut self) -> &[u8];
 
-    /// Takes away the first `length` bytes that [`peek_transmit`](Self::peek_transmit) showed.
+    /// Removes the first `length` bytes returned by [`peek_transmit`](Self::peek_transmit).
     fn consume_transmit(&mut self, length: usize);
 
-    /// Hands what waits to be sent to `write`, which returns how many bytes it has written, until it
-    /// writes less than that.
+    /// Passes the queued output to `write`, which returns the number of bytes it wrote, until it
+    /// writes less than it was given.
     fn transmit(&mut self, write: &mut dyn FnMut(&[u8]) -> usize) {
         loop {
             let waiting = self.peek_transmit();
@@ -104,36 +104,37 @@ pub trait StreamMachine: Machine {
         }
     }
 
-    /// Whether more waits to be sent than
+    /// Returns whether the queued output exceeds
     /// [`Limits::transmit_bytes_max`](super::Limits::transmit_bytes_max).
     fn is_congested(&self) -> bool;
 
-    /// Whether the connection is over.
+    /// Returns whether the connection is closed.
     fn is_closed(&self) -> bool;
 
-    /// Whether the connection is over and nothing waits to be sent or answered.
+    /// Returns whether the connection is closed, all output is sent and no response is pending.
     fn is_drained(&self) -> bool;
 }
 
 /// A client machine over any binding.
 pub trait ClientMachine: for<'a> Machine<Command<'a> = ClientCommand<'a>> {
-    /// What was agreed on, once the connection is open.
+    /// Returns the outcome of the negotiation, once the connection is open.
     fn session(&self) -> Option<&Session>;
 }
 
 /// A server machine over any binding.
 pub trait ServerMachine: for<'a> Machine<Command<'a> = ServerCommand<'a>> {
-    /// The revision of a request that waits for an answer of the application.
+    /// Returns the revision of a pending request.
     fn revision_of(&self, request: RequestHandle) -> Option<Revision>;
 }
 
-/// Implements [`Machine`] with the methods of the same names.
+/// Implements [`Machine`] by delegating to the methods of the same names.
 macro_rules! machine {
     ($machine:ty, $command:ident) => {
         impl $crate::peer::Machine for $machine {
             type Command<'a> = $command<'a>;
 
-            // As the method of the same name: what a program does not use is not in its image.
+            // Inlined like the method itself, so that unused commands are not linked into the
+            // program.
             #[inline(always)]
             fn apply(
                 &mut self,
@@ -159,7 +160,7 @@ macro_rules! machine {
 }
 pub(crate) use machine;
 
-/// Implements [`StreamMachine`] with the methods of the same names.
+/// Implements [`StreamMachine`] by delegating to the methods of the same names.
 macro_rules! stream_machine {
     ([$($generics:tt)*] $machine:ty) => {
         impl<$($generics)*> $crate::peer::StreamMachine for $machine {

@@ -1,24 +1,24 @@
-//! The members of parameters that the protocol gives a meaning to. None may be repeated: JSON leaves
-//! open which of two counts, so two who read the message could understand two things.
+//! The parameter members that the protocol defines. None may be repeated: JSON does not say which
+//! of two values counts, so two readers could interpret a message differently.
 
 use crate::jsonrpc::RawJson;
 
-/// What is said of a member that is repeated. Its name is read from there, so that an image has each
-/// name once.
+/// The error message for a repeated member. The name is parsed from it, so that a program contains
+/// each name once.
 struct Repeat(&'static str);
 
 impl Repeat {
-    /// What is before the name, where the member is of the parameters themselves or of `_meta`.
+    /// The text before the name for a member of the parameters or of `_meta`.
     const BEFORE: &str = "`";
     const AFTER: &str = "` is repeated";
 
-    /// Whether this is said of the member called `name`, which may be of an object within.
+    /// Returns whether the message is for the member `name`, which may be nested.
     #[inline]
     fn is_of(&self, name: &str) -> bool {
         self.is_behind(Self::BEFORE.len(), name)
     }
 
-    /// The same where `start` bytes stand before the name.
+    /// Like [`is_of`](Self::is_of), with `start` bytes before the name.
     #[inline]
     fn is_behind(&self, start: usize, name: &str) -> bool {
         self.0.len() == start + name.len() + Self::AFTER.len()
@@ -26,29 +26,29 @@ impl Repeat {
     }
 }
 
-/// Defines an enum of names that tells its variants by their spelling.
+/// Defines an enum of member names.
 macro_rules! names {
     ($(#[$doc:meta])* $set:ident { $($variant:ident = $name:literal,)+ }) => {
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub(crate) enum $set { $($variant),+ }
 
-        // Each has a bit in [`Seen`].
+        // Each variant has a bit in [`Seen`].
         const _: () = assert!([$($name),+].len() <= u64::BITS as usize);
 
         impl $set {
             const ALL: &[(Self, Repeat)] =
                 &[$((Self::$variant, Repeat(concat!("`", $name, "` is repeated")))),+];
 
-            /// The member called `name`, its escapes resolved.
+            /// Returns the member called `name`, with escapes resolved.
             #[inline]
             pub(crate) fn parse(name: &str) -> Option<Self> {
                 Self::ALL.iter().find(|(_, repeat)| repeat.is_of(name)).map(|(member, _)| *member)
             }
 
-            /// Notes that the object has the member.
+            /// Records that the object has the member.
             ///
-            /// The error says that it was there before.
+            /// Returns an error if the member was recorded before.
             #[inline]
             pub(crate) fn once(self, seen: &mut Seen) -> Result<(), &'static str> {
                 if seen.insert(self as u32) { Ok(()) } else { Err(Self::ALL[self as usize].1.0) }
@@ -58,12 +58,12 @@ macro_rules! names {
 }
 
 names! {
-    /// A member of the parameters of a request or a notification: of any method, at any revision, in
-    /// either direction, those of the tasks extension included.
+    /// A member of the parameters of a request or notification: of any method, revision and
+    /// direction, including the tasks extension.
     ///
-    /// One list serves all methods. Whoever stands between the peers may look for a `name` without
-    /// knowing the method, and no peer has a reason to repeat a member that its method lacks.
-    // A name is compared with one after the other, so the most frequent ones come first.
+    /// One list serves all methods. An intermediary may look for a `name` without knowing the
+    /// method, and no peer has a reason to repeat a member that its method does not define.
+    // Names are compared in order, so the most frequent ones come first.
     Param {
         Meta = "_meta",
         Name = "name",
@@ -119,7 +119,7 @@ names! {
 }
 
 names! {
-    /// A member of `_meta` that the protocol gives a meaning to.
+    /// A member of `_meta` that the protocol defines.
     MetaKey {
         ProgressToken = "progressToken",
         ProtocolVersion = "io.modelcontextprotocol/protocolVersion",
@@ -136,12 +136,12 @@ names! {
     }
 }
 
-/// Which members of one object were seen.
+/// The set of members seen in one object.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Seen(u64);
 
 impl Seen {
-    /// Adds a member; whether it is new.
+    /// Adds a member and returns whether it is new.
     #[inline]
     const fn insert(&mut self, place: u32) -> bool {
         let bit = 1 << place;
@@ -151,7 +151,7 @@ impl Seen {
     }
 }
 
-/// The members of an object, and how many bytes stand before the name of each.
+/// The members of a nested object, and the length of the text before each name.
 type Names = (usize, &'static [Repeat]);
 
 macro_rules! nested {
@@ -162,8 +162,9 @@ macro_rules! nested {
 }
 
 impl Param {
-    /// The names in the object that this member is. Decoders refuse repeats as well, but not every
-    /// reader decodes a whole object, nor is every member decoded that has one value only.
+    /// Returns the names in the object of this member. Decoders also refuse repeats, but not every
+    /// reader decodes the whole object, and members with a single valid value are not always
+    /// decoded.
     const fn nested(self) -> Names {
         match self {
             Self::Ref => nested!("ref": "type", "name", "uri", "title"),
@@ -192,7 +193,7 @@ impl Param {
         }
     }
 
-    /// Looks for repeats in the object that the member is, if it is one.
+    /// Checks for repeated members in the object value of this member.
     pub(crate) fn check_nested(self, value: &RawJson<'_>) -> Result<(), &'static str> {
         let (start, names) = self.nested();
         if names.is_empty() {
@@ -212,7 +213,7 @@ impl Param {
     }
 }
 
-/// Looks for a repeated member in the parameters of a notification.
+/// Checks for repeated members in the parameters of a notification.
 ///
 /// The error names the member.
 pub(crate) fn check_repeats(params: &RawJson<'_>) -> Result<(), &'static str> {
@@ -229,7 +230,7 @@ pub(crate) fn check_repeats(params: &RawJson<'_>) -> Result<(), &'static str> {
     Ok(())
 }
 
-/// The same in a `_meta`.
+/// Like [`check_repeats`], for a `_meta` object.
 pub(crate) fn check_meta(meta: &RawJson<'_>) -> Result<(), &'static str> {
     let mut seen = Seen::default();
     for member in meta.members() {

@@ -1,4 +1,4 @@
-//! What a connection can cost at most: the sum of all limits, in bytes of the heap.
+//! The maximum memory of a connection: the sum of all limits, in bytes of heap.
 
 use alloc::string::String;
 
@@ -15,18 +15,18 @@ use super::queue::{PIECE, Tag};
 use super::requests::InFlight;
 use super::{client, server};
 
-/// How long messages are, for [`Limits::server_memory_max`] and [`Limits::client_memory_max`].
+/// Message lengths, for [`Limits::server_memory_max`] and [`Limits::client_memory_max`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MessageLengths {
-    /// The longest message that comes in, in bytes: the limit of the framing.
+    /// Maximum length of a received message in bytes: the framing limit.
     pub received_max: usize,
-    /// The longest that this side's application sends at once, in bytes: an answer with its
-    /// envelope, a page of its catalog, or the questions of one round together.
+    /// Maximum length of the data that the application sends at once, in bytes: a response with its
+    /// envelope, a catalog page, or the input requests of one round.
     pub sent_max: usize,
 }
 
 impl MessageLengths {
-    /// Lengths in bytes.
+    /// Creates lengths in bytes.
     #[must_use]
     pub const fn new(received_max: usize, sent_max: usize) -> Self {
         Self { received_max, sent_max }
@@ -34,20 +34,19 @@ impl MessageLengths {
 }
 
 impl Limits {
-    /// The most heap that a [`Server`](super::Server) takes for one connection over a byte stream,
-    /// in bytes, whatever its client does.
+    /// Returns the maximum heap use of a [`Server`](super::Server) for one connection over a byte
+    /// stream, in bytes, for any client behavior.
     ///
-    /// It holds for every client as long as the driving contract is kept: events are taken before
-    /// the next input, and nothing is read while the machine is congested. An allocator's headers
-    /// and rounding are part of it, as is the moment when a table moves to a larger place. Not part
-    /// of it: the memory of the framing, see
-    /// [`LineDecoder::memory_max`](crate::framing::LineDecoder::memory_max); what the server is made
-    /// of, its options and its catalog, which are there before there is a client; what handlers hold
-    /// while they work; and notifications and calls of the application's own that it sends on while
-    /// the machine is congested.
+    /// The bound holds as long as the driving contract is kept: events are taken before the next
+    /// input, and the driver does not read while the machine is congested. It includes allocator
+    /// headers and rounding, and the temporary cost of growing a table. It does not include: the
+    /// memory of the framing, see
+    /// [`LineDecoder::memory_max`](crate::framing::LineDecoder::memory_max); the server's options
+    /// and catalog, which exist before a client connects; memory that handlers use while they run;
+    /// and notifications and calls that the application sends while the machine is congested.
     ///
-    /// It reckons with each table at the moment that it doubles, and with everything ending at once.
-    /// What tests bring a client to is between a fifth and a half of it.
+    /// It assumes that each table is at the moment of doubling and that all entries end at once.
+    /// Tests with adverse clients reach between a fifth and a half of it.
     ///
     /// ```
     /// use mcp_sansio::peer::{Limits, MessageLengths};
@@ -62,14 +61,15 @@ impl Limits {
         let streams = self.listen_streams_max;
         let requests = self.requests_in_flight_max;
         let names = self.subscribed_resources_max;
-        // Requests that are worked on, and those that stand open as listen streams.
+        // Requests in progress, and those that are open as listen streams.
         let requested = self.requests_max(add(requests, streams));
-        // Of each stream a list of resources and one of tasks; all streams share the names.
+        // Each stream has a list of resources and a list of tasks; the names are shared.
         let listening = add(
             mul(streams, mul(2, vector::<String>(LEAST))),
             mul(2, add(vector::<String>(names), self.names_max(names))),
         );
-        // A round hands all its answers back in one text, which is written while they are there.
+        // A round concatenates all its input responses into one text while the originals still
+        // exist.
         let rounds = sum(&[
             slab::<server::Round>(requests),
             mul(requests, vector::<server::PendingInput>(self.inputs_per_round_max)),
@@ -82,13 +82,13 @@ impl Limits {
             slab::<server::Batch>(add(requests, 1)),
             mul(3, add(self.batch_bytes_max, mul(2, sent_max))),
             mul(add(requests, 1), mul(2, ALLOCATION)),
-            // What is noted of each answer: of every batch of a few, and of all together, the last
-            // time while they leave.
+            // Records of each response: in each batch of a few responses, and for all together in
+            // the final batch while it is sent.
             mul(add(requests, 1), mul(LEAST, size_of::<server::Answered>())),
             mul(batched, 3 * size_of::<server::Answered>() + size_of::<(Tag, &[u8])>()),
             index(batched),
         ]);
-        // Resources of a session, and those that a client is still to be told of.
+        // The resources of a session, and those with a deferred update notification.
         let session = sum(&[
             received_max,
             ALLOCATION,
@@ -101,8 +101,8 @@ impl Limits {
             ALLOCATION,
         ]);
         let events = add(self.batch_length_max, add(self.calls_in_flight_max, requests));
-        // Answers to all that is under way, and the two messages that end each stream, which say its
-        // id three times.
+        // Responses to all pending requests, and the two messages that end each stream, which
+        // contain its id three times.
         let answers = add(
             mul(add(add(requests, mul(2, streams)), 1), sent_max),
             self.ids_sent_max(add(add(requests, mul(3, streams)), 1)),
@@ -120,17 +120,19 @@ impl Limits {
         ])
     }
 
-    /// The same of a [`Client`](super::Client), whatever its server does.
+    /// Returns the maximum heap use of a [`Client`](super::Client), in bytes, for any server
+    /// behavior.
     ///
-    /// Not part of it, beside what is not part of it there: the parameters of calls under way, which
-    /// are kept for further rounds (the room that one leaves to the next one is), the answers of the
-    /// host, and subscriptions to legacy servers.
+    /// In addition to the exclusions of [`server_memory_max`](Self::server_memory_max), it does not
+    /// include the parameters of pending calls that are stored for further rounds (except for the
+    /// buffer that is reused), the input responses of the host, and subscriptions at legacy
+    /// servers.
     #[must_use]
     pub const fn client_memory_max(&self, lengths: MessageLengths) -> usize {
         let MessageLengths { received_max, .. } = lengths;
         let sent_max = add(at_least(lengths.sent_max, ANSWER), PIECE);
         let (requests, calls) = (self.requests_in_flight_max, self.calls_in_flight_max);
-        // Each question has a text of some length, and all texts together have theirs.
+        // Each input request has a minimum length, and their total length is limited.
         let questions = at_most(
             mul(calls, self.inputs_per_round_max),
             self.input_bytes_max / client::INPUT_REQUEST_LENGTH_MIN,
@@ -143,8 +145,8 @@ impl Limits {
             mul(questions, mul(2, ALLOCATION)),
             self.input_bytes_max,
         ]);
-        // What the server says of itself, the refusal of an opening that was tried before, and the
-        // reason of the end.
+        // The server's self-description, the refusal of an earlier opening attempt, and the close
+        // reason.
         let session = sum(&[
             mul(3, add(received_max, mul(2, ALLOCATION))),
             boxed::<ErrorObject<'static>>(),
@@ -153,7 +155,7 @@ impl Limits {
         let events = add(self.batch_length_max, add(calls, add(questions, requests)));
         let answers = add(mul(add(requests, 2), sent_max), self.ids_sent_max(add(requests, 2)));
         sum(&[
-            // Servers before 2026-07-28 make requests of their own, and calls to later ones alone keep
+            // Servers before 2026-07-28 send their own requests; only calls to later servers store
             // their parameters.
             at_least(self.requests_max(requests), add(calls::SPARE_MAX, ALLOCATION)),
             rounds,
@@ -169,17 +171,19 @@ impl Limits {
         sum(&[
             slab::<InFlight>(count),
             index(count),
-            // An id and a progress token each, and those that are on their way.
+            // Each request has an id and a progress token, plus those of the message being
+            // processed.
             mul(mul(2, add(count, 1)), self.id_max()),
         ])
     }
 
-    /// The heap of an id.
+    /// Heap size of an id.
     const fn id_max(&self) -> usize {
         if self.id_length_max > INLINE_LENGTH_MAX { add(self.id_length_max, ALLOCATION) } else { 0 }
     }
 
-    /// What messages take beyond what is reckoned for each, where they say an id so often.
+    /// Length of `count` ids in messages, as far as they exceed the inline length that the message
+    /// lengths include.
     const fn ids_sent_max(&self, count: usize) -> usize {
         mul(count, self.id_length_max.saturating_sub(INLINE_LENGTH_MAX))
     }
@@ -195,17 +199,17 @@ impl Limits {
         ])
     }
 
-    /// Events that wait, of one message and of the end of the connection, with their texts.
+    /// Heap of the events of one message and of the close, including their texts.
     const fn events_max(&self, count: usize, received_max: usize) -> usize {
         let texts = mul(add(self.batch_length_max, self.inputs_per_round_max), mul(3, ALLOCATION));
         sum(&[vector::<Event<'static>>(add(count, 2)), texts, received_max])
     }
 
-    /// What waits to be sent, with `answers` beyond the limit.
+    /// Heap of the output queue, with `answers` bytes beyond the limit.
     const fn outbox_max(&self, answers: usize, received_max: usize) -> usize {
         let waiting = sum(&[
             self.transmit_bytes_max,
-            // What one frame is answered with: it may say again what was in it.
+            // The response to one frame may repeat its content.
             received_max,
             mul(at_least(self.batch_length_max, 1), REFUSAL + PIECE),
             answers,
@@ -215,70 +219,70 @@ impl Limits {
         Outbox::memory_max(self.transmit_bytes_max, waiting)
     }
 
-    /// The texts of so many resources or tasks.
+    /// Heap of the names of `count` resources or tasks.
     const fn names_max(&self, count: usize) -> usize {
         mul(count, add(self.uri_length_max, ALLOCATION))
     }
 }
 
-/// What an allocation takes beside what was asked for: a header, and rounding to two words.
+/// Overhead of an allocation: a header, and rounding to two words.
 pub(crate) const ALLOCATION: usize = 3 * size_of::<usize>();
 
-/// What a collection makes room for when the first entry comes.
+/// Capacity of a collection after the first insertion.
 const LEAST: usize = 4;
 
-/// The shortest answer, in bytes: an empty result.
+/// Length of the shortest response in bytes: an empty result.
 const LEAST_ANSWER: usize = 36;
 
-/// The least that is reckoned for an answer, in bytes: an error has one sentence.
+/// Minimum length assumed for a response, in bytes: an error has one sentence.
 const ANSWER: usize = 512;
 
-/// A refusal, but for what it repeats.
+/// Length of a refusal, without the text it repeats.
 const REFUSAL: usize = 192;
 
-/// A cancellation.
+/// Length of a cancellation.
 const CANCELLATION: usize = 160;
 
-/// Keep-alive pings that are not answered yet.
+/// Length of unanswered keep-alive pings.
 const KEEP_ALIVE: usize = 256;
 
-/// Copies of one message that its reading and its answer need, for the time: resolved escapes, the
-/// parts of an error, each with the room that it grows into.
+/// Temporary copies of one message while it is read and answered: resolved escapes and parts of an
+/// error, each with spare capacity.
 const PASSING: usize = 6;
 
-/// The heap of a value in a place of its own.
+/// Heap of a boxed value.
 const fn boxed<T>() -> usize {
     add(size_of::<T>(), ALLOCATION)
 }
 
-/// The heap of a vector or queue of so many entries that came one by one, while it grows.
+/// Heap of a vector or queue that grew to `count` entries one by one, including the reallocation.
 pub(crate) const fn vector<T>(count: usize) -> usize {
     vector_of(count, size_of::<T>())
 }
 
-/// The same, of entries that take `size` bytes each.
+/// Like [`vector`], for entries of `size` bytes.
 const fn vector_of(count: usize, size: usize) -> usize {
     if count == 0 {
         return 0;
     }
     let capacity = at_least(count, LEAST).next_power_of_two();
-    // The last place that it grew out of is half as large.
+    // During a reallocation the previous buffer has half the size.
     add(mul(capacity + capacity / 2, size), 2 * ALLOCATION)
 }
 
-/// The heap of a slab of so many entries, while it grows.
+/// Heap of a slab that grew to `count` entries.
 const fn slab<T>(count: usize) -> usize {
     vector_of(count, Slab::<T>::ENTRY_SIZE)
 }
 
-/// The heap of an index of so many entries, while it grows.
+/// Heap of an index that grew to `count` entries.
 const fn index(count: usize) -> usize {
     if count == 0 {
         return 0;
     }
-    /// Bytes that it looks at together, and that its entries are aligned to.
+    /// Number of bytes that the table probes at once, and the alignment of its entries.
     const GROUP: usize = 16;
-    // Entries that come and go leave marks, and it grows unless it is less than half full.
+    // Removed entries leave tombstones, and the table grows unless it is less than half full.
     let mut buckets = LEAST;
     while (if buckets < 8 { buckets - 1 } else { buckets / 8 * 7 }) < mul(2, count) {
         buckets *= 2;
@@ -287,16 +291,16 @@ const fn index(count: usize) -> usize {
     add(bytes + bytes / 2, 2 * ALLOCATION)
 }
 
-/// The heap of an ordered set of so many entries.
+/// Heap of an ordered set of `count` entries.
 pub(crate) const fn set<T>(count: usize) -> usize {
     if count == 0 {
         return 0;
     }
-    /// Entries that a node has room for, and how many it has at least unless it is the root.
+    /// Capacity of a node, and its minimum fill unless it is the root.
     const ROOM: usize = 11;
     const FILLED: usize = 5;
     let node = ROOM * size_of::<T>() + (ROOM + 3) * size_of::<usize>() + ALLOCATION;
-    // One below another: fewer than a quarter more are needed above those that hold the entries.
+    // The inner levels add less than a quarter to the nodes that hold the entries.
     let nodes = count / FILLED + 1;
     mul(nodes + nodes / 4 + 1, node)
 }

@@ -2,14 +2,14 @@ use alloc::borrow::Cow;
 use core::ops::Range;
 
 use crate::jsonrpc::{
-    Frame, Malformed, Member, MemberIndex, Members, Message, ParseLimits, RawJson, RequestId,
-    STANDING_IS_KEPT, parse_noting,
+    Frame, Malformed, Member, MemberIndex, Members, Message, PREFIX_IS_CACHED, ParseLimits,
+    RawJson, RequestId, parse_noting,
 };
 use crate::protocol::{LoggingLevel, Method};
 
 use super::members::{MetaKey, Param, Seen};
 
-/// Prefix of the keys that the protocol keeps for itself in `_meta`.
+/// `_meta` keys that the protocol reserves.
 pub(crate) const PROTOCOL_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
 pub(crate) const CLIENT_INFO: &str = "io.modelcontextprotocol/clientInfo";
 pub(crate) const CLIENT_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
@@ -18,48 +18,50 @@ pub(crate) const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
 pub(crate) const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
 pub(crate) const PROGRESS_TOKEN: &str = "progressToken";
 
-/// What the machine itself needs of a message's parameters, found in one walk over their members.
+/// The data that the machine needs from a message's parameters, collected in one pass over their
+/// members.
 ///
-/// Whatever is checked, routed or handled by a member takes it from here, so that no two of them can
-/// understand two things: a member with a meaning that is repeated is refused by the walk.
+/// All checks, routing and handling take a member from here, so that they cannot interpret it
+/// differently. The pass refuses repeated members that the protocol defines.
 #[derive(Debug, Default)]
 pub(crate) struct Metadata<'a> {
     pub(crate) progress_token: Option<RequestId>,
     pub(crate) protocol_version: Option<Cow<'a, str>>,
     pub(crate) client_capabilities: Option<RawJson<'a>>,
     pub(crate) log_level: Option<LoggingLevel>,
-    /// It names a subscription.
+    /// Whether it names a subscription.
     names_subscription: bool,
     pub(crate) name: Option<Cow<'a, str>>,
     pub(crate) uri: Option<Cow<'a, str>>,
     pub(crate) arguments: Option<RawJson<'a>>,
-    /// The request is to be a task. `null` is absent, as everywhere.
+    /// Whether the request asks for a task. `null` counts as absent, as everywhere.
     pub(crate) asks_for_task: bool,
     found: Found,
     seen: Seen,
-    /// The start of `_meta` that says what a client says with every request: up to the end of the
-    /// capabilities, if the version is before them and nothing of the request's own is.
-    pub(crate) standing: Option<Standing<'a>>,
-    /// `_meta` starts as it did before: what is in that part is not repeated here.
-    pub(crate) stands: bool,
+    /// The cacheable prefix of `_meta`, with the members that a client repeats in every request: up
+    /// to the end of the capabilities, if the version precedes them and no member specific to this
+    /// request does.
+    pub(crate) prefix: Option<CachedPrefix<'a>>,
+    /// Whether `_meta` starts with the cached prefix, whose members are then not repeated here.
+    pub(crate) prefix_matched: bool,
     pub(crate) input_responses: Option<RawJson<'a>>,
     pub(crate) request_state: Option<Cow<'a, str>>,
-    /// What is wrong with a member that only a modern message has. To a legacy one such a member
-    /// is any other that the protocol does not know.
+    /// The defect of a member that only modern messages have. In a legacy message such a member is
+    /// unknown and ignored.
     pub(crate) modern_fault: Option<&'static str>,
 }
 
-/// The start of a `_meta` that was read, and which members are in it: the same text has the same.
+/// The start of a parsed `_meta`, and the members it contains. Equal text has equal members.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Standing<'a> {
+pub(crate) struct CachedPrefix<'a> {
     pub(crate) text: &'a str,
     pub(crate) seen: Seen,
 }
 
-/// What the parameters of a request say, or what is wrong with them.
+/// The metadata of a request, or the defect of its parameters.
 pub(crate) type Read<'f> = Result<Metadata<'f>, &'static str>;
 
-/// Where the members are that handlers are found by.
+/// Positions of the members that identify the handler.
 #[derive(Clone, Copy, Debug, Default)]
 struct Found {
     name: Place,
@@ -68,23 +70,23 @@ struct Found {
     arguments: Place,
 }
 
-/// Where in the parameters of a request is what it is about, and the arguments for that.
+/// Positions of the subject and the arguments in the parameters of a request.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Places {
     subject: Place,
     arguments: Place,
 }
 
-/// From where to where, in bytes; nowhere, if both are zero.
+/// Start and end offset in bytes; both are zero if absent.
 type Place = (u32, u32);
 
 impl Places {
-    /// The value of the member that the request is about; nothing if it has none.
+    /// Returns the value of the member that names the subject, if there is one.
     pub(crate) fn subject<'p>(&self, params: &'p RawJson<'_>) -> Option<RawJson<'p>> {
         at(params, self.subject)
     }
 
-    /// The value of the member `arguments`.
+    /// Returns the value of the member `arguments`.
     pub(crate) fn arguments<'p>(&self, params: &'p RawJson<'_>) -> Option<RawJson<'p>> {
         at(params, self.arguments)
     }
@@ -95,38 +97,37 @@ fn at<'p>(params: &'p RawJson<'_>, (start, end): Place) -> Option<RawJson<'p>> {
     text.filter(|text| !text.is_empty()).map(RawJson::trusted)
 }
 
-/// The place in a text that is not too long for it.
+/// Converts a range in a text of less than 4 GiB.
 const fn place(range: &Range<usize>) -> Place {
     (range.start as u32, range.end as u32)
 }
 
 impl<'a> Metadata<'a> {
-    /// Walks over the members of `params`, an object.
+    /// Reads the members of `params`, an object.
     ///
-    /// The error says what is wrong with them.
+    /// Returns a description of the first defect.
     pub(crate) fn read(params: &RawJson<'a>) -> Result<Self, &'static str> {
-        let mut found = Self::read_after(params, Standing::default())?;
-        found.standing = None;
+        let mut found = Self::read_after(params, CachedPrefix::default())?;
+        found.prefix = None;
         Ok(found)
     }
 
-    /// The same on a connection that keeps what its other side said before: see
-    /// [`Metadata::standing`]. The same start of a `_meta` says the same, so it is compared and not
-    /// read.
+    /// Like [`read`](Self::read), on a connection that caches the prefix of the peer's last
+    /// `_meta`: see [`Metadata::prefix`]. An equal prefix is compared and not parsed.
     // MCP 2026-07-28 schema.json#MetaObject [META-001], MCP 2026-07-28 basic/index#_meta
     // [META-002]: unknown keys are ignored.
     pub(crate) fn read_after(
         params: &RawJson<'a>,
-        standing: Standing<'_>,
+        prefix: CachedPrefix<'_>,
     ) -> Result<Self, &'static str> {
-        Self::read_noted(params, &MemberIndex::default(), standing)
+        Self::read_noted(params, &MemberIndex::default(), prefix)
     }
 
-    /// The same where the members of `params` may have been noted.
+    /// Like [`read_after`](Self::read_after), for `params` whose members may be indexed.
     fn read_noted(
         params: &RawJson<'a>,
         index: &MemberIndex,
-        standing: Standing<'_>,
+        prefix: CachedPrefix<'_>,
     ) -> Result<Self, &'static str> {
         if u32::try_from(params.as_str().len()).is_err() {
             return Err("the parameters are too long");
@@ -135,24 +136,24 @@ impl<'a> Metadata<'a> {
         match index.members(params.frame_text()) {
             Some(members) => {
                 for member in members {
-                    found.take(member, standing)?;
+                    found.take(member, prefix)?;
                 }
             }
             None => {
                 let mut members = params.walk();
-                while let Some(member) = members.next_after(standing.text) {
-                    found.take(member, standing)?;
+                while let Some(member) = members.next_after(prefix.text) {
+                    found.take(member, prefix)?;
                 }
             }
         }
         Ok(found)
     }
 
-    fn take(&mut self, member: Member<'a>, standing: Standing<'_>) -> Result<(), &'static str> {
+    fn take(&mut self, member: Member<'a>, prefix: CachedPrefix<'_>) -> Result<(), &'static str> {
         let Some(param) = Param::parse(&member.name()) else { return Ok(()) };
         param.once(&mut self.seen)?;
         match param {
-            Param::Meta => self.read_meta(&member.value, standing)?,
+            Param::Meta => self.read_meta(&member.value, prefix)?,
             Param::Name => {
                 self.name = text(&member.value);
                 self.found.name = place(&member.range);
@@ -173,14 +174,15 @@ impl<'a> Metadata<'a> {
             Param::InputResponses => {
                 // MCP 2026-07-28 basic/patterns/mrtr#error-handling [MRTR-016]
                 if !answers_are_objects(&member.value) {
-                    self.modern_fault = Some("`inputResponses` is an object of result objects");
+                    self.modern_fault =
+                        Some("`inputResponses` must be an object of result objects");
                 }
                 self.input_responses = Some(member.value);
             }
             Param::RequestState => {
                 self.request_state = text(&member.value);
                 if self.request_state.is_none() {
-                    self.modern_fault = Some("`requestState` is a string");
+                    self.modern_fault = Some("`requestState` must be a string");
                 }
             }
             other => other.check_nested(&member.value)?,
@@ -188,7 +190,8 @@ impl<'a> Metadata<'a> {
         Ok(())
     }
 
-    /// What a request of `method` is about. The other member may be there too, and means nothing.
+    /// Returns the subject of a request of `method`. The other member may be present, but has no
+    /// meaning.
     pub(crate) fn subject(&self, method: Method) -> Option<&str> {
         match method {
             Method::ToolsCall | Method::PromptsGet => self.name.as_deref(),
@@ -196,7 +199,7 @@ impl<'a> Metadata<'a> {
         }
     }
 
-    /// Where a request of `method` says what it is about, and the arguments for that.
+    /// Returns the positions of the subject and the arguments of a request of `method`.
     pub(crate) const fn places(&self, method: Method) -> Places {
         let subject = match method {
             Method::ToolsCall | Method::PromptsGet => self.found.name,
@@ -208,9 +211,9 @@ impl<'a> Metadata<'a> {
         Places { subject, arguments: self.found.arguments }
     }
 
-    /// What is wrong with the arguments of a tool or a prompt. `null` is no object: the schemas of all
-    /// revisions have `arguments?: object`, and where one reader took `null` for absent another would
-    /// find the wrong type.
+    /// Returns the defect of the arguments of a tool or prompt, if any. `null` is refused because
+    /// it is not an object: the schemas of all revisions have `arguments?: object`, and readers
+    /// would disagree on whether `null` is absent or of the wrong type.
     // MCP 2026-07-28 server/tools#calling-tools [TOOL-004]
     pub(crate) fn fault_of_arguments(&self, method: Method) -> Option<&'static str> {
         let takes_some = matches!(method, Method::ToolsCall | Method::PromptsGet);
@@ -221,16 +224,16 @@ impl<'a> Metadata<'a> {
     fn read_meta(
         &mut self,
         meta: &RawJson<'a>,
-        standing: Standing<'_>,
+        prefix: CachedPrefix<'_>,
     ) -> Result<(), &'static str> {
         if !meta.is_object() {
-            return Err("`_meta` is an object");
+            return Err("`_meta` must be an object");
         }
         let text = meta.frame_text();
-        let known = STANDING_IS_KEPT && !standing.text.is_empty();
-        let rest = text.strip_prefix(standing.text).filter(|_| known);
-        self.stands = rest.is_some();
-        let mut seen = if self.stands { standing.seen } else { Seen::default() };
+        let known = PREFIX_IS_CACHED && !prefix.text.is_empty();
+        let rest = text.strip_prefix(prefix.text).filter(|_| known);
+        self.prefix_matched = rest.is_some();
+        let mut seen = if self.prefix_matched { prefix.seen } else { Seen::default() };
         let mut named = false;
         for member in rest.map_or_else(|| meta.walk(), Members::after) {
             let Some(key) = MetaKey::parse(&member.name()) else { continue };
@@ -241,27 +244,27 @@ impl<'a> Metadata<'a> {
                 MetaKey::ProgressToken => {
                     let token = member.value.to_id();
                     self.progress_token =
-                        Some(token.ok_or("`progressToken` is a string or an integer")?);
+                        Some(token.ok_or("`progressToken` must be a string or an integer")?);
                 }
                 MetaKey::ProtocolVersion => {
                     let version = self::text(&member.value);
                     if version.is_none() {
-                        self.modern_fault = Some("the protocol version is a string");
+                        self.modern_fault = Some("the protocol version must be a string");
                     }
                     self.protocol_version = Some(version.unwrap_or_default());
                     named = true;
                 }
                 MetaKey::ClientCapabilities => {
                     self.client_capabilities = Some(member.value);
-                    let kept = STANDING_IS_KEPT && named && !self.has_own();
-                    let standing = text.get(..member.range.end).filter(|_| kept);
-                    self.standing = standing.map(|text| Standing { text, seen });
+                    let kept = PREFIX_IS_CACHED && named && !self.has_own();
+                    let prefix = text.get(..member.range.end).filter(|_| kept);
+                    self.prefix = prefix.map(|text| CachedPrefix { text, seen });
                 }
                 // MCP 2026-07-28 server/utilities/logging#error-handling [LOG-005]
                 MetaKey::LogLevel => {
                     self.log_level = member.value.decode().ok();
                     if self.log_level.is_none() {
-                        self.modern_fault = Some("no such log level");
+                        self.modern_fault = Some("unknown log level");
                     }
                 }
                 MetaKey::SubscriptionId => self.names_subscription = member.value.to_id().is_some(),
@@ -271,7 +274,7 @@ impl<'a> Metadata<'a> {
         Ok(())
     }
 
-    /// Whether something was found that is said of this request only, or is wrong.
+    /// Returns whether members specific to this request, or defects, were found.
     const fn has_own(&self) -> bool {
         self.progress_token.is_some()
             || self.log_level.is_some()
@@ -280,28 +283,28 @@ impl<'a> Metadata<'a> {
     }
 }
 
-/// Finds the message in a frame, and reads the parameters of a single request, if it has any, into
-/// `read`: each byte is looked at once for both. `standing` is what the other side said before.
+/// Parses a frame and reads the parameters of a single request, if present, into `read`, in one
+/// pass over the bytes. `prefix` is the cached prefix of the peer.
 ///
-/// The error is that of [`parse`](crate::jsonrpc::parse).
+/// Returns the errors of [`parse`](crate::jsonrpc::parse).
 pub(crate) fn parse<'f>(
     frame: &'f [u8],
     limits: ParseLimits,
-    standing: Standing<'_>,
+    prefix: CachedPrefix<'_>,
     read: &mut Option<Read<'f>>,
 ) -> Result<Frame<'f>, Malformed> {
     let mut index = MemberIndex::default();
-    let parsed = parse_noting(frame, limits, standing.text, Some(&mut index));
+    let parsed = parse_noting(frame, limits, prefix.text, Some(&mut index));
     if let Ok(Frame::Single(Message::Request(request))) = &parsed
         && let Some(params) = &request.params
         && params.as_str() != RawJson::EMPTY_OBJECT.as_str()
     {
-        *read = Some(Metadata::read_noted(params, &index, standing));
+        *read = Some(Metadata::read_noted(params, &index, prefix));
     }
     parsed
 }
 
-/// The string that `value` is.
+/// Returns the content of `value` if it is a string.
 pub(crate) fn text<'a>(value: &RawJson<'a>) -> Option<Cow<'a, str>> {
     value.to_text()
 }
@@ -317,7 +320,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_walk_finds_what_the_machine_needs_and_ignores_the_rest() {
+    fn one_pass_reads_the_known_members_and_ignores_the_rest() {
         // Rule: [META-001].
         let params = RawJson::trusted(
             r#"{"name":"echo","arguments":{"_meta":1},"_meta":{"progressToken":"t","x/y":[1],
@@ -331,9 +334,9 @@ mod tests {
     }
 
     #[test]
-    fn a_request_says_the_same_whether_its_members_were_noted_or_not() {
-        let (standing, seen) = standing_of(BOTH).unwrap();
-        let standing = Standing { text: &standing, seen };
+    fn indexed_and_unindexed_requests_read_the_same() {
+        let (prefix, seen) = prefix_of(BOTH).unwrap();
+        let prefix = CachedPrefix { text: &prefix, seen };
         let meta = alloc::format!(r#""_meta":{{{BOTH}, "progressToken":7}}"#);
         let mut two = alloc::vec![String::from(r#""name":"a""#); 2];
         two.push(meta.clone());
@@ -355,8 +358,8 @@ mod tests {
                 let start = r#"{"jsonrpc":"2.0","method":"m","#;
                 let frame = alloc::format!(r#"{start}{head} "params" : {params} {tail}}}"#);
                 let mut noted = None;
-                parse(frame.as_bytes(), ParseLimits::default(), standing, &mut noted).unwrap();
-                let read = Metadata::read_after(&RawJson::trusted(&params), standing);
+                parse(frame.as_bytes(), ParseLimits::default(), prefix, &mut noted).unwrap();
+                let read = Metadata::read_after(&RawJson::trusted(&params), prefix);
                 let read = (!members.is_empty()).then_some(read);
                 assert_eq!(alloc::format!("{noted:?}"), alloc::format!("{read:?}"), "{frame}");
             }
@@ -364,7 +367,7 @@ mod tests {
     }
 
     #[test]
-    fn the_subject_is_the_member_that_the_method_has() {
+    fn the_subject_is_the_member_that_the_method_defines() {
         let params = RawJson::trusted(r#"{"name":"a","uri":"b"}"#);
         let found = Metadata::read(&params).unwrap();
         assert_eq!(found.subject(Method::ToolsCall), Some("a"));
@@ -372,7 +375,7 @@ mod tests {
     }
 
     #[test]
-    fn input_responses_that_are_no_results_are_named() {
+    fn input_responses_that_are_not_results_are_refused() {
         // Rule: [MRTR-016].
         for responses in ["null", "[]", r#"{"user_name":12345}"#] {
             let text = alloc::format!(r#"{{"inputResponses":{responses}}}"#);
@@ -384,38 +387,38 @@ mod tests {
     const BOTH: &str = r#""io.modelcontextprotocol/protocolVersion":"2026-07-28",
         "io.modelcontextprotocol/clientCapabilities":{"roots":{}}"#;
 
-    fn after<'a>(text: &'a str, standing: &str, seen: Seen) -> Result<Metadata<'a>, &'static str> {
-        Metadata::read_after(&RawJson::trusted(text), Standing { text: standing, seen })
+    fn after<'a>(text: &'a str, prefix: &str, seen: Seen) -> Result<Metadata<'a>, &'static str> {
+        Metadata::read_after(&RawJson::trusted(text), CachedPrefix { text: prefix, seen })
     }
 
-    /// The start that a first request leaves.
-    fn standing_of(meta: &str) -> Option<(String, Seen)> {
+    /// Returns the prefix that a first request leaves in the cache.
+    fn prefix_of(meta: &str) -> Option<(String, Seen)> {
         let text = alloc::format!(r#"{{"_meta":{{{meta}}}}}"#);
         let found = after(&text, "", Seen::default()).unwrap();
-        found.standing.map(|it| (it.text.into(), it.seen))
+        found.prefix.map(|it| (it.text.into(), it.seen))
     }
 
     #[test]
     fn the_cached_prefix_ends_before_the_first_own_member() {
-        let stands = |before: &str, after: &str| {
-            let found = standing_of(&alloc::format!("{before}{BOTH}{after}"));
+        let prefix_between = |before: &str, after: &str| {
+            let found = prefix_of(&alloc::format!("{before}{BOTH}{after}"));
             found.map(|(text, _)| text)
         };
         let expected = alloc::format!(r#"{{"x":1,{BOTH}"#);
-        assert_eq!(stands(r#""x":1,"#, r#","progressToken":7"#), Some(expected));
-        assert_eq!(stands(r#""progressToken":7,"#, ""), None);
-        assert_eq!(stands(r#""io.modelcontextprotocol/logLevel":"none","#, ""), None);
+        assert_eq!(prefix_between(r#""x":1,"#, r#","progressToken":7"#), Some(expected));
+        assert_eq!(prefix_between(r#""progressToken":7,"#, ""), None);
+        assert_eq!(prefix_between(r#""io.modelcontextprotocol/logLevel":"none","#, ""), None);
     }
 
     #[test]
     fn the_cached_prefix_is_not_parsed_again() {
-        let (standing, seen) = standing_of(BOTH).unwrap();
+        let (prefix, seen) = prefix_of(BOTH).unwrap();
         let read = |meta: &str| {
             let text = alloc::format!(r#"{{"_meta":{meta},"name":"a\"}}","arguments":{{"b":1}}}}"#);
-            let found = after(&text, &standing, seen).unwrap();
+            let found = after(&text, &prefix, seen).unwrap();
             assert_eq!(found.subject(Method::ToolsCall), Some("a\"}"));
             assert_eq!(found.arguments, Some(RawJson::trusted(r#"{"b":1}"#)));
-            (found.stands, found.progress_token, found.protocol_version.is_some())
+            (found.prefix_matched, found.progress_token, found.protocol_version.is_some())
         };
         let token = Some(RequestId::Number(7));
         assert_eq!(read(&alloc::format!("{{{BOTH}}}")), (true, None, false));
@@ -427,10 +430,10 @@ mod tests {
     fn a_duplicate_is_found_after_the_cached_prefix() {
         const KEYS: [&str; 4] = ["protocolVersion", "clientInfo", "clientCapabilities", "logLevel"];
         let first = alloc::format!(r#""io.modelcontextprotocol/clientInfo":{{}},{BOTH}"#);
-        let (standing, seen) = standing_of(&first).unwrap();
+        let (prefix, seen) = prefix_of(&first).unwrap();
         let read = |meta: &str| {
             let text = alloc::format!(r#"{{"_meta":{{{meta}}}}}"#);
-            let fault = after(&text, &standing, seen).err();
+            let fault = after(&text, &prefix, seen).err();
             assert_eq!(fault, after(&text, "", Seen::default()).err(), "{meta}");
             fault
         };
@@ -466,7 +469,7 @@ mod tests {
             let arguments = places.arguments(&params);
             assert_eq!(arguments, Some(RawJson::trusted(r#"{"name":1}"#)), "{method}");
         }
-        // What is not in the parameters is nowhere, whatever else is there.
+        // Absent members have no position, whatever other members exist.
         let places = Metadata::read(&RawJson::trusted("{}")).unwrap().places(Method::ToolsCall);
         assert_eq!((places.subject(&params), places.arguments(&params)), (None, None));
     }

@@ -1,26 +1,26 @@
-//! Methods as they came.
+//! Method names.
 
 use alloc::borrow::Cow;
 use core::fmt;
 
 use crate::protocol::Method;
 
-/// A method as it came: one that the protocol knows, or another.
+/// The name of a method: one that the protocol defines, or another.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MethodName<'a> {
-    /// A method of the table.
+    /// A method that the protocol defines.
     Known(Method),
-    /// A method that the table lacks; delivered only if the policy says so.
+    /// A method that the protocol does not define; delivered only if the policy allows it.
     Other(Cow<'a, str>),
 }
 
 impl MethodName<'_> {
-    /// The method, if it is one of the table.
+    /// Returns the method, if the protocol defines it.
     pub(crate) const fn known(&self) -> Option<Method> {
         if let Self::Known(method) = self { Some(*method) } else { None }
     }
 
-    /// The spelling on the wire.
+    /// Returns the name as written in messages.
     #[must_use]
     pub fn as_str(&self) -> &str {
         match self {

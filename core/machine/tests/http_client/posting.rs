@@ -159,7 +159,9 @@ fn a_rejected_notification_is_only_reported() {
         net.answer(4, status, JSON, &bare_error(-32600));
         let told = net.told();
         assert!(
-            told.starts_with("violation: `notifications/roots/list_changed` did not get through"),
+            told.starts_with(
+                "violation: `notifications/roots/list_changed` could not be delivered"
+            ),
             "{told}"
         );
         net.call_echo();
@@ -172,7 +174,7 @@ fn a_rejected_notification_is_only_reported() {
     net.initialize(1, 1, LATEST, None);
     net.sent();
     net.answer(2, 400, &[], "");
-    assert!(net.told().contains("violation: `notifications/initialized` did not get through"));
+    assert!(net.told().contains("violation: `notifications/initialized` could not be delivered"));
     assert_eq!(net.sent(), "#3 GET version=2025-11-25\n");
 }
 

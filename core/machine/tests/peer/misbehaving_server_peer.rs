@@ -31,7 +31,7 @@ fn a_modern_servers_request_is_reported_and_never_answered() {
     for method in ["ping", "roots/list", "sampling/createMessage", "unheard/of"] {
         let mut wire = called(Revision::V2026_07_28);
         wire.send(&request("9", method, "{}"));
-        assert_eq!(wire.told(), "violation: a request of a modern server");
+        assert_eq!(wire.told(), "violation: a request from a modern server");
         is_alive(wire);
     }
 }

@@ -169,7 +169,7 @@ fn a_client_disconnects_from_a_version_that_it_does_not_speak() {
         assert_eq!(
             wire.told(),
             format!(
-                "closed: could not open the connection: the server speaks {version}, which this client does not"
+                "closed: could not open the connection: the server chose {version}, which this client does not support"
             )
         );
         assert!(wire.try_send(&request("1", "ping", "{}")).is_err());

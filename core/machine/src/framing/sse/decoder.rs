@@ -9,68 +9,66 @@ use super::super::buffer::Buffer;
 use super::event::{SseError, SseEvent};
 use super::field::{milliseconds, set, value};
 
-/// What the memory of a decoder starts with that grows: several events, as a stream that is open has
-/// some.
+/// Initial capacity of a growing decoder: an open stream usually carries several events.
 pub(super) const INITIAL: usize = 2 * 1024;
 
-/// Reads a stream of Server-Sent Events, in memory that it is lent or that it grows up to a limit.
+/// Decodes a stream of Server-Sent Events, in lent memory or in memory that grows up to a limit.
 ///
-/// Read into [`SseDecoder::space`], [`SseDecoder::commit`] what was read, take every
-/// [`SseDecoder::next_event`]; at the end of input call [`SseDecoder::handle_eof`]. However the
-/// bytes are split over the calls, the events and the errors are the same.
+/// Read into [`SseDecoder::space`], call [`SseDecoder::commit`] with the number of bytes read, then
+/// take every [`SseDecoder::next_event`]; at the end of input call [`SseDecoder::handle_eof`].
+/// Events and errors do not depend on how the bytes are split over the calls.
 ///
-/// The limit holds for a line with its line end, together with the data of its event that came
-/// before; comments do not count. Beside that memory the decoder keeps the type of one event and
-/// two ids, each no longer than [`SSE_FIELD_LENGTH_MAX`](super::SSE_FIELD_LENGTH_MAX) bytes as it
-/// came.
+/// The limit covers a line with its line end, plus the data of its event so far; comments do not
+/// count. In addition the decoder keeps one event type and two ids, each at most
+/// [`SSE_FIELD_LENGTH_MAX`](super::SSE_FIELD_LENGTH_MAX) bytes as received.
 ///
 /// Each byte is searched once. It is moved at most once to join the lines of an event's data, and
-/// at most once more for each time that the storage fills up.
-// MCP 2025-11-25 basic/transports#resumability-and-redelivery [SSE-012]: events are read as the HTML standard says, in
-// "Parsing an event stream" and "Interpreting an event stream".
+/// at most once more each time that the storage fills up.
+// MCP 2025-11-25 basic/transports#resumability-and-redelivery [SSE-012]: events are parsed as
+// specified in the HTML standard, "Parsing an event stream" and "Interpreting an event stream".
 #[derive(Debug)]
 pub struct SseDecoder<'b> {
-    /// The data of the event, what is of no more use, and the line that has not ended.
+    /// The data of the current event, bytes that are no longer used, and the incomplete line.
     buffer: Buffer<'b>,
-    /// The length of the data, which stands at the head of the buffer: its lines, each with the
-    /// byte after it for a line end. Zero as long as the event has no data.
+    /// Length of the data at the start of the buffer: its lines, each with one byte for a line end.
+    /// Zero while the event has no data.
     data: usize,
-    /// Where the line that has not ended starts.
+    /// Start of the incomplete line.
     line: usize,
-    /// Up to where that line has no end.
+    /// End of the prefix of that line that was searched and contains no line end.
     searched: usize,
     event: String,
-    /// Whether `event` belongs to the event that was taken last.
+    /// Whether `event` belongs to the previously returned event.
     event_is_old: bool,
-    /// The id that the event gives, where `has_next_id`.
+    /// The id of the current event, valid if `has_next_id`.
     next_id: String,
     has_next_id: bool,
-    /// The id of the last event that gave one, where `has_last_id`.
+    /// The id of the last event that set one, valid if `has_last_id`.
     last_id: String,
     has_last_id: bool,
-    /// The reconnection time that the event gives.
+    /// The reconnection time of the current event.
     next_retry: Option<Duration>,
     retry: Option<Duration>,
-    /// Whether a byte order mark may come.
+    /// Whether a byte order mark may follow.
     at_start: bool,
-    /// Whether the last line ended with CR, so that LF still belongs to its end.
+    /// Whether the last line ended with CR, so that a following LF belongs to its line end.
     after_cr: bool,
-    /// Whether the start of the line was dropped: of a comment, or of a line that is too long.
+    /// Whether the start of the line was dropped, because it is a comment or overlong.
     dropped: bool,
-    /// Whether the event was refused, so that its data is passed over.
+    /// Whether the event was refused, so that its data is skipped.
     skipping: bool,
 }
 
 impl<'b> SseDecoder<'b> {
-    /// Decodes in `storage`, whose length is the limit. Storage of length zero takes no bytes and
-    /// yields no events.
+    /// Creates a decoder that buffers in `storage`, whose length is the limit. With empty storage
+    /// the decoder accepts no bytes and yields no events.
     #[must_use]
     pub const fn lent(storage: &'b mut [u8]) -> Self {
         Self::new(Buffer::lent(storage))
     }
 
-    /// Decodes in memory that starts small, grows up to `limit` bytes, and shrinks again after a
-    /// long event.
+    /// Creates a decoder whose memory starts small, grows up to `limit` bytes, and shrinks again
+    /// after a long event.
     #[must_use]
     pub const fn growing(limit: usize) -> SseDecoder<'static> {
         SseDecoder::new(Buffer::growing(INITIAL, limit))
@@ -97,35 +95,35 @@ impl<'b> SseDecoder<'b> {
         }
     }
 
-    /// Where the next bytes go. Empty only while the storage is full of events that were not taken
-    /// with [`SseDecoder::next_event`].
+    /// Returns the free space to read into. It is empty only while the storage is full of events
+    /// that were not taken with [`SseDecoder::next_event`].
     pub fn space(&mut self) -> &mut [u8] {
         self.close_gap();
         self.buffer.space()
     }
 
-    /// Makes room for `count` bytes more, for a stream that has shown that it has them. No more than
-    /// an idle decoder may keep, and none where the storage is lent.
+    /// Makes space for `count` more bytes, for a stream that is known to have them. It is limited
+    /// to the capacity that an idle decoder keeps, and does nothing if the storage is lent.
     pub fn reserve(&mut self, count: usize) {
         self.buffer.reserve(count);
     }
 
-    /// Takes the first `count` bytes of [`SseDecoder::space`] as read. More than there is room
-    /// counts as all of it.
+    /// Marks the first `count` bytes of [`SseDecoder::space`] as read; a larger `count` marks all
+    /// of it.
     pub fn commit(&mut self, count: usize) {
         self.buffer.commit(count);
     }
 
-    /// Copies the start of `bytes` in and says how much was taken; the rest fits once the events
-    /// are taken out.
+    /// Copies the start of `bytes` into the buffer and returns how many bytes were copied. The rest
+    /// fits once the events are taken out.
     #[must_use]
     pub fn feed(&mut self, bytes: &[u8]) -> usize {
         self.close_gap();
         self.buffer.feed(bytes)
     }
 
-    /// The next event that has data, be it empty. Comments and unknown fields are passed over.
-    /// `None` until more bytes are committed.
+    /// Returns the next event that has a data field, even an empty one. Comments and unknown fields
+    /// are skipped. Returns `None` until more bytes are committed.
     #[must_use]
     pub fn next_event(&mut self) -> Option<Result<SseEvent<'_>, SseError>> {
         if mem::take(&mut self.event_is_old) {
@@ -160,9 +158,9 @@ impl<'b> SseDecoder<'b> {
         }))
     }
 
-    /// Takes the end of input: an event that never ended is dropped, and so is its id. Take the
-    /// events first. The last id and the reconnection time stay, for the stream that resumes this
-    /// one and that may be read with the same decoder.
+    /// Handles the end of input: an incomplete event is dropped together with its id. Take the
+    /// events first. The last id and the reconnection time are kept, because the same decoder may
+    /// read the resumed stream.
     #[must_use]
     pub fn handle_eof(&mut self) -> Option<SseError> {
         let line = self.buffer.bytes().get(self.line..).unwrap_or_default();
@@ -178,22 +176,26 @@ impl<'b> SseDecoder<'b> {
         lost.then_some(SseError::Truncated { length })
     }
 
-    /// The id to resume the stream after: that of the last event that ended and gave one, with or
-    /// without data. `None` before there is one; empty where the stream took it back.
-    // MCP 2025-11-25 basic/transports#resumability-and-redelivery [RESUME-004]: what `Last-Event-ID` is to say.
+    /// Returns the id to resume the stream after: the id of the last complete event that set one,
+    /// with or without data. Returns `None` before the first id, and an empty string if the stream
+    /// reset it.
+    // MCP 2025-11-25 basic/transports#resumability-and-redelivery [RESUME-004]: the value of
+    // `Last-Event-ID`.
     #[must_use]
     pub fn last_event_id(&self) -> Option<&str> {
         self.has_last_id.then_some(self.last_id.as_str())
     }
 
-    /// The last reconnection time that the stream gave. It counts as soon as its line has ended.
+    /// Returns the last reconnection time that the stream set. It takes effect when its line is
+    /// complete.
     // MCP 2025-11-25 basic/transports#sending-messages-to-the-server [SSE-008]: how long to wait before reconnecting.
     #[must_use]
     pub const fn retry(&self) -> Option<Duration> {
         self.retry
     }
 
-    /// The greatest length of a line and of the data before it in its event, line ends included.
+    /// Returns the maximum length of a line plus the preceding data of its event, including line
+    /// ends.
     #[must_use]
     pub const fn limit(&self) -> usize {
         self.buffer.limit()
@@ -204,8 +206,8 @@ impl<'b> SseDecoder<'b> {
         self.buffer.capacity()
     }
 
-    /// When the room is short: removes what lies between the data and the line. It does not come
-    /// again before the line has ended, so no byte moves twice for it.
+    /// Removes the bytes between the data and the line when space is short. The gap does not
+    /// reappear until the line is complete, so no byte moves twice for it.
     fn close_gap(&mut self) {
         let gap = self.data..self.line;
         if self.data > 0 && !gap.is_empty() && self.buffer.is_short() {
@@ -238,7 +240,7 @@ impl<'b> SseDecoder<'b> {
         end
     }
 
-    /// `None` while more bytes must say whether there is one.
+    /// Returns `None` until enough bytes have arrived to detect a mark.
     #[cold]
     fn pass_byte_order_mark(&mut self) -> Option<()> {
         const MARK: &[u8] = "\u{feff}".as_bytes();
@@ -252,7 +254,7 @@ impl<'b> SseDecoder<'b> {
         Some(())
     }
 
-    /// Where the line after the one that ends at `end` starts.
+    /// Returns the start of the line after the one that ends at `end`.
     fn pass_line_end(&mut self, end: usize) -> usize {
         let bytes = self.buffer.bytes();
         if bytes[end] == b'\r' {
@@ -265,7 +267,7 @@ impl<'b> SseDecoder<'b> {
         end + 1
     }
 
-    /// Goes on at `next`. As long as there is no data, nothing before it is kept.
+    /// Continues at `next`. Without data, the bytes before `next` are consumed.
     fn pass(&mut self, next: usize) {
         if self.data == 0 {
             self.buffer.take(next);
@@ -275,8 +277,8 @@ impl<'b> SseDecoder<'b> {
         }
     }
 
-    // MCP 2026-07-28 basic/transports/streamable-http#receiving-messages [SSE-013]: a comment has an empty name here,
-    // and like every unknown field it is ignored.
+    // MCP 2026-07-28 basic/transports/streamable-http#receiving-messages [SSE-013]: a comment has
+    // an empty field name here, and like every unknown field it is ignored.
     fn take_field(&mut self, line: Range<usize>, next: usize) -> Result<(), SseError> {
         let bytes = &self.buffer.bytes()[line.clone()];
         if let Some(value) = value(bytes, b"data") {
@@ -287,7 +289,7 @@ impl<'b> SseDecoder<'b> {
             }
         } else if let Some(value) = value(bytes, b"event") {
             match value {
-                // An empty type is read as this one.
+                // An empty type means `message`.
                 b"message" => self.event.clear(),
                 _ => set(&mut self.event, value)?,
             }
@@ -306,7 +308,7 @@ impl<'b> SseDecoder<'b> {
         Ok(())
     }
 
-    /// The first line of data stays where it is, further ones move up to it.
+    /// The first line of data stays in place; later lines move up to it.
     fn take_data(&mut self, value: Range<usize>, next: usize) {
         let length = value.len() + 1;
         if self.data == 0 {
@@ -322,7 +324,8 @@ impl<'b> SseDecoder<'b> {
         self.searched = self.line;
     }
 
-    /// At the blank line: how much is taken, and how much of it is the data, if there is any.
+    /// Ends the event at a blank line. Returns how many bytes to consume and how many of them are
+    /// data, if the event has data.
     fn end_event(&mut self, next: usize) -> Option<(usize, usize)> {
         if mem::take(&mut self.has_next_id) {
             mem::swap(&mut self.last_id, &mut self.next_id);
@@ -339,12 +342,13 @@ impl<'b> SseDecoder<'b> {
         None
     }
 
-    /// When no line end is in sight: whether the event has become too long, which is told once.
+    /// Checks, when no line end was found, whether the event is too long. Reports each such event
+    /// once.
     fn refuse_overlong(&mut self) -> Option<SseError> {
         let bytes = self.buffer.bytes();
         let line = bytes.get(self.line..).unwrap_or_default();
         let comment = self.dropped || line.first() == Some(&b':');
-        // As long as there is something between the data and the line, there is room to be made.
+        // A gap between the data and the line can still be closed to make space.
         let full = bytes.len() == self.limit() && self.line == self.data;
         if line.is_empty() || !(comment || full) {
             return None;
@@ -362,7 +366,7 @@ impl<'b> SseDecoder<'b> {
         first.then_some(SseError::TooLong { limit: self.limit() })
     }
 
-    /// Lets go of the data and the type. The line that has not ended stays.
+    /// Drops the data and the type, and keeps the incomplete line.
     fn drop_event(&mut self) {
         self.data = 0;
         self.event.clear();

@@ -5,28 +5,28 @@ use memchr::{memchr2, memchr3};
 
 use super::SSE_FIELD_LENGTH_MAX;
 
-/// Why an event cannot be written. The caller's fault.
+/// Why an event cannot be encoded. The caller's fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SseFieldError {
-    /// The type or the id holds CR, LF or NUL, which no field can carry.
-    #[error("the type or the id of an event holds a line end or NUL")]
+    /// The type or the id contains CR, LF or NUL, which a field cannot carry.
+    #[error("the type or the id of an event contains a line end or NUL")]
     Forbidden,
     /// The type or the id is longer than [`SSE_FIELD_LENGTH_MAX`].
     #[error("the type or the id of an event is longer than {SSE_FIELD_LENGTH_MAX} bytes")]
     TooLong,
 }
 
-/// Appends one event. Each line of `data`, however it ends, becomes a line of its own, and the
-/// reader joins them with LF; a JSON message without line ends stays on one line. Empty data makes
-/// an event that carries its id and nothing else. `retry` is written in whole milliseconds.
+/// Appends one event. Each line of `data`, whatever its line end, is written as a separate line,
+/// and the reader joins them with LF; a JSON message without line ends stays on one line. Empty
+/// data makes an event that carries only its id. `retry` is written in whole milliseconds.
 ///
-/// The work and the bytes written are linear in the length of the arguments.
+/// The cost is linear in the length of the arguments.
 ///
 /// # Errors
 ///
-/// [`SseFieldError`] for a type or an id that cannot be carried; then nothing is written.
-// MCP 2025-11-25 basic/transports#sending-messages-to-the-server [SSE-005]: the event that a stream begins with has an
-// id and an empty data field.
+/// Returns [`SseFieldError`] for a type or an id that cannot be encoded, and writes nothing.
+// MCP 2025-11-25 basic/transports#sending-messages-to-the-server [SSE-005]: the first event of a
+// stream has an id and an empty data field.
 pub fn write_event(
     out: &mut Vec<u8>,
     event: Option<&str>,
@@ -60,11 +60,11 @@ pub fn write_event(
     Ok(())
 }
 
-/// Appends an id without an event: a reader remembers it as the last one, and dispatches nothing.
+/// Appends an id without an event. A reader records it as the last id and dispatches no event.
 ///
 /// # Errors
 ///
-/// [`SseFieldError`] for an id that cannot be carried; then nothing is written.
+/// Returns [`SseFieldError`] for an id that cannot be encoded, and writes nothing.
 pub fn write_event_id(out: &mut Vec<u8>, id: &str) -> Result<(), SseFieldError> {
     check(id)?;
     write_field(out, b"id: ", id.as_bytes());
@@ -72,16 +72,15 @@ pub fn write_event_id(out: &mut Vec<u8>, id: &str) -> Result<(), SseFieldError> 
     Ok(())
 }
 
-/// Appends the time after which the reader is to reconnect, without an event, in whole
-/// milliseconds.
+/// Appends the reconnection time without an event, in whole milliseconds.
 // MCP 2025-11-25 basic/transports#sending-messages-to-the-server [SSE-007]: sent before a connection is closed early.
 pub fn write_retry(out: &mut Vec<u8>, retry: Duration) {
     write_retry_field(out, retry);
     out.push(b'\n');
 }
 
-/// Appends a comment, which keeps a quiet connection alive and which every reader ignores. To be
-/// written between events.
+/// Appends a comment, which keeps an idle connection alive and which readers ignore. Write it
+/// between events only.
 // MCP 2026-07-28 basic/transports/streamable-http#receiving-messages [SSE-014]: long-lived streams may carry comments.
 pub fn write_comment(out: &mut Vec<u8>) {
     out.extend_from_slice(b":\n\n");

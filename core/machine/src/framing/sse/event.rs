@@ -3,51 +3,52 @@ use core::time::Duration;
 
 use super::SSE_FIELD_LENGTH_MAX;
 
-/// An event, borrowing from the decoder.
+/// An event that borrows from the decoder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SseEvent<'a> {
-    /// The type: `message` where the stream names none. What is not UTF-8 in it is replaced.
+    /// The type, `message` by default. Invalid UTF-8 is replaced.
     pub event: &'a str,
-    /// The data, its lines joined with LF, byte for byte as they came. Empty where there were data
-    /// fields without a value.
+    /// The data, with its lines joined by LF and otherwise unchanged. Empty if the data fields have
+    /// no value.
     // MCP 2025-11-25 basic/transports#sending-messages-to-the-server [SSE-010]: an event with empty data is no message.
     pub data: &'a [u8],
-    /// The last id of the stream up to here, see [`SseDecoder::last_event_id`](super::SseDecoder::last_event_id).
+    /// The last id of the stream so far, see
+    /// [`SseDecoder::last_event_id`](super::SseDecoder::last_event_id).
     pub id: Option<&'a str>,
-    /// The reconnection time, where this very event gives one.
+    /// The reconnection time, if this event sets one.
     pub retry: Option<Duration>,
 }
 
 impl<'a> SseEvent<'a> {
-    /// The data as text.
+    /// Returns the data as text.
     ///
     /// # Errors
     ///
-    /// Where it is not UTF-8. The HTML standard would replace what is at fault; in a message that
-    /// would go unnoticed, so the choice is the caller's.
+    /// Fails if the data is not UTF-8. The HTML standard replaces invalid bytes, which would
+    /// silently change a message; here the caller decides.
     pub const fn text(&self) -> Result<&'a str, Utf8Error> {
         str::from_utf8(self.data)
     }
 }
 
-/// What went wrong between two events. The peer's fault.
+/// A decoding error between two events, caused by the peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SseError {
-    /// An event does not fit. Its data is skipped up to its end, and the stream goes on; an id or a
-    /// reconnection time in it counts.
+    /// An event does not fit. Its data is skipped up to its end and decoding continues; an id or a
+    /// reconnection time in it takes effect.
     #[error("an event is longer than {limit} bytes")]
     TooLong {
-        /// The greatest length of a line and of the data before it, line ends included.
+        /// The maximum length of a line plus the preceding data, including line ends.
         limit: usize,
     },
-    /// The type or the id of an event is longer than [`SSE_FIELD_LENGTH_MAX`]. It is not taken, and
-    /// the event is skipped as one that is too long.
+    /// The type or the id of an event is longer than [`SSE_FIELD_LENGTH_MAX`]. The event is skipped
+    /// like an overlong one.
     #[error("the type or the id of an event is longer than {SSE_FIELD_LENGTH_MAX} bytes")]
     FieldTooLong,
-    /// The input ended within an event, which is dropped.
+    /// The input ended within an event. The event is dropped.
     #[error("the input ended {length} bytes into an event")]
     Truncated {
-        /// How much of its data and of its last line had come.
+        /// Number of bytes of its data and of its last line that were received.
         length: usize,
     },
 }

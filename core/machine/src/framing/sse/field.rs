@@ -5,7 +5,7 @@ use core::time::Duration;
 use super::SSE_FIELD_LENGTH_MAX;
 use super::event::SseError;
 
-/// The value of a line whose field is `name`.
+/// Returns the value of a line if its field is `name`.
 pub(super) fn value<'a>(line: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
     match line.strip_prefix(name)? {
         [] => Some(&[]),
@@ -14,7 +14,7 @@ pub(super) fn value<'a>(line: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
     }
 }
 
-/// Replaces what is not UTF-8, as the HTML standard says.
+/// Replaces invalid UTF-8, as the HTML standard specifies.
 pub(super) fn set(text: &mut String, value: &[u8]) -> Result<(), SseError> {
     if value.len() > SSE_FIELD_LENGTH_MAX {
         return Err(SseError::FieldTooLong);
@@ -33,7 +33,7 @@ pub(super) fn set(text: &mut String, value: &[u8]) -> Result<(), SseError> {
     Ok(())
 }
 
-/// Nothing but digits, at least one; what is too large for the type counts as the largest.
+/// Parses one or more digits. A number too large for the type saturates.
 pub(super) fn milliseconds(value: &[u8]) -> Option<Duration> {
     let digits = !value.is_empty() && value.iter().all(u8::is_ascii_digit);
     let number = |value: &[u8]| {

@@ -7,13 +7,13 @@ use super::super::buffer::KEPT;
 use super::decoder::INITIAL;
 use super::*;
 
-/// An event as its type, data and id, with a dash for no id.
+/// Formats an event as its type, data and id, with a dash for a missing id.
 fn shown(event: SseEvent<'_>) -> String {
     let data = event.text().expect("UTF-8");
     alloc::format!("{} {data:?} {}", event.event, event.id.unwrap_or("-"))
 }
 
-/// What a decoder yields when the input comes in pieces of at most `piece` bytes.
+/// Returns the output of a decoder whose input arrives in pieces of at most `piece` bytes.
 fn decode(decoder: &mut SseDecoder<'_>, input: &[u8], piece: usize) -> Vec<String> {
     let mut outcomes = Vec::new();
     for mut bytes in input.chunks(piece) {
@@ -30,7 +30,7 @@ fn decode(decoder: &mut SseDecoder<'_>, input: &[u8], piece: usize) -> Vec<Strin
     outcomes
 }
 
-/// Expects the same of every split and either storage.
+/// Expects the same output for every split and for both kinds of storage.
 #[track_caller]
 fn check(input: &[u8], expected: &[&str]) {
     for piece in 1..=input.len() {
@@ -51,7 +51,7 @@ fn lines_end_with_any_of_the_three_line_ends() {
 }
 
 #[test]
-fn an_event_that_ends_with_carriage_returns_does_not_wait_for_more() {
+fn an_event_that_ends_with_carriage_returns_is_complete_at_once() {
     // Rule: [SSE-012].
     let mut decoder = SseDecoder::growing(64);
     assert_eq!(decoder.feed(b"data: a\r\r"), 9);
@@ -62,7 +62,7 @@ fn an_event_that_ends_with_carriage_returns_does_not_wait_for_more() {
 }
 
 #[test]
-fn one_byte_order_mark_at_the_start_is_passed_over() {
+fn one_byte_order_mark_at_the_start_is_skipped() {
     // Rule: [SSE-012].
     check("\u{feff}data: a\n\n\u{feff}data: b\n\n".as_bytes(), &["message \"a\" -"]);
     check("\u{feff}\u{feff}data: a\n\n".as_bytes(), &[]);
@@ -77,7 +77,7 @@ fn comments_and_unknown_fields_are_ignored() {
 }
 
 #[test]
-fn one_space_after_the_colon_is_not_of_the_value() {
+fn one_space_after_the_colon_is_not_part_of_the_value() {
     // Rule: [SSE-012].
     check(b"data:a\ndata: b\ndata:  c\ndata:\td\n\n", &["message \"a\\nb\\n c\\n\\td\" -"]);
     check(b"event:x:y\ndata::\n\n", &["x:y \":\" -"]);

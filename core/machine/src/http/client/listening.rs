@@ -154,7 +154,7 @@ impl Client {
         let of_session = matches!(failure, TransportFailure::NotResumed { status: 404 });
         // The server offers the stream, but no longer has all of its events.
         let lost = matches!(failure, TransportFailure::NotResumed { status: 410 });
-        if stood || lost || failure.is_of_authorization() {
+        if stood || lost || failure.is_authorization_failure() {
             self.listening_lost(failure);
         } else if of_session {
             self.listening = Listening::Off;

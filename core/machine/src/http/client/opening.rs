@@ -145,7 +145,7 @@ impl Client {
         match core::mem::replace(&mut self.transport, Transport::Streamable) {
             Transport::Probing(probe) => {
                 let Some((request, _)) = probe.message.request() else { return };
-                let unauthorized = failure.is_of_authorization();
+                let unauthorized = failure.is_authorization_failure();
                 let failure = if unauthorized { failure } else { probe.failure };
                 let opening = OpeningFailure::Transport(failure);
                 let error = probe.error.filter(|_| !unauthorized);

@@ -166,7 +166,7 @@ impl Client {
         };
         // Requests of the machine itself may run twice.
         let repeats = self.options.lost_session == LostSession::RepeatCalls
-            || !self.peer.is_of_application(id);
+            || !self.peer.is_from_application(id);
         if repeats && message.resends < self.options.limits.resends_max {
             message.resends += 1;
             self.queue.push_back(message);

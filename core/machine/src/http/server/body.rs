@@ -1,7 +1,7 @@
 //! The body of a request, read once.
 
 use crate::jsonrpc::{Frame, Malformed, Message, ParseLimits, RawJson};
-use crate::peer::metadata::{self, Metadata, Read, Standing};
+use crate::peer::metadata::{self, CachedPrefix, Metadata, Read};
 use crate::protocol::Method;
 
 /// The body of a request, parsed, with what the parameters of its message say.
@@ -25,17 +25,17 @@ impl<'f> ParsedBody<'f> {
     ///
     /// [`parse`]: crate::jsonrpc::parse
     pub fn parse(body: &'f [u8], limits: ParseLimits) -> Result<Self, Malformed> {
-        Self::parse_after(body, limits, Standing::default())
+        Self::parse_after(body, limits, CachedPrefix::default())
     }
 
     /// The same where the last modern client is known: see [`Metadata::read_after`].
     pub(super) fn parse_after(
         body: &'f [u8],
         limits: ParseLimits,
-        standing: Standing<'_>,
+        prefix: CachedPrefix<'_>,
     ) -> Result<Self, Malformed> {
         let mut read = None;
-        let frame = metadata::parse(body, limits, standing, &mut read)?;
+        let frame = metadata::parse(body, limits, prefix, &mut read)?;
         if let (Frame::Single(Message::Request(_)), None) = (&frame, &read) {
             read = Some(Metadata::read(&RawJson::EMPTY_OBJECT));
         }

@@ -26,7 +26,7 @@ impl Server {
         metadata: &Metadata<'_>,
     ) -> Result<(), ErrorObject<'static>> {
         let (version, served) = match &self.declared {
-            Some(declared) if metadata.stands => (declared.revision.as_str(), true),
+            Some(declared) if metadata.prefix_matched => (declared.revision.as_str(), true),
             _ => {
                 let version = metadata.protocol_version.as_deref().unwrap_or_default();
                 let known = Revision::parse(version);

@@ -117,7 +117,7 @@ impl Server {
     ) -> Result<(), Response> {
         let refuse = |error: &ErrorObject<'_>| refuse_request(&request.id, error);
         let metadata = read.as_ref().map_err(|what| refuse(&ErrorObject::invalid_params(*what)))?;
-        let lacking = if metadata.stands {
+        let lacking = if metadata.prefix_matched {
             metadata.modern_fault
         } else if metadata.protocol_version.is_none() {
             Some("`_meta` lacks `io.modelcontextprotocol/protocolVersion`")
@@ -367,7 +367,8 @@ impl Server {
 
 /// Whether a body says of itself which revision it is of.
 fn names_revision(read: &Read<'_>) -> bool {
-    read.as_ref().is_ok_and(|metadata| metadata.stands || metadata.protocol_version.is_some())
+    read.as_ref()
+        .is_ok_and(|metadata| metadata.prefix_matched || metadata.protocol_version.is_some())
 }
 
 /// The request that a body is, if it is one.

@@ -75,9 +75,9 @@ impl Server {
             return Err(self.body_too_long());
         }
         if matches!(route, Route::Post | Route::Message) {
-            let standing = self.declared.as_ref().map(Declared::standing).unwrap_or_default();
+            let prefix = self.declared.as_ref().map(Declared::cached_prefix).unwrap_or_default();
             let limits = self.server_config.parse_limits();
-            let mut parsed = ParsedBody::parse_after(body, limits, standing);
+            let mut parsed = ParsedBody::parse_after(body, limits, prefix);
             let permitted = permit(parsed.as_ref().ok());
             let body = match parsed {
                 Ok(ParsedBody { frame, ref mut read }) => {

@@ -1,4 +1,4 @@
-//! What types ask for where JSON has only a string: the keys of maps.
+//! Deserializer for map keys, which are strings in JSON even if a type expects a number.
 
 use alloc::borrow::Cow;
 
@@ -19,7 +19,7 @@ impl<'de> Deserializer<'de> {
         }
     }
 
-    /// A key that is spelled as JSON spells a number, without escapes.
+    /// Returns the key if it is written like a JSON number, without escapes.
     fn as_number(&self) -> Option<&'de str> {
         let Cow::Borrowed(text) = self.0 else { return None };
         let mut scanner = Scanner::new(text);

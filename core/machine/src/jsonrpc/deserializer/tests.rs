@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 
 use super::*;
 
-/// Reads the text both ways: both give the same value, or both refuse it.
+/// Deserializes the text with both implementations, which must agree on the value or both fail.
 fn same_as_serde_json<T: DeserializeOwned + Debug + PartialEq>(text: &str) {
     let expected = serde_json::from_str::<T>(text);
     match (deserialize::<T>(text), expected) {
@@ -19,7 +19,7 @@ fn same_as_serde_json<T: DeserializeOwned + Debug + PartialEq>(text: &str) {
     }
 }
 
-/// Texts of every kind, each of which is read as whatever `T` is.
+/// Texts of every kind, each deserialized as every tested type.
 const TEXTS: &[&str] = &[
     "null",
     " true ",
@@ -204,12 +204,12 @@ fn depth_has_a_bound() {
     for depth in [127, 128, 100_000] {
         same_as_serde_json::<Value>(&nested(depth));
     }
-    // What is skipped takes no stack.
+    // Skipped values use no stack.
     assert!(deserialize::<de::IgnoredAny>(&nested(100_000)).is_ok());
 }
 
 #[test]
-fn errors_say_what_was_expected() {
+fn errors_name_the_expected_type() {
     let error = |text| deserialize::<Fields>(text).expect_err("refused").to_string();
     assert_eq!(error("{}"), "missing field `a`");
     assert_eq!(error(r#"{"a":"\u0041"}"#), r#"invalid type: string "A", expected u8"#);

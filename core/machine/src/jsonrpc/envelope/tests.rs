@@ -71,12 +71,12 @@ fn other_ids_are_refused_each_for_its_reason() {
 }
 
 #[test]
-fn an_id_may_be_long_and_beyond_the_limit_it_is_refused_under_itself() {
+fn an_id_beyond_the_limit_is_refused_in_a_response_with_that_id() {
     // Rule: [RPC-002] [RPC-006] [RPC-009].
     let limits = ParseLimits::default();
     let limit = limits.id_length;
     assert!(limit >= 1024);
-    // An escape counts as what it takes.
+    // An escape counts with its written length.
     let escaped = |count: usize| r"\u00e9".repeat(count);
     for (text, reads) in [
         ("x".repeat(65), true),
@@ -140,14 +140,14 @@ fn requests_that_break_a_rule_are_answered_under_their_id() {
 }
 
 #[test]
-fn members_given_twice_leave_the_id_where_that_is_clear() {
+fn repeated_members_keep_the_id_if_it_is_unambiguous() {
     // Rule: [RPC-009].
     for (members, repeated, id) in [
         (r#""id":1,"id":2,"method":"m""#, "id", None),
         (r#""id":1,"method":"m","id":2"#, "id", None),
         (r#""id":1,"id":"1","method":"m""#, "id", None),
         (r#""id":1,"\u0069d":2,"method":"m""#, "id", None),
-        // Another member that is repeated later does not make it clear again.
+        // Another repeated member does not make the id unambiguous again.
         (r#""id":1,"id":2,"method":"m","method":"n""#, "method", None),
         (r#""id":1,"id":2,"id":1,"method":"m""#, "id", None),
         (r#""id":1,"id":1,"method":"m""#, "id", Some(1)),
@@ -169,7 +169,7 @@ fn a_broken_notification_is_never_answered() {
 }
 
 #[test]
-fn an_object_that_is_no_message_is_an_invalid_request() {
+fn an_object_that_is_not_a_message_is_an_invalid_request() {
     // Rule: [RPC-001] [RPC-017].
     for text in [r#"{"foo":"boo"}"#, "{}", r#"{"method":"m"}"#, r#"{"jsonrpc":"2.0","method":1}"#] {
         let answer = broken(text).answer().expect("it is answered");
@@ -258,7 +258,7 @@ fn an_error_has_an_integer_code_and_a_string_message() {
 }
 
 #[test]
-fn unknown_members_are_passed_over() {
+fn unknown_members_are_skipped() {
     // Rule: [RPC-010].
     let text = r#"{"x":1,"x":2,"\\id":3,"jsonrpc":"2.0","method":"m","y":{"id":1}}"#;
     assert!(matches!(single(text), Ok(Message::Notification(_))));
@@ -272,7 +272,7 @@ fn an_escaped_key_is_the_key() {
 }
 
 #[test]
-fn text_that_goes_too_deep_keeps_the_id_that_came_before() {
+fn text_nested_too_deeply_keeps_a_preceding_id() {
     let limits = ParseLimits { depth: 3, ..ParseLimits::default() };
     let fits = br#"{"jsonrpc":"2.0","id":1,"method":"m","params":{"a":[]}}"#;
     assert!(parse(fits, limits).is_ok());

@@ -41,11 +41,11 @@ fn the_cached_prefix_is_skipped_only_at_its_position() {
     let scan_after = |text: &str, depth, known: &str| {
         let mut scanner = Scanner::new(text);
         let scanned = scanner.object(depth, known, |_, _, _| ()).and_then(|()| scanner.end());
-        // Nobody is told where it goes too deep.
+        // The position of a depth error is not reported.
         let at = |error| if error == ScanError::TooDeep { 0 } else { scanner.at() };
         scanned.map_err(|error| (error, at(error)))
     };
-    // No JSON, so that it shows whether it was looked at.
+    // This is not JSON, so that an error shows that the prefix was scanned.
     let known = r#"{"a":!{}"#;
     for after in ["}", " }", r#","b":[1]}"#] {
         for (before, end) in [("{\"m\": ", "}"), ("{\"l\":1,\"m\":", ",\"n\":{}}")] {
@@ -61,7 +61,7 @@ fn the_cached_prefix_is_skipped_only_at_its_position() {
             );
         }
     }
-    // What comes after it is looked at.
+    // The text after the prefix is scanned.
     let known = r#"{"a":{}"#;
     for after in ["", "x", "]", ",}", ":1}", "}", r#","b":[}"#, r#","b":[[]]}}"#, "}}", "}}}"] {
         let text = ["{\"m\":", known, after].concat();
@@ -72,7 +72,7 @@ fn the_cached_prefix_is_skipped_only_at_its_position() {
 }
 
 #[test]
-fn refuses_what_is_not_in_the_grammar_and_says_where() {
+fn refuses_text_outside_the_grammar_and_reports_the_offset() {
     for (text, at) in [
         ("", 0),
         ("01", 1),

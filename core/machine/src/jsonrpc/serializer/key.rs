@@ -1,4 +1,4 @@
-//! What may stand where JSON has only a string: the keys of maps, and text that is passed through.
+//! Serializer for values that must be strings in JSON: map keys, and raw text.
 
 use alloc::string::String;
 use core::fmt;
@@ -10,12 +10,12 @@ use super::{append, write_key};
 
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum Form {
-    /// The key of a member, with what stands around it.
+    /// The key of a member, with its comma and colon.
     Key {
-        /// Whether it is the first of its object.
+        /// Whether the member is the first of its object.
         first: bool,
     },
-    /// As it is.
+    /// Raw text, written unchanged.
     Raw,
 }
 

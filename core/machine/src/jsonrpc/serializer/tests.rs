@@ -71,7 +71,7 @@ fn raw_text_passes_through_unchanged() {
 }
 
 #[test]
-fn keys_that_are_no_strings_are_the_callers_error() {
+fn keys_that_are_not_strings_are_refused() {
     let mut out = String::new();
     assert!(serialize(&mut out, &BTreeMap::from([((1, 2), 3)])).is_err());
     assert!(serialize(&mut out, &BTreeMap::from([(None::<u8>, 3)])).is_err());

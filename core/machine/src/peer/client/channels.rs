@@ -1,4 +1,4 @@
-//! The client's side of a binding with a channel for each request.
+//! The client on a binding with one channel per request.
 
 use alloc::string::String;
 
@@ -17,7 +17,7 @@ use crate::protocol::{Capabilities, Capability, Method};
 use crate::{Instant, Revision};
 
 use super::Client;
-use super::subscriptions::Standing;
+use super::subscriptions::UriState;
 
 impl Client {
     pub(crate) fn parse_limits(&self) -> ParseLimits {
@@ -29,7 +29,7 @@ impl Client {
         self.connection.config.limits.transmit_bytes_max
     }
 
-    /// Takes a frame that was parsed within [`parse_limits`](Self::parse_limits).
+    /// Handles a frame that was parsed with the limits of [`parse_limits`](Self::parse_limits).
     pub(crate) fn handle_parsed<'f>(
         &mut self,
         frame: Result<Frame<'f>, Malformed>,
@@ -43,7 +43,7 @@ impl Client {
         flow
     }
 
-    /// The next message of this side and its channel, until it is taken.
+    /// Returns the next outgoing message and its channel, without removing it.
     pub(crate) fn next_message(&self) -> Option<(ChannelMessage, &str)> {
         self.connection.outbox.next_message()
     }
@@ -56,12 +56,12 @@ impl Client {
         self.connection.outbox.take_message()
     }
 
-    /// Tells the application something that only the binding knows.
+    /// Queues an event that the binding detected.
     pub(crate) fn report(&mut self, event: Event<'static>) {
         self.connection.events.push_back(event);
     }
 
-    /// The server said something where it does not belong.
+    /// Reports a server message that is not allowed at this point.
     pub(crate) fn report_out_of_place(&mut self, what: &'static str) {
         let reaction = self.connection.config.policy.forbidden;
         match self.connection.violation(reaction, Violation::OutOfPlace(what)) {
@@ -74,28 +74,28 @@ impl Client {
         self.session.as_ref().map(super::Session::revision)
     }
 
-    /// Whether the request with this id still waits for its answer.
+    /// Returns whether the request with this id still waits for its response.
     pub(crate) fn is_pending(&self, id: i64) -> bool {
         let call = self.connection.calls.by_id(id).and_then(|key| self.connection.calls.get(key));
         call.is_some_and(|call| call.purpose != Purpose::Task)
     }
 
-    /// Whether the pending request with this id is the application's, so that it alone knows
-    /// whether it may run twice.
-    pub(crate) fn is_of_application(&self, id: i64) -> bool {
+    /// Returns whether the pending request with this id was made by the application. Only the
+    /// application knows whether it may run twice.
+    pub(crate) fn is_from_application(&self, id: i64) -> bool {
         let call = self.connection.calls.by_id(id).and_then(|key| self.connection.calls.get(key));
         call.is_some_and(|call| call.purpose == Purpose::Application)
     }
 
-    /// Ends the pending request with this id for a reason that only the binding knows. Nothing is
-    /// said to the server.
+    /// Ends the pending request with this id because of a failure of the binding. The server is not
+    /// notified.
     pub(crate) fn fail_call(&mut self, id: i64, failure: Failure<'static>, now: Instant) {
         let Some(key) = self.connection.calls.by_id(id) else { return };
         if !self.is_pending(id) {
             return;
         }
         let Some(call) = self.connection.calls.remove(key) else { return };
-        // Should the answer come all the same, on the channel of another request, it is late.
+        // If the response still arrives, on the channel of another request, it counts as late.
         self.connection.calls.bury(call.id, &self.connection.config.limits, now);
         match call.purpose {
             Purpose::Opening => self.fail_opening(match failure {
@@ -104,8 +104,8 @@ impl Client {
                 Failure::Refused(error) => OpeningFailure::Refused(error),
                 _ => OpeningFailure::TimedOut,
             }),
-            // The server is there; whether it lets this client in is another matter, and to ask again
-            // at once would send the user after every ping.
+            // The server is alive but denies access. Pinging again at once would prompt the user
+            // for authorization after every ping.
             Purpose::KeepAlive if refuses_authorization(&failure) => {
                 self.connection.keep_alive_answered(now);
             }
@@ -116,59 +116,60 @@ impl Client {
                 }
             }
             Purpose::SubscribeResource { subscription, index } => {
-                self.resource_subscribed(subscription, index, Standing::Unknown, now);
+                self.resource_subscribed(subscription, index, UriState::Unknown, now);
             }
             Purpose::Application | Purpose::Listen => self.connection.end_call(key, failure),
             Purpose::Chore | Purpose::Input { .. } | Purpose::Waiting | Purpose::Task => {}
         }
     }
 
-    /// Lets the time of the pending request with this id stand still, until
-    /// [`release`](Self::release).
+    /// Pauses the deadlines of the pending request with this id, until
+    /// [`resume_call`](Self::resume_call).
     pub(crate) fn pause_call(&mut self, id: i64, now: Instant) {
         if let Some(key) = self.connection.calls.by_id(id) {
             self.connection.calls.pause(key, now);
         }
     }
 
-    /// The time of the pending request with this id goes on.
+    /// Resumes the deadlines of the pending request with this id.
     pub(crate) fn resume_call(&mut self, id: i64, now: Instant) {
         if let Some(key) = self.connection.calls.by_id(id) {
             self.connection.calls.resume(key, now);
         }
     }
 
-    /// Ends the connection.
+    /// Closes the connection.
     pub(crate) fn close_because(&mut self, reason: CloseReason) {
         self.end(reason);
     }
 
-    /// The server's response to the probe is none of a modern server.
+    /// The probe was answered by a legacy server.
     pub(crate) fn probe_unsupported(&mut self, id: i64, now: Instant) {
         if self.take_opening(id, now) {
             self.fall_back(now);
         }
     }
 
-    /// The server is a modern one, but does not say which revisions it speaks and what it has.
+    /// The server is modern, but does not report its revisions and capabilities.
     ///
-    /// It is taken at this client's latest modern revision, and nothing is held back for want of a
-    /// capability: what it lacks it refuses by itself.
-    // MCP 2026-07-28 basic/versioning#protocol-version-negotiation [VER-014],
-    // MCP 2026-07-28 basic/transports/streamable-http#protocol-version-header [VER-028]: a client
-    // is free to call any method without `server/discover`.
+    /// Assumes this client's latest modern revision and all capabilities. The server itself refuses
+    /// methods that it does not support.
+    // MCP 2026-07-28 basic/versioning#protocol-version-negotiation [VER-014], MCP 2026-07-28
+    // basic/transports/streamable-http#protocol-version-header [VER-028]: a client may call any
+    // method without `server/discover`.
     pub(crate) fn assume_modern(&mut self, id: i64, now: Instant) {
         if !self.take_opening(id, now) {
             return;
         }
         let all = Capability::ALL.into_iter();
         let server = all.fold(Capabilities::NONE, |set, capability| set.with(capability, true));
-        if let Some(event) = self.open_unasked(server, now) {
+        if let Some(event) = self.open_without_discovery(server, now) {
             self.connection.events.push_back(event);
         }
     }
 
-    /// The handshake was refused, with an error or with `failure`, and no other way is left.
+    /// Handles a refused handshake, with the server's error or with `failure`, when no alternative
+    /// is left.
     pub(crate) fn handshake_refused(
         &mut self,
         id: i64,
@@ -190,11 +191,11 @@ impl Client {
         }
     }
 
-    /// The session is gone on the server's side: shakes hands again. Calls may be made meanwhile;
-    /// the binding holds them back.
+    /// Repeats the handshake after the server lost the session. Calls can be made meanwhile; the
+    /// binding holds them back.
     // MCP 2025-11-25 basic/transports#session-management [SESS-009]
     pub(crate) fn reopen(&mut self, now: Instant) {
-        // What the server asked in the session that is gone wants no answer any more.
+        // Requests of the server in the lost session no longer need a response.
         let mut slot = 0;
         while let Some(key) = self.connection.requests.find_from(slot, |_| true) {
             slot = key.slot + 1;
@@ -214,7 +215,7 @@ impl Client {
         self.initialize_again(now);
     }
 
-    /// Sends the request of a listen stream again, with a new id, if there is still such a stream.
+    /// Sends the request of a listen stream again with a new id, if the stream still exists.
     // MCP 2026-07-28 changelog#major-changes [HCLI-012]
     pub(crate) fn listen_again(&mut self, id: i64, now: Instant) -> bool {
         let Some(key) = self.connection.calls.by_id(id) else { return false };
@@ -227,7 +228,8 @@ impl Client {
         listens && self.connection.repeat_call(key, parts, nothing_more, now).is_ok()
     }
 
-    /// Asks for a page of the tools, for the binding's own use. Whether that was possible.
+    /// Requests a page of the tools for the binding's own use. Returns whether the request was
+    /// sent.
     // MCP 2026-07-28 basic/transports/streamable-http#client-behavior [HDR-032]
     pub(crate) fn refresh_tools(&mut self, cursor: Option<&str>, now: Instant) -> bool {
         let params = |out: &mut String| {
@@ -243,7 +245,7 @@ impl Client {
         self.start(&method, Purpose::Chore, &params, &CallOptions::default(), now).is_ok()
     }
 
-    /// Takes the opening request out of the table; whether it was there.
+    /// Removes the opening request from the table, and returns whether it was there.
     fn take_opening(&mut self, id: i64, now: Instant) -> bool {
         let Some(key) = self.connection.calls.by_id(id) else { return false };
         let opens = self.connection.calls.get(key).is_some_and(|c| c.purpose == Purpose::Opening);

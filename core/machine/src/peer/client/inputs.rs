@@ -1,4 +1,5 @@
-//! Questions to the host: requests of a legacy server, rounds of a call to a modern one.
+//! Input requests to the host: requests of a legacy server, and input rounds of a call to a modern
+//! one.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -22,19 +23,19 @@ use crate::{Instant, Revision};
 
 use super::Client;
 
-/// The length of the shortest question there is, in bytes: `"":{"method":"roots/list"}`.
+/// Length of the shortest possible input request, in bytes: `"":{"method":"roots/list"}`.
 pub(in crate::peer) const INPUT_REQUEST_LENGTH_MIN: usize = 25;
 
-/// One round of a call: what the server asked and what the host answered so far.
+/// One input round of a call: the server's input requests and the host's responses so far.
 #[derive(Debug)]
 pub(in crate::peer) struct Round {
     call: Key,
     number: u32,
-    /// The server's state, as JSON text, to be sent back as it is.
+    /// The server's state as JSON text, returned to it unchanged.
     state: Option<RawJson<'static>>,
     questions: Vec<PendingInput>,
     waiting: usize,
-    /// What of this is counted against the limit, in bytes.
+    /// Number of bytes that count against the limit.
     bytes: usize,
 }
 
@@ -45,7 +46,7 @@ pub(in crate::peer) struct PendingInput {
 }
 
 impl Client {
-    /// A call was answered with questions.
+    /// Handles a result that asks for input.
     // MCP 2026-07-28 basic/patterns/mrtr#client-requirements-basic-workflow [MRTR-010] [MRTR-011]
     pub(super) fn input_required<'f>(
         &mut self,
@@ -71,15 +72,23 @@ impl Client {
             && asked.as_ref().is_none_or(RawJson::is_object)
             && state.as_ref().is_none_or(|state| state.to_text().is_some());
         if !readable {
-            return fail(self, Failure::InvalidAnswer("input required, but it cannot be read"));
+            return fail(
+                self,
+                Failure::InvalidAnswer("the input requests or the state cannot be parsed"),
+            );
         }
         if asked.is_none() && state.is_none() {
-            return fail(self, Failure::InvalidAnswer("input required, but nothing is asked"));
+            return fail(
+                self,
+                Failure::InvalidAnswer(
+                    "the result requires input but has neither input requests nor a state",
+                ),
+            );
         }
         let limits = self.connection.config.limits.clone();
         let Some(repeat) = self.connection.calls.get_mut(key).and_then(|c| c.repeat.as_mut())
         else {
-            return fail(self, Failure::InvalidAnswer("this call takes no input"));
+            return fail(self, Failure::InvalidAnswer("this call does not accept input requests"));
         };
         repeat.rounds += 1;
         let number = repeat.rounds;
@@ -88,7 +97,7 @@ impl Client {
         }
         let Some(session) = &self.session else { return Ok(None) };
         let (client, revision) = (session.client, session.revision);
-        // The questions are handed on, but may wait for one another until then.
+        // The input requests are events for the application, but may be queued for a while.
         let length = |value: &Option<RawJson<'_>>| value.as_ref().map_or(0, |v| v.as_str().len());
         let bytes = length(&state) + length(&asked);
         let limit = limits.input_bytes_max;
@@ -106,10 +115,13 @@ impl Client {
         let mut inputs = Vec::new();
         for (member, index) in asked.iter().flat_map(RawJson::walk).zip(0_u32..) {
             if inputs.len() >= limits.inputs_per_round_max {
-                return fail(self, Failure::InvalidAnswer("too many questions in one round"));
+                return fail(self, Failure::InvalidAnswer("too many input requests in one round"));
             }
             let Some((method, params)) = question(&member.value, client, revision) else {
-                return fail(self, Failure::InvalidAnswer("a question that was not offered"));
+                return fail(
+                    self,
+                    Failure::InvalidAnswer("an input request that this client does not support"),
+                );
             };
             let handle = InputHandle(InputSource::Round { call: key, round: number, index });
             let call = Some(CallHandle::new(key));
@@ -218,7 +230,8 @@ impl Client {
         Ok(())
     }
 
-    /// Ends the round that `call` waits for; whether there was one. Open questions are withdrawn.
+    /// Removes the round that `call` waits for and withdraws its open input requests. Returns
+    /// whether there was a round.
     pub(super) fn drop_round(&mut self, call: &Call) -> bool {
         let Some(key) = call.repeat.as_ref().and_then(|repeat| repeat.round) else { return false };
         let Some(round) = self.remove_round(key) else { return false };
@@ -250,7 +263,7 @@ impl Client {
         }
     }
 
-    /// Sends the call again, with the answers and the server's state.
+    /// Sends the call again, with the input responses and the server's state.
     // MCP 2026-07-28 basic/patterns/mrtr#client-requirements-basic-workflow [MRTR-012] [MRTR-013]
     // [MRTR-014] [MRTR-015]
     fn next_round(&mut self, round: &Round, now: Instant) {
@@ -285,7 +298,8 @@ impl Client {
     }
 }
 
-/// The method and parameters of an entry of `inputRequests`, if this client offered it.
+/// Returns the method and parameters of an entry of `inputRequests`, if this client declared
+/// support for it.
 // MCP 2026-07-28 basic/patterns/mrtr#inputrequests [MRTR-004] [MRTR-005]
 fn question<'f>(
     entry: &RawJson<'f>,
@@ -312,7 +326,7 @@ fn question<'f>(
         }
         _ => return None,
     };
-    // The gates of the legacy requests: the capability is the same, the way is another.
+    // The same capabilities gate the corresponding legacy requests.
     let offered = gates.iter().all(|gate| client.contains(gate.capability));
     (offered && unsupported_input(method, &params, client, revision).is_none())
         .then_some((method, params))

@@ -1,9 +1,10 @@
-//! The named methods of clients: each is short for a command.
+//! The named methods of clients, shorthands for commands.
 
-/// The named methods for [`ClientCommand`](crate::peer::ClientCommand): all that clients have, whatever they are bound to.
+/// Defines the named methods for [`ClientCommand`](crate::peer::ClientCommand), which clients have
+/// over any binding.
 ///
-/// Where messages leave when their stream has room, `now` is left out of those methods that need no
-/// time. On HTTP each begins exchanges of its own, which have deadlines.
+/// Methods that need no time take no `now` on a byte stream, where messages are sent once the
+/// stream has room. On HTTP each method starts its own exchanges, which have deadlines.
 macro_rules! client_methods {
     ($client:ty $(, $now:ident)?) => {
         const _: () = {
@@ -21,12 +22,12 @@ macro_rules! client_methods {
         impl $client {
             /// Sends a request.
             ///
-            /// `params` is an object: JSON text, or [`AsJson`](crate::jsonrpc::AsJson) around anything
-            /// that serialises to one. It has no `_meta`; members for that go into the options.
+            /// `params` is an object: JSON text, or [`AsJson`](crate::jsonrpc::AsJson) around a
+            /// value that serializes to one. It has no `_meta`; its members go into the options.
             ///
             /// # Errors
             ///
-            /// Nothing was sent: see [`CommandError`](crate::peer::CommandError).
+            /// Returns [`CommandError`](crate::peer::CommandError) if the request was not sent.
             pub fn call(
                 &mut self,
                 method: Method,
@@ -37,12 +38,12 @@ macro_rules! client_methods {
                 self.call_typed(method, &Verbatim(params), options, now)
             }
 
-            /// Sends a request with one of the protocol's typed parameters, written as the
-            /// negotiated revision has them.
+            /// Sends a request with one of the protocol's typed parameters, encoded for the
+            /// negotiated revision.
             ///
             /// # Errors
             ///
-            /// Nothing was sent: see [`CommandError`](crate::peer::CommandError).
+            /// Returns [`CommandError`](crate::peer::CommandError) if the request was not sent.
             pub fn call_typed(
                 &mut self,
                 method: Method,
@@ -54,11 +55,11 @@ macro_rules! client_methods {
                 started(self.apply(ClientCommand::Call { method, params, options }, now))
             }
 
-            /// Sends a request that the protocol does not know, for extensions.
+            /// Sends a request with a method that the protocol does not define, for extensions.
             ///
             /// # Errors
             ///
-            /// Nothing was sent: see [`CommandError`](crate::peer::CommandError).
+            /// Returns [`CommandError`](crate::peer::CommandError) if the request was not sent.
             pub fn call_other(
                 &mut self,
                 method: &str,
@@ -71,12 +72,13 @@ macro_rules! client_methods {
                 started(self.apply(ClientCommand::Call { method, params, options }, now))
             }
 
-            /// Gives up a call or ends a subscription: the server is told, and it ends with
-            /// [`Failure::Cancelled`](crate::peer::Failure::Cancelled). Nothing happens if it has
-            /// ended already.
+            /// Cancels a call or ends a subscription. It ends with
+            /// [`Failure::Cancelled`](crate::peer::Failure::Cancelled). Does nothing if it has
+            /// already ended.
             ///
-            /// On a byte stream and in a legacy session on HTTP a notification tells the server, a
-            /// modern server on HTTP sees its exchange closed; neither if the request never left.
+            /// On a byte stream, and in a legacy session on HTTP, the server receives a
+            /// notification. On HTTP with a modern server, the exchange is closed. If the request
+            /// was never sent, nothing is sent either.
             pub fn cancel(&mut self, call: CallHandle, reason: &str, now: Instant) {
                 let _done = self.apply(ClientCommand::Cancel { call, reason }, now);
             }
@@ -85,7 +87,8 @@ macro_rules! client_methods {
             ///
             /// # Errors
             ///
-            /// Nothing was sent: see [`CommandError`](crate::peer::CommandError).
+            /// Returns [`CommandError`](crate::peer::CommandError) if the notification was not
+            /// sent.
             pub fn notify(
                 &mut self,
                 method: Method,
@@ -95,21 +98,22 @@ macro_rules! client_methods {
                 self.apply(ClientCommand::Notify { method, params }, at!($($now)?)).map(drop)
             }
 
-            /// Subscribes to changes: of lists, and of resources by URI.
+            /// Subscribes to changes of lists, and of resources by URI.
             ///
-            /// [`Event::Subscribed`](crate::peer::Event::Subscribed) says what the server honours of
-            /// it. The subscription is a call that stays open: it ends with
-            /// [`Event::Ended`](crate::peer::Event::Ended), by [`cancel`](Self::cancel) or by the
-            /// server.
+            /// [`Event::Subscribed`](crate::peer::Event::Subscribed) reports the part of the filter
+            /// that the server accepted. The subscription is a call that stays open until
+            /// [`cancel`](Self::cancel) or the server ends it, with
+            /// [`Event::Ended`](crate::peer::Event::Ended).
             ///
-            /// When the exchange of a subscription to a modern server on HTTP breaks, another one is
-            /// made, and `Event::Subscribed` comes again: what changed in between was not told. After
-            /// as many attempts in vain as the client's `Backoff` has, the subscription ends with
+            /// If the exchange of a subscription to a modern server on HTTP breaks, the client
+            /// opens another one and reports `Event::Subscribed` again; changes in between are
+            /// lost. After the number of failed attempts that the client's `Backoff` allows, the
+            /// subscription ends with
             /// [`TransportFailure::StreamLost`](crate::peer::TransportFailure::StreamLost).
             ///
             /// # Errors
             ///
-            /// Nothing was sent: see [`CommandError`](crate::peer::CommandError).
+            /// Returns [`CommandError`](crate::peer::CommandError) if the request was not sent.
             pub fn subscribe(
                 &mut self,
                 filter: &SubscriptionFilter,
@@ -118,12 +122,12 @@ macro_rules! client_methods {
                 started(self.apply(ClientCommand::Subscribe(filter), now))
             }
 
-            /// Asks for log messages from `level` on: of the session in the legacy era, with each
-            /// request from now on in the modern one.
+            /// Asks for log messages of `level` and above: for the session in the legacy era, with
+            /// each further request in the modern era.
             ///
             /// # Errors
             ///
-            /// Nothing was sent: see [`CommandError`](crate::peer::CommandError).
+            /// Returns [`CommandError`](crate::peer::CommandError) if the request was not sent.
             pub fn set_log_level(
                 &mut self,
                 level: LoggingLevel,
@@ -132,12 +136,15 @@ macro_rules! client_methods {
                 self.apply(ClientCommand::SetLogLevel(level), now).map(drop)
             }
 
-            /// Answers a question with the result of its method.
+            /// Answers an input request with the result of its method.
             ///
             /// # Errors
             ///
-            /// [`CommandError::NotDue`](crate::peer::CommandError::NotDue): it was answered or withdrawn. [`CommandError::NotWritable`](crate::peer::CommandError::NotWritable):
-            /// the caller's fault; the question still waits.
+            /// Returns [`CommandError::NotDue`](crate::peer::CommandError::NotDue) if it was
+            /// already answered or withdrawn, and
+            /// [`CommandError::NotWritable`](crate::peer::CommandError::NotWritable) if the result
+            /// could not be encoded. The latter is the caller's fault, and the input request stays
+            /// pending.
             pub fn answer_input(
                 &mut self,
                 input: InputHandle,
@@ -147,7 +154,7 @@ macro_rules! client_methods {
                 self.apply(ClientCommand::AnswerInput { input, result }, now).map(drop)
             }
 
-            /// The same with a result of the caller's own.
+            /// Like [`answer_input`](Self::answer_input), with the caller's own result type.
             ///
             /// # Errors
             ///
@@ -161,13 +168,14 @@ macro_rules! client_methods {
                 self.answer_input(input, &Verbatim(result), now)
             }
 
-            /// Refuses a question. A legacy server gets `error` as its answer; a call to a modern
-            /// server ends with [`Failure::InputRefused`](crate::peer::Failure::InputRefused), as
-            /// there is no way to go on.
+            /// Refuses an input request. A legacy server receives `error` as the response. A call
+            /// to a modern server cannot continue and ends with
+            /// [`Failure::InputRefused`](crate::peer::Failure::InputRefused).
             ///
             /// # Errors
             ///
-            /// [`CommandError::NotDue`](crate::peer::CommandError::NotDue): it was answered or withdrawn.
+            /// Returns [`CommandError::NotDue`](crate::peer::CommandError::NotDue) if it was
+            /// already answered or withdrawn.
             pub fn refuse_input(
                 &mut self,
                 input: InputHandle,
@@ -177,8 +185,8 @@ macro_rules! client_methods {
                 self.apply(ClientCommand::RefuseInput { input, error }, at!($($now)?)).map(drop)
             }
 
-            /// Answers a request of a legacy server that is no question to the host, such as one
-            /// about tasks.
+            /// Answers a legacy server's request that is not an input request, such as one about
+            /// tasks.
             ///
             /// # Errors
             ///
@@ -192,12 +200,13 @@ macro_rules! client_methods {
                 self.apply(ClientCommand::Respond { request, result }, at!($($now)?)).map(drop)
             }
 
-            /// Answers a request of a legacy server with an error. Codes that the session's revision
-            /// does not have become those that it has.
+            /// Answers a request of a legacy server with an error. Codes that the session's
+            /// revision does not define are replaced with codes that it defines.
             ///
             /// # Errors
             ///
-            /// [`CommandError::NotDue`](crate::peer::CommandError::NotDue): it was answered or cancelled.
+            /// Returns [`CommandError::NotDue`](crate::peer::CommandError::NotDue) if it was
+            /// already answered or cancelled.
             pub fn reject(
                 &mut self,
                 request: RequestHandle,
@@ -207,10 +216,10 @@ macro_rules! client_methods {
                 self.apply(ClientCommand::Reject { request, error }, at!($($now)?)).map(drop)
             }
 
-            /// Ends the connection from this side: every call ends with
-            /// [`Failure::ConnectionLost`](crate::peer::Failure::ConnectionLost). Then close the
-            /// stream; on HTTP, where every exchange is aborted and the server of a legacy session is
-            /// told, go on driving the machine until it [is drained](Self::is_drained).
+            /// Closes the connection: every call ends with
+            /// [`Failure::ConnectionLost`](crate::peer::Failure::ConnectionLost). Close the stream
+            /// afterwards. On HTTP, every exchange is aborted and the server of a legacy session is
+            /// notified: continue driving the machine until it [is drained](Self::is_drained).
             pub fn close(&mut self $(, $now: Instant)?) {
                 let _done = self.apply(ClientCommand::Close, at!($($now)?));
             }

@@ -19,7 +19,7 @@ use mcp_sansio_sync::Arc;
 use crate::binding::Binding;
 use crate::framing::FrameError;
 use crate::jsonrpc::{
-    ErrorObject, Json, MemberIndex, RawJson, STANDING_IS_KEPT, WriteJson, parse,
+    ErrorObject, Json, MemberIndex, PREFIX_IS_CACHED, RawJson, WriteJson, parse,
     parse_noting_result, to_shared_json,
 };
 use crate::protocol::{
@@ -43,51 +43,53 @@ use super::queue::Tag;
 pub(super) use inputs::{INPUT_REQUEST_LENGTH_MIN, PendingInput, Round};
 pub(crate) use methods::client_methods;
 pub use options::{ClientOptions, ClientRole};
-use subscriptions::{Legacy, Standing};
+use subscriptions::{Legacy, UriState};
 
 /// The client's side of one connection over a byte stream, as a state machine.
 ///
-/// It opens the connection by itself: it finds out which era the server is of, negotiates a
-/// revision and reports [`Event::Opened`], or [`Event::Closed`] with the reason. Calls can be made
-/// from then on; every one ends with exactly one [`Event::Ended`].
+/// It opens the connection on its own: it detects the server's era, negotiates a revision and
+/// reports [`Event::Opened`], or [`Event::Closed`] with the reason. Calls can be made once it is
+/// open, and each ends with exactly one [`Event::Ended`].
 ///
 /// # Driving it
 ///
-/// * Push what comes in: [`handle_message`](Self::handle_message) for each frame,
-///   [`handle_frame_error`](Self::handle_frame_error) for one that is none,
-///   [`handle_eof`](Self::handle_eof) once at the end, [`handle_timeout`](Self::handle_timeout)
-///   when the deadline has come. Spurious calls of the latter do nothing.
-/// * Push what the application wants: [`call`](Self::call), [`cancel`](Self::cancel),
-///   [`subscribe`](Self::subscribe), [`answer_input`](Self::answer_input) and the like.
-/// * After any of these, pull until dry: [`poll_event`](Self::poll_event) before the next input,
-///   so that events keep the order of their causes; [`poll_transmit`](Self::poll_transmit) as soon
-///   as the stream takes bytes; [`poll_timeout`](Self::poll_timeout) to know when to come back.
-/// * `now` is the time it is, not the deadline that fired.
+/// * Push the input: [`handle_message`](Self::handle_message) for each frame,
+/// [`handle_frame_error`](Self::handle_frame_error) for a framing error,
+/// [`handle_eof`](Self::handle_eof) once at the end, [`handle_timeout`](Self::handle_timeout) when
+/// the deadline has passed. Extra calls of the latter do nothing.
+/// * Push the commands of the application: [`call`](Self::call), [`cancel`](Self::cancel),
+/// [`subscribe`](Self::subscribe), [`answer_input`](Self::answer_input) and others.
+/// * After each of these, poll until there is no more output: [`poll_event`](Self::poll_event)
+/// before the next input, so that events keep the order of their causes;
+/// [`poll_transmit`](Self::poll_transmit) as soon as the stream accepts bytes;
+/// [`poll_timeout`](Self::poll_timeout) for the next deadline.
+/// * `now` is the current time, not the deadline that fired.
 ///
-/// Nothing here blocks, panics because of the server, or does work out of proportion to its input.
+/// No method blocks, panics because of the server's input, or does work that is not proportional to
+/// its input.
 #[derive(Debug)]
 pub struct Client {
     connection: Connection,
     identity: Arc<options::ClientIdentity>,
     revisions: Revisions,
     state: opening::State,
-    /// What the server said to a handshake that was tried on a guess.
+    /// The server's error for a speculative handshake.
     handshake_refused: Option<Box<ErrorObject<'static>>>,
     session: Option<Session>,
-    /// The probe was repeated at the revision that the server refused and listed.
+    /// Whether the probe was repeated at a revision that the server refused although it listed it.
     insisted: bool,
-    /// The first request on this stream was a probe.
+    /// Whether the first request on this stream was a probe.
     probed: bool,
-    /// What every modern request says in its `_meta`.
+    /// The `_meta` members that all modern requests share.
     request_meta: Option<FixedMeta>,
     log_level: Option<LoggingLevel>,
     rounds: Slab<Round>,
-    /// Bytes that they keep.
+    /// Number of bytes that the rounds hold.
     input_bytes: usize,
     subscriptions: Vec<(Key, Legacy)>,
 }
 
-/// What the server and this client agreed on.
+/// The outcome of the negotiation with the server.
 #[derive(Debug)]
 pub struct Session {
     revision: Revision,
@@ -99,32 +101,32 @@ pub struct Session {
 }
 
 impl Session {
-    /// The negotiated revision.
+    /// Returns the negotiated revision.
     #[must_use]
     pub const fn revision(&self) -> Revision {
         self.revision
     }
 
-    /// What the server declared, as far as the gate knows it.
+    /// Returns the capabilities that the server declared, as far as this crate knows them.
     #[must_use]
     pub const fn server_capabilities(&self) -> Capabilities {
         self.server
     }
 
-    /// What the server declared, as it came: a `ServerCapabilities` object.
+    /// Returns the server's `ServerCapabilities` object as received.
     #[must_use]
     pub const fn server_capabilities_json(&self) -> &Json {
         &self.server_capabilities
     }
 
-    /// What the server says that it is, an `Implementation`: for display and logs only.
+    /// Returns the server's `Implementation` object, for display and logs only.
     // MCP 2026-07-28 basic/index#_meta [SEC-013]
     #[must_use]
     pub const fn server_info(&self) -> Option<&Json> {
         self.server_info.as_ref()
     }
 
-    /// How to use the server, in its words, for the model.
+    /// Returns the server's usage instructions for the model.
     // MCP 2025-11-25 schema.json#InitializeResult [LIFE-019]
     #[must_use]
     pub fn instructions(&self) -> Option<&str> {
@@ -133,10 +135,10 @@ impl Session {
 }
 
 impl Client {
-    /// A client that opens its connection: the first bytes wait to be sent.
+    /// Creates a client and queues the first message of the opening.
     ///
-    /// `seed` keys the hash tables of what the server names: draw it at random, so that a server
-    /// cannot aim at collisions. It has no influence on any output.
+    /// `seed` keys the hash tables for names that the server chooses. Draw it at random, so that a
+    /// server cannot cause collisions. It does not affect any output.
     #[must_use]
     pub fn new(options: ClientOptions, seed: u64, now: Instant) -> Self {
         Self::with_binding(options, Binding::ByteStream, seed, now)
@@ -170,12 +172,12 @@ impl Client {
 
     // ------------------------------------------------------------------ from the server
 
-    /// Takes one frame, and returns what the application must know of it.
+    /// Handles one frame and returns the event it causes, if any.
     ///
     /// # Errors
     ///
-    /// The connection is over, before or because of this frame. Rules that the server broke are
-    /// reported as [`Event::Violation`], unless the policy says to close.
+    /// Fails if the connection is closed, before or because of this frame. Protocol violations are
+    /// reported as [`Event::Violation`], unless the policy closes the connection.
     pub fn handle_message<'f>(
         &mut self,
         frame: &'f [u8],
@@ -184,7 +186,7 @@ impl Client {
         self.connection.check_open()?;
         let limits = self.connection.parse_limits();
         let mut index = None;
-        let parsed = if STANDING_IS_KEPT && self.is_modern() {
+        let parsed = if PREFIX_IS_CACHED && self.is_modern() {
             parse_noting_result(frame, limits, COMPLETE, index.insert(MemberIndex::default()))
         } else {
             parse(frame, limits)
@@ -196,11 +198,11 @@ impl Client {
         flow
     }
 
-    /// Takes the news that the decoder found something that is no frame.
+    /// Reports a framing error of the decoder.
     ///
     /// # Errors
     ///
-    /// The connection is over.
+    /// Fails if the connection is closed.
     pub fn handle_frame_error(
         &mut self,
         error: FrameError,
@@ -213,24 +215,24 @@ impl Client {
         flow
     }
 
-    /// Takes the news that the server ended the stream and that another one can be had, to a new
-    /// process of the same server. Call it in place of [`handle_eof`](Self::handle_eof), with all
-    /// frames handed in that came before.
+    /// Reports that the server ended the stream and that a new process of the same server can be
+    /// started. Call it in place of [`handle_eof`](Self::handle_eof), after passing in all frames
+    /// received before.
     ///
-    /// `true`: the server ended on the probe for its era, as some legacy servers do. The connection is
-    /// still being opened, and what is sent from here on, a handshake without a probe before it, is
-    /// for the new stream, whose frames come from a decoder of its own. That is the case once for each
-    /// connection. `false`: nothing has changed, and `handle_eof` comes next.
+    /// Returns `true` if the server exited on the probe for its era, as some legacy servers do. The
+    /// connection is still being opened: later output, a handshake without a probe, is for the new
+    /// stream, whose frames need a new decoder. This happens at most once per connection. Returns
+    /// `false` if nothing changed; call `handle_eof` next.
     pub fn restart(&mut self, now: Instant) -> bool {
         self.open_as_legacy(now)
     }
 
-    /// Takes the end of the input: every call ends with [`Failure::ConnectionLost`].
+    /// Handles the end of the input: every call ends with [`Failure::ConnectionLost`].
     pub fn handle_eof(&mut self) {
         self.end(CloseReason::EndOfInput);
     }
 
-    /// Does what is due at `now`. Extra calls do nothing.
+    /// Processes expired deadlines. Extra calls do nothing.
     pub fn handle_timeout(&mut self, now: Instant) {
         while let Some((key, call)) = self.connection.take_expired(now) {
             match call.purpose {
@@ -238,7 +240,7 @@ impl Client {
                 Purpose::KeepAlive => self.connection.keep_alive_expired(&call, now),
                 Purpose::SubscribeResource { subscription, index } => {
                     self.connection.give_up(&call, "timed out", now);
-                    self.resource_subscribed(subscription, index, Standing::Unknown, now);
+                    self.resource_subscribed(subscription, index, UriState::Unknown, now);
                 }
                 Purpose::Chore => self.connection.give_up(&call, "timed out", now),
                 _ => {
@@ -260,12 +262,12 @@ impl Client {
 
     // ------------------------------------------------------------------ from the application
 
-    /// Carries out a command of the application.
+    /// Applies a command of the application.
     ///
     /// # Errors
     ///
-    /// See [`CommandError`].
-    // Inlined, so that a named method is no more than its arm.
+    /// Returns [`CommandError`] if the command could not be carried out.
+    // Inlined, so that a named method compiles to a single match arm.
     #[inline(always)]
     pub fn apply(
         &mut self,
@@ -320,11 +322,11 @@ impl Client {
 
     // MCP 2026-07-28 basic/patterns/cancellation#cancellation-flow [CANC-013]
     fn give_up(&mut self, call: CallHandle, reason: &str, now: Instant) {
-        // MCP 2026-07-28 basic/patterns/cancellation#behavior-requirements [CANC-018]: only a call that
-        // is in the table.
+        // MCP 2026-07-28 basic/patterns/cancellation#behavior-requirements [CANC-018]: only a call
+        // that is in the table is cancelled.
         let Some(entry) = self.connection.calls.remove(call.key) else { return };
         if entry.purpose == Purpose::Task {
-            // It ended before.
+            // The request has already been answered.
             return;
         }
         if entry.purpose == Purpose::Waiting {
@@ -369,67 +371,67 @@ impl Client {
 
     // ------------------------------------------------------------------ outputs
 
-    /// The next bytes for the stream, whole lines; `None` when there are none. Whoever takes them
-    /// writes all of them; the next call considers them gone.
+    /// Returns the next bytes for the stream, complete lines, or `None` if there are none. The
+    /// caller must write all of them; they are discarded on the next call.
     #[must_use]
     pub fn poll_transmit(&mut self) -> Option<&[u8]> {
         self.connection.outbox.poll()
     }
 
-    /// The next bytes for the stream, for a driver that may write only part of them and tells how
-    /// many with [`consume_transmit`](Self::consume_transmit). Empty when there are none. What was
-    /// shown stays until it is consumed, whatever is cancelled meanwhile.
+    /// Returns the next bytes for the stream, for a driver that may write only some of them and
+    /// reports the number with [`consume_transmit`](Self::consume_transmit). Empty if there are
+    /// none. Returned bytes stay queued until consumed, even if their call is cancelled meanwhile.
     #[must_use]
     pub fn peek_transmit(&mut self) -> &[u8] {
         self.connection.outbox.peek()
     }
 
-    /// Takes away the first `length` bytes that [`peek_transmit`](Self::peek_transmit) showed.
+    /// Removes the first `length` bytes returned by [`peek_transmit`](Self::peek_transmit).
     pub fn consume_transmit(&mut self, length: usize) {
         self.connection.outbox.consume(length);
     }
 
-    /// The next event that the machine made by itself.
+    /// Returns the next event that was not caused by a frame.
     #[must_use]
     pub fn poll_event(&mut self) -> Option<Event<'static>> {
         self.connection.events.pop_front()
     }
 
-    /// When [`handle_timeout`](Self::handle_timeout) has something to do, if nothing comes before.
-    /// May change with every call of another method.
+    /// Returns the time of the next [`handle_timeout`](Self::handle_timeout), if one is needed. Any
+    /// other method may change it.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Instant> {
         self.connection.next_deadline()
     }
 
-    /// Whether more waits to be sent than
-    /// [`Limits::transmit_bytes_max`](super::Limits::transmit_bytes_max): stop reading until the
+    /// Returns whether the queued output exceeds
+    /// [`Limits::transmit_bytes_max`](super::Limits::transmit_bytes_max). Stop reading until the
     /// server has taken some of it.
     #[must_use]
     pub fn is_congested(&self) -> bool {
         self.connection.is_congested()
     }
 
-    /// Whether the connection is closed and no byte waits to be sent.
+    /// Returns whether the connection is closed and all output has been sent.
     #[must_use]
     pub fn is_drained(&self) -> bool {
         self.connection.closed.is_some() && self.connection.outbox.len() == 0
     }
 
-    /// Whether the connection is over.
+    /// Returns whether the connection is closed.
     #[must_use]
     pub const fn is_closed(&self) -> bool {
         self.connection.closed.is_some()
     }
 
-    /// What was agreed on, once the connection is open.
+    /// Returns the outcome of the negotiation, once the connection is open.
     #[must_use]
     pub const fn session(&self) -> Option<&Session> {
         self.session.as_ref()
     }
 
-    /// The era that the server turned out to be of; worth remembering for the next connection to
-    /// the same server: see [`ClientOptions::known_era`].
+    /// Returns the detected era of the server. Store it for the next connection to the same server:
+    /// see [`ClientOptions::known_era`].
     #[must_use]
     pub fn era(&self) -> Option<Era> {
         self.session.as_ref().map(|session| session.revision.era())
@@ -437,7 +439,7 @@ impl Client {
 
     // ------------------------------------------------------------------ shared by the parts
 
-    /// Whether this side may send `method` now; if so, at which revision.
+    /// Checks that this side may send `method` now, and returns the revision.
     // MCP 2025-11-25 basic/lifecycle#operation [LIFE-004],
     // MCP 2025-11-25 client/roots#error-handling [CAP-027]
     pub(crate) fn check_gate(&self, method: Method) -> Result<Revision, CommandError> {
@@ -467,10 +469,10 @@ impl Client {
             MetaParts::default()
         };
         // MCP 2026-07-28 basic/patterns/mrtr#client-requirements-basic-workflow [MRTR-011]: a round
-        // may ask for nothing, so it needs no capability.
+        // may ask for no input, so it needs no capability.
         let may_repeat = matches!(method, MethodName::Known(m) if m.allows_input_rounds());
-        // Where each request has a way of its own, a listen stream may have to take another one.
-        let may_move = purpose == Purpose::Listen && self.connection.binding.requests_may_part();
+        // With one channel per request, a listen stream may have to move to another channel.
+        let may_move = purpose == Purpose::Listen && self.connection.binding.requests_may_diverge();
         let repeatable = modern && (may_repeat || may_move);
         let outgoing = Outgoing { parts, repeatable, ..Outgoing::new(method, purpose) };
         self.connection.start_call(outgoing, params, options, now).map(CallHandle::new)
@@ -481,7 +483,7 @@ impl Client {
         self.finish_close();
     }
 
-    /// The connection is over: nothing is asked and nothing is to be answered any more.
+    /// Clears the state of a closed connection: no input is requested and no request is answered.
     fn finish_close(&mut self) {
         self.state = opening::State::Over;
         self.rounds = Slab::new();
@@ -494,7 +496,7 @@ impl Client {
         self.end(CloseReason::OpeningFailed(failure));
     }
 
-    /// A question that nobody waits for any more.
+    /// Withdraws an input request whose answer is no longer needed.
     fn withdraw_input(&mut self, source: InputSource) {
         let subject = Subject::Input(InputHandle(source));
         let event = Event::Cancelled(Cancelled { subject, reason: None });

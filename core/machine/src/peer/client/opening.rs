@@ -1,4 +1,4 @@
-//! How a client opens its connection: which era the server is of, and which revision.
+//! How a client opens its connection: detecting the server's era and negotiating a revision.
 
 use alloc::boxed::Box;
 use alloc::string::String;
@@ -22,25 +22,25 @@ use crate::{Era, Instant, Revision, Revisions};
 
 use super::{Client, Session};
 
-/// How far the opening is.
+/// State of the opening.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum State {
-    /// `server/discover` is under way.
+    /// `server/discover` is pending.
     Probing(Revision),
-    /// `initialize` is under way.
+    /// `initialize` is pending.
     Initializing(Initializing),
     /// The connection is open, or closed.
     Over,
 }
 
-/// What is known while `initialize` is under way.
+/// State of a pending `initialize`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Initializing {
     revision: Revision,
-    /// That the server is a legacy one is a guess: it kept silent, or did so another time. If it
-    /// refuses the handshake it is asked.
+    /// Whether the legacy era is only a guess, because the server did not answer or was legacy
+    /// before. If it refuses the handshake, it is probed.
     guessed: bool,
-    /// The revision was taken from the server's own list, so there is no further one to try.
+    /// Whether the revision was taken from the server's own list, so there is no other one to try.
     told: bool,
 }
 
@@ -63,23 +63,23 @@ impl Client {
         self.revisions.intersection(Revisions::LEGACY).latest()
     }
 
-    /// Opens with the handshake on a new stream, where the probe may have ended the one before. It is
-    /// not probed again, unless the server refuses the handshake.
-    // MCP 2026-07-28 basic/transports/stdio#backward-compatibility [VER-022]: an exit is no answer of
-    // a modern server.
+    /// Opens with the handshake on a new stream, after the probe may have ended the previous one.
+    /// The server is probed again only if it refuses the handshake.
+    // MCP 2026-07-28 basic/transports/stdio#backward-compatibility [VER-022]: an exit is not the
+    // answer of a modern server.
     pub(super) fn open_as_legacy(&mut self, now: Instant) -> bool {
         let initializing = match (self.state, self.newest_legacy()) {
             (State::Probing(_), Some(revision)) => {
                 Initializing { revision, guessed: true, told: false }
             }
-            // It answered the probe, or kept silent, and ended all the same.
+            // The server answered the probe or kept silent, and still ended the stream.
             (State::Initializing(initializing), _) => initializing,
             _ => return false,
         };
-        if !self.connection.binding.opens_anew() || !core::mem::take(&mut self.probed) {
+        if !self.connection.binding.can_reopen() || !core::mem::take(&mut self.probed) {
             return false;
         }
-        // What is under way is the opening and nothing else.
+        // Only requests of the opening are pending.
         while let Some(key) = self.connection.calls.first_from(0) {
             self.connection.calls.remove(key);
         }
@@ -95,7 +95,7 @@ impl Client {
         self.request_meta = Some(self.modern_meta(revision));
         let binding = self.connection.binding;
         self.connection.cancels_by_closing = binding.cancels_by_closing();
-        let timeout = if self.newest_legacy().is_some() && binding.silence_tells_the_era() {
+        let timeout = if self.newest_legacy().is_some() && binding.silence_means_legacy() {
             self.connection.config.timeouts.probe
         } else {
             self.connection.config.timeouts.opening
@@ -140,7 +140,7 @@ impl Client {
         }
     }
 
-    /// Members of `_meta` that make a request a modern one.
+    /// Writes the members of `_meta` that mark a request as modern.
     // MCP 2026-07-28 basic/versioning#protocol-version-negotiation [VER-011],
     // MCP 2026-07-28 basic/index#_meta [META-008] [META-010],
     // MCP 2026-07-28 client/roots#capabilities [CAP-008],
@@ -166,7 +166,7 @@ impl Client {
                 out.push_str(value.as_str());
             }
         }
-        // It stays for as long as the connection, and grows no more.
+        // The text is kept as long as the connection and does not grow further.
         out.shrink_to_fit();
         FixedMeta { revision, text: out }
     }
@@ -196,13 +196,13 @@ impl Client {
     }
 
     pub(super) fn opening_timed_out(&mut self, call: &Call, now: Instant) {
-        // No cancellation: a legacy server must not see one before the handshake, and `initialize`
-        // is never cancelled.
+        // Not cancelled: a legacy server must not receive a cancellation before the handshake, and
+        // `initialize` is never cancelled.
         self.connection.calls.bury(call.id, &self.connection.config.limits, now);
-        let silence_tells = self.connection.binding.silence_tells_the_era();
+        let silence_means_legacy = self.connection.binding.silence_means_legacy();
         match (self.state, self.newest_legacy()) {
             // MCP 2026-07-28 basic/transports/stdio#backward-compatibility [VER-022]
-            (State::Probing(_), Some(revision)) if silence_tells => {
+            (State::Probing(_), Some(revision)) if silence_means_legacy => {
                 let initializing = Initializing { revision, guessed: true, told: false };
                 self.send_initialize(initializing, now);
             }
@@ -225,7 +225,7 @@ impl Client {
         }
         let listed = versions.as_ref().and_then(revisions_in);
         let (Some(listed), Some(versions)) = (listed, versions) else {
-            // Whatever answered, it is not a modern server.
+            // The peer is not a modern server.
             self.fall_back(now);
             return Ok(None);
         };
@@ -268,8 +268,8 @@ impl Client {
         let common = revisions_in(&listed).unwrap_or(Revisions::NONE).intersection(self.revisions);
         match common.intersection(Revisions::MODERN).latest() {
             Some(revision) if revision != asked => self.send_discover(revision, now),
-            // Refused for no reason: another server may take the next request.
-            Some(revision) if self.connection.binding.requests_may_part() && !self.insisted => {
+            // Refused without a reason: the next request may reach another server.
+            Some(revision) if self.connection.binding.requests_may_diverge() && !self.insisted => {
                 self.insisted = true;
                 self.send_discover(revision, now);
             }
@@ -280,7 +280,7 @@ impl Client {
         }
     }
 
-    /// The server is modern but shares only legacy revisions with this client, or none.
+    /// The server is modern, but shares only legacy revisions with this client, or no revision.
     fn choose_legacy(&mut self, common: Revisions, listed: &RawJson<'_>, now: Instant) {
         match common.latest() {
             Some(revision) => {
@@ -291,7 +291,7 @@ impl Client {
         }
     }
 
-    /// The server is a legacy one.
+    /// Continues with the legacy handshake.
     pub(super) fn fall_back(&mut self, now: Instant) {
         match self.newest_legacy() {
             Some(revision) => {
@@ -301,7 +301,7 @@ impl Client {
             // MCP 2026-07-28 basic/versioning#compatibility-matrix [VER-029]
             None => {
                 let failure = match self.handshake_refused.take() {
-                    // It was tried: the server wants neither.
+                    // The handshake was already tried: the server accepts neither era.
                     Some(error) => OpeningFailure::Refused(*error),
                     None => OpeningFailure::LegacyServer,
                 };
@@ -382,8 +382,9 @@ impl Client {
                 let again = Initializing { revision, told: true, ..initializing };
                 self.send_initialize(again, now);
             }
-            // MCP 2026-07-28 basic/versioning#backward-compatibility-with-initialization-based-versions
-            // [VER-018]: the assumption failed.
+            // MCP 2026-07-28
+            // basic/versioning#backward-compatibility-with-initialization-based-versions [VER-018]:
+            // the assumption was wrong.
             (_, Some(revision)) if initializing.guessed => {
                 self.revisions = self.revisions.intersection(Revisions::MODERN);
                 self.handshake_refused = Some(Box::new(error.into_owned()));
@@ -405,7 +406,7 @@ impl Client {
             .unwrap_or_default()
     }
 
-    /// Shakes hands again, for a session in the place of the one that is lost.
+    /// Repeats the handshake for a session that replaces the lost one.
     #[cfg(feature = "http")]
     pub(super) fn initialize_again(&mut self, now: Instant) {
         let Some(revision) = self.newest_legacy() else { return };
@@ -413,7 +414,7 @@ impl Client {
         self.send_initialize(initializing, now);
     }
 
-    /// The handshake came to nothing. If that the server is a legacy one was a guess, it is asked.
+    /// Handles a failed handshake. If the legacy era was only a guess, the server is probed.
     // MCP 2026-07-28 basic/versioning#backward-compatibility-with-initialization-based-versions
     // [VER-018]
     #[cfg(feature = "http")]
@@ -428,10 +429,10 @@ impl Client {
         }
     }
 
-    /// Opens the connection at the revision of the probe, with nothing known of the server but what
-    /// it may have.
+    /// Opens the connection at the revision of the probe, without information about the server
+    /// beyond its assumed capabilities.
     #[cfg(feature = "http")]
-    pub(super) fn open_unasked(
+    pub(super) fn open_without_discovery(
         &mut self,
         server: Capabilities,
         now: Instant,
@@ -448,11 +449,11 @@ impl Client {
         Some(self.opened(session, now))
     }
 
-    /// What the session that is lost had and the new one has not yet: its log level, its
-    /// subscriptions to resources.
+    /// Restores the state of the lost session in the new one: its log level and its subscriptions
+    /// to resources.
     fn restore(&mut self, now: Instant) {
         if let Some(level) = self.log_level {
-            // A server that has no logging any more needs no level.
+            // A server that no longer supports logging needs no level.
             let _sent = self.set_log_level(level, now);
         }
         self.subscribe_again(now);
@@ -470,7 +471,8 @@ impl Client {
     }
 }
 
-/// The known revisions in a JSON array of strings; `None` where it is none.
+/// Returns the known revisions in a JSON array of strings, or `None` if the value is not such an
+/// array.
 fn revisions_in(list: &RawJson<'_>) -> Option<Revisions> {
     let listed: Vec<alloc::borrow::Cow<'_, str>> = list.decode().ok()?;
     Some(
@@ -486,7 +488,7 @@ fn empty_list() -> Json {
 }
 
 impl CloseReason {
-    /// The failure to open, if that is the reason.
+    /// Returns the opening failure, if that is the reason.
     #[must_use]
     pub const fn opening_failure(&self) -> Option<&OpeningFailure> {
         match self {

@@ -4,17 +4,17 @@ use crate::Era;
 use crate::peer::ConnectionOptions;
 use crate::protocol::{ClientCapabilities, Implementation};
 
-/// What a client is, can do for a server, and puts up with.
+/// Options of a client: identity, capabilities, limits, timeouts and policy.
 pub type ClientOptions = ConnectionOptions<ClientRole>;
 
-/// What only the options of a client have.
+/// The client-specific part of [`ClientOptions`].
 #[derive(Clone, Debug)]
 pub struct ClientRole {
     pub(crate) identity: Arc<ClientIdentity>,
     pub(crate) known_era: Option<Era>,
 }
 
-/// What a client is, and does not become.
+/// The immutable identity of a client.
 #[derive(Clone, Debug)]
 pub(crate) struct ClientIdentity {
     pub(crate) implementation: Implementation,
@@ -23,7 +23,8 @@ pub(crate) struct ClientIdentity {
 }
 
 impl ClientOptions {
-    /// A client called `identity` that speaks all revisions and offers the server nothing.
+    /// Creates options for a client called `identity` that speaks all revisions and declares no
+    /// capabilities.
     #[must_use]
     pub fn new(identity: Implementation) -> Self {
         let capabilities = ClientCapabilities::default();
@@ -32,8 +33,8 @@ impl ClientOptions {
         Self::with_role(ClientRole { identity, known_era: None })
     }
 
-    /// The era that the same server was of before, from [`Client::era`](super::Client::era). A
-    /// server remembered as legacy is not probed; should it refuse the handshake it is after all.
+    /// Sets the server's known era, from [`Client::era`](super::Client::era) of an earlier
+    /// connection. A server known as legacy is not probed, unless it refuses the handshake.
     // MCP 2026-07-28 basic/versioning#backward-compatibility-with-initialization-based-versions
     // [VER-018]
     #[must_use]
@@ -42,14 +43,14 @@ impl ClientOptions {
         self
     }
 
-    /// What the client can do for the server.
+    /// Sets the client's capabilities.
     #[must_use]
     pub fn capabilities(mut self, capabilities: ClientCapabilities) -> Self {
         self.identity_mut().capabilities = capabilities;
         self
     }
 
-    /// Leaves the client's name out of requests at 2026-07-28; the handshake needs it.
+    /// Omits the client's name from requests at 2026-07-28. The legacy handshake still contains it.
     // MCP 2026-07-28 basic/index#_meta [META-010]
     #[must_use]
     pub fn anonymous(mut self) -> Self {
@@ -57,7 +58,7 @@ impl ClientOptions {
         self
     }
 
-    /// What the client declares, to be changed.
+    /// Returns the declared capabilities for modification.
     #[must_use]
     pub fn capabilities_mut(&mut self) -> &mut ClientCapabilities {
         &mut self.identity_mut().capabilities

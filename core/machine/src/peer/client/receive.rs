@@ -23,12 +23,12 @@ use crate::protocol::{Capability, Method, MethodKind, Phase, Side};
 use crate::{Era, Instant, Revision};
 
 use super::Client;
-use super::subscriptions::Standing;
+use super::subscriptions::UriState;
 
-/// How most results start: their first member says that they are complete.
+/// The start of most results: the first member marks the result as complete.
 pub(super) const COMPLETE: &str = r#"{"resultType":"complete","#;
 
-/// What `result`, which `index` may be of, says of itself; `None` that it is complete.
+/// Returns the type of `result`, which `index` may describe, or `None` if it is complete.
 fn result_type<'r>(result: &'r RawJson<'_>, index: Option<&MemberIndex>) -> Option<RawJson<'r>> {
     if result.as_str().starts_with(COMPLETE) {
         return None;
@@ -40,8 +40,8 @@ fn result_type<'r>(result: &'r RawJson<'_>, index: Option<&MemberIndex>) -> Opti
 }
 
 impl Client {
-    /// Takes what a frame has, the members of whose result may be in `index`.
-    // In place where it is called: a frame is large to be handed on.
+    /// Handles a parsed frame. `index` may describe the members of its result.
+    // Inlined, because a frame is large to pass by value.
     #[inline(always)]
     pub(super) fn receive_frame<'f>(
         &mut self,
@@ -69,9 +69,9 @@ impl Client {
         }
     }
 
-    /// Takes a batch: the first event is returned, the others wait in the queue of events.
+    /// Handles a batch: returns the first event and queues the others.
     ///
-    /// Answers to requests in it leave one by one, which JSON-RPC allows.
+    /// Responses to requests in the batch are sent one by one, which JSON-RPC allows.
     // MCP 2025-03-26 basic/index#batching [BATCH-001],
     // MCP 2025-03-26 basic/transports#sending-messages-to-the-server [BATCH-009]
     // MCP 2025-06-18 basic/transports#stdio [BATCH-010] [STDIO-010]
@@ -103,11 +103,11 @@ impl Client {
 
     // ------------------------------------------------------------------ responses
 
-    /// What is no message may name a call all the same, which ends with it.
+    /// Handles a malformed message. If it names a call, the call ends.
     // MCP 2025-11-25 basic/index#responses [RPC-007], MCP 2025-11-25 schema.json#Result [RPC-010]
     fn receive_malformed<'f>(&mut self, malformed: &Malformed, now: Instant) -> Flow<'f> {
         const WHY: &str = "the response is malformed";
-        if let Some((key, call)) = self.connection.spoiled(malformed) {
+        if let Some((key, call)) = self.connection.take_call_of_malformed(malformed) {
             match call.purpose {
                 Purpose::Opening => {
                     let error = ErrorObject::internal(WHY);
@@ -115,7 +115,7 @@ impl Client {
                 }
                 Purpose::KeepAlive => self.connection.keep_alive_answered(now),
                 Purpose::SubscribeResource { subscription, index } => {
-                    self.resource_subscribed(subscription, index, Standing::Unknown, now);
+                    self.resource_subscribed(subscription, index, UriState::Unknown, now);
                 }
                 Purpose::Application | Purpose::Listen => {
                     self.connection.end_call(key, Failure::InvalidAnswer(WHY));
@@ -162,7 +162,7 @@ impl Client {
             }
             Purpose::SubscribeResource { subscription, index } => {
                 let honoured = message.outcome.is_ok();
-                let answer = if honoured { Standing::Honoured } else { Standing::Refused };
+                let answer = if honoured { UriState::Honoured } else { UriState::Refused };
                 self.resource_subscribed(subscription, index, answer, now);
                 Ok(None)
             }
@@ -212,7 +212,7 @@ impl Client {
         }
     }
 
-    /// Whether the session is of the modern era.
+    /// Returns whether the session is modern.
     pub(super) fn is_modern(&self) -> bool {
         self.session.as_ref().is_some_and(|session| session.revision.era() == Era::Modern)
     }
@@ -235,7 +235,7 @@ impl Client {
         let RequestMessage { id, method, params } = message;
         let revision = match &self.session {
             Some(session) => session.revision,
-            // Before the handshake is through only a legacy server has anything to ask.
+            // Before the handshake completes, only a legacy server sends requests.
             None => self.newest_or_latest(),
         };
         // MCP 2026-07-28 basic/patterns/index#request-and-response [RPC-030],
@@ -243,7 +243,7 @@ impl Client {
         // server sends no requests, and a modern client no responses.
         // MCP 2026-07-28 basic/transports/stdio#sending-messages [STDIO-011]
         if revision.era() == Era::Modern {
-            let violation = Violation::OutOfPlace("a request of a modern server");
+            let violation = Violation::OutOfPlace("a request from a modern server");
             return self.connection.violation(self.connection.config.policy.forbidden, violation);
         }
         if self.connection.requests.contains(&id) {
@@ -384,7 +384,7 @@ impl Client {
 
     // ------------------------------------------------------------------ notifications
 
-    // MCP 2025-11-25 basic/index#notifications [RPC-013]: never answered, whatever is wrong.
+    // MCP 2025-11-25 basic/index#notifications [RPC-013]: never answered, even if it is malformed.
     fn receive_notification<'f>(
         &mut self,
         message: NotificationMessage<'f>,
@@ -412,7 +412,7 @@ impl Client {
             let violation = Violation::OutOfPlace("a request without an id");
             return self.connection.violation(self.connection.config.policy.forbidden, violation);
         }
-        // The reader of progress looks for repeats itself.
+        // Progress handling checks for repeated members on its own.
         if method != Method::Progress
             && let Err(what) = check_repeats(&params)
         {
@@ -451,14 +451,14 @@ impl Client {
         }
     }
 
-    /// A legacy server gives up one of its own requests. Calls of this side have ids of their own
-    /// that a server cannot mean.
+    /// Handles a legacy server's cancellation of its own request. Ids of this side's calls are
+    /// separate and cannot be meant.
     // MCP 2025-11-25 basic/utilities/cancellation#error-handling [CANC-001] [CANC-004] [CANC-007]
     fn cancelled<'f>(&mut self, params: &RawJson<'f>) -> Option<Event<'f>> {
         let (id, reason) = cancellation(params);
         let id = id?;
-        // MCP 2025-11-25 basic/utilities/cancellation#behavior-requirements [CANC-003]: its answer
-        // may wait to be sent.
+        // MCP 2025-11-25 basic/utilities/cancellation#behavior-requirements [CANC-003]: its
+        // response may still be queued.
         self.connection.withdraw(&id);
         let key = self.connection.requests.by_id(&id)?;
         let request = self.connection.requests.remove(key)?;
@@ -474,7 +474,8 @@ impl Client {
         Some(Event::Cancelled(Cancelled { subject, reason }))
     }
 
-    /// A modern server ends a listen stream; it may send the result as well, before or after.
+    /// Handles the end of a listen stream from a modern server. The server may also send the
+    /// result, before or after.
     // MCP 2026-07-28 basic/patterns/cancellation#behavior-requirements [CANC-019],
     // MCP 2026-07-28 schema.json#CancelledNotification [SUBS-011]
     fn stream_cancelled<'f>(&mut self, params: &RawJson<'f>, now: Instant) -> Option<Event<'f>> {
@@ -490,7 +491,7 @@ impl Client {
     }
 }
 
-/// The id and the reason in the parameters of a cancellation.
+/// Returns the id and the reason from the parameters of a cancellation.
 fn cancellation<'f>(
     params: &RawJson<'f>,
 ) -> (Option<RequestId>, Option<alloc::borrow::Cow<'f, str>>) {

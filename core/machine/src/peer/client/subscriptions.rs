@@ -17,28 +17,28 @@ use crate::{Era, Instant};
 
 use super::Client;
 
-/// A subscription to a legacy server, which has none: it sends list changes unasked, and updates
-/// of resources after one request each.
+/// A subscription at a legacy server, which has no such concept: the server sends list changes
+/// without a request, and resource updates after one request per resource.
 #[derive(Debug)]
 pub(super) struct Legacy {
     filter: SubscriptionFilter,
-    uris: Vec<(String, Standing)>,
+    uris: Vec<(String, UriState)>,
     waiting: usize,
-    /// It stood in a session that is gone, and all that it had there stands in this one so far:
-    /// there is nothing to tell.
+    /// Whether all resources were subscribed in a previous session and so far also in this one, so
+    /// there is no change to report.
     renewed: bool,
 }
 
-/// What a legacy server said to the subscription to one resource.
+/// State of the subscription to one resource at a legacy server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Standing {
-    /// Nothing yet.
+pub(super) enum UriState {
+    /// The request is pending.
     Asked,
-    /// Nothing yet, and what it will say was perhaps said in a session that is gone.
+    /// The request is pending, and its response may belong to a previous session.
     AskedBefore,
     Honoured,
     Refused,
-    /// Nothing in time, or nothing that can be read: it may stand all the same.
+    /// The request timed out or its response was invalid: the subscription may exist.
     Unknown,
 }
 
@@ -100,7 +100,7 @@ impl Client {
             .is_some_and(|session| session.server.contains(Capability::ResourcesSubscribe));
         let uris: Vec<_> = wanted
             .iter()
-            .map(|uri| (uri.clone(), if offered { Standing::Asked } else { Standing::Refused }))
+            .map(|uri| (uri.clone(), if offered { UriState::Asked } else { UriState::Refused }))
             .collect();
         let waiting = if offered { uris.len() } else { 0 };
         let legacy = Legacy { filter: filter.clone(), uris, waiting, renewed: false };
@@ -131,21 +131,21 @@ impl Client {
         self.start(&MethodName::Known(method), purpose, &params, &CallOptions::default(), now)
     }
 
-    /// Subscribes to all resources once more, in a session that knows of none. What does not come to
-    /// stand there is told with another [`Event::Subscribed`].
+    /// Subscribes to all resources again in a new session. If a subscription fails there, another
+    /// [`Event::Subscribed`] reports it.
     pub(super) fn subscribe_again(&mut self, now: Instant) {
         let mut asked = Vec::new();
         for (key, legacy) in &mut self.subscriptions {
-            // One that never stood is still to be told of.
+            // A subscription that was still pending has not been reported yet.
             legacy.renewed = legacy.waiting == 0;
-            for (index, (uri, standing)) in (0..).zip(&mut legacy.uris) {
-                match standing {
-                    Standing::Honoured => {
-                        *standing = Standing::Asked;
+            for (index, (uri, state)) in (0..).zip(&mut legacy.uris) {
+                match state {
+                    UriState::Honoured => {
+                        *state = UriState::Asked;
                         legacy.waiting += 1;
                         asked.push((*key, index, uri.clone()));
                     }
-                    Standing::Asked => *standing = Standing::AskedBefore,
+                    UriState::Asked => *state = UriState::AskedBefore,
                     _ => {}
                 }
             }
@@ -158,37 +158,37 @@ impl Client {
     fn ask_for(&mut self, subscription: Key, index: u32, uri: &str, now: Instant) {
         let purpose = Purpose::SubscribeResource { subscription, index };
         if self.send_uri(Method::ResourcesSubscribe, purpose, uri, now).is_err() {
-            self.resource_subscribed(subscription, index, Standing::Refused, now);
+            self.resource_subscribed(subscription, index, UriState::Refused, now);
         }
     }
 
-    /// The server answered for one of the resources, or will not any more.
+    /// Records the server's response for one resource, or the lack of one.
     pub(super) fn resource_subscribed(
         &mut self,
         subscription: Key,
         index: u32,
-        answer: Standing,
+        answer: UriState,
         now: Instant,
     ) {
         let found = self.subscriptions.iter_mut().find(|(key, _)| *key == subscription);
         let Some((_, legacy)) = found else { return };
-        let (uri, standing) = &mut legacy.uris[index as usize];
-        if *standing == Standing::AskedBefore && answer == Standing::Honoured {
-            // MCP 2025-11-25 basic/transports#session-management [SESS-009]: the session of now may
-            // not know of it.
-            *standing = Standing::Asked;
+        let (uri, state) = &mut legacy.uris[index as usize];
+        if *state == UriState::AskedBefore && answer == UriState::Honoured {
+            // MCP 2025-11-25 basic/transports#session-management [SESS-009]: the current session
+            // may not have the subscription.
+            *state = UriState::Asked;
             let uri = uri.clone();
             return self.ask_for(subscription, index, &uri, now);
         }
-        *standing = answer;
-        legacy.renewed &= answer == Standing::Honoured;
+        *state = answer;
+        legacy.renewed &= answer == UriState::Honoured;
         legacy.waiting -= 1;
         if legacy.waiting == 0 && !legacy.renewed {
             self.subscribed(subscription);
         }
     }
 
-    /// All that a legacy server had to say to a subscription is said.
+    /// Reports a subscription once all resources have been answered.
     fn subscribed(&mut self, key: Key) {
         let Some((_, legacy)) = self.subscriptions.iter().find(|(found, _)| *found == key) else {
             return;
@@ -207,7 +207,7 @@ impl Client {
         let uris: Vec<String> = legacy
             .uris
             .iter()
-            .filter(|(_, answer)| *answer == Standing::Honoured)
+            .filter(|(_, answer)| *answer == UriState::Honoured)
             .map(|(uri, _)| uri.clone())
             .collect();
         honoured.resource_subscriptions = (!uris.is_empty()).then_some(uris);
@@ -216,7 +216,7 @@ impl Client {
         self.connection.events.push_back(event);
     }
 
-    /// Ends the subscriptions to resources that no other subscription needs.
+    /// Unsubscribes from resources that no other subscription needs.
     pub(super) fn unsubscribe_resources(&mut self, key: Key, now: Instant) {
         let Some(at) = self.subscriptions.iter().position(|(found, _)| *found == key) else {
             return;
@@ -224,23 +224,23 @@ impl Client {
         let (_, legacy) = self.subscriptions.swap_remove(at);
         for (uri, answer) in legacy.uris {
             let shared = |other: &Legacy| other.uris.iter().any(|(needed, _)| *needed == uri);
-            if answer == Standing::Refused
+            if answer == UriState::Refused
                 || self.subscriptions.iter().any(|(_, other)| shared(other))
             {
                 continue;
             }
-            // Should the table of calls be full, the server goes on sending what nobody reads.
+            // If the table of calls is full, the server keeps sending updates, which are ignored.
             let _started = self.send_uri(Method::ResourcesUnsubscribe, Purpose::Chore, &uri, now);
         }
     }
 
-    /// The acknowledgement of a listen stream.
+    /// Handles the acknowledgement of a listen stream.
     // MCP 2026-07-28 basic/patterns/subscriptions#acknowledgment [SUBS-003] [SUBS-005]
     pub(super) fn acknowledged(&mut self, params: &RawJson<'_>) -> Option<Event<'static>> {
         const TOO_MANY: &str = "more subscriptions than the limit allows";
         let subscription = self.listen_stream(params)?;
         let filter = params.get("notifications")?;
-        // Before it is read: each URI costs many times the bytes that its text has.
+        // Checked before decoding, because each URI costs many times its text length.
         let names: usize = filter.members().map(|member| member.value.element_count()).sum();
         if names > self.connection.config.limits.subscribed_resources_max.saturating_mul(2) {
             let method = Method::SubscriptionsAcknowledged;
@@ -251,7 +251,7 @@ impl Client {
         Some(Event::Subscribed(Subscribed { subscription, honoured }))
     }
 
-    /// The subscription that a notification belongs to.
+    /// Returns the subscription that a notification belongs to.
     // MCP 2026-07-28 basic/transports/stdio#receiving-messages [STDIO-013]
     pub(super) fn subscription_of(
         &self,

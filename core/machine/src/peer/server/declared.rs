@@ -3,9 +3,9 @@
 use alloc::string::String;
 
 use crate::Revision;
-use crate::jsonrpc::STANDING_IS_KEPT;
+use crate::jsonrpc::PREFIX_IS_CACHED;
 use crate::peer::members::Seen;
-use crate::peer::metadata::Standing;
+use crate::peer::metadata::CachedPrefix;
 use crate::protocol::Capabilities;
 
 use super::Server;
@@ -27,13 +27,13 @@ pub(crate) struct Declared {
 }
 
 impl Declared {
-    /// See [`Metadata::standing`](crate::peer::metadata::Metadata::standing).
-    pub(crate) fn standing(&self) -> Standing<'_> {
+    /// See [`Metadata::prefix`](crate::peer::metadata::Metadata::prefix).
+    pub(crate) fn cached_prefix(&self) -> CachedPrefix<'_> {
         // A `_meta` begins with a brace.
-        if STANDING_IS_KEPT && self.start > 0 {
-            Standing { text: &self.text, seen: self.seen }
+        if PREFIX_IS_CACHED && self.start > 0 {
+            CachedPrefix { text: &self.text, seen: self.seen }
         } else {
-            Standing::default()
+            CachedPrefix::default()
         }
     }
 }
@@ -44,24 +44,23 @@ impl Server {
     pub(super) fn declared_by_client(
         &mut self,
         declared: &str,
-        standing: Option<Standing<'_>>,
+        prefix: Option<CachedPrefix<'_>>,
         revision: Revision,
     ) -> Result<Capabilities, serde_json::Error> {
-        let standing =
-            standing.filter(|it| STANDING_IS_KEPT && it.text.len() <= DECLARED_LENGTH_MAX);
+        let prefix = prefix.filter(|it| PREFIX_IS_CACHED && it.text.len() <= DECLARED_LENGTH_MAX);
         let capabilities = match &self.last_declared {
             Some(last)
                 if last.revision == revision && last.text.get(last.start..) == Some(declared) =>
             {
-                if standing.is_none() {
+                if prefix.is_none() {
                     return Ok(last.capabilities);
                 }
                 last.capabilities
             }
             _ => Capabilities::from_checked_client_json(declared, revision)?,
         };
-        let alone = || Standing { text: declared, ..Standing::default() };
-        let Standing { text, seen } = standing.unwrap_or_else(alone);
+        let alone = || CachedPrefix { text: declared, ..CachedPrefix::default() };
+        let CachedPrefix { text, seen } = prefix.unwrap_or_else(alone);
         if text.len() <= DECLARED_LENGTH_MAX {
             let start = text.len() - declared.len();
             // Many clients of one server take turns, and one buffer.

@@ -190,9 +190,9 @@ impl Server {
     ) -> Result<Option<Event<'f>>, ConnectionClosed> {
         self.connection.check_open()?;
         let channel = Channel::UNSOLICITED;
-        let standing = self.last_declared.as_ref().map(Declared::standing).unwrap_or_default();
+        let prefix = self.last_declared.as_ref().map(Declared::cached_prefix).unwrap_or_default();
         let (limits, mut read) = (self.connection.parse_limits(), None);
-        let flow = match metadata::parse(frame, limits, standing, &mut read) {
+        let flow = match metadata::parse(frame, limits, prefix, &mut read) {
             Ok(Frame::Single(message)) => {
                 self.receive(message, read.as_mut(), ReplyTo::on(channel), now)
             }

@@ -89,8 +89,8 @@ impl Server {
         let read = match read {
             Some(read) => read,
             None => {
-                let standing = self.last_declared.as_ref().map(Declared::standing);
-                read_here = Metadata::read_after(&params, standing.unwrap_or_default());
+                let prefix = self.last_declared.as_ref().map(Declared::cached_prefix);
+                read_here = Metadata::read_after(&params, prefix.unwrap_or_default());
                 &mut read_here
             }
         };
@@ -110,7 +110,7 @@ impl Server {
             }
         };
         let method = known.map_or(MethodName::Other(method), MethodName::Known);
-        let named = metadata.stands || metadata.protocol_version.is_some();
+        let named = metadata.prefix_matched || metadata.protocol_version.is_some();
         let modern = named && self.speaks(Era::Modern);
         if ping && !modern {
             self.answer_ping(&id, reply);
@@ -197,7 +197,9 @@ impl Server {
             };
         }
         let declared = match &self.last_declared {
-            Some(last) if incoming.metadata.stands => Ok((last.revision, last.capabilities)),
+            Some(last) if incoming.metadata.prefix_matched => {
+                Ok((last.revision, last.capabilities))
+            }
             _ => {
                 let requested = incoming.metadata.protocol_version.take().unwrap_or_default();
                 let revision = Revision::parse(&requested).filter(|revision| {
@@ -214,7 +216,7 @@ impl Server {
                 match &incoming.metadata.client_capabilities {
                     None => Err("`_meta` lacks `io.modelcontextprotocol/clientCapabilities`"),
                     Some(declared) => self
-                        .declared_by_client(declared.as_str(), incoming.metadata.standing, revision)
+                        .declared_by_client(declared.as_str(), incoming.metadata.prefix, revision)
                         .map(|client| (revision, client))
                         .map_err(|_| "`io.modelcontextprotocol/clientCapabilities` is not valid"),
                 }
@@ -561,7 +563,7 @@ impl Server {
         now: Instant,
     ) -> Flow<'f> {
         const WHY: &str = "the response is malformed";
-        if let Some((key, call)) = self.connection.spoiled(malformed) {
+        if let Some((key, call)) = self.connection.take_call_of_malformed(malformed) {
             match call.purpose {
                 Purpose::KeepAlive => self.connection.keep_alive_answered(now),
                 Purpose::Input { round, index } => self.input_failed(round, index, WHY),
