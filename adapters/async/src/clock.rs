@@ -1,34 +1,35 @@
-#![allow(clippy::disallowed_methods, reason = "an adapter is where the time comes from")]
+#![allow(clippy::disallowed_methods, reason = "an adapter provides the time")]
 
-//! The clock of this process.
+//! The clock of the process.
 
 use std::sync::OnceLock;
 use std::time::{Duration, Instant as StdInstant, SystemTime, UNIX_EPOCH};
 
 use mcp_sansio::Instant;
 
-/// The time of day, in seconds since 1970: what servers take that judge tokens or seal
-/// states.
+/// Returns the time of day in seconds since 1970, for servers that check tokens or seal state.
 #[must_use]
 pub fn unix_time() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
 }
 
-/// The current time. The origin of the clock is its first use in this process.
+/// Returns the current time. The origin of the clock is its first use in this process.
 #[must_use]
 pub fn now() -> Instant {
     from_std(StdInstant::now())
 }
 
-/// A moment of the standard library's clock on the clock of [`now`]; the origin if it is before that.
+/// Converts a moment of the standard library's clock to the clock of [`now`]. Moments before the
+/// origin become the origin.
 #[must_use]
 pub fn from_std(moment: StdInstant) -> Instant {
-    // The first one, not the time it is: a runtime's clock may stand still, before that.
+    // Use the given moment, not the current time: a runtime's clock may be paused before that.
     let origin = *ORIGIN.get_or_init(|| moment);
     Instant::ZERO + moment.saturating_duration_since(origin)
 }
 
-/// `instant` on the standard library's clock; what that cannot represent is thirty years away.
+/// Converts `instant` to the standard library's clock; values that it cannot represent become
+/// thirty years after the origin.
 #[must_use]
 pub fn to_std(instant: Instant) -> StdInstant {
     const FAR: Duration = Duration::from_secs(30 * 365 * 86_400);

@@ -1,4 +1,4 @@
-//! The standard streams, where they can be used without threads.
+//! Non-blocking standard streams, where they can be used without threads.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -7,27 +7,27 @@ use std::pin::Pin;
 use rustix::fs::{FileType, OFlags, fcntl_getfl, fcntl_setfl, fstat};
 use rustix::net::{Shutdown, shutdown};
 
-/// A descriptor of a pipe or a socket, used without blocking, for one direction.
+/// A non-blocking descriptor of a pipe or a socket, used in one direction.
 ///
-/// `P` is a type of a runtime that waits until the descriptor is ready, then calls `read` or `write`, which
-/// does for pipes and stream sockets.
+/// `P` is a runtime's type that waits until the descriptor is ready, then calls `read` or `write`,
+/// which work on pipes and stream sockets.
 #[derive(Debug)]
 pub struct Descriptor<P: AsFd> {
-    /// Of a duplicate: the original stays open and is of no interest here.
+    /// Holds a duplicate; the original stays open.
     pipe: P,
     is_socket: bool,
-    /// Whether it was blocking before, to be so again.
+    /// Whether the descriptor was blocking before; restored on drop.
     was_blocking: bool,
 }
 
-/// The standard input and output, each if it can be used without blocking; `register_input` and
-/// `register_output` make them known to a runtime.
+/// Opens the standard input and output, each if it can be used without blocking; `register_input`
+/// and `register_output` register them with a runtime.
 pub fn open_standard<I: AsFd, O: AsFd>(
     register_input: impl FnOnce(OwnedFd) -> io::Result<I>,
     register_output: impl FnOnce(OwnedFd) -> io::Result<O>,
 ) -> (Option<Descriptor<I>>, Option<Descriptor<O>>) {
     let (input, output, error) = (io::stdin(), io::stdout(), io::stderr());
-    // Both are looked at before either is changed, as they may be one and the same socket.
+    // Inspect both before changing either, as they may be the same socket.
     let input = Candidate::new(input.as_fd(), error.as_fd());
     let output = Candidate::new(output.as_fd(), error.as_fd());
     (
@@ -37,16 +37,16 @@ pub fn open_standard<I: AsFd, O: AsFd>(
 }
 
 impl<P: AsFd + Unpin> Descriptor<P> {
-    /// For the runtime's own traits.
+    /// Pins the pipe for the runtime's own traits.
     pub fn pin(&mut self) -> Pin<&mut P> {
         Pin::new(&mut self.pipe)
     }
 
-    /// Tells the other side that nothing more comes, as far as can be told.
+    /// Shuts down the write side, where the descriptor supports it.
     ///
     /// # Errors
     ///
-    /// The system refuses, as the output is broken.
+    /// The output is broken.
     pub fn close_output(&self) -> io::Result<()> {
         if self.is_socket {
             shutdown(&self.pipe, Shutdown::Write)?;
@@ -58,13 +58,13 @@ impl<P: AsFd + Unpin> Descriptor<P> {
 impl<P: AsFd> Drop for Descriptor<P> {
     fn drop(&mut self) {
         if self.was_blocking {
-            // There is nobody to tell, and the descriptor is as good as it was.
+            // The error cannot be reported, and the descriptor keeps its mode.
             let _ = set_blocking(self.pipe.as_fd(), true);
         }
     }
 }
 
-/// A descriptor that can be used without blocking.
+/// A descriptor that can be made non-blocking.
 struct Candidate {
     fd: OwnedFd,
     is_socket: bool,
@@ -72,8 +72,8 @@ struct Candidate {
 }
 
 impl Candidate {
-    /// `None` for files and terminals, which cannot be waited for; and for what is the standard
-    /// error at the same time: whoever writes there expects it to block.
+    /// Returns `None` for files and terminals, which do not support readiness, and for a descriptor
+    /// that is also the standard error, whose writers expect it to block.
     fn new(fd: BorrowedFd<'_>, error: BorrowedFd<'_>) -> Option<Self> {
         let stat = fstat(fd).ok()?;
         let is_socket = match FileType::from_raw_mode(stat.st_mode) {

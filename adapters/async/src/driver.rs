@@ -10,13 +10,13 @@ use mcp_sansio::stream::{Action, Connection, Endpoint, Fault, Settings};
 use crate::{ByteStream, Timer, panic_guard};
 
 /// Drives one endpoint over one byte stream until the connection is over: a future to spawn, to
-/// await, or to poll beside others.
+/// await, or to poll alongside others.
 ///
-/// It moves the bytes of a [`Connection`], which says when to read, to write and to stop. A handler
-/// that panics costs its request and no more: see [`panic_guard`]. In the end the output is flushed
+/// It moves the bytes of a [`Connection`], which says when to read, to write and to stop. A
+/// panicking handler only fails its request: see [`panic_guard`]. At the end the output is flushed
 /// and closed.
 ///
-/// To drop it is to drop the connection.
+/// Dropping it drops the connection.
 pub struct Driver<E, S, T> {
     connection: Connection<'static, E, DriveError>,
     stream: S,
@@ -24,29 +24,29 @@ pub struct Driver<E, S, T> {
     wants_stream: bool,
 }
 
-/// What broke a connection. The stream's fault or the other side's, never the endpoint's.
+/// Why a connection broke: a fault of the stream or the peer, never of the endpoint.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum DriveError {
-    /// The input failed, and not because the other side has gone. To the endpoint it has ended.
+    /// Reading failed, other than by a disconnect. The endpoint treats the input as ended.
     #[error("reading from the other side failed: {0}")]
     Read(#[source] io::Error),
-    /// The output failed, and not because the other side has gone. What waited to be sent is lost.
+    /// Writing failed, other than by a disconnect. Unsent output is lost.
     #[error("writing to the other side failed: {0}")]
     Write(#[source] io::Error),
 }
 
-// Nothing in here is pinned: the future is a machine with its parts as plain fields.
+// No field is pinned: the future is a state machine with plain fields.
 impl<E, S, T> Unpin for Driver<E, S, T> {}
 
 impl<E: Endpoint, S: ByteStream, T: Timer> Driver<E, S, T> {
-    /// A driver with the default settings.
+    /// Creates a driver with the default settings.
     #[must_use]
     pub fn new(endpoint: E, stream: S, timer: T) -> Self {
         Self::with_settings(endpoint, stream, timer, Settings::DEFAULT)
     }
 
-    /// A driver with settings of the caller's.
+    /// Creates a driver with the given settings.
     #[must_use]
     pub fn with_settings(mut endpoint: E, stream: S, timer: T, settings: Settings) -> Self {
         endpoint.catch_panics(panic_guard());
@@ -54,41 +54,43 @@ impl<E: Endpoint, S: ByteStream, T: Timer> Driver<E, S, T> {
         Self { connection, stream, timer, wants_stream: false }
     }
 
-    /// Lets the endpoint [restart](Endpoint::restart) the connection where the stream ends before it is
-    /// open. The future then ends early, and [`wants_stream`](Self::wants_stream): start the other
-    /// side anew, and give a new driver the endpoint, from [`into_parts`](Self::into_parts), and the
-    /// new stream. Without this, the end of the stream is the end of the connection.
+    /// Lets the endpoint [restart](Endpoint::restart) the connection if the stream ends before the
+    /// connection is open. The future then ends early, and [`wants_stream`](Self::wants_stream)
+    /// returns true: restart the peer, and create a new driver from the endpoint (see
+    /// [`into_parts`](Self::into_parts)) and the new stream. Without this, the end of the stream
+    /// ends the connection.
     #[must_use]
     pub fn restarting(mut self) -> Self {
         self.connection = self.connection.restarting();
         self
     }
 
-    /// Whether the driver has ended because its endpoint goes on with a new stream.
+    /// Returns whether the driver ended because its endpoint needs a new stream.
     #[must_use]
     pub const fn wants_stream(&self) -> bool {
         self.wants_stream
     }
 
-    /// What is driven.
+    /// Returns the endpoint.
     #[must_use]
     pub const fn endpoint(&self) -> &E {
         self.connection.endpoint()
     }
 
-    /// What is driven, for commands. Poll the driver afterwards: it does not wake by itself.
+    /// Returns the endpoint, for commands. Poll the driver afterwards: a command does not wake it.
     #[must_use]
     pub const fn endpoint_mut(&mut self) -> &mut E {
         self.connection.endpoint_mut()
     }
 
-    /// The endpoint, the stream and the timer. Bytes that were read but not handed over are lost.
+    /// Returns the endpoint, the stream and the timer. Bytes that were read but not yet passed to
+    /// the endpoint are lost.
     #[must_use]
     pub fn into_parts(self) -> (E, S, T) {
         (self.connection.into_endpoint(), self.stream, self.timer)
     }
 
-    /// Reads once. Ready when there is news.
+    /// Reads once. Ready when the read completed or failed.
     fn poll_read(&mut self, cx: &mut Context<'_>, now: Instant) -> Poll<()> {
         let read = ready!(self.stream.poll_read(cx, self.connection.space()));
         if !matches!(&read, Err(error) if error.kind() == io::ErrorKind::Interrupted) {
@@ -98,7 +100,7 @@ impl<E: Endpoint, S: ByteStream, T: Timer> Driver<E, S, T> {
         Poll::Ready(())
     }
 
-    /// Writes as much as the stream takes, and flushes it when that is all.
+    /// Writes as much as the stream accepts, and flushes once everything is written.
     fn write(&mut self, cx: &mut Context<'_>, now: Instant) {
         let Self { connection, stream, .. } = self;
         let (mut outcome, mut took) = (Poll::Ready(Ok(())), false);
@@ -134,7 +136,7 @@ impl<E: Endpoint, S: ByteStream, T: Timer> Driver<E, S, T> {
         }
     }
 
-    /// Waits for the next deadline. Ready when it has come.
+    /// Waits for the next deadline. Ready when it has passed.
     fn poll_deadline(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         match self.connection.poll_timeout() {
             Some(deadline) => self.timer.poll_until(cx, deadline),

@@ -1,9 +1,9 @@
 use std::hash::{BuildHasher, RandomState};
 
-/// A number that nobody outside can guess: what keys the tables of a connection.
+/// Returns an unpredictable number to key the hash tables of a connection.
 ///
-/// It comes from where the standard library's hash maps have theirs, the operating system. Not for
-/// secrets that leave the process.
+/// It comes from the operating system, by way of the standard library's hash map keys. Do not use
+/// it for secrets that leave the process.
 #[must_use]
 pub fn seed() -> u64 {
     RandomState::new().hash_one(())

@@ -8,45 +8,45 @@ use mcp_sansio_handlers::ClientError;
 use crate::DriveError;
 use crate::child::SpawnError;
 
-/// Anything that can go wrong in a small program: what its `main` returns. Its `Debug`, which is
-/// what `main` prints, is its `Display`.
+/// Any error of a small program, to be returned from `main`. Its `Debug` output, which `main`
+/// prints, equals its `Display` output.
 #[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The server offers something that it cannot: the caller's fault.
+    /// The server's catalog is invalid: the caller's fault.
     #[error(transparent)]
     Catalog(#[from] CatalogError),
-    /// The server offers something that it cannot over HTTP: the caller's fault.
+    /// The server's catalog is invalid for HTTP: the caller's fault.
     #[cfg(feature = "http-server")]
     #[error(transparent)]
     Http(#[from] mcp_sansio_handlers::HttpServerError),
-    /// The server's process could not be started.
+    /// The server process could not be started.
     #[error(transparent)]
     Spawn(#[from] SpawnError),
-    /// The connection could not be opened, or is over.
+    /// The connection could not be opened, or has closed.
     #[error("{reason}{}", DisplayTail(.stderr_tail))]
     Closed {
-        /// Why.
+        /// Why it closed.
         reason: Box<CloseReason>,
         /// The last lines of the server's standard error.
         stderr_tail: Vec<String>,
     },
-    /// There is no connection to the server over HTTP.
+    /// The connection to the server over HTTP could not be opened.
     #[cfg(feature = "http")]
     #[error(transparent)]
     Connect(#[from] Box<crate::ConnectError<crate::http_client::ConnectorError>>),
     /// The stream broke.
     #[error(transparent)]
     Stream(#[from] DriveError),
-    /// A call has no result.
+    /// A call failed.
     #[error(transparent)]
     Call(#[from] ClientError),
-    /// The operating system.
+    /// An error of the operating system.
     #[error(transparent)]
     System(#[from] io::Error),
 }
 
-/// For what cannot fail, such as to make a listener into another.
+/// For infallible conversions, such as that of a listener into itself.
 impl From<Infallible> for Error {
     fn from(never: Infallible) -> Self {
         match never {}
@@ -59,7 +59,7 @@ impl std::fmt::Debug for Error {
     }
 }
 
-/// The last words of a server, where it had any.
+/// Displays the last lines of the server's standard error, if any.
 struct DisplayTail<'a>(&'a [String]);
 
 impl std::fmt::Display for DisplayTail<'_> {

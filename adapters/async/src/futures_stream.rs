@@ -14,13 +14,13 @@ pub struct FuturesStream<R, W> {
 }
 
 impl<R, W> FuturesStream<R, W> {
-    /// Reads from `reader` and writes to `writer`.
+    /// Creates a stream that reads from `reader` and writes to `writer`.
     #[must_use]
     pub const fn new(reader: R, writer: W) -> Self {
         Self { reader, writer }
     }
 
-    /// The reader and the writer.
+    /// Returns the reader and the writer.
     #[must_use]
     pub fn into_parts(self) -> (R, W) {
         (self.reader, self.writer)
@@ -51,7 +51,7 @@ mod tests {
 
     use super::*;
 
-    /// Remembers what was done to it.
+    /// Records the calls made to it.
     #[derive(Default)]
     struct Log(String);
 

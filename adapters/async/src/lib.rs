@@ -1,16 +1,16 @@
 //! Drives an [`Endpoint`](mcp_sansio::stream::Endpoint) over a byte stream, on any runtime.
 //!
-//! A runtime brings a [`ByteStream`], a [`Timer`] and something that polls futures; the [`Driver`]
-//! is the rest. HTTP is the same:
+//! A runtime provides a [`ByteStream`], a [`Timer`] and an executor; the [`Driver`] does the rest.
+//! HTTP works the same way:
 //!
-//! * For a client, with the feature `http`, a runtime brings an `Exchanger` and a timer; the
-//!   `HttpDriver` is the rest. `http_client` has connections by anything that performs exchanges and,
-//!   with the feature `http-client`, a connector by hyper.
-//! * For a server, with the feature `http-server`, `http_server` has a service for HTTP libraries, on any
-//!   [`Runtime`]; with the feature `http-listener` a runtime brings its sockets as well, and has a
-//!   listener.
+//! * For a client, with the feature `http`, a runtime provides an `Exchanger` and a timer; the
+//!   `HttpDriver` does the rest. `http_client` contains connections with any exchanger and, with
+//!   the feature `http-client`, a connector based on hyper.
+//! * For a server, with the feature `http-server`, `http_server` contains a service for HTTP
+//!   libraries, on any [`Runtime`]; with the feature `http-listener`, also a listener for runtimes
+//!   that provide their sockets.
 //!
-//! Nothing here blocks, and nothing here knows the protocol.
+//! Nothing here blocks or depends on the protocol.
 
 #![forbid(unsafe_code)]
 

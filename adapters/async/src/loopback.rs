@@ -17,10 +17,10 @@ use mcp_sansio_oauth::client::{ActionFailure, AuthorizationRequest};
 use crate::timer::timeout;
 use crate::{ByteStream, Network, Runtime};
 
-/// Where the user comes back to who signs in with a browser on this computer: a listener on
-/// 127.0.0.1 that answers the browser and takes the redirect.
+/// The redirect target for a user who signs in with a browser on this computer: a listener on
+/// 127.0.0.1 that answers the browser and receives the redirect.
 ///
-/// Clones are the same listener.
+/// Clones share the listener.
 #[derive(Debug)]
 pub struct Loopback<N: Network> {
     socket: Arc<Socket<N>>,
@@ -33,26 +33,26 @@ pub struct Loopback<N: Network> {
 #[derive(Debug)]
 struct Socket<N: Network> {
     listener: N::Listener,
-    /// One user at a time.
+    /// Serializes sign-ins: one user at a time.
     turn: Mutex<()>,
 }
 
-/// A connection that is being read, or answered.
+/// A connection whose request is being read or answered.
 type Connection<S> = Pin<Box<dyn Future<Output = Option<Redirected<S>>> + Send>>;
 
 impl<N: Network> Loopback<N> {
-    /// Listens on 127.0.0.1, at `port` or, if that is 0, at one that is free. Authorization servers
-    /// take any port there for a client that is registered with another one (RFC 8252, section 7.3);
-    /// some do not.
+    /// Listens on 127.0.0.1, at `port` or, if that is 0, at a free port. Most authorization servers
+    /// accept any port there for a client registered with another one (RFC 8252, section 7.3); some
+    /// do not.
     ///
     /// # Errors
     ///
-    /// The operating system: the port is in use.
+    /// The operating system failed: the port is in use.
     ///
     /// # Panics
     ///
     /// Where [`Runtime::current`] does.
-    #[allow(clippy::unused_async, reason = "a runtime may want to be asked inside of a task")]
+    #[allow(clippy::unused_async, reason = "some runtimes are only available inside of a task")]
     pub async fn bind(port: u16) -> io::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port))?;
         let address = RedirectAddress::new(listener.local_addr()?, PATH);
@@ -62,44 +62,44 @@ impl<N: Network> Loopback<N> {
         Ok(Self { socket, runtime: N::current(), address, application, time: USER_TIME })
     }
 
-    /// Has the user come back to this path, instead of `/callback`.
+    /// Sets the path of the redirect, instead of `/callback`.
     ///
     /// # Errors
     ///
-    /// The caller's: it is no path.
+    /// The path is invalid: the caller's fault.
     pub fn path(mut self, path: impl Into<String>) -> Result<Self, InvalidRedirectAddress> {
         self.address = self.address.with_path(path)?;
         Ok(self)
     }
 
-    /// What the user knows this program as, for the page that says to return to it.
+    /// Sets the application name shown to the user on the page that says to return to it.
     #[must_use]
     pub fn application(mut self, name: &str) -> Self {
         self.application = name.into();
         self
     }
 
-    /// How long a user may take. 5 min by default.
+    /// Limits the time for a user to sign in. 5 min by default.
     #[must_use]
     pub const fn timeout(mut self, time: Duration) -> Self {
         self.time = time;
         self
     }
 
-    /// Where the user comes back to, for the options of the client.
+    /// Returns the redirect URI, for the options of the client.
     #[must_use]
     pub fn redirect_uri(&self) -> String {
         self.address.redirect_uri()
     }
 
-    /// Shows the user the page of the authorization server, by `open`, and waits for the redirect
-    /// that answers this request; what is returned is its target. It answers once. Whatever else
-    /// comes in gets a refusal, and the wait goes on. Of several calls the second begins when the
-    /// first one is over.
+    /// Shows the user the page of the authorization server, with `open`, and waits for the redirect
+    /// that answers this request. Returns its target. Only the first such redirect is accepted;
+    /// other requests are refused while waiting continues. Concurrent calls run one after the
+    /// other.
     ///
     /// # Errors
     ///
-    /// The user does not come back in time; the request is for another redirect URI.
+    /// The user did not come back in time; the request is for another redirect URI.
     // MCP 2026-07-28 basic/authorization/security-considerations#open-redirection [AUTHC-048]
     pub fn authorize<O: FnOnce(&str) + Send>(
         &self,
@@ -114,13 +114,17 @@ impl<N: Network> Loopback<N> {
             }
             let answers = |target: &str| request.is_answered_by(target);
             let redirect = loopback.redirect(answers, || open(&request.url)).await;
-            let late = || ActionFailure::Failed("the user has not come back in time".into());
+            let late = || {
+                ActionFailure::Failed(
+                    "the user did not complete signing in within the time limit".into(),
+                )
+            };
             redirect.ok_or_else(late)
         }
     }
 
-    /// As [`authorize`](Self::authorize), for any redirect that `answers`: its target, or `None` if it does
-    /// not come in time.
+    /// Like [`authorize`](Self::authorize), for any redirect accepted by `answers`: returns its
+    /// target, or `None` if it does not arrive in time.
     pub async fn redirect(
         &self,
         answers: impl Fn(&str) -> bool,
@@ -139,7 +143,8 @@ impl<N: Network> Loopback<N> {
         let mut accepting = Box::pin(self.accept());
         loop {
             let redirected = poll_fn(|cx| {
-                // Those who come in all the time get no more than a turn.
+                // Limit the connections accepted per poll, so that a flood of them yields to other
+                // tasks.
                 for _ in 0..CONNECTIONS_MAX {
                     let Poll::Ready(connection) = accepting.as_mut().poll(cx) else {
                         return poll_first(&mut connections, cx);
@@ -170,7 +175,7 @@ impl<N: Network> Loopback<N> {
         let stream = loop {
             match N::accept(&self.socket.listener).await {
                 Ok((socket, _)) => break N::stream(socket),
-                // Out of descriptors or the like: it passes, but not at once.
+                // Out of descriptors or similar: the condition passes, but not immediately.
                 Err(_) => {
                     timeout(&self.runtime, Duration::from_millis(50), pending::<()>()).await;
                 }
@@ -194,7 +199,7 @@ impl<N: Network> Clone for Loopback<N> {
     }
 }
 
-/// The first redirect that one of the connections has come to.
+/// Polls the connections for the first redirect.
 fn poll_first<S>(
     connections: &mut VecDeque<Connection<S>>,
     cx: &mut Context<'_>,
@@ -234,7 +239,7 @@ async fn serve<S: ByteStream>(
         let mut piece = [0; 4096];
         loop {
             let room = piece.len().min(REQUEST_LENGTH_MAX - request.len());
-            // The end of a connection, or its failure, concerns nobody else.
+            // The end or failure of a connection does not affect the others.
             let count = poll_fn(|cx| stream.poll_read(cx, &mut piece[..room])).await.ok()?;
             request.extend_from_slice(&piece[..count]);
             match address.read(&request) {
@@ -272,6 +277,6 @@ async fn reply(
         }
         stream.poll_close(cx)
     });
-    // Nobody is left to be told.
+    // A failure cannot be reported to anyone.
     let _: Option<io::Result<()>> = timeout(runtime, CONNECTION_TIME, written).await;
 }

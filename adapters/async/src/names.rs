@@ -1,4 +1,4 @@
-//! What programs use by name, whatever the runtime: the adapter of each exports all of it.
+//! Public names common to all runtimes: the adapter for each runtime exports all of them.
 
 #[cfg(feature = "jsonschema")]
 pub use crate::SchemaValidator;

@@ -5,47 +5,47 @@ use std::net::{self, SocketAddr};
 
 use crate::{ByteStream, Runtime};
 
-/// TCP on a runtime.
+/// TCP of a runtime.
 pub trait Network: Runtime {
-    /// A socket that listens.
+    /// A listening socket.
     type Listener: fmt::Debug + Send + Sync + 'static;
 
-    /// A connection, as the runtime has it.
+    /// A connection as a socket of the runtime.
     type Socket: fmt::Debug + Send + Unpin + 'static;
 
-    /// A connection, as bytes.
+    /// A connection as a byte stream.
     type Stream: ByteStream + fmt::Debug + Send + Unpin + 'static;
 
-    /// Takes a listener of the standard library.
+    /// Converts a listener of the standard library.
     ///
     /// # Errors
     ///
-    /// The system is out of something.
+    /// The system is out of resources.
     ///
     /// # Panics
     ///
     /// Where [`Runtime::current`] does.
     fn listener(listener: net::TcpListener) -> io::Result<Self::Listener>;
 
-    /// Accepts a connection, which sends small writes at once (`TCP_NODELAY`).
+    /// Accepts a connection, with small writes sent at once (`TCP_NODELAY`).
     ///
     /// # Errors
     ///
-    /// It failed, and the next one may not.
+    /// Accepting failed; the next attempt may succeed.
     fn accept(
         listener: &Self::Listener,
     ) -> impl Future<Output = io::Result<(Self::Socket, SocketAddr)>> + Send;
 
-    /// The bytes of a connection.
+    /// Converts a connection to a byte stream.
     fn stream(socket: Self::Socket) -> Self::Stream;
 }
 
-/// TCP on a runtime, as hyper takes it for servers on HTTP.
+/// TCP of a runtime for HTTP servers, as hyper needs it.
 #[cfg(feature = "http-listener")]
 pub trait HyperNetwork: Network<Socket: hyper::rt::Read + hyper::rt::Write> {
-    /// Whether listeners speak HTTP/2 as well, with the feature `http2-listener`.
+    /// Whether listeners also speak HTTP/2, with the feature `http2-listener`.
     const HTTP2: bool;
 
-    /// The runtime's timer, as hyper takes it.
+    /// Returns the runtime's timer for hyper.
     fn hyper_timer() -> impl hyper::rt::Timer + Clone + Send + Sync + 'static;
 }

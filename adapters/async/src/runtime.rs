@@ -10,36 +10,37 @@ use crate::Timer;
 
 /// An asynchronous runtime: a clock with timers, and tasks.
 ///
-/// This is all that a server on HTTP needs from a runtime. For child processes a runtime implements
-/// [`Process`](crate::child::Process) as well.
+/// This suffices for a server on HTTP. For child processes a runtime also implements
+/// [`Process`](crate::child::Process).
 pub trait Runtime: Clone + fmt::Debug + Send + Sync + Unpin + 'static {
     /// A timer of this runtime. All its timers share one clock.
     type Timer: Timer + Send + Unpin + 'static;
 
-    /// The runtime that the caller runs in.
+    /// Returns the runtime that the caller runs in.
     ///
     /// # Panics
     ///
     /// Outside of a runtime, where the implementation needs one.
     fn current() -> Self;
 
-    /// A timer that waits for nothing yet.
+    /// Creates a timer without a deadline.
     fn timer(&self) -> Self::Timer;
 
-    /// The current time on the clock of the timers.
+    /// Returns the current time on the clock of the timers.
     fn now(&self) -> Instant {
         self.timer().now()
     }
 
-    /// Runs a future in a task of its own, which nothing waits for. It may be called on a thread that
-    /// the runtime does not know: a response may be dropped anywhere.
+    /// Spawns a detached task. It may be called on a thread outside of the runtime, since a
+    /// response may be dropped anywhere.
     ///
-    /// A task that panics must end nothing but itself; [`CatchPanic`] is for executors that do not
+    /// A panic of a task must not affect anything else; [`CatchPanic`] is for executors that do not
     /// catch panics.
     fn spawn<F: Future<Output = ()> + Send + 'static>(&self, future: F);
 }
 
-/// A future that is complete when the one inside panics. The panic hook has reported the panic.
+/// A future that completes when the inner one panics. The panic hook has already reported the
+/// panic.
 #[derive(Debug)]
 pub struct CatchPanic<F>(Pin<Box<F>>);
 
@@ -59,7 +60,7 @@ impl<F: Future<Output = ()>> Future for CatchPanic<F> {
     }
 }
 
-/// A clock that a test sets, with timers that go off whenever they are asked. It spawns nothing.
+/// A clock set by a test, with timers that go off on every poll. It spawns nothing.
 #[cfg(test)]
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ManualClock(std::sync::Arc<std::sync::Mutex<Instant>>);

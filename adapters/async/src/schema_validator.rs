@@ -5,16 +5,16 @@ use mcp_sansio::catalog::{CompiledSchema, Validator};
 use mcp_sansio::jsonrpc::{Json, RawJson};
 use serde_json::Value;
 
-/// Validates arguments and structured results against the schemas of tools, with the crate
+/// Validates arguments and structured results against the schemas of tools, using the crate
 /// `jsonschema`.
 ///
-/// It knows the drafts 4, 6, 7, 2019-09 and 2020-12, the last of which is for schemas that do not
-/// say. `format` is an annotation where the draft has it so. Nothing is ever fetched.
+/// It supports drafts 4, 6, 7, 2019-09 and 2020-12; the last is the default for schemas without a
+/// dialect. `format` is an annotation in the drafts that define it so. Nothing is fetched.
 ///
 /// A schema may have 256 KiB of text and 10,000 objects, and its patterns may backtrack 10,000
-/// times for each string. Within these bounds the work of a validation grows with the value and
-/// with the schema, whose author is trusted with the rest: subschemas that refer to each other
-/// under `anyOf` multiply.
+/// times for each string. Within these limits the work of a validation grows with the value and
+/// with the schema, whose author is trusted otherwise: subschemas that refer to each other under
+/// `anyOf` multiply.
 ///
 /// ```
 /// use mcp_sansio_handlers::Server;
@@ -24,32 +24,32 @@ use serde_json::Value;
 ///     catalog.validator(SchemaValidator::new()).expect("the schemas are valid");
 /// });
 /// ```
-// MCP 2026-07-28 basic/index#schema-dialect [JSCH-002]: 2020-12 and others, which are named here.
+// MCP 2026-07-28 basic/index#schema-dialect [JSCH-002]: 2020-12 and others, which are listed here.
 #[derive(Clone, Copy, Debug, Default)]
 #[non_exhaustive]
 pub struct SchemaValidator;
 
-/// The longest schema, in bytes. 256 KiB: far beyond what a model reads.
+/// The longest schema, in bytes. 256 KiB: far more than a model can use.
 const SCHEMA_LENGTH_MAX: usize = 256 * 1024;
 
 /// The most objects in a schema. Each may be a subschema. 10,000: likewise.
 const OBJECTS_MAX: usize = 10_000;
 
-/// How often a pattern may backtrack over one string. 10,000: enough for patterns that make sense,
-/// and far less than a millisecond.
+/// Backtracking steps of a pattern for one string. 10,000: enough for reasonable patterns, and far
+/// less than a millisecond.
 const BACKTRACK_MAX: usize = 10_000;
 
 /// The largest compiled pattern, in bytes. 1 MiB.
 const PATTERN_SIZE_MAX: usize = 1024 * 1024;
 
-/// How many mistakes are told at once. 5: a model corrects them in one go.
+/// Errors reported at once. 5: a model can correct them together.
 const ERRORS_MAX: usize = 5;
 
-/// The longest text about mistakes, in bytes. 2 KiB: names of members come from the peer.
+/// The longest error text, in bytes. 2 KiB: it contains member names chosen by the peer.
 const TEXT_LENGTH_MAX: usize = 2048;
 
 impl SchemaValidator {
-    /// A validator.
+    /// Creates a validator.
     #[must_use]
     pub const fn new() -> Self {
         Self
@@ -60,22 +60,22 @@ impl Validator for SchemaValidator {
     fn compile(&self, schema: &Json) -> Result<Box<dyn CompiledSchema>, String> {
         // MCP 2026-07-28 basic/index#composition-keyword-resource-use [JSCH-008]
         if schema.as_str().len() > SCHEMA_LENGTH_MAX {
-            return Err(format!("it is longer than {SCHEMA_LENGTH_MAX} bytes"));
+            return Err(format!("the schema is longer than {SCHEMA_LENGTH_MAX} bytes"));
         }
         let schema: Value = schema.decode().map_err(|error| error.to_string())?;
         if count_objects(&schema) > OBJECTS_MAX {
-            return Err(format!("it has more than {OBJECTS_MAX} objects"));
+            return Err(format!("the schema has more than {OBJECTS_MAX} objects"));
         }
         let patterns = PatternOptions::fancy_regex()
             .backtrack_limit(BACKTRACK_MAX)
             .size_limit(PATTERN_SIZE_MAX)
             .dfa_size_limit(PATTERN_SIZE_MAX);
         // MCP 2026-07-28 basic/index#implementation-requirements [JSCH-001] [JSCH-003]: the dialect
-        // is what `$schema` says, 2020-12 without it, and an unknown one is an error.
-        // MCP 2026-07-28 basic/index#schema-validation [JSCH-004]: a schema that is not valid in
-        // its dialect is an error, too.
-        // MCP 2026-07-28 basic/index#ref-resolution [JSCH-005] [JSCH-007]: so is a `$ref` that
-        // leads outside, as nothing is fetched.
+        // is the one in `$schema`, or 2020-12 by default; an unknown one is an error.
+        // MCP 2026-07-28 basic/index#schema-validation [JSCH-004]: a schema that is invalid in its
+        // dialect is an error, too.
+        // MCP 2026-07-28 basic/index#ref-resolution [JSCH-005] [JSCH-007]: so is a `$ref` to an
+        // external schema, as nothing is fetched.
         let options = jsonschema::options().offline().with_pattern_options(patterns);
         match options.build(&schema) {
             Ok(compiled) => Ok(Box::new(Schema(compiled))),
@@ -102,7 +102,7 @@ impl CompiledSchema for Schema {
             let separator = if text.is_empty() { "" } else { "; " };
             let path = error.instance_path().as_str();
             let place = if path.is_empty() { "the whole" } else { path };
-            // The value itself is left out: whoever sent it knows it, and it may be long.
+            // Omit the value: the sender knows it, and it may be long.
             let what = error.masked_with("the value");
             // Writing to a `String` does not fail.
             let _ = write!(text, "{separator}{place}: {what}");
@@ -151,8 +151,8 @@ mod tests {
 
     #[test]
     fn the_dialect_is_the_declared_one_or_2020_12() {
-        // Rule: [JSCH-001] [JSCH-002] [JSCH-003].
-        // `prefixItems` means something since 2020-12, an array of `items` before.
+        // Rule: [JSCH-001] [JSCH-002] [JSCH-003]. `prefixItems` exists since 2020-12; earlier
+        // drafts use an array of `items`.
         let new = json!({"prefixItems": [{"type": "string"}]});
         check(&new, &json!([1])).unwrap_err();
         let draft7 = "http://json-schema.org/draft-07/schema#";
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_fetched_and_what_is_not_there_is_refused() {
+    fn external_and_missing_references_are_refused() {
         // Rule: [JSCH-005] [JSCH-007] [JSCH-009].
         for uri in ["https://example.com/a", "file:///etc/passwd", "other.json", "#/$defs/missing"]
         {
@@ -194,7 +194,7 @@ mod tests {
         let wide = json!({"anyOf": vec![json!({}); OBJECTS_MAX]});
         assert!(compile(&wide).unwrap_err().contains("objects"));
         compile(&json!({"pattern": "(a{1000}){1000}"})).unwrap_err();
-        // References that go round and patterns that explode come to an end.
+        // Circular references and exponential patterns terminate.
         let round = json!({
             "$ref": "#/$defs/a",
             "$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"$ref": "#/$defs/a"}},

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Poll, Waker};
 
-/// Ends a task from outside. Clones stop the same task.
+/// Stops a task from outside. Clones stop the same task.
 #[derive(Clone, Debug, Default)]
 pub struct StopHandle(Arc<State>);
 
@@ -18,13 +18,13 @@ struct State {
 }
 
 impl StopHandle {
-    /// Ends what is run by it, now or as soon as it is.
+    /// Stops the task, now or as soon as it runs.
     pub fn stop(&self) {
         Self::stop_all(core::slice::from_ref(self));
     }
 
-    /// Ends what is run by any of them. All are stopped before the first is woken, so what one of them
-    /// does about it happens when the others are stopped as well.
+    /// Stops the tasks of all handles. All are marked as stopped before the first is woken, so that
+    /// a woken task sees the others stopped as well.
     pub(crate) fn stop_all(handles: &[Self]) {
         handles.iter().for_each(|handle| handle.0.is_stopped.store(true, Ordering::Release));
         handles.iter().for_each(Self::wake);
@@ -37,7 +37,7 @@ impl StopHandle {
         }
     }
 
-    /// The output of `future`, or `None` if it is stopped before.
+    /// Returns the output of `future`, or `None` if it is stopped first.
     pub async fn until_stopped<F: Future>(&self, future: F) -> Option<F::Output> {
         let mut future = pin!(future);
         poll_fn(|cx| {
@@ -49,13 +49,13 @@ impl StopHandle {
         .await
     }
 
-    /// Whether it is handle.
+    /// Returns whether the handle is stopped.
     #[must_use]
     pub fn is_stopped(&self) -> bool {
         self.0.is_stopped.load(Ordering::Acquire)
     }
 
-    /// Whether it was stopped; whoever asks is woken when it is.
+    /// Returns whether the handle is stopped; if not, registers `waker` to be woken when it is.
     pub fn poll(&self, waker: &Waker) -> bool {
         {
             let mut known = self.0.waker.lock().unwrap_or_else(PoisonError::into_inner);

@@ -3,33 +3,33 @@ use std::task::{Context, Poll};
 
 /// A pair of byte streams, one each way: a pipe pair, a socket, a serial line.
 ///
-/// The two ways are independent: a write that waits does not hold up reading. As everywhere, a
-/// method that returns [`Poll::Pending`] has seen to it that the task is woken when another call
-/// makes sense; reading and writing remember that separately.
+/// The two directions are independent: a pending write does not delay reading. As usual, a method
+/// that returns [`Poll::Pending`] has registered the task to be woken when it should be called
+/// again; reading and writing register it separately.
 pub trait ByteStream {
-    /// Reads some bytes into `buffer`, which is not empty. Zero is the end of the input.
+    /// Reads some bytes into `buffer`, which is not empty. Zero means the end of the input.
     ///
     /// # Errors
     ///
     /// The input is broken. It is not read from again.
     fn poll_read(&mut self, cx: &mut Context<'_>, buffer: &mut [u8]) -> Poll<io::Result<usize>>;
 
-    /// Writes the start of `bytes`, which are not empty, and says how many.
+    /// Writes a prefix of `bytes`, which are not empty, and returns its length.
     ///
     /// # Errors
     ///
     /// The output is broken. It is not written to again.
     fn poll_write(&mut self, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>>;
 
-    /// Sends on what was written, if the stream holds any of it back.
+    /// Flushes buffered output.
     ///
     /// # Errors
     ///
     /// The output is broken.
     fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>>;
 
-    /// Flushes and closes the write half, so that the other side reads the end of its input. The
-    /// read half stays open.
+    /// Flushes and closes the write half, so that the peer reads the end of its input. The read
+    /// half stays open.
     ///
     /// # Errors
     ///

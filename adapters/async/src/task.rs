@@ -6,7 +6,7 @@ use std::task::{Context, Poll, Waker};
 
 use crate::Runtime;
 
-/// A spawned task. Dropping the handle lets the task continue.
+/// A spawned task. Dropping the handle detaches the task.
 ///
 /// Resolves when the task ends, with `None` if it panicked or was aborted.
 pub(crate) struct Task<T>(Arc<Shared<T>>);
@@ -16,9 +16,9 @@ struct Shared<T>(Mutex<State<T>>);
 struct State<T> {
     progress: Progress<T>,
     aborted: bool,
-    /// Wakes the task, to tell it that it was aborted.
+    /// Wakes the task when it is aborted.
     task: Option<Waker>,
-    /// Wakes the owner of the handle, to tell it that the task has ended.
+    /// Wakes the owner of the handle when the task has ended.
     handle: Option<Waker>,
 }
 
@@ -27,7 +27,7 @@ enum Progress<T> {
     Ended(Option<T>),
 }
 
-/// Spawns a future, and returns a handle to its task.
+/// Spawns a future and returns a handle to its task.
 pub(crate) fn spawn<F>(runtime: &impl Runtime, future: F) -> Task<F::Output>
 where
     F: Future + Send + 'static,
@@ -111,13 +111,13 @@ impl<T> Shared<T> {
         }
     }
 
-    // A panic elsewhere leaves nothing half done in here.
+    // A panic elsewhere leaves no inconsistent state.
     fn lock(&self) -> MutexGuard<'_, State<T>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Ends the task for its handle, also where the future panics or the runtime drops it.
+/// Ends the task for its handle, even if the future panics or the runtime drops it.
 struct EndGuard<T>(Arc<Shared<T>>);
 
 impl<T> Drop for EndGuard<T> {
@@ -142,7 +142,7 @@ mod tests {
     struct ManualRuntime(Arc<Mutex<Vec<Spawned>>>);
 
     impl ManualRuntime {
-        /// Polls each task once, and drops those that are done.
+        /// Polls each task once, and drops those that have completed.
         fn run_tasks(&self) {
             let mut tasks = self.0.lock().unwrap();
             tasks.retain_mut(|task| poll(task.as_mut()).is_pending());

@@ -4,9 +4,9 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use mcp_sansio::Instant;
 use mcp_sansio_handlers::TaskSettings;
 
-/// What [`Server::tasks`](mcp_sansio_handlers::Server::tasks) takes: entropy and the time of day from
-/// the operating system. `now` is the current time on the clock of the runtime. If the time of day is
-/// set later, tasks do not follow.
+/// Returns the settings for [`Server::tasks`](mcp_sansio_handlers::Server::tasks): entropy and the
+/// time of day from the operating system. `now` is the current time on the clock of the runtime.
+/// Tasks do not follow later changes to the time of day.
 ///
 /// # Errors
 ///
@@ -15,7 +15,7 @@ pub fn task_settings(now: Instant) -> io::Result<TaskSettings> {
     fill(&mut [0; 16])?;
     let entropy = || {
         let mut name = [0; 16];
-        fill(&mut name).expect("what gives entropy once does not stop");
+        fill(&mut name).expect("the operating system provided entropy before");
         name
     };
     Ok(TaskSettings::new(entropy, time_of_origin(now)))
@@ -25,8 +25,8 @@ fn fill(bytes: &mut [u8]) -> io::Result<()> {
     getrandom::fill(bytes).map_err(io::Error::from)
 }
 
-/// The time since 1970 at the origin of the clock.
-#[allow(clippy::disallowed_methods, reason = "an adapter is where the time comes from")]
+/// Returns the time since 1970 at the origin of the clock.
+#[allow(clippy::disallowed_methods, reason = "an adapter provides the time")]
 fn time_of_origin(now: Instant) -> Duration {
     let time = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     time.saturating_sub(now.saturating_since(Instant::ZERO))

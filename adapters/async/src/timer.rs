@@ -7,20 +7,21 @@ use mcp_sansio::Instant;
 
 use crate::Runtime;
 
-/// A monotonic clock and one alarm on it.
+/// A monotonic clock with one alarm.
 pub trait Timer {
-    /// The time it is.
+    /// Returns the current time.
     fn now(&self) -> Instant;
 
     /// Waits until [`now`](Self::now) has reached `deadline`.
     ///
-    /// Each call replaces the deadline of the one before. Deadlines move all the time, mostly away:
-    /// an implementation that re-arms its alarm only for an earlier deadline, and otherwise when it
-    /// has gone off too soon, costs nothing per message. Waking the task too early is harmless.
+    /// Each call replaces the previous deadline. Deadlines change often, usually to later ones: an
+    /// implementation that re-arms its alarm only for an earlier deadline, or after it has gone off
+    /// too soon, costs nothing per message. Waking the task too early is harmless.
     fn poll_until(&mut self, cx: &mut Context<'_>, deadline: Instant) -> Poll<()>;
 
-    /// Whether the alarm may have gone off since [`poll_until`](Self::poll_until) last returned
-    /// [`Poll::Pending`]. A timer that can tell this cheaply saves a call for each message.
+    /// Returns whether the alarm may have gone off since [`poll_until`](Self::poll_until) last
+    /// returned [`Poll::Pending`]. A timer that can determine this cheaply saves a call for each
+    /// message.
     fn may_be_due(&self) -> bool {
         true
     }
@@ -36,7 +37,7 @@ impl<T: Timer + ?Sized> Timer for &mut T {
     }
 }
 
-/// The output of `future`, or `None` if it takes longer than `limit`.
+/// Returns the output of `future`, or `None` if it takes longer than `limit`.
 pub async fn timeout<F: Future>(
     runtime: &impl Runtime,
     limit: Duration,

@@ -186,7 +186,10 @@ fn a_child_that_ignores_everything_is_killed() {
     let report = child.shutdown(short_grace_periods()).unwrap();
     assert_eq!((report.status.signal(), report.forced), (Some(9), true));
     assert_eq!(report.stderr_tail, ["stubborn"]);
-    assert!(report.to_string().contains("(SIGKILL); its last words:\n  stubborn"), "{report}");
+    assert!(
+        report.to_string().contains("(SIGKILL); last lines of its standard error:\n  stubborn"),
+        "{report}"
+    );
     assert!(is_gone(id));
     assert!(now().saturating_since(start) < Duration::from_secs(2));
 }

@@ -116,7 +116,7 @@ async fn an_exit_is_reported_with_its_status_and_stderr_tail() {
     assert_eq!((report.status.code(), report.forced), (Some(2), false));
     assert_eq!(
         report.to_string(),
-        "the server exited: exit status: 2; its last words:\n  no such option"
+        "the server exited: exit status: 2; last lines of its standard error:\n  no such option"
     );
     assert_eq!(child.id(), None);
 }

@@ -7,16 +7,16 @@ use crate::task::{self, Task};
 use crate::timer::timeout;
 use crate::{DriveError, Driver, Error, Runtime, Settings, seed};
 
-/// Starts a server as a child process and opens a connection to it, driven by a task of its own.
+/// Starts a server as a child process and connects to it. A spawned task drives the connection.
 ///
-/// A server whose era is not known is probed first. One that exits on that is a legacy server: it is
-/// started again, once, and opened without a probe. Remember its [`era`](Client::era) and give it to
-/// [`Host::known_era`] the next time, and it is started once.
+/// A server of unknown era is probed first. If it exits on the probe, it is a legacy server: it is
+/// started once more and opened without a probe. To avoid the second start, store its
+/// [`era`](Client::era) and pass it to [`Host::known_era`] the next time.
 ///
 /// # Errors
 ///
-/// The process could not be started, or the connection not be opened; the error has the last lines
-/// of the server's standard error.
+/// The process could not be started, or the connection could not be opened. The error contains the
+/// last lines of the server's standard error.
 ///
 /// # Panics
 ///
@@ -40,7 +40,8 @@ pub async fn connect<P: Process>(
             }
             OpenOutcome::WantsStream => {
                 let (endpoint, stream, _) = driver.into_parts();
-                // Two at once could be in each other's way. How this one ends matters to nobody.
+                // Two instances could interfere with each other. The exit status of the first is
+                // not used.
                 drop(stream);
                 let _ended = child.shutdown(GracePeriods::default()).await;
                 let stream;
@@ -49,7 +50,8 @@ pub async fn connect<P: Process>(
             }
             OpenOutcome::Closed(reason) => {
                 let _driving = task::spawn(&runtime, driver);
-                // A child that died has said why; one that lives is ended.
+                // A child that exited has explained why on its standard error; one still running is
+                // killed.
                 let grace_periods = GracePeriods::default();
                 let stderr_tail =
                     match timeout(&runtime, grace_periods.terminate, child.wait()).await {
@@ -62,9 +64,9 @@ pub async fn connect<P: Process>(
     }
 }
 
-/// A client with the server that it started. It derefs to the [`Client`].
+/// A client connected to a server process that it started. Derefs to the [`Client`].
 ///
-/// Dropped, it kills the server; [`shutdown`](Self::shutdown) ends it in good order.
+/// Dropping it kills the server; [`shutdown`](Self::shutdown) ends it gracefully.
 #[derive(Debug)]
 pub struct Connection<P: Process> {
     client: Client,
@@ -73,18 +75,17 @@ pub struct Connection<P: Process> {
 }
 
 impl<P: Process> Connection<P> {
-    /// The last lines of the server's standard error so far.
+    /// Returns the last lines of the server's standard error so far.
     #[must_use]
     pub fn stderr_tail(&self) -> Vec<String> {
         self.child.stderr_tail()
     }
 
-    /// Closes the connection and ends the server: by the end of its input, and by force if that
-    /// does not do.
+    /// Closes the connection and the server's input, and terminates the server if it does not exit.
     ///
     /// # Errors
     ///
-    /// The system has lost the child: something else in this process has waited for it.
+    /// The system has lost the child: other code in this process has already waited for it.
     pub async fn shutdown(self) -> Result<ExitReport, Error> {
         let Self { client, child, driver } = self;
         client.close();

@@ -1,4 +1,4 @@
-//! Servers that a client starts by itself, as child processes. A runtime implements [`Process`].
+//! Servers that a client runs as child processes. A runtime implements [`Process`].
 
 mod connection;
 mod open;
@@ -19,18 +19,18 @@ pub use report::{ExitReport, SpawnError};
 pub use server::{ChildServer, GracePeriods};
 pub use stream::ChildStream;
 
-/// What becomes of what a child process writes to its standard error. It is read in any case, so
-/// that the child never waits, and the last lines are kept for reports.
+/// Handling of a child's standard error. It is always read, so that the child never blocks, and the
+/// last lines are kept for reports.
 // MCP 2025-11-25 basic/transports#stdio [STDIO-004] [STDIO-005]: a client may capture, forward or
 // ignore it.
 #[derive(Default)]
 pub enum Stderr {
-    /// Nothing more.
+    /// Only keeps the last lines.
     #[default]
     Keep,
-    /// Each line goes to the standard error of this process.
+    /// Forwards each line to the standard error of this process.
     Forward,
-    /// Each line, without its end, goes to a function, which must not block.
+    /// Passes each line, without its line ending, to a function, which must not block.
     Lines(Box<dyn FnMut(&str) + Send>),
 }
 
@@ -44,26 +44,26 @@ impl fmt::Debug for Stderr {
     }
 }
 
-/// How many lines are kept: a panic with its backtrace, or a usage message.
+/// Lines kept: enough for a panic with its backtrace, or for a usage message.
 const TAIL_LINES_MAX: usize = 32;
 
-/// How many bytes of a line are kept; what is beyond is dropped.
+/// Bytes kept of each line; the rest is dropped.
 const LINE_LENGTH_MAX: usize = 4096;
 
-/// The last lines of a standard error. Clones are the same.
+/// The last lines of a standard error. Clones share them.
 #[derive(Clone, Debug, Default)]
 pub struct StderrTail(Arc<Mutex<Lines>>);
 
 #[derive(Debug, Default)]
 struct Lines {
     ended: VecDeque<String>,
-    /// The line that has not ended yet.
+    /// The current, unfinished line.
     line: Vec<u8>,
 }
 
 impl StderrTail {
-    /// The lines so far, the last 32 and what there is of another, without their ends; what is not
-    /// UTF-8 is replaced. Of each there are at most 4,096 bytes.
+    /// Returns the last 32 complete lines and the unfinished one, without line endings. Invalid
+    /// UTF-8 is replaced, and each line has at most 4,096 bytes.
     #[must_use]
     pub fn lines(&self) -> Vec<String> {
         let lines = self.lock();
@@ -71,13 +71,13 @@ impl StderrTail {
         lines.ended.iter().cloned().chain(unfinished).collect()
     }
 
-    /// Takes what was read, nothing at the end, and hands the lines that it ends to `sink`. What is
-    /// returned is to be written to the standard error of this process.
+    /// Processes the bytes read (none at end of file) and passes the completed lines to `sink`.
+    /// Returns the text to write to the standard error of this process.
     #[must_use]
     pub fn take(&self, bytes: &[u8], sink: &mut Stderr) -> Option<String> {
         let mut ended = Vec::new();
         self.lock().take(bytes, |line| ended.push(line.to_owned()));
-        // With no lock held: the function may ask for the tail.
+        // Not under the lock, since the function may read the tail.
         match sink {
             Stderr::Keep => None,
             Stderr::Forward if ended.is_empty() => None,
@@ -95,7 +95,7 @@ impl StderrTail {
 }
 
 impl Lines {
-    /// Takes bytes, none at the end, and tells `ended` of each line that they end.
+    /// Appends bytes (none at end of file) and calls `ended` for each line that they complete.
     fn take(&mut self, bytes: &[u8], mut ended: impl FnMut(&str)) {
         for piece in bytes.split_inclusive(|&byte| byte == b'\n') {
             let (text, is_end) = piece.strip_suffix(b"\n").map_or((piece, false), |t| (t, true));

@@ -7,20 +7,19 @@ use mcp_sansio_handlers::{Client, Endpoint};
 
 use crate::{ByteStream, Driver, Timer};
 
-/// How far a connection to a child process is.
+/// Progress of a connection to a child process.
 #[derive(Debug)]
 pub enum OpenOutcome {
-    /// It is open. The driver goes on.
+    /// The connection is open. Keep polling the driver.
     Open,
-    /// The child ended on the probe for its era, and the connection wants another one: see
+    /// The child exited on the era probe, and the connection needs a new one: see
     /// [`Driver::wants_stream`].
     WantsStream,
-    /// It is over before it was open.
+    /// The connection closed before it was open.
     Closed(CloseReason),
 }
 
-/// Drives a connection until it is open or cannot be, at least not with this stream. May be dropped
-/// and called again.
+/// Drives a connection until it is open, or can no longer be opened on this stream. Cancel-safe.
 pub async fn open<E, S, T>(client: &Client, driver: &mut Driver<E, S, T>) -> OpenOutcome
 where
     E: Endpoint,
@@ -30,7 +29,7 @@ where
     let mut opened = pin!(client.opened());
     let mut has_ended = false;
     poll_fn(|cx| {
-        // The driver first: what it does is what the other waits for.
+        // Poll the driver first: its progress completes the other future.
         if !has_ended && Pin::new(&mut *driver).poll(cx).is_ready() {
             if driver.wants_stream() {
                 return Poll::Ready(OpenOutcome::WantsStream);

@@ -9,10 +9,10 @@ use crate::{ByteStream, Runtime};
 
 /// A child process of a runtime.
 pub trait Process: fmt::Debug + Send + Sized + 'static {
-    /// The runtime that watches it.
+    /// The runtime that manages the process.
     type Runtime: Runtime;
 
-    /// How it is to be started.
+    /// The command that starts the process.
     type Command: Send;
 
     /// Its standard output and input. [`ByteStream::poll_close`] closes the pipe of the input.
@@ -21,22 +21,22 @@ pub trait Process: fmt::Debug + Send + Sized + 'static {
     /// Its standard error.
     type Stderr: Send + 'static;
 
-    /// Starts a command with pipes for its three standard streams; on Unix in a process group of its
-    /// own. It may be called more than once. The process is killed when the value is dropped.
+    /// Starts a command with pipes for its three standard streams; on Unix in its own process
+    /// group. It may be called more than once. The process is killed when the value is dropped.
     ///
     /// # Errors
     ///
-    /// It did not start.
+    /// The process did not start.
     ///
     /// # Panics
     ///
     /// Where [`Runtime::current`] does.
     fn start(command: &mut Self::Command) -> Result<Started<Self>, SpawnError>;
 
-    /// The process id, for as long as the process was not waited for.
+    /// Returns the process id, or `None` once the process has been waited for.
     fn id(&self) -> Option<u32>;
 
-    /// Waits until the process has exited. May be dropped and called again.
+    /// Waits until the process has exited. Cancel-safe.
     fn wait(&mut self) -> impl Future<Output = io::Result<ExitStatus>> + Send;
 
     /// Kills the process, unless it has exited.

@@ -10,14 +10,14 @@ use std::process::ExitStatus;
 pub struct ExitReport {
     /// Its exit status.
     pub status: ExitStatus,
-    /// The last lines that it wrote to its standard error.
+    /// The last lines of its standard error.
     pub stderr_tail: Vec<String>,
-    /// Whether it had to be terminated, as it did not exit when its input ended.
+    /// Whether it had to be terminated, because it did not exit when its input was closed.
     pub forced: bool,
 }
 
 impl ExitReport {
-    /// Tells of a child that has exited.
+    /// Creates a report of a child that has exited.
     #[must_use]
     pub const fn new(status: ExitStatus, stderr_tail: Vec<String>, forced: bool) -> Self {
         Self { status, stderr_tail, forced }
@@ -25,12 +25,12 @@ impl ExitReport {
 }
 
 impl fmt::Display for ExitReport {
-    /// On one line or, where the child has said something, on several.
+    /// Writes one line, or several if the child wrote to its standard error.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let forced = if self.forced { "was terminated" } else { "exited" };
         write!(f, "the server {forced}: {}", self.status)?;
         if !self.stderr_tail.is_empty() {
-            f.write_str("; its last words:")?;
+            f.write_str("; last lines of its standard error:")?;
             for line in &self.stderr_tail {
                 write!(f, "\n  {line}")?;
             }
@@ -39,20 +39,21 @@ impl fmt::Display for ExitReport {
     }
 }
 
-/// A child process that did not start. The message says what to do about it.
+/// A child process could not be started. The message says what to do about it.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot start the server `{program}`: {advice}")]
 #[non_exhaustive]
 pub struct SpawnError {
-    /// The program, as the command names it.
+    /// The program, as named by the command.
     pub program: String,
-    /// What the system said.
+    /// The error of the operating system.
     pub source: io::Error,
     advice: String,
 }
 
 impl SpawnError {
-    /// What the system said of a program that was to run in `directory`, or in that of this process.
+    /// Creates an error for a program that was to run in `directory`, or in the current directory
+    /// of this process.
     #[must_use]
     pub fn new(program: &OsStr, directory: Option<&Path>, source: io::Error) -> Self {
         let advice = advise(program, directory, &source);

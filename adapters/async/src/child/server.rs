@@ -8,31 +8,32 @@ use super::stream::InputCloser;
 use super::{ChildStream, ExitReport, Process, SpawnError, Started, Stderr};
 use crate::timer::timeout;
 
-/// A server that runs as a child process and talks over its standard streams.
+/// A server that runs as a child process and communicates over its standard streams.
 ///
-/// Drive the stream that comes with it. When the connection is over, end the child with
-/// [`shutdown`](Self::shutdown); to drop it is to kill it. When the connection ends and nobody
-/// wanted it to, [`wait`](Self::wait) says what happened to the child.
+/// Drive the stream returned with it. When the connection is over, end the child with
+/// [`shutdown`](Self::shutdown); dropping this value kills the child. If the connection ends
+/// unexpectedly, [`wait`](Self::wait) reports how the child exited.
 ///
-/// On Unix the child leads a process group of its own, and the signals go to all of the group: what
-/// a launcher such as a shell or a package runner has started ends with it. It also means that a
-/// Ctrl-C at a terminal is for this process alone; the child then reads the end of its input.
+/// On Unix the child leads its own process group, and signals are sent to the whole group:
+/// processes that a launcher such as a shell or a package runner has started end with it. As a
+/// result, Ctrl-C at a terminal only reaches this process; the child then reads the end of its
+/// input.
 pub struct ChildServer<P: Process> {
     process: P,
-    /// Whether it was waited for: its process id may be another's by now.
+    /// Whether the child has been waited for: its process id may have been reused since.
     has_exited: bool,
     input: InputCloser<P::Stream>,
     stderr: StderrReader,
     runtime: P::Runtime,
 }
 
-/// How long [`ChildServer::shutdown`] waits before it becomes more insistent.
+/// How long [`ChildServer::shutdown`] waits at each step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GracePeriods {
-    /// From the end of the child's input to `SIGTERM`, on Windows to termination. 2 s: a server
-    /// that is working on nothing needs a few milliseconds.
+    /// Time from closing the child's input to `SIGTERM`, on Windows to termination. 2 s: an idle
+    /// server needs a few milliseconds.
     pub end_of_input: Duration,
-    /// From `SIGTERM` to `SIGKILL`. 2 s.
+    /// Time from `SIGTERM` to `SIGKILL`. 2 s.
     pub terminate: Duration,
 }
 
@@ -43,12 +44,12 @@ impl Default for GracePeriods {
 }
 
 impl<P: Process> ChildServer<P> {
-    /// Starts a command, a `std::process::Command` or one of the runtime, and keeps the last lines of
-    /// its standard error.
+    /// Starts a command, a `std::process::Command` or that of the runtime, and keeps the last lines
+    /// of its standard error.
     ///
     /// # Errors
     ///
-    /// It did not start: see [`SpawnError`], whose message is for the user.
+    /// The process did not start: see [`SpawnError`], whose message is meant for the user.
     ///
     /// # Panics
     ///
@@ -59,7 +60,7 @@ impl<P: Process> ChildServer<P> {
         Self::spawn_with(command, Stderr::Keep)
     }
 
-    /// As [`spawn`](Self::spawn), and does with the child's standard error what `stderr` says.
+    /// Like [`spawn`](Self::spawn), with the given handling of standard error.
     ///
     /// # Errors
     ///
@@ -69,7 +70,7 @@ impl<P: Process> ChildServer<P> {
     ///
     /// As [`spawn`](Self::spawn).
     // MCP 2025-11-25 basic/transports#stdio [STDIO-007]: the client launches the server as a
-    // subprocess and talks over its standard streams.
+    // subprocess and communicates over its standard streams.
     pub fn spawn_with(
         command: impl Into<P::Command>,
         stderr: Stderr,
@@ -77,7 +78,7 @@ impl<P: Process> ChildServer<P> {
         Self::start(&mut command.into(), stderr)
     }
 
-    /// Starts a command, which can be started again.
+    /// Starts a command that can be started again.
     pub(super) fn start(
         command: &mut P::Command,
         sink: Stderr,
@@ -91,37 +92,37 @@ impl<P: Process> ChildServer<P> {
         Ok((server, stream))
     }
 
-    /// The process id, `None` once the child has exited and was waited for.
+    /// Returns the process id, or `None` once the child has exited and been waited for.
     #[must_use]
     pub fn id(&self) -> Option<u32> {
         if self.has_exited { None } else { self.process.id() }
     }
 
-    /// The last lines of the child's standard error so far.
-    // MCP 2025-11-25 basic/transports#stdio [STDIO-006]: words there are no sign of an error.
+    /// Returns the last lines of the child's standard error so far.
+    // MCP 2025-11-25 basic/transports#stdio [STDIO-006]: output there is not an error.
     #[must_use]
     pub fn stderr_tail(&self) -> Vec<String> {
         self.stderr.tail()
     }
 
-    /// Waits until the child exits by itself, and reports. May be dropped and called again.
+    /// Waits until the child exits, and reports how. Cancel-safe.
     ///
     /// # Errors
     ///
-    /// The system has lost the child: something else in this process has waited for it.
+    /// The system has lost the child: other code in this process has already waited for it.
     pub async fn wait(&mut self) -> io::Result<ExitReport> {
         let status = self.exit().await?;
         Ok(self.report(status, false).await)
     }
 
-    /// Ends the child: closes its input, waits, then has the system end it, gently at first.
+    /// Ends the child: closes its input, waits, then terminates it, gracefully at first.
     ///
-    /// Drive or drop its stream meanwhile: while the child waits for someone to read its output, it
-    /// does not exit.
+    /// Keep driving its stream meanwhile, or drop it: the child does not exit while it is blocked
+    /// on writing its output.
     ///
     /// # Errors
     ///
-    /// The system has lost the child: something else in this process has waited for it.
+    /// The system has lost the child: other code in this process has already waited for it.
     // MCP 2026-07-28 basic/transports/stdio#shutdown [STDIO-016]: close the input, wait, then
     // terminate forcibly.
     // MCP 2025-11-25 basic/lifecycle#shutdown [STDIO-015]: SIGTERM, then SIGKILL.
@@ -154,7 +155,7 @@ impl<P: Process> ChildServer<P> {
         ExitReport::new(status, self.stderr.tail(), forced)
     }
 
-    /// Ends a child that has not exited, and on Unix its group.
+    /// Kills the child if it has not exited; on Unix with its process group.
     fn kill(&mut self) {
         #[cfg(unix)]
         self.signal(rustix::process::Signal::KILL);
@@ -163,11 +164,11 @@ impl<P: Process> ChildServer<P> {
 
     #[cfg(unix)]
     fn signal(&self, signal: rustix::process::Signal) {
-        // There is an id as long as nobody has waited for the child, so that the system has not
-        // given it to another process.
+        // The id is present only until the child has been waited for, so the system cannot have
+        // reused it for another process.
         let id = self.id().and_then(|id| i32::try_from(id).ok());
         if let Some(group) = id.and_then(rustix::process::Pid::from_raw) {
-            // It has exited if this fails.
+            // A failure means that it has exited.
             let _ = rustix::process::kill_process_group(group, signal);
         }
     }

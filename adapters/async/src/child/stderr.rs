@@ -6,14 +6,14 @@ use crate::Runtime;
 use crate::task::{Task, spawn};
 use crate::timer::timeout;
 
-/// How much is read at once.
+/// Bytes per read.
 const CHUNK: usize = 4096;
 
-/// How long after the exit last words may still be on their way. They are in the pipe then; a
-/// grandchild that holds the other end open is not waited for.
+/// How long to wait for output after the exit. The output is already in the pipe then; a grandchild
+/// that holds the write end open is not waited for.
 const DRAIN_TIMEOUT: Duration = Duration::from_millis(100);
 
-/// The task that reads a child's standard error, and what it has read.
+/// The task that reads a child's standard error, and the lines that it has read.
 #[derive(Debug)]
 pub(super) struct StderrReader {
     task: Task<()>,
@@ -31,7 +31,7 @@ impl StderrReader {
         self.tail.lines()
     }
 
-    /// Waits for the last words of a child that has exited.
+    /// Waits for the final output of a child that has exited.
     pub(super) async fn drain(&mut self, runtime: &impl Runtime) {
         let _ = timeout(runtime, DRAIN_TIMEOUT, &mut self.task).await;
     }

@@ -5,11 +5,11 @@ use std::task::{Context, Poll, Waker};
 
 use crate::ByteStream;
 
-/// The standard output and input of a child process. To drop it closes both.
+/// The standard output and input of a child process. Dropping it closes both.
 #[derive(Debug)]
 pub struct ChildStream<S>(Arc<Mutex<S>>);
 
-/// Closes the input of a child process, no matter who drives its stream.
+/// Closes the input of a child process, independent of the task that drives its stream.
 pub(super) struct InputCloser<S>(Weak<Mutex<S>>);
 
 impl<S: ByteStream> ChildStream<S> {
@@ -21,7 +21,7 @@ impl<S: ByteStream> ChildStream<S> {
         InputCloser(Arc::downgrade(&self.0))
     }
 
-    // A panic elsewhere leaves nothing half done in here.
+    // A panic elsewhere leaves no inconsistent state.
     fn lock(&self) -> MutexGuard<'_, S> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -34,10 +34,10 @@ impl<S> fmt::Debug for InputCloser<S> {
 }
 
 impl<S: ByteStream> InputCloser<S> {
-    /// Lets the child read the end of its input. Nothing can be written afterwards.
+    /// Closes the child's input. Nothing can be written afterwards.
     pub(super) fn close(&self) {
         if let Some(stream) = self.0.upgrade() {
-            // A pipe closes at once.
+            // Closing a pipe does not block.
             let _ = ChildStream(stream).poll_close(&mut Context::from_waker(Waker::noop()));
         }
     }

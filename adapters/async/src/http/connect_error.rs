@@ -4,86 +4,86 @@ use std::io;
 use mcp_sansio::http::{InvalidUrl, Location};
 use mcp_sansio::peer::{CloseReason, OpeningFailure, TransportFailure};
 
-/// Why there is no connection to a server over HTTP. The messages are for the user, and have no
-/// credentials in them: of a URL they leave out the query.
+/// Why a connection to a server over HTTP could not be opened. The messages are for the user and
+/// contain no credentials: the query of a URL is omitted.
 ///
-/// `C` is what goes wrong with the exchanges of a runtime.
+/// `C` is the error type of the runtime's exchanges.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConnectError<C> {
-    /// The text is not the URL of a server: the caller's fault.
-    // Not the text itself: it may have a password in it.
+    /// The text is not a valid server URL: the caller's fault.
+    // Omits the text, which may contain a password.
     #[error("{0}; an example of one is `https://example.com/mcp`")]
     Url(#[from] InvalidUrl),
-    /// There is nothing to send requests with.
+    /// The connector could not be created.
     #[error(transparent)]
     Connector(C),
-    /// The system has not what the connection takes: a thread or descriptors to drive it.
-    #[error("nothing drives the connection: {0}")]
+    /// The system is out of threads or descriptors to drive the connection.
+    #[error("cannot start a driver for the connection: {0}")]
     System(#[source] io::Error),
     /// No request reached the server.
     #[error("the server at {url} cannot be reached: {cause}; is it running, and is the URL right?")]
     Unreachable {
-        /// The server.
+        /// The URL of the server.
         url: String,
-        /// What went wrong.
+        /// The error of the last exchange.
         cause: C,
     },
-    /// The server said nothing in time.
+    /// The server did not answer in time.
     #[error(
-        "the server at {url} does not answer; is there an MCP server? A slow one may need \
-         `Host::timeouts` with more patience"
+        "the server at {url} does not answer; is it an MCP server? For a slow one, raise \
+         the limits of `Host::timeouts`"
     )]
     Silent {
-        /// The server.
+        /// The URL of the server.
         url: String,
     },
     /// The operating system has no entropy for the secrets of an authorization.
     #[error("the operating system has no entropy: {0}")]
     Entropy(#[source] io::Error),
-    /// The server wants to know who asks, and signing in to it came to nothing.
-    #[error("no authorization for the server at {url}: {reason}")]
+    /// The server requires authorization, and signing in to it failed.
+    #[error("cannot sign in to the server at {url}: {reason}")]
     AuthorizationFailed {
-        /// The server.
+        /// The URL of the server.
         url: String,
-        /// What is wrong, for the user.
+        /// Why signing in failed, for the user.
         reason: String,
     },
-    /// The server wants to know who asks, or does not let whom it knows, and the host has no
-    /// authorization.
+    /// The server requires authorization or refuses the given one, and the host has no
+    /// `Authorization`.
     #[error("the server at {url} wants an authorization (HTTP status {status})")]
     Unauthorized {
-        /// The server.
+        /// The URL of the server.
         url: String,
         /// 401 or 403.
         status: u16,
-        /// The value of `WWW-Authenticate`, which says how to get one.
+        /// The value of `WWW-Authenticate`, which says how to obtain authorization.
         challenge: Option<String>,
     },
-    /// There is something, but not what the URL says.
+    /// The URL leads to an HTTP server, but not to an MCP endpoint.
     #[error("no MCP server at {url}: HTTP status {status}; is the path of the URL right?")]
     NotFound {
-        /// The server.
+        /// The URL of the server.
         url: String,
         /// 404, 405 or 410.
         status: u16,
     },
-    /// The two found no way to talk.
+    /// The peers could not agree on a connection.
     #[error("no connection to the server at {url}: {}{}", DisplayReason(.reason), DisplayCause(.cause.as_ref()))]
     Refused {
-        /// The server.
+        /// The URL of the server.
         url: String,
-        /// What is wrong.
+        /// Why the connection closed.
         reason: CloseReason,
-        /// What last went wrong with an exchange, which may have nothing to do with it.
+        /// The error of the last failed exchange, which may be unrelated.
         cause: Option<C>,
     },
 }
 
 impl<C> ConnectError<C> {
-    /// Of a connection to the server at `url` that was closed for `reason` before it was open, for
-    /// those who drive the endpoint by themselves. `last_failure` is the one of the
-    /// exchanger.
+    /// Creates the error for a connection to the server at `url` that was closed for `reason`
+    /// before it was open. For applications that drive the endpoint directly. `last_failure` comes
+    /// from the exchanger.
     #[must_use]
     pub fn from_close_reason(url: &Location, reason: CloseReason, last_failure: Option<C>) -> Self {
         use TransportFailure::{AuthorizationFailed, NotSent, Status, Unauthorized};
@@ -110,7 +110,7 @@ impl<C> ConnectError<C> {
     }
 }
 
-/// What is wrong, without what the sentence before it says already.
+/// Displays the reason without repeating the start of the sentence.
 struct DisplayReason<'a>(&'a CloseReason);
 
 impl fmt::Display for DisplayReason<'_> {
@@ -123,7 +123,7 @@ impl fmt::Display for DisplayReason<'_> {
     }
 }
 
-/// What the network had to say, where it did.
+/// Displays the network error, if any.
 struct DisplayCause<'a, C>(Option<&'a C>);
 
 impl<C: fmt::Display> fmt::Display for DisplayCause<'_, C> {

@@ -11,23 +11,23 @@ use crate::{Timer, panic_guard};
 use super::exchanger::Exchanger;
 use super::exchanges::Exchanges;
 
-/// How many pieces of responses are taken in one poll before other tasks get their turn. 256: with
-/// pieces as large as networks have them, about a millisecond's work.
+/// Body chunks processed per poll before yielding to other tasks. 256: with typical chunk sizes
+/// about one millisecond of work.
 const STEPS_PER_POLL_MAX: usize = 256;
 
-/// Drives the client's side of one connection over HTTP until it is over: a future to spawn, to
-/// await, or to poll beside others.
+/// Drives the client side of one connection over HTTP until it is over: a future to spawn, to
+/// await, or to poll alongside others.
 ///
-/// * Exchanges run side by side, as many as the endpoint begins; one that is slow holds up no
-///   other, and one that says much lets the others have their turn after each piece.
-/// * What the endpoint wants sent after a piece is begun before the next piece is taken.
-/// * A poll does a bounded amount of work, then lets other tasks have their turn.
-/// * A host's function that panics costs its request and no more: see [`panic_guard`].
-/// * It ends when the endpoint [`is_drained`](HttpEndpoint::is_drained), which has bounds of its
-///   own on how long the server may take to hear of the end. Exchanges that are still under way
-///   are broken off.
+/// * Exchanges run concurrently, as many as the endpoint begins. A slow one delays no other, and a
+///   busy one yields to the others after each chunk.
+/// * Requests that the endpoint sends in reaction to a chunk are begun before the next chunk is
+///   processed.
+/// * A poll does a bounded amount of work, then yields to other tasks.
+/// * A panicking function of the host only fails its request: see [`panic_guard`].
+/// * It ends when the endpoint [`is_drained`](HttpEndpoint::is_drained), which bounds how long the
+///   server may take to receive the close. Exchanges still running are aborted.
 ///
-/// To drop it is to drop the connection: exchanges are broken off, and the server is not told.
+/// Dropping it drops the connection: exchanges are aborted, and the server is not notified.
 pub struct HttpDriver<E, X: Exchanger, T> {
     endpoint: E,
     exchanger: X,
@@ -35,36 +35,36 @@ pub struct HttpDriver<E, X: Exchanger, T> {
     exchanges: Exchanges<X::Exchange>,
 }
 
-// Nothing in here is pinned: the future is a machine with its parts as plain fields.
+// No field is pinned: the future is a state machine with plain fields.
 impl<E, X: Exchanger, T> Unpin for HttpDriver<E, X, T> {}
 
 impl<E: HttpEndpoint, X: Exchanger, T: Timer> HttpDriver<E, X, T> {
-    /// A driver of `endpoint`.
+    /// Creates a driver of `endpoint`.
     #[must_use]
     pub fn new(mut endpoint: E, exchanger: X, timer: T) -> Self {
         endpoint.catch_panics(panic_guard());
         Self { endpoint, exchanger, timer, exchanges: Exchanges::new() }
     }
 
-    /// What is driven.
+    /// Returns the endpoint.
     #[must_use]
     pub const fn endpoint(&self) -> &E {
         &self.endpoint
     }
 
-    /// What is driven, for commands. Poll the driver afterwards: it does not wake by itself.
+    /// Returns the endpoint, for commands. Poll the driver afterwards: a command does not wake it.
     #[must_use]
     pub const fn endpoint_mut(&mut self) -> &mut E {
         &mut self.endpoint
     }
 
-    /// What performs the exchanges.
+    /// Returns the exchanger.
     #[must_use]
     pub const fn exchanger(&self) -> &X {
         &self.exchanger
     }
 
-    /// Begins and breaks off what the endpoint wants begun and broken off.
+    /// Begins and aborts exchanges as the endpoint requests.
     fn transmit(&mut self) {
         while let Some(transmit) = self.endpoint.poll_transmit() {
             match transmit {

@@ -4,21 +4,20 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use mcp_sansio::Era;
 use mcp_sansio::http::Origin;
 
-/// Servers that are remembered. 256: more than one process talks to, and few enough to look
-/// through one by one. Those that were not asked for the longest are forgotten first; it costs them
-/// a round trip.
+/// Servers remembered. 256: more than one process connects to, and few enough for a linear search.
+/// The least recently used server is evicted, which costs one round trip at its next connection.
 const ORIGINS_MAX: usize = 256;
 
-/// Which era the servers were of, so that the next connection need not find out: what adapters keep
-/// beside their pool of connections. At most 256 servers.
+/// The eras of known servers, so that later connections skip the probe. Adapters keep it with their
+/// connection pool. Holds at most 256 servers.
 #[derive(Debug, Default)]
 pub struct EraCache {
-    /// The last one asked for or learned at the end.
+    /// Most recently used last.
     known: Mutex<VecDeque<(Origin, Era)>>,
 }
 
 impl EraCache {
-    /// The era of the server at `origin`, where one was learned.
+    /// Returns the era of the server at `origin`, if known.
     #[must_use]
     pub fn get(&self, origin: &Origin) -> Option<Era> {
         let mut known = self.lock();
@@ -29,7 +28,7 @@ impl EraCache {
         Some(era)
     }
 
-    /// Remembers the era of the server at `origin`.
+    /// Stores the era of the server at `origin`.
     pub fn insert(&self, origin: &Origin, era: Era) {
         let mut known = self.lock();
         known.retain(|(other, _)| other != origin);
@@ -39,12 +38,13 @@ impl EraCache {
         known.push_back((origin.clone(), era));
     }
 
-    /// Forgets it: should the server have changed, the next connection finds out how.
+    /// Forgets the era of the server at `origin`: if the server has changed, the next connection
+    /// probes again.
     pub fn remove(&self, origin: &Origin) {
         self.lock().retain(|(other, _)| other != origin);
     }
 
-    // A panic elsewhere leaves nothing half done in here.
+    // A panic elsewhere leaves no inconsistent state.
     fn lock(&self) -> MutexGuard<'_, VecDeque<(Origin, Era)>> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -9,18 +9,18 @@ use mcp_sansio_handlers::HttpEndpoint;
 use super::exchanger::Exchange;
 use super::ready_queue::{ExchangeSignal, ReadyQueue};
 
-/// The exchanges that are under way, by the slot of their id.
+/// The running exchanges, indexed by the slot of their id.
 pub(super) struct Exchanges<X> {
     slots: Vec<Slot<X>>,
     ready: Arc<ReadyQueue>,
-    /// Slots whose bodies are not read for now.
+    /// Slots whose bodies are currently not read.
     held: Vec<usize>,
 }
 
 struct Slot<X> {
     exchange: Option<ActiveExchange<X>>,
     signal: Arc<ExchangeSignal>,
-    /// Wakes by `signal`.
+    /// Wakes through `signal`.
     waker: Waker,
 }
 
@@ -35,7 +35,7 @@ impl<X: Exchange> Exchanges<X> {
         Self { slots: Vec::new(), ready: Arc::default(), held: Vec::new() }
     }
 
-    /// Says whom to wake when there is news of an exchange.
+    /// Registers the task to wake when an exchange can make progress.
     pub(super) fn register(&self, task: &Waker) {
         self.ready.register(task);
     }
@@ -46,7 +46,7 @@ impl<X: Exchange> Exchanges<X> {
             let waker = Waker::from(Arc::clone(&signal));
             self.slots.push(Slot { exchange: None, signal, waker });
         }
-        // What was held there was of an exchange before.
+        // An entry here belongs to an earlier exchange.
         if let Some(at) = self.held.iter().position(|slot| *slot == id.slot()) {
             self.slots[self.held.swap_remove(at)].signal.clear();
         }
@@ -69,8 +69,9 @@ impl<X: Exchange> Exchanges<X> {
         }
     }
 
-    /// Looks at the exchange whose news has waited the longest, and hands one piece of it to
-    /// `endpoint`, except of a body while it is congested. `false`: none has news.
+    /// Polls the exchange that has been ready the longest and passes one chunk to `endpoint`,
+    /// except a body chunk while the endpoint is congested. Returns `false` if no exchange is
+    /// ready.
     pub(super) fn step(&mut self, endpoint: &mut impl HttpEndpoint, now: Instant) -> bool {
         let congested = endpoint.is_congested();
         if !congested {
@@ -85,14 +86,14 @@ impl<X: Exchange> Exchanges<X> {
             return true;
         };
         if congested && under_way.has_head {
-            // Its signal stays set: it is in one of the two lists, and once.
+            // The signal stays set: the slot is in exactly one of the two lists.
             self.held.push(number);
             return true;
         }
         signal.clear();
         match under_way.poll(&mut Context::from_waker(waker), endpoint, now) {
             Poll::Pending => {}
-            // The others have their turn before there is more of this one.
+            // The other ready exchanges are polled before this one again.
             Poll::Ready(Progress::Some) => signal.set(),
             Poll::Ready(Progress::End) => *exchange = None,
         }

@@ -1,4 +1,4 @@
-//! Exchanges of HTTP on any runtime.
+//! HTTP exchanges on any runtime.
 
 mod connect_error;
 mod driver;

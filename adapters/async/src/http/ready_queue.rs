@@ -3,7 +3,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Wake, Waker};
 
-/// Which slots have news: so that one that moves costs the same however many others rest.
+/// Queue of ready slots, so that the cost of a wake-up does not depend on the number of idle
+/// exchanges.
 #[derive(Debug, Default)]
 pub(super) struct ReadyQueue {
     inner: Mutex<Inner>,
@@ -16,12 +17,12 @@ struct Inner {
 }
 
 impl ReadyQueue {
-    // A panic elsewhere leaves nothing half done in here.
+    // A panic elsewhere leaves no inconsistent state.
     fn lock(&self) -> MutexGuard<'_, Inner> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Says whom to wake.
+    /// Registers the task to wake.
     pub(super) fn register(&self, task: &Waker) {
         let mut inner = self.lock();
         let known = inner.task.as_ref().is_some_and(|known| known.will_wake(task));
@@ -32,7 +33,7 @@ impl ReadyQueue {
         }
     }
 
-    /// The slot whose news has waited the longest.
+    /// Takes the slot that has been ready the longest.
     pub(super) fn next(&self) -> Option<usize> {
         self.lock().slots.pop_front()
     }
@@ -49,7 +50,7 @@ impl ReadyQueue {
     }
 }
 
-/// Says that there is news in one slot, once until it is looked at.
+/// Queues a slot as ready, once until it is polled.
 #[derive(Debug)]
 pub(super) struct ExchangeSignal {
     slot: usize,
@@ -62,21 +63,21 @@ impl ExchangeSignal {
         Self { slot, is_set: AtomicBool::new(false), ready }
     }
 
-    /// Sets it, without waking a task that is at work anyway.
+    /// Queues the slot without waking the task, which is already running.
     pub(super) fn set(&self) {
         if !self.is_set.swap(true, Ordering::AcqRel) {
             self.ready.lock().slots.push_back(self.slot);
         }
     }
 
-    /// Sets it again after it was looked for and left alone.
+    /// Queues the slot again after it was taken but not polled.
     pub(super) fn put_back(&self) {
         self.ready.lock().slots.push_back(self.slot);
     }
 
-    /// Takes note of it: whatever comes from here on is news again.
+    /// Clears the signal: a later wake-up queues the slot again.
     pub(super) fn clear(&self) {
-        // An exchange, not a store: what was there before any earlier news is seen from here on.
+        // A swap, not a store, so that everything before an earlier wake-up is visible from here.
         self.is_set.swap(false, Ordering::AcqRel);
     }
 }

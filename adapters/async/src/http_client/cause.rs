@@ -1,9 +1,9 @@
-//! What lies behind an error of HTTP.
+//! Causes of HTTP errors.
 
 use std::error::Error;
 use std::io;
 
-/// The first cause of type `T`, `error` itself included.
+/// Returns the first cause of type `T`, including `error` itself.
 pub(super) fn find<'a, T: Error + 'static>(error: &'a (dyn Error + 'static)) -> Option<&'a T> {
     let mut next = Some(error);
     while let Some(error) = next {
@@ -15,7 +15,7 @@ pub(super) fn find<'a, T: Error + 'static>(error: &'a (dyn Error + 'static)) -> 
     None
 }
 
-/// What the last of the causes says: the others say at which step it happened.
+/// Returns the message of the innermost cause: the outer ones only name the step that failed.
 pub fn innermost(error: &(dyn Error + 'static)) -> String {
     let mut error = error;
     while let Some(cause) = error.source() {
@@ -24,7 +24,7 @@ pub fn innermost(error: &(dyn Error + 'static)) -> String {
     error.to_string()
 }
 
-/// The system's error among the causes, or else one that says the same.
+/// Returns the operating system's error among the causes, or an equivalent one.
 pub fn system(error: &(dyn Error + 'static)) -> io::Error {
     let cause = find::<io::Error>(error);
     match cause.map(|cause| (cause.raw_os_error(), cause.kind())) {

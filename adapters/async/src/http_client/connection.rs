@@ -7,13 +7,13 @@ use super::{Connect, ConnectorError, ConnectorExchanger, LastFailure};
 use crate::task::{self, Task};
 use crate::{ConnectError, Error, HttpDriver, Runtime, seed};
 
-/// Opens a connection to the server at `url` by the connector that `connector` returns, driven by a
-/// task of its own.
+/// Connects to the server at `url` with the connector that `connector` returns. A spawned task
+/// drives the connection.
 ///
 /// # Errors
 ///
-/// [`Error::Connect`]: the URL is none, or the connection could not be opened within the limits of
-/// the connector and [`Timeouts`](mcp_sansio::peer::Timeouts).
+/// [`Error::Connect`]: the URL is invalid, or the connection could not be opened within the limits
+/// of the connector and [`Timeouts`](mcp_sansio::peer::Timeouts).
 ///
 /// # Panics
 ///
@@ -28,13 +28,13 @@ pub async fn connect<C: Connect>(
     connect_with(ClientOptions::new(location), &connector, host).await
 }
 
-/// Opens a connection by `connector`, driven by a task of its own.
+/// Connects with `connector`. A spawned task drives the connection.
 ///
-/// With the feature `auth`, a host with an `Authorization` gets tokens where the server wants one:
-/// this waits for a user who has to sign in.
+/// With the feature `auth`, a host with an `Authorization` obtains tokens if the server requires
+/// one; this may wait for a user to sign in.
 ///
-/// The connector remembers of which era the server turned out to be, so that later connections to
-/// the same origin are open sooner.
+/// The connector caches the era of the server, so that later connections to the same origin open
+/// faster.
 ///
 /// # Errors
 ///
@@ -67,17 +67,17 @@ pub async fn connect_with<C: Connect>(
             Ok(HttpConnection { client, driver, last_failure })
         }
         Err(reason) => {
-            // Should the server have changed, the next connection finds out how.
+            // If the server has changed, the next connection probes it again.
             era_cache.remove(url.origin());
             Err(Box::new(ConnectError::from_close_reason(&url, reason, last_failure.get())).into())
         }
     }
 }
 
-/// A client of a server over HTTP. It derefs to the [`Client`].
+/// A client of a server over HTTP. Derefs to the [`Client`].
 ///
-/// [`close`](Self::close) ends it in good order. Dropped, it does so as well when the last handle
-/// and call is gone, as long as the runtime goes on.
+/// [`close`](Self::close) closes it gracefully. If it is dropped, the connection also closes
+/// gracefully once the last handle and call are dropped, as long as the runtime keeps running.
 #[derive(Debug)]
 pub struct HttpConnection {
     client: Client,
@@ -86,20 +86,20 @@ pub struct HttpConnection {
 }
 
 impl HttpConnection {
-    /// Why the last exchange that failed did; `None` if none has. Calls say less: that an exchange
-    /// was not sent, or broke.
+    /// Returns the error of the last failed exchange, or `None`. Errors of calls say less: only
+    /// that an exchange was not sent, or broke.
     #[must_use]
     pub fn last_failure(&self) -> Option<ConnectorError> {
         self.last_failure.get()
     }
 
-    /// Closes the connection. Calls under way end, and the server is told where it has to know, for
-    /// which it has as long as
+    /// Closes the connection. Pending calls end, and the server is notified where the protocol
+    /// requires it, for at most
     /// [`ClientLimits::closing_wait`](mcp_sansio::http::ClientLimits::closing_wait).
     pub async fn close(self) {
         let Self { client, driver, .. } = self;
         client.close();
-        // A driver that panicked has closed the connection, too.
+        // A driver that panicked has also closed the connection.
         let _ended = driver.await;
     }
 }

@@ -17,31 +17,32 @@ use super::dialer::Dialer;
 use super::{Connect, ConnectorError, Dial, FetchError, Proxy, ResponseBody, fetch, tls};
 use crate::{EraCache, Runtime};
 
-/// A lookup, a connection and a TLS handshake take a second where things are well.
+/// A lookup, a connection and a TLS handshake usually take less than a second.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// Below the 60 s after which common load balancers hang up: a request that is sent at that moment
-/// may be lost.
+/// Below the 60 s after which common load balancers close idle connections: a request sent at that
+/// moment may be lost.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(30);
-/// More than that many at rest are of no use to a client; the others are closed.
+/// A client cannot use more idle connections than that; the others are closed.
 const IDLE_CONNECTIONS_MAX: usize = 32;
-/// The longest head of a response. Common servers accept 8 to 64 KiB from a client.
+/// The longest response head. Common servers accept 8 to 64 KiB from a client.
 const HEAD_BYTES_MAX: u32 = 64 * 1024;
-/// What an HTTP/2 stream may send ahead while nobody reads it,
+/// Unread bytes that an HTTP/2 stream may send ahead,
 #[cfg(feature = "http2")]
 const STREAM_WINDOW: u32 = 256 * 1024;
-/// and all streams of a connection together: 64 unread ones do not stop the others.
+/// and all streams of a connection together: 64 unread streams do not block the others.
 #[cfg(feature = "http2")]
 const CONNECTION_WINDOW: u32 = 64 * STREAM_WINDOW;
 
-/// Performs HTTP exchanges: one pool of connections, TLS, proxies. Clones share the pool, and what
-/// [`connect_with`](super::connect_with) has learned of the servers.
+/// Performs HTTP exchanges: connection pool, TLS, proxies. Clones share the pool and the eras
+/// learned by [`connect_with`](super::connect_with).
 ///
-/// It speaks HTTP/1.1 and, where the runtime [has it](Dial::HTTP2), HTTP/2 if the server agrees to it in
-/// the TLS handshake. Exchanges do not wait for one another: over HTTP/1.1 each has a connection to itself, over HTTP/2 each has a
-/// stream, as many as the server allows. It follows no redirect, keeps no cookie, decodes nothing.
+/// It speaks HTTP/1.1 and, if the runtime [supports it](Dial::HTTP2), HTTP/2 with servers that
+/// negotiate it in the TLS handshake. Exchanges do not wait for one another: over HTTP/1.1 each has
+/// its own connection, over HTTP/2 each has a stream, as many as the server allows. It follows no
+/// redirects, stores no cookies and decodes no bodies.
 ///
-/// The head of a response has at most 64 KiB. Over HTTP/1.1 it has at most 100 fields, and is refused
-/// at 128 KiB for certain, since it is read in pieces that large.
+/// A response head may have at most 64 KiB. Over HTTP/1.1 it may have at most 100 fields; as it is
+/// read in chunks of that size, it is only certain to be refused at 128 KiB.
 #[derive(Clone)]
 pub struct Connector<R: Dial> {
     client: legacy::Client<Dialer<R>, Full<Bytes>>,
@@ -51,18 +52,18 @@ pub struct Connector<R: Dial> {
 }
 
 impl<R: Dial> Connector<R> {
-    /// One that trusts whom the system trusts, and has the proxies of the environment: see
-    /// [`Proxy::from_env`]. Reads the system's root certificates from its files, so that it takes
-    /// some milliseconds: have one for all exchanges.
+    /// Creates a connector that trusts the system's root certificates and uses the proxies of the
+    /// environment: see [`Proxy::from_env`]. Reading the root certificates from files takes some
+    /// milliseconds: share one connector among all exchanges.
     ///
     /// # Errors
     ///
-    /// There is no configuration of TLS: not on a supported system.
+    /// TLS could not be configured; does not happen on a supported system.
     pub fn new() -> Result<Self, ConnectorError> {
         Self::builder().build()
     }
 
-    /// One that differs from [`new`](Self::new).
+    /// Returns a builder whose defaults are those of [`new`](Self::new).
     pub fn builder() -> ConnectorBuilder<R> {
         ConnectorBuilder {
             roots: Vec::new(),
@@ -75,20 +76,19 @@ impl<R: Dial> Connector<R> {
         }
     }
 
-    /// One exchange: resolves when the head of the response is there, whatever its status. Dropped
-    /// before, it breaks the exchange off, as [`ResponseBody`] does.
+    /// Performs one exchange: resolves when the response head has arrived, whatever its status.
+    /// Dropping the future aborts the exchange, like dropping a [`ResponseBody`].
     ///
-    /// The URL is absolute. `Host` and `Content-Length` are added where they are missing. A request
-    /// that finds its connection closed before any of it was sent goes out once more by itself;
-    /// nothing else does.
+    /// The URL is absolute. `Host` and `Content-Length` are added if missing. A request that finds
+    /// its connection closed before any of it was sent is retried once; nothing else is retried.
     ///
     /// # Errors
     ///
-    /// There is no response; see [`was_sent`](ConnectorError::was_sent).
+    /// No response arrived; see [`was_sent`](ConnectorError::was_sent).
     ///
     /// # Panics
     ///
-    /// Polled where [`Runtime::current`] does.
+    /// If polled where [`Runtime::current`] panics.
     pub fn send(
         &self,
         request: Request<Bytes>,
@@ -103,7 +103,7 @@ impl<R: Dial> Connector<R> {
         }
     }
 
-    /// The document at a URL: the body of a response of status 200. It follows no redirect, and ends
+    /// Fetches a document: the body of a response of status 200. It follows no redirects, and fails
     /// after 20 s or 256 KiB.
     ///
     /// # Errors
@@ -112,7 +112,7 @@ impl<R: Dial> Connector<R> {
     ///
     /// # Panics
     ///
-    /// Polled where [`Runtime::current`] does.
+    /// If polled where [`Runtime::current`] panics.
     pub fn fetch(
         &self,
         url: String,
@@ -127,17 +127,17 @@ impl<R: Dial> Connector<R> {
         if !matches!(uri.scheme_str(), Some("http" | "https")) {
             return Err(refused("its URL does not begin with http:// or https://"));
         }
-        // RFC 9110 section 4.2.4: a user in a URL is not sent; to drop it silently would be to
-        // send the request without the credentials that the caller believes in.
+        // RFC 9110 section 4.2.4: the user information of a URL is not sent. Dropping it silently
+        // would send the request without the credentials that the caller expects.
         if uri.authority().is_none_or(|authority| authority.as_str().contains('@')) {
-            return Err(refused("its URL has a user in it"));
+            return Err(refused("its URL contains user information"));
         }
         if request.method() == Method::CONNECT {
-            return Err(refused("CONNECT is for the connector itself"));
+            return Err(refused("the method CONNECT is reserved for the connector"));
         }
         let authorization = self.proxy.authorization(uri, self.http2_only);
         let mut request = request.map(Full::new);
-        // Which version it is depends on the connection.
+        // The version depends on the connection.
         *request.version_mut() = Version::HTTP_11;
         if let Some(authorization) = authorization {
             request.headers_mut().entry(PROXY_AUTHORIZATION).or_insert(authorization);
@@ -171,7 +171,7 @@ impl<R: Dial> fmt::Debug for Connector<R> {
     }
 }
 
-/// Says how a [`Connector`] differs from the default.
+/// Configures a [`Connector`].
 #[derive(Clone)]
 #[must_use]
 pub struct ConnectorBuilder<R> {
@@ -185,54 +185,54 @@ pub struct ConnectorBuilder<R> {
 }
 
 impl<R: Dial> ConnectorBuilder<R> {
-    /// Trusts a root certificate, in DER, besides those of the system. Of no effect with
+    /// Trusts a root certificate, in DER, in addition to those of the system. Has no effect with
     /// [`tls_config`](Self::tls_config).
     pub fn root_certificate(mut self, der: impl Into<Vec<u8>>) -> Self {
         self.roots.push(CertificateDer::from(der.into()));
         self
     }
 
-    /// Takes this configuration of TLS instead of the default: for client certificates, roots of
-    /// one's own alone, another provider of cryptography. Where HTTP/2 is offered, its ALPN
-    /// protocols, if it has any, stay as they are: `http/1.1` alone keeps HTTP/2 out.
+    /// Uses this TLS configuration instead of the default, for client certificates, a restricted
+    /// set of roots, or another cryptography provider. Where HTTP/2 is supported, its ALPN
+    /// protocols are kept if set: `http/1.1` alone disables HTTP/2.
     pub fn tls_config(mut self, config: ClientConfig) -> Self {
         self.tls = Some(config);
         self
     }
 
-    /// Takes these proxies instead of those of the environment.
+    /// Uses these proxies instead of those of the environment.
     pub fn proxy(mut self, proxy: Proxy) -> Self {
         self.proxy = Some(proxy);
         self
     }
 
     #[cfg(feature = "http2")]
-    /// Speaks HTTP/2 and nothing else, over plain connections too, where the server is trusted to
-    /// know it. Proxies are then used by `CONNECT` alone.
+    /// Only speaks HTTP/2, also over plain connections, assuming that the server supports it.
+    /// Proxies are then only used with `CONNECT`.
     pub const fn http2_only(mut self, only: bool) -> Self {
         self.http2_only = only;
         self
     }
 
-    /// How long a connection may take to be there, TLS and proxies included. 10 s by default. For
-    /// the response there is no limit here: drop the exchange.
+    /// Limits the time to establish a connection, including TLS and proxies. 10 s by default. The
+    /// response has no time limit here: drop the exchange to give up.
     pub const fn connect_timeout(mut self, timeout: Duration) -> Self {
         self.connect_timeout = timeout;
         self
     }
 
-    /// How long a connection without an exchange is kept. 30 s by default.
+    /// Sets how long an idle connection is kept. 30 s by default.
     pub const fn idle_timeout(mut self, timeout: Duration) -> Self {
         self.idle_timeout = timeout;
         self
     }
 
-    /// Builds it. Reads the environment and the system's root certificates unless it was told
-    /// others.
+    /// Builds the connector. Reads the environment and the system's root certificates unless they
+    /// are overridden.
     ///
     /// # Errors
     ///
-    /// A root certificate is not one.
+    /// A root certificate is invalid.
     pub fn build(self) -> Result<Connector<R>, ConnectorError> {
         let Self { roots, tls, proxy, http2_only, connect_timeout, idle_timeout, .. } = self;
         let tls = match tls {
@@ -259,7 +259,7 @@ impl<R: Dial> ConnectorBuilder<R> {
     }
 }
 
-/// Spawns the tasks of hyper on the runtime that they are spawned from.
+/// Spawns hyper's tasks on the runtime of the caller.
 #[derive(Clone, Debug)]
 struct CurrentRuntime<R>(PhantomData<fn() -> R>);
 
@@ -269,7 +269,7 @@ impl<R: Runtime, F: Future<Output = ()> + Send + 'static> Executor<F> for Curren
     }
 }
 
-/// Without the configuration of TLS, which may hold a private key.
+/// Omits the TLS configuration, which may contain a private key.
 impl<R> fmt::Debug for ConnectorBuilder<R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ConnectorBuilder")

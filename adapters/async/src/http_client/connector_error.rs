@@ -2,76 +2,76 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Why an exchange has no response, or its response no end. By whose fault it is; the message
-/// is for the user, and has no credentials in it.
+/// Why an exchange has no response, or an incomplete one, grouped by cause. The message is for the
+/// user and contains no credentials.
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConnectorError {
-    /// The connector cannot be built as asked: the caller's fault.
+    /// The connector cannot be built as configured: the caller's fault.
     #[error("{reason}")]
     Configuration {
-        /// What is wrong.
+        /// The invalid setting.
         reason: String,
     },
-    /// The request cannot be sent as it is: the caller's fault.
+    /// The request is invalid and was not sent: the caller's fault.
     #[error("the request cannot be sent: {reason}")]
     Request {
-        /// What is wrong.
+        /// Why it is invalid.
         reason: String,
     },
-    /// There is no connection to the server: its name is unknown, or nobody answers there.
+    /// The connection to the server failed: its name is unknown, or it does not answer.
     #[error("cannot connect to {host}: {cause}")]
     Connect {
         /// The server, with its port.
         host: String,
-        /// What the system says.
+        /// The error of the operating system.
         cause: Arc<io::Error>,
     },
-    /// There is no secure connection to the server: its certificate is not trusted, or it does not
+    /// The TLS connection to the server failed: its certificate is not trusted, or it does not
     /// speak TLS.
     #[error("no secure connection to {host}: {cause}")]
     Tls {
         /// The server, with its port.
         host: String,
-        /// What is wrong; where it was TLS that failed, a `rustls::Error` is inside.
+        /// The cause; contains a `rustls::Error` if TLS itself failed.
         cause: Arc<io::Error>,
     },
-    /// The proxy does not bring us to the server: it is not there, or it refuses.
-    #[error("no connection by way of the proxy {proxy}: {reason}")]
+    /// The proxy did not connect to the server: it is unreachable, or it refused.
+    #[error("cannot connect through the proxy {proxy}: {reason}")]
     Proxy {
         /// The proxy, with its port.
         proxy: String,
-        /// What is wrong.
+        /// Why it failed.
         reason: String,
     },
-    /// The connection was not there in time, TLS and proxies included.
-    #[error("no connection to {host} within {after:?}")]
+    /// The connection, including TLS and proxies, was not established in time.
+    #[error("the connection to {host} was not established within {after:?}")]
     Timeout {
         /// The server, with its port.
         host: String,
-        /// How long was waited.
+        /// The time limit.
         after: Duration,
     },
-    /// What the server sends is not HTTP, or goes beyond a limit: the server's fault.
-    #[error("the server breaks HTTP: {reason}")]
+    /// The response is not valid HTTP, or exceeds a limit: the server's fault.
+    #[error("the server violates HTTP: {reason}")]
     Protocol {
-        /// What is wrong.
+        /// The violation.
         reason: String,
     },
-    /// The connection was lost, or the server broke off the exchange. With TLS 1.3 this is also how a
-    /// server refuses a client's certificate: it says so after the handshake.
+    /// The connection was lost, or the server aborted the exchange. With TLS 1.3 this is also how a
+    /// server refuses a client certificate, as it does so after the handshake.
     #[error("the connection was lost: {reason}")]
     Lost {
-        /// What is known of it.
+        /// The cause, as far as it is known.
         reason: String,
-        /// Whether the request can have reached the server.
+        /// Whether the request may have reached the server.
         sent: bool,
     },
 }
 
 impl ConnectorError {
-    /// Whether the server can have seen the request, and so have acted on it. If not, to send it
-    /// once more does no harm.
+    /// Returns whether the server may have received the request and acted on it. If not, it is safe
+    /// to send the request again.
     #[must_use]
     pub const fn was_sent(&self) -> bool {
         match self {

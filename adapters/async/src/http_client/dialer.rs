@@ -22,7 +22,7 @@ use super::{ConnectorError, tls};
 use crate::Runtime;
 use crate::timer::timeout;
 
-/// TCP and TLS on a runtime, for clients over HTTP.
+/// TCP and TLS of a runtime, for clients over HTTP.
 pub trait Dial: Runtime {
     /// A connection, with or without TLS.
     type Stream: Read + Write + Send + Unpin + 'static;
@@ -30,17 +30,17 @@ pub trait Dial: Runtime {
     /// Whether HTTP/2 is offered to servers, with the feature `http2`.
     const HTTP2: bool;
 
-    /// Looks the host of `to` up and connects to it; its port is there, or follows from the scheme. The
-    /// addresses of a name share `time`. Small writes are sent at once (`TCP_NODELAY`), and a peer that
-    /// is silent for 30 s is looked for, three times at 10 s.
+    /// Resolves the host of `to` and connects to it, at its port or the default port of the scheme.
+    /// The addresses of a name share `time`. Small writes are sent at once (`TCP_NODELAY`), and a
+    /// peer that is silent for 30 s is probed three times, every 10 s.
     ///
     /// # Errors
     ///
-    /// There is no connection; of the kind [`io::ErrorKind::TimedOut`] where time was short.
+    /// The connection failed, with [`io::ErrorKind::TimedOut`] if the time ran out.
     fn connect(to: &Uri, time: Duration) -> impl Future<Output = io::Result<Self::Stream>> + Send;
 
-    /// Makes a TLS connection of `stream` to the server called `name`. Also returns the protocol that
-    /// was agreed on by ALPN.
+    /// Establishes TLS on `stream` with the server called `name`. Also returns the protocol
+    /// negotiated by ALPN.
     ///
     /// # Errors
     ///
@@ -51,11 +51,11 @@ pub trait Dial: Runtime {
         stream: Self::Stream,
     ) -> impl Future<Output = io::Result<(Self::Stream, Option<Vec<u8>>)>> + Send;
 
-    /// The runtime's timer, as hyper takes it.
+    /// Returns the runtime's timer for hyper.
     fn hyper_timer() -> impl hyper::rt::Timer + Clone + Send + Sync + 'static;
 }
 
-/// The port of a URL, written out or that of its scheme.
+/// Returns the port of a URL, explicit or implied by its scheme.
 #[must_use]
 pub fn port(uri: &Uri) -> u16 {
     uri.port_u16().unwrap_or_else(|| match uri.scheme_str() {
@@ -65,11 +65,11 @@ pub fn port(uri: &Uri) -> u16 {
     })
 }
 
-/// Opens connections: looks names up, goes by way of proxies, secures.
+/// Opens connections: resolves names, connects through proxies, establishes TLS.
 #[derive(Clone)]
 pub(super) struct Dialer<R> {
     tls: Arc<ClientConfig>,
-    /// For proxies that are themselves talked to over TLS: no HTTP/2 there.
+    /// For TLS connections to the proxies themselves, without HTTP/2.
     proxy_tls: Arc<ClientConfig>,
     proxy: Proxy,
     http2_only: bool,
@@ -172,7 +172,7 @@ impl<R: Dial> Service<Uri> for Dialer<R> {
     }
 }
 
-/// Has `proxy`, on the other end of `stream`, open a connection to `server`.
+/// Has `proxy`, the peer of `stream`, open a connection to `server`.
 async fn open_tunnel<S: Read + Write + Send + Unpin + 'static>(
     stream: S,
     proxy: &Intercept,
@@ -197,7 +197,7 @@ async fn open_tunnel<S: Read + Write + Send + Unpin + 'static>(
     }
 }
 
-/// Puts TLS on `stream`; says whether HTTP/2 was agreed on.
+/// Establishes TLS on `stream`; also returns whether HTTP/2 was negotiated.
 async fn secure<R: Dial>(
     tls: &Arc<ClientConfig>,
     stream: R::Stream,
@@ -211,20 +211,20 @@ async fn secure<R: Dial>(
     Ok((stream, protocol.as_deref() == Some(b"h2")))
 }
 
-/// Host and port, for messages: never with a user in it.
+/// Returns host and port for messages, without user information.
 fn authority(uri: &Uri) -> String {
     let host = uri.host().unwrap_or_default();
     format!("{host}:{}", port(uri))
 }
 
-/// `uri` with its port written out, as proxies want it.
+/// Returns `uri` with an explicit port, as proxies require it.
 fn with_port(uri: &Uri) -> Uri {
     let parts = Uri::builder().scheme(uri.scheme_str().unwrap_or("http"));
     let parts = parts.authority(authority(uri)).path_and_query("/");
     parts.build().unwrap_or_else(|_| uri.clone())
 }
 
-/// Hands a connection that is open already to those that would open it themselves.
+/// Passes an open connection to code that would otherwise open one.
 struct ReadyStream<S>(Option<S>);
 
 impl<S> Service<Uri> for ReadyStream<S> {
@@ -241,10 +241,10 @@ impl<S> Service<Uri> for ReadyStream<S> {
     }
 }
 
-/// A connection that HTTP can be spoken on.
+/// A connection for HTTP.
 pub(super) struct ConnectorStream<S> {
     stream: S,
-    /// By a proxy that wants to see the whole URL in each request.
+    /// Whether it goes to a proxy that requires the absolute URL in each request.
     forwarded: bool,
     http2: bool,
 }

@@ -14,22 +14,22 @@ use crate::{EraCache, Exchange, Exchanger, Runtime};
 
 /// Sends requests: the connector of a runtime.
 pub trait Connect: Clone + Send + 'static {
-    /// The runtime that its connections are of.
+    /// The runtime of its connections.
     type Runtime: Runtime;
 
-    /// The body of a response, as it comes in. Dropped before its end, it breaks the exchange off; while
-    /// nobody reads, the server is held back.
+    /// The streaming body of a response. Dropping it before its end aborts the exchange; while it
+    /// is not read, the server is subject to backpressure.
     type Body: Body<Data = Bytes, Error = ConnectorError> + Send + Unpin + 'static;
 
-    /// The eras of the servers that it has connected to.
+    /// Returns the eras of the servers that it has connected to.
     fn era_cache(&self) -> &EraCache;
 
-    /// One exchange: resolves when the head of the response is there, whatever its status. Dropped
-    /// before, it breaks the exchange off, as the body does.
+    /// Performs one exchange: resolves when the response head has arrived, whatever its status.
+    /// Dropping the future aborts the exchange, like dropping the body.
     ///
     /// # Errors
     ///
-    /// There is no response; see [`was_sent`](ConnectorError::was_sent).
+    /// No response arrived; see [`was_sent`](ConnectorError::was_sent).
     fn send(
         &self,
         request: Request<Bytes>,
@@ -43,12 +43,12 @@ pub struct ConnectorExchanger<C> {
     last_failure: LastFailure,
 }
 
-/// What last went wrong, for whoever wants to know more than the protocol does.
+/// The last error of an exchanger, with more detail than the protocol reports.
 #[derive(Clone, Debug, Default)]
 pub struct LastFailure(Arc<Mutex<Option<ConnectorError>>>);
 
 impl LastFailure {
-    /// What went wrong with the last exchange that failed; `None` if none has.
+    /// Returns the error of the last failed exchange, or `None`.
     #[must_use]
     pub fn get(&self) -> Option<ConnectorError> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
@@ -63,19 +63,19 @@ impl LastFailure {
 }
 
 impl<C> ConnectorExchanger<C> {
-    /// One that sends by `connector`.
+    /// Creates an exchanger that sends with `connector`.
     #[must_use]
     pub fn new(connector: C) -> Self {
         Self { connector, last_failure: LastFailure::default() }
     }
 
-    /// Why the last exchange that failed did; `None` if none has.
+    /// Returns the error of the last failed exchange, or `None`.
     #[must_use]
     pub fn last_failure(&self) -> Option<ConnectorError> {
         self.last_failure.get()
     }
 
-    /// What will be known of failures, where somebody else has the exchanger.
+    /// Returns a handle to the last error, to be kept when the exchanger moves elsewhere.
     #[must_use]
     pub fn last_failure_handle(&self) -> LastFailure {
         self.last_failure.clone()
@@ -120,7 +120,7 @@ enum State<B> {
     Receiving {
         head: Box<response::Parts>,
         body: B,
-        /// What was last shown of the body.
+        /// The chunk last returned to the caller.
         piece: Bytes,
     },
 }
@@ -162,7 +162,7 @@ where
     }
 }
 
-/// The next piece of a body, never empty; `None` at the end. Trailers are left out.
+/// Polls for the next chunk of a body, never empty; `None` at the end. Trailers are skipped.
 pub(super) fn poll_piece<B>(
     body: &mut B,
     cx: &mut Context<'_>,
@@ -192,7 +192,7 @@ fn to_head(parts: &response::Parts) -> IncomingResponse<'_> {
 
 impl<B> fmt::Debug for ConnectorExchange<B> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Not the head: it may name the session.
+        // Omits the head, which may contain the session id.
         f.debug_struct("ConnectorExchange")
             .field("has_head", &matches!(self.state, State::Receiving { .. }))
             .finish_non_exhaustive()

@@ -11,32 +11,32 @@ use super::exchanger::poll_piece;
 use super::{Connect, ConnectorError};
 use crate::Timer;
 
-/// How long a document may take, from the first look at the network to its last byte. 20 s: that of
-/// two connections, so that a first one that is not there in time says so by itself.
+/// Time limit for fetching a document, from the first lookup to the last byte. 20 s: twice the
+/// connection timeout, so that a connection that times out reports that as its error.
 pub const FETCH_TIME_MAX: Duration = Duration::from_secs(20);
 
-/// Why a document is not there.
+/// Why a document could not be fetched.
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FetchError {
-    /// There is no response, or no end of it.
+    /// No response arrived, or an incomplete one.
     #[error(transparent)]
     Exchange(#[from] ConnectorError),
-    /// The server answers with something else, be it that the document is in another place.
+    /// The server answered with another status, including redirects.
     #[error("the server answers with HTTP status {status}")]
     Status {
-        /// Any but 200.
+        /// Any status other than 200.
         status: u16,
     },
-    /// The server sends more than [`DOCUMENT_LENGTH_MAX`].
+    /// The document is longer than [`DOCUMENT_LENGTH_MAX`].
     #[error("the document is longer than {DOCUMENT_LENGTH_MAX} bytes")]
     TooLong,
-    /// The document was not there within [`FETCH_TIME_MAX`].
-    #[error("the document was not there within {FETCH_TIME_MAX:?}")]
+    /// The document did not arrive within [`FETCH_TIME_MAX`].
+    #[error("the document did not arrive within {FETCH_TIME_MAX:?}")]
     Timeout,
 }
 
-/// The document at a URL: the body of a response of status 200. No redirect is followed.
+/// Fetches a document: the body of a response of status 200. Redirects are not followed.
 ///
 /// # Errors
 ///
@@ -85,7 +85,7 @@ mod tests {
     use super::*;
     use crate::{EraCache, Runtime};
 
-    /// Has no response yet.
+    /// Never responds.
     #[derive(Clone)]
     struct Silent;
 
@@ -125,7 +125,7 @@ mod tests {
         }
     }
 
-    /// Says when it is to go off, and goes off at the second look.
+    /// Records its deadline, and goes off at the second poll.
     #[derive(Default)]
     struct Alarm(Option<Instant>);
 
@@ -150,7 +150,7 @@ mod tests {
             let mut fetch = pin!(fetch(Silent, "http://localhost/".into(), &mut alarm));
             assert!(fetch.as_mut().poll(&mut cx).is_pending());
             let Poll::Ready(Err(FetchError::Timeout)) = fetch.poll(&mut cx) else {
-                panic!("it goes on")
+                panic!("the fetch did not end")
             };
         }
         assert_eq!(alarm.0, Some(Instant::ZERO + FETCH_TIME_MAX));
@@ -164,7 +164,7 @@ mod tests {
         let Poll::Ready(Err(FetchError::Exchange(ConnectorError::Request { reason }))) =
             fetch.poll(&mut cx)
         else {
-            panic!("it was sent")
+            panic!("the request was sent")
         };
         assert_eq!(reason, "invalid uri character");
     }

@@ -1,4 +1,4 @@
-//! The errors of hyper, by whose fault they are.
+//! Conversion of hyper's errors, grouped by cause.
 
 use hyper_util::client::legacy;
 
@@ -6,9 +6,9 @@ use super::ConnectorError;
 use super::cause::{find, innermost};
 
 impl ConnectorError {
-    /// Of an exchange that did not come to its response's head.
+    /// Converts the error of an exchange that failed before its response head.
     pub(super) fn from_exchange(error: &legacy::Error) -> Self {
-        // The dialer's own error went through the pool as a cause.
+        // The dialer's own error, which the pool passes on as a cause.
         if let Some(own) = find::<Self>(error) {
             return own.clone();
         }
@@ -19,7 +19,7 @@ impl ConnectorError {
         }
     }
 
-    /// Of an exchange whose response has begun.
+    /// Converts the error of an exchange whose response has begun.
     pub(super) fn from_body(error: &hyper::Error) -> Self {
         match Self::from_hyper(error) {
             Self::Lost { reason, .. } => Self::Lost { reason, sent: true },
@@ -36,19 +36,19 @@ impl ConnectorError {
         if error.is_parse() || own {
             return Self::Protocol { reason };
         }
-        // Never begun: it was still in the queue when the connection ended.
+        // Still queued when the connection ended, so never sent.
         let queued = error.is_canceled() || error.is_closed();
         Self::Lost { reason, sent: !refused && !queued }
     }
 }
 
-/// Of a stream of HTTP/2: whether we found something wrong by ourselves, unlike what the server sent us
-/// to end the exchange; and whether the server refused it.
+/// Classifies an HTTP/2 stream error: whether this side detected it, rather than receiving it from
+/// the server; and whether the server refused the stream.
 #[cfg(feature = "http2")]
 fn h2_stream_error(error: &hyper::Error) -> (bool, bool) {
     let Some(error) = find::<h2::Error>(error) else { return (false, false) };
     let own = !error.is_io() && !error.is_remote();
-    // RFC 9113 section 8.7: no application has seen a request that is refused in this way.
+    // RFC 9113 section 8.7: a request refused in this way was not processed by any application.
     (own, error.reason() == Some(h2::Reason::REFUSED_STREAM))
 }
 

@@ -1,8 +1,9 @@
-//! What clients over HTTP have in common, on any runtime: connections, the exchanges of an
-//! [`HttpDriver`](crate::HttpDriver) by something that can [`Connect`], and errors by whose fault they are.
+//! Runtime-independent parts of clients over HTTP: connections, exchanges of an
+//! [`HttpDriver`](crate::HttpDriver) with any [`Connect`] implementation, and errors grouped by
+//! cause.
 //!
-//! With the feature `http-client` there is a `Connector` by hyper, with a pool of connections and
-//! proxies; a runtime implements `Dial`.
+//! The feature `http-client` adds a `Connector` based on hyper, with a connection pool and proxies;
+//! a runtime implements `Dial`.
 
 #[cfg(feature = "http-client")]
 pub mod cause;

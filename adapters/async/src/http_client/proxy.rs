@@ -7,11 +7,11 @@ use hyper_util::client::proxy::matcher::{Intercept, Matcher};
 
 use super::ConnectorError;
 
-/// By way of which proxy a server is reached, if any.
+/// The proxies through which servers are reached, if any.
 ///
-/// Proxies are given as URLs: `http://` and `https://` (`CONNECT` for what is secure, forwarding for
-/// what is not), `socks5://` and `socks5h://` (both leave names for the proxy to look up). A user
-/// and a password in the URL are for the proxy.
+/// Proxies are given as URLs: `http://` and `https://` (`CONNECT` for secure connections,
+/// forwarding for others), `socks5://` and `socks5h://` (in both cases the proxy resolves names). A
+/// user and password in the URL are sent to the proxy.
 #[derive(Clone)]
 pub struct Proxy {
     rule: Rule,
@@ -24,47 +24,47 @@ enum Rule {
     Explicit { url: String, except: String, matcher: Arc<Matcher> },
 }
 
-/// How a request goes to its server.
+/// How a request reaches its server.
 #[derive(Debug)]
 pub(super) enum Route {
-    /// Straight to the server.
+    /// Directly.
     Direct,
-    /// The proxy reads the request and sends one of its own.
+    /// Through a proxy that reads the request and sends its own.
     Forward(Intercept),
-    /// The proxy opens a connection to the server and passes bytes on.
+    /// Through a proxy that opens a connection to the server and relays bytes.
     Tunnel(Intercept),
 }
 
 impl Proxy {
-    /// No proxy.
+    /// Uses no proxy.
     #[must_use]
     pub const fn none() -> Self {
         Self { rule: Rule::Direct }
     }
 
-    /// What the environment says at this moment: `HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY`, and
-    /// `NO_PROXY` for the hosts without one; capital or small letters.
+    /// Uses the current values of the environment variables `HTTPS_PROXY`, `HTTP_PROXY`,
+    /// `ALL_PROXY`, and `NO_PROXY` for excluded hosts; in upper or lower case.
     ///
-    /// Servers on this machine (`localhost`, names under it, 127.0.0.0/8, `::1`) never have one: a
-    /// proxy elsewhere would look for them on its own machine. Within CGI (`REQUEST_METHOD` is
-    /// set) nothing has one, since `HTTP_PROXY` may come from a request's header.
+    /// Servers on this machine (`localhost`, names under it, 127.0.0.0/8, `::1`) are never proxied:
+    /// a proxy elsewhere would look for them on its own machine. Within CGI (`REQUEST_METHOD` is
+    /// set) nothing is proxied, since `HTTP_PROXY` may come from a request header.
     ///
-    /// As with other programs, a value that is not the URL of a proxy counts as none; one of SOCKS 4
-    /// makes each exchange fail.
+    /// As in other programs, a value that is not a proxy URL is ignored; one of SOCKS 4 makes each
+    /// exchange fail.
     #[must_use]
     pub fn from_env() -> Self {
         Self { rule: Rule::Environment(Arc::new(Matcher::from_env())) }
     }
 
-    /// The proxy at `url` for all servers, those on this machine included: this is how to watch
-    /// what a client and a server say to one another.
+    /// Uses the proxy at `url` for all servers, including those on this machine, for example to
+    /// inspect the traffic between a client and a server.
     ///
     /// # Errors
     ///
-    /// It is not the URL of a proxy that is supported.
+    /// The URL is not that of a supported proxy.
     pub fn all(url: &str) -> Result<Self, ConnectorError> {
         let matcher = explicit(url, "");
-        // The URL is kept out of the message: it may have a password in it.
+        // The message omits the URL, which may contain a password.
         let supported = matcher
             .intercept(&Uri::from_static("http://server.invalid"))
             .is_some_and(|proxy| is_http(&proxy) || is_socks5(&proxy));
@@ -81,10 +81,10 @@ impl Proxy {
         Ok(Self { rule })
     }
 
-    /// Reaches some hosts without the proxy of [`all`](Self::all): `hosts` is a list as in
-    /// `NO_PROXY`, with commas, of names (names under them included), addresses, networks
-    /// (`10.0.0.0/8`), or `*`. Takes the place of an earlier list; without a proxy, or with those
-    /// of the environment, it does nothing.
+    /// Excludes hosts from the proxy of [`all`](Self::all): `hosts` is a list as in `NO_PROXY`,
+    /// separated by commas, of names (including names under them), addresses, networks
+    /// (`10.0.0.0/8`), or `*`. Replaces an earlier list; has no effect without a proxy, or with
+    /// those of the environment.
     #[must_use]
     pub fn except(mut self, hosts: &str) -> Self {
         if let Rule::Explicit { url, except, matcher } = &mut self.rule {
@@ -94,7 +94,7 @@ impl Proxy {
         self
     }
 
-    /// The way to `server`. `tunnel_all`: even if what is said is not secure.
+    /// Returns the route to `server`. With `tunnel_all`, plain connections are tunneled as well.
     pub(super) fn route(&self, server: &Uri, tunnel_all: bool) -> Route {
         let proxy = match &self.rule {
             Rule::Direct => None,
@@ -112,7 +112,7 @@ impl Proxy {
         }
     }
 
-    /// What the proxy that forwards a request to `server` wants to see in it.
+    /// Returns the `Proxy-Authorization` value for a request forwarded to `server`.
     pub(super) fn authorization(&self, server: &Uri, tunnel_all: bool) -> Option<HeaderValue> {
         match self.route(server, tunnel_all) {
             Route::Forward(proxy) => proxy.basic_auth().cloned(),
@@ -121,7 +121,7 @@ impl Proxy {
     }
 }
 
-/// Without the proxies' URLs, which may have passwords in them.
+/// Omits the proxies' URLs, which may contain passwords.
 impl fmt::Debug for Proxy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.rule {
@@ -151,7 +151,7 @@ fn is_loopback(host: &str) -> bool {
     if let Ok(address) = host.parse::<IpAddr>() {
         return address.to_canonical().is_loopback();
     }
-    // RFC 6761 section 6.3: names under `localhost` are this machine too.
+    // RFC 6761 section 6.3: names under `localhost` also refer to this machine.
     let last = host.rsplit('.').next().unwrap_or_default();
     last.eq_ignore_ascii_case("localhost")
 }

@@ -9,10 +9,10 @@ use hyper::body::Incoming;
 use super::ConnectorError;
 use super::exchanger::poll_piece;
 
-/// The body of a response, as it comes in.
+/// The streaming body of a response.
 ///
-/// Dropped before its end, it breaks the exchange off at once: HTTP/1 closes the connection,
-/// HTTP/2 resets the stream. While nobody reads, the server is held back.
+/// Dropping it before its end aborts the exchange at once: HTTP/1 closes the connection, HTTP/2
+/// resets the stream. While it is not read, the server is subject to backpressure.
 pub struct ResponseBody {
     incoming: Incoming,
 }
@@ -22,17 +22,16 @@ impl ResponseBody {
         Self { incoming }
     }
 
-    /// The next piece, never empty; `None` at the end. Trailers are left out. May be dropped and
-    /// called again.
+    /// Returns the next chunk, never empty; `None` at the end. Trailers are skipped. Cancel-safe.
     ///
     /// # Errors
     ///
-    /// The connection was lost before the end, or what came is not HTTP.
+    /// The connection was lost before the end, or the data is not valid HTTP.
     pub async fn chunk(&mut self) -> Option<Result<Bytes, ConnectorError>> {
         std::future::poll_fn(|cx| self.poll_chunk(cx)).await
     }
 
-    /// As [`chunk`](Self::chunk), for those who poll.
+    /// Polls for the next chunk: see [`chunk`](Self::chunk).
     ///
     /// # Errors
     ///

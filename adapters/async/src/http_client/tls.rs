@@ -7,19 +7,19 @@ use rustls::{ClientConfig, RootCertStore};
 
 use super::ConnectorError;
 
-/// What we offer to speak in a TLS connection, the best first.
+/// The protocols offered in a TLS connection, preferred first.
 const HTTP_2_OR_1: [&[u8]; 2] = [b"h2", b"http/1.1"];
 
-/// A configuration that trusts whom the system trusts, and `additional`.
+/// Returns a configuration that trusts the system's root certificates and `additional`.
 ///
-/// The system's roots, not a list built in: an organisation's own authority is there, such as that
-/// of a proxy that looks into connections, and a root that was withdrawn is not.
+/// It uses the system's roots instead of a built-in list, so that it includes an organisation's own
+/// authority, such as that of a TLS-inspecting proxy, and excludes roots that were withdrawn.
 pub(super) fn system_config(
     additional: Vec<CertificateDer<'static>>,
 ) -> Result<ClientConfig, ConnectorError> {
     let mut roots = RootCertStore::empty();
-    // Systems have roots that nobody can read; without any, each connection says that it trusts
-    // nobody, and plain HTTP still works.
+    // Some systems have unreadable roots. Without any root, each TLS connection fails as untrusted,
+    // and plain HTTP still works.
     roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
     for certificate in additional {
         roots.add(certificate).map_err(|error| ConnectorError::Configuration {
@@ -33,8 +33,8 @@ pub(super) fn system_config(
     Ok(config.with_root_certificates(roots).with_no_client_auth())
 }
 
-/// Makes `config` offer the protocols that we speak, unless it has an offer of its own that may have
-/// HTTP/2 in it.
+/// Makes `config` offer the protocols that the connector speaks, unless it sets its own ALPN
+/// protocols, which may include HTTP/2.
 pub(super) fn offer_protocols(config: &mut ClientConfig, http2: bool, http2_only: bool) {
     if !(http2 && cfg!(feature = "http2")) {
         config.alpn_protocols = vec![b"http/1.1".to_vec()];

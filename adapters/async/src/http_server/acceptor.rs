@@ -9,25 +9,26 @@ use super::connections::{Connections, Permit};
 use crate::timer::timeout;
 use crate::{Network, StopHandle};
 
-/// Accepts connections, a bounded number at once, and serves each in a task of its own.
+/// Accepts connections, up to a limit, and serves each in its own task.
 #[derive(Debug)]
 pub struct Acceptor<N: Network> {
-    /// What runs the tasks.
+    /// The runtime of the tasks.
     pub runtime: N,
-    /// Where connections come in.
+    /// The listener to accept from.
     pub listener: N::Listener,
-    /// Connections at once; others wait to be accepted.
+    /// Concurrent connections; others wait to be accepted.
     pub connections_max: usize,
     /// How long connections may last after the shutdown.
     pub linger: Duration,
 }
 
 impl<N: Network> Acceptor<N> {
-    /// Serves until `shutdown` is done, and then until the responses under way are complete or their time
-    /// is over. This closes the service, for all its clones. Dropped, it breaks off what is under way.
+    /// Serves until `shutdown` completes, and then until the responses in progress are complete or
+    /// `linger` has passed. This closes the service for all its clones. Dropping the future aborts
+    /// all connections.
     ///
-    /// `serve` serves one connection, until it ends or, once the [`StopHandle`] tells it to stop, has no request
-    /// under way; it drops the permit then.
+    /// `serve` serves one connection until it ends or, once stopped through the [`StopHandle`], has
+    /// no request in progress; it drops the permit then.
     pub async fn serve<F: Future<Output = ()> + Send + 'static>(
         self,
         service: &HttpService<N>,
@@ -42,7 +43,7 @@ impl<N: Network> Acceptor<N> {
                 let (socket, address) = match N::accept(&listener).await {
                     Ok(accepted) => accepted,
                     Err(error) => {
-                        // Out of descriptors or the like: it passes, but not at once.
+                        // Out of descriptors or similar: the condition passes, but not immediately.
                         if error.kind() != io::ErrorKind::ConnectionAborted {
                             timeout(&runtime, Duration::from_millis(50), pending::<()>()).await;
                         }
@@ -64,13 +65,13 @@ impl<N: Network> Acceptor<N> {
             .await;
         }
         drop(listener);
-        // Connections without a request close now, the others after their response.
+        // Idle connections close now, the others after their response.
         connections.stop();
         let all = async {
             service.close().await;
             poll_fn(|cx| connections.poll_below(1, cx)).await;
         };
-        // Those that take longer are broken off when the set of connections is dropped.
+        // Connections that take longer are aborted when the set is dropped.
         let _in_time = timeout(&runtime, linger, all).await;
     }
 }

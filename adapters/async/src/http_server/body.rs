@@ -7,9 +7,9 @@ use mcp_sansio::http::server::Transmit;
 
 use super::exchange::ServerExchange;
 
-/// The body of a response: JSON, or a stream of events.
+/// The body of a response: JSON, or an event stream.
 ///
-/// To drop a stream before its end is to tell the server that the client has gone.
+/// Dropping a stream before its end tells the server that the client has disconnected.
 #[derive(Debug, Default)]
 pub struct ServedBody(Content);
 
@@ -21,9 +21,9 @@ enum Content {
     Stream(ServerExchange),
 }
 
-/// The client did not read what it had asked for, so that its connection is broken off.
+/// The client did not read its response in time, so its connection is aborted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the client is too far behind with reading")]
+#[error("the client does not read its response fast enough")]
 pub struct ResponseNotRead;
 
 impl ServedBody {

@@ -1,8 +1,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// A bound on the bytes that connections hold: heads of requests under way, and responses that
-/// clients have not taken. Clones share it.
+/// A limit on the bytes that connections hold: heads of pending requests, and responses that
+/// clients have not read. Clones share it.
 #[derive(Clone, Debug)]
 pub struct Budget(Arc<Counter>);
 
@@ -10,11 +10,11 @@ pub struct Budget(Arc<Counter>);
 struct Counter {
     used: AtomicUsize,
     max: usize,
-    /// What all connections share, where this is the budget of one.
+    /// The budget shared by all connections, if this is the budget of one.
     parent: Option<Budget>,
 }
 
-/// Bytes that count until this is dropped.
+/// Bytes that are charged until this is dropped.
 #[derive(Debug)]
 pub(super) struct Charge {
     budget: Budget,
@@ -22,22 +22,23 @@ pub(super) struct Charge {
 }
 
 impl Budget {
-    /// A budget that is exhausted once more than `max` bytes are held. What is charged last may
-    /// exceed it, so that a response of any length can be sent: the bound is `max` and the longest
-    /// response.
+    /// Creates a budget that is exhausted once more than `max` bytes are held. The last charge may
+    /// exceed it, so that a response of any length can be sent: the effective limit is `max` plus
+    /// the longest response.
     #[must_use]
     pub fn new(max: usize) -> Self {
         Self(Arc::new(Counter { used: AtomicUsize::new(0), max, parent: None }))
     }
 
-    /// A part of this budget, for one connection. What is charged to it is charged to both.
+    /// Returns a part of this budget for one connection. Bytes charged to the part are charged to
+    /// both.
     #[must_use]
     pub fn part(&self, max: usize) -> Self {
         let parent = Some(self.clone());
         Self(Arc::new(Counter { used: AtomicUsize::new(0), max, parent }))
     }
 
-    /// Charges `bytes`; `None` where the budget is exhausted.
+    /// Charges `bytes`; `None` if the budget is exhausted.
     pub(super) fn charge(&self, bytes: usize) -> Option<Charge> {
         let charge = self.charge_always(bytes);
         let is_within = |budget: &Self| {
@@ -47,7 +48,7 @@ impl Budget {
         (is_within(self) && self.0.parent.as_ref().is_none_or(is_within)).then_some(charge)
     }
 
-    /// Charges `bytes`, whether or not the budget is exhausted.
+    /// Charges `bytes`, even if the budget is exhausted.
     pub(super) fn charge_always(&self, bytes: usize) -> Charge {
         self.add(bytes);
         Charge { budget: self.clone(), bytes }

@@ -8,18 +8,18 @@ use mcp_sansio_oauth::Grant;
 use super::shared_server::SharedServer;
 use super::sleep::with_timeout;
 
-/// Who sends a request.
+/// The sender of a request.
 #[derive(Debug)]
 pub(super) enum Caller<'a> {
-    /// Whoever the server says, by the token of the request.
+    /// Identified by the server from the token of the request.
     Granted(Grant),
-    /// Whoever a layer before this one says, if it does.
+    /// Identified by an earlier layer, if at all.
     Named(Option<&'a Principal>),
 }
 
 impl<'a> Caller<'a> {
-    /// Finds out who sends a request, or how it is refused. The lock is not held while a token is
-    /// checked.
+    /// Identifies the sender of a request, or returns the response that refuses it. The lock is not
+    /// held while a token is checked.
     pub(super) async fn identify(
         shared: &SharedServer,
         head: &RequestHead<'_>,

@@ -17,7 +17,7 @@ use super::{Budget, HttpService, SendBody, Socket};
 use crate::StopHandle;
 use crate::{HyperNetwork, Timer};
 
-/// How long a connection waits for its client, and what it may cost.
+/// Timeouts and limits of a connection.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Settings {
     pub(super) head_timeout: Duration,
@@ -27,10 +27,10 @@ pub(super) struct Settings {
     pub(super) concurrent_streams_max: u32,
 }
 
-/// What a connection holds of a head, and of a response that its client does not take, in bytes.
+/// Bytes that a connection buffers of a head, and of a response that its client does not read.
 pub(super) const BUFFER: usize = 64 * 1024;
-/// Serves a connection until its client goes, or until its requests are answered once it is told to
-/// `stop`. Its permit is given back then.
+/// Serves a connection until its client disconnects or, once told to `stop`, until its requests are
+/// answered. Then it drops the permit.
 pub(super) async fn serve_connection<N: HyperNetwork>(
     mut socket: N::Socket,
     service: HttpService<N>,
@@ -55,9 +55,9 @@ pub(super) async fn serve_connection<N: HyperNetwork>(
         })
         .await
     };
-    // A connection that fails concerns nobody else.
+    // A failed connection does not affect the others.
     let Some((version, begun)) = read else { return };
-    // HTTP/1 refuses what begins HTTP/2.
+    // The HTTP/1 server refuses the HTTP/2 preface.
     let version = if N::HTTP2 { version } else { Version::Http1 };
     let socket = Socket::new(socket, runtime.clone(), settings.stall_timeout).with_prefix(begun);
     match version {
@@ -68,12 +68,14 @@ pub(super) async fn serve_connection<N: HyperNetwork>(
                 let guard = HeadTimer::head_received(&head_timer);
                 let mut served = Box::pin(service.serve(request));
                 let mut guard = Some(guard);
-                // It goes when the response is there, which an idle connection would hold it for.
+                // Dropped once the response is ready, which an idle connection would otherwise keep
+                // allocated.
                 poll_fn(move |cx| {
                     let response = ready!(served.as_mut().poll(cx));
                     let guard = guard.take();
                     let mut response = SendBody::http1(response, budget);
-                    // It may be ready before the connection was told, which says it otherwise.
+                    // The response may be ready before the connection is told to close, so announce
+                    // it here.
                     if stopping.is_stopped() {
                         let close = HeaderValue::from_static("close");
                         response.headers_mut().insert(header::CONNECTION, close);
@@ -84,7 +86,7 @@ pub(super) async fn serve_connection<N: HyperNetwork>(
                 })
             });
             let mut builder = http1::Builder::new();
-            // How long a head may take is seen to here: hyper would set a timer for each.
+            // The head timer limits the time for a head: hyper would set a timer for each one.
             builder.header_read_timeout(None).max_buf_size(BUFFER);
             let socket = TimedSocket { socket, head_timer: Arc::clone(&head_timer) };
             let connection = pin!(builder.serve_connection(socket, serve));
@@ -99,8 +101,8 @@ pub(super) async fn serve_connection<N: HyperNetwork>(
     }
 }
 
-/// Drives a connection until it ends, or `check` says so; `shutdown` lets it end with the requests
-/// that are under way.
+/// Drives a connection until it ends, or until `check` says to close it; `shutdown` lets it end
+/// after the pending requests.
 pub(super) async fn drive<C: Future>(
     mut connection: Pin<&mut C>,
     shutdown: impl Fn(Pin<&mut C>),
@@ -110,13 +112,13 @@ pub(super) async fn drive<C: Future>(
 ) {
     let mut deadline = timer.now();
     let mut stops = false;
-    // Whom the two wake. A task is polled for each request, and they are done once at most, so they
-    // are polled themselves only where there is something to learn.
+    // The waker registered with both. The task is polled for each request, but the stop handle and
+    // the timer fire at most once, so they are polled only when they may have fired.
     let mut known: Option<Waker> = None;
     poll_fn(|cx| {
         let is_known = known.as_ref().is_some_and(|known| known.will_wake(cx.waker()));
-        // First, as a client that sends without end uses up what a runtime lets a task do at once:
-        // there would be nothing left for an alarm.
+        // The timer comes first: a client that never stops sending uses up the task's cooperative
+        // budget, which would leave none for the timer.
         if !is_known || timer.may_be_due() {
             while timer.poll_until(cx, deadline).is_ready() {
                 match check() {

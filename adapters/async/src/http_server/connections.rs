@@ -4,7 +4,7 @@ use std::task::{Context, Poll, Waker};
 
 use crate::StopHandle;
 
-/// The connections of a listener. Dropping it breaks them off.
+/// The connections of a listener. Dropping it aborts them.
 #[derive(Debug, Default)]
 pub(super) struct Connections(Arc<Mutex<Inner>>);
 
@@ -12,20 +12,20 @@ pub(super) struct Connections(Arc<Mutex<Inner>>);
 struct Inner {
     open: BTreeMap<u64, Connection>,
     count: u64,
-    /// Waits for a connection to end.
+    /// The acceptor, while it waits for a connection to end.
     waiting: Option<Waker>,
 }
 
-/// How a connection is told to end.
+/// Handles that end a connection.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Connection {
-    /// When there is no request under way.
+    /// Stops it once it has no pending request.
     pub(super) stop: StopHandle,
-    /// At once.
+    /// Stops it immediately.
     pub(super) abort: StopHandle,
 }
 
-/// Counts a connection until it is dropped.
+/// Counts as an open connection until it is dropped.
 #[derive(Debug)]
 pub struct Permit {
     connections: Arc<Mutex<Inner>>,
@@ -33,7 +33,7 @@ pub struct Permit {
 }
 
 impl Connections {
-    /// Counts a new connection in.
+    /// Adds a new connection.
     pub(super) fn open(&self) -> (Connection, Permit) {
         let mut inner = lock(&self.0);
         inner.count += 1;
@@ -42,7 +42,7 @@ impl Connections {
         (connection, Permit { connections: Arc::clone(&self.0), number })
     }
 
-    /// Waits until there are fewer than `count`.
+    /// Waits until there are fewer than `count` connections.
     pub(super) fn poll_below(&self, count: usize, cx: &Context<'_>) -> Poll<()> {
         let mut inner = lock(&self.0);
         if inner.open.len() < count {
@@ -52,7 +52,7 @@ impl Connections {
         Poll::Pending
     }
 
-    /// Tells all of them to end when they have no request under way.
+    /// Tells all connections to end once they have no pending request.
     pub(super) fn stop(&self) {
         StopHandle::stop_all(&self.all(|connection| &connection.stop));
     }
@@ -80,7 +80,7 @@ impl Drop for Permit {
     }
 }
 
-// A panic elsewhere leaves nothing half done in here.
+// A panic elsewhere leaves no inconsistent state.
 fn lock(inner: &Mutex<Inner>) -> MutexGuard<'_, Inner> {
     inner.lock().unwrap_or_else(PoisonError::into_inner)
 }

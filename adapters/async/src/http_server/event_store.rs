@@ -8,22 +8,23 @@ use mcp_sansio::http::server::{EventPosition, NotStored, StoreAction, StoredEven
 
 use super::shared_server::SharedServer;
 
-/// A store that keeps the events of HTTP clients that come back for them, when there are more than
-/// fit in memory: Redis, a database, a disk. See `docs/guide/http.md` for what is asked of it.
+/// A store for the events of HTTP clients that resume their streams, for more events than fit in
+/// memory: Redis, a database, a disk. See `docs/guide/http.md` for its requirements.
 ///
-/// Each is awaited before the next is asked for, so a read sees what was appended before it. Session,
-/// stream and principal belong to the key of an event, all three.
+/// Each operation is awaited before the next one starts, so a read sees earlier appends. The key of
+/// an event consists of session, stream and principal.
 pub trait ExternalEventStore: Send + Sync + 'static {
-    /// Keeps an event. One that cannot be kept is a loss, of which its client is told when it asks
-    /// for it.
+    /// Stores an event. If it cannot be stored, it is lost, and a client that asks for it is told
+    /// so.
     fn append(&self, event: StoredEvent) -> impl Future<Output = ()> + Send;
 
-    /// The events of one stream from `from` on, in order: at most `events_max`, and at most
-    /// `bytes_max` bytes of messages beyond the first.
+    /// Returns the events of one stream starting at `from`, in order: at most `events_max`, and at
+    /// most `bytes_max` bytes of messages after the first.
     ///
     /// # Errors
     ///
-    /// The store does not have them, or cannot be reached. The client is told that they are gone.
+    /// The store does not have the events, or cannot be reached. The client is told that they are
+    /// gone.
     fn read(
         &self,
         from: EventPosition,
@@ -31,7 +32,7 @@ pub trait ExternalEventStore: Send + Sync + 'static {
         bytes_max: usize,
     ) -> impl Future<Output = Result<Vec<StoredEvent>, NotStored>> + Send;
 
-    /// Drops the events of a stream; of the whole session where `stream` is `None`.
+    /// Drops the events of a stream, or of the whole session if `stream` is `None`.
     fn forget(
         &self,
         session: SessionId,
@@ -65,7 +66,7 @@ pub(super) async fn run(shared: Weak<SharedServer>, store: impl ExternalEventSto
                 let Some(shared) = shared.upgrade() else { return };
                 shared.change(|state| state.server.handle_stored(read, events, shared.now()));
             }
-            // What it does not know it cannot do.
+            // Unknown actions are skipped.
             Some(_) => {}
         }
     }

@@ -11,7 +11,7 @@ use super::handler_task::CompletedHandler;
 use super::shared_server::{ServerState, SharedServer};
 use crate::StopHandle;
 
-/// The place of one exchange: to drop it before its response is complete is to have gone.
+/// One exchange with a client. Dropping it before its response is complete reports a disconnect.
 #[derive(Debug)]
 pub(super) struct ServerExchange {
     shared: Arc<SharedServer>,
@@ -19,19 +19,19 @@ pub(super) struct ServerExchange {
     complete: bool,
 }
 
-/// How a response begins.
+/// How a response starts.
 #[derive(Debug)]
 pub(super) enum ResponseStart {
-    /// With all of it.
+    /// With a complete response.
     Full(Response),
-    /// With its head; the place has the body.
+    /// With a head; poll the exchange for the body.
     Streaming(ResponseHead),
-    /// It does not: the connection is to be broken off.
+    /// There is no response: abort the connection.
     Aborted,
 }
 
 impl ServerExchange {
-    /// Hands a request in. Where there is work, it is to be begun at once.
+    /// Passes a request to the server. A returned handler call must be started at once.
     pub(super) fn begin<'f>(
         shared: &Arc<SharedServer>,
         head: &RequestHead<'_>,
@@ -52,7 +52,8 @@ impl ServerExchange {
         (Self { shared: Arc::clone(shared), exchange, complete: false }, work)
     }
 
-    /// Hands in what the handler came to, and takes the response if it is there.
+    /// Passes the output of the handler to the server, and returns the start of the response if it
+    /// is ready.
     pub(super) fn complete(&mut self, completed: CompletedHandler<'_>) -> Option<ResponseStart> {
         let Self { shared, exchange, complete } = self;
         shared.change(|state| {
@@ -62,7 +63,7 @@ impl ServerExchange {
         })
     }
 
-    /// How the response begins.
+    /// Waits for the start of the response.
     pub(super) fn poll_response_start(&mut self, cx: &Context<'_>) -> Poll<ResponseStart> {
         let Self { shared, exchange, complete } = self;
         shared.change(|state| match start_response(state, *exchange, complete, shared.now()) {
@@ -74,7 +75,7 @@ impl ServerExchange {
         })
     }
 
-    /// The next thing to send; `take` takes it while the lock is held.
+    /// Waits for the next data to send; `take` receives it while the lock is held.
     pub(super) fn poll<T>(
         &mut self,
         cx: &Context<'_>,
@@ -84,7 +85,7 @@ impl ServerExchange {
         shared.change(|state| match next_transmit(state, *exchange, complete, shared.now(), take) {
             Some(taken) => Poll::Ready(taken),
             None => {
-                // Under the same lock: nothing can come in between that wakes nobody.
+                // Registered under the same lock, so that no wake-up is missed.
                 state.register_waker(*exchange, cx);
                 Poll::Pending
             }
@@ -101,7 +102,7 @@ fn start_response(
     let start = next_transmit(state, exchange, complete, now, |transmit| match transmit {
         Transmit::Respond(response) => ResponseStart::Full(response),
         Transmit::Open(head) => ResponseStart::Streaming(head),
-        // A head comes first; anything else ends a response that never had one.
+        // The head comes first; any other transmit ends a response that never had one.
         _ => ResponseStart::Aborted,
     })?;
     if matches!(start, ResponseStart::Streaming(_))
@@ -131,7 +132,7 @@ fn next_transmit<T>(
 impl Drop for ServerExchange {
     fn drop(&mut self) {
         if self.complete {
-            // The slot may be another exchange's by now.
+            // The slot may belong to another exchange by now.
             return;
         }
         self.shared.change(|state| {

@@ -10,7 +10,7 @@ use mcp_sansio_handlers::{HandlerCall, HandlerOutput, HandlerPoll, PendingHandle
 
 use super::shared_server::{ServerState, SharedServer};
 
-/// How the work of a handler completed.
+/// The output of a handler that has completed.
 #[derive(Debug)]
 pub(super) struct CompletedHandler<'f> {
     request: RequestHandle,
@@ -18,18 +18,18 @@ pub(super) struct CompletedHandler<'f> {
 }
 
 impl ServerState {
-    /// Answers a request with what its handler came to.
+    /// Answers a request with the output of its handler.
     pub(super) fn complete(&mut self, completed: CompletedHandler<'_>, now: Instant) {
         let CompletedHandler { request, finished } = completed;
-        // The server catches what handlers do; an observer of tasks may still panic.
+        // The server catches the panics of handlers; an observer of tasks may still panic.
         if catch_unwind(AssertUnwindSafe(|| self.server.finish(finished, now))).is_err() {
             self.server.fail(request, now);
         }
     }
 }
 
-/// Runs a handler as far as it goes without a wait. It is put into a task of its own where it goes
-/// on, and so outlives the connection of its request, which legacy clients may come back for.
+/// Polls a handler once. If it is pending, it is moved to its own task, so that it outlives the
+/// connection of its request, which legacy clients may resume.
 pub(super) fn start<'f>(
     shared: &Arc<SharedServer>,
     work: HandlerCall<'f>,
@@ -50,7 +50,7 @@ pub(super) fn start<'f>(
     }
 }
 
-/// Puts work that came from no new request into a task of its own.
+/// Runs a handler call without a new request in its own task.
 pub(super) fn spawn(shared: &Arc<SharedServer>, work: HandlerCall<'static>) {
     let guard = RequestGuard::new(Arc::clone(shared), work.handle());
     shared.runtime.spawn(Box::pin(async move {
@@ -69,8 +69,8 @@ async fn run_to_completion(guard: RequestGuard, running: PendingHandler) {
     guard.end(finished);
 }
 
-/// A request whose handler has a task of its own. Where the runtime drops the task, or cannot run it, the
-/// request fails.
+/// A request whose handler runs in its own task. If the runtime drops the task, or cannot run it,
+/// the request fails.
 struct RequestGuard {
     shared: Arc<SharedServer>,
     request: Option<RequestHandle>,
@@ -81,7 +81,7 @@ impl RequestGuard {
         Self { shared, request: Some(request) }
     }
 
-    /// `None`: nobody waits for it any more.
+    /// Ends the request; `None` if its client no longer waits for it.
     fn end(mut self, finished: Option<HandlerOutput<'_>>) {
         if let (Some(request), Some(finished)) = (self.request.take(), finished) {
             let shared = &self.shared;

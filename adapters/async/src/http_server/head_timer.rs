@@ -12,43 +12,45 @@ use super::http2::ConnectionAction;
 use super::{ResponseNotRead, SendBody};
 use crate::Runtime;
 
-/// Tracks the deadline for the next request head of a connection: while it is the client's, it owes the head of a request.
+/// Tracks the deadline for the next request head of a connection. It runs while the server waits
+/// for the client.
 #[derive(Debug)]
 pub(super) struct HeadTimer<R> {
     runtime: R,
     state: Mutex<HeadState>,
-    /// How long a head may take.
+    /// Time limit for a head.
     head_timeout: Duration,
 }
 
 #[derive(Clone, Copy, Debug)]
 enum HeadState {
-    /// The client's, until then.
+    /// The server waits for a head, until the deadline.
     AwaitingHead(Instant),
-    /// The client's, once it has taken what is there for it.
+    /// The client has yet to read the response.
     Flushing,
-    /// The server's: a request is under way.
+    /// A request is in progress.
     Responding,
 }
 
 impl<R: Runtime> HeadTimer<R> {
-    /// The client's, who owes its first head until `deadline`, and any other for `head_timeout`.
+    /// Creates a timer whose first head is due at `deadline`, and each later one within
+    /// `head_timeout`.
     pub(super) const fn new(deadline: Instant, head_timeout: Duration, runtime: R) -> Self {
         Self { runtime, state: Mutex::new(HeadState::AwaitingHead(deadline)), head_timeout }
     }
 
-    /// A head has come: it is the server's turn until the response is complete.
+    /// Disables the deadline until the response is complete: a head has arrived.
     pub(super) fn head_received(head_timer: &Arc<Self>) -> ResponseGuard<R> {
         head_timer.set(HeadState::Responding);
         ResponseGuard(Arc::clone(head_timer))
     }
 
-    /// It is the server's from here on.
+    /// Disables the deadline permanently.
     pub(super) fn disable(&self) {
         self.set(HeadState::Responding);
     }
 
-    /// What is to be done about it.
+    /// Returns the action that is due.
     pub(super) fn check(&self) -> ConnectionAction {
         let deadline = self.deadline();
         if deadline <= self.runtime.now() {
@@ -58,16 +60,16 @@ impl<R: Runtime> HeadTimer<R> {
         }
     }
 
-    /// Until when nothing has to be done about it.
+    /// Returns the next time at which the timer needs a check.
     fn deadline(&self) -> Instant {
         match self.state() {
             HeadState::AwaitingHead(deadline) => deadline,
-            // Its time has not even begun.
+            // The deadline has not started yet.
             HeadState::Flushing | HeadState::Responding => self.runtime.now() + self.head_timeout,
         }
     }
 
-    /// All that there was for the client is on its way.
+    /// Starts the deadline if the client has taken the whole response.
     fn flushed(&self) {
         if matches!(self.state(), HeadState::Flushing) {
             self.set(HeadState::AwaitingHead(self.runtime.now() + self.head_timeout));
@@ -83,7 +85,7 @@ impl<R: Runtime> HeadTimer<R> {
     }
 }
 
-/// A request that is under way, for as long as it is there.
+/// Marks a request as in progress until it is dropped.
 #[derive(Debug)]
 pub(super) struct ResponseGuard<R: Runtime>(Arc<HeadTimer<R>>);
 
@@ -93,7 +95,7 @@ impl<R: Runtime> Drop for ResponseGuard<R> {
     }
 }
 
-/// The body of a response, which goes when all of it is in the hands of the connection.
+/// A response body that holds its guard until it is completely handed to the connection.
 #[derive(Debug)]
 pub(super) struct GuardedBody<R: Runtime> {
     pub(super) body: SendBody,
@@ -158,7 +160,7 @@ impl<S: Write + Unpin, R: Runtime> Write for TimedSocket<S, R> {
         self.socket.is_write_vectored()
     }
 
-    // hyper flushes whenever it has written all that it has, also where that was nothing.
+    // hyper flushes whenever it has written everything, even if that was nothing.
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let flushed = Pin::new(&mut self.socket).poll_flush(cx);
         if flushed.is_ready() {
@@ -168,7 +170,7 @@ impl<S: Write + Unpin, R: Runtime> Write for TimedSocket<S, R> {
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        // No head is awaited any more, and a socket parts in its own time.
+        // No more heads are awaited, and the socket limits the time of its shutdown.
         self.head_timer.disable();
         Pin::new(&mut self.socket).poll_shutdown(cx)
     }
@@ -189,12 +191,12 @@ mod tests {
         assert_eq!(head_timer.deadline(), first);
         let guard = HeadTimer::head_received(&head_timer);
         clock.advance(Duration::from_secs(3600));
-        // A response takes the time that it takes, and what is there of it may be taken before,
+        // A handler may take any time for a response, parts of which may be flushed before,
         head_timer.flushed();
         assert_eq!(head_timer.deadline(), clock.now() + HEAD_TIME);
         clock.advance(Duration::from_secs(3600));
         drop(guard);
-        // and so does its client.
+        // and so may its client.
         clock.advance(Duration::from_secs(3600));
         assert_eq!(head_timer.deadline(), clock.now() + HEAD_TIME);
         head_timer.flushed();

@@ -13,18 +13,18 @@ use super::{HttpService, SendBody};
 use crate::Runtime;
 use crate::StopHandle;
 
-/// What a stream counts for beside the fields of its request, in bytes: the library's state of it, a
-/// task, and the state of the exchange.
+/// Bytes charged for a stream in addition to the fields of its request: the library's stream state,
+/// a task, and the exchange state.
 const STREAM_BYTES: usize = 4 * 1024;
-/// What a field counts for beside its name and value, in bytes: a place in a map, twice as large as
-/// what it holds.
+/// Bytes charged for a field in addition to its name and value: an entry in a map that is twice as
+/// large as its content.
 const FIELD_BYTES: usize = 256;
 
-/// The streams of one HTTP/2 connection: resets those whose clients do not take their responses, and
-/// tells when the connection is idle. Clones are the same.
+/// The streams of one HTTP/2 connection: resets streams whose clients do not read their responses,
+/// and tracks whether the connection is idle. Clones share the streams.
 ///
 /// A listener has its HTTP library [run](Self::run) the streams, answers requests with
-/// [`serve`](Self::serve), and does what [`check`](Self::check) says.
+/// [`serve`](Self::serve), and performs the actions that [`check`](Self::check) returns.
 #[derive(Clone, Debug)]
 pub struct Http2Streams(Arc<Inner>);
 
@@ -36,14 +36,14 @@ struct Inner {
     state: Mutex<State>,
 }
 
-/// How long an HTTP/2 connection waits for its client.
+/// Timeouts of an HTTP/2 connection.
 #[derive(Clone, Copy, Debug)]
 pub struct Http2Timeouts {
     /// For the first request, from when the connection is known to be HTTP/2.
     pub head: Duration,
-    /// For a response to be taken, or 16 KiB of it.
+    /// For the client to read a response, or 16 KiB of it.
     pub stall: Duration,
-    /// For the next request, while there is none.
+    /// For the next request, while the connection is idle.
     pub idle: Duration,
 }
 
@@ -52,37 +52,37 @@ struct State {
     phase: Phase,
     /// Streams that are running.
     running: usize,
-    /// Since when none is.
+    /// The start of the current idle period.
     idle_since: Instant,
-    /// Responses under way, and some that no longer are.
+    /// Responses in progress, and some that have ended.
     sending: Vec<Weak<SendMonitor>>,
-    /// How many of these make it worthwhile to look for those that no longer are.
+    /// Length of `sending` at which ended responses are removed.
     prune_at: usize,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
-    /// There was no stream yet.
+    /// No stream has been opened yet.
     New,
     Open,
     /// The client was told to open no more streams.
     Closing,
 }
 
-/// What a connection is to do.
+/// The action that a connection must take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ConnectionAction {
-    /// Nothing before then.
+    /// Do nothing before then.
     WaitUntil(Instant),
-    /// To shut down gracefully: its client has had nothing to ask for long. Then to check again.
+    /// Shut down gracefully, since the connection has been idle for too long. Then check again.
     Shutdown,
-    /// To end.
+    /// End the connection.
     Close,
 }
 
 impl Http2Streams {
-    /// Those of a new connection, whose responses count against `budget`, its
-    /// [part](Budget::part) of that of its listener.
+    /// Creates the streams of a new connection, whose responses are charged to `budget`, a
+    /// [part](Budget::part) of the listener's budget.
     pub fn new(timeouts: Http2Timeouts, budget: Budget, runtime: impl Runtime) -> Self {
         let state = State {
             phase: Phase::New,
@@ -95,8 +95,8 @@ impl Http2Streams {
         Self(Arc::new(Inner { runtime, timeouts, budget, state }))
     }
 
-    /// Runs the task of a stream until it is done. It is dropped before where its client does not
-    /// take the response, which resets the stream.
+    /// Runs the task of a stream to completion. If its client does not read the response, the task
+    /// is dropped early, which resets the stream.
     pub fn run<F: Future>(&self, stream: F) -> impl Future<Output = ()> + use<F> {
         let running = RunningStream::new(&self.0);
         let run = StopHandle::default().run(stream);
@@ -106,8 +106,8 @@ impl Http2Streams {
         }
     }
 
-    /// Serves one request in the task of its stream. It is answered 503 where the connection, or all
-    /// of them together, hold too much.
+    /// Serves one request in the task of its stream. It is answered with 503 if the connection, or
+    /// all connections together, hold too many bytes.
     pub fn serve<R: Runtime, B: Body>(
         &self,
         service: &HttpService<R>,
@@ -124,14 +124,14 @@ impl Http2Streams {
                 return Poll::Ready(SendBody::refusal());
             };
             let response = ready!(serving.as_mut().poll(cx));
-            let (stream, _) = served.take().expect("it was there");
+            let (stream, _) = served.take().expect("it was just polled");
             let sending = || inner.monitor_response(stream);
             Poll::Ready(SendBody::http2(response, &inner.budget, sending))
         })
     }
 
-    /// Resets streams whose clients have taken too little for too long, and says what the connection
-    /// is to do, and when to ask again.
+    /// Resets streams whose clients have read too little in time. Returns the action for the
+    /// connection, and when to check again.
     pub fn check(&self) -> ConnectionAction {
         let Inner { runtime, timeouts, state, .. } = &*self.0;
         let now = runtime.now();
@@ -140,7 +140,7 @@ impl Http2Streams {
             state.prune();
             state.sending.clone()
         };
-        // What begins from here on is not late before.
+        // A response that begins from here on cannot be late before then.
         let mut next = now + timeouts.stall.min(timeouts.idle).max(Duration::from_millis(1));
         let mut is_taken = true;
         for sending in sending.iter().filter_map(Weak::upgrade) {
@@ -198,7 +198,7 @@ impl Inner {
 }
 
 impl State {
-    /// Forgets responses that are no longer under way.
+    /// Removes responses that have ended.
     fn prune(&mut self) {
         self.sending.retain(|sending| sending.strong_count() > 0);
         self.prune_at = (self.sending.len() * 2).max(16);

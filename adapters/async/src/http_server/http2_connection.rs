@@ -11,13 +11,14 @@ use super::{Budget, Http2Streams, Http2Timeouts, HttpService};
 use crate::StopHandle;
 use crate::{HyperNetwork, Timer};
 
-/// What a client of HTTP/2 may send before it is read, in bytes, on one stream or on all of them. The
-/// default of the protocol, which lets a body of 4 MiB come within 30 s at 450 ms round trip.
+/// Flow-control window in bytes: the data that an HTTP/2 client may send unread, on one stream or
+/// on all of them. This default of the protocol lets a body of 4 MiB arrive within 30 s at 450 ms
+/// round-trip time.
 const WINDOW: u32 = 65_535;
-/// The longest head of a request of HTTP/2, in bytes as RFC 9113 section 6.5.2 counts them.
+/// The longest HTTP/2 request head, in bytes as counted by RFC 9113 section 6.5.2.
 const HEAD: u32 = 16 * 1024;
 
-/// Serves a connection of HTTP/2.
+/// Serves an HTTP/2 connection.
 pub(super) async fn serve<N: HyperNetwork>(
     socket: impl Read + Write + Unpin,
     service: HttpService<N>,
@@ -44,13 +45,13 @@ pub(super) async fn serve<N: HyperNetwork>(
     builder.max_send_buf_size(BUFFER).max_header_list_size(HEAD);
     builder.initial_connection_window_size(WINDOW).initial_stream_window_size(WINDOW);
     builder.max_concurrent_streams(settings.concurrent_streams_max);
-    // It is larger, and a task has room for the largest that it may hold.
+    // Boxed since it is larger: a task reserves space for the largest future that it may hold.
     let mut connection = Box::pin(builder.serve_connection(socket, serve));
     let shutdown = http2::Connection::graceful_shutdown;
     drive(connection.as_mut(), shutdown, || streams.check(), stop, timer).await;
 }
 
-/// Spawns what serves one stream of HTTP/2, so that it can be reset without the others of its
+/// Spawns the task of one HTTP/2 stream, so that it can be reset independently of the others of its
 /// connection.
 #[derive(Clone, Debug)]
 struct StreamExecutor<N> {

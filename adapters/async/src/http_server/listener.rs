@@ -8,11 +8,11 @@ use super::connection::{Settings, serve_connection};
 use super::{Acceptor, Budget, HttpService};
 use crate::HyperNetwork;
 
-/// Accepts connections and serves HTTP/1.1 on them, and HTTP/2 where the runtime
-/// [has it](HyperNetwork::HTTP2), for those who have no framework.
+/// Accepts connections and serves HTTP/1.1 on them, and HTTP/2 if the runtime [supports
+/// it](HyperNetwork::HTTP2), for applications without a web framework.
 ///
-/// A client that closes its side of an HTTP/1.1 connection before the response is complete has
-/// gone: otherwise there would be no telling.
+/// A client that closes its write side of an HTTP/1.1 connection before the response is complete
+/// counts as disconnected, since the two cannot be distinguished.
 pub struct HttpListener<N: HyperNetwork> {
     listener: N::Listener,
     connections_max: usize,
@@ -22,7 +22,7 @@ pub struct HttpListener<N: HyperNetwork> {
 }
 
 impl<N: HyperNetwork> HttpListener<N> {
-    /// Serves on `listener`.
+    /// Creates a listener that serves on `listener`.
     #[must_use]
     pub fn new(listener: impl Into<N::Listener>) -> Self {
         Self {
@@ -40,19 +40,20 @@ impl<N: HyperNetwork> HttpListener<N> {
         }
     }
 
-    /// Connections at once; others wait to be accepted. 16,384 by default: at worst three gigabytes of
-    /// buffers, some 200 KiB each, beside [`held_bytes_max`](Self::held_bytes_max) and the bodies of
-    /// requests.
+    /// Limits concurrent connections; others wait to be accepted. 16,384 by default: at worst three
+    /// gigabytes of buffers, some 200 KiB each, in addition to
+    /// [`held_bytes_max`](Self::held_bytes_max) and the bodies of requests.
     #[must_use]
     pub const fn connections_max(mut self, connections: usize) -> Self {
         self.connections_max = connections;
         self
     }
 
-    /// Bytes that all connections hold together of requests under way on HTTP/2, and of responses that
-    /// clients have not taken, with what the memory for them costs; beside it each connection has its
-    /// buffers. 256 MiB by default. Once there are more, requests of HTTP/2 are refused with 503, and
-    /// so are responses above 64 KiB on HTTP/1.1 and all on HTTP/2. Streams of events are bounded by
+    /// Limits the bytes that all connections hold together for pending HTTP/2 requests and for
+    /// responses that clients have not read, including the overhead of their memory; the buffers of
+    /// each connection come on top. 256 MiB by default. Above the limit, HTTP/2 requests are
+    /// refused with 503, and so are responses above 64 KiB on HTTP/1.1 and all responses on HTTP/2.
+    /// Event streams are bounded by
     /// [`ServerLimits::unread_bytes_max`](mcp_sansio::http::server::ServerLimits) instead.
     #[must_use]
     pub const fn held_bytes_max(mut self, bytes: usize) -> Self {
@@ -60,58 +61,60 @@ impl<N: HyperNetwork> HttpListener<N> {
         self
     }
 
-    /// The same for one connection of HTTP/2. 16 MiB by default: sixteen such connections make the
-    /// others' requests be refused, for [`stall_timeout`](Self::stall_timeout) at most.
+    /// Sets the same limit for one HTTP/2 connection. 16 MiB by default: sixteen such connections
+    /// can cause the requests of others to be refused, for at most
+    /// [`stall_timeout`](Self::stall_timeout).
     #[must_use]
     pub const fn connection_bytes_max(mut self, bytes: usize) -> Self {
         self.settings.connection_bytes_max = bytes;
         self
     }
 
-    /// Streams at once on a connection of HTTP/2. 128 by default: RFC 9113 asks for 100 or more.
+    /// Limits concurrent streams on an HTTP/2 connection. 128 by default: RFC 9113 recommends 100
+    /// or more.
     #[must_use]
     pub const fn max_concurrent_streams(mut self, streams: u32) -> Self {
         self.settings.concurrent_streams_max = streams;
         self
     }
 
-    /// How long the head of a request may take to come in whole, from the connection's beginning or
-    /// the last response on. On HTTP/2 this is the time for the first request. 30 s by default.
+    /// Limits the time for a complete request head, from the start of the connection or the last
+    /// response. On HTTP/2 it applies to the first request. 30 s by default.
     #[must_use]
     pub const fn head_timeout(mut self, time: Duration) -> Self {
         self.settings.head_timeout = time;
         self
     }
 
-    /// How long a client may take for 16 KiB of what is sent to it, or for all of it where that is
-    /// less. A stream of HTTP/2 is reset after that; a connection is broken off. 30 s by default,
-    /// which is 546 bytes a second.
+    /// Limits the time for a client to read 16 KiB of its response, or the rest if that is less.
+    /// After that, an HTTP/2 stream is reset and an HTTP/1.1 connection is aborted. 30 s by
+    /// default, which is 546 bytes a second.
     #[must_use]
     pub const fn stall_timeout(mut self, time: Duration) -> Self {
         self.settings.stall_timeout = time;
         self
     }
 
-    /// How long a connection of HTTP/2 may go without a stream, even if it answers PINGs. The client
-    /// gets a GOAWAY then, and the connection ends [`stall_timeout`](Self::stall_timeout) later if the
-    /// client does not end it. 5 minutes by default. On HTTP/1.1 [`head_timeout`](Self::head_timeout) does
-    /// the same.
+    /// Limits the time that an HTTP/2 connection may have no stream, even if it answers PINGs. The
+    /// client then gets a GOAWAY, and the connection ends [`stall_timeout`](Self::stall_timeout)
+    /// later if the client does not end it. 5 minutes by default. On HTTP/1.1
+    /// [`head_timeout`](Self::head_timeout) has this effect.
     #[must_use]
     pub const fn idle_timeout(mut self, time: Duration) -> Self {
         self.settings.idle_timeout = time;
         self
     }
 
-    /// How long responses under way may take after `shutdown`. 10 s by default.
+    /// Limits the time that responses in progress may take after `shutdown`. 10 s by default.
     #[must_use]
     pub const fn linger(mut self, time: Duration) -> Self {
         self.linger = time;
         self
     }
 
-    /// Serves until `shutdown` is done, and then until the responses under way are complete or
-    /// their time is over. This closes the service, for all its clones: see
-    /// [`HttpService::close`]. Dropped, it breaks off what is under way.
+    /// Serves until `shutdown` completes, and then until the responses in progress are complete or
+    /// their time is up. This closes the service for all its clones: see [`HttpService::close`].
+    /// Dropping the future aborts all connections.
     ///
     /// # Panics
     ///
@@ -132,7 +135,8 @@ impl<N: HyperNetwork> HttpListener<N> {
 impl<N: HyperNetwork> TryFrom<net::TcpListener> for HttpListener<N> {
     type Error = io::Error;
 
-    /// Fails where the system is out of something, and panics where [`Runtime::current`](crate::Runtime::current) does.
+    /// Fails if the system is out of resources, and panics where
+    /// [`Runtime::current`](crate::Runtime::current) does.
     fn try_from(listener: net::TcpListener) -> io::Result<Self> {
         N::listener(listener).map(Self::new)
     }

@@ -1,9 +1,9 @@
-//! A server on HTTP, on any runtime.
+//! Serves HTTP on any runtime.
 //!
-//! [`HttpService`] answers requests as [`http`] has them. A [`Runtime`](crate::Runtime) brings the time,
-//! and runs handlers that go on; an HTTP library brings the requests. With the feature `http-listener`
-//! [`HttpListener`] does that by hyper, over the sockets of a `HyperNetwork`;
-//! an HTTP server of another kind uses [`Acceptor`].
+//! [`HttpService`] answers requests of the crate [`http`]. A [`Runtime`](crate::Runtime) provides
+//! the time and runs pending handlers; an HTTP library provides the requests. With the feature
+//! `http-listener`, [`HttpListener`] uses hyper for that, over the sockets of a `HyperNetwork`;
+//! other HTTP servers use [`Acceptor`].
 
 mod acceptor;
 mod body;

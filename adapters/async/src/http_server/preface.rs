@@ -13,7 +13,7 @@ pub(super) enum Version {
     Http2,
 }
 
-/// What a client of HTTP/2 sends first, and no client of HTTP/1 does.
+/// The HTTP/2 connection preface, which no HTTP/1 client sends.
 // RFC 9113, section 3.4
 const PREFACE: &[u8; 24] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
@@ -24,7 +24,8 @@ struct First {
     length: usize,
 }
 
-/// Reads as much of a connection as it takes to know its version: which one, and what was read.
+/// Reads as many bytes as needed to determine the HTTP version. Returns the version and the bytes
+/// read.
 pub(super) async fn read_version(
     stream: &mut (impl Read + Unpin),
 ) -> io::Result<(Version, Vec<u8>)> {
@@ -48,7 +49,7 @@ impl First {
             if known == PREFACE.len() {
                 return Poll::Ready(Ok(Version::Http2));
             }
-            // Which it refuses.
+            // The HTTP/1 server refuses it.
             #[cfg(not(feature = "http2-listener"))]
             if known == PREFACE.len() {
                 return Poll::Ready(Ok(Version::Http1));
@@ -57,7 +58,7 @@ impl First {
             ready!(Pin::new(&mut *stream).poll_read(cx, space.unfilled()))?;
             self.length += space.filled().len();
             if self.length == known {
-                // The end, which is for whoever serves HTTP/1 to judge.
+                // End of input, which the HTTP/1 server handles.
                 return Poll::Ready(Ok(Version::Http1));
             }
         }
@@ -74,10 +75,10 @@ mod tests {
 
     use super::*;
 
-    /// What comes read by read, then the end.
+    /// Yields one chunk per read, then the end.
     struct Pieces<'a>(&'a [&'a [u8]]);
 
-    /// Pieces, the version that they tell, and what is read of them to know it.
+    /// Chunks, the version that they announce, and the bytes read to determine it.
     type Case<'a> = (&'a [&'a [u8]], Version, &'a [u8]);
 
     impl Read for Pieces<'_> {
@@ -108,7 +109,7 @@ mod tests {
             let mut stream = Pieces(pieces);
             let read = pin!(read_version(&mut stream));
             let Poll::Ready(read) = read.poll(&mut Context::from_waker(Waker::noop())) else {
-                panic!("all of it is there")
+                panic!("the read is pending")
             };
             assert_eq!(read.unwrap(), (version, first.to_vec()), "{pieces:?}");
         }

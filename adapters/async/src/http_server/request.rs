@@ -8,8 +8,8 @@ use http_body::Body;
 use mcp_sansio::http::server::Admission;
 use mcp_sansio::http::{RemoteAddress, RequestHead};
 
-/// The head of a request as the machine takes it. It comes from the address among its extensions,
-/// else from `remote`.
+/// Converts the head of a request for the machine. The client address comes from the request's
+/// extensions, or else from `remote`.
 pub(super) fn request_head(
     parts: &http::request::Parts,
     remote: Option<RemoteAddress>,
@@ -30,10 +30,10 @@ pub(super) fn request_head(
     head
 }
 
-/// Whether a request of HTTP/2 is malformed in a way that the library lets pass.
+/// Returns whether an HTTP/2 request is malformed in a way that the library accepts.
 ///
-/// RFC 9113 section 8.2.1: the value of a field neither starts nor ends with a space or a tab. Someone
-/// behind this server who takes the value as it is could understand another one.
+/// RFC 9113 section 8.2.1: the value of a field neither starts nor ends with a space or a tab.
+/// Software behind this server that reads the value verbatim could interpret it differently.
 pub(super) fn is_malformed(parts: &http::request::Parts) -> bool {
     let is_blank = |byte: Option<&u8>| matches!(byte, Some(b' ' | b'\t'));
     let has_blank = |value: &[u8]| is_blank(value.first()) || is_blank(value.last());
@@ -41,19 +41,19 @@ pub(super) fn is_malformed(parts: &http::request::Parts) -> bool {
         && parts.headers.values().any(|value| has_blank(value.as_bytes()))
 }
 
-/// Whether fields come as names and values, and not as lines of text.
+/// Returns whether fields are transmitted as names and values, not as lines of text.
 fn has_binary_fields(version: Version) -> bool {
     matches!(version, Version::HTTP_2 | Version::HTTP_3)
 }
 
-/// A body that is no message.
+/// Why a body could not be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum BodyError {
-    /// There is more of it than there may be.
+    /// It exceeds its length limit.
     TooLong,
-    /// All bodies together are more than there may be.
+    /// All bodies together exceed their limit.
     TooMany,
-    /// It breaks off. What there is of it may happen to be a message, but not the client's.
+    /// It ended early. The received part may happen to be a valid message, but not the client's.
     Incomplete,
 }
 
@@ -61,7 +61,7 @@ pub(super) enum BodyError {
 #[derive(Debug, Default)]
 pub(super) struct BodyBudget(AtomicUsize);
 
-/// A body, and its part of what is held.
+/// A body and its share of the held bytes.
 #[derive(Debug)]
 pub(super) struct BudgetedBody<'h> {
     pub(super) bytes: Bytes,
@@ -83,7 +83,7 @@ impl Drop for BudgetedBody<'_> {
     }
 }
 
-/// Reads a body, as far as it may go.
+/// Reads a body, within its limits.
 pub(super) async fn read_body<'h, B: Body>(
     mut body: Pin<&mut B>,
     version: Version,
@@ -99,8 +99,9 @@ pub(super) async fn read_body<'h, B: Body>(
     while let Some(frame) = poll_fn(|cx| body.as_mut().poll_frame(cx)).await {
         let frame = frame.map_err(|_| BodyError::Incomplete)?;
         let Ok(mut data) = frame.into_data() else {
-            // RFC 9113 section 8.1: trailers with pseudo-header fields are malformed. The library drops
-            // those fields, so there is no telling; no client of this protocol sends trailers.
+            // RFC 9113 section 8.1: trailers with pseudo-header fields are malformed. The library
+            // drops those fields, so they cannot be detected; no client of this protocol sends
+            // trailers.
             if has_binary_fields(version) {
                 return Err(BodyError::Incomplete);
             }
@@ -112,7 +113,7 @@ pub(super) async fn read_body<'h, B: Body>(
         }
         whole.charge(length, admission.bodies_bytes_max)?;
         if whole.bytes.is_empty() && rest.is_empty() {
-            // The common case, which copies nothing.
+            // The common case, without a copy.
             whole.bytes = data.copy_to_bytes(length);
             continue;
         }

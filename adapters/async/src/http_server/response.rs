@@ -4,7 +4,7 @@ use mcp_sansio::http::{Response, ResponseHead};
 
 use super::body::ServedBody;
 
-/// A response that is there as a whole.
+/// Converts a complete response.
 pub(super) fn whole(response: Response) -> http::Response<ServedBody> {
     with_head(&response.head, ServedBody::whole(response.body))
 }
@@ -14,7 +14,7 @@ pub(super) fn with_head(head: &ResponseHead, body: ServedBody) -> http::Response
     *response.status_mut() = StatusCode::from_u16(head.status.0).unwrap_or_default();
     for (name, value) in head.fields() {
         let (name, value) = match (name, head.content) {
-            // The field that nearly all have, made without a copy.
+            // The most common field, without a copy.
             ("content-type", Some(content)) => {
                 (CONTENT_TYPE, HeaderValue::from_static(content.media_type()))
             }
@@ -28,7 +28,7 @@ pub(super) fn with_head(head: &ResponseHead, body: ServedBody) -> http::Response
     response
 }
 
-/// A response of HTTP alone.
+/// Returns a response with a status and no body.
 pub(super) fn bare(status: StatusCode) -> http::Response<ServedBody> {
     let mut response = http::Response::new(ServedBody::default());
     *response.status_mut() = status;

@@ -6,8 +6,8 @@ use mcp_sansio::Instant;
 
 use crate::{Runtime, Timer};
 
-/// A [`Runtime`] as an object: bodies of responses are public types, and would carry a parameter into
-/// every program.
+/// A type-erased [`Runtime`]: response bodies are public types, and would otherwise need a type
+/// parameter in every program.
 pub(super) trait AnyRuntime: fmt::Debug + Send + Sync + 'static {
     fn now(&self) -> Instant;
 

@@ -12,27 +12,27 @@ use super::budget::{Budget, Charge};
 use super::send_monitor::SendMonitor;
 use super::{ResponseNotRead, ServedBody, response};
 
-/// What the HTTP library is given of a response at once, in bytes.
+/// Bytes of a response that the HTTP library is given at once.
 const CHUNK_BYTES: usize = 64 * 1024;
-/// A response of HTTP/2 up to this length ends with its only chunk, which saves a frame. The stream
-/// of a longer one can be reset for as long as its last chunk is not taken.
+/// An HTTP/2 response up to this length ends with its only chunk, which saves a frame. The stream
+/// of a longer one can be reset until its last chunk has been sent.
 const SHORT_BYTES: usize = 16 * 1024;
 
-/// The body of a response whose bytes count against a [`Budget`] until the client has taken them.
+/// A response body whose bytes are charged to a [`Budget`] until the client has read them.
 #[derive(Debug)]
 pub struct SendBody {
     inner: ServedBody,
-    /// What is left of a frame of the inner body.
+    /// The rest of a frame of the inner body.
     rest: Bytes,
-    /// What `rest` counts for, or will.
+    /// The current or future charge for `rest`.
     charge: Option<Charge>,
     /// `None` for HTTP/1, where a connection stalls as a whole.
     sending: Option<Arc<SendMonitor>>,
-    /// Whether the body ends with the last chunk that was given out.
+    /// Whether the body ends with the last chunk returned.
     is_short: bool,
 }
 
-/// Bytes of a response. They are taken when this is dropped.
+/// Bytes of a response. Dropping it marks them as sent.
 #[derive(Debug, Default)]
 pub struct Chunk {
     bytes: Bytes,
@@ -41,8 +41,8 @@ pub struct Chunk {
 }
 
 impl SendBody {
-    /// The response on HTTP/1, or 503 if it is long and the budget is exhausted. Short ones are
-    /// within what a connection may buffer anyway.
+    /// Returns the response for HTTP/1, or 503 if it is long and the budget is exhausted. Short
+    /// responses fit in the buffer of a connection anyway.
     #[must_use]
     pub fn http1(response: Response<ServedBody>, budget: &Budget) -> Response<Self> {
         let length = response.body().size_hint().exact().unwrap_or_default();
@@ -56,7 +56,7 @@ impl SendBody {
         response.map(|inner| Self::new(inner, charge))
     }
 
-    /// The response on HTTP/2, or 503 if the budget is exhausted.
+    /// Returns the response for HTTP/2, or 503 if the budget is exhausted.
     pub(super) fn http2(
         response: Response<ServedBody>,
         budget: &Budget,
@@ -78,7 +78,7 @@ impl SendBody {
         })
     }
 
-    /// A refusal on HTTP/2, for which nothing counts: it has no body.
+    /// Returns a refusal for HTTP/2, without a charge since it has no body.
     pub(super) fn refusal() -> Response<Self> {
         busy().map(|inner| Self::new(inner, None))
     }
@@ -88,7 +88,7 @@ impl SendBody {
         Self { inner, rest, charge, sending: None, is_short: false }
     }
 
-    /// Gives out what is left, or the beginning of it.
+    /// Returns the rest of the frame, or its first part.
     fn split(&mut self) -> Chunk {
         let Some(sending) = &self.sending else {
             let bytes = std::mem::take(&mut self.rest);
@@ -96,13 +96,13 @@ impl SendBody {
         };
         let bytes = self.rest.split_to(self.rest.len().min(CHUNK_BYTES));
         sending.begin();
-        // They are one allocation, which goes with the last of them.
+        // The chunks share one allocation, which is freed with the last of them.
         let charge = if self.rest.is_empty() { self.charge.take() } else { None };
         Chunk { bytes, sending: Some(Arc::clone(sending)), _charge: charge }
     }
 }
 
-/// The answer to one request too many.
+/// The response to a request beyond the limit.
 fn busy() -> Response<ServedBody> {
     let mut response = response::bare(StatusCode::SERVICE_UNAVAILABLE);
     response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));

@@ -9,42 +9,42 @@ use super::runtime::AnyRuntime;
 use super::stall::PROGRESS_BYTES;
 use crate::StopHandle;
 
-/// How far the client of an HTTP/2 stream has taken its response.
+/// Progress of the client of an HTTP/2 stream in reading its response.
 ///
-/// The HTTP library has one chunk of it at a time, which is taken when the library drops it: all of
-/// it is written then. While the client's window is closed, hyper asks the body for nothing, so the
-/// time is kept from outside.
+/// The HTTP library holds one chunk at a time, and drops it once it is completely written. While
+/// the client's window is closed, hyper does not poll the body, so the time is tracked outside of
+/// it.
 #[derive(Debug)]
 pub(super) struct SendMonitor {
     /// Ends the task of the stream, which resets it.
     task: Option<StopHandle>,
     runtime: Arc<dyn AnyRuntime>,
     budget: Budget,
-    /// What the stream counts for beside its response.
+    /// Charge for the stream, in addition to its response.
     _stream: Charge,
     state: Mutex<State>,
 }
 
 #[derive(Debug, Default)]
 struct State {
-    /// Since when the client has taken too little of the chunk that the library has.
+    /// Start of the period in which the client has read too little of the current chunk.
     since: Option<Instant>,
-    /// Bytes taken since then.
+    /// Bytes read since then.
     taken: usize,
-    /// Whether the task can no longer reset the stream: it has ended, or was told to.
+    /// Whether the task can no longer reset the stream, because it has ended or was told to.
     is_over: bool,
-    /// The task, while it waits for the chunk to be taken.
+    /// The task, while it waits for the chunk to be written.
     waker: Option<Waker>,
 }
 
-/// What is to be done about a stream.
+/// The state of a stream at a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Progress {
-    /// The client has taken all that there is.
+    /// The client has read everything available.
     Taken,
     /// The client has until then.
     Until(Instant),
-    /// It has taken too little for too long, and its stream cannot be reset any more.
+    /// The client has read too little for too long, and its stream can no longer be reset.
     Stuck,
 }
 
@@ -58,13 +58,13 @@ impl SendMonitor {
         Self { task, runtime, budget, _stream: stream, state: Mutex::default() }
     }
 
-    /// Charges a part of a response whose length is not known. What it is a part of has bounds of its
-    /// own, and cannot be refused any more.
+    /// Charges a part of a response of unknown length. Its stream has its own limits, and can no
+    /// longer be refused.
     pub(super) fn charge(&self, bytes: usize) -> Charge {
         self.budget.charge_always(bytes)
     }
 
-    /// The library is given a chunk.
+    /// Starts a chunk that the library has taken.
     pub(super) fn begin(&self) {
         let now = self.runtime.now();
         let mut state = self.lock();
@@ -72,7 +72,8 @@ impl SendMonitor {
         state.taken = 0;
     }
 
-    /// Whether the library has a chunk. If so, the task of `cx` is woken when it is taken.
+    /// Returns whether the library holds a chunk. If so, the task of `cx` is woken when the chunk
+    /// is dropped.
     pub(super) fn is_busy(&self, cx: &Context<'_>) -> bool {
         let mut state = self.lock();
         if state.since.is_none() {
@@ -84,7 +85,7 @@ impl SendMonitor {
         true
     }
 
-    /// The client has taken a part of the chunk.
+    /// Records that the client has read a part of the chunk.
     pub(super) fn advance(&self, bytes: usize) {
         let mut state = self.lock();
         state.taken += bytes;
@@ -94,7 +95,7 @@ impl SendMonitor {
         }
     }
 
-    /// The library has dropped the chunk.
+    /// Records that the library has dropped the chunk.
     pub(super) fn finish(&self) {
         let waker = {
             let mut state = self.lock();
@@ -106,12 +107,12 @@ impl SendMonitor {
         }
     }
 
-    /// The task of the stream has ended.
+    /// Records that the task of the stream has ended.
     pub(super) fn end(&self) {
         self.lock().is_over = true;
     }
 
-    /// Resets the stream where the client has taken too little for `stall_timeout`.
+    /// Resets the stream if the client has read too little for `stall_timeout`.
     pub(super) fn check(&self, now: Instant, stall_timeout: Duration) -> Progress {
         let mut state = self.lock();
         let Some(since) = state.since else { return Progress::Taken };

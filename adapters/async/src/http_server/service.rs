@@ -18,29 +18,28 @@ use super::sleep::with_timeout;
 use super::{ExternalEventStore, ServedBody, event_store, handler_task, response, timer_task};
 use crate::{Error, Runtime, seed};
 
-/// A server on HTTP, which answers one request after the other or all at once, wherever they come
-/// from: a [`tower_service::Service`], for anything that takes such a service.
+/// Serves a server over HTTP. It answers requests sequentially or concurrently, from any source: a
+/// [`tower_service::Service`], for any software that takes such a service.
 ///
-/// All clones are one server. Who sends a request, a [protected](Server::protect) server finds out
-/// from its token; otherwise it is taken from a [`Principal`](mcp_sansio::Principal) among the
-/// request's extensions, where a layer before this one has put it. Route the
-/// [paths of its metadata](mcp_sansio_oauth::ProtectedResource::metadata_paths) to a protected server
-/// as well.
+/// All clones share one server. A [protected](Server::protect) server identifies the sender of a
+/// request by its token; otherwise the sender is the [`Principal`](mcp_sansio::Principal) that an
+/// earlier layer has put into the request's extensions. Route the [paths of its
+/// metadata](mcp_sansio_oauth::ProtectedResource::metadata_paths) to a protected server as well.
 #[derive(Clone, Debug)]
 pub struct HttpService<R> {
     shared: Arc<SharedServer>,
-    /// Where requests come from that do not say so themselves.
+    /// The client address of requests that do not carry one.
     remote: Option<RemoteAddress>,
     runtime: PhantomData<fn() -> R>,
 }
 
 impl<R: Runtime> HttpService<R> {
-    /// Puts a server on HTTP. Its deadlines are kept by a task of the [current](Runtime::current)
-    /// runtime, which ends with the last clone.
+    /// Creates a service for a server. A task of the [current](Runtime::current) runtime handles
+    /// its deadlines; it ends with the last clone.
     ///
     /// # Errors
     ///
-    /// The server offers something that it cannot; the operating system has no entropy.
+    /// The server's catalog is invalid; the operating system has no entropy.
     ///
     /// # Panics
     ///
@@ -49,12 +48,12 @@ impl<R: Runtime> HttpService<R> {
         Ok(Self::with_runtime(server, options, secret()?, seed(), R::current())?)
     }
 
-    /// Puts a server on HTTP whose events are kept in an event store of the caller's as well, for clients
-    /// that come back later than memory lasts. As for its deadlines there is a task for it.
+    /// Creates a service whose events are also kept in the given event store, for clients that
+    /// resume later than the memory allows. A task runs the store, like the one for deadlines.
     ///
     /// # Errors
     ///
-    /// As for [`new`](Self::new).
+    /// As [`new`](Self::new).
     ///
     /// # Panics
     ///
@@ -70,12 +69,11 @@ impl<R: Runtime> HttpService<R> {
         Ok(service)
     }
 
-    /// Puts a server on HTTP with a runtime of the caller's. `secret` and `seed` are as for
-    /// [`Server::http`].
+    /// Creates a service on the given runtime. `secret` and `seed` are those of [`Server::http`].
     ///
     /// # Errors
     ///
-    /// The server offers something that it cannot: the caller's fault.
+    /// The server's catalog is invalid: the caller's fault.
     pub fn with_runtime(
         server: &Server,
         options: ServerOptions,
@@ -90,36 +88,35 @@ impl<R: Runtime> HttpService<R> {
         Ok(Self { shared, remote: None, runtime: PhantomData })
     }
 
-    /// The same server for the requests of one connection: they come from `address`, unless a
-    /// [`RemoteAddress`] among their extensions names another client, whom a proxy before this
-    /// server vouches for. Without either, a request without a
-    /// [`Principal`](mcp_sansio::Principal) counts against nobody's share: see
-    /// [`ServerLimits`](mcp_sansio::http::ServerLimits).
+    /// Returns the same server for the requests of one connection: they come from `address`, unless
+    /// a [`RemoteAddress`] among their extensions names another client, as set by a trusted proxy.
+    /// Without either, a request without a [`Principal`](mcp_sansio::Principal) is not counted
+    /// against any client's share: see [`ServerLimits`](mcp_sansio::http::ServerLimits).
     #[must_use]
     pub fn with_remote_address(&self, address: impl Into<RemoteAddress>) -> Self {
         let remote = Some(address.into());
         Self { shared: Arc::clone(&self.shared), remote, runtime: PhantomData }
     }
 
-    /// A way to all clients from outside of the handlers.
+    /// Returns a handle to all clients, for use outside of handlers.
     #[must_use]
     pub fn handle(&self) -> ServerHandle {
         self.shared.lock().server.handle()
     }
 
-    /// Takes no new request from here on, by whichever clone, and waits until the responses under
-    /// way are complete. Streams that stand open end.
+    /// Accepts no more requests, through any clone, and waits until the responses in progress are
+    /// complete. Open event streams end.
     pub async fn close(&self) {
         self.shared.change(|state| state.server.close(self.shared.now()));
         poll_fn(|cx| self.shared.lock().poll_drained(cx)).await;
     }
 
-    /// Serves one request. Who sends it, a [protected](Server::protect) server finds out from its
-    /// token; otherwise it is taken from a [`Principal`](mcp_sansio::Principal) among the request's
+    /// Serves one request. A [protected](Server::protect) server identifies its sender by the
+    /// token; otherwise the sender is the [`Principal`](mcp_sansio::Principal) among the request's
     /// extensions.
     ///
-    /// To drop the future, or the body of the response before its end, is to tell that the client
-    /// has gone.
+    /// Dropping the future, or the body of the response before its end, reports that the client has
+    /// disconnected.
     pub fn serve<B: Body>(
         &self,
         request: http::Request<B>,
@@ -130,7 +127,7 @@ impl<R: Runtime> HttpService<R> {
     }
 }
 
-/// What nobody outside can guess: ids of sessions come from it.
+/// Returns an unpredictable secret, from which session ids are derived.
 fn secret() -> std::io::Result<[u8; 32]> {
     let mut secret = [0; 32];
     getrandom::fill(&mut secret)?;
@@ -192,7 +189,8 @@ async fn answer(
     body: BudgetedBody<'_>,
     caller: &Caller<'_>,
 ) -> http::Response<ServedBody> {
-    // It is ready at once, and only wants a waker: what it works with is no part of the future.
+    // Always ready at once, and only needs the waker. Its locals are not part of the enclosing
+    // future.
     let begun = poll_fn(|cx| {
         let (mut exchange, work) = ServerExchange::begin(shared, head, &body.bytes, caller);
         let completed = work.and_then(|work| handler_task::start(shared, work, cx));
@@ -200,7 +198,7 @@ async fn answer(
         Poll::Ready((exchange, start))
     });
     let (mut exchange, start) = begun.await;
-    // A handler that goes on has what it needs of it.
+    // A pending handler has taken the parts that it needs.
     drop(body);
     let start = match start {
         Some(start) => start,

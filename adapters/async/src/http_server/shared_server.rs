@@ -12,47 +12,47 @@ use super::runtime::AnyRuntime;
 use crate::StopHandle;
 use crate::panic_guard;
 
-/// A server on HTTP behind the lock that its exchanges share. It is held for the machine's own
-/// work, never while a handler, a client or a waker is at work.
+/// A server on HTTP, shared by its exchanges behind a lock. The lock is held only while the machine
+/// runs, never while a handler, a client or a waker does.
 #[derive(Debug)]
 pub(super) struct SharedServer {
     state: Mutex<ServerState>,
-    /// The bodies of requests that are held.
+    /// The bytes of request bodies that are held.
     pub(super) body_budget: BodyBudget,
-    /// Where handlers run.
+    /// The runtime of the handlers.
     pub(super) runtime: Box<dyn AnyRuntime>,
 }
 
 #[derive(Debug)]
 pub(super) struct ServerState {
     pub(super) server: HttpServer,
-    /// Who serves which exchange, by its slot.
+    /// The tasks that serve the exchanges, by slot.
     exchange_tasks: Vec<Option<ExchangeTask>>,
-    /// The task that keeps the time, and when it wakes by itself.
+    /// The timer task, and the deadline that it waits for.
     pub(super) timer_waker: Option<Waker>,
     pub(super) timer_deadline: Option<Instant>,
-    /// The task that keeps events outside, where there is one, while it has nothing to do.
+    /// The event store task, if there is one, while it is idle.
     pub(super) store_waker: Option<Waker>,
-    /// Who waits for the end of all responses.
+    /// Tasks that wait for the end of all responses.
     drain_wakers: Vec<Waker>,
 }
 
-/// Who serves an exchange.
+/// The task that serves an exchange.
 #[derive(Debug)]
 struct ExchangeTask {
-    /// A slot has one exchange after the other, and whoever served the last one may still be about
-    /// to leave.
+    /// Identifies the exchange: its slot is reused, and the task of the previous exchange may still
+    /// be ending.
     exchange: ExchangeId,
-    /// To be woken when there is something to send.
+    /// The waker for new data to send.
     waker: Option<Waker>,
-    /// Ends whoever is stuck in sending.
+    /// Aborts the task while it is blocked on sending.
     abort: Option<StopHandle>,
 }
 
-/// What is left to do once the lock is free: wakers and tasks are code of others.
+/// Work for after the lock is released: wakers and tasks run foreign code.
 #[derive(Debug, Default)]
 struct Deferred {
-    /// The common case is one.
+    /// Usually there is exactly one.
     waker: Option<Waker>,
     wakers: Vec<Waker>,
     aborts: Vec<StopHandle>,
@@ -71,7 +71,7 @@ impl Deferred {
         if let Some(waker) = self.waker {
             waker.wake();
         }
-        // Hardly ever is there any of these.
+        // Rarely needed.
         if self.wakers.is_empty() && self.aborts.is_empty() && self.calls.is_empty() {
             return;
         }
@@ -105,26 +105,27 @@ impl SharedServer {
         self.runtime.now()
     }
 
-    /// To look at the server. Whatever panicked with the lock body_budget, an observer of tasks say, has left
-    /// the machine as it is between two steps.
+    /// Locks the server. A panic under the lock, for example of an observer of tasks, leaves the
+    /// machine in a state between two steps.
     pub(super) fn lock(&self) -> MutexGuard<'_, ServerState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// To do something to the server and deal with what comes of it.
+    /// Changes the server and processes the resulting events.
     pub(super) fn change<T>(self: &Arc<Self>, change: impl FnOnce(&mut ServerState) -> T) -> T {
         self.change_until(change, |_| true)
     }
 
-    /// The same for a change that another one follows without a wait where `goes_on` says so: a
-    /// deadline that does not outlive it is not worth to wake anybody.
+    /// Like [`change`](Self::change), for a change that is followed by another without waiting
+    /// unless `is_last` returns true: a deadline that does not outlive it need not wake the timer
+    /// task.
     pub(super) fn change_until<T>(
         self: &Arc<Self>,
         change: impl FnOnce(&mut ServerState) -> T,
         is_last: impl FnOnce(&T) -> bool,
     ) -> T {
         let mut deferred = Deferred::default();
-        // Written where it stays: what a request brings is large.
+        // Written in place, since a request is large.
         let mut changed = None;
         let unwound = {
             let mut state = self.lock();
@@ -139,7 +140,7 @@ impl SharedServer {
         if let Some(panic) = unwound {
             resume_unwind(panic);
         }
-        changed.expect("what did not panic has returned")
+        changed.expect("a closure that did not panic has set it")
     }
 }
 
@@ -153,10 +154,10 @@ impl Drop for SharedServer {
 }
 
 impl ServerState {
-    /// Sees to further work, and to exchanges with something to send.
+    /// Collects new handler calls, and wakes exchanges that have data to send.
     fn pump(&mut self, deferred: &mut Deferred) {
         loop {
-            // Whatever panics has had its event; the next ones are still to come.
+            // An event that panics is consumed; the next ones follow.
             match catch_unwind(AssertUnwindSafe(|| self.server.poll_call())) {
                 Ok(Some(work)) => deferred.calls.push(work),
                 Ok(None) => break,
@@ -180,7 +181,7 @@ impl ServerState {
         }
     }
 
-    /// Sees to a deadline that is nearer than the timer task knows.
+    /// Wakes the timer task for an earlier deadline.
     fn update_timer(&mut self, deferred: &mut Deferred) {
         let nearer = match (self.server.poll_timeout(), self.timer_deadline) {
             (Some(deadline), Some(timer_deadline)) => deadline < timer_deadline,
@@ -192,7 +193,7 @@ impl ServerState {
         }
     }
 
-    /// Takes an entry for an exchange that is open, or finds it.
+    /// Returns the entry of an open exchange, creating it if needed.
     fn exchange_task_or_insert(&mut self, exchange: ExchangeId) -> &mut ExchangeTask {
         let slot = exchange.slot();
         if self.exchange_tasks.len() <= slot {
@@ -205,7 +206,7 @@ impl ServerState {
         task.get_or_insert_with(|| ExchangeTask { exchange, waker: None, abort: None })
     }
 
-    /// Remembers whom to wake when there is something to send on an exchange.
+    /// Registers the task to wake when an exchange has data to send.
     pub(super) fn register_waker(&mut self, exchange: ExchangeId, cx: &Context<'_>) {
         let task = self.exchange_task_or_insert(exchange);
         if !task.waker.as_ref().is_some_and(|known| known.will_wake(cx.waker())) {
@@ -213,12 +214,12 @@ impl ServerState {
         }
     }
 
-    /// Remembers how to end whoever serves an exchange.
+    /// Sets the handle that aborts the task of an exchange.
     pub(super) fn set_abort_handle(&mut self, exchange: ExchangeId, abort: StopHandle) {
         self.exchange_task_or_insert(exchange).abort = Some(abort);
     }
 
-    /// Nobody serves an exchange any more.
+    /// Removes the entry of an exchange that is no longer served.
     pub(super) fn remove_exchange(&mut self, exchange: ExchangeId) {
         if exchange_task(&mut self.exchange_tasks, exchange).is_some() {
             self.exchange_tasks[exchange.slot()] = None;

@@ -31,13 +31,13 @@ impl fmt::Debug for Sleep {
     }
 }
 
-/// What `future` comes to, `None` if it takes longer than `time`.
+/// Returns the output of `future`, or `None` if it takes longer than `time`.
 pub(super) async fn with_timeout<F: Future>(
     time: Duration,
     runtime: &dyn AnyRuntime,
     mut future: Pin<&mut F>,
 ) -> Option<F::Output> {
-    // Most have nothing to wait for, and need no sleep.
+    // Most futures are ready at once and need no timer.
     let mut sleep = None;
     poll_fn(|cx| {
         if let Poll::Ready(output) = future.as_mut().poll(cx) {

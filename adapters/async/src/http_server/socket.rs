@@ -8,27 +8,27 @@ use hyper::rt::{Read, ReadBuf, ReadBufCursor, Write};
 use super::stall::{LingeringClose, StallGuard};
 use crate::Runtime;
 
-/// A connection that does not wait for its client for ever: neither for it to take what it is sent,
-/// nor for it to see the end. A listener speaks HTTP/1 or HTTP/2 over it.
+/// A connection with a time limit for its client, both to read data and to see the end. A listener
+/// speaks HTTP/1 or HTTP/2 over it.
 #[derive(Debug)]
 pub struct Socket<S, R> {
     stream: S,
-    /// What was read of it already, and is read once more.
+    /// Bytes that were already read, to be read again.
     prefix: Vec<u8>,
     stall: StallGuard<R>,
-    /// Runs once everything is sent.
+    /// Set once everything is sent.
     lingering: Option<LingeringClose>,
 }
 
 impl<S, R: Runtime> Socket<S, R> {
-    /// One whose client has to take all that there is for it within `stall_timeout`, or 16 KiB of it.
-    /// Writing fails otherwise.
+    /// Creates a socket whose client must read all pending data, or 16 KiB of it, within
+    /// `stall_timeout`. Otherwise writing fails.
     pub const fn new(stream: S, runtime: R, stall_timeout: Duration) -> Self {
         let stall = StallGuard::new(runtime, stall_timeout);
         Self { stream, prefix: Vec::new(), stall, lingering: None }
     }
 
-    /// The same of a stream whose first bytes were read: whoever serves it reads them once more.
+    /// Prepends bytes that were already read from the stream.
     #[must_use]
     pub fn with_prefix(mut self, first: Vec<u8>) -> Self {
         self.prefix = first;
@@ -50,8 +50,8 @@ impl<S: Read + Unpin, R: Unpin> Read for Socket<S, R> {
         self.prefix.drain(..length);
         if self.prefix.is_empty() {
             self.prefix = Vec::new();
-            // What follows comes with it: hyper would make room for a second read of full length,
-            // which an idle connection holds. What is no bytes comes again with the next read.
+            // Read the rest as well: hyper would otherwise reserve space for a second full read,
+            // which an idle connection keeps. An end or error recurs at the next read.
             let _more = Pin::new(&mut self.stream).poll_read(cx, space);
         }
         Poll::Ready(Ok(()))
@@ -81,7 +81,7 @@ impl<S: Read + Write + Unpin, R: Runtime + Unpin> Write for Socket<S, R> {
         self.stream.is_write_vectored()
     }
 
-    // hyper flushes when it has written all that it has.
+    // hyper flushes when it has written everything.
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let flushed = Pin::new(&mut self.stream).poll_flush(cx);
         if flushed.is_ready() {

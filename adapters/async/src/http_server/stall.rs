@@ -5,38 +5,39 @@ use std::time::Duration;
 use super::sleep::Sleep;
 use crate::Runtime;
 
-/// A client takes this much in the time that it may stall, or all there is for it. With the default
-/// of 30 s these are 546 bytes a second. Otherwise a byte now and then would hold a connection.
+/// Bytes that a client must read within the stall timeout, unless less is pending. With the default
+/// of 30 s that is 546 bytes a second. Otherwise a byte now and then would keep a connection open.
 pub(super) const PROGRESS_BYTES: usize = 16 * 1024;
 
-/// The longest lingering close: more than a round trip, and nothing that adds up.
+/// The longest lingering close: more than a round trip, and short enough not to accumulate.
 const LINGER_TIME: Duration = Duration::from_secs(2);
 const LINGER_BYTES: usize = 8 * 1024 * 1024;
 
-/// Fails writes to a client that takes too little for too long.
+/// Fails writes to a client that reads too little for too long.
 #[derive(Debug)]
 pub struct StallGuard<R> {
     runtime: R,
     stall_timeout: Duration,
-    /// Runs while the client has yet to take what is there for it, or enough of it.
+    /// Runs while the client has not yet read the pending data, or enough of it.
     stall_timer: Option<StallTimer>,
 }
 
-/// The time in which a client has to take [`PROGRESS_BYTES`], or all there is for it.
+/// The period in which a client must read [`PROGRESS_BYTES`], or all pending data.
 #[derive(Debug)]
 struct StallTimer {
     until: Sleep,
-    /// Bytes taken.
+    /// Bytes read.
     taken: usize,
 }
 
 impl<R: Runtime> StallGuard<R> {
-    /// One whose client has to take all that there is for it within `stall_timeout`, or 16 KiB of it.
+    /// Creates a guard whose client must read all pending data, or 16 KiB of it, within
+    /// `stall_timeout`.
     pub const fn new(runtime: R, stall_timeout: Duration) -> Self {
         Self { runtime, stall_timeout, stall_timer: None }
     }
 
-    /// Checks the outcome of a write: [`io::ErrorKind::TimedOut`] if the client has taken too little
+    /// Checks the outcome of a write: [`io::ErrorKind::TimedOut`] if the client has read too little
     /// for too long.
     pub fn check(
         &mut self,
@@ -66,22 +67,22 @@ impl<R: Runtime> StallGuard<R> {
         }
     }
 
-    /// Takes note that all there was is written.
+    /// Records that all data is written.
     pub fn reset(&mut self) {
         self.stall_timer = None;
     }
 
-    /// Begins the end of the connection, where so many bytes have come that nobody took.
+    /// Starts a lingering close of a connection that has received `bytes` unread bytes.
     pub fn linger(&self, bytes: usize) -> LingeringClose {
         LingeringClose { until: Sleep::after(LINGER_TIME, &self.runtime), bytes }
     }
 }
 
-/// Reads what a client still sends once everything is sent to it.
+/// Reads the data that a client still sends after everything is sent to it.
 ///
-/// To close a socket with bytes that nobody has read makes the system reset the connection, and
-/// with it goes a response that the client has not read yet, because it is still sending. So what
-/// it sends is read for a while.
+/// Closing a socket with unread data makes the system reset the connection, which also discards a
+/// response that the client has not read yet because it is still sending. So the data is read for a
+/// while.
 #[derive(Debug)]
 pub struct LingeringClose {
     until: Sleep,
@@ -89,7 +90,7 @@ pub struct LingeringClose {
 }
 
 impl LingeringClose {
-    /// Reads by `read` up to the end, or to the end of the time for it.
+    /// Reads with `read` until the end of input or the time limit.
     pub fn poll(
         &mut self,
         cx: &mut Context<'_>,
@@ -100,7 +101,7 @@ impl LingeringClose {
             match read(cx, &mut space) {
                 Poll::Ready(Ok(count)) if count > 0 => self.bytes += count,
                 Poll::Ready(_) => break,
-                // A client that is sending has something on the way.
+                // A client that is still sending has data in flight.
                 Poll::Pending if self.bytes == 0 => break,
                 Poll::Pending => return self.until.poll(cx),
             }

@@ -8,7 +8,8 @@ use mcp_sansio::Instant;
 use super::shared_server::{ServerState, SharedServer};
 use crate::Timer;
 
-/// Keeps the deadlines of a shared server, and passes on what its handlers send, until it is gone.
+/// Handles the deadlines of a shared server, and forwards messages of its handlers, until the
+/// server is dropped.
 pub(super) async fn run(shared: Weak<SharedServer>, mut timer: Box<dyn Timer + Send>) {
     poll_fn(|cx| {
         loop {
@@ -24,8 +25,8 @@ pub(super) async fn run(shared: Weak<SharedServer>, mut timer: Box<dyn Timer + S
     .await;
 }
 
-/// Does what is due, and returns when to do so again. Whatever comes nearer, or is sent, from here
-/// on wakes the timer_waker.
+/// Performs due work, and returns the next deadline. An earlier deadline or a new message wakes
+/// `timer_waker`.
 fn advance(shared: &Arc<SharedServer>, cx: &mut Context<'_>) -> Option<Instant> {
     shared.change(|state| {
         if !state.timer_waker.as_ref().is_some_and(|known| known.will_wake(cx.waker())) {
@@ -33,7 +34,8 @@ fn advance(shared: &Arc<SharedServer>, cx: &mut Context<'_>) -> Option<Instant> 
         }
         let now = shared.now();
         let ServerState { server, timer_deadline, .. } = state;
-        // Whatever panics is gone, an observer of tasks say; what came after it is still to be taken.
+        // A panic, for example of an observer of tasks, consumes its event; the later events
+        // remain.
         while catch_unwind(AssertUnwindSafe(|| server.poll_handlers(cx, now))).is_err() {}
         server.handle_timeout(now);
         *timer_deadline = server.poll_timeout();

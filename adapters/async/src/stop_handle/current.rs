@@ -5,25 +5,25 @@ use std::task::Poll;
 use super::StopHandle;
 
 thread_local! {
-    /// What ends the task that this thread is polling.
+    /// The handle of the task that this thread is polling.
     static CURRENT: RefCell<Option<StopHandle>> = const { RefCell::new(None) };
 }
 
-/// A response that is to be broken off cannot do so by itself: hyper asks a body for nothing as long as
-/// the client takes nothing, and a client that takes nothing is the reason.
+/// A response cannot abort itself: hyper does not poll a body while the client reads nothing, which
+/// is the very reason to abort it.
 ///
-/// A listener has each connection, or each stream of HTTP/2, [run](Self::run) by a cut; a
-/// [service](crate::http_server::HttpService) that is called in there knows it by itself.
+/// A listener [runs](Self::run) each connection, or each HTTP/2 stream, with a stop handle; a
+/// [service](crate::http_server::HttpService) called within finds the handle here.
 impl StopHandle {
-    /// What ends the task that this is; `None` in a framework that has tasks of its own.
+    /// Returns the handle that stops the current task; `None` in a framework with its own tasks.
     pub(crate) fn current() -> Option<Self> {
         CURRENT.try_with(|current| current.borrow().clone()).ok()?
     }
 
-    /// Runs `future` until it is done or cut off.
+    /// Runs `future` until it completes or is stopped.
     pub fn run<F: Future>(self, future: F) -> impl Future<Output = ()> + use<F> {
-        // In a place of its own: what takes an argument over into a task holds it there twice, and
-        // a connection is large.
+        // Boxed, since a task would otherwise hold the argument twice while it moves in, and a
+        // connection is large.
         let mut future = Box::pin(future);
         poll_fn(move |cx| {
             if self.poll(cx.waker()) {
@@ -35,7 +35,7 @@ impl StopHandle {
     }
 }
 
-/// Sets back what ends the current task, however its poll ends.
+/// Restores the handle of the outer task when a poll ends, also by a panic.
 struct Scope(Option<StopHandle>);
 
 impl Drop for Scope {

@@ -5,7 +5,7 @@ use mcp_sansio::Instant;
 use super::*;
 use crate::runtime::ManualClock;
 
-/// What can be read at once, and then nothing more for now.
+/// A stream with some readable data, and then nothing more for now.
 struct Arrived(&'static [u8]);
 
 impl Read for Arrived {
@@ -49,7 +49,7 @@ fn prefix_bytes_are_read_before_the_stream() {
     assert_eq!(reads(Arrived(b" /mcp"), b"POST", 4), [&b"POST"[..], b" /mc", b"p"]);
 }
 
-/// A client that takes so many bytes, and then nothing more for now.
+/// A client that reads a number of bytes, and then nothing more for now.
 #[derive(Debug, Default)]
 struct Taking(usize);
 
@@ -84,8 +84,8 @@ impl Write for Taking {
     }
 }
 
-/// Writes to a client that takes `bytes` every second, until that fails: after how many seconds, if
-/// it does within an hour. All is written whenever `flushes` bytes are.
+/// Writes to a client that reads `bytes` every second until writing fails. Returns the seconds
+/// until then, if it fails within an hour. Data counts as flushed after every `flushes` bytes.
 fn fails_after(bytes: usize, flushes: usize) -> Option<u64> {
     let clock = ManualClock::default();
     let mut socket = Socket::new(Taking::default(), clock.clone(), Duration::from_secs(30));
@@ -114,7 +114,7 @@ fn a_write_fails_unless_16_kib_or_everything_is_taken_in_time() {
     assert_eq!(fails_after(500, endless), Some(30));
     assert_eq!(fails_after(600, endless), None);
     assert_eq!(fails_after(1 << 20, endless), None);
-    // A client that is slow with little is not late with it.
+    // A slow client is not late with little data.
     assert_eq!(fails_after(1, 20), None);
     assert_eq!(fails_after(1, 40), Some(30));
 }
