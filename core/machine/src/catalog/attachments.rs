@@ -1,4 +1,4 @@
-//! What a layer above keeps with the items of a catalog.
+//! Values that another layer attaches to the items of a catalog.
 
 use alloc::vec::Vec;
 use core::fmt;
@@ -6,12 +6,12 @@ use core::fmt;
 use super::Catalog;
 use super::item::ItemId;
 
-/// A value for each item of a [`Catalog`] that a layer above has one for, such as the handler that
-/// serves it. The machines resolve the name that a request has to an [`ItemId`]; this takes it from
-/// there, so that names are looked up in the catalog only.
+/// Maps items of a [`Catalog`] to values of another layer, such as the handler that serves an item.
+/// The machines resolve the name in a request to an [`ItemId`], which is the key here, so that
+/// names are looked up only in the catalog.
 #[derive(Clone)]
 pub struct Attachments<T> {
-    /// In the order of ids.
+    /// Sorted by id.
     entries: Vec<(ItemId, T)>,
 }
 
@@ -22,7 +22,7 @@ impl<T> Default for Attachments<T> {
 }
 
 impl<T> Attachments<T> {
-    /// Attaches `value` to an item, in place of what was attached before.
+    /// Attaches `value` to an item and replaces its previous value.
     pub fn insert(&mut self, id: ItemId, value: T) {
         match self.place(id) {
             Ok(place) => self.entries[place].1 = value,
@@ -30,13 +30,13 @@ impl<T> Attachments<T> {
         }
     }
 
-    /// What is attached to an item. Logarithmic in the number of attachments.
+    /// Returns the value of an item. Logarithmic in the number of attachments.
     #[must_use]
     pub fn get(&self, id: ItemId) -> Option<&T> {
         self.place(id).ok().map(|place| &self.entries[place].1)
     }
 
-    /// Drops what is attached to items that `catalog` does not have any more.
+    /// Drops the values of items that `catalog` no longer contains.
     pub fn prune(&mut self, catalog: &Catalog) {
         self.entries.retain(|(id, _)| catalog.item(*id).is_some());
     }
@@ -62,14 +62,14 @@ mod tests {
         let (mut catalog, mut attached) = (Catalog::new(), Attachments::default());
         let names = ["b", "a", "c"];
         let ids = names.map(|name| catalog.add_prompt(Prompt::new(name)).unwrap());
-        // The order of attaching does not matter.
+        // The order of insertion does not matter.
         for (id, name) in ids.into_iter().zip(names).rev() {
             attached.insert(id, name);
         }
         catalog.remove_prompt("a");
         attached.prune(&catalog);
         assert_eq!(ids.map(|id| attached.get(id).copied()), [Some("b"), None, Some("c")]);
-        // One that has the name of another is not that one.
+        // A new item with the name of a removed item has another id.
         let again = catalog.add_prompt(Prompt::new("a")).unwrap();
         assert_eq!((attached.get(again), ids.contains(&again)), (None, false));
         catalog.replace_prompt(Prompt::new("c").title("C")).unwrap();

@@ -1,4 +1,4 @@
-//! The text that says where the next page of a list starts.
+//! The cursor that marks where the next page of a list starts.
 
 use alloc::format;
 use alloc::string::String;
@@ -6,11 +6,12 @@ use alloc::string::String;
 use super::item::ItemKind;
 use super::list::Listing;
 
-/// Where a page ended: behind the entry with this number.
+/// Writes the cursor of a page that ends with the entry `number`.
 ///
-/// As text: the number, what the key of the entry hashes to, and a checksum of both with the kind,
-/// 8 hexadecimal digits each but for the number, which has no leading zeros. It stays good when
-/// the list is edited, and says nothing about the catalog but how many insertions it has seen.
+/// The cursor consists of the number, the hash of the entry's key, and a checksum of both and the
+/// kind. The hashes have 8 hexadecimal digits each; the number has no leading zeros. A cursor stays
+/// valid when the list is edited, and reveals nothing about the catalog except its number of
+/// insertions.
 // MCP 2026-07-28 server/utilities/pagination#error-handling [PAGE-007]: stable.
 pub(super) fn write_cursor(kind: ItemKind, number: u64, key: &str) -> String {
     spelling(kind, number, hash(key.as_bytes(), BASIS))
@@ -20,17 +21,18 @@ fn spelling(kind: ItemKind, number: u64, key: u32) -> String {
     format!("{number:x}-{key:08x}{:08x}", checksum(kind, number, key))
 }
 
-/// The number in a cursor of this list; `None` for any other text: one that was not made here, was
-/// made for another kind of list, or names an entry that is another one in this list.
-// Nothing is secret in a cursor, and each is as good as another, so a checksum will do: it is there
-// to tell a client of its mistake.
+/// Returns the number in a cursor of this list. Returns `None` for any other text: one that was not
+/// issued here, belongs to another kind of list, or names an entry that has been replaced in this
+/// list.
+// A cursor contains no secret and authorizes nothing, so a checksum is enough to detect client
+// errors.
 pub(super) fn read_cursor(kind: ItemKind, cursor: &str, list: &dyn Listing) -> Option<u64> {
     let (digits, hashes) = cursor.split_once('-')?;
     let number = u64::from_str_radix(digits, 16).ok()?;
     let key = u32::from_str_radix(hashes.get(..8)?, 16).ok()?;
     let entry = list.issued(number)?;
     let item = entry.is_none_or(|entry| hash(entry.as_bytes(), BASIS) == key);
-    // Comparing the text leaves no second spelling.
+    // The comparison of the text rules out alternative spellings.
     (item && spelling(kind, number, key) == cursor).then_some(number)
 }
 
@@ -41,7 +43,8 @@ fn checksum(kind: ItemKind, number: u64, key: u32) -> u32 {
 
 const BASIS: u32 = 0x811c_9dc5;
 
-/// FNV-1a: the same on every machine, as the pages of one list may come from several.
+/// FNV-1a: the same on every platform, because the pages of one list may come from several
+/// machines.
 fn hash(bytes: &[u8], start: u32) -> u32 {
     const PRIME: u32 = 0x0100_0193;
     bytes.iter().fold(start, |sum, byte| (sum ^ u32::from(*byte)).wrapping_mul(PRIME))

@@ -1,4 +1,4 @@
-//! What a catalog has a server declare.
+//! The capabilities that a catalog declares.
 
 use super::Catalog;
 use crate::protocol::{
@@ -6,24 +6,24 @@ use crate::protocol::{
 };
 
 impl Catalog {
-    /// Whether clients are told when lists change; by default they are.
+    /// Sets whether clients are notified when lists change; on by default.
     pub const fn list_changed(&mut self, told: bool) -> &mut Self {
         self.list_changed = told;
         self
     }
 
-    /// Whether clients may subscribe to resources; by default they may not, since the application
-    /// has to tell of updates.
+    /// Sets whether clients may subscribe to resources; off by default, because the application has
+    /// to announce updates.
     pub const fn subscribe(&mut self, may: bool) -> &mut Self {
         self.subscribe = may;
         self
     }
 
-    /// What the server declares at `revision`: `declared`, completed by what the catalog has. What
-    /// `declared` says already is kept.
+    /// Returns the capabilities to declare at `revision`: `declared`, completed with those of the
+    /// catalog. Values that are already in `declared` are kept.
     ///
-    /// A kind that is empty now is declared only if `declared` has it: do so for a list that is
-    /// filled later. At 2025-11-25 tools that run as tasks bring `tasks.requests.tools.call`.
+    /// A kind without items is declared only if `declared` contains it; do so for a list that is
+    /// filled later. At 2025-11-25, tools that run as tasks add `tasks.requests.tools.call`.
     // MCP 2026-07-28 server/tools#capabilities [CAP-001]
     // MCP 2026-07-28 server/resources#capabilities [CAP-002]
     // MCP 2026-07-28 server/prompts#capabilities [CAP-003]

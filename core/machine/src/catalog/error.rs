@@ -5,7 +5,7 @@ use super::template::InvalidTemplate;
 use super::uri::InvalidUri;
 use crate::protocol::InvalidToolName;
 
-/// A thing cannot be put into the catalog, which is as it was before. The caller's fault.
+/// An item cannot be added to the catalog, which is unchanged.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CatalogError {
@@ -14,53 +14,53 @@ pub enum CatalogError {
     InvalidToolName {
         /// The name.
         name: String,
-        /// What is wrong with it.
+        /// The reason.
         reason: InvalidToolName,
     },
-    /// There is no such item to say something of: offer it before.
+    /// The catalog does not contain the item: add it first.
     #[error("there is no {kind} {key:?}")]
     NoSuchItem {
-        /// What it would be.
+        /// The kind of the missing item.
         kind: ItemKind,
         /// Its name, URI or URI template.
         key: String,
     },
-    /// The key is taken: choose another one, or replace what has it.
+    /// The key is taken: choose another one, or replace the existing item.
     #[error("there is a {kind} {key:?} already; replace it, or choose another key")]
     Duplicate {
-        /// What is there already.
+        /// The kind of the existing item.
         kind: ItemKind,
         /// Its name, URI or URI template.
         key: String,
     },
-    /// The URI of a resource is not absolute or not well-formed: encode it as RFC 3986 says.
+    /// The URI of a resource is not absolute or not well-formed: encode it according to RFC 3986.
     #[error("resource {uri:?}: {reason}")]
     InvalidUri {
         /// The URI.
         uri: String,
-        /// What is wrong with it.
+        /// The error in the URI.
         reason: InvalidUri,
     },
-    /// The URI template of a resource template is not well-formed: write it as RFC 6570 says.
+    /// The URI template of a resource template is not well-formed: write it according to RFC 6570.
     #[error("resource template {template:?}: {reason}")]
     InvalidTemplate {
         /// The template.
         template: String,
-        /// What is wrong with it.
+        /// The error in the template.
         reason: InvalidTemplate,
     },
-    /// A schema of a tool is not one, or the validator refuses it.
+    /// A schema of a tool is invalid, or the validator refuses it.
     #[error("tool {tool:?}: its {member} {reason}")]
     InvalidSchema {
         /// The tool.
         tool: String,
         /// `inputSchema` or `outputSchema`.
         member: &'static str,
-        /// What is wrong with it, and what to do.
+        /// The error in the schema, and how to correct it.
         reason: String,
     },
-    /// A prompt names an argument twice: a client could fill in only one of them.
-    #[error("prompt {prompt:?}: its argument {argument:?} is there twice; rename one")]
+    /// A prompt has two arguments with the same name: clients could fill in only one of them.
+    #[error("prompt {prompt:?}: the argument {argument:?} is repeated; rename one")]
     DuplicateArgument {
         /// The prompt.
         prompt: String,

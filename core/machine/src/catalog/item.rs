@@ -1,4 +1,4 @@
-//! What the kinds of things in a catalog have in common.
+//! The kinds of items in a catalog and their common interface.
 
 use alloc::boxed::Box;
 use alloc::string::String;
@@ -9,21 +9,21 @@ use super::validator::CompiledSchema;
 use crate::protocol::{Method, Prompt, Resource, ResourceTemplate, SerializeAt, TaskSupport, Tool};
 use mcp_sansio_sync::Arc;
 
-/// A kind of thing that a catalog holds.
+/// The kind of an item in a catalog.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ItemKind {
-    /// A tool, known by its name.
+    /// A tool, identified by its name.
     Tool,
-    /// A resource, known by its URI.
+    /// A resource, identified by its URI.
     Resource,
-    /// A resource template, known by its URI template.
+    /// A resource template, identified by its URI template.
     ResourceTemplate,
-    /// A prompt, known by its name.
+    /// A prompt, identified by its name.
     Prompt,
 }
 
 impl ItemKind {
-    /// The kind that `method` lists.
+    /// Returns the kind that `method` lists.
     #[must_use]
     pub const fn listed_by(method: Method) -> Option<Self> {
         match method {
@@ -35,7 +35,7 @@ impl ItemKind {
         }
     }
 
-    /// The member of the list result that holds the items.
+    /// Returns the member of the list result that contains the items.
     pub(super) const fn member(self) -> &'static str {
         match self {
             Self::Tool => "tools",
@@ -57,20 +57,20 @@ impl fmt::Display for ItemKind {
     }
 }
 
-/// Names an item of a catalog.
+/// Identifies an item of a catalog.
 ///
-/// An item keeps its id until it is removed, also where it is replaced by one of the same key; no
-/// other item ever has it. Ids of different catalogs have nothing to do with each other.
+/// An item keeps its id until it is removed, even if it is replaced by one with the same key. Ids
+/// are never reused. Ids of different catalogs are unrelated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ItemId(u64);
 
 impl ItemId {
-    /// The item of a kind with this number, which no list reaches the upper bits of.
+    /// Creates the id of an item from its kind and number. Numbers never reach the upper bits.
     pub(super) const fn new(kind: ItemKind, number: u64) -> Self {
         Self(number << 2 | kind as u64)
     }
 
-    /// The kind of the item.
+    /// Returns the kind of the item.
     #[must_use]
     pub const fn kind(self) -> ItemKind {
         match self.0 & 3 {
@@ -99,25 +99,26 @@ pub enum Item<'c> {
     Prompt(&'c Prompt),
 }
 
-/// What a request is about, found once: every later check and the handler go by this.
+/// The item that a request refers to. It is looked up once, for all later checks and for the
+/// handler.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Target {
-    /// No single item: the method is about none, or its kind is not the catalog's affair.
+    /// No item: the method refers to none, or the catalog does not manage its kind.
     #[default]
     None,
-    /// A tool is called.
+    /// The request calls a tool.
     Tool(ItemId),
-    /// A prompt is wanted.
+    /// The request gets a prompt.
     Prompt(ItemId),
-    /// A resource that is listed is read.
+    /// The request reads a listed resource.
     Resource(ItemId),
-    /// A resource is read whose URI matches a template.
+    /// The request reads a resource whose URI matches a template.
     Template(TemplateMatch),
 }
 
 impl Target {
-    /// The item, if there is one.
+    /// Returns the item, if there is one.
     #[must_use]
     pub fn item(&self) -> Option<ItemId> {
         match self {
@@ -128,7 +129,7 @@ impl Target {
     }
 }
 
-/// A resource template that a URI matches. Clones share it.
+/// A resource template that matches a URI. Clones share their contents.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TemplateMatch(Arc<(ItemId, Vec<(String, String)>)>);
 
@@ -137,13 +138,13 @@ impl TemplateMatch {
         Self(Arc::new((template, variables)))
     }
 
-    /// The template.
+    /// Returns the template.
     #[must_use]
     pub fn template(&self) -> ItemId {
         self.0.0
     }
 
-    /// The variables of the template with the values that the URI has for them, in the template's
+    /// Returns the variables of the template with their values from the URI, in the template's
     /// order.
     #[must_use]
     pub fn variables(&self) -> &[(String, String)] {
@@ -151,11 +152,11 @@ impl TemplateMatch {
     }
 }
 
-/// One thing in a list: what it is known by, and what clients are told of it.
+/// An item of a list: its key, and the message that describes it to clients.
 pub(super) trait Listed: Clone {
     type Message: SerializeAt;
 
-    /// Whether it is a tool that only runs as a task.
+    /// Returns whether it is a tool that only runs as a task.
     fn is_always_task(&self) -> bool {
         false
     }
@@ -167,14 +168,14 @@ pub(super) trait Listed: Clone {
     fn message(&self) -> &Self::Message;
 }
 
-/// A tool with its schemas as the validator left them.
+/// A tool with its compiled schemas.
 #[derive(Clone, Debug)]
 pub(super) struct ToolItem {
     pub(super) tool: Tool,
     pub(super) schemas: Schemas,
 }
 
-/// The compiled schemas of a tool; none without a validator.
+/// The compiled schemas of a tool; empty without a validator.
 #[derive(Debug, Default)]
 pub(super) struct Schemas {
     pub(super) input: Option<Box<dyn CompiledSchema>>,

@@ -1,4 +1,4 @@
-//! A list in order of insertion that finds its entries by key and goes on after any of them.
+//! A list in insertion order that finds entries by key and continues after any of them.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -12,9 +12,9 @@ use crate::Revision;
 use crate::jsonrpc::{AsJson, WriteError, WriteJson};
 use crate::protocol::SerializeAt;
 
-/// Entries in the order of a number that grows with each insertion and is never used again, and the
-/// numbers by key. Adding, finding and going on take no longer in a long list; removing moves what
-/// stands behind, a pointer each.
+/// Entries sorted by a number that grows with each insertion and is never reused, with an index by
+/// key. Adding, finding and continuing do not slow down in a long list; removing moves one pointer
+/// for each later entry.
 ///
 /// Copies share the entries, so that a server and its connections hold them once.
 #[derive(Clone, Debug)]
@@ -23,11 +23,12 @@ pub(super) struct List<T> {
     entries: Vec<(u64, Arc<T>)>,
     numbers: Index,
     next: u64,
-    /// Known since the first insertion: a program that inserts nothing does not have it in it.
+    /// Set by the first insertion, so that the code is not linked into a program that inserts
+    /// nothing.
     write: Option<WriteItem<T>>,
 }
 
-/// Writes what clients are told of an entry.
+/// Writes the description of an entry for clients.
 type WriteItem<T> = fn(&T, Revision, &mut String) -> Result<(), WriteError>;
 
 fn write_item<T: Listed>(item: &T, revision: Revision, out: &mut String) -> Result<(), WriteError> {
@@ -40,29 +41,29 @@ impl<T> Default for List<T> {
     }
 }
 
-/// A list of whatever kind, to read it page by page: code that is there once, not for each kind.
+/// A list of any kind, for reading its pages without code for each kind.
 pub(super) trait Listing {
-    /// The place of the first entry behind the one numbered `after`, whether or not that is still
-    /// there.
+    /// Returns the index of the first entry after the number `after`, whether or not the entry with
+    /// that number still exists.
     fn place_after(&self, after: Option<u64>) -> usize;
 
-    /// The number of the entry at `place`, if there is one.
+    /// Returns the number of the entry at `place`, if there is one.
     fn number(&self, place: usize) -> Option<u64>;
 
-    /// The key of the entry at `place`, if there is one.
+    /// Returns the key of the entry at `place`, if there is one.
     fn key(&self, place: usize) -> Option<&str>;
 
-    /// Whether the entry at `place` is a tool that only runs as a task.
+    /// Returns whether the entry at `place` is a tool that only runs as a task.
     fn is_always_task(&self, place: usize) -> bool;
 
-    /// Writes what clients are told of the entry at `place`.
+    /// Writes the description of the entry at `place` for clients.
     ///
     /// # Errors
     ///
-    /// The author's fault: it has something that `revision` cannot say.
+    /// The entry contains something that `revision` cannot express.
     fn write(&self, place: usize, revision: Revision, out: &mut String) -> Result<(), WriteError>;
 
-    /// Whether an entry was ever numbered `number`, and the key of it, if it is still there.
+    /// Returns `Some` if an entry ever had this number, with its key if it still exists.
     fn issued(&self, number: u64) -> Option<Option<&str>>;
 }
 
@@ -100,7 +101,7 @@ impl<T: Listed> List<T> {
         self.entries.is_empty()
     }
 
-    /// Where the entry numbered `number` is.
+    /// Returns the index of the entry with this number.
     fn place(&self, number: u64) -> Option<usize> {
         self.entries.binary_search_by_key(&number, |(number, _)| *number).ok()
     }
@@ -118,19 +119,19 @@ impl<T: Listed> List<T> {
         self.find(key).map(|place| &*self.entries[place].1)
     }
 
-    /// The entry with this key, and its id.
+    /// Returns the entry with this key, and its id.
     pub(super) fn resolve(&self, key: &str) -> Option<(ItemId, &T)> {
         let (number, item) = &self.entries[self.find(key)?];
         Some((ItemId::new(T::KIND, *number), item))
     }
 
-    /// The entry with this id, if it is still there.
+    /// Returns the entry with this id, if it still exists.
     pub(super) fn by_id(&self, id: ItemId) -> Option<&Arc<T>> {
         let place = self.place(id.number()).filter(|_| id.kind() == T::KIND);
         place.map(|place| &self.entries[place].1)
     }
 
-    /// The first entry that `find` finds something in, with its id.
+    /// Returns the first result of `find`, with the id of its entry.
     pub(super) fn find_map<R>(&self, find: impl Fn(&T) -> Option<R>) -> Option<(ItemId, R)> {
         let found = |(number, item): &(u64, Arc<T>)| {
             find(item).map(|found| (ItemId::new(T::KIND, *number), found))
@@ -147,7 +148,7 @@ impl<T: Listed> List<T> {
         Ok(ItemId::new(T::KIND, self.next - 1))
     }
 
-    /// Puts `item` in the place of the one with its key, which is given back, or at the end.
+    /// Replaces the entry with the key of `item` and returns the old one, or appends `item`.
     pub(super) fn replace(&mut self, item: T) -> Option<T> {
         match self.find(item.key()) {
             Some(place) => {
@@ -183,13 +184,13 @@ impl<T: Listed> List<T> {
         self.entries.iter_mut().map(|(_, item)| Arc::make_mut(item))
     }
 
-    /// The entries with their numbers, and the number that comes next.
+    /// Returns the entries with their numbers, and the next number.
     #[cfg(feature = "recording")]
     pub(super) fn numbered(&self) -> (impl Iterator<Item = (u64, &T)>, u64) {
         (self.entries.iter().map(|(number, item)| (*number, &**item)), self.next)
     }
 
-    /// The list that had these entries. Of two with one number or one key the later one stays.
+    /// Restores a list from its entries. If a number or a key is repeated, the last entry wins.
     #[cfg(feature = "recording")]
     pub(super) fn restored(entries: impl Iterator<Item = (u64, T)>, next: u64) -> Self {
         let mut list = Self { next, write: Some(write_item), ..Self::default() };

@@ -1,7 +1,7 @@
-//! What a server offers: tools, resources, resource templates and prompts.
+//! The items that a server offers: tools, resources, resource templates and prompts.
 //!
-//! A [`Catalog`] answers the list methods by itself and turns away requests about things that it
-//! does not have, so that handlers only ever see those that it has.
+//! A [`Catalog`] answers the list methods, and refuses requests for items that it does not contain,
+//! so that handlers only get requests for existing items.
 //!
 //! ```
 //! use mcp_sansio::catalog::{Catalog, Item};
@@ -53,25 +53,26 @@ pub use validator::{CompiledSchema, Invalid, Validator};
 use crate::protocol::wire::{is_object, is_object_schema};
 use crate::protocol::{Method, Prompt, Resource, ResourceTemplate, Tool, check_tool_name};
 
-/// What a server offers. See the [module](self) for what it does with it.
+/// The items that a server offers. See the [module](self) for how they are used.
 ///
-/// Each kind is listed in order of insertion. Adding and finding by key take no longer in a long
-/// list; removing moves what stands behind, a pointer each. How much is put in is the application's
-/// affair: there is no bound.
+/// Each kind is listed in insertion order. Adding and finding by key do not slow down in a long
+/// list; removing moves one pointer for each later entry. The number of items is unlimited: the
+/// application controls it.
 #[derive(Debug)]
 pub struct Catalog {
     tools: List<ToolItem>,
     resources: List<Resource>,
     templates: List<ResourceTemplate>,
-    /// How templates are matched. Adding one leads to the code, so that an image has it only then.
+    /// The matching function. Set when a template is added, so that its code is not linked into
+    /// programs without templates.
     match_template: Option<MatchTemplate>,
     prompts: List<Prompt>,
-    /// How many tools run as tasks, or can.
+    /// The number of tools that can or must run as tasks.
     task_tools: usize,
-    /// Whether whoever serves the catalog knows the tasks of 2025-11-25.
+    /// Whether the server supports the tasks of 2025-11-25.
     legacy_tasks: bool,
     changes: Changes,
-    /// The kinds that are the catalog's affair.
+    /// The kinds that the catalog manages.
     managed: Changes,
     page_size: Option<NonZeroUsize>,
     list_changed: bool,
@@ -79,7 +80,7 @@ pub struct Catalog {
     validator: Option<Box<dyn Validator>>,
 }
 
-/// As [`match_template`].
+/// Has the signature of [`match_template`].
 type MatchTemplate = fn(&str, &str) -> Option<Vec<(String, String)>>;
 
 /// The kinds of lists that were edited.
@@ -94,7 +95,7 @@ pub struct Changes {
 }
 
 impl Changes {
-    /// Whether nothing was edited.
+    /// Returns whether nothing was edited.
     #[must_use]
     pub const fn is_empty(self) -> bool {
         !(self.tools || self.prompts || self.resources)
@@ -130,7 +131,8 @@ impl Default for Catalog {
 }
 
 impl Clone for Catalog {
-    /// A deep copy: processors without compare-and-swap have no shared ownership between threads.
+    /// A deep copy, because processors without compare-and-swap cannot share ownership between
+    /// threads.
     fn clone(&self) -> Self {
         Self {
             tools: self.tools.clone(),
@@ -144,13 +146,13 @@ impl Clone for Catalog {
 }
 
 impl Catalog {
-    /// The empty catalog.
+    /// Creates an empty catalog.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Which lists were edited since the last call, or since the catalog was made.
+    /// Returns the lists that were edited since the last call, or since the catalog was created.
     pub const fn take_changes(&mut self) -> Changes {
         self.managed = self.managed.and(self.changes);
         core::mem::replace(
@@ -159,24 +161,24 @@ impl Catalog {
         )
     }
 
-    /// Makes every kind the catalog's affair, also those that have no entries yet.
+    /// Manages all kinds, including those without entries.
     ///
-    /// A kind that never had an entry is the application's otherwise: its lists and its requests
-    /// are handed on, for servers that find out what they offer only when they are asked.
+    /// Otherwise the application manages a kind that never had an entry: its list methods and
+    /// requests are passed on, for servers that determine their items on demand.
     pub const fn manage_all(&mut self) -> &mut Self {
         self.managed = Changes { tools: true, prompts: true, resources: true };
         self
     }
 
-    /// Says whether calls can be tasks at 2025-11-25, where a tool has that in its `execution`; so
-    /// they can unless this says otherwise. The extension of 2026-07-28 is another matter.
+    /// Sets whether calls can be tasks at 2025-11-25, if a tool declares it in its `execution`; on
+    /// by default. It does not affect the extension of 2026-07-28.
     // MCP 2025-11-25 basic/utilities/tasks#capabilities [CAP-016]
     pub const fn legacy_tasks(&mut self, served: bool) -> &mut Self {
         self.legacy_tasks = served;
         self
     }
 
-    /// Whether requests of `method` are the catalog's affair.
+    /// Returns whether the catalog manages requests of `method`.
     #[must_use]
     pub const fn manages(&self, method: Method) -> bool {
         let managed = self.managed.and(self.changes);
@@ -193,13 +195,13 @@ impl Catalog {
         }
     }
 
-    /// Adds a tool at the end of the list.
+    /// Appends a tool to the list.
     ///
     /// # Errors
     ///
-    /// The caller's fault: its name is taken or not one that servers use, its `inputSchema` is not
-    /// a JSON object whose `type` is `object`, its `outputSchema` is not a JSON object, or the
-    /// validator refuses one of these.
+    /// Its name is taken or invalid, its `inputSchema` is not a JSON object whose `type` is
+    /// `object`, its `outputSchema` is not a JSON object, or the validator refuses one of the
+    /// schemas.
     pub fn add_tool(&mut self, tool: Tool) -> Result<ItemId, CatalogError> {
         let item = self.tool_item(tool)?;
         let task = runs_as_task(&item.tool);
@@ -209,12 +211,12 @@ impl Catalog {
         Ok(id)
     }
 
-    /// Puts a tool in the place of the one of its name, which is given back, or at the end of the
-    /// list if there is none. The same tool again is no change.
+    /// Replaces the tool with the same name and returns the old one, or appends the tool. Replacing
+    /// a tool with an equal one is not a change.
     ///
     /// # Errors
     ///
-    /// Those of [`add_tool`](Self::add_tool), but that the name may be taken.
+    /// Those of [`add_tool`](Self::add_tool), except that the name may be taken.
     pub fn replace_tool(&mut self, tool: Tool) -> Result<Option<Tool>, CatalogError> {
         let item = self.tool_item(tool)?;
         let same = self.tool(&item.tool.name) == Some(&item.tool);
@@ -225,7 +227,7 @@ impl Catalog {
         Ok(old)
     }
 
-    /// Removes the tool called `name`, and gives it back.
+    /// Removes the tool called `name`, and returns it.
     pub fn remove_tool(&mut self, name: &str) -> Option<Tool> {
         let tool = self.tools.remove(name)?.tool;
         self.task_tools -= usize::from(runs_as_task(&tool));
@@ -233,13 +235,13 @@ impl Catalog {
         Some(tool)
     }
 
-    /// The tool called `name`.
+    /// Returns the tool called `name`.
     #[must_use]
     pub fn tool(&self, name: &str) -> Option<&Tool> {
         self.tools.get(name).map(|item| &item.tool)
     }
 
-    /// The tools in order.
+    /// Returns the tools in order.
     pub fn tools(&self) -> impl ExactSizeIterator<Item = &Tool> {
         self.tools.iter().map(|item| &item.tool)
     }
@@ -264,11 +266,11 @@ impl Catalog {
         Ok(ToolItem { tool, schemas })
     }
 
-    /// Adds a resource at the end of the list.
+    /// Appends a resource to the list.
     ///
     /// # Errors
     ///
-    /// The caller's fault: its URI is taken, or not absolute and well-formed.
+    /// Its URI is taken, not absolute or not well-formed.
     pub fn add_resource(&mut self, resource: Resource) -> Result<ItemId, CatalogError> {
         check_resource(&resource)?;
         let id = self.resources.add(resource)?;
@@ -276,12 +278,12 @@ impl Catalog {
         Ok(id)
     }
 
-    /// Puts a resource in the place of the one of its URI, which is given back, or at the end of
-    /// the list if there is none. The same resource again is no change.
+    /// Replaces the resource with the same URI and returns the old one, or appends the resource.
+    /// Replacing a resource with an equal one is not a change.
     ///
     /// # Errors
     ///
-    /// Those of [`add_resource`](Self::add_resource), but that the URI may be taken.
+    /// Those of [`add_resource`](Self::add_resource), except that the URI may be taken.
     pub fn replace_resource(
         &mut self,
         resource: Resource,
@@ -291,29 +293,29 @@ impl Catalog {
         Ok(self.resources.replace(resource))
     }
 
-    /// Removes the resource at `uri`, and gives it back.
+    /// Removes the resource at `uri`, and returns it.
     pub fn remove_resource(&mut self, uri: &str) -> Option<Resource> {
         let resource = self.resources.remove(uri)?;
         self.changes.resources = true;
         Some(resource)
     }
 
-    /// The resource at `uri`.
+    /// Returns the resource at `uri`.
     #[must_use]
     pub fn resource(&self, uri: &str) -> Option<&Resource> {
         self.resources.get(uri)
     }
 
-    /// The resources in order.
+    /// Returns the resources in order.
     pub fn resources(&self) -> impl ExactSizeIterator<Item = &Resource> {
         self.resources.iter()
     }
 
-    /// Adds a resource template at the end of the list.
+    /// Appends a resource template to the list.
     ///
     /// # Errors
     ///
-    /// The caller's fault: its URI template is taken or not well-formed.
+    /// Its URI template is taken or not well-formed.
     pub fn add_resource_template(
         &mut self,
         template: ResourceTemplate,
@@ -325,13 +327,13 @@ impl Catalog {
         Ok(id)
     }
 
-    /// Puts a resource template in the place of the one of its URI template, which is given back,
-    /// or at the end of the list if there is none. The same one again is no change.
+    /// Replaces the resource template with the same URI template and returns the old one, or
+    /// appends the template. Replacing a template with an equal one is not a change.
     ///
     /// # Errors
     ///
-    /// Those of [`add_resource_template`](Self::add_resource_template), but that the URI template
-    /// may be taken.
+    /// Those of [`add_resource_template`](Self::add_resource_template), except that the URI
+    /// template may be taken.
     pub fn replace_resource_template(
         &mut self,
         template: ResourceTemplate,
@@ -342,27 +344,27 @@ impl Catalog {
         Ok(self.templates.replace(template))
     }
 
-    /// Removes the resource template with this URI template, and gives it back.
+    /// Removes the resource template with this URI template, and returns it.
     pub fn remove_resource_template(&mut self, uri_template: &str) -> Option<ResourceTemplate> {
         let template = self.templates.remove(uri_template)?;
         self.changes.resources = true;
         Some(template)
     }
 
-    /// The resource template with this URI template.
+    /// Returns the resource template with this URI template.
     #[must_use]
     pub fn resource_template(&self, uri_template: &str) -> Option<&ResourceTemplate> {
         self.templates.get(uri_template)
     }
 
-    /// The resource templates in order.
+    /// Returns the resource templates in order.
     pub fn resource_templates(&self) -> impl ExactSizeIterator<Item = &ResourceTemplate> {
         self.templates.iter()
     }
 
-    /// The first resource template that `uri` follows, and the values of its variables; see
-    /// [`match_template`] for their form. The work is that of one match for each template that
-    /// starts as the URI does, and next to nothing for the others.
+    /// Returns the first resource template that matches `uri`, with the values of its variables;
+    /// see [`match_template`] for their form. It takes one match for each template with the same
+    /// prefix as the URI; other templates are skipped cheaply.
     #[must_use]
     pub fn find_template(&self, uri: &str) -> Option<TemplateMatch> {
         let match_template = self.match_template?;
@@ -374,11 +376,11 @@ impl Catalog {
         found.map(|(id, variables)| TemplateMatch::new(id, variables))
     }
 
-    /// Adds a prompt at the end of the list.
+    /// Appends a prompt to the list.
     ///
     /// # Errors
     ///
-    /// The caller's fault: its name is taken, or it names an argument twice.
+    /// Its name is taken, or it names an argument twice.
     pub fn add_prompt(&mut self, prompt: Prompt) -> Result<ItemId, CatalogError> {
         check_prompt(&prompt)?;
         let id = self.prompts.add(prompt)?;
@@ -386,32 +388,32 @@ impl Catalog {
         Ok(id)
     }
 
-    /// Puts a prompt in the place of the one of its name, which is given back, or at the end of the
-    /// list if there is none. The same prompt again is no change.
+    /// Replaces the prompt with the same name and returns the old one, or appends the prompt.
+    /// Replacing a prompt with an equal one is not a change.
     ///
     /// # Errors
     ///
-    /// Those of [`add_prompt`](Self::add_prompt), but that the name may be taken.
+    /// Those of [`add_prompt`](Self::add_prompt), except that the name may be taken.
     pub fn replace_prompt(&mut self, prompt: Prompt) -> Result<Option<Prompt>, CatalogError> {
         check_prompt(&prompt)?;
         self.changes.prompts |= self.prompt(&prompt.name) != Some(&prompt);
         Ok(self.prompts.replace(prompt))
     }
 
-    /// Removes the prompt called `name`, and gives it back.
+    /// Removes the prompt called `name`, and returns it.
     pub fn remove_prompt(&mut self, name: &str) -> Option<Prompt> {
         let prompt = self.prompts.remove(name)?;
         self.changes.prompts = true;
         Some(prompt)
     }
 
-    /// The prompt called `name`.
+    /// Returns the prompt called `name`.
     #[must_use]
     pub fn prompt(&self, name: &str) -> Option<&Prompt> {
         self.prompts.get(name)
     }
 
-    /// The item with this id, unless it was removed.
+    /// Returns the item with this id, unless it was removed.
     #[must_use]
     pub fn item(&self, id: ItemId) -> Option<Item<'_>> {
         match id.kind() {
@@ -424,7 +426,7 @@ impl Catalog {
         }
     }
 
-    /// The prompts in order.
+    /// Returns the prompts in order.
     pub fn prompts(&self) -> impl ExactSizeIterator<Item = &Prompt> {
         self.prompts.iter()
     }

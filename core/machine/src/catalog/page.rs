@@ -1,4 +1,4 @@
-//! One page of a list, written straight from the catalog.
+//! One page of a list, serialized directly from the catalog.
 
 use alloc::format;
 use alloc::string::String;
@@ -12,12 +12,13 @@ use crate::jsonrpc::{AsJson, ErrorObject, RawJson, WriteError, WriteJson, write_
 use crate::protocol::revision::Era;
 use crate::protocol::{CacheHints, Method, Revision};
 
-/// The page size of a new catalog. Many clients never ask for a second page, so that a page should
-/// hold what real servers offer, of which few have more than a hundred tools; and of a list that is
-/// longer still, a page of usual entries stays within a megabyte.
+/// The page size of a new catalog. Many clients never request a second page, so a page should hold
+/// all items of most servers; few have more than a hundred tools. A full page of typical entries
+/// stays below a megabyte.
 pub const PAGE_SIZE_DEFAULT: NonZeroUsize = NonZeroUsize::new(1000).unwrap();
 
-/// The result of a list method: one page. Written with [`WriteJson`]; nothing is copied before.
+/// The result of a list method: one page. Serialized with [`WriteJson`] without copying the
+/// entries.
 #[derive(Clone, Debug)]
 pub struct Page<'c> {
     catalog: &'c Catalog,
@@ -29,23 +30,24 @@ pub struct Page<'c> {
 }
 
 impl Catalog {
-    /// How many entries a list method answers with at once; `None` for all of them. By default
-    /// [`PAGE_SIZE_DEFAULT`].
+    /// Sets the maximum number of entries in a response of a list method; `None` for all of them.
+    /// The default is [`PAGE_SIZE_DEFAULT`].
     pub const fn page_size(&mut self, size: Option<NonZeroUsize>) -> &mut Self {
         self.page_size = size;
         self
     }
 
-    /// The page of a list method that `params` asks for, as the result to answer with: of the form
-    /// of `revision`, and with the hints of `cache` where that has them.
+    /// Returns the page that `params` requests from a list method, as its result: in the form of
+    /// `revision`, and with the hints of `cache` if that revision has them.
     ///
-    /// Finding the page is logarithmic in the length of the list, and writing it linear in its own,
-    /// so that reading a list page by page is never quadratic.
+    /// Finding the page is logarithmic in the length of the list, and writing it is linear in its
+    /// own length, so that reading a list page by page is never quadratic.
     ///
     /// # Errors
     ///
-    /// The client's fault, to be answered as it is: `-32602` for a `cursor` that is no string or
-    /// none of this list, and `-32601` for a method that lists nothing in a catalog.
+    /// The request is invalid. Send the error to the client: `-32602` for a `cursor` that is not a
+    /// string or not a cursor of this list, and `-32601` for a method that does not list catalog
+    /// items.
     // MCP 2026-07-28 server/utilities/pagination#operations-supporting-pagination [PAGE-001]
     // MCP 2026-07-28 server/tools#capabilities [TOOL-027]: the list may be empty.
     // MCP 2026-07-28 server/resources#capabilities [RSRC-013]
@@ -84,15 +86,15 @@ impl Catalog {
     fn read_cursor(&self, kind: ItemKind, cursor: &str) -> Result<u64, ErrorObject<'static>> {
         read_cursor(kind, cursor, self.listing(kind)).ok_or_else(|| {
             ErrorObject::invalid_params(format!(
-                "invalid cursor: it is none of this list of {kind}s; start again without one"
+                "invalid cursor: it does not belong to this list of {kind}s; start again without one"
             ))
         })
     }
 }
 
 impl Page<'_> {
-    /// The same page for a client with which no call can be a task: tools that only run as tasks
-    /// are left out, as a model that sees one would call it in vain.
+    /// Leaves out the tools that only run as tasks, for a client whose calls cannot be tasks: its
+    /// model could not call them successfully.
     #[must_use]
     pub const fn without_tasks(mut self) -> Self {
         self.tasks = false;

@@ -1,4 +1,4 @@
-//! All that a catalog has, for recordings.
+//! The contents of a catalog, for recordings.
 
 use alloc::borrow::Cow;
 use alloc::vec::Vec;
@@ -9,7 +9,7 @@ use super::list::List;
 use super::{Catalog, Changes, match_template, runs_as_task};
 use crate::protocol::{Prompt, Resource, ResourceTemplate, Tool};
 
-/// A catalog whose changes have been taken, but for what validates: no machine asks that.
+/// A catalog without pending changes, and without its validator, which machines do not use.
 #[derive(Debug)]
 pub(crate) struct Snapshot<'c> {
     pub(crate) tools: Entries<'c, Tool>,
@@ -23,14 +23,14 @@ pub(crate) struct Snapshot<'c> {
     pub(crate) subscribe: bool,
 }
 
-/// A list: its entries, each with the number that cursors know it by.
+/// A list: its entries, each with the number that is in its cursor.
 #[derive(Debug)]
 pub(crate) struct Entries<'c, M: Clone> {
     pub(crate) next: u64,
     pub(crate) entries: Vec<(u64, Cow<'c, M>)>,
 }
 
-/// More insertions than any catalog sees, with room for the kind of an entry beside its number.
+/// More insertions than a catalog ever sees, leaving bits for the kind of an entry in its id.
 pub(crate) const NUMBER_MAX: u64 = u64::MAX / 8;
 
 impl<'c, M: Clone> Entries<'c, M> {
@@ -82,7 +82,7 @@ impl<'c> Snapshot<'c> {
 }
 
 impl Catalog {
-    /// Has these changes waiting to be taken.
+    /// Sets the pending changes.
     pub(crate) const fn set_changes(&mut self, changes: Changes) {
         self.changes = changes;
     }

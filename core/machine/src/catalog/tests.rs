@@ -60,7 +60,7 @@ fn resources_have_absolute_uris() {
     assert_eq!(refused.to_string(), text);
     let template = ResourceTemplate::new("file:///{", "t");
     let refused = catalog.add_resource_template(template).unwrap_err();
-    let text = "resource template \"file:///{\": `{` and `}` do not come in pairs";
+    let text = "resource template \"file:///{\": `{` and `}` are not balanced";
     assert_eq!(refused.to_string(), text);
 }
 
@@ -99,7 +99,7 @@ fn edits_are_remembered_until_they_are_taken() {
     catalog.add_resource_template(ResourceTemplate::new("a:{b}", "t")).unwrap();
     let changes = Changes { tools: true, prompts: false, resources: true };
     assert_eq!(catalog.take_changes(), changes);
-    // What changes nothing is no change.
+    // A call that changes nothing is not recorded as a change.
     assert!(catalog.replace_tool(tool("t")).unwrap().is_some());
     assert!(catalog.add_tool(tool("t")).is_err());
     assert_eq!(catalog.remove_prompt("p"), None);
@@ -136,7 +136,7 @@ fn a_kind_that_never_had_an_entry_is_the_applications() {
     assert!(catalog.manages(Method::ToolsList) && !catalog.manages(Method::PromptsGet));
     let _changes = catalog.take_changes();
     catalog.remove_tool("a");
-    assert!(catalog.manages(Method::ToolsCall), "an empty list is a list");
+    assert!(catalog.manages(Method::ToolsCall), "an emptied list is still managed");
     assert!(!catalog.manages(Method::CompletionComplete));
     catalog.manage_all();
     assert!(catalog.manages(Method::CompletionComplete));

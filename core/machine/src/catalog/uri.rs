@@ -1,35 +1,35 @@
-//! Whether a text is an absolute URI by its syntax.
+//! Checks whether a text is an absolute URI.
 
 use alloc::string::String;
 use alloc::vec::Vec;
 
-/// Why a text is no absolute URI.
+/// The reason why a text is not an absolute URI.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum InvalidUri {
     /// It does not start with a scheme: a letter, then letters, digits, `+`, `-` and `.`, then `:`.
     #[error("it does not start with a scheme, such as `file:` or `https:`")]
     Scheme,
-    /// It has a character that must be percent-encoded.
+    /// It contains a character that must be percent-encoded.
     #[error("{0:?} must be percent-encoded")]
     Character(char),
-    /// It has a `%` without two hexadecimal digits after it.
+    /// It contains a `%` without two hexadecimal digits after it.
     #[error("`%` is not followed by two hexadecimal digits")]
     Percent,
 }
 
-/// Checks that `uri` is absolute and has the syntax of RFC 3986: a scheme, and after it only what
-/// URIs are made of. What a scheme asks for besides is not looked at. Linear in the length.
+/// Checks that `uri` is absolute and has the syntax of RFC 3986: a scheme, followed by URI
+/// characters. Rules of individual schemes are not checked. Linear in the length.
 ///
 /// # Errors
 ///
-/// The fault of whoever wrote the URI: see [`InvalidUri`].
+/// The URI is invalid: see [`InvalidUri`].
 // MCP 2026-07-28 server/resources#security-considerations [RSRC-014]
 // MCP 2026-07-28 server/resources#custom-uri-schemes [RSRC-018]
 pub fn check_uri(uri: &str) -> Result<(), InvalidUri> {
     let rest = after_scheme(uri).ok_or(InvalidUri::Scheme)?;
     let (before, fragment) = rest.split_once('#').unwrap_or((rest, ""));
-    // Brackets are for addresses in the authority alone.
+    // Brackets are allowed only for addresses in the authority.
     let authority = before
         .strip_prefix("//")
         .map_or("", |rest| rest.split(['/', '?']).next().unwrap_or_default());
@@ -39,7 +39,7 @@ pub fn check_uri(uri: &str) -> Result<(), InvalidUri> {
     check_characters(fragment, false)
 }
 
-/// What stands after the scheme and its colon.
+/// Returns the text after the scheme and its colon.
 pub(super) fn after_scheme(uri: &str) -> Option<&str> {
     let (scheme, rest) = uri.split_once(':')?;
     let starts = scheme.starts_with(|c: char| c.is_ascii_alphabetic());
@@ -50,7 +50,7 @@ pub(super) const fn is_scheme_character(c: char) -> bool {
     c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.')
 }
 
-/// Whether the character stands for itself in a path, a query or a fragment.
+/// Returns whether the character is allowed unencoded in a path, a query or a fragment.
 const fn is_plain(c: char) -> bool {
     c.is_ascii_alphanumeric()
         || matches!(
@@ -90,12 +90,13 @@ fn check_characters(text: &str, brackets: bool) -> Result<(), InvalidUri> {
     Ok(())
 }
 
-/// Checks literal text of a URI template, where a fragment may start.
+/// Checks literal text of a URI template, which may contain the start of a fragment.
 pub(super) fn check_literal(text: &str) -> Result<(), InvalidUri> {
     text.split('#').try_for_each(|part| check_characters(part, true))
 }
 
-/// The text with its percent-encoding resolved; `None` if that is not UTF-8 or not well-formed.
+/// Decodes the percent-encoding of a text. Returns `None` if it is malformed or the result is not
+/// UTF-8.
 pub(super) fn decode_percent(text: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();

@@ -1,4 +1,4 @@
-//! Validation against the schemas of tools, by whoever can validate.
+//! Validation of values against the schemas of tools.
 
 use alloc::boxed::Box;
 use alloc::format;
@@ -13,47 +13,47 @@ use crate::jsonrpc::{ErrorObject, Json, RawJson};
 use crate::protocol::{Revision, Tool, ToolOutput};
 use mcp_sansio_sync::Arc;
 
-/// Compiles JSON Schemas: a library for them, bound to a [`Catalog`].
+/// Compiles JSON Schemas: an adapter for a schema library, set on a [`Catalog`].
 pub trait Validator: Debug + Send + Sync {
-    /// Compiles a schema, which is a JSON object. Called once for each schema, when a tool is added.
+    /// Compiles a schema, which is a JSON object. Called once for each schema, when a tool is
+    /// added.
     ///
-    /// A schema without `$schema` is of dialect 2020-12. Nothing is fetched: a `$ref` that leads
-    /// out of the schema is an error.
+    /// A schema without `$schema` uses the dialect 2020-12. Nothing is fetched: a `$ref` to another
+    /// document is an error.
     ///
     /// # Errors
     ///
-    /// The fault of the schema's author: it is not valid in its dialect, the dialect is not
-    /// supported, or a `$ref` cannot be resolved. The text says which and becomes a part of
-    /// [`CatalogError::InvalidSchema`].
+    /// The schema is invalid in its dialect, the dialect is not supported, or a `$ref` cannot be
+    /// resolved. The text states which, and becomes part of [`CatalogError::InvalidSchema`].
     // MCP 2026-07-28 basic/index#implementation-requirements [JSCH-001] [JSCH-003]
     // MCP 2026-07-28 basic/index#schema-validation [JSCH-004]
     // MCP 2026-07-28 basic/index#ref-resolution [JSCH-005] [JSCH-007]
     fn compile(&self, schema: &Json) -> Result<Box<dyn CompiledSchema>, String>;
 
-    /// A copy: `Box::new(self.clone())`.
+    /// Returns a copy: `Box::new(self.clone())`.
     fn clone_boxed(&self) -> Box<dyn Validator>;
 }
 
 /// A schema that a [`Validator`] has compiled.
 pub trait CompiledSchema: Debug + Send + Sync {
-    /// Checks a value, which comes from a peer: the work must be bounded.
+    /// Validates a value from a peer; the work must be bounded.
     ///
     /// # Errors
     ///
-    /// The fault of the value's author. The text tells a model what to write instead.
+    /// The value is invalid. The text tells a model how to correct it.
     // MCP 2026-07-28 basic/index#composition-keyword-resource-use [JSCH-008]
     fn validate(&self, value: &RawJson<'_>) -> Result<(), String>;
 
-    /// A copy: `Box::new(self.clone())`.
+    /// Returns a copy: `Box::new(self.clone())`.
     fn clone_boxed(&self) -> Box<dyn CompiledSchema>;
 }
 
-/// A tool whose results have a schema, as it was when it was called.
+/// A tool with an output schema, as it was at the time of the call.
 #[derive(Clone, Debug)]
 pub(crate) struct DescribedTool(Arc<ToolItem>);
 
 impl DescribedTool {
-    /// Checks a result; the error says what is wrong with it.
+    /// Checks a result. The error describes how it is invalid.
     // MCP 2026-07-28 server/tools#output-schema [TOOL-019]
     pub(crate) fn check(&self, output: ToolOutput<'_>) -> Result<(), String> {
         let ToolItem { tool, schemas } = &*self.0;
@@ -61,11 +61,11 @@ impl DescribedTool {
         match output {
             ToolOutput::Unknown | ToolOutput::Failed => Ok(()),
             ToolOutput::Unstructured => {
-                Err(format!("The tool {name} has an output schema and no structured result"))
+                Err(format!("The tool {name} returned no structured result for its output schema"))
             }
             ToolOutput::Structured(structured) => match &schemas.output {
                 Some(schema) => schema.validate(&structured.as_raw()).map_err(|reason| {
-                    format!("The structured result of {name} does not fit its schema: {reason}")
+                    format!("The structured result of {name} does not match its schema: {reason}")
                 }),
                 None => Ok(()),
             },
@@ -73,23 +73,25 @@ impl DescribedTool {
     }
 }
 
-/// Arguments do not fit the schema of a tool; the revision says who is told.
+/// The arguments of a call do not match the schema of the tool. The revision determines how this is
+/// reported.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Invalid {
     /// The request is answered with this error.
     Protocol(ErrorObject<'static>),
-    /// The call ends in a result with `isError` and this text, so that the model can do better.
+    /// The call returns a result with `isError` and this text, so that the model can correct it.
     Tool(String),
 }
 
 impl Catalog {
-    /// Sets what validates arguments and structured results, and compiles the schemas of all tools
-    /// with it. Without one nothing is validated here, and handlers see whatever fits their types.
+    /// Sets the validator for arguments and structured results, and compiles the schemas of all
+    /// tools with it. Without a validator, nothing is validated here, and handlers get any value
+    /// that their types accept.
     ///
     /// # Errors
     ///
-    /// [`CatalogError::InvalidSchema`]: the validator refuses a schema of a tool that is there
-    /// already. The catalog keeps the validator that it had.
+    /// Returns [`CatalogError::InvalidSchema`] if the validator refuses a schema of an existing
+    /// tool. The catalog then keeps its previous validator.
     pub fn validator(&mut self, validator: impl Validator + 'static) -> Result<(), CatalogError> {
         let compiled: Result<Vec<_>, _> =
             self.tools().map(|tool| compile(&validator, tool)).collect();
@@ -100,17 +102,17 @@ impl Catalog {
         Ok(())
     }
 
-    /// Whether there is a validator.
+    /// Returns whether the catalog has a validator.
     pub(crate) const fn validates(&self) -> bool {
         self.validator.is_some()
     }
 
-    /// Checks the arguments of a call against the `inputSchema` of the tool; an absent `arguments`
-    /// is [`RawJson::EMPTY_OBJECT`]. Without a validator, or such a tool, nothing is wrong.
+    /// Checks the arguments of a call against the `inputSchema` of the tool; a missing `arguments`
+    /// is [`RawJson::EMPTY_OBJECT`]. Succeeds if there is no validator or no such tool.
     ///
     /// # Errors
     ///
-    /// The client's fault: the arguments do not fit. See [`Invalid`] for what is to be answered.
+    /// The arguments do not match the schema. See [`Invalid`] for how to answer.
     // MCP 2026-07-28 server/tools#security-considerations [TOOL-030]
     pub fn validate_arguments(
         &self,
@@ -121,7 +123,10 @@ impl Catalog {
         let Some(item) = self.tools.by_id(tool) else { return Ok(()) };
         let Some(schema) = &item.schemas.input else { return Ok(()) };
         schema.validate(arguments).map_err(|reason| {
-            let text = format!("The arguments do not fit the tool {}: {reason}", item.tool.name);
+            let text = format!(
+                "The arguments do not match the schema of the tool {}: {reason}",
+                item.tool.name
+            );
             if revision < Revision::V2025_11_25 {
                 // MCP 2025-06-18 server/tools#error-handling [TOOL-009]: a protocol error.
                 Invalid::Protocol(ErrorObject::invalid_params(text))
@@ -132,13 +137,13 @@ impl Catalog {
         })
     }
 
-    /// Checks the result of a tool against its `outputSchema`: since 2025-06-18 one that has a schema
-    /// has structured content or fails, and with a validator the content fits. Without such a tool
-    /// or such a schema nothing is wrong.
+    /// Checks the result of a tool against its `outputSchema`. Since 2025-06-18, a tool with a
+    /// schema must return structured content or an error, and with a validator the content must
+    /// match. Succeeds if there is no such tool or it has no schema.
     ///
     /// # Errors
     ///
-    /// The handler's fault: the result does not fit. The text says why.
+    /// The result does not match the schema. The text states why.
     pub fn validate_output(
         &self,
         tool: ItemId,
@@ -148,7 +153,7 @@ impl Catalog {
         self.described_tool(tool, revision).map_or(Ok(()), |tool| tool.check(output))
     }
 
-    /// The tool, if its results have a schema at `revision`.
+    /// Returns the tool, if its results have a schema at `revision`.
     pub(crate) fn described_tool(&self, tool: ItemId, revision: Revision) -> Option<DescribedTool> {
         let item = self.tools.by_id(tool)?;
         let described = item.tool.output_schema.is_some() && revision >= Revision::V2025_06_18;
@@ -185,7 +190,7 @@ mod tests {
     use super::*;
     use crate::jsonrpc::ErrorCode;
 
-    /// Knows one keyword: `required`, with one name.
+    /// A validator with one keyword: `required`, with one name.
     #[derive(Clone, Debug)]
     struct Required;
 
@@ -247,7 +252,7 @@ mod tests {
         for revision in Revision::ALL {
             let good = json(r#"{"a":1}"#);
             assert_eq!(catalog.validate_arguments(t, &good.as_raw(), revision), Ok(()));
-            let text = "The arguments do not fit the tool t: `a` is missing";
+            let text = "The arguments do not match the schema of the tool t: `a` is missing";
             match catalog.validate_arguments(t, &bad, revision).unwrap_err() {
                 Invalid::Protocol(error) => {
                     assert!(revision < Revision::V2025_11_25);

@@ -93,7 +93,7 @@ fn arguments_are_checked_before_the_application_sees_the_call() {
         let event = server.handle_message(line.as_bytes(), Instant::ZERO).unwrap();
         assert!(event.is_none(), "{revision}: {event:?}");
         let answer = said(&mut server).pop().unwrap();
-        let text = "The arguments do not fit the tool t: `n` is missing";
+        let text = "The arguments do not match the schema of the tool t: `n` is missing";
         if revision < Revision::V2025_11_25 {
             assert_eq!(answer["error"]["code"], -32602, "{revision}");
             assert_eq!(answer["error"]["message"], text);

@@ -1,4 +1,4 @@
-//! What a request is about, found and checked before a handler sees it.
+//! Finds and checks the item that a request refers to, before a handler sees it.
 
 use alloc::format;
 use alloc::string::String;
@@ -16,32 +16,32 @@ use crate::protocol::{
 type Checked = Result<(), ErrorObject<'static>>;
 type Resolved = Result<Target, ErrorObject<'static>>;
 
-/// What there is of a request beside what it is about.
+/// The other parts of a request, apart from the item that it refers to.
 #[derive(Debug)]
 pub(crate) struct Given<'a> {
     pub(crate) params: &'a RawJson<'a>,
-    /// Their member of that name.
+    /// The member `arguments` of `params`.
     pub(crate) arguments: Option<&'a RawJson<'a>>,
-    /// Whether the client was told that there are tasks, at 2025-11-25.
+    /// Whether tasks were declared to the client, at 2025-11-25.
     pub(crate) tasks: bool,
-    /// Whether it asks for one.
+    /// Whether the request asks for a task.
     pub(crate) asks_for_task: bool,
 }
 
 impl Catalog {
-    /// Finds what a request is about, and checks what it says of it. `subject` is the member `name` or `uri` of
-    /// `params`, if that is a string. No member of `params` may be repeated: the machines hand out
-    /// none that are.
+    /// Finds the item that a request refers to, and checks the request's parameters for it.
+    /// `subject` is the member `name` or `uri` of `params`, if that is a string. No member of
+    /// `params` may be repeated; the machines never pass on such a request.
     ///
-    /// Linear in the length of `params`, and in the number of resource templates for a URI that is
-    /// not listed. Methods that are about nothing in a catalog pass.
+    /// Linear in the length of `params`, and in the number of resource templates if a URI is not
+    /// listed. Succeeds for methods that refer to no item.
     ///
     /// # Errors
     ///
-    /// The client's fault, to be answered as it is. `-32602`: a member is missing or of the wrong
-    /// type, or there is no such tool, prompt, completion target or (2026-07-28) resource; `-32002`:
-    /// there is no such resource (up to 2025-11-25); `-32601`: a tool runs only, or never, as a task
-    /// (2025-11-25).
+    /// The request is invalid. Send the error to the client. `-32602`: a member is missing or of
+    /// the wrong type, or the tool, prompt, completion target or (2026-07-28) resource does not
+    /// exist; `-32002`: the resource does not exist (up to 2025-11-25); `-32601`: a tool runs only,
+    /// or never, as a task (2025-11-25).
     pub fn resolve(
         &self,
         method: Method,
@@ -59,7 +59,7 @@ impl Catalog {
         self.resolve_given(method, subject, &given, revision)
     }
 
-    /// The same where some of it has been found out before.
+    /// Resolves a request whose members were already found.
     pub(crate) fn resolve_given(
         &self,
         method: Method,
@@ -86,8 +86,8 @@ impl Catalog {
         // MCP 2026-07-28 server/tools#error-handling [TOOL-007]
         let (id, item) = self.tools.resolve(name).ok_or_else(|| unknown(ItemKind::Tool, name))?;
         check_arguments(given.arguments)?;
-        // MCP 2025-11-25 basic/utilities/tasks#task-support-and-handling [TASK-006]: a server that
-        // runs no tool as a task does not see that one is asked for.
+        // MCP 2025-11-25 basic/utilities/tasks#task-support-and-handling [TASK-006]: a server
+        // without task support ignores the request for a task.
         if given.tasks && revision == Revision::V2025_11_25 && self.legacy_tasks {
             check_task(&item.tool, given.asks_for_task)?;
         }
@@ -202,7 +202,7 @@ fn check_task(tool: &Tool, asked: bool) -> Checked {
     }
 }
 
-/// The member `arguments`, which is an object if it is there. `null` is none.
+/// Checks that the member `arguments` is an object, if it is present. `null` counts as missing.
 fn check_arguments<'r, 'a>(
     arguments: Option<&'r RawJson<'a>>,
 ) -> Result<Option<&'r RawJson<'a>>, ErrorObject<'static>> {
@@ -212,7 +212,7 @@ fn check_arguments<'r, 'a>(
     }
 }
 
-/// A member that is there; `null` is not.
+/// Returns a member that is present and not `null`.
 fn present<'p>(object: &'p RawJson<'_>, name: &str) -> Option<RawJson<'p>> {
     object.get(name).filter(|value| *value != RawJson::NULL)
 }
@@ -237,7 +237,7 @@ fn wrong(message: impl Into<alloc::borrow::Cow<'static, str>>) -> ErrorObject<'s
     ErrorObject::invalid_params(message)
 }
 
-/// As much of a peer's text as an error message repeats.
+/// Shortens a peer's text for an error message.
 fn shown(text: &str) -> &str {
     const SHOWN_MAX: usize = 64;
     text.char_indices().nth(SHOWN_MAX).map_or(text, |(end, _)| text.split_at(end).0)

@@ -2,41 +2,41 @@ use alloc::vec::Vec;
 
 use super::super::uri::{InvalidUri, after_scheme, check_literal, is_scheme_character};
 
-/// Why a text is no template of absolute URIs.
+/// The reason why a text is not a template of absolute URIs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum InvalidTemplate {
-    /// A `{` has no `}`, or the other way round.
-    #[error("`{{` and `}}` do not come in pairs")]
+    /// A `{` without its `}`, or a `}` without its `{`.
+    #[error("`{{` and `}}` are not balanced")]
     Braces,
-    /// An expression names no variable.
+    /// A variable name in an expression is empty.
     #[error("an expression has an empty variable name")]
     EmptyName,
-    /// A variable has a character that none may have, or RFC 6570 keeps the operator for itself.
+    /// A variable name contains an invalid character, or an operator that RFC 6570 reserves.
     #[error(
-        "{0:?} is not for variable names: only letters, digits, underscores and dots between them"
+        "{0:?} is not allowed in a variable name: use only letters, digits, underscores and dots between them"
     )]
     Name(char),
-    /// The length after a colon is not from 1 to 9999.
-    #[error("the length of a prefix is a number from 1 to 9999")]
+    /// The prefix length after a colon is not from 1 to 9999.
+    #[error("a prefix length must be a number from 1 to 9999")]
     Prefix,
-    /// What stands outside of expressions cannot be a part of an absolute URI.
+    /// The text outside of expressions cannot be part of an absolute URI.
     #[error(transparent)]
     Literal(#[from] InvalidUri),
 }
 
-/// A part of a template as it stands in URIs.
+/// A part of a template, as it is matched in URIs.
 #[derive(Debug)]
 pub(super) enum Piece<'t> {
     Literal(&'t str),
-    /// At least one character, none of them a stop. With a lead before it, it may be absent.
+    /// At least one character, none of them in `stops`. If it has a `lead`, it may be absent.
     Value {
         lead: Option<u8>,
         stops: &'static [u8],
         name: &'t str,
         length_max: Option<usize>,
     },
-    /// Parameters by name behind a lead; may be absent.
+    /// Named parameters after a `lead`; may be absent.
     Pairs {
         lead: Option<u8>,
         stops: &'static [u8],
@@ -53,7 +53,7 @@ struct Variable<'t> {
     list: bool,
 }
 
-/// Takes a template apart. Linear in its length.
+/// Parses a template. Linear in its length.
 pub(super) fn parse(template: &str) -> Result<Vec<Piece<'_>>, InvalidTemplate> {
     let mut pieces = Vec::new();
     let mut rest = template;
@@ -78,8 +78,8 @@ pub(super) fn parse(template: &str) -> Result<Vec<Piece<'_>>, InvalidTemplate> {
     Ok(pieces)
 }
 
-/// Reserved values would take the query and the fragment too, and what comes after them be absent:
-/// where the template has an expression for these, the values end before them.
+/// Ends reserved values before the query or the fragment if the template has an expression for
+/// these. Otherwise such a value would include them, because the later expression may be absent.
 fn keep_out_of_the_query(pieces: &mut [Piece<'_>]) {
     let mut followed: Option<u8> = None;
     for piece in pieces.iter_mut().rev() {
@@ -100,7 +100,7 @@ fn keep_out_of_the_query(pieces: &mut [Piece<'_>]) {
     }
 }
 
-/// Checks that the URIs are absolute, as far as the text before the first expression tells.
+/// Checks that the URIs are absolute, as far as the text before the first expression shows it.
 fn check_scheme(template: &str) -> Result<(), InvalidTemplate> {
     let (literal, open) = match template.split_once('{') {
         Some((literal, _)) => (literal, true),
@@ -170,7 +170,7 @@ fn variable(text: &str) -> Result<Variable<'_>, InvalidTemplate> {
         Some((name, prefix)) => (name, Some(prefix)),
         None => (text, None),
     };
-    // A dot stands between other characters.
+    // A dot must be between other characters.
     if name.split('.').any(str::is_empty) {
         return Err(InvalidTemplate::EmptyName);
     }

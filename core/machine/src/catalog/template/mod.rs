@@ -1,4 +1,4 @@
-//! URI templates (RFC 6570): which of them a URI follows, and with which values.
+//! URI templates (RFC 6570): matching a URI and extracting its values.
 
 mod expression;
 
@@ -10,41 +10,41 @@ use super::uri::decode_percent;
 pub use expression::InvalidTemplate;
 use expression::{Piece, parse};
 
-/// The longest URI that is matched with templates, in bytes: a little more than the 8,000 that HTTP
-/// wants understood (RFC 9110). A longer one follows none.
+/// The maximum length of a URI that is matched with templates, in bytes: slightly more than the
+/// 8,000 bytes that HTTP recommends to support (RFC 9110). A longer URI matches no template.
 pub const TEMPLATE_URI_LENGTH_MAX: usize = 8192;
 
 /// Checks that `template` is a well-formed template of absolute URIs. All four levels of RFC 6570
-/// are: operators, prefixes (`{id:3}`) and lists (`{path*}`).
+/// are supported: operators, prefixes (`{id:3}`) and lists (`{path*}`).
 ///
 /// # Errors
 ///
-/// The fault of the template's author: see [`InvalidTemplate`].
+/// The template is invalid: see [`InvalidTemplate`].
 // MCP 2026-07-28 server/resources#resource-templates [RSRC-002]
 pub fn check_template(template: &str) -> Result<(), InvalidTemplate> {
     parse(template).map(|_| ())
 }
 
-/// The values with which `template` expands to `uri`, by variable in the order of the template;
-/// `None` if it does not, or is not well-formed.
+/// Returns the values with which `template` expands to `uri`, as pairs of variable and value in the
+/// order of the template. Returns `None` if it does not match or is not well-formed.
 ///
-/// * `{id}` is at least one character, up to the next `/`, `?` or `#`; `{+path}` takes these too,
-///   but leaves the query to a later `{?q}` and the fragment to a later `{#part}`.
+/// * `{id}` is at least one character, up to the next `/`, `?` or `#`; `{+path}` also matches
+///   these, but leaves the query to a later `{?q}` and the fragment to a later `{#part}`.
 /// * `{/seg}`, `{.ext}`, `{#part}`, `{;p}`, `{?q}` and `{&q}` may be absent, and then have no pair.
-///   Query parameters may come in any order; others than those named do not fit.
-/// * Where several readings fit, earlier variables are as long as they can be.
+///   Query parameters may be in any order; parameters that are not in the template do not match.
+/// * If several readings match, earlier variables are as long as possible.
 /// * A list (`{path*}`) is one value with its separators; a list of parameters (`{?rest*}`) gives a
-///   pair for each parameter, by its own name.
+///   pair for each parameter, with its own name.
 ///
-/// Values have their percent-encoding resolved, so they may hold any character, `/` and `..` among
-/// them: check them before they become a part of a path or a query.
+/// The percent-encoding of values is decoded, so they may contain any character, including `/` and
+/// `..`: check them before you use them in a path or a query.
 ///
 /// The work is bounded by the product of both lengths, and `uri` has at most
 /// [`TEMPLATE_URI_LENGTH_MAX`] bytes.
 // MCP 2026-07-28 server/resources#security-considerations [RSRC-017]
 #[must_use]
 pub fn match_template(template: &str, uri: &str) -> Option<Vec<(String, String)>> {
-    // Most templates differ from the URI before their first variable, which is told cheaply.
+    // Most templates differ from the URI before their first variable, which is cheap to check.
     let plain = template.split('{').next().unwrap_or_default();
     if uri.len() > TEMPLATE_URI_LENGTH_MAX || !uri.starts_with(plain) {
         return None;
@@ -54,8 +54,8 @@ pub fn match_template(template: &str, uri: &str) -> Option<Vec<(String, String)>
     collect(&pieces, &reached, uri)
 }
 
-/// For each piece, from which places of `uri` on it and all after it match up to the end. Worked
-/// out backwards, so that no reading is tried twice.
+/// Computes for each piece the positions in `uri` from which it and all later pieces match to the
+/// end. Works backwards, so that no reading is tried twice.
 fn reach(pieces: &[Piece<'_>], uri: &[u8]) -> Vec<Vec<bool>> {
     let mut last = vec![false; uri.len() + 1];
     last[uri.len()] = true;
@@ -87,7 +87,7 @@ fn reach(pieces: &[Piece<'_>], uri: &[u8]) -> Vec<Vec<bool>> {
     rows
 }
 
-/// Walks along the places that were reached, and takes the values on the way.
+/// Walks along the reachable positions and collects the values.
 fn collect(
     pieces: &[Piece<'_>],
     reached: &[Vec<bool>],
@@ -125,7 +125,7 @@ fn collect(
     Some(found)
 }
 
-/// The longest run of characters at `at`, behind `lead`, that the rest can follow.
+/// Returns the longest run of characters at `at`, after `lead`, that the rest can follow.
 fn longest(
     lead: Option<u8>,
     stops: &[u8],
@@ -142,7 +142,7 @@ fn longest(
     Some((start, end))
 }
 
-/// Takes `name=value` pairs, each name at most once. `open` takes other names too.
+/// Takes `name=value` pairs, each name at most once. `open` allows other names too.
 fn take_pairs<'u>(
     pairs: impl Iterator<Item = &'u str>,
     names: &[&str],
@@ -213,7 +213,7 @@ mod tests {
 
     #[test]
     fn other_uris_do_not_match() {
-        // Rule: [RSRC-002] [RSRC-017]: a value never reaches across a path's segments.
+        // Rule: [RSRC-002] [RSRC-017]: a value never spans several path segments.
         for (template, uri) in [
             ("a:b", "a:bc"),
             ("file:///notes/{name}", "file:///notes/../secret"),

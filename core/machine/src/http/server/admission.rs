@@ -1,4 +1,4 @@
-//! What a request's head alone decides.
+//! Decisions that need only the head of a request.
 
 use alloc::string::String;
 
@@ -11,41 +11,41 @@ use crate::protocol::{Era, Revision};
 use super::Server;
 use super::posts::named_request;
 
-/// What is expected of the rest of a request that is let through.
+/// The limits for reading the body of an admitted request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Admission {
-    /// The longest body to read, in bytes. When there is more, send
-    /// [`Server::body_too_long`] and read no further.
+    /// The maximum length of the body, in bytes. For a longer body, send [`Server::body_too_long`]
+    /// and stop reading.
     pub body_bytes_max: usize,
-    /// The most bytes of bodies to hold for all requests together. When there would be more, send
-    /// [`Server::bodies_too_many`] and read no further.
+    /// The maximum number of body bytes held for all requests together. Beyond it, send
+    /// [`Server::bodies_too_many`] and stop reading.
     pub bodies_bytes_max: usize,
-    /// How long reading the body may take. After it, send [`Server::body_too_slow`].
+    /// The maximum time to read the body. After it, send [`Server::body_too_slow`].
     pub body_time: core::time::Duration,
 }
 
-/// What a request is for.
+/// The purpose of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Route {
     /// A message to the endpoint.
     Post,
-    /// A stream of what comes unasked, or of what was missed.
+    /// A stream of messages that belong to no request, or of missed events.
     Get,
-    /// The end of a session.
+    /// The deletion of a session.
     Delete,
-    /// The stream of events of 2024-11-05.
+    /// The event stream of 2024-11-05.
     EventStream,
     /// A message of 2024-11-05.
     Message,
 }
 
 impl Server {
-    /// Judges the head of a request, before its body is read.
+    /// Checks the head of a request, before its body is read.
     ///
     /// # Errors
     ///
-    /// The request is refused: send this response, and leave the body unread.
+    /// The request is refused: send this response, and do not read the body.
     pub fn admit(&self, head: &RequestHead<'_>) -> Result<Admission, Response> {
         self.route(head)?;
         Ok(Admission {
@@ -55,35 +55,35 @@ impl Server {
         })
     }
 
-    /// Judges only where a request is addressed and with which method: what comes before the question
-    /// who sends it. [`admit`](Self::admit) judges the same again, and the rest.
+    /// Checks only the path and the method of a request, before its sender is authenticated.
+    /// [`admit`](Self::admit) repeats these checks and does all others.
     ///
     /// # Errors
     ///
-    /// The request is refused: send this response, and leave the body unread.
+    /// The request is refused: send this response, and do not read the body.
     pub fn locate(&self, head: &RequestHead<'_>) -> Result<(), Response> {
         self.place_of(head).map(drop)
     }
 
-    /// The response to a request whose body is longer than it may be.
+    /// Returns the response to a request whose body is too long.
     #[must_use]
     pub fn body_too_long(&self) -> Response {
-        refusal(Status::CONTENT_TOO_LARGE, None, "the body is longer than this server takes")
+        refusal(Status::CONTENT_TOO_LARGE, None, "the body is longer than this server accepts")
     }
 
-    /// The response to a request whose body is one too many for what the others leave.
+    /// Returns the response to a request whose body exceeds the limit for all bodies together.
     #[must_use]
     pub fn bodies_too_many(&self) -> Response {
-        busy(None, "the server is reading too much at once")
+        busy(None, "the server is reading too many request bodies")
     }
 
-    /// The response to a request whose body does not come in time.
+    /// Returns the response to a request whose body does not arrive in time.
     #[must_use]
     pub fn body_too_slow(&self) -> Response {
-        refusal(Status::REQUEST_TIMEOUT, None, "the body did not come in time")
+        refusal(Status::REQUEST_TIMEOUT, None, "the body did not arrive in time")
     }
 
-    /// What a request is for, if there is room for it.
+    /// Returns the purpose of a request, if there is room for it.
     fn place_of(&self, head: &RequestHead<'_>) -> Result<Route, Response> {
         // MCP 2025-11-25 basic/transports#security-warning [HSRV-003] [HSRV-004]
         // MCP 2024-11-05 basic/transports#security-warning [LSSE-005]
@@ -91,17 +91,18 @@ impl Server {
             return Err(refusal(Status::FORBIDDEN, None, &alloc::format!("{fault}")));
         }
         if let Some(field) = head.contradictory {
-            let message = alloc::format!("the header field `{field}` came with different values");
+            let message =
+                alloc::format!("the header field `{field}` is repeated with different values");
             return Err(refusal(Status::BAD_REQUEST, None, &message));
         }
         let route = self.find_route(head)?;
         if self.exchanges.len() >= self.options.limits.exchanges_max {
-            return Err(busy(None, "the server has too many requests to answer"));
+            return Err(busy(None, "the server has too many pending requests"));
         }
         Ok(route)
     }
 
-    /// What a request is for, if its head is in order.
+    /// Returns the purpose of a request, if its head is valid.
     pub(super) fn route(&self, head: &RequestHead<'_>) -> Result<Route, Response> {
         let route = self.place_of(head)?;
         let new_stream = matches!(route, Route::Get | Route::EventStream);
@@ -112,7 +113,7 @@ impl Server {
             Route::Post | Route::Message => self.check_message(head, route)?,
             Route::Get | Route::EventStream => {
                 // MCP 2025-11-25 basic/transports#listening-for-messages-from-the-server [HCLI-008]
-                // A client of 2024-11-05 may know nothing of `Accept`.
+                // A client of 2024-11-05 may not send `Accept`.
                 let silent = route == Route::EventStream && head.accept.is_empty();
                 if !silent && !Accepted::from_values(head.accept.iter()).event_stream {
                     let message = "`Accept` must list text/event-stream";
@@ -127,19 +128,20 @@ impl Server {
         Ok(route)
     }
 
-    /// Whether `Content-Length` says more than is taken. What is no number is left to whoever reads
-    /// the body.
+    /// Returns whether `Content-Length` exceeds the limit. A malformed length is left to the reader
+    /// of the body.
     fn is_too_long(&self, length: &[u8]) -> bool {
         let number = core::str::from_utf8(length)
             .ok()
             .filter(|digits| !digits.is_empty() && digits.bytes().all(|it| it.is_ascii_digit()));
-        // A number beyond all reading is beyond all bounds.
+        // A number that does not fit is above the limit.
         number.is_some_and(|number| {
             !number.parse().is_ok_and(|n: u64| n <= self.options.limits.body_bytes_max as u64)
         })
     }
 
-    /// Refuses new requests once the server is closing. What those under way need still comes in.
+    /// Refuses new requests once the server is closing. Messages for pending requests are still
+    /// accepted.
     pub(super) fn check_not_closing(
         &self,
         frame: &Result<Frame<'_>, Malformed>,
@@ -163,8 +165,8 @@ impl Server {
         }
         match head.method {
             "POST" => return Ok(Route::Post),
-            // MCP 2026-07-28 basic/transports/streamable-http#sending-messages [HSRV-024]: streams
-            // and the end of sessions are of the older revisions.
+            // MCP 2026-07-28 basic/transports/streamable-http#sending-messages [HSRV-024]: GET
+            // streams and the deletion of sessions exist only at the older revisions.
             "GET" if self.serves_sessions(head) => return Ok(Route::Get),
             "DELETE" if self.serves_sessions(head) => return Ok(Route::Delete),
             _ => {}
@@ -173,7 +175,7 @@ impl Server {
         Err(not_allowed(allowed))
     }
 
-    /// Whether a request without a body can be about a session.
+    /// Returns whether a request without a body can refer to a session.
     fn serves_sessions(&self, head: &RequestHead<'_>) -> bool {
         if self.revisions.intersection(Revisions::LEGACY).is_empty() {
             return false;
@@ -200,7 +202,7 @@ impl Server {
     }
 }
 
-/// The revision that the header names, if it is one that exists.
+/// Returns the revision in the header, if it is a known one.
 pub(super) fn named_revision(head: &RequestHead<'_>) -> Option<Revision> {
     let named = head.protocol_version?;
     Revision::ALL.into_iter().find(|revision| revision.as_str().as_bytes() == named)
@@ -211,26 +213,27 @@ fn only(method: &'static str, head: &RequestHead<'_>, route: Route) -> Result<Ro
 }
 
 fn not_allowed(allowed: &'static str) -> Response {
-    let mut response = refusal(Status::METHOD_NOT_ALLOWED, None, "the method is not served here");
+    let mut response = refusal(Status::METHOD_NOT_ALLOWED, None, "the method is not allowed here");
     response.head.allow = Some(allowed);
     response
 }
 
-/// A refusal that will pass.
+/// Refuses a request because of a temporary condition.
 pub(super) fn busy(request: Option<&RequestId>, message: &str) -> Response {
     let mut response = refusal(Status::SERVICE_UNAVAILABLE, request, message);
     response.head.retry_after = Some(10);
     response
 }
 
-/// A refusal to a caller that holds as much as one may. It will pass.
+/// Refuses a request of a caller that has reached a limit, for now.
 pub(super) fn too_many(request: Option<&RequestId>, message: &str) -> Response {
     let mut response = refusal(Status::TOO_MANY_REQUESTS, request, message);
     response.head.retry_after = Some(10);
     response
 }
 
-/// A response that refuses what came, with an error to the request that is in it, if one is.
+/// Returns a response that refuses a request, with an error for the JSON-RPC request in it, if
+/// there is one.
 // MCP 2025-11-25 basic/transports#sending-messages-to-the-server [HSRV-005] [HSRV-011]
 pub(super) fn refusal(status: Status, request: Option<&RequestId>, message: &str) -> Response {
     let mut body = String::new();

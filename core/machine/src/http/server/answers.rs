@@ -1,4 +1,4 @@
-//! What the application says, and how HTTP says it a second time.
+//! Executes commands of the application, and translates the results to HTTP.
 
 use alloc::boxed::Box;
 
@@ -15,11 +15,12 @@ use crate::{Instant, Revision};
 use super::{Connection, Server, header_params_by_tool};
 
 impl Server {
-    /// Carries out a command of the application.
+    /// Executes a command of the application.
     ///
-    /// What belongs to a request is done in its connection; log messages of no request, and changes
-    /// of resources, tasks and lists, in every one. Calls and notifications of the application's own
-    /// need a connection that is always there: on HTTP there is none.
+    /// A command for a request is executed in its connection. Log messages without a request, and
+    /// changes of resources, tasks and lists, are executed in every connection. Calls and
+    /// notifications of the application itself need a permanent connection, which does not exist on
+    /// HTTP.
     ///
     /// # Errors
     ///
@@ -68,7 +69,7 @@ impl Server {
         applied
     }
 
-    /// Carries out a command in each connection that it concerns; the first error, if any.
+    /// Executes a command in each connection that it concerns. Returns the first error, if any.
     fn apply_to_all(
         &mut self,
         command: &ServerCommand<'_>,
@@ -85,8 +86,8 @@ impl Server {
         outcome
     }
 
-    /// Answers a request with a refusal. Where its response has not begun and is to it alone, HTTP
-    /// says so as well; otherwise its client gets the error.
+    /// Answers a request with a refusal. If its response has not started and belongs only to the
+    /// request, the HTTP status is set as well; otherwise the client gets only the error.
     ///
     /// # Errors
     ///
@@ -106,7 +107,7 @@ impl Server {
             exchange.refusal = Some(head);
         }
         let outcome = self.reject(request, refusal.error, now);
-        // What answers a request that waits for something else is none of it.
+        // If another response is sent for the request, it must not use the refusal.
         if outcome.is_err()
             && let Some(exchange) = reader.and_then(|reader| self.exchanges.get_mut(reader))
         {
@@ -115,9 +116,9 @@ impl Server {
         outcome
     }
 
-    /// Closes the connection that carries the messages of `request`, and lets the client come back
-    /// for the rest after `retry`. The request goes on. Nothing happens where the revision has no
-    /// such thing, or the connection has closed already.
+    /// Closes the connection that carries the messages of `request`, and asks the client to come
+    /// back for the rest after `retry`. The request stays pending. It has no effect if the revision
+    /// does not support this, or if the connection is already closed.
     // MCP 2025-11-25 basic/transports#sending-messages-to-the-server [SSE-006] [SSE-007]
     pub fn release_connection(&mut self, request: RequestHandle, retry: core::time::Duration) {
         let Ok(connection) = self.connection_of(request) else { return };
@@ -126,7 +127,7 @@ impl Server {
         }
     }
 
-    /// Tells whoever listens for it of the status of a task, as far as the task is theirs.
+    /// Notifies subscribed clients of the status of a task, if they are the task's owner.
     pub fn task_changed(
         &mut self,
         status: &TaskStatusParams,
@@ -136,18 +137,18 @@ impl Server {
         let _done = self.apply(ServerCommand::TaskChanged { status, principal }, now);
     }
 
-    /// Takes no new request from here on: they are refused. Streams that stand open end, requests
-    /// under way get their answer, and clients may say what these need: answers to questions,
-    /// cancellations. See [`is_drained`](Self::is_drained).
+    /// Stops accepting requests: new requests are refused. Open streams end, pending requests are
+    /// still answered, and clients may still send messages that these requests need, such as input
+    /// responses and cancellations. See [`is_drained`](Self::is_drained).
     pub fn close(&mut self, now: Instant) {
         let _done = self.apply(ServerCommand::Close, now);
     }
 
-    /// Changes what the server offers, in every session. Clients that asked for it are told which
-    /// lists changed.
+    /// Changes the catalog of the server in every session. Subscribed clients are notified of the
+    /// changed lists.
     ///
-    /// A tool with annotations that HTTP clients must refuse is served without the checks that
-    /// these would bring; see [`UnservableTool`](super::UnservableTool).
+    /// A tool whose annotations HTTP clients must refuse is served without the checks of these
+    /// annotations; see [`UnservableTool`](super::UnservableTool).
     pub fn edit_catalog<T>(&mut self, edit: impl FnOnce(&mut Catalog) -> T, now: Instant) -> T {
         let (edited, changes) = self.server_config.edit_catalog(edit);
         (self.header_params, _) = header_params_by_tool(&self.server_config.catalog);
@@ -159,7 +160,7 @@ impl Server {
         edited
     }
 
-    /// Whether a request still waits for its answer.
+    /// Returns whether a request is still pending.
     #[must_use]
     pub fn is_pending(&self, request: RequestHandle) -> bool {
         self.connections
@@ -167,14 +168,14 @@ impl Server {
             .is_some_and(|connection| connection.machine.channel_of(request).is_some())
     }
 
-    /// What the server offers now, to look at while it changes.
+    /// Returns the current catalog, shared so that it can be read while it changes.
     #[must_use]
     pub fn shared_catalog(&self) -> mcp_sansio_sync::Arc<Catalog> {
         mcp_sansio_sync::Arc::clone(&self.server_config.catalog)
     }
 
-    /// Whether an exchange carries what is said on the way of a request, which its client may have
-    /// closed.
+    /// Returns whether an open exchange carries the messages of a request. Its client may have
+    /// closed it.
     #[must_use]
     pub fn has_open_stream(&self, request: RequestHandle) -> bool {
         let Some(connection) = self.connections.get(request.connection) else { return false };
@@ -184,7 +185,7 @@ impl Server {
         stream.is_some_and(|stream| stream.reader.is_some())
     }
 
-    /// The legacy session that a request came in.
+    /// Returns the legacy session of a request.
     #[must_use]
     pub fn session_of_request(
         &self,
@@ -193,7 +194,7 @@ impl Server {
         self.connections.get(request.connection)?.machine.session()
     }
 
-    /// Who sent a request, as the adapter said.
+    /// Returns the principal of a request, as the adapter reported it.
     #[must_use]
     pub fn principal(&self, request: RequestHandle) -> Option<&Principal> {
         self.connections.get(request.connection)?.principal.as_ref()
@@ -203,8 +204,7 @@ impl Server {
         self.connections.get_mut(request.connection).ok_or(CommandError::NotDue)
     }
 
-    /// Tells all connections of something, and deals with what they make of it: most of them
-    /// nothing.
+    /// Visits all connections, and pumps those that have output. Most have none.
     fn for_each_connection(&mut self, now: Instant, mut visit: impl FnMut(&mut Connection)) {
         let mut slot = 0;
         while let Some(key) = self.connections.find_from(slot, |_| true) {
@@ -227,7 +227,7 @@ impl ServerMachine for Server {
     }
 }
 
-/// The status of a response that carries an answer alone.
+/// Returns the status of a response that contains only a JSON-RPC response.
 // MCP 2026-07-28 basic/transports/streamable-http#protocol-version-header [HSRV-021] [HSRV-022]
 pub(super) const fn status_of(verdict: Verdict, era: Era) -> Status {
     let (code, refused) = match verdict {

@@ -1,18 +1,19 @@
-//! The body of a request, read once.
+//! The parsed body of a request.
 
 use crate::jsonrpc::{Frame, Malformed, Message, ParseLimits, RawJson};
 use crate::peer::metadata::{self, CachedPrefix, Metadata, Read};
 use crate::protocol::Method;
 
-/// The body of a request, parsed, with what the parameters of its message say.
+/// The parsed body of a request, including the parameters of its message.
 ///
-/// Whoever judges a request sees this value, and the machine acts on the same one: the parameters of a
-/// single request are read when it is parsed, each member once. Those of a batch are read when it is
-/// their turn, always by the same reader, which refuses what another one could read differently.
+/// Access checks and the machine use the same value: the parameters of a single request are read
+/// when it is parsed, each member once. Those of a batch are read when each of its messages is
+/// handled, always by the same parser, which refuses JSON that another parser could read
+/// differently.
 #[derive(Debug)]
 pub struct ParsedBody<'f> {
     pub(super) frame: Frame<'f>,
-    /// What the parameters of a single request say.
+    /// The parameters of a single request.
     pub(super) read: Option<Read<'f>>,
 }
 
@@ -21,14 +22,15 @@ impl<'f> ParsedBody<'f> {
     ///
     /// # Errors
     ///
-    /// The client's fault: it holds no message. See [`parse`].
+    /// The body contains no valid message. See [`parse`].
     ///
     /// [`parse`]: crate::jsonrpc::parse
     pub fn parse(body: &'f [u8], limits: ParseLimits) -> Result<Self, Malformed> {
         Self::parse_after(body, limits, CachedPrefix::default())
     }
 
-    /// The same where the last modern client is known: see [`Metadata::read_after`].
+    /// Parses a body when the metadata of the last modern client is known: see
+    /// [`Metadata::read_after`].
     pub(super) fn parse_after(
         body: &'f [u8],
         limits: ParseLimits,
@@ -42,14 +44,14 @@ impl<'f> ParsedBody<'f> {
         Ok(Self { frame, read })
     }
 
-    /// The messages in it.
+    /// Returns the messages in the body.
     #[must_use]
     pub const fn frame(&self) -> &Frame<'f> {
         &self.frame
     }
 
-    /// Shows each request in it: its method, and what it is about. A request whose parameters are
-    /// refused is about nothing.
+    /// Calls `show` for each request, with its method and the item that it names. A request with
+    /// invalid parameters is shown without an item.
     pub fn for_each_request(&self, mut show: impl FnMut(&str, Option<&str>)) {
         let mut one = |method: &str, read: &Read<'_>| {
             let known = Method::parse(method);
@@ -71,7 +73,8 @@ impl<'f> ParsedBody<'f> {
     }
 }
 
-/// The same for a machine to take. The metadata is borrowed, as it is too large to be moved.
+/// The parsed body that a machine consumes. The metadata is borrowed, because it is too large to be
+/// moved.
 pub(super) struct Body<'m, 'f> {
     pub(super) frame: Result<Frame<'f>, Malformed>,
     pub(super) read: Option<&'m mut Read<'f>>,

@@ -1,4 +1,4 @@
-//! What each caller holds: so that none takes all that there is for everybody.
+//! Counts the resources of each caller, so that no caller can use up all of them.
 
 use alloc::boxed::Box;
 use alloc::collections::BTreeSet;
@@ -10,23 +10,24 @@ use mcp_sansio_collections::{Index, Key, Slab};
 
 use crate::http::{Principal, RemoteAddress};
 
-/// Whom a handler at work counts against: see [`begin_handler`](super::Server::begin_handler).
+/// Identifies the caller that a running handler counts against: see
+/// [`begin_handler`](super::Server::begin_handler).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CallerHandle(pub(super) Key);
 
-/// Who sends a request: as whom it acts, and whose share it takes from.
+/// The sender of a request: its principal, and the caller that it counts against.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sender<'a> {
     pub(super) principal: Option<&'a Principal>,
-    /// `None`: neither a principal nor an address is known.
+    /// `None` if neither a principal nor an address is known.
     pub(super) caller: Option<Key>,
 }
 
-/// Callers with something live, each once. Whoever holds nothing is forgotten.
+/// The callers that hold a resource. A caller without resources is removed.
 #[derive(Debug)]
 pub(super) struct Callers {
     hasher: KeyedHash,
-    /// Made with the first of them.
+    /// Created with the first caller.
     table: Option<Box<Table>>,
 }
 
@@ -34,14 +35,14 @@ pub(super) struct Callers {
 struct Table {
     entries: Slab<Caller>,
     index: Index,
-    /// The slots of callers with sessions, the one with the most at the end; of those with as many,
-    /// the one that has had some for longest.
+    /// The slots of the callers with sessions. The caller with the most sessions comes last; among
+    /// equals, the one that has had sessions for the longest time.
     by_sessions: BTreeSet<(u32, Reverse<u64>, u32)>,
-    /// How often a caller came to its first session.
+    /// The number of times that a caller opened its first session.
     openings: u64,
 }
 
-/// One caller, and what it holds.
+/// A caller and its resources.
 #[derive(Debug)]
 struct Caller {
     identity: Identity,
@@ -49,9 +50,9 @@ struct Caller {
     exchanges: u32,
     handlers: u32,
     sessions: u32,
-    /// Which of [`Table::openings`] its first session was.
+    /// The value of [`Table::openings`] when its first session was opened.
     since: u64,
-    /// The slots of its sessions that were used first and last, which lead to the others.
+    /// The slots of its least and most recently used sessions, which link to the others.
     ends: Ends,
 }
 
@@ -84,8 +85,8 @@ impl Callers {
         self.table.as_mut()?.entries.get_mut(caller?)
     }
 
-    /// The caller of a request, which holds one exchange more from here on, until
-    /// [`close_exchange`](Self::close_exchange). `None`: it is not known.
+    /// Returns the caller of a request, and counts an exchange for it until
+    /// [`close_exchange`](Self::close_exchange). Returns `None` if the caller is unknown.
     pub(super) fn enter(
         &mut self,
         principal: Option<&Principal>,
@@ -143,7 +144,7 @@ impl Callers {
         }
     }
 
-    /// A handler goes on. Its caller is known until it ends.
+    /// Counts a running handler. Its caller is kept until the handler ends.
     pub(super) fn begin_handler(&mut self, caller: Key) -> bool {
         let entry = self.get_mut(Some(caller));
         entry.map(|caller| caller.handlers += 1).is_some()
@@ -180,13 +181,13 @@ impl Callers {
         self.forget_if_empty(caller);
     }
 
-    /// The caller with the most sessions.
+    /// Returns the caller with the most sessions.
     pub(super) fn greediest(&self) -> Option<Key> {
         let table = self.table.as_ref()?;
         table.by_sessions.last().and_then(|(_, _, slot)| table.entries.key_at(*slot))
     }
 
-    /// The list of a caller's sessions.
+    /// Returns the list of a caller's sessions.
     pub(super) fn ends_mut(&mut self, caller: Option<Key>) -> Option<&mut Ends> {
         self.get_mut(caller).map(|caller| &mut caller.ends)
     }
@@ -216,7 +217,7 @@ impl Callers {
         }
     }
 
-    /// The callers and what each holds: sessions and exchanges.
+    /// Returns the callers with the numbers of their sessions and exchanges.
     pub(super) fn held(&self) -> impl Iterator<Item = (Key, usize, usize)> {
         let entries = self.table.iter().flat_map(|table| table.entries.iter());
         entries.map(|(key, caller)| (key, caller.sessions as usize, caller.exchanges as usize))

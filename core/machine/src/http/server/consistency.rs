@@ -1,4 +1,4 @@
-//! What holds between any two calls, for tests of whatever drives a server.
+//! Checks the invariants of a server, for tests of its drivers.
 
 use crate::peer::queue::Tag;
 
@@ -7,12 +7,12 @@ use super::session::Transport;
 use super::{Connection, Server};
 
 impl Server {
-    /// Checks that all that the machine counts agrees with what it holds. It takes time in
-    /// proportion to what is held: call it in tests and fuzz targets, after each input.
+    /// Checks that all counters of the machine match its contents. The time is proportional to the
+    /// size of the contents: call it in tests and fuzz targets, after each input.
     ///
     /// # Panics
     ///
-    /// Something is counted wrongly, which is a bug in this crate.
+    /// A counter is wrong, which is a bug in this crate.
     pub fn assert_consistent(&self) {
         let connections = || self.connections.iter().map(|(_, connection)| connection);
         let streams = || connections().flat_map(|connection| connection.streams.iter());
@@ -76,8 +76,8 @@ impl Server {
         }
     }
 
-    /// What is kept for clients that may come back: the bytes of messages in the logs of all
-    /// streams, and the streams that are finished and wait for a client to resume them.
+    /// Returns how much is kept for clients that may come back: the bytes of messages in the logs
+    /// of all streams, and the number of finished streams that a client can still resume.
     #[must_use]
     pub fn retained(&self) -> (usize, usize) {
         (self.logged_bytes, self.finished_count)

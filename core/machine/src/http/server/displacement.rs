@@ -1,7 +1,7 @@
-//! Which session gives way where there is no room for one more.
+//! Chooses the session to end when a new one needs its place.
 //!
-//! The sessions of a caller are a list in the order of their last use: each knows its neighbours by
-//! their slots, so that a session moves in constant time.
+//! The sessions of a caller form a list in the order of their last use. Each session links to its
+//! neighbours by slot, so it can be moved in constant time.
 
 use mcp_sansio_collections::Key;
 
@@ -11,14 +11,15 @@ use super::callers::NO_SLOT;
 use super::session::Session;
 use super::{Connection, Server};
 
-/// How many sessions are looked at for one that can give way. Those with a request under way cannot,
-/// and are looked at last from then on.
+/// How many sessions are examined to find one that can be ended. Sessions with a pending request
+/// cannot, and move to the end of the list.
 const LOOKS_MAX: usize = 64;
 
 impl Server {
-    /// Ends one session of the caller that has the most, so that there is room for another; whether
-    /// there was one to end. It is the one that was not used for longest: one without a request or
-    /// an open stream, or else one that only listens. Its client sees 404, and opens a new one.
+    /// Ends one session of the caller with the most sessions, to make room for another. Returns
+    /// whether a session could be ended. It chooses the least recently used session without a
+    /// request or an open stream, or else one that only listens. The client of that session gets
+    /// 404 and opens a new one.
     // MCP 2025-11-25 basic/transports#session-management [SESS-007] [SESS-008]
     pub(super) fn displace_session(&mut self, now: Instant) -> bool {
         let Some(greediest) = self.callers.greediest() else { return false };
@@ -48,7 +49,7 @@ impl Server {
         listening.is_some()
     }
 
-    /// A session was used: it is the last of its caller's to give way.
+    /// Marks a session as the most recently used one of its caller.
     pub(super) fn touch_session(&mut self, key: Key) {
         if self.session_at(key.slot).is_some_and(|session| session.newer != NO_SLOT) {
             self.unlink_session(key);
@@ -56,7 +57,7 @@ impl Server {
         }
     }
 
-    /// Puts a session at the end of its caller's list.
+    /// Appends a session to its caller's list.
     pub(super) fn link_session(&mut self, key: Key) {
         let caller = self.connections.get(key).and_then(|connection| connection.caller);
         let Some(ends) = self.callers.ends_mut(caller) else { return };
@@ -71,7 +72,7 @@ impl Server {
         }
     }
 
-    /// Takes a session out of its caller's list.
+    /// Removes a session from its caller's list.
     pub(super) fn unlink_session(&mut self, key: Key) {
         let caller = self.connections.get(key).and_then(|connection| connection.caller);
         let Some(session) = self.session_at(key.slot) else { return };

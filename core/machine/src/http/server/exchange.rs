@@ -5,54 +5,54 @@ use mcp_sansio_collections::Key;
 use crate::Instant;
 use crate::http::{Response, ResponseHead};
 
-/// One request and how far its response is.
+/// A request and the state of its response.
 #[derive(Debug)]
 pub(super) struct Exchange {
-    /// The connection whose stream the response carries, as its only reader; none where the
-    /// response stands alone.
+    /// The connection whose stream the response carries, as its only reader; `None` if the response
+    /// carries no stream.
     pub(super) connection: Option<Key>,
     pub(super) stream: u32,
-    /// Whose share it takes from.
+    /// The caller that it counts against.
     pub(super) caller: Option<Key>,
     pub(super) state: State,
-    /// The head of the response names the session of its connection.
+    /// Whether the head of the response carries the session id of its connection.
     pub(super) opens_session: bool,
-    /// Whether it is in the queue of those with something to send.
+    /// Whether it is in the queue of exchanges with something to send.
     pub(super) queued: bool,
-    /// The connection is to be closed as soon as the head and what there is have left.
+    /// Whether to close the connection as soon as the head and the available events are sent.
     pub(super) closes: bool,
-    /// The connection may be closed before the stream ends.
+    /// Whether the connection may be closed before the stream ends.
     pub(super) polls: bool,
-    /// The head of the response if it carries nothing but an error: what the application refused.
+    /// The head of the response if it carries only an error: the application refused the request.
     pub(super) refusal: Option<Box<ResponseHead>>,
-    /// It carries a request that did not get its answer at once.
+    /// Whether it carries a request that was not answered immediately.
     pub(super) asks: bool,
-    /// When the right ends that its request was made with, where its stream ends with that.
+    /// The expiry of the request's authorization, if it ends the stream.
     pub(super) expires: Option<Instant>,
-    /// When the head left.
+    /// The time at which the head was sent.
     pub(super) opened_at: Instant,
-    /// When anything left.
+    /// The time of the last transmission.
     pub(super) sent_at: Instant,
-    /// A comment is due, to show life.
+    /// Whether a keep-alive comment is due.
     pub(super) comment_due: bool,
 }
 
 #[derive(Debug)]
 pub(super) enum State {
-    /// The whole response is there.
+    /// The complete response is available.
     Whole(Response),
-    /// Nothing to send yet: the answer may still come as JSON.
+    /// Nothing to send yet: the response may still be JSON.
     Waiting,
-    /// The first stored events are looked up: the head waits for whether there are any.
+    /// The first stored events are being read; the head depends on whether there are any.
     Reading,
-    /// It is a stream of events whose head has not left.
+    /// It is an event stream whose head was not sent yet.
     Opening,
-    /// The stream of events is on its way.
+    /// It is an event stream whose head was sent.
     Streaming,
-    /// The stream's connection is to be closed when all that is there has left; the stream itself
-    /// goes on.
+    /// The connection will be closed when all available events are sent; the stream itself
+    /// continues.
     Closing,
-    /// The response ends here, in the middle if need be.
+    /// The response is aborted, even in the middle.
     Aborted,
 }
 
@@ -77,10 +77,10 @@ impl Exchange {
     }
 }
 
-/// What an adapter does next with an exchange.
+/// The next action of an adapter for an exchange.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Transmit<'a> {
-    /// Send this response and be done.
+    /// Send this response; the exchange ends.
     Respond(Response),
     /// Send this head; the body follows.
     Open(ResponseHead),
@@ -88,6 +88,6 @@ pub enum Transmit<'a> {
     Chunk(&'a [u8]),
     /// The body is complete.
     Finish,
-    /// Break the connection off: the client is too slow to be served.
+    /// Abort the connection: the client reads too slowly.
     Abort,
 }

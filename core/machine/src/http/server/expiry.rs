@@ -1,4 +1,4 @@
-//! What becomes of a stream when the token expires that it was opened with.
+//! Ends streams when the token with which they were opened expires.
 
 use mcp_sansio_collections::Key;
 
@@ -8,17 +8,16 @@ use crate::http::ExchangeId;
 use super::{Connection, Server};
 
 impl Server {
-    /// Says when the right ends with which the request of an exchange was made, a token's expiry say.
-    /// At `deadline` its stream ends, so that the client comes back for the rest with a right that
-    /// still holds:
+    /// Sets when the authorization of an exchange's request expires, such as a token. At `deadline`
+    /// its stream ends, so that the client must come back with a valid authorization:
     ///
     /// * at 2026-07-28 a listen stream, with its result;
     /// * at 2025-11-25 every stream, as by [`release_connection`](Self::release_connection);
-    /// * at the older revisions a stream that a GET opened. That of HTTP+SSE is the session.
+    /// * at the older revisions a stream opened by a GET. The stream of HTTP+SSE is the session.
     ///
-    /// Any other response goes on to its answer: its request was permitted when it came, and there is
-    /// no way to come back for the answer, or the revision wants it on this stream. Nothing happens
-    /// where the exchange is over.
+    /// Any other response continues until its JSON-RPC response: its request was authorized when it
+    /// arrived, and the client cannot come back for the response, or the revision requires it on
+    /// this stream. It has no effect if the exchange has ended.
     // MCP 2025-03-26 basic/transports#sending-messages-to-the-server [SSE-002]
     // MCP 2025-11-25 basic/transports#listening-for-messages-from-the-server [HSRV-014]
     pub fn set_expiry(&mut self, exchange: ExchangeId, deadline: Instant) {
@@ -41,7 +40,7 @@ impl Server {
         })
     }
 
-    /// The right of an exchange has ended.
+    /// Handles the expiry of an exchange's authorization.
     pub(super) fn expire(&mut self, key: Key, now: Instant) {
         let Some(entry) = self.exchanges.get_mut(key) else { return };
         entry.expires = None;

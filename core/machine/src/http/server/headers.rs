@@ -1,4 +1,4 @@
-//! What the header of a modern request must repeat of its body.
+//! Checks the header fields of a modern request that repeat its body.
 
 use alloc::format;
 
@@ -13,10 +13,10 @@ use crate::protocol::Method;
 use super::Server;
 
 impl Server {
-    /// Compares a modern request with its header.
+    /// Compares the header fields of a modern request with its body.
     ///
-    /// The revision comes first: a header of a revision that is not served follows rules that are
-    /// not known, so the rest is left to whoever refuses the revision.
+    /// The revision comes first: the fields of an unsupported revision follow unknown rules, so
+    /// they are ignored and the request is refused for its revision.
     // MCP 2026-07-28 basic/transports/streamable-http#server-validation [HSRV-023] [HDR-025]
     pub(super) fn check_headers(
         &self,
@@ -43,8 +43,9 @@ impl Server {
         let Some(method) = Method::parse(method) else { return Ok(()) };
         let named =
             matches!(method, Method::ToolsCall | Method::PromptsGet | Method::ResourcesRead);
-        // MCP 2026-07-28 ext-tasks:tasks#streamable-http-routing-headers [TASK-039]: what routes a
-        // request to its task names that task. Clients without the header are served all the same.
+        // MCP 2026-07-28 ext-tasks:tasks#streamable-http-routing-headers [TASK-039]: the header
+        // that routes a request to its task must name that task. Clients that omit it are served
+        // too.
         if matches!(method, Method::TasksGet | Method::TasksUpdate | Method::TasksCancel)
             && let Some(name) = head.mcp_name
         {
@@ -74,7 +75,7 @@ impl Server {
         let none = RawJson::EMPTY_OBJECT;
         let arguments = metadata.arguments.as_ref().unwrap_or(&none);
         header_params.check(arguments, &head.params).map_err(|mismatch| match mismatch {
-            // There is no telling which of the values the header should repeat.
+            // It is undefined which of the values the header should repeat.
             HeaderParamMismatch::Repeated { .. } => {
                 ErrorObject::invalid_params(format!("{mismatch}"))
             }

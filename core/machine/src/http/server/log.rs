@@ -7,33 +7,33 @@ use arrayvec::ArrayString;
 
 use crate::framing::{write_event, write_event_id, write_retry};
 
-/// The events of one stream, as they go over the wire: those that its reader has not taken yet,
-/// and of those that it has, as many as are kept for a reader that lost its connection.
+/// The encoded events of one stream: those that its reader has not taken yet, and a limited number
+/// of older events for a reader that lost its connection.
 ///
-/// A place in the log is an offset in bytes from the stream's very first one, so that it stays the
-/// same when older events are dropped.
+/// A position in the log is an offset in bytes from the first byte of the stream, so that it stays
+/// valid when older events are dropped.
 #[derive(Debug, Default)]
 pub(super) struct Log {
     bytes: Vec<u8>,
-    /// Bytes at the front that are dropped, and wait to be moved over.
+    /// Dropped bytes at the front that are not yet overwritten.
     stale: usize,
-    /// The place of the first byte that is kept.
+    /// The position of the first byte that is kept.
     start: u64,
-    /// Where each kept event ends, and how they are numbered.
+    /// The end and the number of each kept event.
     events: VecDeque<Logged>,
     next_sequence: u64,
-    /// The sequence number after the last event that is not kept any more.
+    /// The sequence number after the last dropped event.
     dropped: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Logged {
     end: u64,
-    /// The sequence number after it: one more than that of the event before, if it has an id.
+    /// The next sequence number: one more than before this event, if it has an id.
     next: u64,
 }
 
-/// The name of an event within a session: its stream, and its number there.
+/// The id of an event within a session: its stream, and its number in that stream.
 // MCP 2025-11-25 basic/transports#resumability-and-redelivery [RESUME-002] [RESUME-003]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct EventId {
@@ -42,11 +42,11 @@ pub(super) struct EventId {
 }
 
 impl EventId {
-    /// Reads what a client sent as `Last-Event-ID`.
+    /// Parses the `Last-Event-ID` of a client.
     pub(super) fn parse(text: &[u8]) -> Option<Self> {
         let text = core::str::from_utf8(text).ok()?;
         let (stream, sequence) = text.split_once('-')?;
-        // One spelling for one event: no signs, no leading zeros.
+        // Each event has one spelling: no signs, no leading zeros.
         let number = |digits: &str| -> Option<u64> {
             let canonical = digits == "0" || !digits.starts_with(['0', '+']);
             if canonical { digits.parse().ok() } else { None }
@@ -54,7 +54,8 @@ impl EventId {
         Some(Self { stream: number(stream)?.try_into().ok()?, sequence: number(sequence)? })
     }
 
-    /// As it is sent. Formatting would take longer than the rest of an event.
+    /// Returns the id as it is sent. Formatting with `write!` would take longer than the rest of an
+    /// event.
     fn spell(self) -> ArrayString<{ Self::LENGTH_MAX }> {
         let mut text = ArrayString::new();
         text.push_str(itoa::Buffer::new().format(self.stream));
@@ -63,47 +64,48 @@ impl EventId {
         text
     }
 
-    /// The digits of 2^32 and of 2^64, and the dash.
+    /// The digits of 2^32 and of 2^64, and the hyphen.
     const LENGTH_MAX: usize = 31;
 }
 
-/// Where in a log a reader goes on.
+/// The position from which a reader continues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Resume {
-    /// At this place.
+    /// At this position.
     At(u64),
-    /// Events after the one that was named are not kept any more.
+    /// The events after the given one were dropped.
     Dropped,
     /// No such event was ever sent.
     Unknown,
 }
 
 impl Log {
-    /// An empty one whose next event is numbered `sequence`.
+    /// Creates an empty log whose next event has the number `sequence`.
     pub(super) fn starting_at(sequence: u64) -> Self {
         Self { next_sequence: sequence, dropped: sequence, ..Self::default() }
     }
 
-    /// Appends a message, with an id if its stream is named.
+    /// Appends a message, with an id if `stream` is given.
     pub(super) fn push(&mut self, kind: Option<&str>, stream: Option<u32>, message: &[u8]) {
         self.append(kind, stream, None, message);
     }
 
-    /// Appends an event without data, which gives the reader an id to come back with.
+    /// Appends an event without data, which gives the reader an id for resuming.
     // MCP 2025-11-25 basic/transports#sending-messages-to-the-server [SSE-005]
     pub(super) fn push_priming(&mut self, stream: u32, retry: Option<Duration>) {
         self.append(None, Some(stream), retry, b"");
     }
 
-    /// Appends an id alone, for readers that are not to see an event without data.
+    /// Appends only an id, for readers that must not see an event without data.
     pub(super) fn push_id(&mut self, stream: u32) {
         let id = self.draw_id(stream);
         let written = write_event_id(&mut self.bytes, &id);
-        debug_assert!(written.is_ok(), "the id is of our own making");
+        debug_assert!(written.is_ok(), "the id is valid");
         self.note_event();
     }
 
-    /// Appends the time after which the reader is to come back. It has no id: nobody resumes at it.
+    /// Appends the reconnection delay of the reader. It has no id, because a reader never resumes
+    /// at it.
     // MCP 2025-11-25 basic/transports#sending-messages-to-the-server [SSE-007]
     pub(super) fn push_retry(&mut self, retry: Duration) {
         write_retry(&mut self.bytes, retry);
@@ -119,11 +121,11 @@ impl Log {
     ) {
         let id = stream.map(|stream| self.draw_id(stream));
         let written = write_event(&mut self.bytes, kind, id.as_deref(), retry, data);
-        debug_assert!(written.is_ok(), "the type and the id are of our own making");
+        debug_assert!(written.is_ok(), "the type and the id are valid");
         self.note_event();
     }
 
-    /// The name of the event that is appended next.
+    /// Returns the id of the next event.
     fn draw_id(&mut self, stream: u32) -> ArrayString<{ EventId::LENGTH_MAX }> {
         let id = EventId { stream, sequence: self.next_sequence };
         self.next_sequence += 1;
@@ -135,61 +137,62 @@ impl Log {
         self.events.push_back(Logged { end, next });
     }
 
-    /// The place after the last event.
+    /// Returns the position after the last event.
     pub(super) fn end(&self) -> u64 {
         self.start + self.len() as u64
     }
 
-    /// The place of the oldest event that is kept.
+    /// Returns the position of the oldest kept event.
     pub(super) const fn start(&self) -> u64 {
         self.start
     }
 
-    /// The number that the next event gets.
+    /// Returns the number of the next event.
     pub(super) const fn next_sequence(&self) -> u64 {
         self.next_sequence
     }
 
-    /// The number of the oldest event that is kept; if none is, that of the next.
+    /// Returns the number of the oldest kept event, or of the next event if none is kept.
     pub(super) const fn first_sequence(&self) -> u64 {
         self.dropped
     }
 
-    /// The number of the first event from a place between two on.
+    /// Returns the number of the first event at or after a position between two events.
     pub(super) fn sequence_at(&self, place: u64) -> u64 {
         let before = self.count_before(place);
         before.checked_sub(1).map_or(self.dropped, |last| self.events[last].next)
     }
 
-    /// How many events end before a place.
+    /// Returns how many events end before a position.
     fn count_before(&self, place: u64) -> usize {
         match self.events.back() {
-            // Most readers have taken all, or nothing.
+            // Most readers have taken everything or nothing.
             Some(last) if last.end <= place => self.events.len(),
             Some(_) if place > self.start => self.events.partition_point(|it| it.end <= place),
             _ => 0,
         }
     }
 
-    /// Bytes that are kept.
+    /// Returns the number of kept bytes.
     pub(super) fn len(&self) -> usize {
         self.bytes.len() - self.stale
     }
 
-    /// What comes after `place`, at most `most` bytes.
+    /// Returns the bytes after `place`, at most `most`.
     pub(super) fn read(&self, place: u64, most: usize) -> &[u8] {
         let from = usize::try_from(place.saturating_sub(self.start)).unwrap_or(usize::MAX);
         let rest = self.bytes.get(self.stale.saturating_add(from)..).unwrap_or_default();
         &rest[..rest.len().min(most)]
     }
 
-    /// The start of the event that `place` is in, or `place` itself between two.
+    /// Returns the start of the event that contains `place`, or `place` if it is between two
+    /// events.
     pub(super) fn event_start(&self, place: u64) -> u64 {
         let before = self.count_before(place);
         before.checked_sub(1).map_or(self.start, |last| self.events[last].end)
     }
 
-    /// Where a reader goes on that has seen the event `sequence` and none after it.
+    /// Returns where a reader continues whose last event was `sequence`.
     pub(super) fn after(&self, sequence: u64) -> Resume {
         if sequence >= self.next_sequence {
             return Resume::Unknown;
@@ -204,9 +207,9 @@ impl Log {
         self.events.get(at).map_or(Resume::Unknown, |event| Resume::At(event.end))
     }
 
-    /// Drops events that a reader at `place` has taken, the oldest first, until no more than
-    /// `events` and `bytes` are kept of them. Where any are to be kept, the last one stays whatever
-    /// its length: it may not have arrived.
+    /// Drops the oldest events that a reader at `place` has taken, until at most `events` and
+    /// `bytes` of them are kept. If `events` is not zero, the last one stays regardless of its
+    /// length, because it may not have arrived.
     pub(super) fn trim(&mut self, place: u64, events: usize, bytes: usize) {
         let taken = self.count_before(place);
         let taken_end = taken.checked_sub(1).map_or(self.start, |last| self.events[last].end);
@@ -222,22 +225,22 @@ impl Log {
         self.drop_first(count);
     }
 
-    /// Drops events, taken or not, the oldest first, until no more than `events` and `bytes` are
-    /// kept. The last one stays whatever its length: it may be the answer.
+    /// Drops the oldest events, taken or not, until at most `events` and `bytes` are kept. The last
+    /// one stays regardless of its length, because it may be the response.
     pub(super) fn keep(&mut self, events: usize, bytes: usize) {
         while self.events.len() > 1 && (self.events.len() > events || self.len() > bytes) {
             self.drop_first(1);
         }
     }
 
-    /// Drops the events that begin at `place` or after it, and returns their text. Their numbers are
-    /// not given again.
+    /// Drops the events that begin at or after `place`, and returns their text. Their numbers are
+    /// not reused.
     pub(super) fn withdraw_from(&mut self, place: u64) -> Vec<u8> {
         let before = self.count_before(place);
         let end_of = |count: usize, log: &Self| {
             count.checked_sub(1).map_or(log.start, |last| log.events[last].end)
         };
-        // One that `place` is within stays whole.
+        // An event that contains `place` is kept.
         let within = end_of(before, self) < place && before < self.events.len();
         let kept = before + usize::from(within);
         let length = usize::try_from(end_of(kept, self) - self.start).unwrap_or(usize::MAX);
@@ -254,12 +257,12 @@ impl Log {
         let length = usize::try_from(end - self.start).unwrap_or(usize::MAX);
         self.start = end;
         self.stale = self.stale.saturating_add(length).min(self.bytes.len());
-        // Moves at most as much as was dropped since the last move: constant work per byte.
+        // Moves at most as many bytes as were dropped since the last move: constant work per byte.
         if self.stale >= self.bytes.len() / 2 {
             self.bytes.drain(..self.stale);
             self.stale = 0;
         }
-        // An idle stream does not hold the memory of its busiest moment.
+        // An idle stream releases the memory of its peak.
         if self.bytes.capacity() > RETAINED && self.bytes.len() < self.bytes.capacity() / 4 {
             self.bytes.shrink_to(self.bytes.len().max(RETAINED));
         }
@@ -271,10 +274,10 @@ impl Log {
     }
 }
 
-/// Capacity that a log keeps, in bytes.
+/// The capacity that a log keeps, in bytes.
 const RETAINED: usize = 1024;
 
-/// Capacity that a log keeps for what it notes of its events.
+/// The capacity that a log keeps for its event index.
 const RETAINED_EVENTS: usize = 64;
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! The server's side of HTTP.
+//! The server side of HTTP.
 
 mod admission;
 mod answers;
@@ -59,37 +59,39 @@ use session_ids::SessionIds;
 use store::Store;
 use streams::Streams;
 
-/// A server on HTTP: all its sessions and exchanges, as a state machine.
+/// An HTTP server with all its sessions and exchanges, as a state machine.
 ///
 /// It serves every revision that its options allow at one endpoint: legacy clients in sessions,
-/// modern ones request by request, and, where it is told to, clients of the older HTTP+SSE. To the
-/// application it is the same as [`peer::Server`]: the same events, the same verbs.
+/// modern clients request by request, and, if enabled, clients of the older HTTP+SSE. For the
+/// application it is the same as [`peer::Server`], with the same events and methods.
 ///
 /// # Driving it
 ///
-/// * A request comes in: [`admit`](Self::admit) its head, read its body up to the bound that this
-///   returns, then [`handle_request`](Self::handle_request).
-/// * A client goes away before its response is complete:
-///   [`handle_disconnect`](Self::handle_disconnect), at once.
-/// * The deadline has come: [`handle_timeout`](Self::handle_timeout). Spurious calls do nothing.
-/// * After any of these, and after any verb of the application: [`poll_event`](Self::poll_event)
-///   until dry; for each exchange that [`poll_ready`](Self::poll_ready) names,
-///   [`poll_transmit`](Self::poll_transmit) as long as its client takes what comes;
-///   [`poll_timeout`](Self::poll_timeout) to know when to come back.
-/// * With an external store of events: [`poll_store`](Self::poll_store) until dry as well, and
-///   [`handle_stored`](Self::handle_stored) for each read.
-/// * An exchange whose client takes nothing is simply not polled: it holds up no other.
-/// * `now` is the time it is, not the deadline that fired.
+/// * When a request arrives: [`admit`](Self::admit) its head, read its body up to the returned
+///   limit, then call [`handle_request`](Self::handle_request).
+/// * When a client disconnects before its response is complete, call
+///   [`handle_disconnect`](Self::handle_disconnect) immediately.
+/// * When the deadline is reached: [`handle_timeout`](Self::handle_timeout). Extra calls have no
+///   effect.
+/// * After any of these, and after any command of the application: call
+///   [`poll_event`](Self::poll_event) until it returns `None`; for each exchange that
+///   [`poll_ready`](Self::poll_ready) returns, call [`poll_transmit`](Self::poll_transmit) as long
+///   as its client accepts data; call [`poll_timeout`](Self::poll_timeout) for the next deadline.
+/// * With an external event store: also call [`poll_store`](Self::poll_store) until it returns
+///   `None`, and [`handle_stored`](Self::handle_stored) for each read.
+/// * If a client does not accept data, do not poll its exchange: other exchanges are not affected.
+/// * `now` is the current time, not the deadline that fired.
 ///
-/// Nothing here blocks, panics because of a client, or does work out of proportion to its input.
+/// The machine does not block, does not panic on input from clients, and does work in proportion to
+/// its input.
 #[derive(Debug)]
 pub struct Server {
     options: ServerOptions,
     server_config: ServerConfig,
     revisions: Revisions,
-    /// What a modern client declared last.
+    /// The last declaration of a modern client.
     declared: Option<Declared>,
-    /// The parameters of tools that requests repeat in their header fields.
+    /// The tool parameters that requests repeat in their header fields.
     header_params: BTreeMap<String, HeaderParams>,
     seed: u64,
     session_ids: SessionIds,
@@ -97,66 +99,68 @@ pub struct Server {
     /// The keys of the connections that are sessions, by the hashes of their ids.
     sessions: Index,
     hasher: KeyedHash,
-    /// What each caller holds of sessions, exchanges and handlers.
+    /// The sessions, exchanges and handlers of each caller.
     callers: Callers,
     exchanges: Slab<Exchange>,
-    /// Connections of modern requests that are over: the next ones take them.
-    #[expect(clippy::vec_box, reason = "they come from connections and go to them as they are")]
+    /// Machines of modern requests that have ended, for reuse.
+    #[expect(clippy::vec_box, reason = "boxes are moved between connections and the pool")]
     machine_pool: Vec<Box<peer::Server>>,
     ready: VecDeque<ExchangeId>,
     events: VecDeque<Event<'static>>,
     connection_deadlines: Deadlines<Instant>,
     exchange_deadlines: Deadlines<Instant>,
-    /// Finished streams that are kept, in the order in which they are given up.
+    /// Finished streams that are kept, in the order of their expiry.
     finished: VecDeque<Finished>,
-    /// How many of them still are.
+    /// The number of entries in `finished` whose stream still exists.
     finished_count: usize,
-    /// The streams that end with an answer, by the number of their connection and the request.
+    /// The streams that end with a response, by the number of their connection and the request.
     answered: HashMap<(u64, Tag), u32, KeyedHash>,
-    /// Bytes in the logs of all streams.
+    /// The number of bytes in the logs of all streams.
     logged_bytes: usize,
     store: Store,
-    /// Readers that get stored events.
+    /// The number of readers that get stored events.
     replays: usize,
     closing: bool,
 }
 
-/// The protocol state of a legacy session, or of one modern request, with its streams.
+/// The protocol state of a legacy session or of one modern request, with its streams.
 #[derive(Debug)]
 struct Connection {
     machine: Box<peer::Server>,
     principal: Option<Principal>,
-    /// Whose share it takes from: of a session, the caller that opened it.
+    /// The caller that it counts against: the caller that opened the session.
     caller: Option<Key>,
     session: Option<Session>,
     streams: Streams,
 }
 
-/// Connections that wait for the next modern request. Enough for those that overlap in practice;
-/// each costs about a kilobyte.
+/// The maximum number of machines kept for modern requests. Enough for those that overlap in
+/// practice; each takes about a kilobyte.
 const POOLED_MACHINES_MAX: usize = 64;
 
-/// A tool cannot be offered over HTTP as it is. The caller's fault.
+/// A tool cannot be offered over HTTP.
 // MCP 2026-07-28 basic/transports/streamable-http#schema-extension [HDR-010] [HDR-011] [HDR-012]
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the tool `{tool}` cannot be offered over HTTP: {reason}")]
 pub struct UnservableTool {
-    /// The tool's name.
+    /// The name of the tool.
     pub tool: String,
-    /// What is wrong with its input schema.
+    /// The error in its input schema.
     pub reason: String,
 }
 
 impl Server {
-    /// A server without clients.
+    /// Creates a server without clients.
     ///
-    /// `secret` is entropy from which session ids are drawn, and by the handlers' layer the key of
-    /// states: 32 bytes from a secure source, never used for anything else. `seed` keys the hash tables of what clients name: draw it at random,
-    /// so that a client cannot aim at collisions. It has no influence on any output.
+    /// `secret` is entropy from which session ids are derived, and the handler layer derives the
+    /// key of request states: 32 bytes from a secure source, never used for anything else. `seed`
+    /// keys the hash tables for names chosen by clients: draw it at random, so that a client cannot
+    /// cause collisions. It does not affect any output.
     ///
     /// # Errors
     ///
-    /// A tool of the catalog has annotations that clients would have to refuse.
+    /// The annotations of a tool in the catalog are invalid, so clients would have to refuse the
+    /// tool.
     pub fn new(
         peer: peer::ServerOptions,
         options: ServerOptions,
@@ -198,38 +202,39 @@ impl Server {
         })
     }
 
-    /// Runs the validator of the catalog in `guard` for all requests from here on: see
-    /// [`peer::Server::catch_panics`](crate::peer::Server::catch_panics). Called before the first.
+    /// Runs the validator of the catalog in `guard` for all later requests: see
+    /// [`peer::Server::catch_panics`](crate::peer::Server::catch_panics). Call it before the first
+    /// request.
     pub const fn catch_panics(&mut self, guard: PanicGuard) {
         self.server_config.guard = guard;
     }
 
-    /// How the server appears on HTTP.
+    /// Returns the HTTP options of the server.
     #[must_use]
     pub const fn options(&self) -> &ServerOptions {
         &self.options
     }
 
-    /// What the server offers.
+    /// Returns the catalog of the server.
     #[must_use]
     pub fn catalog(&self) -> &Catalog {
         &self.server_config.catalog
     }
 
-    /// Legacy sessions that are open.
+    /// Returns the number of open legacy sessions.
     #[must_use]
     pub fn session_count(&self) -> usize {
         self.sessions.len()
     }
 
-    /// Exchanges whose response is not complete.
+    /// Returns the number of exchanges whose response is not complete.
     #[must_use]
     pub fn exchange_count(&self) -> usize {
         self.exchanges.len()
     }
 
-    /// Callers that hold something: a session, an exchange or a handler. Those that are known by no
-    /// principal and no address are not among them.
+    /// Returns the number of callers that hold a session, an exchange or a handler. Callers without
+    /// a known principal or address are not counted.
     #[must_use]
     pub fn caller_count(&self) -> usize {
         self.callers.len()
@@ -242,7 +247,7 @@ impl Server {
             let busy = self.connections.get(key).is_some_and(|connection| {
                 connection.is_event_stream() && connection.machine.requests_in_flight() > 0
             });
-            // What answers a client of HTTP+SSE comes on the stream that stands open.
+            // The responses to a client of HTTP+SSE arrive on its open event stream.
             if !busy {
                 self.close_open_streams(key);
             }
@@ -250,39 +255,40 @@ impl Server {
         }
     }
 
-    /// Whether [`close`](Self::close) was called.
+    /// Returns whether [`close`](Self::close) was called.
     #[must_use]
     pub const fn is_closing(&self) -> bool {
         self.closing
     }
 
-    /// Whether the server is closing and no response is under way.
+    /// Returns whether the server is closing and all responses are complete.
     #[must_use]
     pub fn is_drained(&self) -> bool {
         self.closing && self.exchanges.is_empty()
     }
 
-    /// The next event that the machine made by itself.
+    /// Returns the next event that the machine generated without an input.
     #[must_use]
     pub fn poll_event(&mut self) -> Option<Event<'static>> {
         self.events.pop_front()
     }
 
-    /// The events that wait for [`poll_event`](Self::poll_event), the oldest first: for a layer above
-    /// that [attaches](crate::peer::Attachment) something to the requests among them.
+    /// Returns the events that wait for [`poll_event`](Self::poll_event), oldest first. A layer
+    /// above can [attach](crate::peer::Attachment) values to the requests among them.
     pub fn pending_events(&mut self) -> impl Iterator<Item = &mut Event<'static>> {
         self.events.iter_mut()
     }
 
-    // ------------------------------------------------------------------ shared by the parts
+    // ------------------------------------------------------------------ shared by the modules
 
-    /// Deals with whatever a connection's machine has made: messages, events, its next deadline.
+    /// Processes the output of a connection's machine: messages, events and its next deadline.
     fn pump(&mut self, key: Key, now: Instant) {
         self.place(key, now);
         let closed = self.collect_events(key);
         let Some(connection) = self.connections.get(key) else { return };
         if connection.session.is_none() {
-            // A modern request has no time of its own: it goes on until its answer or its end.
+            // A modern request has no idle timeout: it lasts until its response or its
+            // cancellation.
             return;
         }
         if closed {
@@ -297,11 +303,11 @@ impl Server {
         self.arm_connection(key, now);
     }
 
-    /// Takes over the events of a connection's machine; whether it has closed.
+    /// Takes the events of a connection's machine. Returns whether the machine has closed.
     fn collect_events(&mut self, key: Key) -> bool {
         let Some(connection) = self.connections.get_mut(key) else { return false };
         while let Some(event) = connection.machine.poll_event() {
-            // What is a connection here is none to the application: its end is no news.
+            // Connections are internal to this machine, so their end is not reported.
             let event = match event {
                 Event::Closed(CloseReason::Violation(violation)) => Event::Violation(violation),
                 Event::Closed(_) => continue,
@@ -314,7 +320,7 @@ impl Server {
     }
 }
 
-/// The event with the connection that it belongs to in its handles.
+/// Sets the connection in the handles of an event.
 fn stamped(mut event: Event<'_>, connection: Key) -> Event<'_> {
     match &mut event {
         Event::Request(request) => request.handle.connection = connection,
@@ -330,7 +336,8 @@ fn stamped(mut event: Event<'_>, connection: Key) -> Event<'_> {
     event
 }
 
-/// The mirrored parameters of each tool that has some, and the first tool that cannot be served.
+/// Returns the mirrored parameters of each tool that has some, and the first tool that cannot be
+/// served.
 pub(crate) fn header_params_by_tool(
     catalog: &Catalog,
 ) -> (BTreeMap<String, HeaderParams>, Option<UnservableTool>) {

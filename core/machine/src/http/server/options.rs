@@ -5,7 +5,7 @@ use crate::http::AllowedHosts;
 
 use super::store::EventStore;
 
-/// How a server appears on HTTP: where it is found, who may ask, and what it puts up with.
+/// The HTTP options of a server: its paths, access control and resource limits.
 #[derive(Clone, Debug)]
 pub struct ServerOptions {
     pub(crate) path: Option<String>,
@@ -18,18 +18,18 @@ pub struct ServerOptions {
     pub(crate) timeouts: ServerTimeouts,
 }
 
-/// In which form a request is answered when the revision leaves it open.
+/// The form of a response when the revision allows several.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "recording", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "recording", serde(rename_all = "snake_case"))]
 #[non_exhaustive]
 pub enum ResponseMode {
-    /// As JSON, unless something precedes the answer or it takes long: then as a stream of events.
+    /// JSON, unless other messages precede the response or it takes long: then an event stream.
     #[default]
     JsonWhenAlone,
-    /// In sessions as a stream of events, opened at once, so that a client can come back for its
-    /// answer after its connection broke; but `tasks/get`, which its client asks again. Without a session, where there is no coming back, as
-    /// above.
+    /// In sessions an event stream that is opened immediately, so that a client can resume it after
+    /// its connection failed. `tasks/get` is excluded, because its client repeats the request.
+    /// Without a session, where streams cannot be resumed, the same as `JsonWhenAlone`.
     Stream,
 }
 
@@ -49,28 +49,28 @@ impl Default for ServerOptions {
 }
 
 impl ServerOptions {
-    /// A server at `/mcp` for clients on this computer.
+    /// Returns the options of a server at `/mcp` for clients on this computer.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The path of the endpoint, `/mcp` by default.
+    /// Sets the path of the endpoint, `/mcp` by default.
     #[must_use]
     pub fn path(mut self, path: impl Into<String>) -> Self {
         self.path = Some(path.into());
         self
     }
 
-    /// Leaves it to whoever mounts the server which paths reach it.
+    /// Accepts any path: the application that mounts the server chooses the paths that reach it.
     #[must_use]
     pub fn any_path(mut self) -> Self {
         self.path = None;
         self
     }
 
-    /// Serves clients of 2024-11-05 as well, which open a stream of events at `events` and post
-    /// their messages to `messages`.
+    /// Also serves clients of 2024-11-05, which open an event stream at `events` and post their
+    /// messages to `messages`.
     // MCP 2025-11-25 basic/transports#backwards-compatibility [LSSE-006]
     #[must_use]
     pub fn legacy_sse(mut self, events: impl Into<String>, messages: impl Into<String>) -> Self {
@@ -79,41 +79,42 @@ impl ServerOptions {
         self
     }
 
-    /// The hosts and origins that may ask. By default those of this computer.
+    /// Sets the hosts and origins that may access the server; only those of this computer by
+    /// default.
     #[must_use]
     pub fn hosts(mut self, hosts: AllowedHosts) -> Self {
         self.hosts = hosts;
         self
     }
 
-    /// The form of answers.
+    /// Sets the form of responses.
     #[must_use]
     pub const fn answers(mut self, answers: ResponseMode) -> Self {
         self.answers = answers;
         self
     }
 
-    /// Where events are kept for clients that come back for them. By default in the machine.
+    /// Sets where events are kept for clients that resume a stream; in the machine by default.
     #[must_use]
     pub const fn event_store(mut self, store: EventStore) -> Self {
         self.event_store = store;
         self
     }
 
-    /// The bounds on what clients can cost.
+    /// Returns the resource limits.
     #[must_use]
     pub const fn limits_ref(&self) -> &ServerLimits {
         &self.limits
     }
 
-    /// The bounds on what clients can cost.
+    /// Sets the resource limits.
     #[must_use]
     pub const fn limits(mut self, limits: ServerLimits) -> Self {
         self.limits = limits;
         self
     }
 
-    /// How long things may take.
+    /// Sets the timeouts.
     #[must_use]
     pub const fn timeouts(mut self, timeouts: ServerTimeouts) -> Self {
         self.timeouts = timeouts;
@@ -121,66 +122,69 @@ impl ServerOptions {
     }
 }
 
-/// Every bound on what the clients of an HTTP server can make it hold. Each default has its reason.
+/// Limits on the resources that the clients of an HTTP server can use. Each default has its reason.
 ///
-/// Those of a single connection are in [`peer::Limits`](crate::peer::Limits).
+/// The limits of a single connection are in [`peer::Limits`](crate::peer::Limits).
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "recording", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "recording", serde(default))]
 #[non_exhaustive]
 pub struct ServerLimits {
-    /// The body of a request, in bytes. 4 MiB: what other servers take.
+    /// The body of a request, in bytes. 4 MiB: the usual limit of other servers.
     pub body_bytes_max: usize,
-    /// Bytes of all bodies that are being read or handed over, together. 256 MiB: sixty-four of the
-    /// longest. For the adapter, which reads them.
+    /// The total number of bytes of all bodies that are being read or handed over. 256 MiB:
+    /// sixty-four bodies of the maximum length. Enforced by the adapter, which reads them.
     pub bodies_bytes_max: usize,
-    /// Sessions at once. 10,000: some 17 MB while they stand idle. For one more, the caller that has
-    /// the most gives up the one that it has not used for longest; where none can go, because all of
-    /// them are at work or belong to callers that are not known, it is refused.
+    /// Concurrent sessions. 10,000: about 17 MB while they are idle. To make room for one more, the
+    /// least recently used session of the caller with the most sessions is ended. If none can be
+    /// ended, because all of them are busy or belong to unknown callers, the new session is
+    /// refused.
     pub sessions_max: usize,
-    /// Sessions at once of one caller: of a [`Principal`](crate::Principal), or of a
-    /// [remote address](crate::http::RemoteAddress) where no principal is known. 2,500: a quarter of
-    /// all, as many users may stand behind one address. A caller that is known by neither has no
-    /// bound of its own, here and below.
+    /// Concurrent sessions of one caller: of a [`Principal`](crate::Principal), or of a [remote
+    /// address](crate::http::RemoteAddress) if no principal is known. 2,500: a quarter of all,
+    /// because many users may share one address. A caller with neither has no limit of its own,
+    /// here and below.
     pub sessions_per_caller_max: usize,
-    /// Exchanges at once. 65,536: as many as a process has descriptors, commonly.
+    /// Concurrent exchanges. 65,536: the usual number of file descriptors of a process.
     pub exchanges_max: usize,
-    /// Exchanges at once of one caller. 16,384: a quarter of all, as for sessions.
+    /// Concurrent exchanges of one caller. 16,384: a quarter of all, as for sessions.
     pub exchanges_per_caller_max: usize,
-    /// Handlers at once that go on and whose requests are of one caller. 512: half of the threads
-    /// that `mcp-sansio-std` has for them, and far more than a user waits for. For
-    /// a layer above that runs them, such as `mcp-sansio-handlers`: it asks
+    /// Concurrently running handlers for the requests of one caller. 512: half of the threads that
+    /// `mcp-sansio-std` has for handlers, and far more than a user waits for. Enforced by the layer
+    /// that runs the handlers, such as `mcp-sansio-handlers`, which calls
     /// [`has_handler_capacity`](super::Server::has_handler_capacity).
     pub handlers_per_caller_max: usize,
-    /// Bytes of one stream that its reader has not taken when one more message comes. 16 MiB: a
-    /// reader further behind loses its connection, and may come back where the revision lets it.
+    /// Bytes of one stream that its reader has not taken when another message is added. 16 MiB: a
+    /// slower reader loses its connection, and may resume the stream if the revision allows it.
     pub unread_bytes_max: usize,
-    /// Events of one stream that are kept for a reader that comes back. 4,000: `replay_bytes_max` is
-    /// reached first, as a message takes 65 bytes or more as an event. Each costs 16 bytes beside its
-    /// text, so a stream of the shortest events costs 64 KiB more.
+    /// Events of one stream that are kept for a reader that resumes it. 4,000: `replay_bytes_max`
+    /// is reached first, because an encoded message takes at least 65 bytes. Each event takes 16
+    /// bytes in addition to its text, so a stream of the shortest events takes 64 KiB more.
     pub replay_events_max: usize,
-    /// Bytes of one stream that are kept for a reader that comes back. 256 KiB, some 2,000 progress
-    /// notifications, and the last event whatever its length. Each stream of a session may cost as
-    /// much, and twice as much while it grows; all streams together `replay_bytes_total_max`.
+    /// Bytes of one stream that are kept for a reader that resumes it. 256 KiB: about 2,000
+    /// progress notifications, and the last event regardless of its length. Each stream of a
+    /// session may take as much, and twice as much while it grows; all streams together take at
+    /// most `replay_bytes_total_max`.
     pub replay_bytes_max: usize,
-    /// Bytes of all streams together. 64 MiB: beyond it finished streams go, the oldest first, and
-    /// then what others keep for readers that come back, but for what no reader has taken yet.
+    /// Bytes of all streams together. 64 MiB: beyond it, finished streams are dropped, oldest
+    /// first, and then events kept for resumption in other streams, except those that no reader has
+    /// taken yet.
     pub replay_bytes_total_max: usize,
-    /// Finished streams of one session that are kept for a reader that comes back. 64.
+    /// Finished streams of one session that are kept for a reader that resumes them. 64.
     pub finished_streams_max: usize,
-    /// Actions that wait for the external store of events. 65,536: seconds of a busy server. Beyond
-    /// it, and beyond as many again for what is to be forgotten, actions are dropped and counted in
+    /// Actions that wait for the external event store. 65,536: a few seconds of a busy server.
+    /// Beyond it, and beyond as many again for removals, actions are dropped and counted in
     /// [`Server::dropped_store_actions`](super::Server::dropped_store_actions).
     pub store_actions_max: usize,
-    /// Bytes of the messages among them. 64 MiB.
+    /// Bytes of the messages among those actions. 64 MiB.
     pub store_bytes_max: usize,
-    /// Events that one read of the external store gets, at least one. 256.
+    /// Events that one read of the external store returns, at least one. 256.
     pub store_page_events_max: usize,
-    /// Bytes of messages that one read of the external store gets, but for its first. 64 KiB: one
-    /// write's worth.
+    /// Bytes of messages that one read of the external store returns, not counting the first event.
+    /// 64 KiB: the size of one write.
     pub store_page_bytes_max: usize,
-    /// Readers at once that get stored events; each may hold a page. 1,024. One more is asked to
-    /// come again.
+    /// Concurrent readers that get stored events; each may hold a page. 1,024. Further readers are
+    /// asked to retry later.
     pub store_replays_max: usize,
 }
 
@@ -213,34 +217,35 @@ impl Default for ServerLimits {
     }
 }
 
-/// How long things may take on HTTP.
+/// The timeouts of an HTTP server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "recording", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "recording", serde(default))]
 #[non_exhaustive]
 pub struct ServerTimeouts {
-    /// The body of a request, from its head on. 30 s. For the adapter, which reads it.
+    /// Reading the body of a request, counted from its head. 30 s. Enforced by the adapter, which
+    /// reads it.
     pub body: Duration,
-    /// A session without a request, an open stream or work under way. 30 minutes.
+    /// A session without a request, an open stream or running work. 30 minutes.
     pub session_idle: Duration,
-    /// A session whose client never confirmed that it is initialized. 1 minute.
+    /// A session whose client never confirmed the initialization. 1 minute.
     pub session_unconfirmed: Duration,
-    /// How long a request may go without an answer before its response is opened as a stream, so
-    /// that those between see life. 5 s; `None`: not before there is something to send.
+    /// How long a request may be pending before its response is opened as a stream, so that
+    /// intermediaries see activity. 5 s; `None`: not before there is something to send.
     pub open_stream: Option<Duration>,
-    /// The pause after which a silent stream gets a comment. 15 s; `None`: never.
+    /// The interval after which an idle stream gets a comment. 15 s; `None`: never.
     // MCP 2026-07-28 basic/transports/streamable-http#receiving-messages [SSE-014]
     pub keep_alive: Option<Duration>,
-    /// How long a finished stream is kept for a reader that comes back. 5 minutes.
+    /// How long a finished stream is kept for a reader that resumes it. 5 minutes.
     pub replay: Duration,
     /// How long a connection of a stream may last before the server closes it and the client polls,
-    /// at 2025-11-25. `None`, the default: as long as it takes.
+    /// at 2025-11-25. `None`, the default: no limit.
     // MCP 2025-11-25 basic/transports#sending-messages-to-the-server [SSE-006]
     pub poll_after: Option<Duration>,
-    /// What a client is told to wait before it comes back, where the server closes a connection by
-    /// itself. 1 s.
+    /// The reconnection delay that a client is told when the server closes a connection on its own.
+    /// 1 s.
     pub retry: Duration,
-    /// How long a read of the external store of events may take. 10 s; after that its client is told
+    /// How long a read of the external event store may take. 10 s; after that, its client is told
     /// that the events are gone.
     pub store_read: Duration,
 }

@@ -1,4 +1,4 @@
-//! Which stream carries which message, and in which form.
+//! Assigns messages to streams, and chooses the form of responses.
 
 use alloc::vec::Vec;
 
@@ -27,8 +27,9 @@ impl Server {
         self.connections.get_mut(key)?.streams.get_mut(number)
     }
 
-    /// Moves what a connection's machine wants to send to the streams that it belongs to.
-    // MCP 2025-11-25 basic/transports#multiple-connections [HSRV-017]: each message on one stream.
+    /// Moves the messages of a connection's machine to their streams.
+    // MCP 2025-11-25 basic/transports#multiple-connections [HSRV-017]: each message is on one
+    // stream.
     pub(super) fn place(&mut self, key: Key, now: Instant) {
         let mut withdrawn = Vec::new();
         loop {
@@ -36,8 +37,8 @@ impl Server {
             let Some((message, _)) = connection.machine.next_message() else { break };
             let number = connection.number_of(message.channel);
             match message.part {
-                // MCP 2025-11-25 basic/utilities/cancellation#behavior-requirements [CANC-001]: of a
-                // question that the client was never asked there is nothing to cancel.
+                // MCP 2025-11-25 basic/utilities/cancellation#behavior-requirements [CANC-001]: a
+                // request that was withdrawn before the client received it must not be cancelled.
                 Part::Notification(SentNotification { cancelled: Some(id), .. })
                     if has_request(&withdrawn, id) =>
                 {
@@ -63,8 +64,8 @@ impl Server {
         self.retire_connection(key);
     }
 
-    /// A message before the answer, or one that belongs to no request. Answers have streams of
-    /// their own, but for HTTP+SSE.
+    /// Adds a message that precedes the response, or belongs to no request, to a stream. Responses
+    /// have their own streams, except with HTTP+SSE.
     // MCP 2025-11-25 basic/transports#listening-for-messages-from-the-server [HSRV-016]
     // MCP 2025-11-25 basic/transports#sending-messages-to-the-server [HSRV-014] [HSRV-015] [HSRV-018]
     // MCP 2026-07-28 basic/transports/streamable-http#receiving-messages [HSRV-019] [SSE-015]
@@ -78,7 +79,7 @@ impl Server {
         if let (Some(stream), Some((_, message))) =
             (streams.get_mut(number), machine.next_message())
         {
-            // What was there before counts, so that no single message is too long to be sent.
+            // Only earlier messages count, so that no single message is too long to be sent.
             let late = stream.unread() > unread_max;
             let reader = stream.reader;
             let before = stream.log.len();
@@ -146,7 +147,7 @@ impl Server {
                 self.complete(reader, Response { head, body });
             }
             None if !stream.can_resume() => {
-                // The client has gone, and there is no way for it to ask again.
+                // The client has gone, and cannot resume the stream.
                 connection.machine.skip_message();
                 self.drop_stream(key, number);
             }
@@ -158,8 +159,8 @@ impl Server {
         }
     }
 
-    /// The last message of a stream answers a request of a session, which its client may cancel with
-    /// a message.
+    /// Records that the last message of a stream is the response to a request of a session, which
+    /// its client may still cancel with a message.
     fn note_answer(&mut self, key: Key, number: u32, tag: Tag) {
         let Some(connection) = self.connections.get_mut(key) else { return };
         if let Some(stream) = connection.streams.get_mut(number)
@@ -171,7 +172,8 @@ impl Server {
         }
     }
 
-    /// A request was cancelled whose answer is on its stream: what has not left stays here.
+    /// Handles the cancellation of a request whose response is on its stream: events not yet sent
+    /// are dropped.
     // MCP 2025-11-25 basic/utilities/cancellation#behavior-requirements [CANC-003]
     fn recall(&mut self, key: Key, tag: Tag) {
         let Some(number) = self.answered.remove(&(key.to_number(), tag)) else { return };
@@ -179,7 +181,7 @@ impl Server {
         self.announce_stream(key, number);
     }
 
-    /// Drops the events of a stream that no reader has begun to take, and returns their text.
+    /// Drops the events of a stream that no reader has started to take, and returns their text.
     fn withdraw_unread(&mut self, key: Key, number: u32) -> Vec<u8> {
         let Some(stream) = self.stream_mut(key, number) else { return Vec::new() };
         let before = stream.log.len();
@@ -189,7 +191,7 @@ impl Server {
         withdrawn
     }
 
-    /// The whole response of an exchange is there. It belongs to no stream any more.
+    /// Sets the complete response of an exchange, which then no longer belongs to a stream.
     fn complete(&mut self, key: Key, response: Response) {
         self.exchange_deadlines.clear(key.slot);
         if let Some(exchange) = self.exchanges.get_mut(key) {
@@ -199,15 +201,15 @@ impl Server {
         }
     }
 
-    /// Ends the stream or the exchange of a request that gets no answer. Returns the text of the
-    /// events that were dropped.
+    /// Ends the stream or the exchange of a request that gets no response. Returns the text of the
+    /// dropped events.
     fn withdraw(&mut self, key: Key, number: u32, now: Instant) -> Vec<u8> {
         let Some(connection) = self.connections.get_mut(key) else { return Vec::new() };
         if connection.is_event_stream() || number == STANDALONE && connection.session.is_some() {
             return Vec::new();
         }
-        // MCP 2025-11-25 basic/utilities/cancellation#behavior-requirements [CANC-003]: what was said
-        // for the request and has not left stays here.
+        // MCP 2025-11-25 basic/utilities/cancellation#behavior-requirements [CANC-003]: messages
+        // for the request that were not sent yet are dropped.
         let withdrawn = self.withdraw_unread(key, number);
         let Some(stream) = self.stream(key, number) else { return withdrawn };
         match stream.reader {
@@ -218,7 +220,7 @@ impl Server {
                 if exchange.asks {
                     // MCP 2025-11-25 basic/utilities/cancellation#behavior-requirements [CANC-003],
                     // MCP 2025-11-25 basic/transports#sending-messages-to-the-server [HSRV-012]: a
-                    // request gets JSON or a stream; without an answer it is an empty stream.
+                    // request gets JSON or a stream; without a response it gets an empty stream.
                     exchange.connection = None;
                     exchange.state = State::Opening;
                     self.exchange_deadlines.clear(reader.slot);
@@ -234,14 +236,14 @@ impl Server {
         withdrawn
     }
 
-    /// There is something new on a stream: its reader is told.
+    /// Notifies the reader of a stream that there is something to send.
     fn announce_stream(&mut self, key: Key, number: u32) {
         if let Some(reader) = self.stream(key, number).and_then(|stream| stream.reader) {
             self.announce_to(reader);
         }
     }
 
-    /// There is something new for a reader: its response begins, if it has not yet.
+    /// Marks a reader as ready, and starts its response if it has not started yet.
     fn announce_to(&mut self, reader: Key) {
         let Some(exchange) = self.exchanges.get_mut(reader) else { return };
         if matches!(exchange.state, State::Waiting) {
@@ -251,7 +253,7 @@ impl Server {
         self.make_ready(reader);
     }
 
-    /// Nothing more will come on a stream: it ends, and not before.
+    /// Ends a stream: no more messages will be added.
     // MCP 2025-03-26 basic/transports#sending-messages-to-the-server [SSE-002] [BATCH-008]
     // MCP 2026-07-28 basic/transports/streamable-http#receiving-messages [HSRV-028]
     fn finish_stream(&mut self, key: Key, number: u32, now: Instant) {
@@ -264,7 +266,7 @@ impl Server {
         }
     }
 
-    /// An exchange of a session is over.
+    /// Handles the end of an exchange of a session.
     pub(super) fn leave_session(&mut self, key: Key, now: Instant) {
         if let Some(session) = self.connections.get_mut(key).and_then(|c| c.session.as_mut()) {
             session.open -= 1;
@@ -272,7 +274,7 @@ impl Server {
         }
     }
 
-    /// A modern connection whose request is answered and sent is over.
+    /// Removes a modern connection whose response was sent.
     fn retire_connection(&mut self, key: Key) {
         let over = self.connections.get(key).is_some_and(|connection| {
             connection.session.is_none() && connection.streams.is_empty()
@@ -291,7 +293,7 @@ impl Server {
     }
 }
 
-/// Whether there is a request of this side with an id in the text of events.
+/// Returns whether the text of events contains a request of this side with an id.
 fn has_request(events: &[u8], id: i64) -> bool {
     events.split(|byte| *byte == b'\n').any(|line| {
         let message = line.strip_prefix(b"data: ").and_then(|it| core::str::from_utf8(it).ok());
@@ -312,7 +314,7 @@ impl Connection {
     }
 
     /// Whether all messages travel on one stream.
-    /// The id of its session, if it is one.
+    /// Returns the session id, if the connection is a session.
     pub(super) fn session_id(&self) -> Option<SessionId> {
         self.session.as_ref().map(|session| session.id)
     }
@@ -326,7 +328,7 @@ impl Connection {
         if self.session.is_some() { Era::Legacy } else { Era::Modern }
     }
 
-    /// Whether the server may close a connection and let the client come back.
+    /// Returns whether the server may close a connection and let the client resume the stream.
     // MCP 2025-11-25 basic/transports#sending-messages-to-the-server [SSE-005] [SSE-006]
     pub(super) fn polls(&self) -> bool {
         let revision = self.machine.session_revision();
@@ -334,7 +336,7 @@ impl Connection {
             && !self.is_event_stream()
     }
 
-    /// Whether events have ids, so that the client can come back for what it missed.
+    /// Returns whether events have ids, so that the client can resume a stream.
     // MCP 2025-11-25 basic/transports#resumability-and-redelivery [RESUME-001]
     pub(super) fn resumes(&self) -> bool {
         let revision = self.machine.session_revision();

@@ -1,4 +1,4 @@
-//! Messages as they are posted.
+//! Handles posted messages.
 
 use alloc::format;
 use alloc::string::String;
@@ -33,11 +33,11 @@ use super::{Connection, Server, stamped};
 /// The channel of the only request on a modern connection, and the number of its stream.
 pub(super) const ONLY: u32 = 0;
 
-/// What comes of a request: its exchange, and an event at most.
+/// The outcome of a request: its exchange, and at most one event.
 pub(super) type Handled<'f> = (ExchangeId, Option<Event<'f>>);
 
 impl Server {
-    /// Takes a message to the endpoint.
+    /// Handles a message to the endpoint.
     pub(super) fn post<'f>(
         &mut self,
         head: &RequestHead<'_>,
@@ -52,7 +52,7 @@ impl Server {
                     self.check_modern(head, request, read)?;
                     return Ok(self.modern(body, sender, now));
                 }
-                // Nothing says of which era it is, and neither would take it.
+                // The message has no sign of its era, and both eras would refuse it.
                 if let Err(what) = read
                     && head.session_id.is_none()
                     && Method::parse(&request.method) != Some(Method::Initialize)
@@ -72,12 +72,12 @@ impl Server {
             }
             // MCP 2026-07-28 basic/transports/streamable-http#sending-messages [HSRV-010]
             (Ok(Frame::Single(Message::Response(_))), _) if self.is_modern(head, false) => {
-                let message = "at this revision a client sends no responses";
+                let message = "at this revision clients do not send responses";
                 return Err(refusal(Status::BAD_REQUEST, None, message));
             }
             // MCP 2025-06-18 basic/transports#sending-messages-to-the-server [BATCH-010]
             (Ok(Frame::Batch(_)), _) if self.is_modern(head, false) => {
-                let message = "at this revision a body is one message";
+                let message = "at this revision a body must be a single message";
                 return Err(refusal(Status::BAD_REQUEST, None, message));
             }
             (Err(malformed), _) if head.session_id.is_none() || self.is_modern(head, false) => {
@@ -89,11 +89,11 @@ impl Server {
         self.legacy(head, body, sender, now)
     }
 
-    /// Whether a message is of the modern era.
+    /// Returns whether a message belongs to the modern era.
     // MCP 2026-07-28 basic/versioning#backward-compatibility-with-initialization-based-versions
     // [VER-016], MCP 2026-07-28 basic/transports/streamable-http#earlier-streamable-http-revisions
-    // [HSRV-025] [HSRV-026], MCP 2026-07-28 changelog#major-changes [SESS-016]: whatever it says of
-    // sessions and of events.
+    // [HSRV-025] [HSRV-026], MCP 2026-07-28 changelog#major-changes [SESS-016]: regardless of its
+    // session and event headers.
     fn is_modern(&self, head: &RequestHead<'_>, named_in_body: bool) -> bool {
         if self.revisions.intersection(Revisions::MODERN).is_empty() {
             return false;
@@ -106,7 +106,7 @@ impl Server {
 
     // ------------------------------------------------------------------ modern
 
-    /// Checks what must hold of a modern request before its revision and method are looked at.
+    /// Checks a modern request before its revision and method.
     // MCP 2026-07-28 basic/index#_meta [META-009],
     // MCP 2026-07-28 basic/transports/streamable-http#server-validation [HSRV-023]
     fn check_modern(
@@ -127,8 +127,9 @@ impl Server {
             metadata.modern_fault
         };
         if let Some(what) = lacking {
-            // MCP 2026-07-28 basic/versioning#backward-compatibility-with-initialization-based-versions
-            // [VER-017]: a client of the legacy era is told what there is.
+            // MCP 2026-07-28
+            // basic/versioning#backward-compatibility-with-initialization-based-versions [VER-017]:
+            // a legacy client is told the supported revisions.
             return Err(if Method::parse(&request.method) == Some(Method::Initialize) {
                 refuse(&self.no_session_here(what))
             } else {
@@ -139,7 +140,7 @@ impl Server {
         self.check_headers(head, &request.method, params, metadata).map_err(|error| refuse(&error))
     }
 
-    /// Refuses a notification of the modern era.
+    /// Refuses a modern notification.
     fn refuse_notification<'f>(&mut self, method: &str, what: &'static str) -> Handled<'f> {
         let violation = match Method::parse(method) {
             Some(method) => Violation::BadParameters { method, what },
@@ -149,19 +150,20 @@ impl Server {
         (self.respond_whole(response), Some(Event::Violation(violation)))
     }
 
-    /// What is said to an `initialize` without metadata where there are no sessions.
+    /// Returns the error for an `initialize` without metadata if sessions are not supported.
     fn no_session_here(&self, what: &str) -> ErrorObject<'static> {
         let mut supported = String::new();
         for revision in self.revisions.iter().rev() {
             let comma = if supported.is_empty() { "" } else { "," };
             supported.push_str(&format!("{comma}\"{revision}\""));
         }
-        let message = format!("no `initialize` here, this server speaks [{supported}]; {what}");
+        let message =
+            format!("`initialize` is not supported, this server speaks [{supported}]; {what}");
         let data = format!(r#"{{"supported":[{supported}]}}"#);
         ErrorObject::invalid_params(message).with_data(RawJson::trusted_shared(data.into()))
     }
 
-    /// A modern request, which is a connection of its own. Its stream has no ids.
+    /// Handles a modern request, which is a connection of its own. Its stream has no event ids.
     // MCP 2026-07-28 basic/transports/streamable-http#receiving-messages [RESUME-008] [HSRV-020]
     fn modern<'f>(&mut self, body: Body<'_, 'f>, sender: Sender<'_>, now: Instant) -> Handled<'f> {
         let connection = Connection {
@@ -179,7 +181,7 @@ impl Server {
             if let Some(stream) = streams.get_mut(ONLY) {
                 stream.reader = Some(exchange);
             }
-            // The body was read after what this says.
+            // The body was parsed with this declaration.
             machine.swap_declared(&mut self.declared);
             event =
                 machine.handle_on_channel(body.frame, body.read, Channel(ONLY), now).ok().flatten();
@@ -212,7 +214,7 @@ impl Server {
         Ok(self.deliver(session, body, sender.caller, now))
     }
 
-    /// A request that opens a session, if it is in order.
+    /// Handles a request that opens a session, if it is valid.
     fn initialize<'f>(
         &mut self,
         body: Body<'_, 'f>,
@@ -229,13 +231,13 @@ impl Server {
         if opened {
             self.prime_standalone(key);
         } else {
-            // The answer says why not. There is no session to remember.
+            // The response contains the reason. No session was opened.
             self.forget_session(key);
         }
         Ok((exchange, event))
     }
 
-    /// Hands a frame to its session.
+    /// Passes a frame to its session.
     pub(super) fn deliver<'f>(
         &mut self,
         key: Key,
@@ -244,14 +246,15 @@ impl Server {
         now: Instant,
     ) -> Handled<'f> {
         self.touch_session(key);
-        // What is answered here: requests, and what may have been meant as one.
+        // Frames that are answered on this exchange: requests, and malformed frames that may be
+        // requests.
         let answered = match &body.frame {
             Ok(Frame::Single(message)) => matches!(message, Message::Request(_)),
             Ok(Frame::Batch(_)) => true,
             Err(malformed) => malformed.answer().is_some(),
         };
-        // MCP 2025-11-25 basic/utilities/tasks#input-required-status [TASK-022]: whoever polls wants
-        // no stream.
+        // MCP 2025-11-25 basic/utilities/tasks#input-required-status [TASK-022]: a polling client
+        // does not want a stream.
         let brief = matches!(
             request_in(&body.frame),
             Some(request) if Method::parse(&request.method) == Some(Method::TasksGet)
@@ -262,7 +265,7 @@ impl Server {
             return (self.respond_whole(no_session(named_request(&body.frame))), None);
         };
         if session.next_stream == u32::MAX {
-            // No number is used twice, and there are no more.
+            // Numbers are never reused, and none are left.
             let gone = no_session(named_request(&body.frame));
             self.end_session(key, now);
             return (self.respond_whole(gone), None);
@@ -276,8 +279,8 @@ impl Server {
         let number = session.next_stream;
         session.next_stream += 1;
         session.open += 1;
-        // MCP 2025-03-26 schema.json#JSONRPCBatchResponse [BATCH-007]: one exchange, whether it is
-        // one request or many.
+        // MCP 2025-03-26 schema.json#JSONRPCBatchResponse [BATCH-007]: one exchange, for a single
+        // request or a batch.
         let mut exchange = Exchange::new(Some(key), number, State::Waiting);
         (exchange.opens_session, exchange.caller) = (opens, caller);
         self.callers.open_exchange(caller);
@@ -309,7 +312,7 @@ impl Server {
         (ExchangeId(exchange), event)
     }
 
-    /// Hands a frame to its machine; what it makes of it waits there.
+    /// Passes a frame to its machine, which keeps the output until it is pumped.
     fn hand_over<'f>(
         &mut self,
         key: Key,
@@ -325,7 +328,7 @@ impl Server {
         Some(stamped(event, key))
     }
 
-    /// Hands a frame to its session that gets nothing but an acknowledgement here.
+    /// Passes a frame to its session and answers with an acknowledgement.
     // MCP 2025-11-25 basic/transports#sending-messages-to-the-server [HSRV-008] [HSRV-010]
     fn acknowledge<'f>(&mut self, key: Key, body: Body<'_, 'f>, now: Instant) -> Handled<'f> {
         let malformed = body.frame.as_ref().err().map(refuse_malformed);
@@ -334,7 +337,7 @@ impl Server {
         self.pump(key, now);
         let response = match (&event, malformed) {
             (_, Some(refused)) => refused,
-            // A late or a second answer does no harm, and a request is answered elsewhere.
+            // A late or repeated response does no harm, and a request is answered elsewhere.
             (Some(Event::Violation(Violation::UnknownResponse(_))), None) => accepted(),
             (Some(Event::Violation(violation)), None) if !is_request => {
                 refusal(Status::BAD_REQUEST, None, &format!("{violation}"))
@@ -347,9 +350,9 @@ impl Server {
         (self.respond_whole(response), event)
     }
 
-    /// Refuses a version that no legacy message can name.
-    // MCP 2025-11-25 basic/transports#protocol-version-header [HSRV-029] [HSRV-030]: without one it
-    // is that of the session.
+    /// Refuses a version that a legacy message cannot have.
+    // MCP 2025-11-25 basic/transports#protocol-version-header [HSRV-029] [HSRV-030]: without the
+    // header it is that of the session.
     pub(super) fn check_legacy_version(
         &self,
         head: &RequestHead<'_>,
@@ -358,20 +361,20 @@ impl Server {
         let legacy = self.revisions.intersection(Revisions::LEGACY);
         let served = || named_revision(head).is_some_and(|revision| legacy.contains(revision));
         if head.protocol_version.is_some() && !served() {
-            let message = "`MCP-Protocol-Version` names no version that this server speaks";
+            let message = "`MCP-Protocol-Version` is not a version that this server speaks";
             return Err(refusal(Status::BAD_REQUEST, request, message));
         }
         Ok(())
     }
 }
 
-/// Whether a body says of itself which revision it is of.
+/// Returns whether the body contains its revision.
 fn names_revision(read: &Read<'_>) -> bool {
     read.as_ref()
         .is_ok_and(|metadata| metadata.prefix_matched || metadata.protocol_version.is_some())
 }
 
-/// The request that a body is, if it is one.
+/// Returns the request in a body, if it is a single request.
 fn request_in<'m, 'f>(frame: &'m Result<Frame<'f>, Malformed>) -> Option<&'m RequestMessage<'f>> {
     match frame {
         Ok(Frame::Single(Message::Request(request))) => Some(request),
@@ -379,7 +382,7 @@ fn request_in<'m, 'f>(frame: &'m Result<Frame<'f>, Malformed>) -> Option<&'m Req
     }
 }
 
-/// The id to which an error about a frame is said.
+/// Returns the request id for an error about a frame.
 pub(super) fn named_request<'m>(frame: &'m Result<Frame<'_>, Malformed>) -> Option<&'m RequestId> {
     match frame {
         Err(malformed) if malformed.answer().is_some() => malformed.id.as_ref(),
@@ -387,12 +390,12 @@ pub(super) fn named_request<'m>(frame: &'m Result<Frame<'_>, Malformed>) -> Opti
     }
 }
 
-/// The response to a message that needs no answer.
+/// Returns the response to a message that is not answered.
 fn accepted() -> Response {
     Response { head: ResponseHead::new(Status::ACCEPTED, None), body: Vec::new() }
 }
 
-/// The response to what is no message.
+/// Returns the response to a malformed message.
 // MCP 2025-11-25 basic/transports#sending-messages-to-the-server [HSRV-010] [HSRV-011]
 fn refuse_malformed(malformed: &Malformed) -> Response {
     let mut body = String::new();
@@ -409,7 +412,7 @@ fn refuse_malformed(malformed: &Malformed) -> Response {
     }
 }
 
-/// A response that refuses one request of the modern era.
+/// Returns a response that refuses a modern request.
 fn refuse_request(id: &RequestId, error: &ErrorObject<'_>) -> Response {
     let mut body = String::new();
     write_error(&mut body, Some(id), error);

@@ -1,4 +1,4 @@
-//! Readers that are so far behind that they get stored events before those at hand.
+//! Readers that get stored events before those in the log.
 
 use alloc::vec::Vec;
 
@@ -15,16 +15,16 @@ use super::store::{EventPosition, NotStored, ReadId, StoreAction, StoredEvent};
 use super::timing::LEAST;
 use super::{Connection, Server, ServerLimits};
 
-/// How far a reader is with the stored events before the log of its stream.
+/// The progress of a reader in the stored events that precede the log of its stream.
 ///
-/// They come in pages, the next when the last is taken. Meanwhile the log keeps all that it has,
-/// as its reader has taken nothing of it.
+/// The events are read in pages; the next page is read when the last one is taken. Meanwhile the
+/// log keeps all of its events, because its reader has not taken any of them.
 #[derive(Debug)]
 pub(super) struct Replay {
     page: Log,
-    /// The place in the page up to which the reader has taken it.
+    /// The position in the page up to which the reader has taken it.
     taken: u64,
-    /// The read that is waited for, and until when.
+    /// The pending read and its deadline.
     read: Option<(ReadId, Instant)>,
 }
 
@@ -33,7 +33,7 @@ impl Replay {
         Self { page: Log::starting_at(sequence), taken: 0, read: None }
     }
 
-    /// The number of the first event that the reader has not taken as a whole.
+    /// Returns the number of the first event that the reader has not taken completely.
     pub(super) fn position(&self) -> u64 {
         self.page.sequence_at(self.page.event_start(self.taken))
     }
@@ -52,10 +52,10 @@ impl Replay {
         self.read.is_some_and(|(awaited, _)| awaited == read)
     }
 
-    /// The next page, of events that are stored from `from` on, up to the one numbered `end`.
+    /// Builds the next page from the events stored from `from` on, up to the number `end`.
     ///
-    /// `None` if they are not what was asked for: another's, out of order, with a hole, or none at
-    /// all. A store that errs in one event is believed in no other.
+    /// Returns `None` if they are not the requested events: from another stream, out of order, with
+    /// a gap, or empty. If one event is wrong, the complete page is rejected.
     // MCP 2025-11-25 basic/transports#resumability-and-redelivery [RESUME-007]
     // MCP 2025-11-25 security-best-practices#session-hijacking [SESS-014]
     fn page_of(
@@ -90,30 +90,30 @@ impl Replay {
 }
 
 impl Server {
-    /// What the external store is to do next, each action once and in order. Always `None` where
-    /// there is none: see [`EventStore`](super::EventStore).
+    /// Returns the next action for the external store, each action once and in order. Always `None`
+    /// without one: see [`EventStore`](super::EventStore).
     ///
-    /// A read has to see the events of its stream that were appended before it; nothing else depends
-    /// on the order in which actions are finished. What is not taken waits, up to
-    /// [`ServerLimits::store_actions_max`] and [`ServerLimits::store_bytes_max`]; beyond that events
-    /// are not stored, and a client that comes back for one is told that it is gone.
+    /// A read must see the events of its stream that were appended before it; otherwise the order
+    /// in which actions complete does not matter. Actions wait here until they are taken, up to
+    /// [`ServerLimits::store_actions_max`] and [`ServerLimits::store_bytes_max`]. Beyond these
+    /// limits events are not stored, and a client that resumes after one is told that it is gone.
     #[must_use]
     pub fn poll_store(&mut self) -> Option<StoreAction> {
         loop {
             match self.store.next_action()? {
-                // Whoever wanted it has gone.
+                // The reader that requested it has gone.
                 StoreAction::Read { read, .. } if !self.is_awaited(read) => {}
                 action => return Some(action),
             }
         }
     }
 
-    /// Takes the events that a read found: those from its place on, in order, without a hole; as
-    /// many as there are, or fewer, but one at least.
+    /// Handles the events that a read found: from its position on, in order and without gaps. It
+    /// may return fewer than exist, but at least one.
     ///
-    /// They are sent if they are the very events that were asked for. If they are not, or there are
-    /// none, the client is told that they are gone. A completion of a read that nobody waits for
-    /// (any more) is ignored.
+    /// They are sent if they are exactly the requested events. Otherwise, or if there are none, the
+    /// client is told that they are gone. The completion of a read that is no longer pending is
+    /// ignored.
     // MCP 2025-11-25 basic/transports#resumability-and-redelivery [RESUME-006] [RESUME-007]
     pub fn handle_stored(
         &mut self,
@@ -145,9 +145,9 @@ impl Server {
         self.make_ready(reader);
     }
 
-    /// Actions that the external store was not told of, as too many waited for it: the events among
-    /// them are lost to clients that come back for them, and entries may stay that should be
-    /// forgotten.
+    /// Returns the number of actions that were dropped because too many were waiting for the
+    /// external store. Dropped events are lost for clients that resume a stream, and dropped
+    /// removals may leave entries in the store.
     #[must_use]
     pub const fn dropped_store_actions(&self) -> u64 {
         self.store.dropped()
@@ -160,7 +160,7 @@ impl Server {
             .is_some_and(|replay| replay.waits_for(read))
     }
 
-    /// The place of the event after those that a replay has come to.
+    /// Returns the position after the events that a replay has read.
     fn place_after(&self, key: Key, number: u32) -> Option<EventPosition> {
         let connection = self.connections.get(key)?;
         Some(EventPosition {
@@ -171,12 +171,12 @@ impl Server {
         })
     }
 
-    /// Whether one more reader could get stored events.
+    /// Returns whether another reader can get stored events.
     pub(super) fn can_replay(&self) -> bool {
         self.replays < self.options.limits.store_replays_max && self.store.has_room()
     }
 
-    /// The reader of a stream begins with the stored event `sequence`.
+    /// Starts the reader of a stream at the stored event `sequence`.
     pub(super) fn begin_replay(&mut self, key: Key, number: u32, sequence: u64, now: Instant) {
         let Some(stream) = self.stream_mut(key, number) else { return };
         stream.resume_behind(Replay::from(sequence));
@@ -184,7 +184,7 @@ impl Server {
         self.read_on(key, number, now);
     }
 
-    /// Asks the store for the next page of a replay.
+    /// Requests the next page of a replay from the store.
     fn read_on(&mut self, key: Key, number: u32, now: Instant) {
         let due = now + self.options.timeouts.store_read.max(LEAST);
         let Some(from) = self.place_after(key, number) else { return };
@@ -203,8 +203,8 @@ impl Server {
         }
     }
 
-    /// Goes on with a replay whose page may have been taken; whether there is more for its reader
-    /// now. Where it has come to the log, it is over.
+    /// Continues a replay whose page may have been taken. Returns whether there is more for its
+    /// reader now. The replay ends when it reaches the log.
     pub(super) fn look_at_replay(&mut self, key: Key, number: u32, now: Instant) -> bool {
         let Some(stream) = self.stream_mut(key, number) else { return false };
         let Some(replay) = &stream.replay else { return false };
@@ -224,7 +224,7 @@ impl Server {
         false
     }
 
-    /// Lets the reader of a stream go.
+    /// Detaches the reader of a stream.
     pub(super) fn detach(&mut self, key: Key, number: u32) -> Option<Key> {
         let Connection { streams, .. } = self.connections.get_mut(key)?;
         let stream = streams.get_mut(number)?;
@@ -232,15 +232,16 @@ impl Server {
         stream.detach()
     }
 
-    /// Until when an exchange waits for the store.
+    /// Returns the deadline of the read that an exchange waits for.
     pub(super) fn read_due(&self, exchange: Key) -> Option<Instant> {
         let entry = self.exchanges.get(exchange)?;
         let replay = self.stream(entry.connection?, entry.stream)?.replay.as_ref()?;
         Some(replay.read?.1)
     }
 
-    /// The stored events cannot be had: the reader is told, with the status if that has not left;
-    /// else its response ends, and it is told when it comes back for the rest.
+    /// Handles stored events that are not available. The reader gets the status if its response
+    /// head was not sent yet. Otherwise its response ends, and it gets the status when it resumes
+    /// the stream.
     pub(super) fn fail_replay(&mut self, key: Key, number: u32, now: Instant) {
         let Some(reader) = self.detach(key, number) else { return };
         let Some(entry) = self.exchanges.get_mut(reader) else { return };
@@ -255,13 +256,13 @@ impl Server {
         self.exchange_deadlines.clear(reader.slot);
         self.make_ready(reader);
         if told && let Some(stream) = self.stream_mut(key, number) {
-            // Told once: one who comes without an id goes on with what there is.
+            // Reported once: a reader without an event id continues with the available events.
             stream.behind = None;
         }
         self.detached(key, number, now);
     }
 
-    /// Stores the ids that a stream has given since the last time.
+    /// Stores the event ids that a stream has issued since the last call.
     pub(super) fn record_ids(&mut self, key: Key, number: u32) {
         let Some(Connection { session: Some(session), principal, streams, .. }) =
             self.connections.get_mut(key)

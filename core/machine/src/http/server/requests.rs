@@ -1,4 +1,4 @@
-//! Requests as they come in.
+//! Handles incoming requests.
 
 use mcp_sansio_collections::Key;
 
@@ -20,11 +20,11 @@ use super::exchange::{Exchange, State};
 use super::posts::{Handled, ONLY, named_request};
 
 impl Server {
-    /// Takes a whole request, and returns what the application must know of it.
+    /// Handles a complete request, and returns an event if the application has to know of it.
     ///
-    /// `principal` says who sends it, where that has been verified; see [`Principal`]. Else the head
-    /// says from where, see [`RequestHead::remote_address`]. The exchange
-    /// stands until its response is complete or its client has gone.
+    /// `principal` is the authenticated sender, if known; see [`Principal`]. Otherwise the head
+    /// contains the remote address, see [`RequestHead::remote_address`]. The exchange exists until
+    /// its response is complete or its client has disconnected.
     pub fn handle_request<'f>(
         &mut self,
         head: &RequestHead<'_>,
@@ -35,9 +35,9 @@ impl Server {
         self.handle_request_if(head, body, principal, &|_| Ok(()), now)
     }
 
-    /// The same, if `permit` has nothing against it. It is shown the body, or `None` where there is
-    /// none or it holds no message, before anything of the request is acted on; what it refuses is
-    /// answered so, as a whole.
+    /// Handles a complete request if `permit` allows it. `permit` is called before the request has
+    /// any effect, with the parsed body, or with `None` if there is no body or it contains no
+    /// message. Its refusal is sent as the complete response.
     pub fn handle_request_if<'f>(
         &mut self,
         head: &RequestHead<'_>,
@@ -50,13 +50,13 @@ impl Server {
         handled.unwrap_or_else(|refused| (self.respond_whole(refused), None))
     }
 
-    /// The next session has this id.
+    /// Sets the id of the next session.
     #[cfg(feature = "recording")]
     pub(crate) const fn draw_next_session(&mut self, id: Option<SessionId>) {
         self.session_ids.draw_next(id);
     }
 
-    /// The id of the session that was opened since the last time.
+    /// Returns the id of the session opened since the last call.
     #[cfg(feature = "recording")]
     pub(crate) const fn take_drawn_session(&mut self) -> Option<SessionId> {
         self.session_ids.take_drawn()
@@ -87,7 +87,7 @@ impl Server {
             };
             let request = named_request(&body.frame);
             permitted.map_err(|refusal| refusal.to_response(request))?;
-            // What needs no answer frees something more often than not.
+            // Messages without a response usually release resources.
             let asks =
                 matches!(body.frame, Ok(Frame::Single(Message::Request(_)) | Frame::Batch(_)));
             let caller = self.enter(head, principal, asks, request)?;
@@ -111,8 +111,8 @@ impl Server {
         Ok((exchange?, None))
     }
 
-    /// The caller of a request, if there is room in its share: it counts while the request is
-    /// handled, and then as long as its exchange.
+    /// Returns the caller of a request if its limit allows another one. The request counts while it
+    /// is handled, and then as long as its exchange exists.
     fn enter(
         &mut self,
         head: &RequestHead<'_>,
@@ -124,26 +124,26 @@ impl Server {
         let held = caller.map_or(0, |caller| self.callers.exchanges(caller));
         if asks && held > self.options.limits.exchanges_per_caller_max {
             self.callers.close_exchange(caller);
-            return Err(too_many(request, "you have too many requests to be answered"));
+            return Err(too_many(request, "too many requests of this client are pending"));
         }
         Ok(caller)
     }
 
-    /// An exchange that counts against the share of its caller.
+    /// Opens an exchange that counts against its caller's limit.
     pub(super) fn open_exchange(&mut self, mut exchange: Exchange, caller: Option<Key>) -> Key {
         exchange.caller = caller;
         self.callers.open_exchange(caller);
         self.exchanges.insert(exchange)
     }
 
-    /// An exchange is over.
+    /// Removes an exchange that has ended.
     pub(super) fn remove_exchange(&mut self, key: Key) -> Option<Exchange> {
         let exchange = self.exchanges.remove(key)?;
         self.callers.close_exchange(exchange.caller);
         Some(exchange)
     }
 
-    /// Whether one more handler may go on for the caller of a request, by
+    /// Returns whether another handler may run for the caller of a request, according to
     /// [`handlers_per_caller_max`](super::ServerLimits::handlers_per_caller_max).
     #[must_use]
     pub fn has_handler_capacity(&self, request: RequestHandle) -> bool {
@@ -152,20 +152,21 @@ impl Server {
         caller.is_none_or(|caller| self.callers.handlers(caller) < most)
     }
 
-    /// The handler of a request goes on: it counts against the share of its caller, which is
-    /// returned, until [`end_handler`](Self::end_handler). `None` if nothing is counted.
+    /// Counts a running handler against the caller of its request, until
+    /// [`end_handler`](Self::end_handler) is called with the returned handle. Returns `None` if
+    /// nothing is counted.
     pub fn begin_handler(&mut self, request: RequestHandle) -> Option<CallerHandle> {
         let caller = self.connections.get(request.connection)?.caller?;
         self.callers.begin_handler(caller).then_some(CallerHandle(caller))
     }
 
-    /// A handler that went on has ended, or nobody waits for it any more.
+    /// Stops counting a handler that has ended or was abandoned.
     pub fn end_handler(&mut self, caller: CallerHandle) {
         self.callers.end_handler(caller.0);
     }
 
-    /// An exchange whose response is there already. It leaves at once, and counts against nobody's
-    /// share.
+    /// Opens an exchange with a complete response. It is sent immediately, and counts against no
+    /// caller's limit.
     pub(super) fn respond_whole(&mut self, response: Response) -> ExchangeId {
         let key = self.exchanges.insert(Exchange::new(None, ONLY, State::Whole(response)));
         self.make_ready(key);

@@ -1,4 +1,4 @@
-//! What is kept for readers that lost their connection, and for how long.
+//! Keeps events for readers that lost their connection, and drops them in time.
 
 use mcp_sansio_collections::Key;
 
@@ -17,8 +17,7 @@ pub(super) struct Finished {
 }
 
 impl Server {
-    /// A stream without a reader that is done: it is kept for a while, if a client could ask for
-    /// it.
+    /// Keeps a finished stream without a reader for a while, if a client could resume it.
     pub(super) fn keep_finished(&mut self, key: Key, number: u32, now: Instant) {
         let until = now + self.options.timeouts.replay.max(LEAST);
         let finished_max = self.options.limits.finished_streams_max;
@@ -42,7 +41,7 @@ impl Server {
         self.hold_total(key, number);
     }
 
-    /// Takes out entries of streams that are gone, once they are the most: constant work for each.
+    /// Removes entries of dropped streams once they are the majority: constant work per entry.
     pub(super) fn compact_finished(&mut self) {
         const SLACK: usize = 64;
         let Self { finished, connections, finished_count: kept, .. } = self;
@@ -55,7 +54,7 @@ impl Server {
         }
     }
 
-    /// Drops finished streams whose time has come.
+    /// Drops the finished streams that have expired.
     pub(super) fn give_up_finished(&mut self, now: Instant) {
         while let Some(oldest) = self.finished.front().copied()
             && oldest.until <= now
@@ -63,7 +62,7 @@ impl Server {
             self.finished.pop_front();
             let stream = self.stream(oldest.connection, oldest.stream);
             match stream.and_then(|stream| stream.kept_until) {
-                // It was read once more meanwhile.
+                // It was read again in the meantime.
                 Some(until) if until > now => {
                     self.finished.push_back(Finished { until, ..oldest });
                 }
@@ -73,7 +72,7 @@ impl Server {
         }
     }
 
-    /// A finished stream is not kept any more: it goes, now or when its reader does.
+    /// Stops keeping a finished stream: it is dropped now, or when its reader has gone.
     fn forget_finished(&mut self, key: Key, number: u32) {
         let Some(Connection { session, streams, .. }) = self.connections.get_mut(key) else {
             return;
@@ -91,7 +90,7 @@ impl Server {
         }
     }
 
-    /// The answer on a stream cannot be withdrawn any more.
+    /// Forgets a response that can no longer be withdrawn.
     pub(super) fn forget_answer(&mut self, key: Key, number: u32, tag: Tag) {
         let place = (key.to_number(), tag);
         // A client may have used an id twice.
@@ -124,8 +123,8 @@ impl Server {
         }
     }
 
-    /// Holds a stream that nobody reads to its bounds: the oldest events go, and whoever comes back
-    /// for them is told.
+    /// Applies the limits to a stream without a reader: the oldest events are dropped, and a client
+    /// that resumes before them is told.
     pub(super) fn hold_unread(&mut self, key: Key, number: u32) {
         let limits = &self.options.limits;
         let (events, bytes) = (limits.replay_events_max, limits.replay_bytes_max);
@@ -140,8 +139,8 @@ impl Server {
         }
     }
 
-    /// Holds all streams together to their bound, after one of them grew: finished ones go first,
-    /// the oldest before the others, then what this one keeps for later.
+    /// Applies the total limit after a stream has grown: finished streams are dropped first, oldest
+    /// first, then the events that this stream keeps for resumption.
     pub(super) fn hold_total(&mut self, key: Key, number: u32) {
         let most = self.options.limits.replay_bytes_total_max;
         while self.logged_bytes > most

@@ -3,35 +3,35 @@ use alloc::collections::BTreeSet;
 use crate::Instant;
 use crate::http::SessionId;
 
-/// What is known of a legacy session beside its protocol state.
+/// The state of a legacy session in addition to its protocol state.
 #[derive(Debug)]
 pub(super) struct Session {
     pub(super) id: SessionId,
     pub(super) transport: Transport,
-    /// Number of the next stream.
+    /// The number of the next stream.
     pub(super) next_stream: u32,
-    /// Exchanges that are open in it.
+    /// The number of open exchanges.
     pub(super) open: usize,
-    /// Finished streams that are kept, by number.
+    /// The numbers of the finished streams that are kept.
     pub(super) finished: BTreeSet<u32>,
-    /// Whether anything of it was given to the store.
+    /// Whether any of its events was stored.
     pub(super) recorded: bool,
-    /// When it was last seen to be in use.
+    /// The last time at which it was used.
     pub(super) last_used: Instant,
-    /// The slots of its caller's sessions that were used last before it, and next after it.
+    /// The slots of the sessions of its caller that were used before and after it.
     pub(super) older: u32,
     pub(super) newer: u32,
 }
 
-/// How the messages of a session travel.
+/// The transport of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Transport {
-    /// Each request on its own exchange, beside one stream for what belongs to none.
+    /// Each request has its own exchange, and one additional stream carries all other messages.
     Streamable,
-    /// All messages to the client on one stream of events.
+    /// All messages to the client are sent on one event stream.
     // MCP 2024-11-05 basic/transports#http-with-sse [LSSE-004]
     EventStream,
 }
 
-/// The stream for what belongs to no request.
+/// The stream for messages that belong to no request.
 pub(super) const STANDALONE: u32 = 0;

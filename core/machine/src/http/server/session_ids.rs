@@ -2,16 +2,17 @@ use sha2::{Digest, Sha256};
 
 use crate::http::SessionId;
 
-/// Draws the names of sessions from a secret.
+/// Derives session ids from a secret.
 ///
-/// Each is a hash of the secret and a counter: without the secret none can be told from chance,
-/// nor found from others. So the entropy comes in once, and the machine stays deterministic.
+/// Each id is a hash of the secret and a counter. Without the secret, an id is indistinguishable
+/// from random, and cannot be derived from other ids. The machine thus needs entropy only once and
+/// stays deterministic.
 // MCP 2025-11-25 basic/transports#session-management [SESS-002],
 // MCP 2025-11-25 security-best-practices#session-hijacking [SESS-013]
 pub(super) struct SessionIds {
     secret: [u8; 32],
     drawn: u64,
-    /// What is drawn next, where that was drawn before.
+    /// The next id, if it was drawn in a recorded run.
     #[cfg(feature = "recording")]
     next: Option<SessionId>,
     #[cfg(feature = "recording")]
@@ -30,13 +31,13 @@ impl SessionIds {
         }
     }
 
-    /// The next name is this one.
+    /// Sets the next id.
     #[cfg(feature = "recording")]
     pub(super) const fn draw_next(&mut self, id: Option<SessionId>) {
         self.next = id;
     }
 
-    /// What was drawn since the last time.
+    /// Returns the id drawn since the last call.
     #[cfg(feature = "recording")]
     pub(super) const fn take_drawn(&mut self) -> Option<SessionId> {
         self.last.take()

@@ -1,4 +1,4 @@
-//! Legacy sessions: how they begin, are found, and end.
+//! Legacy sessions: opening, finding and ending them.
 
 use alloc::boxed::Box;
 use alloc::collections::BTreeSet;
@@ -26,7 +26,7 @@ use super::streams::Streams;
 use super::{Connection, Server};
 
 impl Server {
-    /// A machine for a new connection.
+    /// Returns a machine for a new connection.
     pub(super) fn fresh_machine(&mut self) -> Box<peer::Server> {
         match self.machine_pool.pop() {
             Some(mut machine) => {
@@ -51,9 +51,9 @@ impl Server {
         let Sender { principal, caller } = sender;
         let held = caller.map_or(0, |caller| self.callers.sessions(caller));
         if caller.is_some() && held >= self.options.limits.sessions_per_caller_max {
-            return Err(too_many(request, "you have too many sessions: end some of them"));
+            return Err(too_many(request, "this client has too many sessions: end some of them"));
         }
-        // Whoever is not known may be anybody, and takes nothing from others.
+        // An unknown caller may be anyone, and must not displace the sessions of others.
         if self.sessions.len() >= self.options.limits.sessions_max
             && (caller.is_none() || !self.displace_session(now))
         {
@@ -62,8 +62,8 @@ impl Server {
         let id = self.session_ids.draw();
         let machine = match transport {
             Transport::Streamable => self.fresh_machine(),
-            // MCP 2026-07-28 basic/transports/streamable-http#backward-compatibility [LSSE-011]: the
-            // transport is older than modern requests, which have none but the endpoint.
+            // MCP 2026-07-28 basic/transports/streamable-http#backward-compatibility [LSSE-011]:
+            // the transport is older than modern requests, which use only the endpoint.
             Transport::EventStream => {
                 let server_config = self.server_config.for_legacy_sessions();
                 Box::new(peer::Server::with_binding(
@@ -96,7 +96,8 @@ impl Server {
         Ok(key)
     }
 
-    /// The session is open, at a revision that is known now: its unasked messages get ids.
+    /// Prepares the standalone stream once the revision of the session is known: its messages get
+    /// ids.
     pub(super) fn prime_standalone(&mut self, key: Key) {
         let Some(connection) = self.connections.get_mut(key) else { return };
         let (resumes, polls) = (connection.resumes(), connection.polls());
@@ -105,10 +106,10 @@ impl Server {
         }
     }
 
-    /// The session that a request names.
+    /// Finds the session that a request names.
     // MCP 2025-11-25 basic/transports#session-management [SESS-006] [SESS-008]
-    // MCP 2025-11-25 security-best-practices#session-hijacking [SESS-014]: to anybody else it does
-    // not exist.
+    // MCP 2025-11-25 security-best-practices#session-hijacking [SESS-014]: for another principal it
+    // does not exist.
     pub(super) fn find_session(
         &self,
         head: &RequestHead<'_>,
@@ -124,8 +125,8 @@ impl Server {
             .ok_or_else(|| no_session(request))
     }
 
-    // MCP 2025-11-25 security-best-practices#session-hijacking [SESS-012] [SESS-014]: the name of a
-    // session proves nothing; who asks is for each request to show.
+    // MCP 2025-11-25 security-best-practices#session-hijacking [SESS-012] [SESS-014]: a session id
+    // is no authentication; each request must authenticate its sender.
     fn session_of(
         &self,
         id: SessionId,
@@ -138,7 +139,7 @@ impl Server {
         (same && connection.principal.as_ref() == principal).then_some(key)
     }
 
-    /// The connection that is the session with this name, whoever it belongs to.
+    /// Returns the connection of the session with this id, independent of its principal.
     pub(super) fn key_of_session(&self, id: &SessionId) -> Option<Key> {
         let is_named = |number| {
             let connection = self.connections.get(Key::from_number(number));
@@ -148,7 +149,7 @@ impl Server {
         self.sessions.find_hashed(self.hasher.hash_one(id), &is_named).map(Key::from_number)
     }
 
-    /// Opens or takes up again a stream of a session.
+    /// Opens or resumes a stream of a session.
     // MCP 2025-11-25 basic/transports#listening-for-messages-from-the-server [HSRV-013]
     pub(super) fn get(
         &mut self,
@@ -166,7 +167,7 @@ impl Server {
         };
         let stored = match start {
             Start::Behind(_) if !self.store.is_external() => {
-                // Who names no event gets what there is.
+                // A reader without an event id gets the available events.
                 if head.last_event_id.is_some() {
                     return Err(refusal(Status::GONE, None, GONE));
                 }
@@ -189,7 +190,7 @@ impl Server {
             _ if stored.is_some() => {}
             _ => {
                 stream.behind = None;
-                // A new reader, who has no id yet to come back with.
+                // A new reader has no event id yet with which to resume.
                 if already_open {
                     stream.prime();
                 }
@@ -197,7 +198,7 @@ impl Server {
         }
         self.logged_bytes += stream.log.len() - length;
         self.record_ids(key, number);
-        // One that was there has lost its connection without our knowing; the new one takes over.
+        // The previous reader has lost its connection unnoticed; the new one replaces it.
         // MCP 2025-11-25 basic/transports#multiple-connections [HSRV-017]
         if let Some(before) = before {
             self.end_exchange(before, None, now);
@@ -214,7 +215,7 @@ impl Server {
         Ok(ExchangeId(exchange))
     }
 
-    /// An exchange becomes the reader of a stream.
+    /// Makes an exchange the reader of a stream.
     fn join_session(&mut self, key: Key, number: u32, exchange: Key, now: Instant) {
         let Some(Connection { session, streams, .. }) = self.connections.get_mut(key) else {
             return;
@@ -227,7 +228,7 @@ impl Server {
         self.touch_session(key);
     }
 
-    /// Ends a session at its client's wish.
+    /// Ends a session on request of its client.
     // MCP 2025-11-25 basic/transports#session-management [SESS-010]
     pub(super) fn delete(
         &mut self,
@@ -242,7 +243,7 @@ impl Server {
         Ok(self.respond_whole(Response { head, body: Vec::new() }))
     }
 
-    /// Ends a session: its requests are cancelled, its streams end.
+    /// Ends a session: its requests are cancelled and its streams end.
     // MCP 2025-11-25 basic/transports#session-management [SESS-007] [SSE-003]
     pub(super) fn end_session(&mut self, key: Key, now: Instant) {
         let Some(connection) = self.connections.get_mut(key) else { return };
@@ -257,7 +258,7 @@ impl Server {
         }
     }
 
-    /// Forgets a session without a word. Responses of it that are complete still leave.
+    /// Removes a session without notifying its client. Complete responses are still sent.
     pub(super) fn forget_session(&mut self, key: Key) {
         self.unlink_session(key);
         let Some(connection) = self.connections.remove(key) else { return };
@@ -280,7 +281,7 @@ impl Server {
 
     // ------------------------------------------------------------------ HTTP+SSE
 
-    /// Opens the stream of events of a client of 2024-11-05, which is a session.
+    /// Opens the event stream of a client of 2024-11-05, which is a session.
     // MCP 2024-11-05 basic/transports#http-with-sse [LSSE-001] [LSSE-002]
     pub(super) fn open_event_stream(
         &mut self,
@@ -307,7 +308,7 @@ impl Server {
         Ok(ExchangeId(exchange))
     }
 
-    /// A message of a client of 2024-11-05.
+    /// Handles a message of a client of 2024-11-05.
     pub(super) fn message<'f>(
         &mut self,
         head: &RequestHead<'_>,
@@ -318,7 +319,7 @@ impl Server {
         let request = named_request(&body.frame);
         let id = head.query.0.split('&').find_map(|pair| pair.strip_prefix("sessionId="));
         let Some(id) = id else {
-            let message = "`sessionId` is missing: post to the address in the `endpoint` event";
+            let message = "`sessionId` is missing: post to the URL in the `endpoint` event";
             return Err(refusal(Status::BAD_REQUEST, request, message));
         };
         let key = SessionId::parse(id.as_bytes())
@@ -333,32 +334,32 @@ pub(super) fn no_session(request: Option<&RequestId>) -> Response {
     refusal(Status::NOT_FOUND, request, "there is no such session: send `initialize`")
 }
 
-pub(super) const GONE: &str = "what came after this event is not kept any more";
+pub(super) const GONE: &str = "the events after this one are no longer available";
 
-const MANY_REPLAYS: &str = "too many clients are looking for earlier events";
+const MANY_REPLAYS: &str = "too many clients are reading earlier events";
 
-/// Where the reader of a stream begins.
+/// The position where the reader of a stream starts.
 #[derive(Clone, Copy)]
 enum Start {
-    /// With what nobody has taken yet.
+    /// At the events that no reader has taken yet.
     Unread,
-    /// At this place of the log.
+    /// At this position of the log.
     At(u64),
-    /// With the event of this number, which the log does not keep any more.
+    /// At the event with this number, which the log no longer contains.
     Behind(u64),
 }
 
-/// Where a reader of what belongs to no request begins that names no event.
+/// Returns the start of a reader of the standalone stream without an event id.
 fn unread(connection: &Connection) -> Start {
     let stream = connection.streams.get(STANDALONE);
     stream.and_then(Stream::position_behind).map_or(Start::Unread, Start::Behind)
 }
 
-/// The stream that an event belongs to, and the place after it.
+/// Returns the stream of an event, and the position after it.
 // MCP 2025-11-25 basic/transports#resumability-and-redelivery [RESUME-007]
 fn resume(connection: &Connection, text: &[u8]) -> Result<(u32, Start), Response> {
     let never =
-        || refusal(Status::BAD_REQUEST, None, "`Last-Event-ID` names no event of this session");
+        || refusal(Status::BAD_REQUEST, None, "`Last-Event-ID` is not an event of this session");
     let id = EventId::parse(text).ok_or_else(never)?;
     let next_stream = connection.session.as_ref().map_or(0, |session| session.next_stream);
     let Some(stream) = connection.streams.get(id.stream) else {

@@ -1,4 +1,4 @@
-//! The store of events outside of the machine: what it is asked, and what it answers.
+//! The interface to the external event store: its actions and their results.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -12,54 +12,54 @@ use super::ServerLimits;
 use super::session::Session;
 use super::stream::Stream;
 
-/// Where events are kept for clients that come back for them.
+/// Where events are kept for clients that resume a stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "recording", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "recording", serde(rename_all = "snake_case"))]
 #[non_exhaustive]
 pub enum EventStore {
-    /// In the machine, within the bounds of [`ServerLimits`].
+    /// In the machine, within the [`ServerLimits`].
     #[default]
     Memory,
-    /// Recent ones in the machine, within the same bounds, and all of them in a store of the
-    /// deployment's, which [`Server::poll_store`](super::Server::poll_store) says what to do. For
-    /// drivers that ask it: with another one, events wait for nobody and use up their bounds.
+    /// Recent events in the machine, within the same limits, and all events in a store of the
+    /// deployment that executes the actions of [`Server::poll_store`](super::Server::poll_store).
+    /// Use it only with a driver that polls them: otherwise the actions fill up their queue.
     ///
-    /// The store holds what sessions said, not the sessions: these are gone with the machine.
+    /// The store keeps the messages of sessions, not the sessions, which end with the machine.
     External,
 }
 
-/// The place of an event: whose it is, and where it stands there.
+/// The position of an event: its session, stream, number and principal.
 ///
-/// All four parts belong to the key under which a store keeps the event. Without them it could hand
-/// one client what was meant for another.
+/// A store must use all four parts as the key of the event. Otherwise it could return one client's
+/// event to another.
 // MCP 2025-11-25 basic/transports#resumability-and-redelivery [RESUME-002] [RESUME-003]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EventPosition {
-    /// The session. Its name is a secret: a store may keep a hash of it instead, and gives back the
-    /// name that it was asked with where the hashes agree.
+    /// The session. Its id is a secret: a store may keep a hash of it instead, and return the id
+    /// with which it was queried if the hashes match.
     pub session: SessionId,
-    /// The number of the stream within the session. None is used twice.
+    /// The number of the stream within the session. Numbers are never reused.
     pub stream: u32,
-    /// The number of the event within the stream. There are no holes: they count from 0, one by one.
+    /// The number of the event within the stream. Numbers are consecutive and start at 0.
     pub sequence: u64,
-    /// Whose session it is, as far as the machine was told.
+    /// The principal of the session, if known.
     pub principal: Option<Principal>,
 }
 
-/// An event as it is stored.
+/// A stored event.
 #[derive(Clone, PartialEq, Eq)]
 pub struct StoredEvent {
-    /// Where it stands.
+    /// The position of the event.
     pub place: EventPosition,
-    /// The message as JSON; nothing, where the event only gave the client an id to come back with.
+    /// The message as JSON; empty if the event only gave the client an id for resuming.
     ///
-    /// Those are stored too, so that numbers have no holes but for what is lost.
+    /// Such events are stored too, so that only lost events leave gaps in the numbers.
     pub message: Vec<u8>,
 }
 
 impl fmt::Debug for StoredEvent {
-    /// Leaves the message out: logs are read by many.
+    /// Omits the message, because logs have many readers.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let length = self.message.len();
         f.debug_struct("StoredEvent")
@@ -69,7 +69,7 @@ impl fmt::Debug for StoredEvent {
     }
 }
 
-/// Names a read of a [`Server`](super::Server). None is used twice.
+/// Identifies a read of a [`Server`](super::Server). Ids are never reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ReadId {
     pub(crate) connection: Key,
@@ -77,54 +77,54 @@ pub struct ReadId {
     pub(crate) number: u64,
 }
 
-/// What an external store is to do.
+/// An action for an external store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum StoreAction {
-    /// Keep an event.
+    /// Store an event.
     Append {
-        /// The event, whose place has none yet.
+        /// The event. No event is stored at its position yet.
         event: StoredEvent,
     },
-    /// Look up the events of one stream from a place on, and say so with
+    /// Read the events of one stream from a position on, and pass them to
     /// [`Server::handle_stored`](super::Server::handle_stored).
     Read {
-        /// Names the read in its completion.
+        /// Identifies the read in its completion.
         read: ReadId,
-        /// The place of the first event that is wanted.
+        /// The position of the first requested event.
         from: EventPosition,
-        /// The most events that are taken of the completion.
+        /// The maximum number of events used from the completion.
         events_max: usize,
-        /// The most bytes of messages that are taken of the completion, but for its first event,
-        /// which is taken whatever its length.
+        /// The maximum number of message bytes used from the completion, not counting its first
+        /// event, which is used regardless of its length.
         bytes_max: usize,
     },
-    /// Drop all events of a stream, or of a session: nobody can come back for them any more.
+    /// Remove all events of a stream or of a session: no client can resume it.
     ///
-    /// A machine that ends abruptly asks for nothing more, so a store lets entries expire by itself
-    /// as well, a while after [`ServerTimeouts::session_idle`](super::ServerTimeouts::session_idle).
+    /// A machine that ends abruptly sends no such action, so a store should also expire entries a
+    /// while after [`ServerTimeouts::session_idle`](super::ServerTimeouts::session_idle).
     Forget {
         /// The session.
         session: SessionId,
-        /// The stream; `None`: all of the session.
+        /// The stream; `None` for all streams of the session.
         stream: Option<u32>,
-        /// Whose session it is.
+        /// The principal of the session.
         principal: Option<Principal>,
     },
 }
 
-/// A store does not have what was asked of it, or cannot be reached. Whoever asked is told that the
+/// The store does not have the requested events, or cannot be reached. The client is told that the
 /// events are gone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the store does not have these events")]
 pub struct NotStored;
 
-/// What waits for the store.
+/// The actions that wait for the store.
 #[derive(Debug)]
 pub(super) struct Store {
     external: bool,
     actions: VecDeque<StoreAction>,
-    /// Bytes of the messages among them.
+    /// The bytes of their messages.
     bytes: usize,
     actions_max: usize,
     bytes_max: usize,
@@ -149,12 +149,12 @@ impl Store {
         self.external
     }
 
-    /// Actions that could not wait, as too many did.
+    /// Returns the number of actions dropped because the queue was full.
     pub(super) const fn dropped(&self) -> u64 {
         self.dropped
     }
 
-    /// Whether a read, or an event without a message, could wait.
+    /// Returns whether a read, or an event without a message, can be queued.
     pub(super) fn has_room(&self) -> bool {
         self.actions.len() < self.actions_max
     }
@@ -164,18 +164,18 @@ impl Store {
         if let StoreAction::Append { event } = &action {
             self.bytes -= event.message.len();
         }
-        // An idle server does not hold the memory of its busiest moment.
+        // An idle server releases the memory of its peak.
         if self.actions.is_empty() {
             self.actions = VecDeque::new();
         }
         Some(action)
     }
 
-    /// Stores what a stream said since the last time: ids alone, but for the last event, which has
-    /// this message.
+    /// Stores the events of a stream since the last call: only ids, except for the last event,
+    /// which has this message.
     ///
-    /// An event for which there is no room is missing from then on. Its number is not given to
-    /// another, so the hole is found by whoever reads over it, and told.
+    /// If the queue is full, an event is missing from then on. Its number is not reused, so a later
+    /// read detects the gap and its client is told.
     // MCP 2025-11-25 basic/transports#resumability-and-redelivery [RESUME-001] [RESUME-006]
     pub(super) fn record(
         &mut self,
@@ -209,7 +209,7 @@ impl Store {
         }
     }
 
-    /// Reads a stream from a place on. `None`: there is no room.
+    /// Queues a read of a stream from a position on. Returns `None` if the queue is full.
     pub(super) fn read(
         &mut self,
         connection: Key,
@@ -231,7 +231,7 @@ impl Store {
         Some(read)
     }
 
-    /// Gives up a stream, or a session, of which something was stored.
+    /// Queues the removal of a stream or a session, if any of its events was stored.
     pub(super) fn forget(
         &mut self,
         session: &Session,
@@ -241,7 +241,7 @@ impl Store {
         if !session.recorded {
             return;
         }
-        // As much room again, which no client that only talks can take.
+        // Removals may use as much room again, which clients cannot fill with messages.
         if self.actions.len() >= self.actions_max.saturating_mul(2) {
             self.dropped += 1;
             return;
@@ -250,7 +250,7 @@ impl Store {
         self.actions.push_back(StoreAction::Forget { session: session.id, stream, principal });
     }
 
-    /// What waits, as it is counted and as it is.
+    /// Checks that the counters match the queue.
     pub(super) fn assert_consistent(&self) {
         let lengths = self.actions.iter().map(|action| match action {
             StoreAction::Append { event } => event.message.len(),

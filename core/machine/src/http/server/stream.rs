@@ -10,41 +10,43 @@ use crate::peer::queue::Tag;
 use super::log::{Log, Resume};
 use super::replay::Replay;
 
-/// One stream of messages to a client: what answers a request, or what comes unasked.
+/// A stream of messages to a client: the response to a request and the messages before it, or
+/// messages that belong to no request.
 ///
-/// It outlives the connections that carry it: its reader may go and come back.
+/// It outlives the connections that carry it: its reader may disconnect and resume it.
 #[derive(Debug)]
 pub(super) struct Stream {
     pub(super) number: u32,
     pub(super) log: Log,
-    /// The exchange that carries the stream now.
+    /// The exchange that currently carries the stream.
     pub(super) reader: Option<Key>,
-    /// The place in the log up to which the reader has taken it.
+    /// The position in the log up to which the reader has taken it.
     taken: u64,
-    /// The place up to which any reader has ever taken it: ids after it were never sent.
+    /// The position up to which any reader has taken it: later ids were never sent.
     issued: u64,
     /// The stored events that the reader gets first.
     pub(super) replay: Option<Box<Replay>>,
-    /// The number of the event at which a reader goes on that names none, where that is not kept in
-    /// the log any more.
+    /// The number of the event where a reader without an event id starts, if the log no longer
+    /// contains it.
     pub(super) behind: Option<u64>,
-    /// The number up to which events were given to the store.
+    /// The number up to which events were stored.
     pub(super) recorded: u64,
-    /// Whether events have ids, so that a reader can come back.
+    /// Whether events have ids, so that a reader can resume the stream.
     pub(super) resumable: bool,
-    /// Whether a reader begins with an event that only gives it an id; else with the id alone.
+    /// Whether a reader starts with an event that only gives it an id; otherwise it starts with an
+    /// id alone.
     pub(super) primes: bool,
-    /// The type of the events, where they have one.
+    /// The type of the events, if they have one.
     pub(super) kind: Option<&'static str>,
-    /// Whether a response carries it as events already.
+    /// Whether a response already carries it as an event stream.
     pub(super) opened: bool,
-    /// Whether an answer that stands alone is JSON, whatever the form of others.
+    /// Whether a response without other messages is JSON, regardless of the response mode.
     pub(super) brief: bool,
     /// The request that its last message answers.
     pub(super) answers: Tag,
-    /// Nothing more will be appended.
+    /// Whether no more messages will be added.
     pub(super) done: bool,
-    /// Until when it is kept for its reader, once it is done.
+    /// The time until which it is kept for its reader, once it is done.
     pub(super) kept_until: Option<Instant>,
 }
 
@@ -79,7 +81,7 @@ impl Stream {
         self.log.push(self.kind, self.name(), message);
     }
 
-    /// Makes it a stream of events, if it is not one yet.
+    /// Makes it an event stream, if it is not one yet.
     // MCP 2025-11-25 basic/transports#sending-messages-to-the-server [SSE-005]
     pub(super) fn open(&mut self) {
         if !self.opened {
@@ -88,10 +90,10 @@ impl Stream {
         }
     }
 
-    /// Gives a reader an id to come back with, where nothing else is about to.
+    /// Gives a reader an id for resuming, if no other event is about to.
     ///
-    /// Before 2025-11-25 clients do not know of events without data, so they get none: the id goes
-    /// alone, which an event-stream reader remembers without dispatching anything.
+    /// Clients before 2025-11-25 do not expect events without data, so they get an id alone, which
+    /// an event-stream reader stores without dispatching an event.
     // MCP 2025-03-26 basic/transports#resumability-and-redelivery [RESUME-001]
     pub(super) fn prime(&mut self) {
         if self.unread() > 0 || !self.resumable {
@@ -104,17 +106,17 @@ impl Stream {
         }
     }
 
-    /// Appends the time after which to come back.
+    /// Appends the reconnection delay.
     pub(super) fn push_retry(&mut self, retry: Duration) {
         self.log.push_retry(retry);
     }
 
-    /// Bytes that the reader has not taken.
+    /// Returns the number of bytes that the reader has not taken.
     pub(super) fn unread(&self) -> u64 {
         self.log.end() - self.taken
     }
 
-    /// Hands the reader what comes next, at most `most` bytes.
+    /// Returns the next bytes for the reader, at most `most`.
     pub(super) fn take(&mut self, most: usize) -> &[u8] {
         if let Some(replay) = &mut self.replay {
             return replay.take(most);
@@ -125,7 +127,7 @@ impl Stream {
         chunk
     }
 
-    /// Lets the reader go. What it has of an event that it took in part is lost to it.
+    /// Detaches the reader. It loses an event that it has only taken in part.
     pub(super) fn detach(&mut self) -> Option<Key> {
         if let Some(replay) = self.replay.take() {
             self.behind = Some(replay.position());
@@ -134,22 +136,22 @@ impl Stream {
         self.reader.take()
     }
 
-    /// The number of the event at which a reader goes on that names none, where that is not kept in
-    /// the log any more.
+    /// Returns the number of the event where a reader without an event id starts, if the log no
+    /// longer contains it.
     pub(super) fn position_behind(&self) -> Option<u64> {
         let position = self.replay.as_ref().map(|replay| replay.position()).or(self.behind);
         position.filter(|sequence| *sequence < self.log.first_sequence())
     }
 
-    /// Begins with stored events, and goes on with all that the log keeps.
+    /// Starts with stored events, and continues with all events of the log.
     pub(super) fn resume_behind(&mut self, replay: Replay) {
         self.taken = self.log.start();
         self.behind = Some(replay.position());
         self.replay = Some(Box::new(replay));
     }
 
-    /// Where a reader goes on that saw the event `sequence` last. An event that was never sent
-    /// cannot have been seen.
+    /// Returns where a reader continues whose last event was `sequence`. An event that was never
+    /// sent is unknown.
     pub(super) fn after(&self, sequence: u64) -> Resume {
         match self.log.after(sequence) {
             Resume::At(place) if place > self.issued => Resume::Unknown,
@@ -157,18 +159,18 @@ impl Stream {
         }
     }
 
-    /// Goes back, or forth, to a place that [`after`](Self::after) found.
+    /// Moves the reader to a position that [`after`](Self::after) returned.
     pub(super) const fn resume_at(&mut self, place: u64) {
         self.behind = None;
         self.taken = place;
     }
 
-    /// Drops what the reader has taken but for the last `events` and `bytes`.
+    /// Drops the events that the reader has taken, except for the last `events` and `bytes`.
     pub(super) fn trim(&mut self, events: usize, bytes: usize) {
         self.log.trim(self.taken, events, bytes);
     }
 
-    /// Drops the oldest, taken or not, until no more than `events` and `bytes` are left.
+    /// Drops the oldest events, taken or not, until at most `events` and `bytes` are left.
     pub(super) fn keep(&mut self, events: usize, bytes: usize) {
         let next = self.log.sequence_at(self.taken);
         self.log.keep(events, bytes);
@@ -179,18 +181,18 @@ impl Stream {
         self.issued = self.issued.max(self.log.start());
     }
 
-    /// Drops what no reader has begun to take, and returns its text. A reader of stored events has to
-    /// take all of them.
+    /// Drops the events that no reader has started to take, and returns their text. A reader of
+    /// stored events has to take all of them.
     pub(super) fn withdraw_unread(&mut self) -> Vec<u8> {
         if self.replay.is_none() { self.log.withdraw_from(self.taken) } else { Vec::new() }
     }
 
-    /// Whether a client could come back for it.
+    /// Returns whether a client could resume it.
     pub(super) const fn can_resume(&self) -> bool {
         self.resumable && self.opened
     }
 
-    /// A reader of stored events has all of the log before it.
+    /// Checks the invariants: a reader of stored events has the complete log after them.
     pub(super) fn assert_consistent(&self) {
         assert!(self.recorded == 0 || self.recorded == self.log.next_sequence(), "unrecorded");
         if let Some(replay) = &self.replay {

@@ -3,10 +3,9 @@ use alloc::collections::BTreeMap;
 
 use super::stream::Stream;
 
-/// The streams of a connection, by their numbers.
+/// The streams of a connection, by number.
 ///
-/// The first one, which every connection has, is at hand; the others cost nothing while there are
-/// none.
+/// The first one, which every connection has, is stored inline; the others are allocated on demand.
 #[derive(Debug, Default)]
 pub(super) struct Streams {
     first: Option<Stream>,
@@ -31,7 +30,7 @@ impl Streams {
         if number == 0 {
             self.first.as_mut()
         } else if self.others.last_key_value().is_some_and(|(last, _)| *last == number) {
-            // The last one is the busiest, and there may be many that are kept before it.
+            // The last one is used the most, and there may be many older ones.
             self.others.last_entry().map(|last| &mut **last.into_mut())
         } else {
             self.others.get_mut(&number).map(|it| &mut **it)
@@ -42,7 +41,7 @@ impl Streams {
         if number == 0 { self.first.take() } else { self.others.remove(&number).map(|it| *it) }
     }
 
-    /// In the order of their numbers.
+    /// Returns the streams in the order of their numbers.
     pub(super) fn iter(&self) -> impl Iterator<Item = &Stream> {
         self.first.iter().chain(self.others.values().map(|it| &**it))
     }

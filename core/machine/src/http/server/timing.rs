@@ -1,4 +1,4 @@
-//! What happens when nothing else does.
+//! Timeouts of sessions and exchanges.
 
 use core::time::Duration;
 
@@ -9,12 +9,12 @@ use crate::Instant;
 use super::exchange::State;
 use super::{Server, ServerTimeouts};
 
-/// The shortest pause between two deadlines of the same thing, so that no driver can spin.
+/// The minimum interval between two deadlines of the same object, so that no driver can busy-loop.
 pub(super) const LEAST: Duration = Duration::from_millis(1);
 
 impl Server {
-    /// When [`handle_timeout`](Self::handle_timeout) has something to do, if nothing comes before.
-    /// May change with every call of another method.
+    /// Returns the next time at which [`handle_timeout`](Self::handle_timeout) must be called. It
+    /// may change with every call of another method.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Instant> {
         let finished = self.finished.front().map(|finished| finished.until);
@@ -23,7 +23,7 @@ impl Server {
         first.chain(finished).min()
     }
 
-    /// Does what is due at `now`. Extra calls do nothing.
+    /// Handles the timeouts that are due at `now`. Extra calls have no effect.
     pub fn handle_timeout(&mut self, now: Instant) {
         while let Some((due, slot)) = self.connection_deadlines.first()
             && due <= now
@@ -44,7 +44,7 @@ impl Server {
         self.give_up_finished(now);
     }
 
-    /// A request waits for its answer: after a while its response opens all the same.
+    /// Sets the time at which the response to a pending request is opened as a stream.
     pub(super) fn arm_waiting(&mut self, key: Key, now: Instant) {
         let waiting = self.exchanges.get(key).is_some_and(|e| matches!(e.state, State::Waiting));
         if let Some(pause) = self.options.timeouts.open_stream.filter(|_| waiting) {
@@ -52,8 +52,8 @@ impl Server {
         }
     }
 
-    /// A stream is open: after a while of silence it shows life, and after a longer while its
-    /// connection may be closed.
+    /// Sets the next deadline of an open stream: a keep-alive comment when it is idle, or the time
+    /// at which its connection may be closed.
     pub(super) fn arm_streaming(&mut self, key: Key, now: Instant) {
         let ServerTimeouts { keep_alive, poll_after, .. } = &self.options.timeouts;
         let Some(entry) = self.exchanges.get(key) else { return };
@@ -97,7 +97,7 @@ impl Server {
         }
     }
 
-    /// Opens the response of a request that still waits as a stream of events.
+    /// Opens the response of a pending request as an event stream.
     pub(super) fn open_stream(&mut self, key: Key) {
         let Some(entry) = self.exchanges.get_mut(key) else { return };
         let (Some(connection), State::Waiting) = (entry.connection, &entry.state) else { return };
@@ -114,12 +114,12 @@ impl Server {
         self.make_ready(key);
     }
 
-    /// How long a session may be without use.
+    /// Returns the last use of a session, and how long it may be idle.
     fn patience(&self, key: Key) -> Option<(Instant, Duration)> {
         let timeouts = &self.options.timeouts;
         let connection = self.connections.get(key)?;
         let session = connection.session.as_ref()?;
-        // Closing the door on those who never come in keeps it open for others.
+        // A short timeout for clients that never complete the handshake leaves room for others.
         let idle = if connection.machine.is_initialized() {
             timeouts.session_idle
         } else {

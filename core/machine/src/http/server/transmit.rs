@@ -1,4 +1,4 @@
-//! What leaves, exchange by exchange.
+//! Sends the output of exchanges.
 
 use core::time::Duration;
 
@@ -16,14 +16,14 @@ use super::session::STANDALONE;
 use super::session::Transport;
 use super::{Connection, Server};
 
-/// The most that is handed out at once, in bytes: one write's worth.
+/// The maximum length of a chunk in bytes: the size of one write.
 const CHUNK: usize = 64 * 1024;
 
-/// A comment that shows life.
+/// The keep-alive comment.
 const COMMENT: &[u8] = b":\n\n";
 
 impl Server {
-    /// An exchange with something new to send, each once.
+    /// Returns an exchange that has something new to send, each once.
     #[must_use]
     pub fn poll_ready(&mut self) -> Option<ExchangeId> {
         while let Some(exchange) = self.ready.pop_front() {
@@ -35,8 +35,9 @@ impl Server {
         None
     }
 
-    /// What a recorder must know of an exchange before it polls it: the session of HTTP+SSE that the
-    /// exchange belongs to, whose name is in its first event. `None`: nothing changes by polling.
+    /// Returns what a recorder must know of an exchange before it polls it: the HTTP+SSE session
+    /// that the exchange belongs to, whose id is in its first event. Returns `None` if polling has
+    /// no effect.
     #[cfg(feature = "recording")]
     pub(crate) fn session_to_hide(&self, exchange: ExchangeId) -> Option<Option<SessionId>> {
         let entry = self.exchanges.get(exchange.0)?;
@@ -49,9 +50,10 @@ impl Server {
         Some(old.map(|session| session.id))
     }
 
-    /// What to send next on an exchange; `None` when there is nothing now, or the exchange is over.
+    /// Returns what to send next on an exchange, or `None` if there is nothing now or the exchange
+    /// has ended.
     ///
-    /// After [`Transmit::Respond`], [`Transmit::Finish`] and [`Transmit::Abort`] it is.
+    /// The exchange ends after [`Transmit::Respond`], [`Transmit::Finish`] and [`Transmit::Abort`].
     pub fn poll_transmit(&mut self, exchange: ExchangeId, now: Instant) -> Option<Transmit<'_>> {
         let key = exchange.0;
         let entry = self.exchanges.get_mut(key)?;
@@ -98,7 +100,8 @@ impl Server {
         core::mem::take(&mut entry.comment_due).then_some(Transmit::Chunk(COMMENT))
     }
 
-    /// Drops what the reader has taken, as far as it is not kept; whether there is more for it.
+    /// Drops the events that the reader has taken and that need not be kept. Returns whether there
+    /// is more for it.
     fn trim_and_look(&mut self, key: Key, now: Instant) -> bool {
         let limits = &self.options.limits;
         let scarce = self.logged_bytes > limits.replay_bytes_total_max;
@@ -121,18 +124,18 @@ impl Server {
         self.look_at_replay(connection, number, now)
     }
 
-    /// Whether nothing more will come on an exchange.
+    /// Returns whether nothing more will be sent on an exchange.
     fn is_complete(&self, key: Key) -> bool {
         let Some(entry) = self.exchanges.get(key) else { return false };
         let stream = entry.connection.and_then(|connection| self.stream(connection, entry.stream));
-        // Who waits for stored events is not at the end, whatever comes after them.
+        // A reader that waits for stored events is not at the end, even if the stream is done.
         stream.is_none_or(|stream| {
             let closes = matches!(entry.state, State::Closing);
             stream.replay.is_none() && (closes || stream.done)
         })
     }
 
-    /// The body of an exchange is complete.
+    /// Handles the complete body of an exchange.
     fn finish_exchange(&mut self, key: Key, now: Instant) {
         self.exchange_deadlines.clear(key.slot);
         let Some(entry) = self.remove_exchange(key) else { return };
@@ -144,15 +147,16 @@ impl Server {
         self.detached(connection, entry.stream, now);
     }
 
-    /// Whether the next thing to send on an exchange is [`Transmit::Abort`]. For an adapter whose
-    /// HTTP library asks for nothing while the client takes nothing: it breaks the connection off
-    /// and calls [`handle_disconnect`](Self::handle_disconnect).
+    /// Returns whether the next action of an exchange is [`Transmit::Abort`]. For adapters whose
+    /// HTTP library does not poll the body while the client is not reading: they abort the
+    /// connection and call [`handle_disconnect`](Self::handle_disconnect).
     #[must_use]
     pub fn is_aborted(&self, exchange: ExchangeId) -> bool {
         self.exchanges.get(exchange.0).is_some_and(|entry| matches!(entry.state, State::Aborted))
     }
 
-    /// The client has gone: nobody takes the response of an exchange any more.
+    /// Reports that the client has disconnected, so that the response of an exchange cannot be
+    /// sent.
     pub fn handle_disconnect(&mut self, exchange: ExchangeId, now: Instant) {
         let key = exchange.0;
         self.exchange_deadlines.clear(key.slot);
@@ -165,7 +169,7 @@ impl Server {
         self.detached(connection, entry.stream, now);
     }
 
-    /// A stream has lost its reader.
+    /// Handles a stream that has lost its reader.
     pub(super) fn detached(&mut self, key: Key, number: u32, now: Instant) {
         let Some(connection) = self.connections.get_mut(key) else { return };
         if connection.session.is_none() {
@@ -174,7 +178,7 @@ impl Server {
             self.drop_stream(key, number);
             self.pump(key, now);
         } else if connection.is_event_stream() {
-            // There is no other way to the client.
+            // This stream was the only connection to the client.
             self.leave_session(key, now);
             self.end_session(key, now);
         } else {
@@ -189,8 +193,8 @@ impl Server {
         }
     }
 
-    /// Ends the response of an exchange whose stream has another reader, or is gone: with
-    /// `instead`, where nothing of it has left.
+    /// Ends the response of an exchange whose stream has another reader or was removed. Sends
+    /// `instead` if nothing was sent yet.
     pub(super) fn end_exchange(&mut self, key: Key, instead: Option<Response>, now: Instant) {
         let Some(entry) = self.exchanges.get_mut(key) else { return };
         self.exchange_deadlines.clear(key.slot);
@@ -207,7 +211,7 @@ impl Server {
         self.make_ready(key);
     }
 
-    /// A reader is too far behind: its connection goes, the stream stays where it can be resumed.
+    /// Aborts the connection of a reader that is too slow. The stream is kept if it can be resumed.
     pub(super) fn cut_off(&mut self, key: Key, now: Instant) {
         let Some(entry) = self.exchanges.get_mut(key) else { return };
         entry.state = State::Aborted;
@@ -221,7 +225,7 @@ impl Server {
         }
     }
 
-    /// Closes the connection of a stream that can be resumed, and says when to come back.
+    /// Closes the connection of a stream that can be resumed, and sends the reconnection delay.
     pub(super) fn close_reader(&mut self, key: Key, number: u32, retry: Duration) {
         let Some(connection) = self.connections.get_mut(key) else { return };
         if !connection.polls() {
@@ -250,7 +254,7 @@ impl Server {
         self.make_ready(reader);
     }
 
-    /// Ends the streams of a connection that stand open for what may come.
+    /// Ends the streams of a connection that are open for future messages.
     pub(super) fn close_open_streams(&mut self, key: Key) {
         let Some(Connection { machine, session, streams, .. }) = self.connections.get_mut(key)
         else {
@@ -264,7 +268,7 @@ impl Server {
         }
     }
 
-    /// Closes the connection of a stream as soon as what there is has left.
+    /// Closes the connection of a stream as soon as the available events are sent.
     pub(super) fn close_after_the_rest(&mut self, reader: Key) {
         let Some(entry) = self.exchanges.get_mut(reader) else { return };
         match entry.state {
@@ -275,7 +279,7 @@ impl Server {
         self.make_ready(reader);
     }
 
-    /// Nothing is due on an exchange any more, but what it waits for, and the end of its right.
+    /// Keeps only the deadlines of the pending read and of the authorization for an exchange.
     pub(super) fn rest(&mut self, key: Key) {
         let expires = self.exchanges.get(key).and_then(|exchange| exchange.expires);
         match [self.read_due(key), expires].into_iter().flatten().min() {
