@@ -41,8 +41,8 @@
 //! one must be quick; [`blocking`](blocking()) handlers go to threads of their own. An `async` one
 //! is dropped where it waits when its request is cancelled.
 //!
-//! A handler with something of its own takes a copy for each call:
-//! `move |call| { let pool = pool.clone(); async move { … } }`.
+//! A handler owns the values that its closure captures by `move`. An `async` closure is cloned for
+//! each call, and so are its values: share state in an `Arc`.
 //!
 //! # Questions
 //!
