@@ -24,26 +24,26 @@ use super::server_handle::ServerHandle;
 use super::task::{ProgressReport, TaskHandler, TaskStart, Tasks, is_task_request};
 use super::threading::{Step, ThreadSafe, Threading};
 
-/// The server's side of one connection with its handlers: what an adapter drives, over a byte stream
-/// as an [`Endpoint`]. `M` is the machine of what it is bound to.
+/// The server's side of one connection with its handlers. An adapter drives it, over a byte stream
+/// as an [`Endpoint`]. `M` is the machine of the transport.
 #[derive(Debug)]
-#[allow(private_bounds, reason = "only the machines of this crate's endpoints are meant")]
+#[allow(private_bounds, reason = "implemented only by the machines of this crate")]
 pub struct ServerEndpoint<K: Threading = ThreadSafe, M: ServerBinding = StreamServer> {
     pub(super) machine: M,
     pub(super) handlers: Arc<Handlers<K>>,
     items: ItemHandlers<K>,
-    /// Handlers that go on.
+    /// The pending handlers.
     pub(super) running: M::Running<K>,
     pub(super) commands: CommandSender,
-    /// What handlers run in.
+    /// The guard that handlers run in.
     pub(super) guard: PanicGuard,
     pub(super) tasks: Option<Box<dyn Tasks<M>>>,
     elicitations: ElicitationIds,
 }
 
-#[allow(private_bounds, reason = "only the machines of this crate's endpoints are meant")]
+#[allow(private_bounds, reason = "implemented only by the machines of this crate")]
 impl<K: Threading, M: ServerBinding> ServerEndpoint<K, M> {
-    /// An endpoint for `server`. `machine` consumes the server, so that nothing is copied for it.
+    /// Creates an endpoint for `server`. `machine` consumes the server, so that nothing is cloned.
     #[inline(always)]
     pub(super) fn over(
         server: Server<K>,
@@ -64,7 +64,7 @@ impl<K: Threading, M: ServerBinding> ServerEndpoint<K, M> {
         }
     }
 
-    /// A handle that reaches the connection from outside its handlers.
+    /// Returns a handle for sending on the connection from outside of handlers.
     #[must_use]
     pub fn handle(&self) -> ServerHandle {
         ServerHandle::new(Arc::clone(&self.commands))
@@ -99,8 +99,8 @@ impl<K: Threading, M: ServerBinding> ServerEndpoint<K, M> {
                 }
                 None
             }
-            // After the end of input answers still leave: a client may close its output and read
-            // on.
+            // Answers are still sent after the end of input: a client may close its output and keep
+            // reading.
             Event::Closed(CloseReason::EndOfInput) => None,
             Event::Closed(_) => {
                 self.running.cancel_all();
@@ -110,7 +110,7 @@ impl<K: Threading, M: ServerBinding> ServerEndpoint<K, M> {
         }
     }
 
-    /// Finds the handler of a request and what to call it with.
+    /// Finds the handler of a request and its inputs.
     pub(super) fn invocation(&self, request: &Request<'_>) -> Invocation<'_, K> {
         let is_task = self.task_of(request.handle).is_some();
         let (catalog, asked) = (self.machine.catalog(), (request, is_task));
@@ -131,7 +131,7 @@ impl<K: Threading, M: ServerBinding> ServerEndpoint<K, M> {
 
     /// Takes the outcome of a handler: an answer, or progress of a task.
     pub(super) fn finish(&mut self, request: Request<'_>, mut outcome: Outcome, now: Instant) {
-        // What the handler sent goes before its answer.
+        // Messages of the handler are sent before its answer.
         self.take_commands(now);
         let handle = request.handle;
         if let Outcome::InputRequired(questions) = &mut outcome {
@@ -145,7 +145,7 @@ impl<K: Threading, M: ServerBinding> ServerEndpoint<K, M> {
         let task_requested = tasks.take_task_request(handle);
         match tasks.complete(handle, outcome, now) {
             None => {}
-            // It waits for answers from here on: now there is a use for a task.
+            // The handler now waits for answers, so a task is useful from here on.
             Some(outcome @ Outcome::InputRequired(_)) if task_requested => {
                 let request = request.into_owned();
                 if !self.create_task(&request, now) {
@@ -162,8 +162,8 @@ impl<K: Threading, M: ServerBinding> ServerEndpoint<K, M> {
     pub(super) fn answer(&mut self, request: Request<'_>, outcome: Outcome, now: Instant) {
         let handle = request.handle;
         let principal = self.machine.principal(handle);
-        // A request that was cancelled meanwhile, or an answer that could not be written, has been
-        // dealt with by the machine.
+        // The machine has already handled a request that was cancelled meanwhile, or an answer that
+        // could not be serialised.
         let _answered = match self.handlers.sealing.close(&request, principal, outcome, now) {
             Outcome::Result(body) => {
                 let respond = ServerCommand::Respond { request: handle, result: &body };
@@ -179,9 +179,10 @@ impl<K: Threading, M: ServerBinding> ServerEndpoint<K, M> {
         };
     }
 
-    /// Carries out the commands of handlers and [`ServerHandle`]s.
+    /// Executes the commands of handlers and [`ServerHandle`]s.
     pub(super) fn take_commands(&mut self, now: Instant) {
-        // As many as there are now: a thread that goes on sending does not keep the driver.
+        // Takes only the commands queued at the start: a thread that keeps sending must not block
+        // the driver.
         for _ in 0..self.commands.len() {
             let Some(command) = self.commands.take_command() else { return };
             match command {
@@ -197,7 +198,7 @@ impl<K: Threading, M: ServerBinding> ServerEndpoint<K, M> {
                 }
                 Command::Log { request, level, logger, data } => {
                     let (logger, data) = (logger.as_deref(), &data);
-                    // The data is JSON already, so it can be written.
+                    // The data is valid JSON, so serialising it cannot fail.
                     let log = ServerCommand::Log { request, level, logger, data };
                     let _sent = self.machine.apply(log, now);
                 }
@@ -239,15 +240,16 @@ impl<K: Threading, M: ServerBinding> ServerEndpoint<K, M> {
         }
     }
 
-    /// Creates a task for a call that asks to be one.
+    /// Creates a task for a call that requests one.
     fn begin_task(&mut self, request: &Request<'_>, now: Instant) -> TaskStart {
         let Some(tasks) = &mut self.tasks else { return TaskStart::Call };
         tasks.begin(&mut self.machine, request, now)
     }
 
-    /// Turns a running handler into a task; one that has not been polled yet, as soon as it waits.
+    /// Turns a running handler into a task. If it has not been polled yet, this happens when it
+    /// first waits.
     fn run_as_task(&mut self, handle: RequestHandle, now: Instant) {
-        // One that is answered, or a task already, stays what it is.
+        // Has no effect on a request that is answered or already a task.
         if self.machine.revision_of(handle).is_none() {
             return;
         }
@@ -257,7 +259,7 @@ impl<K: Threading, M: ServerBinding> ServerEndpoint<K, M> {
             }
             return;
         };
-        // Where there is no room for one more, its client goes on waiting.
+        // Without room for another task, the client keeps waiting for its answer.
         if self.create_task(&request, now)
             && let Some(place) = self.task_of(handle)
         {
@@ -271,7 +273,7 @@ impl<K: Threading, M: ServerBinding> ServerEndpoint<K, M> {
         tasks.create(&mut self.machine, request, now)
     }
 
-    /// The place of the task that a request has become.
+    /// Returns the slot of the task that a request has become.
     pub(super) fn task_of(&self, request: RequestHandle) -> Option<u32> {
         self.tasks.as_ref()?.place_of(request)
     }
@@ -280,7 +282,7 @@ impl<K: Threading, M: ServerBinding> ServerEndpoint<K, M> {
         self.running.cancel_task(&mut self.machine, handler);
     }
 
-    /// Reports tasks whose status has changed to clients that listen or wait.
+    /// Reports tasks whose status has changed to subscribed and waiting clients.
     pub(super) fn notify_changes(&mut self, now: Instant) {
         if let Some(tasks) = &mut self.tasks {
             tasks.notify_changes(&mut self.machine, now);
@@ -289,7 +291,7 @@ impl<K: Threading, M: ServerBinding> ServerEndpoint<K, M> {
 
     // ------------------------------------------------------------------ time
 
-    /// Does what is due at `now`.
+    /// Fires the timers that are due at `now`.
     pub(super) fn expire(&mut self, now: Instant) {
         self.machine.handle_timeout(now);
         while let Some(handler) = self.tasks.as_mut().and_then(|tasks| tasks.expire(now)) {
@@ -297,7 +299,7 @@ impl<K: Threading, M: ServerBinding> ServerEndpoint<K, M> {
         }
     }
 
-    /// When something is due next.
+    /// Returns the next deadline.
     pub(super) fn next_deadline(&self) -> Option<Instant> {
         let tasks = self.tasks.as_ref().and_then(|tasks| tasks.poll_timeout());
         [self.machine.poll_timeout(), tasks].into_iter().flatten().min()
@@ -311,7 +313,8 @@ impl<K: Threading, M: ServerBinding> Drop for ServerEndpoint<K, M> {
 }
 
 impl<K: Threading> ServerEndpoint<K> {
-    // Out of line it is moved as a whole; inlined, it was field by field, some 2 KB of it.
+    // Out of line it is moved with one copy; inlined, it was copied field by field, with some 2 KB
+    // of code.
     #[inline(never)]
     pub(super) fn new(server: Server<K>, seed: u64) -> Self {
         let commands: CommandSender = Arc::new(Mailbox::new(server.mailbox_limits()));
@@ -320,7 +323,7 @@ impl<K: Threading> ServerEndpoint<K> {
         Self::over(server, commands, running, elicitations, |server| server.machine(seed))
     }
 
-    /// The machine, to look at.
+    /// Read access to the machine.
     #[must_use]
     pub fn machine(&self) -> &peer::Server {
         &self.machine
@@ -336,7 +339,7 @@ impl<K: Threading> ServerEndpoint<K> {
 
     fn handle_queued_events(&mut self, now: Instant) {
         loop {
-            // What tasks ask may come back at once, where it cannot be asked.
+            // Input requests of a task may fail at once if they cannot be sent.
             self.notify_changes(now);
             let mut moved = false;
             while let Some(event) = self.machine.poll_event() {
@@ -355,7 +358,7 @@ impl<K: Threading> ServerEndpoint<K> {
         }
     }
 
-    /// Hands a request to its handler.
+    /// Passes a request to its handler.
     fn call(&mut self, request: Request<'_>, now: Instant) {
         match self.invocation(&request).call(&request) {
             Step::Ready(outcome) => self.finish(request, outcome, now),
@@ -384,7 +387,7 @@ impl<K: Threading> Endpoint for ServerEndpoint<K> {
             Ok(frame) => self.machine.handle_message(frame, now),
             Err(error) => self.machine.handle_frame_error(error),
         };
-        // A closed connection says so with an event of its own.
+        // A closed connection is reported by its own event.
         if let Ok(Some(event)) = event {
             self.handle_event(event, now);
         }
@@ -408,7 +411,8 @@ impl<K: Threading> Endpoint for ServerEndpoint<K> {
                 self.finish(kept, outcome.unwrap_or_else(Outcome::from), now);
             }
         }
-        // What the others sent while they ran, and what these commands and answers led to.
+        // Takes the commands of handlers that were just polled, and handles the events that these
+        // commands and answers caused.
         self.take_commands(now);
         self.handle_queued_events(now);
         self.commands.register(cx.waker());

@@ -7,8 +7,8 @@ use mcp_sansio::protocol::LoggingLevel;
 use super::catalog_edit::CatalogEdit;
 use super::context::{Command, CommandSender, SendError};
 
-/// Reaches into a running connection from outside its handlers, from any thread. That of a server
-/// on HTTP reaches all its clients.
+/// A handle to a running connection for use outside of handlers, from any thread. On HTTP it
+/// reaches all clients of the server.
 #[derive(Clone, Debug)]
 pub struct ServerHandle(CommandSender);
 
@@ -17,21 +17,21 @@ impl ServerHandle {
         Self(commands)
     }
 
-    /// Tells whoever subscribed to it that a resource changed.
+    /// Notifies the subscribers of a resource that it changed.
     ///
     /// # Errors
     ///
-    /// [`SendError`]: too many commands wait, or the connection is over.
+    /// [`SendError`]: the command queue is full, or the connection is closed.
     pub fn resource_updated(&self, uri: impl Into<String>) -> Result<(), SendError> {
         Ok(self.0.send(Command::ResourceUpdated { from: None, uri: uri.into() })?)
     }
 
-    /// Changes what the server offers; clients are told. An edit that panics under an adapter that
-    /// [catches](super::PanicGuard) it is given up.
+    /// Changes the catalog of the server; clients are notified. Under an adapter that
+    /// [catches](super::PanicGuard) panics, an edit that panics is abandoned.
     ///
     /// # Errors
     ///
-    /// [`SendError`]: too many commands wait, or the connection is over.
+    /// [`SendError`]: the command queue is full, or the connection is closed.
     pub fn edit_catalog(
         &self,
         edit: impl FnOnce(&mut CatalogEdit<'_>) + Send + 'static,
@@ -39,17 +39,17 @@ impl ServerHandle {
         Ok(self.0.send(Command::EditCatalog { from: None, edit: Box::new(edit) })?)
     }
 
-    /// Sends a log message that belongs to no request; a legacy client gets it if it wants its
-    /// level.
+    /// Sends a log message that belongs to no request. A legacy client receives it if it wants
+    /// messages of this level.
     pub fn log(&self, level: LoggingLevel, logger: Option<&str>, data: Json) {
         let logger = logger.map(String::from);
-        // Left out where the client, or the driver, is too far behind.
+        // Dropped if the client, or the driver, is too far behind.
         let _sent = self.0.send(Command::Log { request: None, level, logger, data });
     }
 
-    /// Ends the connection.
+    /// Closes the connection.
     pub fn close(&self) {
-        // A connection that is over has nobody to tell.
+        // Fails only if the connection is already closed.
         let _sent = self.0.send(Command::Close);
     }
 }

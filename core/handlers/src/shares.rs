@@ -1,4 +1,4 @@
-//! Who may leave how much for the driver of a connection.
+//! The shares of handlers and the application in the command queue of a connection.
 
 use core::hash::BuildHasher;
 
@@ -6,36 +6,35 @@ use mcp_sansio::peer::{Limits, RequestHandle};
 use mcp_sansio_collections::KeyedHash;
 use mcp_sansio_collections::{Index, Key, Slab};
 
-/// Who leaves something: the handler of a request, or the application.
+/// The sender of a command: the handler of a request, or the application (`None`).
 pub(super) type Sender = Option<RequestHandle>;
 
-/// What a mailbox takes.
+/// A command whose cost is counted against its sender's share.
 pub(super) trait Metered {
-    /// What it takes of whose share. The same each time it is asked.
+    /// Returns the cost of the command. Must return the same value each time.
     fn cost(&self) -> Cost;
 
-    /// Whether it is enough to do `next` or this, of which `next` follows at once.
+    /// Whether `next`, which directly follows this command, repeats it.
     fn is_duplicate_of(&self, next: &Self) -> bool {
         let _ = next;
         false
     }
 }
 
-/// What something that is left for the driver takes of whose share.
+/// The cost of a queued command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Cost {
-    /// A report, and its bytes: left out where the share is used up.
+    /// A report and its size in bytes: dropped if the share is used up.
     Report(Sender, usize),
-    /// A command, and its bytes: refused where the share is used up.
+    /// A command and its size in bytes: refused if the share is used up.
     Command(Sender, usize),
-    /// A command of which one is enough while it waits. It takes no room: there is one of each kind
-    /// at most.
+    /// A command that is queued at most once per kind, and so takes no room.
     Coalesced(Sender, Coalesced),
-    /// What is bounded elsewhere.
+    /// A command that is bounded elsewhere.
     Free,
 }
 
-/// A kind of command of which one is enough while it waits.
+/// A kind of command that is queued at most once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Coalesced {
     Close = 1,
@@ -43,35 +42,35 @@ pub(super) enum Coalesced {
     RunAsTask = 4,
 }
 
-/// How much may wait for the driver.
+/// The limits of a command queue.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct MailboxLimits {
     reports: Usage,
     commands: Usage,
 }
 
-/// So many, of so many bytes together.
+/// A number of commands and their total size in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Usage {
     count: usize,
     bytes: usize,
 }
 
-/// What waits of one sender.
+/// The queued commands of one sender.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Share {
     reports: Usage,
     commands: Usage,
-    /// Those of [`Coalesced`] that wait.
+    /// Bit set of the [`Coalesced`] commands in the queue.
     once: u8,
 }
 
-/// What waits, and of whom.
+/// The queued commands by sender.
 ///
-/// A sender that is alone may leave as much as [`MailboxLimits`] says. All together leave less than twice
-/// that: a sender may leave something as long as its share is no more than what is then left for
-/// others. So each of `n` that never pause comes to `2 / (n + 1)` of the room, and as much as one of
-/// them has stays free for those that come.
+/// A single sender may use all of [`MailboxLimits`]. All senders together use less than twice that:
+/// a sender may queue a command as long as its share is at most the room that is then left for the
+/// others. So each of `n` busy senders gets `2 / (n + 1)` of the limit, and the same amount stays
+/// free for the next sender.
 #[derive(Debug)]
 pub(super) struct Shares {
     limits: MailboxLimits,
@@ -79,9 +78,9 @@ pub(super) struct Shares {
     senders: Senders,
 }
 
-/// Those of whom something waits.
-// Not a map by their type: the tables that these are made of are there already. The application is
-// apart, as a client has nobody else.
+/// The senders with queued commands.
+// Not a map keyed by sender: this reuses the code of the existing tables. The application has a
+// separate field, as it is the only sender of a client.
 #[derive(Debug, Default)]
 struct Senders {
     application: Share,
@@ -104,7 +103,7 @@ impl Senders {
         entry.map_or_else(Share::default, |(_, share)| *share)
     }
 
-    /// Sets what waits of a sender.
+    /// Sets the share of a sender.
     fn set(&mut self, sender: &Sender, share: Share) {
         let Some(handler) = sender else {
             self.application = share;
@@ -140,7 +139,7 @@ impl MailboxLimits {
         Self { reports: none, commands: none }
     };
 
-    /// What the limits of a connection say.
+    /// Returns the limits for one connection.
     pub(super) const fn new(limits: &Limits) -> Self {
         let bytes = limits.mailbox_bytes_max;
         Self {
@@ -149,7 +148,7 @@ impl MailboxLimits {
         }
     }
 
-    /// The same for many clients, with some for each of so many.
+    /// Returns the limits for many clients: one more report for each client.
     #[cfg(feature = "http")]
     pub(super) const fn shared_by(mut self, clients: usize) -> Self {
         self.reports.count = self.reports.count.saturating_add(clients);
@@ -167,7 +166,7 @@ impl Usage {
         Self { count: self.count - 1, bytes: self.bytes.saturating_sub(bytes) }
     }
 
-    /// Whether a sender may come to have this, where all would come to `total`.
+    /// Whether a sender may have this usage when all senders have `total`.
     const fn is_within(self, limits: Self, total: Self) -> bool {
         self.count.saturating_add(total.count) <= limits.count.saturating_mul(2)
             && self.bytes.saturating_add(total.bytes) <= limits.bytes.saturating_mul(2)
@@ -181,13 +180,13 @@ impl Shares {
         Self { limits, total, senders: Senders::default() }
     }
 
-    /// Whether it is not one of which another is enough that waits.
+    /// Whether no equal coalesced command is queued.
     pub(super) fn is_new(&self, cost: &Cost) -> bool {
         let Cost::Coalesced(sender, once) = cost else { return true };
         self.senders.get(sender).once & *once as u8 == 0
     }
 
-    /// Takes what something costs of the share that it belongs to; whether that was enough.
+    /// Charges the cost to its sender; returns whether the share allows it.
     pub(super) fn take(&mut self, cost: &Cost) -> bool {
         let (limits, total) = (&self.limits, &mut self.total);
         let (sender, bytes) = match cost {
@@ -221,7 +220,7 @@ impl Shares {
         true
     }
 
-    /// Gives back what something that was taken has cost.
+    /// Returns the cost of a removed command to its sender's share.
     pub(super) fn release(&mut self, cost: &Cost) {
         let (Cost::Report(sender, _) | Cost::Command(sender, _) | Cost::Coalesced(sender, _)) =
             cost
@@ -244,7 +243,7 @@ impl Shares {
         self.senders.set(sender, share);
     }
 
-    /// Nothing waits any more.
+    /// Resets the shares after the queue was emptied.
     pub(super) fn clear(&mut self) {
         *self = Self::new(self.limits);
     }
@@ -281,13 +280,13 @@ mod tests {
     }
 
     #[test]
-    fn many_that_never_pause_share_the_room_and_leave_some_for_the_next() {
+    fn busy_senders_share_the_capacity_and_leave_some_for_the_next() {
         let (mut shares, senders) = (shares(), senders());
         let mut taken = [0; PARTIES];
         for number in (0..PARTIES).cycle().take(4000) {
             taken[number] += usize::from(shares.take(&Cost::Report(senders[number], 1)));
         }
-        // 2 / (n + 1) of the room each.
+        // Each gets 2 / (n + 1) of the limit.
         assert_eq!(taken, [40; 4]);
         let next = (0..1000).filter(|_| shares.take(&Cost::Report(None, 1))).count();
         assert_eq!(next, 20);

@@ -20,7 +20,7 @@ use super::mailbox::Mailbox;
 use super::shares::MailboxLimits;
 use super::{Call, Client, Endpoint, Host, Server};
 
-/// What a handler waits for.
+/// A flag that a handler waits for.
 #[derive(Default)]
 struct Flag(Mutex<(bool, Option<Waker>)>);
 
@@ -84,7 +84,7 @@ fn concurrent_commands_and_wakeups_are_not_lost() {
 }
 
 #[test]
-fn a_mailbox_that_closes_takes_a_command_or_gives_it_back() {
+fn a_closing_mailbox_accepts_or_returns_a_command() {
     explore(1, || {
         let mailbox = Arc::new(Mailbox::<u32>::new(MailboxLimits::new(&Limits::DEFAULT)));
         let sender = Arc::clone(&mailbox);
@@ -101,7 +101,7 @@ struct Number {
     number: u32,
 }
 
-/// Moves what both sides have for each other until the client is gone.
+/// Carries messages between both sides until the client is closed.
 fn drive(mut server: impl Endpoint, mut client: impl Endpoint) {
     fn carry(from: &mut impl Endpoint, to: &mut impl Endpoint) -> bool {
         let mut bytes = Vec::new();
@@ -142,7 +142,7 @@ async fn echo(client: &Client, number: u32) {
 
 #[test]
 fn calls_of_many_threads_end_with_their_own_results() {
-    // Two whole machines in each.
+    // Each schedule runs two complete machines.
     explore(20, || {
         let server = Server::new("s", "1").request("x/echo", async |call: Call<Number>| {
             Json::from_serialize(&call.arguments).expect("a number")
@@ -157,7 +157,7 @@ fn calls_of_many_threads_end_with_their_own_results() {
                     future::block_on(async {
                         client.opened().await.map_err(|it| it.to_string()).expect("it opens");
                         echo(&client, 10 * caller).await;
-                        // One that is given up somewhere on its way leaves the next ones alone.
+                        // A call that is dropped at any point must not affect the next ones.
                         let mut given_up = Box::pin(echo(&client, 99));
                         let polled = poll_fn(|cx| Poll::Ready(given_up.as_mut().poll(cx))).await;
                         drop((polled, given_up));
@@ -174,7 +174,7 @@ fn calls_of_many_threads_end_with_their_own_results() {
 
 #[cfg(feature = "http")]
 #[test]
-fn a_handler_that_is_given_up_while_it_is_polled_learns_of_it() {
+fn a_handler_cancelled_during_its_poll_is_notified() {
     use mcp_sansio::catalog::Catalog;
 
     use super::http_call::{HandlerCall, HandlerPoll};

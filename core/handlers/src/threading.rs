@@ -14,51 +14,51 @@ use super::reply::Outcome;
 #[cfg(feature = "protection")]
 use super::token_handler::{TokenResult, TokenStep};
 
-/// What kind of handlers a server or a host has: such that may move between threads, or such that
-/// stay on one. [`ThreadSafe`] or [`Local`].
+/// Whether the handlers of a server or a host may move between threads, or stay on one:
+/// [`ThreadSafe`] or [`Local`].
 pub trait Threading: sealed::Sealed + Sized + 'static {
-    /// A handler that goes on later.
+    /// The future of a pending handler.
     type Task: Future<Output = Outcome> + Unpin;
-    /// A handler, ready to be called.
+    /// A stored handler.
     type Function: Clone + core::ops::Deref<Target: Fn(RequestParts<'_, '_>) -> Step<Self>>;
-    /// A check of a token that goes on later.
+    /// The future of a pending token check.
     #[cfg(feature = "protection")]
     type TokenTask: Future<Output = TokenResult> + Unpin;
-    /// What checks tokens, ready to be called.
+    /// A stored token handler.
     #[cfg(feature = "protection")]
     type TokenFunction: Clone + Unpin + core::ops::Deref<Target: Fn(TokenCheck) -> TokenStep<Self>>;
-    /// An answer to what an [`Authorization`](super::Authorization) asks, on its way.
+    /// The future of an answer to an [`Authorization`](super::Authorization).
     #[cfg(feature = "auth")]
     type ActionFuture: Future<Output = ActionOutput> + Unpin;
-    /// A function that answers, ready to be called.
+    /// A stored function of an authorization.
     #[cfg(feature = "auth")]
     type ActionFunction<In: 'static>: Clone + core::ops::Deref<Target: Fn(In) -> Self::ActionFuture>;
 
-    /// A handler that may run on any thread, as one of this kind.
+    /// Converts a thread-safe handler into this kind.
     fn from_thread_safe(function: <ThreadSafe as Threading>::Function) -> Self::Function;
 
-    /// The answer of a store, which is for any thread.
+    /// Converts the future of a store, which is thread-safe.
     #[cfg(feature = "auth")]
     fn from_store_future(
         answer: Pin<Box<dyn Future<Output = ActionOutput> + Send>>,
     ) -> Self::ActionFuture;
 }
 
-/// Handlers that are `Send` and `Sync`: what a runtime with several threads needs.
+/// Handlers that are `Send` and `Sync`, as a multi-threaded runtime requires.
 #[derive(Clone, Copy, Debug)]
 pub enum ThreadSafe {}
 
-/// Handlers without such bounds: they may hold an `Rc` or borrow a peripheral, and run where the
-/// connection runs.
+/// Handlers without these bounds: they may hold an `Rc` or borrow a peripheral, and run on the
+/// thread that drives the connection.
 #[derive(Clone, Copy, Debug)]
 pub enum Local {}
 
-/// What a handler comes to when it is called.
+/// The state of a handler after its call.
 #[derive(Debug)]
 pub enum Step<K: Threading> {
-    /// It is done.
+    /// The handler is done.
     Ready(Outcome),
-    /// It goes on: to be polled.
+    /// The handler is pending and must be polled.
     Pending(K::Task),
 }
 
@@ -117,7 +117,7 @@ impl Threading for Local {
 }
 
 mod sealed {
-    #[allow(unnameable_types, reason = "so that nobody else implements it")]
+    #[allow(unnameable_types, reason = "sealed: other crates cannot implement it")]
     pub trait Sealed {}
     impl Sealed for super::ThreadSafe {}
     impl Sealed for super::Local {}

@@ -1,4 +1,4 @@
-//! Callers that wait for a time to come.
+//! Sleeping callers of a connection.
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -10,7 +10,7 @@ use mcp_sansio::jsonrpc::RawJson;
 use super::client::ClientError;
 use super::pending::Pending;
 
-/// All of a connection. There are as many as its own callers want.
+/// All sleeping callers. Bounded only by the application.
 #[derive(Debug, Default)]
 pub(super) struct Timers(Vec<(Instant, Arc<Pending>)>);
 
@@ -19,7 +19,7 @@ impl Timers {
         self.0.push((now + pause, pending));
     }
 
-    /// When the next one is to be woken.
+    /// Returns when the next caller wakes.
     pub(super) fn next(&self) -> Option<Instant> {
         self.0.iter().map(|(at, _)| *at).min()
     }
@@ -37,7 +37,7 @@ impl Timers {
         self.0.retain(|(_, other)| !Arc::ptr_eq(other, pending));
     }
 
-    /// The connection is over, and with it the clock.
+    /// Ends all sleeps when the connection closes.
     pub(super) fn end(&mut self, error: impl Fn() -> ClientError) {
         for (_, pending) in self.0.drain(..) {
             pending.end(Err(error()));

@@ -9,27 +9,27 @@ use mcp_sansio_oauth::{TokenCheck, TokenRefusal, VerifiedToken};
 use super::function::{Async, Plain};
 use super::threading::{Local, ThreadSafe, Threading};
 
-/// What the check of a token comes to.
+/// The result of a token check.
 pub type TokenResult = Result<VerifiedToken, TokenRefusal>;
 
 /// A function that can check tokens: a closure or a function, plain or `async`, that takes a
 /// [`TokenCheck`] and returns a [`TokenResult`].
 ///
-/// `M` tells a plain function from an `async` one, and is found by the compiler.
+/// `M` tells a plain function from an `async` one; the compiler infers it.
 #[diagnostic::on_unimplemented(
     message = "this function cannot check tokens here",
     note = "it takes a `TokenCheck` and returns `Result<VerifiedToken, TokenRefusal>`"
 )]
 pub trait TokenHandler<K: Threading, M> {
-    /// The function in the form that is stored.
+    /// Converts the function into the stored form.
     fn into_token_function(self) -> K::TokenFunction;
 }
 
-/// How far a check is when it was called for.
+/// The state of a token check after its function was called.
 pub enum TokenStep<K: Threading> {
-    /// It is done.
+    /// The check is done.
     Ready(TokenResult),
-    /// It goes on: to be polled.
+    /// The check is pending and must be polled.
     Pending(K::TokenTask),
 }
 

@@ -1,4 +1,4 @@
-//! What a server asks for with 401 and 403: the field `WWW-Authenticate`.
+//! Challenges of responses with 401 and 403: the field `WWW-Authenticate`.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -7,61 +7,62 @@ use mcp_sansio::http::is_token_byte;
 
 use super::scopes::is_scope_list;
 
-/// The most bytes of `WWW-Authenticate` that are looked at; what comes after them is not.
+/// The most bytes of `WWW-Authenticate` that are parsed; the rest is ignored.
 pub const CHALLENGES_LENGTH_MAX: usize = 16 * 1024;
 /// The most challenges that are kept.
 pub const CHALLENGES_MAX: usize = 16;
 /// The most parameters that a challenge may have; one with more is refused.
 pub const PARAMETERS_MAX: usize = 32;
 
-/// One challenge of `WWW-Authenticate` (RFC 9110, section 11.6.1).
+/// A challenge of `WWW-Authenticate` (RFC 9110, section 11.6.1).
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Challenge {
     /// The scheme, in lower case: `bearer`.
     pub scheme: String,
-    /// The text that some schemes have in place of parameters.
+    /// The token68 text that some schemes have in place of parameters.
     pub token68: Option<String>,
-    /// The parameters in their order. Names are in lower case and each is there once; values are
-    /// without quotes and escapes, and what was no UTF-8 in them is replaced.
+    /// The parameters in their order. Names are unique and in lower case; values are without quotes
+    /// and escapes, with invalid UTF-8 replaced.
     pub params: Vec<(String, String)>,
 }
 
-/// How a server wants a token presented.
+/// The scheme under which a server expects a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ChallengeScheme {
     /// `Bearer` (RFC 6750).
     Bearer,
-    /// `DPoP` (RFC 9449): with a proof that the client holds a key.
+    /// `DPoP` (RFC 9449), with a proof that the client holds a key.
     DPoP,
 }
 
-/// What MCP reads in a challenge. All of it is what the server says, unchecked.
+/// The parameters of a challenge that MCP uses. All of them are unverified claims of the server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct BearerChallenge {
-    /// How the token is to be presented.
+    /// The scheme for presenting the token.
     pub scheme: ChallengeScheme,
-    /// Where the metadata of the protected resource is.
+    /// The URL of the protected resource metadata.
     pub resource_metadata: Option<String>,
-    /// The scopes that the request needs, separated by spaces. `None` where the server named none
-    /// or wrote what no scope can have in it.
+    /// The scopes that the request needs, separated by spaces. `None` if the server named no scope
+    /// or an invalid one.
     // MCP 2026-07-28 basic/authorization/index#scope-selection-strategy [AUTHC-051]
     pub scope: Option<String>,
-    /// What is wrong with the request: `invalid_token`, `insufficient_scope`, …
+    /// The error code: `invalid_token`, `insufficient_scope`, …
     pub error: Option<String>,
-    /// The same for a developer. Not to be shown as if it were the client's own words.
+    /// The error message for developers. Do not show it as a message of the client.
     pub error_description: Option<String>,
 }
 
 impl Challenge {
-    /// The challenges of all field lines called `WWW-Authenticate`, in their order. Linear.
+    /// Parses the challenges of all field lines called `WWW-Authenticate`, in their order, in
+    /// linear time.
     ///
-    /// Nothing is an error: what is malformed ends the challenge it stands in, which keeps what came
-    /// before, and the next scheme starts afresh. A challenge that names a parameter twice is left
-    /// out, as no reading of it is safe: whoever gets text into one parameter could add another in
-    /// front of the server's.
+    /// Never fails: a malformed part ends its challenge, which keeps the parameters before it, and
+    /// parsing continues at the next scheme. A challenge with a duplicate parameter is skipped, as
+    /// no interpretation of it is safe: an attacker who can inject text into one parameter could
+    /// add another one before the server's.
     // MCP 2026-07-28 basic/authorization/authorization-server-discovery#protected-resource-metadata-discovery-requirements [AUTHC-015]
     pub fn parse<'a>(values: impl IntoIterator<Item = &'a [u8]>) -> Vec<Self> {
         let mut reading = Reading { challenges: Vec::new(), current: Current::None };
@@ -77,7 +78,7 @@ impl Challenge {
         reading.challenges
     }
 
-    /// The value of a parameter, by its name in lower case.
+    /// Returns the value of a parameter, by its name in lower case.
     #[must_use]
     pub fn param(&self, name: &str) -> Option<&str> {
         self.params.iter().find(|(it, _)| it == name).map(|(_, value)| &**value)
@@ -85,8 +86,8 @@ impl Challenge {
 }
 
 impl BearerChallenge {
-    /// The challenge to act on: the first for a token that names resource metadata, otherwise the
-    /// first for a token; `None` if there is none.
+    /// Selects the challenge to act on: the first token challenge that names resource metadata,
+    /// otherwise the first token challenge; `None` without any.
     #[must_use]
     pub fn select(challenges: &[Challenge]) -> Option<Self> {
         let mut tokens = challenges.iter().filter_map(Self::from_challenge);
@@ -97,7 +98,7 @@ impl BearerChallenge {
         tokens.find(|it| it.resource_metadata.is_some()).or(Some(first))
     }
 
-    /// What a challenge of the schemes `Bearer` and `DPoP` says; `None` for other schemes.
+    /// Converts a challenge of the schemes `Bearer` and `DPoP`; `None` for other schemes.
     #[must_use]
     pub fn from_challenge(challenge: &Challenge) -> Option<Self> {
         let scheme = match &*challenge.scheme {
@@ -116,13 +117,13 @@ impl BearerChallenge {
     }
 }
 
-/// Where the next parameter belongs.
+/// The challenge that the next parameter belongs to.
 enum Current {
-    /// Nowhere: no scheme came yet, or something malformed came after it.
+    /// None: no scheme was read yet, or a malformed part followed it.
     None,
-    /// To this challenge.
+    /// This challenge.
     Challenge(Challenge),
-    /// To a challenge that is left out.
+    /// A challenge that is skipped.
     Refused,
 }
 
@@ -132,8 +133,8 @@ struct Reading {
 }
 
 impl Reading {
-    /// Reads one field line. A challenge may go on in the next one: lines of one name are one list
-    /// (RFC 9110, section 5.3).
+    /// Parses a field line. A challenge may continue in the next line: lines with the same name are
+    /// one list (RFC 9110, section 5.3).
     fn line(&mut self, mut text: Scanner<'_>) {
         while text.next_element() {
             let name = text.token();
@@ -153,7 +154,7 @@ impl Reading {
         }
     }
 
-    /// Reads the token68 or the first parameter, where the scheme does not stand alone.
+    /// Parses the token68 or the first parameter, if the scheme has any.
     fn after_scheme(&mut self, text: &mut Scanner<'_>) {
         let separated = text.space();
         if text.at_end_of_element() {
@@ -209,13 +210,13 @@ impl Reading {
 struct Scanner<'a>(&'a [u8]);
 
 impl<'a> Scanner<'a> {
-    /// Goes to the next element of the list; false if there is none. Elements may be empty.
+    /// Moves to the next element of the list; returns `false` at the end. Skips empty elements.
     fn next_element(&mut self) -> bool {
         self.take(|byte| matches!(byte, b' ' | b'\t' | b','));
         !self.0.is_empty()
     }
 
-    /// Whether there was white space.
+    /// Skips white space; returns whether there was any.
     fn space(&mut self) -> bool {
         !self.take(|byte| matches!(byte, b' ' | b'\t')).is_empty()
     }
@@ -228,7 +229,7 @@ impl<'a> Scanner<'a> {
         self.take(is_token_byte)
     }
 
-    /// Takes `=` and the white space around it, if it is there; otherwise nothing.
+    /// Takes `=` and the white space around it if it is next; otherwise takes nothing.
     fn equals(&mut self) -> bool {
         let before = self.0;
         self.space();
@@ -241,7 +242,7 @@ impl<'a> Scanner<'a> {
         false
     }
 
-    /// Takes a token68 if it is all of the element; otherwise nothing.
+    /// Takes a token68 if it is the whole element; otherwise takes nothing.
     fn token68(&mut self) -> Option<&'a [u8]> {
         let before = self.0;
         let text = self.take(|byte| {
@@ -279,7 +280,7 @@ impl<'a> Scanner<'a> {
         Some(lossy(&value))
     }
 
-    /// Goes behind what is malformed: to the next comma outside of quotes.
+    /// Skips a malformed part, up to the next comma outside of quotes.
     fn skip_element(&mut self) {
         let (mut quoted, mut escaped) = (false, false);
         self.take(|byte| {

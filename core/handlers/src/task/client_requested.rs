@@ -1,4 +1,4 @@
-//! The tasks of 2025-11-25: calls that ask to be tasks, and what is asked about them.
+//! The tasks of 2025-11-25: calls that request to be tasks, and requests about these tasks.
 
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -24,21 +24,23 @@ use super::settings::TaskEvent;
 use super::table::{TaskTable, answer, shortened};
 use super::tasks::{TaskHandler, TaskStart};
 
-/// Tasks of one page of a list: some 30 KiB of text, or three times that with long messages.
+/// The number of tasks per page of a list: some 30 KiB of text, or three times that with long
+/// messages.
 const PAGE_LENGTH: usize = 100;
 
-/// Requests that may wait for the result of one task. 4: one is enough, and on HTTP those remain
-/// whose client closed their stream. Each is answered with a copy of the result, all at once.
+/// The most requests that may wait for the result of one task. 4: one is enough, but on HTTP a
+/// request stays after its client has closed the stream. Each is answered with a copy of the
+/// result, all at the same time.
 const WAITING_MAX: usize = 4;
 
-/// How often a client may ask about a task in the time in which it is told to ask once.
+/// How many requests about a task a client may send per poll interval.
 const PATIENCE: u128 = 4;
 
-/// What comes of a request about tasks: `None` of one that waits, or has its answer.
+/// The answer to a request about tasks: `None` if the request waits or is already answered.
 type Answer = Result<Option<Json>, ErrorObject<'static>>;
 
 impl TaskTable {
-    /// Makes a task of a call that asks to be one.
+    /// Creates a task for a call that requests one.
     pub(super) fn begin_requested<M: ServerBinding>(
         &mut self,
         machine: &mut M,
@@ -51,33 +53,36 @@ impl TaskTable {
         {
             return TaskStart::Call;
         }
-        // Whether the tool runs as a task the catalog has seen to.
+        // The catalog has checked that the tool supports tasks.
         let asked = request.params.get("task").filter(|asked| asked.as_str() != "null");
         let Some(asked) = asked else { return TaskStart::Call };
-        // A derived reading would take an array for an object.
+        // A derived deserialiser would accept an array for an object.
         let asked = asked.is_object().then(|| asked.decode::<TaskMetadata>().ok()).flatten();
         let refused = match asked {
             Some(asked) => {
-                // MCP 2025-11-25 basic/utilities/tasks#ttl-and-resource-management [TASK-011]: no
-                // longer than the server keeps any, and not gone before the client can ask for it.
+                // MCP 2025-11-25 basic/utilities/tasks#ttl-and-resource-management [TASK-011]: at
+                // most the server's limit, and at least the poll interval, so that the client can
+                // ask for the task.
                 let (least, most) = (self.settings.poll_interval, self.settings.ttl);
                 let ttl = asked.ttl.map_or(most, Duration::from_millis).max(least).min(most);
                 let requestor = Requestor::from_request(request, machine.principal(request.handle));
                 // MCP 2025-11-25 basic/utilities/tasks#result-retrieval [TASK-045]: answered before
-                // the tool does anything.
+                // the tool runs.
                 if let Some(created) = self.add(request.clone().into_owned(), requestor, ttl, now) {
                     answer(machine, request.handle, Ok(created), now);
                     return TaskStart::Task;
                 }
                 ErrorObject::internal("the server has too many tasks; try again later")
             }
-            None => ErrorObject::invalid_params("`task` is an object, its `ttl` a whole number"),
+            None => ErrorObject::invalid_params(
+                "`task` must be an object, and its `ttl` a whole number",
+            ),
         };
         answer(machine, request.handle, Err(refused), now);
         TaskStart::Refused
     }
 
-    /// What is answered to a request about tasks of this kind.
+    /// Answers a request about tasks of this kind.
     pub(super) fn answer_requested(
         &mut self,
         request: &Request<'_>,
@@ -98,13 +103,13 @@ impl TaskTable {
         if request.method == Method::TasksList {
             return self.list(request, &requestor, now).map(Some);
         }
-        // MCP 2025-11-25 basic/utilities/tasks#associating-task-related-messages [TASK-014]: whatever
-        // the metadata says.
+        // MCP 2025-11-25 basic/utilities/tasks#associating-task-related-messages [TASK-014]: the
+        // metadata is ignored.
         let name = request.subject();
         let name = name.as_ref().and_then(RawJson::to_text);
-        let name = name.ok_or_else(|| ErrorObject::invalid_params("`taskId` is a string"))?;
+        let name = name.ok_or_else(|| ErrorObject::invalid_params("`taskId` must be a string"))?;
         // MCP 2025-11-25 basic/utilities/tasks#protocol-errors [TASK-019]
-        let unknown = || ErrorObject::invalid_params("there is no such task");
+        let unknown = || ErrorObject::invalid_params("unknown task");
         let key = self.find(&name, &requestor, now).ok_or_else(unknown)?;
         let entry = self.entries.get_mut(key).ok_or_else(unknown)?;
         match &request.method {
@@ -112,7 +117,8 @@ impl TaskTable {
                 self.settings.tell(TaskEvent::Retrieved, entry);
                 final_answer(entry).map(Some)
             }
-            // MCP 2025-11-25 basic/utilities/tasks#result-retrieval [TASK-013]: until it is over.
+            // MCP 2025-11-25 basic/utilities/tasks#result-retrieval [TASK-013]: the request waits
+            // until the task ends.
             MethodName::Known(Method::TasksResult) => {
                 entry.waiting.push(waiting_request(request, &entry.task.task_id));
                 self.waiting.insert(request.handle, key);
@@ -124,7 +130,7 @@ impl TaskTable {
             MethodName::Known(Method::TasksCancel) => {
                 if entry.is_over() {
                     let status = entry.task.status.as_str();
-                    let message = format!("the task cannot be cancelled, it is {status}");
+                    let message = format!("the task cannot be cancelled: its status is {status}");
                     return Err(ErrorObject::invalid_params(message));
                 }
                 entry.task.status_message = None;
@@ -141,7 +147,7 @@ impl TaskTable {
         }
     }
 
-    /// One page of the tasks of a requestor, from the oldest on.
+    /// Lists one page of the tasks of a requestor, starting with the oldest.
     // MCP 2025-11-25 basic/utilities/tasks#task-listing [TASK-017]
     // MCP 2025-11-25 basic/utilities/tasks#task-isolation-and-access-control [TASK-021]
     fn list(
@@ -157,12 +163,14 @@ impl TaskTable {
                 .to_text()
                 .and_then(|cursor| cursor.parse().ok())
                 .filter(|number| (1..=self.requestors.last(requestor)).contains(number))
-                .ok_or_else(|| ErrorObject::invalid_params("`cursor` is none of this list"))?,
+                .ok_or_else(|| {
+                    ErrorObject::invalid_params("`cursor` is not a cursor of this list")
+                })?,
         };
         let mut tasks = Vec::new();
         let (mut last, mut next_cursor) = (after, None);
         for (number, key) in self.requestors.after(requestor, after) {
-            // One whose time is over is not there, whether or not that was noticed.
+            // An expired task is hidden even before it is removed.
             let Some(entry) = self.entries.get(key).filter(|it| now < it.expires) else { continue };
             if tasks.len() == PAGE_LENGTH {
                 next_cursor = Some(last.to_string());
@@ -176,7 +184,7 @@ impl TaskTable {
         written_task(result.to_json_at(request.revision))
     }
 
-    /// Takes what came of the questions of a task, which then goes on.
+    /// Handles the answers to the input requests of a task, and resumes the task.
     // MCP 2025-11-25 basic/utilities/tasks#input-required-status [TASK-048]
     fn take_inputs(&mut self, key: Key, inputs: &InputResponseParams<'_>, now: Instant) {
         let responses = inputs.responses().map_or(0, |it| it.as_str().len());
@@ -185,7 +193,7 @@ impl TaskTable {
         entry.asked = None;
         let (before, handle) = (entry.bytes(), entry.request.handle);
         if too_much {
-            let error = ErrorObject::internal("the server holds too much for its tasks");
+            let error = ErrorObject::internal("the tasks of the server exceed their memory limit");
             return self.change(key, Err(error), now);
         }
         if entry.take_inputs(inputs.clone().into_owned()) {
@@ -195,8 +203,8 @@ impl TaskTable {
         }
     }
 
-    /// Answers those who wait for a task that is over; has one of them ask what a task wants to
-    /// know.
+    /// Answers the requests that wait for a task if it has ended; otherwise sends its input
+    /// requests through one of them.
     pub(super) fn serve_waiting<M: ServerBinding>(
         &mut self,
         key: Key,
@@ -205,7 +213,7 @@ impl TaskTable {
     ) {
         let Some(entry) = self.entries.get_mut(key) else { return };
         if entry.is_over() {
-            // What it asked need not be known any more.
+            // The answer to its input request is no longer needed.
             if let Some(asked) = entry.asked.take() {
                 withdraw_input(machine, asked, now);
             }
@@ -216,7 +224,8 @@ impl TaskTable {
             }
             return;
         }
-        // One that came anew has left the others, or so it may be.
+        // Drops the oldest request: its client probably closed the stream before it sent the new
+        // one.
         while entry.waiting.len() > WAITING_MAX {
             let request = entry.waiting.remove(0).handle;
             self.waiting.remove(&request);
@@ -228,7 +237,7 @@ impl TaskTable {
             answer(machine, request, Err(error), now);
         }
         // MCP 2025-11-25 basic/utilities/tasks#input-required-status [TASK-015]: a client may close
-        // the stream, and ask again.
+        // the stream and send the request again.
         if let Some(asked) = entry.asked
             && !machine.has_open_stream(asked)
             && entry.waiting.iter().any(|waiting| machine.has_open_stream(waiting.handle))
@@ -244,7 +253,7 @@ impl TaskTable {
             let Some(asking) = heard.or_else(|| entry.waiting.first()) else { break };
             let request = asking.handle;
             let ask = ServerCommand::RequireInput { request: asking, required: &required };
-            // If it cannot be asked, the request has its answer.
+            // If the input request cannot be sent, the machine has answered the request.
             if machine.apply(ask, now).is_ok() {
                 entry.asked = Some(request);
             } else {
@@ -255,7 +264,7 @@ impl TaskTable {
     }
 }
 
-/// Whether the session of a request was told that tools run as tasks.
+/// Whether the session of a request was told that the server supports tasks for tools.
 // MCP 2025-11-25 basic/utilities/tasks#task-support-and-handling [TASK-006]
 fn runs_tools_as_tasks(machine: &impl ServerBinding, request: RequestHandle) -> bool {
     let session = machine.session_of(request);
@@ -266,7 +275,7 @@ fn withdraw_input(machine: &mut impl ServerBinding, request: RequestHandle, now:
     let _withdrawn = machine.apply(ServerCommand::WithdrawInput(request), now);
 }
 
-/// What the call of a task that is over would have been answered with.
+/// Returns the answer that the call of an ended task would have had.
 // MCP 2025-11-25 basic/utilities/tasks#result-retrieval [TASK-013] [TASK-014]
 fn final_answer(entry: &Entry) -> Result<Json, ErrorObject<'static>> {
     match &entry.state {
@@ -278,12 +287,14 @@ fn final_answer(entry: &Entry) -> Result<Json, ErrorObject<'static>> {
             Err(error.unwrap_or_else(|_| ErrorObject::internal("the task failed")))
         }
         State::Cancelled => Err(ErrorObject::internal("the task was cancelled")),
-        State::Working | State::InputRequired(_) => Err(ErrorObject::internal("the task goes on")),
+        State::Working | State::InputRequired(_) => {
+            Err(ErrorObject::internal("the task is still running"))
+        }
     }
 }
 
-/// A request for the result of a task as it is kept: with the name of the task as its only
-/// parameter, whatever the client put beside that.
+/// Returns the request for a task's result in the form that is stored: with the task id as its only
+/// parameter, without other parameters of the client.
 fn waiting_request(request: &Request<'_>, task: &str) -> Request<'static> {
     let mut params = String::new();
     params.push_str(r#"{"taskId":"#);
@@ -295,7 +306,7 @@ fn waiting_request(request: &Request<'_>, task: &str) -> Request<'static> {
     waiting.into_owned()
 }
 
-/// What a result says of a failure, if it is one.
+/// Returns the failure message of a result, if it is a tool error.
 pub(super) fn failure_of(body: &ResultBody) -> Option<String> {
     let ResultBody::Tool(result) = body else { return None };
     let says = || result.content.iter().find_map(|block| block.as_text());

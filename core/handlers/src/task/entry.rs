@@ -16,59 +16,59 @@ use mcp_sansio::{Era, Instant};
 use super::related::relate;
 use super::requestors::Requestor;
 
-/// One task.
+/// A task in the table.
 #[derive(Debug)]
 pub(super) struct Entry {
     pub(super) task: Task,
-    /// Whose it is: to anybody else it does not exist.
+    /// The owner of the task: it does not exist for others.
     pub(super) requestor: Requestor,
-    /// The how many-eth of its requestor it is.
+    /// The number of the task among those of its requestor.
     pub(super) number: u64,
-    /// What its handler is called with, again after each round of questions.
+    /// The request that the handler is called with, again after each round of input.
     pub(super) request: Request<'static>,
     pub(super) state: State,
     pub(super) expires: Instant,
     rounds: u32,
-    /// The names of all questions so far.
+    /// The names of all input requests so far.
     // MCP 2026-07-28 ext-tasks:tasks#task-update-requests [TASK-031]
     names: BTreeSet<String>,
-    /// The progress that its call asked for; at 2025-11-25 alone.
+    /// The progress that the call asked for; only at 2025-11-25.
     pub(super) progress: Option<ProgressLimiter>,
-    /// Requests for its result that wait for it, a few, the oldest first; at 2025-11-25 alone.
+    /// The requests that wait for the result, a few, the oldest first; only at 2025-11-25.
     pub(super) waiting: Vec<Request<'static>>,
-    /// The one of them on whose way its questions were asked.
+    /// The waiting request through which the current input requests were sent.
     pub(super) asked: Option<RequestHandle>,
 }
 
-/// How far a task is. From one that is over no other follows.
+/// The state of a task. The terminal states do not change.
 #[derive(Debug)]
 pub(super) enum State {
-    /// A handler is at work.
+    /// A handler is running.
     Working,
     /// The handler waits for answers.
     InputRequired(Box<InputRound>),
-    /// It has a result.
+    /// The task has a result.
     Completed(Json),
-    /// It has a result that says of itself that it is a failure; at 2025-11-25 alone.
+    /// The task has a result that is a tool error; only at 2025-11-25.
     ToolError(Json),
-    /// It has an error of the protocol.
+    /// The task has a protocol error.
     Failed(Json),
-    /// The client gave it up.
+    /// The client cancelled the task.
     Cancelled,
 }
 
-/// The questions of one round.
+/// The input requests of one round.
 #[derive(Debug, Default)]
 pub(super) struct InputRound {
-    /// Those without an answer, by the names that the client knows.
+    /// The unanswered ones, by the names that the client knows.
     open: InputRequests,
     /// The names of all of them: the client's, and the handler's.
     names: Vec<(String, String)>,
     /// The answers so far, by the handler's names.
     answers: Vec<(String, RawJson<'static>)>,
-    /// What the handler wants back.
+    /// The state to return to the handler.
     state: Option<String>,
-    /// What the questions cost.
+    /// The size of the input requests in bytes.
     bytes: usize,
 }
 
@@ -79,8 +79,8 @@ impl Entry {
         mut request: Request<'static>,
         expires: Instant,
     ) -> Self {
-        // MCP 2026-07-28 ext-tasks:tasks#task-creation [TASK-042]: what was asked before there was
-        // a task is over.
+        // MCP 2026-07-28 ext-tasks:tasks#task-creation [TASK-042]: input requests sent before the
+        // task was created are complete.
         request.inputs = InputResponseParams::default();
         let legacy = request.revision.era() == Era::Legacy;
         let meta = request.params.get("_meta").filter(|_| legacy);
@@ -100,7 +100,7 @@ impl Entry {
         }
     }
 
-    /// Whether its client asked for a task, as at 2025-11-25; else the server made it one.
+    /// Whether the client requested the task, as at 2025-11-25; otherwise the server created it.
     pub(super) const fn is_client_requested(&self) -> bool {
         matches!(self.request.revision.era(), Era::Legacy)
     }
@@ -109,7 +109,7 @@ impl Entry {
         !matches!(self.state, State::Working | State::InputRequired(_))
     }
 
-    /// What it holds that a client or a handler made long.
+    /// Returns the size of the data whose length a client or a handler determines.
     pub(super) fn bytes(&self) -> usize {
         let names: usize = self.names.iter().map(String::len).sum();
         let message = self.task.status_message.as_ref().map_or(0, String::len);
@@ -129,10 +129,10 @@ impl Entry {
         self.request.params.as_str().len() + answers + state + names + message + held
     }
 
-    /// Goes over to `state`, at a time of day. Not from one that is over.
+    /// Moves the task to `state` at `time`, an ISO 8601 timestamp. The task must not have ended.
     // MCP 2025-11-25 basic/utilities/tasks#task-status-lifecycle [TASK-009]
     pub(super) fn transition(&mut self, state: State, time: String) {
-        debug_assert!(!self.is_over(), "what is over stays as it is");
+        debug_assert!(!self.is_over(), "a terminal state does not change");
         self.task.status = match state {
             State::Working => TaskStatus::Working,
             State::InputRequired(_) => TaskStatus::InputRequired,
@@ -143,14 +143,14 @@ impl Entry {
         };
         self.state = state;
         self.task.last_updated_at = time;
-        // The handler is not called any more.
+        // The handler is not called again.
         if self.is_over() {
             self.request.clear_params();
             self.request.inputs = InputResponseParams::default();
         }
     }
 
-    /// The task with what it has to show.
+    /// Returns the task with its result, error or input requests.
     // MCP 2026-07-28 ext-tasks:tasks#response [TASK-030]
     pub(super) fn detailed(&self) -> DetailedTask {
         let task = self.task.clone();
@@ -164,10 +164,10 @@ impl Entry {
         }
     }
 
-    /// Takes the questions of a handler; `None` of those that ask nothing, but want the handler to
-    /// be called again at once.
+    /// Starts a round with the input requests of a handler; `None` if there are none and the
+    /// handler is to be called again at once.
     ///
-    /// The error is how the task ends instead.
+    /// Returns an error to fail the task with.
     pub(super) fn ask(
         &mut self,
         required: InputRequiredResult,
@@ -220,7 +220,8 @@ impl Entry {
         Ok(Some(Box::new(waiting)))
     }
 
-    /// The name under which the client is asked: the handler's own, unless it has had that before.
+    /// Returns the name of an input request towards the client: the handler's own, unless it was
+    /// used before.
     // MCP 2026-07-28 ext-tasks:tasks#task-update-requests [TASK-031]
     fn rename(&mut self, name: &str) -> String {
         let mut known = String::from(name);
@@ -233,7 +234,7 @@ impl Entry {
         known
     }
 
-    /// The questions that wait for answers.
+    /// Returns the unanswered input requests.
     pub(super) fn questions(&self) -> Option<InputRequiredResult> {
         let State::InputRequired(waiting) = &self.state else { return None };
         let mut required = InputRequiredResult::new();
@@ -241,7 +242,7 @@ impl Entry {
         Some(required)
     }
 
-    /// Takes what came of all the questions that were asked; whether they were waited for.
+    /// Takes the answers to all sent input requests; returns whether the task was waiting for them.
     pub(super) fn take_inputs(&mut self, mut inputs: InputResponseParams<'static>) -> bool {
         let State::InputRequired(waiting) = &mut self.state else { return false };
         inputs.set_state(waiting.state.take());
@@ -249,9 +250,8 @@ impl Entry {
         true
     }
 
-    /// Takes answers. Whether any was waited for, and the request to be handled again if none is
-    /// open any more.
-    // MCP 2026-07-28 ext-tasks:tasks#task-update-requests [TASK-033]: what nobody asked for is
+    /// Takes some answers. Returns whether they were expected, and whether the round is complete.
+    // MCP 2026-07-28 ext-tasks:tasks#task-update-requests [TASK-033]: unexpected answers are
     // ignored.
     pub(super) fn answer(&mut self, responses: &RawJson<'_>) -> Responses {
         let State::InputRequired(waiting) = &mut self.state else { return Responses::Unexpected };
@@ -278,18 +278,18 @@ impl Entry {
     }
 }
 
-/// What answers brought.
+/// The effect of answers on a round.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Responses {
-    /// Nothing that was waited for.
+    /// No answer was expected.
     Unexpected,
-    /// Some of it.
+    /// Some answers are still missing.
     Partial,
-    /// The rest of it: the handler can go on.
+    /// All answers are present: the handler can be called again.
     Complete,
 }
 
-/// The answers as one object.
+/// Joins the answers to one JSON object.
 fn joined(answers: &[(String, RawJson<'static>)]) -> RawJson<'static> {
     let mut text = String::new();
     for (name, answer) in answers {

@@ -19,9 +19,9 @@ use super::table::TaskTable;
 use super::tasks::Tasks;
 
 impl<K: Threading> Server<K> {
-    /// Lets calls of tools go on as tasks. Clients of 2026-07-28 that know the extension
-    /// `io.modelcontextprotocol/tasks`, which is declared, get a task where a handler says so;
-    /// clients of 2025-11-25 ask for one, of tools that [allow it](Self::task_support):
+    /// Lets tool calls continue as tasks. The extension `io.modelcontextprotocol/tasks` is
+    /// declared; clients of 2026-07-28 that support it get a task if the handler decides so.
+    /// Clients of 2025-11-25 request a task, for tools that [allow it](Self::task_support):
     ///
     /// ```
     /// # use mcp_sansio_handlers::{Call, NoArguments, Server, TaskSettings};
@@ -44,17 +44,17 @@ impl<K: Threading> Server<K> {
     /// # let _ = server;
     /// ```
     ///
-    /// The tasks of a connection over a byte stream end with it; on HTTP they are those of the
-    /// server, and a task belongs to the [`Principal`](mcp_sansio::Principal) that called the tool. Where
-    /// there is none, a task of 2025-11-25 belongs to the session, so that nobody else can list,
-    /// get or cancel it; one of the extension is for whoever knows its name.
+    /// The tasks of a connection over a byte stream end with it. On HTTP they belong to the server,
+    /// and each task to the [`Principal`](mcp_sansio::Principal) that called the tool. Without a
+    /// principal, a task of 2025-11-25 belongs to the session, so that other sessions cannot list,
+    /// get or cancel it; a task of the extension is accessible to every client that knows its id.
     // MCP 2026-07-28 ext-tasks:tasks#capability-negotiation [TASK-024]
     #[must_use]
     pub fn tasks(mut self, settings: TaskSettings) -> Self {
         let extensions = self.options.capabilities_mut().extensions.get_or_insert_default();
         extensions.insert(TASKS_EXTENSION, RawJson::EMPTY_OBJECT);
-        // MCP 2025-11-25 basic/utilities/tasks#capabilities [CAP-016]: which requests, the catalog
-        // says, once a tool runs as a task.
+        // MCP 2025-11-25 basic/utilities/tasks#capabilities [CAP-016]: the catalog declares the
+        // requests once a tool supports tasks.
         let tasks = ServerTasksCapability::new().list(Settings::new()).cancel(Settings::new());
         self.options.capabilities_mut().tasks.get_or_insert(tasks);
         self.options.edit_catalog(|catalog| _ = catalog.legacy_tasks(true));
@@ -67,13 +67,13 @@ impl<K: Threading> Server<K> {
         self
     }
 
-    /// Says whether a tool that was offered before runs as a task, for clients of 2025-11-25, which
-    /// decide themselves which of their calls is one; no tool does unless it says so. It is the
-    /// same as [`Tool::execution`](mcp_sansio::protocol::Tool::execution), for tools without a `Tool`.
+    /// Sets whether a registered tool runs as a task, for clients of 2025-11-25, which choose the
+    /// calls to run as tasks; by default no tool does. Equivalent to
+    /// [`Tool::execution`](mcp_sansio::protocol::Tool::execution), for tools without a `Tool`.
     ///
-    /// The handler is the same, and need not know: what it waits for and what it asks is the
-    /// task's. A tool that is `Required` to be a task is one of [`require_task`] at the same time,
-    /// which says so to clients of later revisions.
+    /// The handler does not change: its waits and input requests become those of the task. If a
+    /// tool is `Required` to be a task, its handler should also call [`require_task`], which tells
+    /// clients of later revisions.
     ///
     /// [`require_task`]: crate::Context::require_task
     // MCP 2025-11-25 basic/utilities/tasks#tool-level-negotiation [TASK-004] [TASK-005]
@@ -93,14 +93,14 @@ impl<K: Threading> Server<K> {
         self
     }
 
-    /// The tasks of a connection or of all of HTTP, if the server has tasks.
+    /// Creates the task table of a connection, or of all HTTP clients, if the server has tasks.
     pub(crate) fn open_tasks<M: ServerBinding>(&self) -> Option<Box<dyn Tasks<M>>> {
         let offer = self.tasks.as_ref()?;
         Some(M::open_tasks(offer)(offer.settings.clone(), self.options.limits_ref().clone()))
     }
 }
 
-/// That a server has tasks.
+/// Creates task tables with the settings of a server.
 #[derive(Clone, Debug)]
 pub(crate) struct TaskFactory {
     settings: TaskSettings,

@@ -1,8 +1,8 @@
-//! Tasks: calls of tools that go on after their request is answered. Those of the extension
+//! Tasks: tool calls that continue after their request is answered, both those of the extension
 //! `io.modelcontextprotocol/tasks`, from 2026-07-28 on, and those of 2025-11-25.
 //!
-//! One table keeps both. They differ in who wants a call to be a task, how its questions reach the
-//! client, and how the client gets its result.
+//! One table holds both. They differ in which side requests the task, how its input requests reach
+//! the client, and how the client gets the result.
 
 mod client_requested;
 mod entry;

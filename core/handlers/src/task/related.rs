@@ -1,11 +1,11 @@
-//! Messages that say which task they belong to.
+//! Messages that name the task they belong to.
 
 use alloc::string::String;
 
 use mcp_sansio::jsonrpc::{Json, RawJson, write_string};
 use mcp_sansio::protocol::{ElicitParams, InputRequest, Meta, RelatedTask, Revision, SerializeAt};
 
-/// Has a question say which task it belongs to.
+/// Adds the task id to the metadata of an input request.
 // MCP 2025-11-25 basic/utilities/tasks#associating-task-related-messages [TASK-014] [TASK-015]
 pub(super) fn relate(question: &mut InputRequest, task: &str) {
     let meta = match question {
@@ -18,14 +18,14 @@ pub(super) fn relate(question: &mut InputRequest, task: &str) {
     relate_meta(meta.get_or_insert_default(), task);
 }
 
-/// Has metadata name a task.
+/// Adds the task id to `meta`.
 pub(super) fn relate_meta(meta: &mut Meta, task: &str) {
     if let Ok(related) = RelatedTask::new(task).to_json_at(Revision::V2025_11_25) {
         meta.insert(Meta::RELATED_TASK, related);
     }
 }
 
-/// A result that says which task it belongs to, and is otherwise as it was.
+/// Returns the result with the task id added to its metadata, and otherwise unchanged.
 // MCP 2025-11-25 basic/utilities/tasks#related-task-metadata [TASK-014] [META-015]
 pub(super) fn related(result: &Json, task: &str) -> Json {
     let text = result.as_str();
@@ -71,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_result_keeps_what_it_has_and_names_its_task() {
+    fn a_result_keeps_its_members_and_names_its_task() {
         // Rule: [TASK-014] [META-015].
         let task = r#""io.modelcontextprotocol/related-task":{"taskId":"t\"1"}"#;
         for (before, after) in [

@@ -1,4 +1,4 @@
-//! Whose tasks there are, and what each may cost.
+//! The owners of tasks, and the limits of each.
 
 use alloc::collections::BTreeMap;
 use core::ops::Bound;
@@ -7,12 +7,12 @@ use mcp_sansio::peer::{ConnectionHandle, Request};
 use mcp_sansio::{Era, Instant, Principal};
 use mcp_sansio_collections::Key;
 
-/// Whose a task is.
+/// The owner of a task.
 // MCP 2025-11-25 basic/utilities/tasks#task-isolation-and-access-control [TASK-021]: the principal,
-// where there is one; else the session, whose name its client alone knows.
+// if known; otherwise the session, whose id only its client knows.
 // MCP 2026-07-28 ext-tasks:tasks#security-considerations [TASK-041]
-// MCP 2025-11-25 ext-tasks:SEP-2663#backward-compatibility [TASK-044]: tasks of one kind do not exist
-// for requests about the other.
+// MCP 2025-11-25 ext-tasks:SEP-2663#backward-compatibility [TASK-044]: tasks of one kind do not
+// exist for requests about the other.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Requestor {
     legacy: bool,
@@ -21,55 +21,55 @@ pub(super) struct Requestor {
 }
 
 impl Requestor {
-    /// Whoever sent a request.
+    /// Returns the sender of a request.
     pub(super) fn from_request(request: &Request<'_>, principal: Option<&Principal>) -> Self {
         let legacy = request.revision.era() == Era::Legacy;
         let session = (legacy && principal.is_none()).then_some(request.handle.connection());
         Self { legacy, principal: principal.cloned(), session }
     }
 
-    /// Whether it is somebody, not anybody.
+    /// Whether the principal or the session is known.
     const fn is_known(&self) -> bool {
         self.principal.is_some() || self.session.is_some()
     }
 }
 
-/// All who have tasks.
+/// All owners of tasks.
 #[derive(Debug, Default)]
 pub(super) struct Requestors {
     known: BTreeMap<Requestor, Account>,
-    /// What those ask who have none.
+    /// The rate of requests from clients without tasks.
     others: RateLimit,
 }
 
-/// The tasks of one of them.
+/// The tasks of one owner.
 #[derive(Debug, Default)]
 struct Account {
-    /// In the order in which they were made.
+    /// In order of creation.
     tasks: BTreeMap<u64, Key>,
     last: u64,
     rate: RateLimit,
 }
 
-/// How many requests came within a second.
+/// Counts the requests of the last second.
 #[derive(Debug, Default)]
 struct RateLimit {
     since: Instant,
     count: usize,
 }
 
-/// Requests about tasks within a second, of those that have none, and beside those that the tasks
-/// call for: enough to list and to cancel many at once.
+/// The most requests about tasks per second from a client without tasks, and the allowance of every
+/// client in addition to the polls of its tasks: enough to list and to cancel many tasks at once.
 const REQUESTS_PER_SECOND: usize = 64;
 
 impl Requestors {
-    /// Whether somebody can have one more task, of at most `most`.
+    /// Whether a requestor can have another task, where `most` is the limit.
     pub(super) fn has_capacity(&self, requestor: &Requestor, most: usize) -> bool {
         let count = self.known.get(requestor).map_or(0, |account| account.tasks.len());
         !requestor.is_known() || count < most
     }
 
-    /// Adds a task; the how many-eth it is.
+    /// Adds a task and returns its number.
     pub(super) fn add(&mut self, requestor: Requestor, key: Key) -> u64 {
         let account = self.known.entry(requestor).or_default();
         account.last += 1;
@@ -85,7 +85,7 @@ impl Requestors {
         }
     }
 
-    /// The tasks after the one with a number, in order.
+    /// Returns the tasks after a number, in order.
     pub(super) fn after(
         &self,
         requestor: &Requestor,
@@ -96,13 +96,13 @@ impl Requestors {
         tasks.into_iter().flat_map(move |tasks| tasks.range(after)).map(|(at, key)| (*at, *key))
     }
 
-    /// The highest number that a task was given.
+    /// Returns the highest number of a task so far.
     pub(super) fn last(&self, requestor: &Requestor) -> u64 {
         self.known.get(requestor).map_or(0, |account| account.last)
     }
 
-    /// Whether one more request about tasks is to be answered, where each task may be asked for
-    /// `per_task` times a second.
+    /// Whether another request about tasks may be answered, where each task allows `per_task`
+    /// requests per second.
     // MCP 2025-11-25 basic/utilities/tasks#task-isolation-and-access-control [TASK-023]
     pub(super) fn admit(&mut self, requestor: &Requestor, per_task: usize, now: Instant) -> bool {
         let (rate, tasks) = match self.known.get_mut(requestor) {

@@ -8,7 +8,7 @@ use super::requestors::Requestor;
 use super::table::TaskTable;
 use super::tasks::TaskHandler;
 
-/// Whether a request is about tasks. Which of these there are at a revision is for the gate to say.
+/// Whether a request is about tasks. The gate checks which of these methods a revision has.
 // MCP 2026-07-28 ext-tasks:SEP-2663#backward-compatibility [TASK-040]
 // MCP 2025-11-25 ext-tasks:SEP-2663#backward-compatibility [TASK-044]
 pub(crate) const fn is_task_request(request: &Request<'_>) -> bool {
@@ -25,7 +25,7 @@ pub(crate) const fn is_task_request(request: &Request<'_>) -> bool {
 }
 
 impl TaskTable {
-    /// What is answered to a request about a task of the extension.
+    /// Answers a request about a task of the extension.
     pub(super) fn answer(
         &mut self,
         request: &Request<'_>,
@@ -35,16 +35,16 @@ impl TaskTable {
     ) -> Result<Json, ErrorObject<'static>> {
         let name = request.subject().and_then(|name| name.to_text().map(Into::into));
         let name: alloc::string::String =
-            name.ok_or_else(|| ErrorObject::invalid_params("`taskId` is a string"))?;
+            name.ok_or_else(|| ErrorObject::invalid_params("`taskId` must be a string"))?;
         let responses = match &request.method {
             MethodName::Known(Method::TasksUpdate) => Some(responses_of(request)?),
             _ => None,
         };
         // MCP 2026-07-28 ext-tasks:tasks#protocol-errors [TASK-035]
         let key = self.find(&name, &Requestor::from_request(request, principal), now);
-        let key = key.ok_or_else(|| ErrorObject::invalid_params("there is no such task"))?;
+        let key = key.ok_or_else(|| ErrorObject::invalid_params("unknown task"))?;
         let Some(entry) = self.entries.get_mut(key) else {
-            return Err(ErrorObject::invalid_params("there is no such task"));
+            return Err(ErrorObject::invalid_params("unknown task"));
         };
         let written = match &request.method {
             // MCP 2026-07-28 ext-tasks:tasks#response [TASK-030]
@@ -59,7 +59,9 @@ impl TaskTable {
             if matches!(entry.state, State::InputRequired(_))
                 && self.is_too_much(responses.as_str().len())
             {
-                return Err(ErrorObject::internal("the server holds too much for its tasks"));
+                return Err(ErrorObject::internal(
+                    "the tasks of the server exceed their memory limit",
+                ));
             }
             let Some(entry) = self.entries.get_mut(key) else { return written_task(written) };
             let answered = entry.answer(&responses);
@@ -80,7 +82,7 @@ impl TaskTable {
         written_task(written)
     }
 
-    /// A task is as it was, but knows more.
+    /// Updates the timestamp of a task whose status is unchanged.
     fn touch(&mut self, key: mcp_sansio_collections::Key, now: Instant) {
         let time = self.settings.time(now);
         if let Some(entry) = self.entries.get_mut(key) {
@@ -93,11 +95,11 @@ impl TaskTable {
 pub(super) fn written_task(
     written: Result<Json, serde_json::Error>,
 ) -> Result<Json, ErrorObject<'static>> {
-    written.map_err(|_| ErrorObject::internal("the task could not be written"))
+    written.map_err(|_| ErrorObject::internal("the task could not be serialised"))
 }
 
-// Read after the machine has refused repeats, so there is one.
+// The machine has refused duplicate members, so at most one exists.
 fn responses_of<'r>(request: &'r Request<'_>) -> Result<RawJson<'r>, ErrorObject<'static>> {
     let responses = request.params.get("inputResponses").filter(RawJson::is_object);
-    responses.ok_or_else(|| ErrorObject::invalid_params("`inputResponses` is an object"))
+    responses.ok_or_else(|| ErrorObject::invalid_params("`inputResponses` must be an object"))
 }

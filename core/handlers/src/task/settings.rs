@@ -10,24 +10,24 @@ use mcp_sansio::protocol::Task;
 use super::entry::Entry;
 use super::timestamp::iso_8601;
 
-/// Who wants to know of every task.
+/// A function that observes every task.
 type Observer = Arc<dyn Fn(TaskEvent, &Task, Option<&Principal>) + Send + Sync>;
 
-/// What there is to know of a task, for whoever [observes](TaskSettings::observe) them all.
+/// An event of a task, for [observers](TaskSettings::observe).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TaskEvent {
-    /// It was made.
+    /// The task was created.
     Created,
-    /// Its status changed.
+    /// The status of the task changed.
     Changed,
-    /// Its result was fetched by a client of 2025-11-25.
+    /// A client of 2025-11-25 fetched the result.
     Retrieved,
-    /// Its time is over: it is forgotten, done or not.
+    /// The task expired and was removed, finished or not.
     Dropped,
 }
 
-/// That a server has tasks, what they are named by, and what they may cost: see
+/// The settings of a server's tasks, with the source of their ids and their limits: see
 /// [`Server::tasks`](crate::Server::tasks).
 #[derive(Clone)]
 pub struct TaskSettings {
@@ -42,14 +42,14 @@ pub struct TaskSettings {
 }
 
 impl TaskSettings {
-    /// The defaults.
+    /// Creates settings with the defaults.
     ///
-    /// `entropy` gives the names of tasks, one with each call: 128 bits from a secure source. Who
-    /// knows the name of a task that belongs to no [`Principal`] has the task, so a seed as the
-    /// machines have it is not enough.
+    /// `entropy` returns the id of a new task with each call: 128 bits from a secure source. A
+    /// client that knows the id of a task without a [`Principal`] can access the task, so the seed
+    /// of a machine is not sufficient.
     ///
-    /// `epoch` is the time since 1970 at [`Instant::ZERO`], for the times of day that clients are
-    /// told.
+    /// `epoch` is the time since 1970 at [`Instant::ZERO`], for the timestamps that clients
+    /// receive.
     // MCP 2026-07-28 ext-tasks:tasks#security-considerations [TASK-041]
     pub fn new(entropy: impl Fn() -> [u8; 16] + Send + Sync + 'static, epoch: Duration) -> Self {
         Self {
@@ -64,9 +64,9 @@ impl TaskSettings {
         }
     }
 
-    /// How long a task is kept from its making on; what is not done by then is given up. One hour
-    /// by default: enough to come back after a crash. Never without end: a client need not say
-    /// that it has no use for a result any more. A client of 2025-11-25 may ask for less.
+    /// Sets how long a task is kept from its creation on; an unfinished task is cancelled then. One
+    /// hour by default: enough to reconnect after a crash. Never unlimited: a client need not say
+    /// that it no longer needs a result. A client of 2025-11-25 may request less.
     // MCP 2025-11-25 basic/utilities/tasks#ttl-and-resource-management [TASK-011] [TASK-023]
     #[must_use]
     pub const fn ttl(mut self, ttl: Duration) -> Self {
@@ -74,25 +74,25 @@ impl TaskSettings {
         self
     }
 
-    /// How often clients are to ask. Every second by default: what people notice and servers do
-    /// not.
+    /// Sets how often clients should poll. Every second by default: short for people, negligible
+    /// load for servers.
     #[must_use]
     pub const fn poll_interval(mut self, interval: Duration) -> Self {
         self.poll_interval = interval;
         self
     }
 
-    /// Tasks that are kept at once, running or done. 1,024 by default: each may have a handler at
-    /// work. A call beyond stays a call, whose client waits for its answer.
+    /// Sets the most tasks that are kept, running or finished. 1,024 by default: each may have a
+    /// running handler. A call beyond the limit stays a call, whose client waits for its answer.
     #[must_use]
     pub const fn tasks_max(mut self, tasks: usize) -> Self {
         self.tasks_max = tasks;
         self
     }
 
-    /// Tasks of [`tasks_max`](Self::tasks_max) that one principal, or one session of somebody
-    /// unknown, may have. 256 by default: a quarter, so that one cannot keep the others out.
-    /// Clients of 2026-07-28 that nobody knows share those of all.
+    /// Sets how many tasks of [`tasks_max`](Self::tasks_max) one principal, or one session of an
+    /// unknown client, may have. 256 by default: a quarter, so that one client cannot use up all.
+    /// Unknown clients of 2026-07-28 have no limit except that for all tasks.
     // MCP 2025-11-25 basic/utilities/tasks#resource-management [TASK-023]
     #[must_use]
     pub const fn tasks_per_requestor_max(mut self, tasks: usize) -> Self {
@@ -100,7 +100,7 @@ impl TaskSettings {
         self
     }
 
-    /// Shows `observer` what becomes of every task, and whose it is, for logs. It must be quick.
+    /// Adds an observer of every event of a task and its owner, for logs. It must return quickly.
     // MCP 2025-11-25 basic/utilities/tasks#audit-and-logging [TASK-048]
     #[must_use]
     pub fn observe(
@@ -117,25 +117,26 @@ impl TaskSettings {
         }
     }
 
-    /// Bytes of requests, questions, answers and results that all tasks may hold together. 64 MiB
-    /// by default. A call beyond stays a call; a result beyond is lost, and its task fails.
+    /// Sets the most bytes of requests, input requests, answers and results that all tasks may hold
+    /// together. 64 MiB by default. A call beyond the limit stays a call; a result beyond the limit
+    /// is dropped, and its task fails.
     #[must_use]
     pub const fn bytes_max(mut self, bytes: usize) -> Self {
         self.bytes_max = bytes;
         self
     }
 
-    /// A new name.
+    /// Returns a new task id.
     pub(super) fn draw(&self) -> String {
         let mut name = String::with_capacity(32);
         for byte in (self.entropy)() {
             let written = write!(name, "{byte:02x}");
-            debug_assert!(written.is_ok(), "a string takes what it is given");
+            debug_assert!(written.is_ok(), "writing to a string cannot fail");
         }
         name
     }
 
-    /// The time of day.
+    /// Returns the time of day as text.
     pub(super) fn time(&self, now: Instant) -> String {
         iso_8601(self.epoch.saturating_add(now.saturating_since(Instant::ZERO)))
     }

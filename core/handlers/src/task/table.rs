@@ -23,7 +23,7 @@ use super::tasks::{ProgressReport, TaskHandler, TaskResponse, TaskStart, Tasks};
 
 /// The tasks of a server: of one connection on a byte stream, of all clients on HTTP.
 ///
-/// It holds no handlers, only what is known of them: those run where the endpoint has them run.
+/// Contains no handlers, only their requests and states: the endpoint runs the handlers.
 #[derive(Debug)]
 pub(crate) struct TaskTable {
     pub(super) settings: TaskSettings,
@@ -32,27 +32,27 @@ pub(crate) struct TaskTable {
     names: BTreeMap<String, Key>,
     requests: BTreeMap<RequestHandle, Key>,
     pub(super) requestors: Requestors,
-    /// Requests that wait for the result of a task, and for which.
+    /// The requests that wait for the result of a task, with the task.
     pub(super) waiting: BTreeMap<RequestHandle, Key>,
-    /// Those whose task has gone.
+    /// Waiting requests whose task has expired.
     orphaned: VecDeque<RequestHandle>,
     deadlines: Deadlines<Instant>,
     bytes: usize,
     /// Tasks whose status has changed.
     changed: VecDeque<Key>,
-    /// Requests whose handlers are to be called again.
+    /// Requests whose handlers can be called again.
     resumed: VecDeque<RequestHandle>,
-    /// Requests whose handlers want to be tasks.
+    /// Requests whose handlers have requested to become tasks.
     task_requests: BTreeSet<RequestHandle>,
 }
 
-/// The longest message about a status that is kept, in bytes: one or two lines for people.
+/// The longest status message that is kept, in bytes: one or two lines for people.
 const MESSAGE_LENGTH_MAX: usize = 512;
 
-/// What tells that a question goes beyond what the client can answer.
+/// The code of an error for an input request that the client cannot answer.
 const LACKING: ErrorCode = ErrorCode::MISSING_REQUIRED_CLIENT_CAPABILITY;
 
-/// How often a name is drawn that is in use, before the entropy is taken for none.
+/// How many ids are drawn before a repeated collision is taken as broken entropy.
 const DRAWS_MAX: usize = 4;
 
 impl<M: ServerBinding> Tasks<M> for TaskTable {
@@ -70,7 +70,7 @@ impl<M: ServerBinding> Tasks<M> for TaskTable {
         let Some(entry) = self.entries.get_mut(key) else { return };
         entry.waiting.retain(|waiting| waiting.handle != request);
         if entry.asked == Some(request) {
-            // Its questions are open again, for the next one who waits.
+            // The input requests become unsent again, for the next waiting request.
             entry.asked = None;
             self.note(key);
         }
@@ -80,12 +80,13 @@ impl<M: ServerBinding> Tasks<M> for TaskTable {
         self.begin_requested(machine, request, now)
     }
 
-    // MCP 2026-07-28 ext-tasks:tasks#task-creation [TASK-029]: first the task, then the answer.
+    // MCP 2026-07-28 ext-tasks:tasks#task-creation [TASK-029]: the task is created before the
+    // answer is sent.
     fn create(&mut self, machine: &mut M, request: &Request<'static>, now: Instant) -> bool {
         let requestor = Requestor::from_request(request, machine.principal(request.handle));
         let ttl = self.settings.ttl;
         let Some(created) = self.add(request.clone(), requestor, ttl, now) else { return false };
-        // That a client is gone meanwhile is no reason to give up its task.
+        // A client that has disconnected meanwhile is no reason to cancel its task.
         answer(machine, request.handle, Ok(created), now);
         true
     }
@@ -98,21 +99,24 @@ impl<M: ServerBinding> Tasks<M> for TaskTable {
     ) -> Option<Outcome> {
         let Some(&key) = self.requests.get(&request) else { return Some(outcome) };
         let entry = self.entries.get(key)?;
-        // MCP 2026-07-28 ext-tasks:tasks#task-cancellation [TASK-034]: it may come too late.
+        // MCP 2026-07-28 ext-tasks:tasks#task-cancellation [TASK-034]: the cancellation may arrive
+        // too late.
         if entry.is_over() {
             return None;
         }
         let (revision, asked_for) = (entry.request.revision, entry.is_client_requested());
         let mut failure = None;
         let state = match outcome {
-            // MCP 2026-07-28 ext-tasks:tasks#task-execution-errors [TASK-037]: whatever it says.
-            // MCP 2025-11-25 basic/utilities/tasks#task-execution-errors [TASK-020]: not so there.
+            // MCP 2026-07-28 ext-tasks:tasks#task-execution-errors [TASK-037]: completed even if
+            // the result is a tool error.
+            // MCP 2025-11-25 basic/utilities/tasks#task-execution-errors [TASK-020]: at this
+            // revision it has failed.
             Outcome::Result(body) => {
                 failure = if asked_for { failure_of(&body) } else { None };
                 match body.to_json_at(revision) {
                     Ok(result) if failure.is_some() => Ok(State::ToolError(result)),
                     Ok(result) => Ok(State::Completed(result)),
-                    Err(_) => Err(ErrorObject::internal("the result could not be written")),
+                    Err(_) => Err(ErrorObject::internal("the result could not be serialised")),
                 }
             }
             Outcome::Error(error) => Err(error),
@@ -121,7 +125,7 @@ impl<M: ServerBinding> Tasks<M> for TaskTable {
             Outcome::InputRequired(required) => match self.ask(key, required.into()) {
                 Ok(Some(state)) => Ok(state),
                 Ok(None) => return None,
-                // As a call of the revision has it: a result that the model sees.
+                // Like a tool call of this revision: a result that the model sees.
                 // MCP 2025-11-25 schema.json#CallToolResult [TOOL-008]
                 Err(error) if asked_for && error.code == LACKING => {
                     let failed = CallToolResult::error(&*error.message).to_json_at(revision);
@@ -147,7 +151,8 @@ impl<M: ServerBinding> Tasks<M> for TaskTable {
     ) -> bool {
         let Some(&key) = self.requests.get(&request) else { return false };
         let at_work = self.entries.get(key).is_some_and(|entry| !entry.is_over());
-        // MCP 2025-11-25 basic/utilities/progress#behavior-requirements [PROG-010]: not after the end.
+        // MCP 2025-11-25 basic/utilities/progress#behavior-requirements [PROG-010]: no progress
+        // after the end.
         if at_work {
             if let Some((on, params)) = self.progress(key, report, now) {
                 let progress = ServerCommand::TaskProgress { request: on, params: &params };
@@ -260,8 +265,8 @@ impl TaskTable {
         }
     }
 
-    /// Makes a task of a request, and what it is answered with; `None` where there are too many.
-    /// From here on `tasks/get` finds it.
+    /// Creates a task for a request and returns its first answer; `None` if there are too many
+    /// tasks. From here on `tasks/get` finds it.
     pub(super) fn add(
         &mut self,
         request: Request<'static>,
@@ -281,7 +286,7 @@ impl TaskTable {
             .map(|_| self.settings.draw())
             .find(|name| !self.names.contains_key(name))?;
         let mut task = Task::new(&*name, self.settings.time(now));
-        // In whole milliseconds, and the promise not longer than what is kept.
+        // In whole milliseconds, rounded down, so that the task is kept at least that long.
         task.ttl_ms = Some(millis(ttl));
         task.poll_interval_ms = Some(millis(self.settings.poll_interval).max(1));
         let created = CreateTaskResult { task: task.clone(), meta: None };
@@ -301,9 +306,9 @@ impl TaskTable {
         Some(created)
     }
 
-    /// What is to be sent of the progress of a task, and in the session of which request.
-    // MCP 2025-11-25 basic/utilities/progress#behavior-requirements [PROG-010]: under the token of
-    // the call, to whoever made it.
+    /// Returns the progress notification of a task, with the request whose session it is sent in.
+    // MCP 2025-11-25 basic/utilities/progress#behavior-requirements [PROG-010]: with the token of
+    // the call, to its caller.
     fn progress(
         &mut self,
         key: Key,
@@ -326,7 +331,7 @@ impl TaskTable {
         Some((here.unwrap_or(call), params))
     }
 
-    /// Keeps what there is to say of a status.
+    /// Stores the status message of a task.
     fn describe(&mut self, key: Key, message: &str, now: Instant) {
         let time = self.settings.time(now);
         let Some(entry) = self.entries.get_mut(key) else { return };
@@ -351,7 +356,7 @@ impl TaskTable {
         Ok(asked?.map(State::InputRequired))
     }
 
-    /// Lets a task go over to another state, or fail.
+    /// Moves a task to another state, or fails it.
     pub(super) fn change(
         &mut self,
         key: Key,
@@ -369,7 +374,7 @@ impl TaskTable {
                     None
                 } else {
                     entry.state = State::Working;
-                    Some(ErrorObject::internal("the server holds too much for its tasks"))
+                    Some(ErrorObject::internal("the tasks of the server exceed their memory limit"))
                 }
             }
             Err(error) => Some(error),
@@ -391,7 +396,7 @@ impl TaskTable {
         self.resumed.push_back(request);
     }
 
-    /// The task called `name`, for whoever it belongs to.
+    /// Returns the task with the id `name` if it belongs to `requestor`.
     // MCP 2026-07-28 ext-tasks:tasks#security-considerations [TASK-041]
     // MCP 2025-11-25 basic/utilities/tasks#task-isolation-and-access-control [TASK-021]
     pub(super) fn find(&self, name: &str, requestor: &Requestor, now: Instant) -> Option<Key> {
@@ -400,13 +405,13 @@ impl TaskTable {
         (entry.requestor == *requestor && now < entry.expires).then_some(key)
     }
 
-    /// Adds or takes away what an entry holds more or less than `before`.
+    /// Updates the total size after an entry had `before` bytes.
     pub(super) fn weigh(&mut self, key: Key, before: usize) {
         let after = self.entries.get(key).map_or(0, Entry::bytes);
         self.bytes = self.bytes + after - before;
     }
 
-    /// Whether `more` bytes are too many.
+    /// Whether `more` bytes would exceed the limit.
     pub(super) const fn is_too_much(&self, more: usize) -> bool {
         self.bytes.saturating_add(more) > self.settings.bytes_max
     }
@@ -418,7 +423,7 @@ impl TaskTable {
     }
 }
 
-/// Answers a request. The machine has dealt with requests that were cancelled in the meantime.
+/// Answers a request. The machine has already handled requests that were cancelled meanwhile.
 pub(super) fn answer(
     machine: &mut impl ServerMachine,
     request: RequestHandle,
@@ -435,12 +440,12 @@ pub(super) fn answer(
 }
 
 fn millis(duration: Duration) -> u64 {
-    // What JSON numbers hold exactly.
+    // The largest integer that JSON numbers represent exactly.
     const MOST: u64 = (1 << 53) - 1;
     u64::try_from(duration.as_millis()).map_or(MOST, |millis| millis.min(MOST))
 }
 
-/// The beginning of a message that people are to read.
+/// Shortens a message for people.
 pub(super) fn shortened(message: &str) -> String {
     let mut end = message.len().min(MESSAGE_LENGTH_MAX);
     while !message.is_char_boundary(end) {

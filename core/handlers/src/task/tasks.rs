@@ -5,34 +5,34 @@ use mcp_sansio::{Instant, Principal};
 
 use crate::reply::Outcome;
 
-/// The handler of a task, by its request and by its place among all tasks.
+/// The handler of a task, by its request and its slot in the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TaskHandler {
     pub(crate) request: RequestHandle,
     pub(crate) place: u32,
 }
 
-/// What becomes of a request about a task.
+/// The response to a request about a task.
 #[derive(Debug)]
 pub(crate) struct TaskResponse {
-    /// `None` of one that waits, or has its answer.
+    /// `None` if the request waits or is already answered.
     pub(crate) outcome: Option<Outcome>,
-    /// A handler that nobody waits for any more.
+    /// The handler to drop, whose answer is no longer needed.
     pub(crate) dropped: Option<TaskHandler>,
 }
 
-/// What becomes of a call.
+/// How a call starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TaskStart {
-    /// Nothing: it does not ask to be a task.
+    /// As a plain call: it does not request a task.
     Call,
-    /// It is a task, and answered so.
+    /// As a task; the request is answered.
     Task,
-    /// It asks for what it cannot have, and is answered so.
+    /// The request for a task was refused and answered.
     Refused,
 }
 
-/// What a handler says of how far it is.
+/// A progress report of a handler.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ProgressReport<'r> {
     pub(crate) progress: f64,
@@ -40,30 +40,29 @@ pub(crate) struct ProgressReport<'r> {
     pub(crate) message: Option<&'r str>,
 }
 
-/// The tasks of a server, as its endpoint on a machine of type `M` sees them.
+/// The tasks of a server, as used by its endpoint on a machine of type `M`.
 ///
-/// A trait, so that nothing of tasks ends up in the image of a device whose server has none: only
-/// [`Server::tasks`](crate::Server::tasks) names what is behind it.
+/// A trait, so that the binary of a server without tasks contains no code for them: only
+/// [`Server::tasks`](crate::Server::tasks) refers to the implementation.
 pub(crate) trait Tasks<M>: fmt::Debug + Send + Sync {
-    /// Keeps that the handler of a request wants to be a task, before there is anything to wait
-    /// for.
+    /// Records that the handler of a request wants to become a task as soon as it waits.
     fn request_task(&mut self, request: RequestHandle);
 
-    /// Forgets what the handler of a request wanted; whether that was to be a task.
+    /// Removes the record of [`request_task`](Self::request_task); returns whether there was one.
     fn take_task_request(&mut self, request: RequestHandle) -> bool;
 
-    /// Forgets a request that its client gave up.
+    /// Removes a request that its client cancelled.
     fn forget(&mut self, request: RequestHandle);
 
-    /// Makes a task of a call that asks to be one.
+    /// Creates a task for a call that requests one.
     // MCP 2025-11-25 basic/utilities/tasks#creating-tasks [TASK-001] [TASK-045]
     fn begin(&mut self, machine: &mut M, request: &Request<'_>, now: Instant) -> TaskStart;
 
-    /// Makes a task of a request, and answers it so; whether there was room for one more.
+    /// Creates a task for a request and answers with it; returns whether there was room.
     fn create(&mut self, machine: &mut M, request: &Request<'static>, now: Instant) -> bool;
 
-    /// Takes what the handler of a request came to; gives it back where the request is not a task,
-    /// so that it is answered with it.
+    /// Takes the outcome of a task's handler. Returns it if the request is not a task, to be sent
+    /// as its answer.
     fn complete(
         &mut self,
         request: RequestHandle,
@@ -71,8 +70,7 @@ pub(crate) trait Tasks<M>: fmt::Debug + Send + Sync {
         now: Instant,
     ) -> Option<Outcome>;
 
-    /// Keeps what a handler says of how far it is, and tells whoever wants to know; whether the
-    /// request is a task's.
+    /// Stores and sends the progress of a handler; returns whether the request is a task.
     fn report(
         &mut self,
         machine: &mut M,
@@ -81,22 +79,23 @@ pub(crate) trait Tasks<M>: fmt::Debug + Send + Sync {
         now: Instant,
     ) -> bool;
 
-    /// The place of the task that a request has become, until the task is over.
+    /// Returns the slot of the task that a request has become, until the task ends.
     fn place_of(&self, request: RequestHandle) -> Option<u32>;
 
-    /// A request whose handler is to be called again, and whose it is.
+    /// Returns a request whose handler can be called again, with its principal.
     fn poll_resumed(&mut self) -> Option<(Request<'static>, Option<Principal>)>;
 
-    /// Tells of tasks whose status has changed, and answers or asks those who wait for them.
+    /// Notifies clients of changed tasks, and answers the waiting requests or sends input requests
+    /// through them.
     fn notify_changes(&mut self, machine: &mut M, now: Instant);
 
-    /// When the next task is given up.
+    /// Returns when the next task expires.
     fn poll_timeout(&self) -> Option<Instant>;
 
-    /// Gives up one task whose time is over; its handler, if it is at work, is to be dropped.
+    /// Removes one expired task; returns its handler, to be dropped, if it is running.
     fn expire(&mut self, now: Instant) -> Option<TaskHandler>;
 
-    /// Answers a request about tasks, at once but for one that waits for a result.
+    /// Answers a request about tasks, at once unless it waits for a result.
     fn serve(
         &mut self,
         request: &Request<'_>,

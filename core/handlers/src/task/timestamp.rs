@@ -2,10 +2,11 @@ use alloc::format;
 use alloc::string::String;
 use core::time::Duration;
 
-/// The last second that a year of four digits has.
+/// The last second of the year 9999.
 const LAST: u64 = 253_402_300_799;
 
-/// A time since 1970 as ISO 8601 has it, in UTC, to the millisecond; nothing after the year 9999.
+/// Formats a time since 1970 as ISO 8601, in UTC, to the millisecond; later times are clamped to
+/// the year 9999.
 // MCP 2025-11-25 schema.json#Task [TASK-010]
 pub(super) fn iso_8601(since_1970: Duration) -> String {
     let seconds = since_1970.as_secs().min(LAST);
@@ -16,18 +17,18 @@ pub(super) fn iso_8601(since_1970: Duration) -> String {
     format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{millis:03}Z")
 }
 
-/// Year, month and day of a day since 1970.
+/// Returns year, month and day of a day since 1970.
 ///
-/// Years are counted from March, so that the leap day is the last one, in eras of 400 years, which
-/// are all of the same length.
+/// Years are counted from March, so that the leap day is the last day, in eras of 400 years of
+/// equal length.
 const fn date(days_since_1970: u64) -> (u64, u64, u64) {
-    // From the first of March of the year 0.
+    // Counted from the first of March of the year 0.
     let days = days_since_1970 + 719_468;
     let (era, day_of_era) = (days / 146_097, days % 146_097);
     let leap_days = day_of_era / 1460 - day_of_era / 36_524 + day_of_era / 146_096;
     let year_of_era = (day_of_era - leap_days) / 365;
     let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    // Months from March on have 31, 30, 31, 30, 31 days, again and again.
+    // From March on, the lengths 31, 30, 31, 30, 31 of months repeat.
     let month = (5 * day_of_year + 2) / 153;
     let day = day_of_year - (153 * month + 2) / 5 + 1;
     let (month, next) = if month < 10 { (month + 3, 0) } else { (month - 9, 1) };
@@ -39,7 +40,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn known_moments_are_written_as_they_are() {
+    fn known_times_are_formatted() {
         // Rule: [TASK-010].
         for (millis, text) in [
             (0, "1970-01-01T00:00:00.000Z"),

@@ -3,7 +3,7 @@ use alloc::string::ToString;
 
 use super::*;
 
-/// Each challenge as `scheme token68 name=value …`.
+/// Formats each challenge as `scheme token68 name=value …`.
 fn read(values: &[&str]) -> Vec<String> {
     let show = |it: Challenge| {
         let token68 = it.token68.map(|text| format!(" {text}")).unwrap_or_default();
@@ -67,7 +67,7 @@ fn a_malformed_challenge_does_not_hide_valid_ones() {
 }
 
 #[test]
-fn a_challenge_that_names_a_parameter_twice_is_left_out() {
+fn a_challenge_with_a_duplicate_parameter_is_skipped() {
     assert_eq!(read(&["Bearer a=b, A=c, d=e, Basic f=g"]), ["basic f=g"]);
     assert_eq!(read(&["Basic a=b, Bearer a=b"]), ["basic a=b", "bearer a=b"]);
 }
@@ -82,7 +82,7 @@ fn parsed_challenges_are_bounded() {
 }
 
 #[test]
-fn the_examples_of_the_pages_say_what_they_say_there() {
+fn the_examples_of_the_specification_are_parsed() {
     // Rule: [AUTHC-015] [AUTHC-051].
     let challenge = token(
         "Bearer error=\"insufficient_scope\", scope=\"files:write\", \
@@ -105,7 +105,7 @@ fn the_examples_of_the_pages_say_what_they_say_there() {
 }
 
 #[test]
-fn the_first_challenge_that_names_metadata_counts() {
+fn the_first_challenge_with_resource_metadata_is_selected() {
     let scheme = |value| token(value).map(|it| (it.scheme, it.resource_metadata.is_some()));
     let expect = Some((ChallengeScheme::DPoP, true));
     assert_eq!(scheme("Bearer scope=a, dpop resource_metadata=x"), expect);
@@ -122,12 +122,12 @@ fn an_invalid_scope_is_ignored() {
 
 proptest::proptest! {
     #[test]
-    fn no_value_is_too_strange_to_read(values: Vec<Vec<u8>>) {
+    fn parsing_any_field_lines_does_not_panic(values: Vec<Vec<u8>>) {
         let _ = Challenge::parse(values.iter().map(|it| &**it));
     }
 
     #[test]
-    fn a_good_challenge_survives_what_follows(rest in "[ -~]{0,40}") {
+    fn a_valid_challenge_is_kept_with_any_text_after_it(rest in "[ -~]{0,40}") {
         let value = format!("Bearer resource_metadata=\"https://a/b\", Other , {rest}");
         let challenges = Challenge::parse([value.as_bytes()]);
         proptest::prop_assert_eq!(challenges[0].param("resource_metadata"), Some("https://a/b"));

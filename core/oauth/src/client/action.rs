@@ -1,119 +1,119 @@
 use alloc::string::String;
 use core::fmt;
 
-/// Names an [`Action`], for its answer.
+/// The id of an [`Action`], for its answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ActionId(pub(super) u64);
 
-/// Something that only the application can do. Every one that has an [`ActionId`] is answered once,
-/// with the verb that it names, unless it is withdrawn.
+/// A request that only the application can fulfil. Every action with an [`ActionId`] must be
+/// answered once, with the method that it names, unless it is withdrawn.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// Send the user to an address and wait for where they come back:
+    /// Send the user to a URL and wait for the redirect:
     /// [`Client::handle_redirect`](super::Client::handle_redirect).
     Authorize(AuthorizationRequest),
-    /// Sign something: [`Client::handle_signature`](super::Client::handle_signature).
+    /// Create a signature: [`Client::handle_signature`](super::Client::handle_signature).
     Sign(SigningRequest),
     /// Get an assertion: [`Client::handle_assertion`](super::Client::handle_assertion).
     Assert(AssertionRequest),
-    /// Look up what was kept: [`Client::handle_loaded`](super::Client::handle_loaded). Each time anew:
-    /// another run of the application may have kept something else meanwhile.
+    /// Load the stored credential: [`Client::handle_loaded`](super::Client::handle_loaded). Read it
+    /// again each time: another process of the application may have saved a newer one.
     Load(ActionId, CredentialKey),
-    /// Keep something in place of what there was, in a safe place.
+    /// Save a credential in a safe place, replacing the previous one.
     Save(CredentialKey, Credential),
-    /// Drop what was kept: it is of no use any more.
+    /// Remove a stored credential, which is no longer valid.
     Remove(CredentialKey),
-    /// Do not go on with an action: nobody waits for its answer.
+    /// Cancel an action whose answer is no longer needed.
     Withdraw(ActionId),
 }
 
-/// A user is to sign in.
+/// A request to sign in the user.
 #[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct AuthorizationRequest {
-    /// What to answer by.
+    /// The id for the answer.
     pub id: ActionId,
-    /// The address to open in the user's browser.
+    /// The URL to open in the user's browser.
     pub url: String,
-    /// Where the user comes back to: the query of that request is the answer.
+    /// The redirect URI: the query of the request to it is the answer.
     pub redirect_uri: String,
-    /// Who will ask the user, for a line that says so beforehand.
+    /// The issuer that will ask the user, to be shown to the user beforehand.
     pub issuer: String,
 }
 
-/// Something to sign with a private key that the application has.
+/// A request to sign data with a private key of the application.
 #[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SigningRequest {
-    /// What to answer by.
+    /// The id for the answer.
     pub id: ActionId,
-    /// Which key to sign with.
+    /// The key to sign with.
     pub key: SigningKey,
-    /// The algorithm by its name of RFC 7518.
+    /// The name of the algorithm in RFC 7518.
     pub algorithm: String,
-    /// What to sign: the first two parts of a JSON Web Token.
+    /// The data to sign: the first two parts of a JSON Web Token.
     pub input: String,
 }
 
-/// A key that the application has.
+/// A private key of the application.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SigningKey {
-    /// That of the client with this id.
+    /// The key of the client with this id.
     Client(String),
-    /// The one that tokens are bound to.
+    /// The key that tokens are bound to.
     Dpop,
 }
 
-/// An assertion is needed, to be exchanged for a token.
+/// A request for an assertion, to be exchanged for a token.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct AssertionRequest {
-    /// What to answer by.
+    /// The id for the answer.
     pub id: ActionId,
-    /// Whom it must be for: the issuer of the authorization server, or the client id at the
-    /// identity provider.
+    /// The audience of the assertion: the issuer of the authorization server, or the client id at
+    /// the identity provider.
     pub audience: String,
-    /// What the token is for.
+    /// The resource that the token is for.
     pub resource: String,
 }
 
-/// What a credential is kept under.
+/// The key of a stored credential.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum CredentialKey {
     /// The tokens for an MCP server, by its URL.
     Tokens(String),
-    /// What an authorization server knows this client as, by its issuer.
+    /// The client's registration at an authorization server, by its issuer.
     Client(String),
     /// The issuer that a registered client was first used with, by the id of the client: no other
-    /// one gets its credential. See
+    /// issuer gets its credential. See
     /// [`ClientOptions::registered_trusting_first_issuer`](super::ClientOptions::registered_trusting_first_issuer).
-    /// A store that has to make room drops others first: without this the next MCP server chooses
-    /// anew.
+    /// A store that needs room evicts other credentials first: without this one the next MCP server
+    /// chooses the issuer.
     Issuer(String),
 }
 
-/// A credential to keep, as text that says nothing to anybody but [`Client`](super::Client).
+/// A credential to store, as text that only [`Client`](super::Client) interprets.
 ///
-/// Whoever reads it can act for the user.
+/// A reader of the text can act for the user.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Credential(pub(super) String);
 
-/// Why the application does not do what it was asked to.
+/// Why the application did not perform an action.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ActionFailure {
-    /// The user does not want to.
+    /// The user declined.
     #[error("the user declined")]
     Declined,
-    /// It cannot be done. Why, in words for the user, without secrets.
+    /// The action failed; the text says why, for the user and without secrets.
     #[error("{0}")]
     Failed(String),
 }
 
 impl fmt::Debug for AuthorizationRequest {
-    /// Leaves the address out: whoever knows its `state` can forge the answer.
+    /// Omits the URL: its `state` allows forging the answer.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { id, redirect_uri, issuer, .. } = self;
         f.debug_struct("AuthorizationRequest")
@@ -125,7 +125,7 @@ impl fmt::Debug for AuthorizationRequest {
 }
 
 impl fmt::Debug for SigningRequest {
-    /// Leaves out what is signed.
+    /// Omits the data to sign.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { id, key, algorithm, .. } = self;
         f.debug_struct("SigningRequest")
@@ -137,13 +137,13 @@ impl fmt::Debug for SigningRequest {
 }
 
 impl Credential {
-    /// A credential that was kept, as [`as_str`](Self::as_str) gave it.
+    /// Creates a stored credential from the text of [`as_str`](Self::as_str).
     #[must_use]
     pub fn new(text: impl Into<String>) -> Self {
         Self(text.into())
     }
 
-    /// The text to keep.
+    /// Returns the text to store.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
@@ -151,7 +151,7 @@ impl Credential {
 }
 
 impl fmt::Debug for Credential {
-    /// Leaves the secret out.
+    /// Omits the secret.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Credential(..)")
     }

@@ -2,7 +2,7 @@ use alloc::collections::VecDeque;
 
 use super::{Action, ActionId};
 
-/// What is asked of the application.
+/// The queue of actions for the application.
 #[derive(Debug, Default)]
 pub(super) struct ActionQueue {
     queue: VecDeque<Action>,
@@ -10,7 +10,7 @@ pub(super) struct ActionQueue {
 }
 
 impl ActionQueue {
-    /// A name for the next action.
+    /// Returns the id for the next action.
     pub(super) const fn next_id(&mut self) -> ActionId {
         self.last += 1;
         ActionId(self.last)
@@ -24,7 +24,7 @@ impl ActionQueue {
         self.queue.pop_front()
     }
 
-    /// Takes an action back: nobody waits for its answer.
+    /// Withdraws an action whose answer is no longer needed.
     pub(super) fn withdraw(&mut self, id: ActionId) {
         match self.queue.iter().position(|it| it.id() == Some(id)) {
             Some(at) => drop(self.queue.remove(at)),
@@ -34,7 +34,7 @@ impl ActionQueue {
 }
 
 impl Action {
-    /// What it is answered by.
+    /// Returns the id for the answer.
     const fn id(&self) -> Option<ActionId> {
         match self {
             Self::Authorize(request) => Some(request.id),

@@ -1,6 +1,6 @@
 use mcp_sansio::Instant;
 
-/// What time it is for the world, as told last.
+/// The wall clock, as last reported by the application.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Clock {
     seconds: u64,
@@ -12,7 +12,7 @@ impl Clock {
         Self { seconds, told }
     }
 
-    /// In seconds since 1970.
+    /// Returns the seconds since 1970.
     pub(super) const fn unix_time(&self, now: Instant) -> u64 {
         self.seconds.saturating_add(now.saturating_since(self.told).as_secs())
     }

@@ -5,25 +5,25 @@ use mcp_sansio_sync::Arc;
 
 use super::AuthorizationFailure;
 
-/// What happened, in the order in which it did.
+/// An event of the authorization, in order of occurrence.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Event {
-    /// A request waits for a token: its time stands still.
+    /// A request waits for a token: pause its timeout.
     Paused(ExchangeId),
-    /// A request that waited goes on: its time, too.
+    /// A waiting request was sent: resume its timeout.
     Resumed(ExchangeId),
-    /// A request that waited, or was refused before it could, gets no token. It is over: tell the HTTP
-    /// client so by [`http::Client::refuse`](mcp_sansio::http::Client::refuse). Nothing of it comes any
-    /// more.
+    /// A request got no token, after waiting or at once. It has ended: report that to the HTTP
+    /// client with [`http::Client::refuse`](mcp_sansio::http::Client::refuse). No further input for
+    /// it follows.
     Refused(ExchangeId, Arc<AuthorizationFailure>),
-    /// There is a token, as was asked for.
+    /// The requested authorization succeeded.
     Authorized {
-        /// Whose.
+        /// The issuer of the token.
         issuer: String,
-        /// What it is good for, where that is known: separated by spaces.
+        /// The granted scopes, separated by spaces, if known.
         scope: Option<String>,
     },
-    /// There is none, although one was asked for. Nothing is tried again by itself.
+    /// The requested authorization failed. It is not retried automatically.
     Failed(Arc<AuthorizationFailure>),
 }

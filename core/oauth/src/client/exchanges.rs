@@ -6,27 +6,27 @@ use mcp_sansio_collections::{Key, Slab};
 
 use super::waiting::RetryableRequest;
 
-/// The exchanges that are under way on the network. They have names of their own: a request that is
-/// sent again is another exchange there, while the HTTP client knows one.
+/// The exchanges in progress on the network. They have their own ids: a request that is sent again
+/// is a new exchange on the network, but the same exchange for the HTTP client.
 #[derive(Debug)]
 pub(super) struct Exchanges(Slab<Exchange>);
 
 #[derive(Debug)]
 pub(super) enum Exchange {
-    /// One of the HTTP client's.
+    /// An exchange of the HTTP client.
     Forwarded {
-        /// Its name for it.
+        /// The HTTP client's id of the exchange.
         inner: ExchangeId,
-        /// The request, until the head of the response says that it is not sent again.
+        /// The request, until the head of the response rules out a retry.
         held: Option<Box<RetryableRequest>>,
     },
-    /// The one that the flow waits for.
+    /// The exchange that the flow waits for.
     Fetch,
-    /// Nobody needs what is still to come.
+    /// An exchange whose remaining response is not needed.
     Draining {
-        /// Bytes that may still come before it is cut off.
+        /// The remaining bytes before it is aborted.
         left: usize,
-        /// When it is cut off.
+        /// When it is aborted.
         until: Instant,
     },
 }
@@ -56,25 +56,25 @@ impl Exchanges {
         self.0.remove(key_of(id))
     }
 
-    /// The exchange by its name at the HTTP client. Linear in those that are under way.
+    /// Returns the exchange by its id at the HTTP client. Linear in the exchanges in progress.
     pub(super) fn find_inner(&self, inner: ExchangeId) -> Option<ExchangeId> {
         let is_it =
             |it: &Exchange| matches!(it, Exchange::Forwarded { inner: id, .. } if *id == inner);
         self.0.find_from(0, is_it).map(id_of)
     }
 
-    /// How many there are that nobody needs.
+    /// Returns the number of exchanges that are being drained.
     pub(super) fn draining(&self) -> usize {
         self.0.iter().filter(|(_, it)| matches!(it, Exchange::Draining { .. })).count()
     }
 
-    /// One that went on for too long, if there is one.
+    /// Returns an exchange that was drained for too long, if any.
     pub(super) fn overdue(&self, now: Instant) -> Option<ExchangeId> {
         let due = |it: &Exchange| matches!(it, Exchange::Draining { until, .. } if *until <= now);
         self.0.find_from(0, due).map(id_of)
     }
 
-    /// When the first of them is to be cut off.
+    /// Returns when the first drained exchange must be aborted.
     pub(super) fn next_deadline(&self) -> Option<Instant> {
         let until = |(_, it): (Key, &Exchange)| match it {
             Exchange::Draining { until, .. } => Some(*until),

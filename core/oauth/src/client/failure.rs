@@ -9,88 +9,88 @@ use crate::{
 
 use super::ActionFailure;
 
-/// Why a client gets no token. URLs are told without their queries.
+/// Why a client gets no token. URLs are shown without their queries.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum AuthorizationFailure {
-    /// The MCP server is neither `https` nor on this machine: a token that is sent there can be read
-    /// on the way.
-    #[error("the server is neither `https` nor on a loopback address, so it gets no token")]
+    /// The MCP server is neither `https` nor on this machine: a token sent to it can be read in
+    /// transit.
+    #[error("the server is neither `https` nor on a loopback address; no token is sent to it")]
     Insecure,
-    /// A document must not be used. Its author's fault.
+    /// A metadata document must not be used. Its author's error.
     #[error("{url}: {fault}")]
     Metadata {
-        /// Where it is.
+        /// The URL of the document.
         url: String,
-        /// What is wrong with it.
+        /// The fault.
         fault: MetadataFault,
     },
-    /// The MCP server, or its authorization server, names an address of this machine or of a private
-    /// network, and is not at one itself: see
+    /// A public MCP server, or its authorization server, names an address of this machine or of a
+    /// private network: see
     /// [`ClientOptions::internal_addresses`](super::ClientOptions::internal_addresses).
     #[error(
-        "a server in the open sends the client to {url}, which is on this machine or in a private network"
+        "a public server refers the client to {url}, which is on this machine or in a private network"
     )]
     Internal {
-        /// What is named.
+        /// The URL that the server named.
         url: String,
     },
-    /// The MCP server names an issuer that cannot be one.
+    /// The MCP server names an invalid issuer.
     #[error("{0}")]
     Issuer(#[from] InvalidIssuer),
-    /// The issuer has no metadata at any place where it should.
-    #[error("no metadata of the authorization server {issuer} is found")]
+    /// The issuer has no metadata at any of the well-known URLs.
+    #[error("no metadata found for the authorization server {issuer}")]
     NoMetadata {
-        /// Whose metadata was looked for.
+        /// The issuer.
         issuer: String,
     },
-    /// A server is not reached.
-    #[error("{url} is not reached")]
+    /// A server cannot be reached.
+    #[error("{url} cannot be reached")]
     Unreachable {
-        /// Which.
+        /// The URL.
         url: String,
-        /// What came of the attempt.
+        /// How the attempt failed.
         failure: ExchangeFailure,
     },
-    /// A server answers something that is of no use, such as an error of its own or a redirect to
-    /// another server.
+    /// A server answers with an unusable response, such as an error status or a redirect to another
+    /// server.
     #[error("{url} answers with status {status}")]
     Status {
-        /// Which.
+        /// The URL.
         url: String,
         /// The status code.
         status: u16,
     },
     /// A response is longer than
-    /// [`ClientLimits::document_bytes_max`](super::ClientLimits::document_bytes_max). The fault of
-    /// whoever sent it.
+    /// [`ClientLimits::document_bytes_max`](super::ClientLimits::document_bytes_max). The error of
+    /// its sender.
     #[error("the response from {url} is too long")]
     TooLong {
-        /// Where it comes from.
+        /// The URL of the response.
         url: String,
     },
-    /// The token endpoint gives no token.
+    /// The token endpoint issues no token.
     #[error("{url}: {fault}")]
     Token {
         /// The token endpoint.
         url: String,
-        /// What it answers.
+        /// The fault of its answer.
         fault: TokenFault,
     },
-    /// The authorization server does not register the client. Where it dislikes the redirect URI,
-    /// see to [`ApplicationType`](super::ApplicationType), or have the client registered by hand.
+    /// The authorization server does not register the client. If it refuses the redirect URI, check
+    /// the [`ApplicationType`](super::ApplicationType), or register the client manually.
     #[error("{url}: {fault}")]
     Registration {
         /// The registration endpoint.
         url: String,
-        /// What it answers.
+        /// The fault of its answer.
         fault: RegistrationFault,
     },
     /// The client must not register with its redirect URI.
     #[error("{0}")]
     RedirectUri(#[from] InvalidRedirectUri),
-    /// The authorization endpoint has a parameter of the client's in its URL. The authorization
-    /// server's fault.
+    /// The URL of the authorization endpoint contains a parameter of the client. The authorization
+    /// server's error.
     #[error("{url}: {fault}")]
     Endpoint {
         /// The authorization endpoint.
@@ -98,12 +98,12 @@ pub enum AuthorizationFailure {
         /// The parameter.
         fault: DuplicateParameter,
     },
-    /// The server wants more scopes than
+    /// The server requires more scopes than
     /// [`ClientLimits::scopes_max`](super::ClientLimits::scopes_max).
     #[error("{0}")]
     Scopes(#[from] TooManyScopes),
-    /// The client has no way to be known to the authorization server: configure a registered client
-    /// for this issuer, the metadata document of the client, or what to register as.
+    /// The authorization server does not know the client: configure a registered client for this
+    /// issuer, the metadata document of the client, or the metadata to register with.
     #[error(
         "the authorization server {issuer} does not know this client: configure a client id for it"
     )]
@@ -111,8 +111,8 @@ pub enum AuthorizationFailure {
         /// The authorization server.
         issuer: String,
     },
-    /// The registered client is that of another authorization server than the MCP server names now.
-    /// Either the MCP server has moved to another one, or it is an attack.
+    /// The registered client belongs to another authorization server than the one that the MCP
+    /// server names now. Either the MCP server has moved to another one, or it is an attack.
     #[error("the client `{client_id}` is registered elsewhere, not at {issuer}")]
     RegisteredElsewhere {
         /// The authorization server that the MCP server names.
@@ -128,22 +128,22 @@ pub enum AuthorizationFailure {
         /// Why.
         reason: NoAuthenticationMethod,
     },
-    /// The response that came with the user is not followed.
+    /// The authorization response is invalid or refuses the request.
     #[error("{0}")]
     Response(#[from] ResponseFault),
-    /// The application does not do what it was asked to.
+    /// The application did not perform an action.
     #[error("{0}")]
     Application(#[from] ActionFailure),
-    /// The server does not take the token that it was just given.
-    #[error("the server does not take the new token")]
+    /// The server does not accept the token that was just issued.
+    #[error("the server does not accept the new token")]
     NotAccepted,
-    /// The server wants more scopes for a request than a new token has, after all attempts.
+    /// The server requires more scopes for a request than a new token has, after all attempts.
     #[error("the scopes of the token do not suffice{}", OptionalDetail(.scope.as_deref()))]
     InsufficientScope {
-        /// The scopes that it wants, separated by spaces, if it says so.
+        /// The required scopes, separated by spaces, if the server names them.
         scope: Option<String>,
     },
-    /// Something took too long: see [`ClientTimeouts`](super::ClientTimeouts).
+    /// A timeout expired: see [`ClientTimeouts`](super::ClientTimeouts).
     #[error("timed out waiting for {0}")]
     TimedOut(WaitingFor),
     /// More requests wait for a token than
@@ -151,11 +151,11 @@ pub enum AuthorizationFailure {
     #[error("too many requests wait for a token")]
     TooManyWaiting,
     /// The client was closed, or the user signed out.
-    #[error("the authorization was given up")]
+    #[error("the authorization was cancelled")]
     Closed,
 }
 
-/// What an authorization waits for.
+/// The subject of a timeout.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum WaitingFor {
@@ -177,7 +177,7 @@ impl core::fmt::Display for WaitingFor {
     }
 }
 
-/// Words that may be missing, after a colon.
+/// An optional text, shown after a colon.
 struct OptionalDetail<'a>(Option<&'a str>);
 
 impl core::fmt::Display for OptionalDetail<'_> {

@@ -1,4 +1,4 @@
-//! The exchanges of the authorization itself: one at a time.
+//! The exchanges of the authorization, one at a time.
 
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -16,19 +16,19 @@ use mcp_sansio_sync::Arc;
 use super::exchanges::Exchange;
 use super::{AuthorizationFailure, Client};
 
-/// The exchange that is under way.
+/// The exchange in progress.
 pub(super) struct Fetch {
     exchange: ExchangeId,
     url: Arc<Location>,
     method: &'static str,
     redirects: u32,
-    /// The status, once the head is there.
+    /// The status, once the head was received.
     status: Option<u16>,
     body: Vec<u8>,
 }
 
 impl fmt::Debug for Fetch {
-    /// Leaves out what came of the body: there may be a token in it.
+    /// Omits the body, which may contain a token.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Fetch")
             .field("exchange", &self.exchange)
@@ -41,16 +41,16 @@ impl fmt::Debug for Fetch {
     }
 }
 
-/// A response, whole.
+/// A complete response.
 pub(super) struct Fetched {
     pub(super) url: Arc<Location>,
     pub(super) status: u16,
-    /// What came of the body. That of a document that is refused is not read.
+    /// The body. Empty for a failed request of a document.
     pub(super) body: Vec<u8>,
 }
 
 impl Fetched {
-    /// Where it comes from, for people.
+    /// Returns the URL of the response, for messages.
     pub(super) fn place(&self) -> String {
         place(&self.url)
     }
@@ -61,18 +61,18 @@ impl Fetched {
 }
 
 impl Client {
-    /// Asks for a document.
+    /// Requests a document.
     ///
     /// # Errors
     ///
     /// See [`Client::check_place`].
-    // MCP 2026-07-28 basic/authorization/index#token-handling [AUTHC-045]: no request of the
-    // authorization's own has the token.
+    // MCP 2026-07-28 basic/authorization/index#token-handling [AUTHC-045]: the authorization's own
+    // requests never carry the token.
     pub(super) fn get(&mut self, url: Location) -> Result<(), AuthorizationFailure> {
         self.get_with(url, [])
     }
 
-    /// Asks for a document with these fields besides `Accept`.
+    /// Requests a document with these fields in addition to `Accept`.
     ///
     /// # Errors
     ///
@@ -87,7 +87,7 @@ impl Client {
         Ok(())
     }
 
-    /// Whether the server may have the client ask this URL.
+    /// Checks that the server may make the client request this URL.
     ///
     /// # Errors
     ///
@@ -101,7 +101,7 @@ impl Client {
         Ok(())
     }
 
-    /// Sends a form or a document. `besides`: fields other than `Accept`.
+    /// Sends a form or a document. `besides` contains fields other than `Accept`.
     pub(super) fn post(
         &mut self,
         url: Location,
@@ -129,7 +129,7 @@ impl Client {
         self.fetch = Some(Fetch { exchange, url, method, redirects, status: None, body });
     }
 
-    /// Gives the exchange up that is under way.
+    /// Aborts the exchange in progress.
     pub(super) fn stop_fetching(&mut self) {
         if let Some(fetch) = self.fetch.take() {
             self.abort_exchange(fetch.exchange);
@@ -165,7 +165,7 @@ impl Client {
             self.drain(exchange, now);
             return self.fetch_failed(failure_from_status(&fetch.url, status), now);
         }
-        // Of a document that is not there nothing matters; a refusal says why.
+        // The body of a missing document is not needed; that of a refused form contains the reason.
         if fetch.method == "GET" && !head.status().is_success() {
             self.drain(exchange, now);
             let Fetch { url, body, .. } = fetch;
@@ -175,8 +175,8 @@ impl Client {
         self.fetch = Some(fetch);
     }
 
-    /// Where a redirect leads that is followed: of a document, within its origin. What a form has in
-    /// it goes where it was meant for and nowhere else.
+    /// Returns the target of a redirect that is followed: only for documents, within the same
+    /// origin. A form contains secrets for its target and is never sent elsewhere.
     // MCP 2026-07-28 basic/authorization/security-considerations#open-redirection [AUTHC-067]
     fn redirect_target(&self, fetch: &Fetch, head: &IncomingResponse<'_>) -> Option<Location> {
         let target = head.location().filter(|it| it.len() <= LOCATION_LENGTH_MAX)?;
@@ -223,13 +223,13 @@ impl Client {
         self.fetch_failed(AuthorizationFailure::Unreachable { url, failure }, now);
     }
 
-    /// Where the response that is waited for comes from, for people.
+    /// Returns the URL of the expected response, for messages.
     pub(super) fn fetching(&self) -> Option<String> {
         self.fetch.as_ref().map(|it| place(&it.url))
     }
 }
 
-/// A URL without its query, which may have secrets in it.
+/// Returns a URL without its query, which may contain secrets.
 pub(super) fn place(url: &Location) -> String {
     url.as_str().split('?').next().unwrap_or_default().to_string()
 }

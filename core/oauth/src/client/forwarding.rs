@@ -1,4 +1,4 @@
-//! The requests of the HTTP client, on their way there and back.
+//! The requests of the HTTP client and their responses.
 
 use alloc::boxed::Box;
 use alloc::string::String;
@@ -19,7 +19,7 @@ use super::waiting::{RetryableRequest, WaitReason};
 use super::{ActionFailure, ActionId, AuthorizationFailure, Client, Event, WaitingFor};
 
 impl Client {
-    /// Sends a request, or has it wait for what it needs.
+    /// Sends a request, or queues it until a token or proof is available.
     pub(super) fn route(&mut self, held: Box<RetryableRequest>, now: Instant) {
         // MCP 2026-07-28 basic/authorization/index#token-handling [AUTHC-045]: the token is for one
         // server.
@@ -41,7 +41,7 @@ impl Client {
         }
     }
 
-    /// Sends a request with the token, or bare where there is none.
+    /// Sends a request with the token, or without one if there is none.
     pub(super) fn send_authorized(&mut self, mut held: Box<RetryableRequest>, now: Instant) {
         held.token = self.token_number();
         match &self.tokens {
@@ -64,7 +64,7 @@ impl Client {
         }
     }
 
-    /// Asks for the proof that a request needs. Each has its own.
+    /// Requests the proof for a request. Each request needs its own.
     fn prove(&mut self, mut held: Box<RetryableRequest>, now: Instant) {
         if self.waiting.len() >= self.options.limits.waiting_max {
             return self.refuse(held.inner(), Arc::new(AuthorizationFailure::TooManyWaiting));
@@ -79,7 +79,7 @@ impl Client {
         self.waiting.push(held, WaitReason::Proof { action, input, deadline });
     }
 
-    /// Takes the signature under the proof of a request.
+    /// Handles the signature of a request's proof.
     pub(super) fn request_signed(
         &mut self,
         action: ActionId,
@@ -97,12 +97,12 @@ impl Client {
                 let proof = ("dpop".into(), ByteString::from(input.signed(signature)));
                 self.send(held, [token, proof]);
             }
-            // There is another token by now, which this is no proof for.
+            // The token was replaced meanwhile, so the proof does not match it.
             _ => self.send_authorized(held, now),
         }
     }
 
-    /// The signature under the proof of a request does not come.
+    /// Fails a request because the signature of its proof did not arrive in time.
     pub(super) fn proof_overdue(&mut self, action: ActionId) {
         if let Some((held, _)) = self.waiting.take_for_proof(action) {
             self.actions.withdraw(action);
@@ -111,14 +111,14 @@ impl Client {
         }
     }
 
-    /// Takes back one of the requests that wait for a signature.
+    /// Takes one of the requests that wait for a signature.
     pub(super) fn take_unproven(&mut self) -> Option<Box<RetryableRequest>> {
         let action = self.waiting.next_proof()?;
         self.actions.withdraw(action);
         self.waiting.take_for_proof(action).map(|(held, _)| held)
     }
 
-    /// Has a request wait for the flow. `refused`: with 401.
+    /// Queues a request until the flow ends. `refused`: it was refused with 401.
     pub(super) fn wait(&mut self, held: Box<RetryableRequest>, refused: bool) {
         let inner = held.inner();
         if self.waiting.len() >= self.options.limits.waiting_max {
@@ -132,7 +132,7 @@ impl Client {
         self.events.push_back(Event::Refused(inner, failure));
     }
 
-    /// The HTTP client gives a request up.
+    /// Aborts a request of the HTTP client.
     pub(super) fn abort_request(&mut self, inner: ExchangeId) {
         match self.waiting.remove(inner) {
             Some(WaitReason::Proof { action, .. }) => self.actions.withdraw(action),
@@ -145,7 +145,7 @@ impl Client {
         }
     }
 
-    /// Closes an exchange, or lets it never begin.
+    /// Aborts an exchange, or drops it before it begins.
     pub(super) fn abort_exchange(&mut self, exchange: ExchangeId) {
         if self.exchanges.remove(exchange).is_none() {
             return;
@@ -157,8 +157,8 @@ impl Client {
         }
     }
 
-    /// Decides over the head of a response to a request that could be sent again. `false`: it is
-    /// the HTTP client's.
+    /// Handles the head of a response to a request that can be sent again. Returns `false` if the
+    /// response belongs to the HTTP client.
     pub(super) fn judge(
         &mut self,
         mut held: Box<RetryableRequest>,
@@ -197,7 +197,7 @@ impl Client {
         }
     }
 
-    /// The server wants another nonce in the proof (RFC 9449, section 9).
+    /// Sends the request again with a new nonce in its proof (RFC 9449, section 9).
     fn nonce_wanted(&mut self, mut held: Box<RetryableRequest>, now: Instant) {
         let known = self.nonces.get(held.url());
         if known == held.nonce.as_deref() || held.nonces >= self.options.limits.nonces_max {
@@ -207,8 +207,8 @@ impl Client {
         self.send_authorized(held, now);
     }
 
-    // MCP 2025-03-26 basic/authorization#example-authorization-code-grant [AUTHC-005]: whatever the
-    // challenge says, or if there is none.
+    // MCP 2025-03-26 basic/authorization#example-authorization-code-grant [AUTHC-005]: with any
+    // challenge or without one.
     // MCP 2026-07-28 basic/authorization/authorization-server-discovery#protected-resource-metadata-discovery-requirements [AUTHC-015]
     fn unauthorized(
         &mut self,
@@ -231,7 +231,7 @@ impl Client {
         self.start(goal, challenge, now);
     }
 
-    /// The token has not the scopes that a request needs.
+    /// Gets a token with the scopes that the request needs.
     // MCP 2026-07-28 basic/authorization/index#step-up-authorization-flow [AUTHC-052] [AUTHC-053]
     fn scopes_wanted(
         &mut self,
@@ -259,8 +259,8 @@ impl Client {
         self.start(Goal::Authorize { may_renew: false }, Some(challenge), now);
     }
 
-    /// Whether the token has all the scopes that a challenge names: to ask for them again gains
-    /// nothing.
+    /// Whether the token already has all scopes that a challenge names, so that requesting them
+    /// again is useless.
     fn has_scopes(&self, challenge: &BearerChallenge) -> bool {
         let max = self.options.limits.scopes_max;
         match (&self.tokens, &challenge.scope) {

@@ -1,39 +1,40 @@
 use core::time::Duration;
 
-/// Every bound on what servers can make an authorizing client hold or do. Each default has its
+/// The limits on what servers can make an authorizing client store or do. Each default states its
 /// reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ClientLimits {
-    /// Requests that wait for a token at once. 128: more than an HTTP client has under way by
-    /// default. Further ones are refused.
+    /// The most requests that wait for a token at once. 128: more than an HTTP client sends
+    /// concurrently by default. Further ones are refused.
     pub waiting_max: usize,
-    /// The length of a document of an authorization server, in bytes. 256 KiB: several times the
-    /// largest that are known.
+    /// The most bytes of an authorization server's document. 256 KiB: several times the largest
+    /// known.
     pub document_bytes_max: usize,
-    /// What is read of a response that nobody needs, in bytes, before it is cut off. 64 KiB: cutting
-    /// it off costs a connection.
+    /// The most bytes that are read of a response that is not needed, before it is aborted. 64 KiB:
+    /// aborting it costs a connection.
     pub refusal_bytes_max: usize,
-    /// Responses that nobody needs and that are still coming. 16: the next one is cut off at once.
+    /// The most responses that are read although they are not needed. 16: the next one is aborted
+    /// at once.
     pub refusals_max: usize,
-    /// Redirects followed for one metadata document, within its origin. 3.
+    /// The most redirects followed for one metadata document, within its origin. 3.
     pub redirects_max: u32,
-    /// Authorization servers of one MCP server that are tried. 4.
+    /// The most authorization servers of one MCP server that are tried. 4.
     pub issuers_max: usize,
-    /// Authorizations for one operation because its scopes do not suffice. 2: one, and one more in
-    /// case that the user left something out.
+    /// The most authorizations for one operation because of insufficient scopes. 2: one, and
+    /// another one in case the user did not grant everything.
     pub step_ups_max: u32,
-    /// Operations whose step-ups are remembered. 64: those longest ago are forgotten first.
+    /// The most operations whose authorizations are counted. 64: the oldest are dropped first.
     pub operations_max: usize,
-    /// Scopes of one request for a token. 256. Those beyond are not asked for.
+    /// The most scopes of one token request. 256. Further ones are not requested.
     pub scopes_max: usize,
-    /// Times that one request is sent again because the server wants another nonce in its proof. 3:
-    /// a nonce may run out while a request is on its way.
+    /// How often one request is repeated because the server requires a new nonce in its proof. 3: a
+    /// nonce may expire while a request is in transit.
     pub nonces_max: u32,
 }
 
 impl ClientLimits {
-    /// The defaults.
+    /// The default limits.
     pub const DEFAULT: Self = Self {
         waiting_max: 128,
         document_bytes_max: 256 * 1024,
@@ -54,29 +55,29 @@ impl Default for ClientLimits {
     }
 }
 
-/// How long the steps of an authorization may take.
+/// The timeouts for the steps of an authorization.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ClientTimeouts {
-    /// One exchange with a server. 30 s: far more than one takes that works.
+    /// The timeout for one exchange with a server. 30 s: far longer than a working server needs.
     pub exchange: Duration,
-    /// The user, from the opening of the browser to the redirect. 5 min: time to look for a second
-    /// factor; about as long as sign-in pages live.
+    /// The timeout for the user, from the opening of the browser to the redirect. 5 min: time to
+    /// find a second factor; about the lifetime of sign-in pages.
     pub user: Duration,
-    /// Anything else that is asked of the application. 60 s: a key store may ask its user.
+    /// The timeout for any other action of the application. 60 s: a key store may ask its user.
     pub application: Duration,
-    /// How long a response may go on that nobody needs. 2 s: what refuses is short.
+    /// How long a response that is not needed is read. 2 s: refusals are short.
     pub refusal: Duration,
-    /// How long before its end a token is renewed; half of its life where that is shorter. 30 s:
-    /// longer than a request is on its way.
+    /// How long before its expiry a token is renewed, or half of its lifetime if that is shorter.
+    /// 30 s: longer than a request is in transit.
     pub renew_before: Duration,
-    /// How long a token is left alone after an attempt to renew it ahead of its end came to nothing.
-    /// 10 s: the requests of that time go with the token that there is.
+    /// How long to wait after a failed early renewal before the next one. 10 s: meanwhile requests
+    /// are sent with the current token.
     pub renewal_pause: Duration,
 }
 
 impl ClientTimeouts {
-    /// The defaults.
+    /// The default timeouts.
     pub const DEFAULT: Self = Self {
         exchange: Duration::from_secs(30),
         user: Duration::from_secs(5 * 60),

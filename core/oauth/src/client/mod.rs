@@ -50,39 +50,40 @@ pub use options::{
     IdentityProvider, InvalidOption, RegisteredClient,
 };
 
-/// Whose a response is.
+/// The recipient of a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Routing {
-    /// The HTTP client's: hand it on as this exchange, its name for it.
+    /// The HTTP client: pass the response on to it under this id.
     Forward(ExchangeId),
-    /// The authorization's: it has been dealt with.
+    /// The authorization, which has handled the response.
     Consumed,
 }
 
 /// The client's side of authorization for one MCP server, as a machine between its HTTP client and
-/// the network: it adds tokens to what leaves, takes 401 and 403 out of what comes, gets tokens
-/// and renews them.
+/// the network. It adds tokens to requests, handles responses with 401 and 403, gets tokens and
+/// renews them.
 ///
 /// # Driving it
 ///
-/// * Everything that [`http::Client::poll_transmit`](mcp_sansio::http::Client::poll_transmit) yields goes
-///   to [`handle_transmit`](Self::handle_transmit), and what is to be done on the network comes from
-///   [`poll_transmit`](Self::poll_transmit) here. Its exchanges have names of their own, small ones
-///   as those of the HTTP client: do not mix them.
-/// * What comes of an exchange is handed in here first. [`Routing::Forward`] has the name by which
-///   the HTTP client knows it, to be handed on to it; of [`Routing::Consumed`] it must not hear.
-/// * After any of these, pull until dry: first [`poll_action`](Self::poll_action), so that a token is
-///   kept before it is used, then [`poll_event`](Self::poll_event) and `poll_transmit`, and
-///   [`poll_timeout`](Self::poll_timeout) to know when to come back.
-/// * Between [`Event::Paused`] and [`Event::Resumed`] the time that the HTTP client gives a request
-///   stands still: a user may be looking for their glasses.
+/// * Pass every output of [`http::Client::poll_transmit`](mcp_sansio::http::Client::poll_transmit)
+///   to [`handle_transmit`](Self::handle_transmit), and perform the outputs of this machine's
+///   [`poll_transmit`](Self::poll_transmit) on the network. The exchanges of the two have separate
+///   ids, both small numbers: do not mix them.
+/// * Pass the input of an exchange to this machine first. On [`Routing::Forward`] pass it on to the
+///   HTTP client under the id given there; on [`Routing::Consumed`] do not pass it on.
+/// * After each of these calls, poll until empty: first [`poll_action`](Self::poll_action), so that
+///   a token is stored before it is used, then [`poll_event`](Self::poll_event) and
+///   `poll_transmit`, and [`poll_timeout`](Self::poll_timeout) for the next deadline.
+/// * Between [`Event::Paused`] and [`Event::Resumed`] pause the HTTP client's timeout of the
+///   request: the user may need time to sign in.
 ///
-/// Before its first request leaves it asks for what was kept, and again before it renews a token, as
-/// another run of the application may have been faster. It starts an authorization when the
-/// server asks for one; there is one at a time, and requests that come meanwhile wait for it. The
-/// end of a session (DELETE) never waits, and is not sent again.
+/// It loads the stored tokens before the first request is sent, and again before each renewal, as
+/// another process of the application may have renewed them. It starts an authorization when the
+/// server requires one. Only one is in progress at a time, and requests wait for it. The end of a
+/// session (DELETE) never waits, and is not sent again.
 ///
-/// Nothing here blocks, panics because of a server, or does work out of proportion to its input.
+/// No method blocks, panics because of a server's input, or needs time out of proportion to its
+/// input.
 #[derive(Debug)]
 pub struct Client {
     options: ClientOptions,
@@ -95,14 +96,14 @@ pub struct Client {
     nonces: Nonces,
     flow: Option<Box<Flow>>,
     fetch: Option<Fetch>,
-    /// What was kept has been asked for.
+    /// Whether the stored tokens were requested.
     loaded: bool,
     tokens: Option<Tokens>,
-    /// How many tokens there were.
+    /// The number of tokens so far.
     token_count: u64,
-    /// A renewal came to nothing a moment ago.
+    /// The earliest time of the next renewal, after a failed one.
     renewal_not_before: Instant,
-    /// What the client is registered as, at the authorization server that it registered with last.
+    /// The dynamic registration at the authorization server that was used last.
     client: Option<StoredClient>,
     /// The issuers of the registered clients, in their order.
     bound: Vec<Option<String>>,
@@ -113,8 +114,9 @@ pub struct Client {
 }
 
 impl Client {
-    /// For the MCP server at `server`. `entropy` is 32 bytes of the operating system's: all secrets
-    /// come from it, so it must be another one each time. `unix_time`: seconds since 1970.
+    /// Creates a client for the MCP server at `server`. `entropy` is 32 bytes from the operating
+    /// system: all secrets are derived from them, so each client needs its own. `unix_time` is the
+    /// seconds since 1970.
     #[must_use]
     pub fn new(
         options: ClientOptions,
@@ -150,7 +152,7 @@ impl Client {
 
     // ------------------------------------------------------------------ from the HTTP client
 
-    /// Takes what the HTTP client wants done.
+    /// Handles an output of the HTTP client.
     // MCP 2026-07-28 basic/authorization/index#protocol-requirements [AUTHC-002]
     pub fn handle_transmit(&mut self, transmit: Transmit, now: Instant) {
         match transmit {
@@ -161,7 +163,7 @@ impl Client {
 
     // ------------------------------------------------------------------ from the network
 
-    /// Takes the head of a response, the last one if there are provisional ones.
+    /// Handles the head of a response; of several heads only the final one.
     #[must_use]
     pub fn handle_response(
         &mut self,
@@ -187,7 +189,7 @@ impl Client {
         }
     }
 
-    /// Takes a piece of a body.
+    /// Handles a piece of a response body.
     #[must_use]
     pub fn handle_body(&mut self, exchange: ExchangeId, bytes: &[u8], now: Instant) -> Routing {
         match self.exchanges.get_mut(exchange) {
@@ -202,7 +204,7 @@ impl Client {
         Routing::Consumed
     }
 
-    /// Takes the end of a body.
+    /// Handles the end of a response body.
     #[must_use]
     pub fn handle_body_end(&mut self, exchange: ExchangeId, now: Instant) -> Routing {
         match self.exchanges.remove(exchange) {
@@ -213,7 +215,7 @@ impl Client {
         Routing::Consumed
     }
 
-    /// Takes the news that an exchange came to nothing.
+    /// Handles the failure of an exchange.
     #[must_use]
     pub fn handle_exchange_failed(
         &mut self,
@@ -231,14 +233,14 @@ impl Client {
 
     // ------------------------------------------------------------------ from the application
 
-    /// Says what time it is for the world; `new` does it for the first time. To be called now and
-    /// then: a computer that sleeps stops the monotonic clock.
+    /// Updates the wall clock, which `new` set first. Call it now and then: the monotonic clock
+    /// stops while a computer sleeps.
     pub const fn handle_unix_time(&mut self, seconds: u64, now: Instant) {
         self.clock = Clock::new(seconds, now);
     }
 
-    /// Where the user came back to: a URL, or the target of that request. A redirect that answers
-    /// another request is passed over (`false`): go on waiting.
+    /// Handles the redirect of the user: a URL, or the target of the HTTP request. Returns `false`
+    /// for a redirect that answers another request: ignore it and keep waiting.
     pub fn handle_redirect(
         &mut self,
         action: ActionId,
@@ -248,7 +250,7 @@ impl Client {
         self.user_came_back(action, redirect, now)
     }
 
-    /// The signature over the input, raw as a JSON Web Signature has it before base64.
+    /// Handles the signature of the input: the raw bytes of a JSON Web Signature, before base64.
     pub fn handle_signature(
         &mut self,
         action: ActionId,
@@ -262,7 +264,7 @@ impl Client {
         }
     }
 
-    /// The assertion.
+    /// Handles the assertion.
     pub fn handle_assertion(
         &mut self,
         action: ActionId,
@@ -272,7 +274,8 @@ impl Client {
         self.asserted(action, assertion, now);
     }
 
-    /// What was kept. What cannot be read counts as nothing: there are other ways to a token.
+    /// Handles a loaded credential. An unreadable one counts as missing, because a token can be
+    /// requested again.
     pub fn handle_loaded(
         &mut self,
         action: ActionId,
@@ -282,9 +285,9 @@ impl Client {
         self.flow_loaded(action, credential, now);
     }
 
-    /// Starts an authorization without waiting for the server to ask for one. It ends with
-    /// [`Event::Authorized`], at once if a token was kept, or with [`Event::Failed`]. While one is
-    /// under way, and after [`close`](Self::close), this does nothing.
+    /// Starts an authorization without waiting for the server to require one. It ends with
+    /// [`Event::Authorized`], at once if a token was stored, or with [`Event::Failed`]. Does
+    /// nothing while one is in progress, and after [`close`](Self::close).
     pub fn authorize(&mut self, now: Instant) {
         if self.flow.is_some() || self.closed {
             return;
@@ -296,8 +299,8 @@ impl Client {
         self.start(goal, None, now);
     }
 
-    /// Forgets the token, and has what is kept of it removed: the user signs out. What is under way
-    /// is given up. The next 401 starts over.
+    /// Drops the token and removes it from the store: the user signs out. An authorization in
+    /// progress is cancelled. The next 401 starts a new one.
     pub fn forget(&mut self, now: Instant) {
         self.stop();
         self.drop_tokens();
@@ -308,8 +311,8 @@ impl Client {
         }
     }
 
-    /// Gives up what is under way: requests that wait are refused. From now on there is no further
-    /// authorization; what leaves has the token that there is.
+    /// Cancels an authorization in progress and refuses the waiting requests. No further
+    /// authorization is started; later requests carry the current token.
     pub fn close(&mut self) {
         self.closed = true;
         self.stop();
@@ -321,7 +324,7 @@ impl Client {
 
     // ------------------------------------------------------------------ the clock, and outputs
 
-    /// Does what is due. Extra calls do nothing.
+    /// Fires the timers that are due. Extra calls do nothing.
     pub fn handle_timeout(&mut self, now: Instant) {
         while let Some(exchange) = self.exchanges.overdue(now) {
             self.abort_exchange(exchange);
@@ -334,26 +337,26 @@ impl Client {
         }
     }
 
-    /// What to do on the network next: what the HTTP client wanted, with a token, or an exchange of
-    /// the authorization's own.
+    /// Returns the next network operation: a request of the HTTP client, with a token, or an
+    /// exchange of the authorization.
     #[must_use]
     pub fn poll_transmit(&mut self) -> Option<Transmit> {
         self.transmits.pop_front()
     }
 
-    /// What to ask of the application next.
+    /// Returns the next action for the application.
     #[must_use]
     pub fn poll_action(&mut self) -> Option<Action> {
         self.actions.pop()
     }
 
-    /// What happened.
+    /// Returns the next event.
     #[must_use]
     pub fn poll_event(&mut self) -> Option<Event> {
         self.events.pop_front()
     }
 
-    /// When [`handle_timeout`](Self::handle_timeout) has something to do, if nothing comes before.
+    /// Returns when to call [`handle_timeout`](Self::handle_timeout), if no input comes earlier.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Instant> {
         let due =
@@ -361,8 +364,8 @@ impl Client {
         due.into_iter().flatten().min()
     }
 
-    /// Nobody needs what is still to come of an exchange: it may come, within bounds, as cutting it
-    /// off costs a connection.
+    /// Reads the rest of a response that is not needed, within limits, because aborting it costs a
+    /// connection.
     fn drain(&mut self, exchange: ExchangeId, now: Instant) {
         if self.exchanges.draining() >= self.options.limits.refusals_max {
             return self.abort_exchange(exchange);

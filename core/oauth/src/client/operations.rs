@@ -4,26 +4,26 @@ use mcp_sansio::http::client::OutgoingRequest;
 use mcp_sansio::jsonrpc::RawJson;
 use sha2::{Digest, Sha256};
 
-/// What a request does: its method, and the tool, prompt or resource that it names. Two that do the
-/// same are equal. A digest: names can be long.
+/// The operation of a request: its method, and the tool, prompt or resource that it names. Requests
+/// for the same operation compare equal. A digest, because names can be long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Operation([u8; 32]);
 
-/// How often each operation led to an authorization because its scopes did not suffice, and to no
-/// success since.
-// MCP 2026-07-28 basic/authorization/index#step-up-authorization-flow [AUTHC-054]: all that is sent
-// goes to one resource.
+/// How often each operation caused an authorization because of insufficient scopes, since its last
+/// success.
+// MCP 2026-07-28 basic/authorization/index#step-up-authorization-flow [AUTHC-054]: all requests go
+// to one resource.
 #[derive(Debug, Default)]
 pub(super) struct Operations(VecDeque<(Operation, u32)>);
 
 impl Operation {
-    /// Reads the fields that say it, or else the body. Linear in its length.
+    /// Reads the operation from the fields, or else from the body. Linear in its length.
     pub(super) fn from_request(request: &OutgoingRequest) -> Self {
         let field = |wanted| request.fields().find(|(name, _)| *name == wanted).map(|it| it.1);
         if let Some(method) = field("mcp-method") {
             return Self::new(method, field("mcp-name").unwrap_or_default());
         }
-        // The HTTP client wrote it.
+        // The HTTP client wrote the body, so it is valid JSON.
         let body = core::str::from_utf8(&request.body).ok().filter(|it| it.starts_with('{'));
         let message = RawJson::trusted(body.unwrap_or("{}"));
         let text = |value: Option<RawJson<'_>>| {
@@ -45,12 +45,12 @@ impl Operation {
 }
 
 impl Operations {
-    /// How often it was stepped up for.
+    /// Returns the number of authorizations for the operation.
     pub(super) fn count(&self, operation: Operation) -> u32 {
         self.0.iter().find(|it| it.0 == operation).map_or(0, |it| it.1)
     }
 
-    /// Takes note of another time. Of more than `max` operations those longest ago are forgotten.
+    /// Counts another authorization. Keeps at most `max` operations and drops the oldest.
     pub(super) fn add(&mut self, operation: Operation, max: usize) {
         let count = self.count(operation).saturating_add(1);
         self.forget(operation);
@@ -60,7 +60,7 @@ impl Operations {
         self.0.push_back((operation, count));
     }
 
-    /// It succeeded.
+    /// Removes the operation after a success.
     pub(super) fn forget(&mut self, operation: Operation) {
         self.0.retain(|it| it.0 != operation);
     }
@@ -73,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn operations_longest_ago_are_forgotten_first() {
+    fn the_oldest_operations_are_dropped_first() {
         let operations: Vec<_> = ["a", "b", "c"].map(|it| Operation::new("tools/call", it)).into();
         let mut counts = Operations::default();
         for at in [0, 1, 0, 2] {
@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn a_method_and_a_name_are_told_apart() {
+    fn a_method_and_a_name_are_distinguished() {
         assert_ne!(Operation::new("a", "bc"), Operation::new("ab", "c"));
     }
 }

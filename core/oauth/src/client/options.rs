@@ -15,7 +15,7 @@ use crate::{
 
 use super::{ClientLimits, ClientTimeouts};
 
-/// How a client gets tokens, and as whom.
+/// How a client gets tokens, and its identity.
 #[derive(Clone, Debug)]
 pub struct ClientOptions {
     pub(super) grant: GrantFlow,
@@ -32,31 +32,31 @@ pub struct ClientOptions {
     pub(super) timeouts: ClientTimeouts,
 }
 
-/// An option is not usable. The application's fault.
+/// Why an option is invalid. The application's error.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum InvalidOption {
-    /// The redirect URI is not usable.
+    /// The redirect URI cannot be used.
     #[error("{0}")]
     RedirectUri(#[from] InvalidRedirectUri),
-    /// The URL of the client's metadata is none.
+    /// The URL of the client's metadata is invalid.
     #[error("the URL of the client's metadata is not usable: {0}")]
     MetadataUrl(InvalidUrl),
-    /// The client's metadata cannot be at that URL.
+    /// The client's metadata cannot be published at that URL.
     #[error("{0}")]
     MetadataDocument(#[from] InvalidClientDocument),
-    /// A client that is known by its metadata has a password: whichever authorization server it
-    /// comes to would get it.
+    /// A client that is identified by its metadata has a password: every authorization server that
+    /// it uses would learn it.
     #[error("a client that is known by the URL of its metadata cannot have a password")]
     SharedPassword,
-    /// The key to bind tokens to is none.
+    /// The key to bind tokens to is invalid.
     #[error("{0}")]
     Dpop(#[from] InvalidDpopKey),
-    /// An issuer is none.
+    /// An issuer is invalid.
     #[error("{0}")]
     Issuer(#[from] InvalidIssuer),
-    /// A registered client has a credential and no issuer: whichever authorization server the MCP
-    /// server names would get it. Name the issuer, or say with
+    /// A registered client has a credential and no issuer: any authorization server that the MCP
+    /// server names would get it. Name the issuer, or state with
     /// [`registered_trusting_first_issuer`](ClientOptions::registered_trusting_first_issuer) that
     /// the MCP server is trusted to name it.
     #[error(
@@ -68,41 +68,41 @@ pub enum InvalidOption {
         /// The client.
         client_id: String,
     },
-    /// The token endpoint of the identity provider is neither `https` nor of this machine.
+    /// The token endpoint of the identity provider is neither `https` nor on this machine.
     #[error("the token endpoint of the identity provider is not usable: {0}")]
     TokenEndpoint(InvalidEndpoint),
     /// A scope is empty, or has a character that scopes cannot have.
-    #[error("`{0}` is no scope")]
+    #[error("`{0}` is not a valid scope")]
     Scope(String),
 }
 
-/// What a token is asked for with.
+/// The grant that a client requests tokens with.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum GrantFlow {
-    /// A user signs in with a browser and comes back to this redirect URI.
+    /// A user signs in with a browser and is redirected to this URI.
     AuthorizationCode {
-        /// Where the authorization server sends the user afterwards.
+        /// The redirect URI, to which the authorization server sends the user.
         redirect_uri: String,
     },
     /// The client acts on its own behalf.
     ClientCredentials,
-    /// The client shows an assertion that somebody else has signed (RFC 7523): a workload its
-    /// identity. The application is asked for one as [`Action::Assert`](super::Action::Assert).
+    /// The client presents an assertion of a third party (RFC 7523), such as a workload identity.
+    /// The application provides it on [`Action::Assert`](super::Action::Assert).
     Assertion,
     /// The client exchanges the user's ID token at the identity provider of the enterprise for a
-    /// grant (ID-JAG) that the authorization server takes as an assertion. The application is asked
-    /// for the ID token as [`Action::Assert`](super::Action::Assert).
+    /// grant (ID-JAG) that the authorization server accepts as an assertion. The application
+    /// provides the ID token on [`Action::Assert`](super::Action::Assert).
     Enterprise(IdentityProvider),
 }
 
 impl GrantFlow {
-    /// Whether a person has to do something for it.
+    /// Whether the grant requires an action of the user.
     pub(super) const fn needs_user(&self) -> bool {
         matches!(self, Self::AuthorizationCode { .. })
     }
 
-    /// The redirect URI, where there is one.
+    /// Returns the redirect URI, if the grant has one.
     pub(super) fn redirect_uri(&self) -> Option<&str> {
         match self {
             Self::AuthorizationCode { redirect_uri } => Some(redirect_uri),
@@ -129,37 +129,37 @@ impl ClientOptions {
         }
     }
 
-    /// A user signs in with a browser and comes back to `redirect_uri`, which is sent as it is
-    /// written here.
+    /// Lets the user sign in with a browser and return to `redirect_uri`, which is sent unchanged.
     ///
     /// # Errors
     ///
-    /// No application may have this redirect URI: see [`InvalidRedirectUri`].
+    /// The redirect URI is invalid for any application: see [`InvalidRedirectUri`].
     pub fn code(redirect_uri: impl Into<String>) -> Result<Self, InvalidOption> {
         let redirect_uri = redirect_uri.into();
-        // Native applications may have all that others may. What the application registers as is
-        // checked when it does.
+        // Native applications may use every allowed redirect URI. The actual application type is
+        // checked at its registration.
         check_redirect_uri(&redirect_uri, ApplicationType::Native)?;
         Ok(Self::with_grant(GrantFlow::AuthorizationCode { redirect_uri }))
     }
 
-    /// The client acts on its own behalf.
+    /// Lets the client act on its own behalf.
     #[must_use]
     pub const fn client_credentials() -> Self {
         Self::with_grant(GrantFlow::ClientCredentials)
     }
 
-    /// The client shows an assertion that somebody else has signed.
+    /// Lets the client present an assertion of a third party.
     #[must_use]
     pub const fn assertion() -> Self {
         Self::with_grant(GrantFlow::Assertion)
     }
 
-    /// The client shows what the identity provider of an enterprise says of its user.
+    /// Lets the client present the ID token that the identity provider of an enterprise issued for
+    /// its user.
     ///
     /// # Errors
     ///
-    /// The token endpoint of the provider is neither `https` nor of this machine.
+    /// The token endpoint of the provider is neither `https` nor on this machine.
     pub fn enterprise(provider: IdentityProvider) -> Result<Self, InvalidOption> {
         if !is_secure(&provider.token_endpoint) {
             return Err(InvalidOption::TokenEndpoint(InvalidEndpoint::Insecure));
@@ -167,16 +167,17 @@ impl ClientOptions {
         Ok(Self::with_grant(GrantFlow::Enterprise(provider)))
     }
 
-    /// Adds a client that an authorization server knows already. These come before every other way
-    /// to be known.
+    /// Adds a client that is registered at an authorization server. It is preferred to all other
+    /// kinds of identity.
     ///
     /// # Errors
     ///
-    /// [`InvalidOption::Issuer`]: its issuer is none. [`InvalidOption::NoIssuer`]: it has no issuer,
-    /// but a password or a private key, or the grant shows an assertion for it.
+    /// [`InvalidOption::Issuer`]: its issuer is invalid. [`InvalidOption::NoIssuer`]: it has no
+    /// issuer, but a password or a private key, or the grant presents an assertion for it.
     // MCP 2026-07-28 basic/authorization/client-registration#pre-registration [AUTHC-032]
-    // MCP 2026-07-28 basic/authorization/client-registration#authorization-server-binding [AUTHC-036] [AUTHC-037]:
-    // a credential without an issuer would be bound by whoever asks for it first.
+    // MCP 2026-07-28 basic/authorization/client-registration#authorization-server-binding
+    // [AUTHC-036] [AUTHC-037]: a credential without an issuer would be bound to the first issuer
+    // that requests it.
     pub fn registered(self, client: RegisteredClient) -> Result<Self, InvalidOption> {
         if client.issuer.is_none() && self.shows_credential(&client) {
             return Err(InvalidOption::NoIssuer { client_id: client.client_id });
@@ -184,23 +185,23 @@ impl ClientOptions {
         self.registered_trusting_first_issuer(client)
     }
 
-    /// Adds a registered client with a credential whose issuer is not known beforehand: the first
+    /// Adds a registered client with a credential whose issuer is not known in advance: the first
     /// authorization server that an MCP server names for it gets the credential.
     ///
-    /// The risk: an MCP server that is malicious, or that was taken over before this client met it,
-    /// names an authorization server of its own and is shown the password, or an assertion. Use
-    /// it only where the URL of the MCP server is trusted as much as the credential is worth, and
-    /// [`registered`](Self::registered) with an issuer everywhere else.
+    /// The risk: an MCP server that is malicious, or was compromised before its first use by this
+    /// client, can name an authorization server of its own, which then receives the password or an
+    /// assertion. Use this method only if you trust the URL of the MCP server with the credential,
+    /// and [`registered`](Self::registered) with an issuer everywhere else.
     ///
     /// The choice is made once: it is saved under [`CredentialKey::Issuer`](super::CredentialKey)
-    /// before the credential leaves, and from then on no other authorization server gets the
-    /// credential, whichever MCP server names it. Keep it in a store that outlives the process: in
-    /// memory it lasts as long as the process. Where the store fails to load it, the authorization
-    /// fails.
+    /// before the credential is sent. From then on no other authorization server gets the
+    /// credential, no matter which MCP server names it. Use a store that outlives the process: in
+    /// memory the choice lasts as long as the process. If the store fails to load it, the
+    /// authorization fails.
     ///
     /// # Errors
     ///
-    /// [`InvalidOption::Issuer`]: its issuer is none.
+    /// [`InvalidOption::Issuer`]: its issuer is invalid.
     pub fn registered_trusting_first_issuer(
         mut self,
         client: RegisteredClient,
@@ -212,21 +213,22 @@ impl ClientOptions {
         Ok(self)
     }
 
-    /// Whether an authorization server that gets a request for a token as this client is shown
-    /// something that it could use elsewhere.
+    /// Whether a token request as this client reveals a credential to the authorization server that
+    /// could be used elsewhere.
     pub(super) fn shows_credential(&self, client: &RegisteredClient) -> bool {
         client.secret != ClientSecret::None
             || matches!(self.grant, GrantFlow::Assertion | GrantFlow::Enterprise(_))
     }
 
-    /// Where the metadata of the client is, which is then its id wherever an authorization server
-    /// supports that. The document there must have this very URL as `client_id`, and among its
-    /// `redirect_uris` the redirect URI. `secret`: what it says of how the client authenticates.
+    /// Sets the URL of the client's metadata document, which is the client id at all authorization
+    /// servers that support such documents. The document must contain this exact URL as
+    /// `client_id`, and the redirect URI among its `redirect_uris`. `secret` is the authentication
+    /// method that the document declares.
     ///
     /// # Errors
     ///
-    /// The URL is none, is not `https`, or has no path; or there is a password, which every
-    /// authorization server would get to know.
+    /// The URL is invalid, is not `https`, or has no path; or there is a password, which every
+    /// authorization server would learn.
     // MCP 2026-07-28 basic/authorization/client-registration#client-id-metadata-documents [AUTHC-028]
     // MCP 2026-07-28 basic/authorization/client-registration#implementation-requirements [AUTHC-029] [AUTHC-030]
     pub fn metadata_document(
@@ -242,7 +244,7 @@ impl ClientOptions {
         Ok(self)
     }
 
-    /// What to say of the client where it has to register itself. Without this it never does.
+    /// Sets the metadata for dynamic registration. Without it the client never registers.
     // MCP 2025-06-18 basic/authorization#dynamic-client-registration [AUTHC-009]
     // MCP 2025-11-25 basic/authorization#dynamic-client-registration [AUTHC-010]
     #[must_use]
@@ -251,34 +253,34 @@ impl ClientOptions {
         self
     }
 
-    /// The key to bind tokens to, at every authorization server that does so. Others give tokens
-    /// that are not bound.
+    /// Sets the key to bind tokens to, at authorization servers that support it. Others issue
+    /// unbound tokens.
     ///
     /// # Errors
     ///
-    /// The key is none, or has its private half in it.
+    /// The key is invalid, or contains its private half.
     pub fn dpop(mut self, key: &DpopKey) -> Result<Self, InvalidOption> {
         self.dpop = Some(ProofKey::new(key)?);
         Ok(self)
     }
 
-    /// Whether tokens must be bound to the key of [`dpop`](Self::dpop): an authorization server that
-    /// answers with another one is refused, as is what was kept. Not by default: most bind none, and
-    /// whoever could take the binding out of the answer has the token anyway (RFC 9449, section 5).
-    /// Without a key this does nothing.
+    /// Sets whether tokens must be bound to the key of [`dpop`](Self::dpop): the client then
+    /// refuses unbound tokens of an authorization server, and stored ones. Off by default: most
+    /// servers do not bind tokens, and an attacker who can remove the binding from the response has
+    /// the token anyway (RFC 9449, section 5). Has no effect without a key.
     #[must_use]
     pub const fn dpop_bound_access_tokens(mut self, only: bool) -> Self {
         self.bound_only = only;
         self
     }
 
-    /// Whether a server in the open may name addresses of this machine and of private networks:
-    /// for its metadata, its authorization servers, and the endpoints of these. Not by default, as
-    /// it could have the client send requests where it cannot send any itself. A server that is at
-    /// such an address itself may always do so.
+    /// Sets whether a public server may name addresses of this machine and of private networks: for
+    /// its metadata, its authorization servers, and their endpoints. Off by default, as it would
+    /// let the server make the client send requests that the server cannot send. A server that has
+    /// such an address may always name them.
     ///
-    /// Only what is written as an address is looked at, and `localhost`. What a name stands for is
-    /// seen by whoever resolves it.
+    /// Checks only literal addresses, and `localhost`. The resolver of the application has to check
+    /// the addresses of host names.
     // MCP 2026-07-28 security-best-practices#server-side-request-forgery-ssrf [SEC-005] [SEC-006]
     #[must_use]
     pub const fn internal_addresses(mut self, allowed: bool) -> Self {
@@ -286,11 +288,11 @@ impl ClientOptions {
         self
     }
 
-    /// Scopes to ask for in any case, beside those that the server wants.
+    /// Sets scopes to request in addition to those that the server requires.
     ///
     /// # Errors
     ///
-    /// One of them is none.
+    /// One of them is invalid.
     pub fn scopes<S: Into<String>>(
         mut self,
         scopes: impl IntoIterator<Item = S>,
@@ -303,8 +305,8 @@ impl ClientOptions {
         }
     }
 
-    /// Whether to ask for a refresh token that outlives the user's session, where the authorization
-    /// server has such: the scope `offline_access`. Not by default.
+    /// Sets whether to request a refresh token that outlives the user's session, with the scope
+    /// `offline_access`, if the authorization server supports it. Off by default.
     // MCP 2026-07-28 basic/authorization/index#refresh-tokens [AUTHC-064]
     #[must_use]
     pub const fn offline_access(mut self, wanted: bool) -> Self {
@@ -312,22 +314,22 @@ impl ClientOptions {
         self
     }
 
-    /// The revision by whose rules metadata is looked for: the latest by default, which finds it in
-    /// all places.
+    /// Sets the revision whose rules apply to metadata discovery: the latest by default, which
+    /// tries all URLs.
     #[must_use]
     pub const fn revision(mut self, revision: Revision) -> Self {
         self.revision = revision;
         self
     }
 
-    /// The bounds on what servers can cost.
+    /// Sets the limits on servers.
     #[must_use]
     pub const fn limits(mut self, limits: ClientLimits) -> Self {
         self.limits = limits;
         self
     }
 
-    /// How long things may take.
+    /// Sets the timeouts.
     #[must_use]
     pub const fn timeouts(mut self, timeouts: ClientTimeouts) -> Self {
         self.timeouts = timeouts;
@@ -335,83 +337,82 @@ impl ClientOptions {
     }
 }
 
-/// The identity provider of an enterprise, and what it knows the client as.
+/// The identity provider of an enterprise, with the client's identity there.
 #[derive(Clone, Debug)]
 pub struct IdentityProvider {
-    /// Its issuer identifier.
+    /// The issuer identifier of the provider.
     pub issuer: String,
-    /// Where tokens are exchanged (RFC 8693).
+    /// The endpoint for token exchange (RFC 8693).
     pub token_endpoint: Location,
-    /// What it knows the client as.
+    /// The id of the client at the provider.
     pub client_id: String,
-    /// How the client authenticates there.
+    /// How the client authenticates at the provider.
     pub secret: ClientSecret,
 }
 
-/// A client that an authorization server knows already.
+/// A client that is registered at an authorization server.
 #[derive(Clone, Debug)]
 pub struct RegisteredClient {
-    /// The authorization server that knows it. A client with a credential must name it: see
-    /// [`InvalidOption::NoIssuer`]. `None` for a public client: whichever the MCP server names first,
-    /// and only that one from then on, as long as its tokens are kept.
+    /// The authorization server of the registration. A client with a credential must name it: see
+    /// [`InvalidOption::NoIssuer`]. `None` for a public client: it is bound to the first issuer
+    /// that the MCP server names, as long as its tokens are stored.
     pub issuer: Option<String>,
-    /// What it is known as.
+    /// The client id.
     pub client_id: String,
-    /// What it proves that with.
+    /// The credential of the client.
     pub secret: ClientSecret,
 }
 
-/// What a client authenticates with at a token endpoint.
+/// The credential of a client at a token endpoint.
 #[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ClientSecret {
-    /// Nothing: a public client.
+    /// No credential: a public client.
     None,
-    /// A password, sent as the authorization server wants it.
+    /// A password, sent in the form that the authorization server requires.
     Password(String),
-    /// A private key that the application signs with when asked
-    /// ([`Action::Sign`](super::Action::Sign)).
+    /// A private key that the application signs with on [`Action::Sign`](super::Action::Sign).
     PrivateKey {
-        /// The algorithm by its name of RFC 7518, such as `ES256`.
+        /// The name of the algorithm in RFC 7518, such as `ES256`.
         algorithm: String,
-        /// What the authorization server knows the key as.
+        /// The id of the key at the authorization server.
         key_id: Option<String>,
     },
 }
 
-/// What a client says of itself when it registers (RFC 7591).
+/// The metadata of a client for its registration (RFC 7591).
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ClientMetadata {
-    /// Its name, for the user.
+    /// The name of the client, for the user.
     pub client_name: String,
-    /// A page about it.
+    /// The URL of a page about the client.
     pub client_uri: Option<String>,
-    /// What kind of application it is.
+    /// The type of the application.
     pub application_type: ApplicationType,
 }
 
-/// What kind of application a client is, which decides over the redirect URIs that it may have.
+/// The type of an application, which determines its allowed redirect URIs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ApplicationType {
-    /// On the user's device: desktop, mobile, command line, or a web page on localhost.
+    /// Runs on the user's device: desktop, mobile, command line, or a web page on localhost.
     Native,
-    /// In a browser, from a server elsewhere.
+    /// Runs in a browser, served from elsewhere.
     Web,
 }
 
 /// The key that tokens are bound to (DPoP, RFC 9449). The application signs with its private half
-/// when asked.
+/// on request.
 #[derive(Clone, PartialEq, Eq)]
 pub struct DpopKey {
-    /// The algorithm by its name of RFC 7518, such as `ES256`.
+    /// The name of the algorithm in RFC 7518, such as `ES256`.
     pub algorithm: String,
     /// The public half as a JWK, in JSON.
     pub jwk: String,
 }
 
 impl ClientMetadata {
-    /// A client with this name, and nothing else to say.
+    /// Creates metadata with only a name and a type.
     #[must_use]
     pub fn new(client_name: impl Into<String>, application_type: ApplicationType) -> Self {
         Self { client_name: client_name.into(), client_uri: None, application_type }
@@ -419,7 +420,7 @@ impl ClientMetadata {
 }
 
 impl fmt::Debug for ClientSecret {
-    /// Leaves the password out.
+    /// Omits the password.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::None => "None",
@@ -430,7 +431,7 @@ impl fmt::Debug for ClientSecret {
 }
 
 impl fmt::Debug for DpopKey {
-    /// Leaves the JWK out: a private half may be in it by mistake.
+    /// Omits the JWK, which may contain a private half by mistake.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("DpopKey").field("algorithm", &self.algorithm).finish_non_exhaustive()
     }

@@ -1,4 +1,4 @@
-//! Signatures that are asked of the application.
+//! Signatures that the application is asked for.
 
 use alloc::string::String;
 
@@ -11,8 +11,8 @@ use crate::jwt::SigningInput;
 use super::{Action, ActionId, Client, SigningKey, SigningRequest};
 
 impl Client {
-    /// Asks for the proof that a request has the key; `None` where there is no key. `token`: what
-    /// the request has in `Authorization`.
+    /// Requests the proof that a request's sender has the key; `None` without a key. `token` is the
+    /// token in the request's `Authorization`.
     pub(super) fn ask_for_proof(
         &mut self,
         method: &str,

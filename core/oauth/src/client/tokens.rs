@@ -3,20 +3,20 @@ use core::time::Duration;
 use crate::credential::StoredTokens;
 use crate::scopes::Scopes;
 
-/// The tokens that are in use. What is in them goes to the servers that they are for, to the store of
-/// the application, and nowhere else: debug output leaves it out.
+/// The current tokens. They are sent only to their servers and to the store of the application;
+/// debug output omits them.
 // MCP 2026-07-28 basic/authorization/index#refresh-tokens [AUTHC-062]
 #[derive(Debug)]
 pub(super) struct Tokens {
     pub(super) stored: StoredTokens,
-    /// Which these are of all that there were, from 1 on.
+    /// The number of this token, counted from 1.
     pub(super) number: u64,
-    /// When they are to be renewed, in seconds since 1970.
+    /// When the token should be renewed, in seconds since 1970.
     renew_at: Option<u64>,
 }
 
 impl Tokens {
-    /// `expires_in`: how long they are good for, in seconds, where they are new.
+    /// `expires_in` is the lifetime of new tokens in seconds.
     pub(super) fn new(
         stored: StoredTokens,
         number: u64,
@@ -29,7 +29,7 @@ impl Tokens {
         Self { stored, number, renew_at }
     }
 
-    /// Whether they are to be renewed, at this time in seconds since 1970.
+    /// Whether the token should be renewed at `now`, in seconds since 1970.
     pub(super) fn is_due(&self, now: u64) -> bool {
         self.renew_at.is_some_and(|at| at <= now)
     }

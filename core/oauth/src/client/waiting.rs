@@ -11,26 +11,26 @@ use crate::jwt::SigningInput;
 use super::ActionId;
 use super::operations::Operation;
 
-/// A request of the HTTP client's that can be sent, and sent again.
+/// A request of the HTTP client that can be sent repeatedly.
 #[derive(Debug)]
 pub(super) struct RetryableRequest {
-    /// With the name that the HTTP client has for it.
+    /// The request, with its id at the HTTP client.
     pub(super) request: OutgoingRequest,
-    /// The number of the token that it was last sent with; zero: it never was, or without one.
+    /// The number of the token that it was last sent with; zero if it was not sent or had no token.
     pub(super) token: u64,
-    /// It was refused with 401, and the token was renewed since.
+    /// Whether the token was renewed after the request was refused with 401.
     pub(super) renewed: bool,
-    /// It was refused with 401, and there was an authorization since.
+    /// Whether there was an authorization after the request was refused with 401.
     pub(super) authorized: bool,
-    /// The nonce that its proof had.
+    /// The nonce of its proof.
     pub(super) nonce: Option<String>,
-    /// Times that it was sent again for a nonce.
+    /// How often the request was repeated for a new nonce.
     pub(super) nonces: u32,
-    /// Authorizations that there were for it, because of scopes.
+    /// The number of authorizations for it because of insufficient scopes.
     pub(super) step_ups: u32,
 }
 
-/// Requests that cannot leave yet, in the order in which they came.
+/// The requests that cannot be sent yet, in order of arrival.
 #[derive(Debug, Default)]
 pub(super) struct WaitingRequests(Vec<Entry>);
 
@@ -40,12 +40,12 @@ struct Entry {
     until: WaitReason,
 }
 
-/// What a request waits for.
+/// The reason why a request waits.
 #[derive(Debug)]
 pub(super) enum WaitReason {
-    /// The end of the flow. It was refused with 401 before, or not.
+    /// The flow must end first. `refused`: the request was refused with 401 before.
     Flow { refused: bool },
-    /// The signature under its proof.
+    /// Its proof must be signed first.
     Proof { action: ActionId, input: SigningInput, deadline: Instant },
 }
 
@@ -62,7 +62,7 @@ impl RetryableRequest {
         }
     }
 
-    /// The HTTP client's name for it.
+    /// Returns the HTTP client's id of the request.
     pub(super) const fn inner(&self) -> ExchangeId {
         self.request.exchange
     }
@@ -71,7 +71,7 @@ impl RetryableRequest {
         self.request.url()
     }
 
-    /// What it does, for counting.
+    /// Returns the operation of the request, for counting.
     pub(super) fn operation(&self) -> Operation {
         Operation::from_request(&self.request)
     }
@@ -86,13 +86,13 @@ impl WaitingRequests {
         self.0.push(Entry { held, until });
     }
 
-    /// Takes the request with this name out, and says what it waited for.
+    /// Removes the request with this id and returns its reason.
     pub(super) fn remove(&mut self, inner: ExchangeId) -> Option<WaitReason> {
         let at = self.0.iter().position(|it| it.held.inner() == inner)?;
         Some(self.0.remove(at).until)
     }
 
-    /// Takes out all that wait for the flow. Linear.
+    /// Takes all requests that wait for the flow. Linear.
     pub(super) fn take_for_flow(&mut self) -> Vec<(Box<RetryableRequest>, bool)> {
         let all = core::mem::take(&mut self.0);
         let mut taken = Vec::new();
@@ -105,7 +105,7 @@ impl WaitingRequests {
         taken
     }
 
-    /// Takes out the request whose proof this action signs, and what is signed.
+    /// Takes the request whose proof this action signs, with the signed data.
     pub(super) fn take_for_proof(
         &mut self,
         answered: ActionId,
@@ -120,7 +120,7 @@ impl WaitingRequests {
         }
     }
 
-    /// The signature that has been due for too long, if there is one.
+    /// Returns a signature that is overdue, if any.
     pub(super) fn overdue(&self, now: Instant) -> Option<ActionId> {
         self.0.iter().find_map(|it| match it.until {
             WaitReason::Proof { action, deadline, .. } if deadline <= now => Some(action),
@@ -128,7 +128,7 @@ impl WaitingRequests {
         })
     }
 
-    /// One of the signatures that are waited for.
+    /// Returns one of the pending signatures.
     pub(super) fn next_proof(&self) -> Option<ActionId> {
         self.0.iter().find_map(|it| match it.until {
             WaitReason::Proof { action, .. } => Some(action),

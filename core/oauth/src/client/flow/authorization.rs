@@ -1,4 +1,4 @@
-//! What a token is asked for with, once it is clear where.
+//! The choice of grant and scopes for a token request.
 
 use alloc::boxed::Box;
 use alloc::string::ToString;
@@ -18,7 +18,7 @@ use super::identity::failure_from_metadata;
 use super::token::GrantSource;
 use super::{Flow, Goal, Next, Step, StepResult};
 
-/// A user was sent to sign in: what the response is checked against.
+/// A pending sign-in of the user, with the values to check the response against.
 // MCP 2026-07-28 basic/authorization/index#authorization-response-validation [AUTHC-056]
 #[derive(Debug)]
 pub(super) struct SignIn {
@@ -47,7 +47,7 @@ impl Client {
         self.ask_by_grant(flow, now)
     }
 
-    /// Asks for a token as the application is configured to.
+    /// Requests a token with the configured grant.
     pub(super) fn ask_by_grant(&mut self, flow: &mut Flow, now: Instant) -> StepResult {
         flow.discovered.scopes = self.select_scopes(flow)?;
         match &self.options.grant {
@@ -131,14 +131,14 @@ impl Client {
         Ok(Next::Wait(Step::SignIn(Box::new(sign_in))))
     }
 
-    /// Takes where the user came back to. `false`: that answers another request, or none.
+    /// Handles the redirect of the user. Returns `false` if it does not answer this request.
     pub(in super::super) fn user_came_back(
         &mut self,
         action: ActionId,
         redirect: Result<&str, ActionFailure>,
         now: Instant,
     ) -> bool {
-        // A redirect that cannot be read is not that of the authorization server.
+        // A malformed redirect does not come from the authorization server.
         let response = match redirect.map(AuthorizationResponse::parse) {
             Ok(Err(_)) => return false,
             Ok(Ok(response)) => Ok(response),

@@ -1,4 +1,4 @@
-//! The first steps: which authorization server it is.
+//! The first steps: the discovery of the authorization server.
 
 use alloc::string::{String, ToString};
 use alloc::vec;
@@ -20,13 +20,13 @@ use super::super::{AuthorizationFailure, Client};
 use super::{Flow, Next, Step, StepResult};
 
 impl Client {
-    /// Reads the metadata of the server, each time anew: it may name another authorization server
-    /// than before.
+    /// Requests the metadata of the server, each time again: it may name another authorization
+    /// server than before.
     // MCP 2026-07-28 basic/authorization/index#overview [AUTHC-014]
     // MCP 2026-07-28 basic/authorization/client-registration#authorization-server-binding [AUTHC-037]
     pub(super) fn find_resource(&mut self, flow: &Flow) -> StepResult {
         let named = flow.challenge.as_ref().and_then(|it| it.resource_metadata.as_deref());
-        // What must not be asked is passed over, as what is no URL: there are other places.
+        // An invalid or forbidden URL is skipped: there are other URLs to try.
         let named =
             named.filter(|it| Location::parse(it).is_ok_and(|it| self.check_place(&it).is_ok()));
         let urls = MetadataUrls::for_resource(self.options.revision, &self.server, named);
@@ -38,8 +38,8 @@ impl Client {
             self.get(url)?;
             return Ok(Next::Wait(Step::Resource(urls)));
         }
-        // MCP 2025-03-26 basic/authorization#server-metadata-discovery [AUTHC-007]: a server without
-        // metadata of its own is one of that time.
+        // MCP 2025-03-26 basic/authorization#server-metadata-discovery [AUTHC-007]: a server
+        // without protected resource metadata follows that revision.
         match MetadataUrls::for_base(&self.server).next() {
             Some(url) => {
                 // MCP 2025-03-26 basic/authorization#server-metadata-discovery-headers [HDR-037]
@@ -64,7 +64,7 @@ impl Client {
         let metadata = ProtectedResourceMetadata::parse(&fetched.body).map_err(of)?;
         flow.discovered.resource = Some(metadata.resource_for(&self.server).map_err(of)?);
         let mut issuers: Vec<String> = metadata.issuers().map_err(of)?.to_vec();
-        // That which is known already comes first, as long as the server names it.
+        // The issuer of the current tokens comes first, if the server still names it.
         let known = self.tokens.as_ref().map(|it| &it.stored.issuer);
         match issuers.iter().position(|it| Some(it) == known) {
             Some(at) => issuers[..=at].rotate_right(1),
@@ -76,16 +76,16 @@ impl Client {
         self.next_issuer(flow)
     }
 
-    /// The server has another authorization server than before, whose tokens it must not get. They
-    /// stay kept until there are others: by them the next run knows which authorization server a
-    /// client belongs to that was configured without one.
+    /// Drops the tokens of another authorization server than the current one, which must not get
+    /// them. They stay in the store until they are replaced: from them the next process learns
+    /// which authorization server a client without a configured issuer belongs to.
     // MCP 2026-07-28 basic/authorization/client-registration#authorization-server-binding [AUTHC-037]
     // MCP 2026-07-28 basic/authorization/index#token-handling [AUTHC-045]
     pub(super) fn leave_issuer(&mut self) {
         self.tokens = None;
     }
 
-    /// Goes on with the next authorization server that the server names.
+    /// Continues with the next authorization server that the server names.
     // MCP 2026-07-28 basic/authorization/authorization-server-discovery#authorization-server-location [AUTHC-019]
     pub(super) fn next_issuer(&mut self, flow: &mut Flow) -> StepResult {
         while let Some(issuer) = flow.discovered.issuers.next() {
@@ -98,7 +98,7 @@ impl Client {
         Err(last_failure.unwrap_or_else(|| self.no_base_metadata()))
     }
 
-    /// Where the metadata of an issuer may be, if it may be asked for there.
+    /// Returns the metadata URLs of an issuer if they may be requested.
     fn places_of(&self, issuer: &str) -> Result<MetadataUrls, AuthorizationFailure> {
         let urls = MetadataUrls::for_issuer(self.options.revision, issuer)?;
         if let Some(url) = urls.clone().next() {
@@ -175,7 +175,7 @@ impl Client {
         self.found_issuer(flow, metadata, now)
     }
 
-    /// There is an authorization server.
+    /// Continues with the authorization server that was found.
     fn found_issuer(
         &mut self,
         flow: &mut Flow,
@@ -191,13 +191,13 @@ impl Client {
     }
 }
 
-/// Whether there is metadata, whatever it says. Servers that have none may answer with a page for
-/// people all the same.
+/// Whether the response is metadata, valid or not. Servers without metadata may respond with an
+/// HTML page and status 200.
 fn is_metadata(fetched: &Fetched) -> bool {
     fetched.is_success() && fetched.body.trim_ascii_start().first() == Some(&b'{')
 }
 
-/// What the metadata would say that a server of 2025-03-26 need not have.
+/// Returns the metadata of a server of 2025-03-26 that publishes none.
 fn metadata_from_endpoints(
     issuer: String,
     endpoints: &DefaultEndpoints,
@@ -210,7 +210,7 @@ fn metadata_from_endpoints(
         scopes_supported: None,
         grant_types_supported: None,
         token_endpoint_auth_methods_supported: None,
-        // That revision wants PKCE of every server, and has no way to say so.
+        // That revision requires PKCE of every server, and defines no metadata to declare it.
         code_challenge_methods_supported: Some(vec!["S256".into()]),
         client_id_metadata_document_supported: false,
         authorization_response_iss_parameter_supported: false,

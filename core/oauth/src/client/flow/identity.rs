@@ -1,4 +1,4 @@
-//! What the client is known as to an authorization server.
+//! The identity of the client at an authorization server.
 
 use alloc::boxed::Box;
 use alloc::string::String;
@@ -24,9 +24,9 @@ use super::super::{
 };
 use super::{Flow, Next, Step, StepResult};
 
-/// A client as one authorization server knows it.
-// MCP 2026-07-28 basic/authorization/authorization-server-discovery#authorization-server-location [AUTHC-039]:
-// its credentials go to this token endpoint and nowhere else.
+/// The identity of a client at one authorization server.
+// MCP 2026-07-28 basic/authorization/authorization-server-discovery#authorization-server-location
+// [AUTHC-039]: its credentials go only to this token endpoint.
 #[derive(Debug)]
 pub(super) struct Identity {
     /// The authorization server.
@@ -35,28 +35,28 @@ pub(super) struct Identity {
     pub(super) client_id: String,
     pub(super) secret: ClientSecret,
     pub(super) method: AuthenticationMethod,
-    /// Whether it registered itself, and not in this flow.
+    /// Whether it is a dynamic registration from an earlier flow.
     pub(super) reused: bool,
 }
 
-/// A registration under way.
+/// A registration in progress.
 #[derive(Debug)]
 pub(super) struct PendingRegistration {
     request: String,
     method: AuthenticationMethod,
 }
 
-/// Where an identity comes from.
+/// The data that an identity is created from.
 struct KnownClient {
     client_id: String,
     secret: ClientSecret,
-    /// The method that it registered for.
+    /// The method of the registration.
     method: Option<AuthenticationMethod>,
     reused: bool,
 }
 
 impl Client {
-    /// Finds out what the client is known as.
+    /// Determines the identity of the client.
     // MCP 2025-11-25 basic/authorization#client-registration-approaches [AUTHC-027]
     // MCP 2026-07-28 basic/authorization/index#client-registration [AUTHC-026]
     pub(super) fn find_identity(&mut self, flow: &mut Flow, now: Instant) -> StepResult {
@@ -99,15 +99,16 @@ impl Client {
         Ok(Next::Wait(Step::LoadClient(action)))
     }
 
-    /// Which registered client this authorization server knows, or may come to be the one of.
+    /// Returns the registered client that belongs to this authorization server, or is not bound to
+    /// one yet.
     // MCP 2026-07-28 basic/authorization/client-registration#authorization-server-binding [AUTHC-036] [AUTHC-037] [AUTHC-038]
     fn registered_at(&self, issuer: &str) -> Option<usize> {
         let bound = self.bound.iter().position(|it| it.as_deref() == Some(issuer));
         bound.or_else(|| self.bound.iter().position(Option::is_none))
     }
 
-    /// Asks which issuer a registered client was used with before, in any run: its credential goes
-    /// to no other one.
+    /// Loads the issuer that a registered client was used with before, in any process: its
+    /// credential goes to no other issuer.
     pub(super) fn load_issuer_of(&mut self, at: usize) -> Next {
         let action = self.actions.next_id();
         let key = CredentialKey::Issuer(self.options.registered[at].client_id.clone());
@@ -123,11 +124,11 @@ impl Client {
         kept: Option<&Credential>,
         now: Instant,
     ) -> StepResult {
-        // What cannot be read may have been any issuer: the client belongs to none then.
+        // An unreadable value may name any issuer, so the client belongs to none then.
         let kept = kept.map(|it| StoredIssuer::read(it).map_or_else(String::new, |it| it.issuer));
         let Some(metadata) = &flow.discovered.metadata else {
-            // To renew a token. Without an issuer it is not the token of this client: one that had
-            // registered itself may have had the same id.
+            // The flow renews a token. Without an issuer it is not the token of this client: a
+            // dynamically registered client may have had the same id.
             return match kept {
                 Some(issuer) => {
                     self.bound[at] = Some(issuer);
@@ -192,7 +193,7 @@ impl Client {
     ) -> StepResult {
         let kept = kept.and_then(StoredClient::read);
         let Some(metadata) = flow.discovered.metadata.clone() else {
-            // To renew a token.
+            // The flow renews a token.
             let issuer = self.tokens.as_ref().map(|it| &it.stored.issuer);
             self.client = kept.filter(|it| Some(&it.issuer) == issuer);
             return self.renew_as_registered(flow, true, now);
@@ -201,7 +202,7 @@ impl Client {
         self.register(flow, now)
     }
 
-    /// Registers, unless there is a registration that still fits.
+    /// Registers the client, unless an existing registration still fits.
     // MCP 2025-11-25 basic/authorization#dynamic-client-registration [AUTHC-010]
     fn register(&mut self, flow: &mut Flow, now: Instant) -> StepResult {
         let Some(metadata) = flow.discovered.metadata.clone() else {
@@ -224,7 +225,7 @@ impl Client {
             // MCP 2026-07-28 basic/authorization/index#refresh-tokens [AUTHC-063]
             refresh: self.options.grant.needs_user(),
             method,
-            // Those that come to be needed later, nobody knows.
+            // The scopes of later requests are not known yet.
             scopes: &Scopes::new(),
         }
         .to_json()?;
@@ -252,8 +253,9 @@ impl Client {
         }
     }
 
-    // MCP 2026-07-28 basic/authorization/client-registration#application-type-and-redirect-uri-constraints [AUTHC-035]:
-    // a refusal is told as it is.
+    // MCP 2026-07-28
+    // basic/authorization/client-registration#application-type-and-redirect-uri-constraints
+    // [AUTHC-035]: a refusal is reported unchanged.
     pub(super) fn registered(
         &mut self,
         flow: &mut Flow,
@@ -273,7 +275,7 @@ impl Client {
             Err(fault) => return Err(AuthorizationFailure::Registration { url, fault }),
         };
         let method = match answer.method.as_deref() {
-            // Some say nothing and give no password: there is nothing to show then.
+            // Some servers name no method and issue no password: the client is public then.
             None if answer.client_secret.is_none() => AuthenticationMethod::None,
             None => step.method,
             Some(name) => AuthenticationMethod::parse(name).ok_or_else(|| {
@@ -304,15 +306,15 @@ impl Client {
         self.identified(flow, &metadata, known, now)
     }
 
-    /// Drops the registration: the authorization server does not know it any more.
+    /// Drops the registration, which the authorization server no longer knows.
     pub(super) fn drop_registration(&mut self) {
         if let Some(client) = self.client.take() {
             self.actions.push(Action::Remove(CredentialKey::Client(client.issuer)));
         }
     }
 
-    /// The user did not come back. An authorization server that has forgotten the client tells that
-    /// to the user, and nobody else.
+    /// Drops the registration after the user did not return. An authorization server that no longer
+    /// knows the client tells only the user.
     pub(super) fn doubt_registration(&mut self, flow: &Flow) {
         if flow.discovered.identity.as_ref().is_some_and(|it| it.reused) {
             self.drop_registration();
@@ -327,7 +329,7 @@ pub(super) fn no_authentication(
     AuthorizationFailure::ClientAuthentication { issuer: issuer.into(), reason }
 }
 
-/// What is wrong with the metadata of an issuer, once nobody knows any more where it was.
+/// Returns the failure for invalid metadata of an issuer whose URL is no longer known.
 pub(super) fn failure_from_metadata(issuer: &str, fault: MetadataFault) -> AuthorizationFailure {
     AuthorizationFailure::Metadata { url: issuer.into(), fault }
 }

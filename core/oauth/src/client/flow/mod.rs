@@ -1,4 +1,4 @@
-//! How a token is come by: one step after the other, each waiting for one thing.
+//! The flow that gets a token: a sequence of steps, each waiting for one input.
 
 mod authorization;
 mod discovery;
@@ -23,29 +23,29 @@ use crate::{AuthorizationServerMetadata, BearerChallenge, MetadataUrls, Resource
 use super::fetch::Fetched;
 use super::{ActionFailure, ActionId, AuthorizationFailure, Client, Event, WaitingFor};
 
-/// An attempt to come by a token.
+/// An attempt to get a token.
 #[derive(Debug)]
 pub(super) struct Flow {
     goal: Goal,
-    /// What the server said that wants a token.
+    /// The challenge of the server that requires a token.
     challenge: Option<BearerChallenge>,
     step: Step,
     deadline: Instant,
     discovered: Discovered,
-    /// A registration was of no use, and there is a new one.
+    /// The client has registered again after a registration was refused.
     registered_again: bool,
 }
 
-/// What a flow is for.
+/// The goal of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Goal {
-    /// To find what was kept. `then`: and to get a token if there is none.
+    /// Load the stored tokens. `then`: get a token if there are none.
     Load { then: bool },
-    /// To renew a token before it ends. `then`: and to get one if that cannot be.
+    /// Renew a token before it expires. `then`: get another one if the renewal fails.
     Renew { then: bool },
-    /// To get a token ahead of the end of the one that there is.
+    /// Get a new token before the current one expires.
     Replace,
-    /// To get a token as there is none that the server takes.
+    /// Get a token because the server accepts none of the existing ones.
     Authorize {
         /// Whether the refresh token may be tried.
         may_renew: bool,
@@ -53,13 +53,13 @@ pub(super) enum Goal {
 }
 
 impl Goal {
-    /// Whether a token is as good that comes without a grant.
+    /// Whether a renewed token is sufficient.
     const fn may_renew(self) -> bool {
         matches!(self, Self::Renew { .. } | Self::Replace | Self::Authorize { may_renew: true })
     }
 }
 
-/// What was found out so far.
+/// The results of the steps so far.
 #[derive(Debug, Default)]
 struct Discovered {
     resource: Option<ResourceUri>,
@@ -67,20 +67,20 @@ struct Discovered {
     resource_scopes: Option<Vec<String>>,
     /// Issuers that are still to be tried.
     issuers: vec::IntoIter<String>,
-    /// Why the last one was of no use.
+    /// Why the last issuer could not be used.
     last_failure: Option<AuthorizationFailure>,
     metadata: Option<Arc<AuthorizationServerMetadata>>,
     identity: Option<Arc<Identity>>,
-    /// What is asked for.
+    /// The scopes to request.
     scopes: Scopes,
 }
 
-/// What a flow waits for.
+/// The input that a flow waits for.
 #[derive(Debug)]
 enum Step {
-    /// Nothing: it has not begun.
+    /// None: the flow has not begun.
     Begin,
-    /// What was kept of tokens.
+    /// The stored tokens.
     LoadTokens(ActionId),
     /// The metadata of the resource.
     Resource(MetadataUrls),
@@ -88,13 +88,13 @@ enum Step {
     Issuer(String, MetadataUrls),
     /// The metadata of the server as its own authorization server.
     Base,
-    /// What was kept of the client.
+    /// The stored registration of the client.
     LoadClient(ActionId),
-    /// The issuer that the registered client at this place was used with before.
+    /// The issuer that the registered client with this index was used with before.
     LoadIssuer(ActionId, usize),
     /// The answer to a registration.
     Registration(Box<PendingRegistration>),
-    /// The user.
+    /// The user's sign-in.
     SignIn(Box<SignIn>),
     /// An assertion.
     Assertion(ActionId),
@@ -102,31 +102,31 @@ enum Step {
     Token(Box<TokenStep>),
 }
 
-/// Where a step leads.
+/// The result of a step.
 enum Next {
-    /// To the next one, which waits for something.
+    /// Wait for the input of the next step.
     Wait(Step),
-    /// To the end.
+    /// End the flow.
     Done(Outcome),
 }
 
-/// How a flow ended that did not fail.
+/// How a flow ended without failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Outcome {
-    /// What was kept is there, if anything was.
+    /// The store was read.
     Loaded,
-    /// There is a token by means of a refresh token.
+    /// A refresh token was used to get a token.
     Renewed,
-    /// There is a token by means of a grant.
+    /// A grant was used to get a token.
     Authorized,
-    /// There is no other token than before.
+    /// The token has not changed.
     Unchanged,
 }
 
 type StepResult = Result<Next, AuthorizationFailure>;
 
 impl Client {
-    /// Starts what has to be done before a request may leave.
+    /// Starts the flow that must end before a request is sent.
     pub(super) fn prepare(&mut self, now: Instant) {
         if !self.loaded {
             if is_secure(&self.server) {
@@ -139,7 +139,8 @@ impl Client {
         }
     }
 
-    /// How the token is to be replaced, if it is about to end. `then`: by all means.
+    /// Returns the goal that replaces the token if it expires soon. `then`: also if the renewal
+    /// fails.
     pub(super) fn due(&self, then: bool, now: Instant) -> Option<Goal> {
         let tokens = self.tokens.as_ref()?;
         if now < self.renewal_not_before || !tokens.is_due(self.clock.unix_time(now)) {
@@ -151,7 +152,7 @@ impl Client {
         (!self.options.grant.needs_user()).then_some(Goal::Replace)
     }
 
-    /// Starts a flow. There is none yet.
+    /// Starts a flow. No other one may be in progress.
     pub(super) fn start(&mut self, goal: Goal, challenge: Option<BearerChallenge>, now: Instant) {
         let flow = Flow {
             goal,
@@ -170,15 +171,15 @@ impl Client {
         }
         match flow.goal {
             Goal::Load { .. } => Ok(self.load_tokens()),
-            // Another run of the application may have renewed the token meanwhile: its refresh token
-            // is good for one time.
+            // Another process of the application may have renewed the token meanwhile: its refresh
+            // token is valid only once.
             goal if goal.may_renew() && self.tokens.is_some() => Ok(self.load_tokens()),
             Goal::Renew { .. } => self.renew(flow, now),
             Goal::Replace | Goal::Authorize { .. } => self.find_resource(flow),
         }
     }
 
-    /// Goes a step and sees to what comes of it.
+    /// Performs a step and handles its result.
     fn advance(
         &mut self,
         mut flow: Box<Flow>,
@@ -205,9 +206,9 @@ impl Client {
         }
     }
 
-    // ------------------------------------------------------------------ what comes
+    // ------------------------------------------------------------------ inputs
 
-    /// Another exchange took the place of the one that is waited for.
+    /// Restarts the timeout because another exchange replaced the expected one.
     pub(super) fn fetch_moved(&mut self, now: Instant) {
         if let Some(flow) = &mut self.flow {
             flow.deadline = now + self.options.timeouts.exchange;
@@ -223,7 +224,7 @@ impl Client {
             Step::Base => client.base_answered(flow, &fetched, now),
             Step::Registration(step) => client.registered(flow, &step, &fetched, now),
             Step::Token(step) => client.token_answered(flow, step, &fetched, now),
-            // These wait for no response.
+            // These do not wait for a response.
             step => Ok(Next::Wait(step)),
         });
     }
@@ -256,12 +257,12 @@ impl Client {
 
     // ------------------------------------------------------------------ ends
 
-    /// When the flow has waited for long enough.
+    /// Returns when the flow times out.
     pub(super) fn flow_deadline(&self) -> Option<Instant> {
         self.flow.as_ref().map(|flow| flow.deadline)
     }
 
-    /// What the flow waits for did not come in time.
+    /// Fails the flow because its input did not arrive in time.
     pub(super) fn flow_timed_out(&mut self, now: Instant) {
         let Some(flow) = self.flow.take() else { return };
         let awaited = match (&flow.step, self.fetching()) {
@@ -282,7 +283,7 @@ impl Client {
         self.advance(flow, now, |_, _| Err(AuthorizationFailure::TimedOut(awaited)));
     }
 
-    /// Gives the flow up: what waits for it is refused.
+    /// Cancels the flow: waiting requests are refused.
     pub(super) fn stop(&mut self) {
         let Some(flow) = self.flow.take() else { return };
         self.stop_waiting(&flow);
@@ -330,7 +331,7 @@ impl Client {
     fn failed(&mut self, flow: &Flow, failure: AuthorizationFailure, now: Instant) {
         let failure = Arc::new(failure);
         self.events.push_back(Event::Failed(Arc::clone(&failure)));
-        // The token may still be good.
+        // The current token may still be valid.
         let ahead = matches!(flow.goal, Goal::Renew { .. } | Goal::Replace);
         if ahead {
             self.renewal_not_before = now + self.options.timeouts.renewal_pause;
@@ -347,7 +348,7 @@ impl Client {
 }
 
 impl Step {
-    /// The action whose answer it waits for.
+    /// Returns the action whose answer the step waits for.
     fn action(&self) -> Option<ActionId> {
         match self {
             Self::LoadTokens(action)

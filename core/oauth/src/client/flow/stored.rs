@@ -1,4 +1,4 @@
-//! Tokens that are there already: kept from another time, or to be renewed.
+//! Existing tokens: loaded from the store, or to be renewed.
 
 use alloc::string::{String, ToString};
 
@@ -30,7 +30,8 @@ impl Client {
         Next::Wait(Step::LoadTokens(action))
     }
 
-    /// Takes what was kept. What is not found is not there: there are other ways to a token.
+    /// Handles a loaded credential. A failure counts as an empty store, because a token can be
+    /// requested again.
     pub(in super::super) fn flow_loaded(
         &mut self,
         action: ActionId,
@@ -39,8 +40,8 @@ impl Client {
     ) {
         let Some((flow, step)) = self.take_flow_of(action) else { return };
         if let Step::LoadIssuer(_, at) = step {
-            // What a store cannot tell is not passed over: a credential would go to whom it does not
-            // belong to.
+            // Without the stored issuer the flow fails: the credential could go to the wrong
+            // authorization server.
             return self.advance(flow, now, |client, flow| {
                 client.issuer_loaded(flow, at, credential?.as_ref(), now)
             });
@@ -81,7 +82,7 @@ impl Client {
         }
     }
 
-    /// Whether these are tokens for this server, and for the key that there is.
+    /// Whether these tokens are for this server and the current key.
     fn is_usable(&self, kept: &StoredTokens) -> bool {
         let resource = ResourceUri::from_metadata(&kept.resource, &self.server);
         let thumbprint = self.options.dpop.as_ref().map(|key| key.thumbprint());
@@ -98,7 +99,7 @@ impl Client {
         self.tokens = Some(Tokens::new(kept, self.token_count, expires_in, renew_before));
     }
 
-    /// Has the tokens kept as they are now, in place of those before.
+    /// Saves the current tokens, replacing the previous ones.
     pub(super) fn save_tokens(&mut self) {
         if let Some(tokens) = &self.tokens {
             let credential = tokens.stored.to_credential();
@@ -111,7 +112,7 @@ impl Client {
         self.actions.push(Action::Remove(self.tokens_key()));
     }
 
-    /// The refresh token is of no use.
+    /// Drops the refresh token, which is no longer valid.
     pub(super) fn drop_refresh_token(&mut self) {
         if let Some(tokens) = &mut self.tokens
             && tokens.stored.refresh_token.take().is_some()
@@ -122,7 +123,7 @@ impl Client {
 
     // ------------------------------------------------------------------ renewal
 
-    /// Renews the token where it was got.
+    /// Renews the token at its token endpoint.
     pub(super) fn renew(&mut self, flow: &mut Flow, now: Instant) -> StepResult {
         let Some(tokens) = &self.tokens else { return Ok(Next::Done(Outcome::Unchanged)) };
         let kept = &tokens.stored;
@@ -146,8 +147,8 @@ impl Client {
         self.renew_with(flow, secret, now)
     }
 
-    /// Renews the token of a client that registered itself.
-    /// `looked`: what was kept of it has been looked for.
+    /// Renews the token of a dynamically registered client. `looked`: its stored registration was
+    /// already loaded.
     pub(super) fn renew_as_registered(
         &mut self,
         flow: &mut Flow,
@@ -195,8 +196,8 @@ impl Client {
         self.request_token(flow, GrantSource::Renewal, now)
     }
 
-    /// The refresh token is of no use. The next 401 leads to an authorization, or, where that takes
-    /// no user, this does.
+    /// Drops the refresh token, which is no longer valid. The next 401 starts an authorization; if
+    /// the grant needs no user, this flow continues with one.
     pub(super) fn cannot_renew(&mut self, flow: &mut Flow) -> StepResult {
         self.drop_refresh_token();
         flow.goal = match (flow.goal, self.options.grant.needs_user()) {

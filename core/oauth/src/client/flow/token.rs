@@ -1,5 +1,5 @@
-//! The request for a token: signed where it has to be, sent, and once more where the authorization
-//! server wants another nonce.
+//! The token request: signed if necessary, sent, and repeated if the authorization server requires
+//! a new nonce.
 
 use alloc::boxed::Box;
 use alloc::string::{String, ToString};
@@ -23,42 +23,42 @@ use super::super::{ActionId, AuthorizationFailure, Client, ClientSecret, GrantFl
 use super::identity::{Identity, no_authentication};
 use super::{Flow, Goal, Next, Outcome, Step, StepResult};
 
-/// A request for a token.
+/// A token request.
 pub(super) struct TokenStep {
     source: GrantSource,
-    /// Whom it goes to, and as whom.
+    /// The authorization server and the identity of the client.
     identity: Arc<Identity>,
     stage: Stage,
-    /// What the client authenticates with, where that is signed.
+    /// The signed assertion that authenticates the client, if its method uses one.
     assertion: Option<String>,
-    /// The nonce in its proof.
+    /// The nonce in the proof.
     nonce: Option<String>,
-    /// Times that it was sent again for a nonce.
+    /// How often the request was repeated for a new nonce.
     nonces: u32,
 }
 
-/// What a token is asked for with.
+/// The grant of a token request.
 pub(super) enum GrantSource {
-    /// A code, and the secret of who asked for it.
+    /// An authorization code, with the verifier of its request.
     Code { code: AuthorizationCode, verifier: CodeVerifier },
     /// The refresh token.
     Renewal,
-    /// Nothing but who the client is.
+    /// The identity of the client alone.
     ClientCredentials,
     /// An assertion.
     Assertion { assertion: String },
-    /// An ID token, at the identity provider.
+    /// An ID token, exchanged at the identity provider.
     Exchange { id_token: String },
 }
 
-/// What is waited for.
+/// The input that a token request waits for.
 #[derive(Debug)]
 enum Stage {
-    /// The signature under what the client authenticates with.
+    /// The signature of the assertion that authenticates the client.
     Authentication(ActionId, SigningInput),
-    /// The signature under the proof.
+    /// The signature of the proof.
     Proof(ActionId, SigningInput),
-    /// The answer.
+    /// The response.
     Answer,
 }
 
@@ -104,7 +104,7 @@ impl Client {
         self.sign_or_send(flow, Box::new(step), now)
     }
 
-    /// Asks for what is to be signed first, if anything.
+    /// Requests the next signature, or sends the request once all are present.
     fn sign_or_send(&mut self, flow: &Flow, mut step: Box<TokenStep>, now: Instant) -> StepResult {
         let identity = Arc::clone(&step.identity);
         if identity.method == AuthenticationMethod::PrivateKeyJwt
@@ -189,7 +189,7 @@ impl Client {
         fields.extend(password.map(|value| ("authorization".into(), value.into())));
         fields.extend(proof.map(|value| ("dpop".into(), value.into())));
         self.post(token_endpoint.clone(), fields, form.as_str().to_string());
-        // What signed this request signs no other one.
+        // Each request has its own signatures.
         step.assertion = None;
         Ok(Next::Wait(Step::Token(step)))
     }
@@ -237,7 +237,7 @@ impl Client {
         }
     }
 
-    /// What the token endpoint says, but for what it repeats of the secrets that it was sent.
+    /// Removes secrets of the request from the fault that the token endpoint reports.
     // MCP 2026-07-28 basic/authorization/security-considerations#token-theft [AUTHC-046]
     fn without_secrets(&self, fault: TokenFault, step: &TokenStep) -> TokenFault {
         let TokenFault::Refused(mut error) = fault else { return fault };
@@ -292,16 +292,16 @@ impl Client {
         self.ask_by_grant(flow, now)
     }
 
-    /// Whether this is the client that registered itself.
+    /// Whether the identity is the dynamic registration of the client.
     fn is_registration(&self, identity: &Identity) -> bool {
         self.client
             .as_ref()
             .is_some_and(|it| it.issuer == identity.issuer && it.client_id == identity.client_id)
     }
 
-    /// There is a token: it takes the place of the one before at once, and so does its refresh
-    /// token.
-    // MCP 2026-07-28 basic/authorization/index#refresh-tokens [AUTHC-065]: there may be none.
+    /// Stores a new token. It replaces the previous one at once, including its refresh token.
+    // MCP 2026-07-28 basic/authorization/index#refresh-tokens [AUTHC-065]: the response may contain
+    // no refresh token.
     fn take_token(
         &mut self,
         flow: &Flow,
@@ -349,7 +349,7 @@ impl Client {
 }
 
 impl core::fmt::Debug for TokenStep {
-    /// Leaves out what the client authenticates with.
+    /// Omits the credentials of the client.
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.debug_struct("TokenStep")
             .field("source", &self.source)
@@ -361,7 +361,7 @@ impl core::fmt::Debug for TokenStep {
 }
 
 impl core::fmt::Debug for GrantSource {
-    /// Leaves what is secret out.
+    /// Omits the secrets.
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.write_str(match self {
             Self::Code { .. } => "Code",
