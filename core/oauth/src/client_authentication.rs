@@ -1,4 +1,4 @@
-//! How a client authenticates at a token endpoint.
+//! Client authentication at a token endpoint.
 
 use alloc::string::String;
 use core::fmt;
@@ -11,7 +11,7 @@ use super::client::ClientSecret;
 use super::form::{self, Form};
 use super::jwt::SigningInput;
 
-/// How long an assertion is good for, in seconds: it is used at once, but clocks differ.
+/// The lifetime of an assertion, in seconds: it is used at once, but clocks differ.
 const ASSERTION_SECONDS: u64 = 300;
 const ASSERTION_TYPE: &str = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
 
@@ -19,7 +19,7 @@ const ASSERTION_TYPE: &str = "urn:ietf:params:oauth:client-assertion-type:jwt-be
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum AuthenticationMethod {
-    /// None: a public client says who it is.
+    /// No authentication: a public client sends only its id.
     None,
     /// A password in `Authorization`.
     ClientSecretBasic,
@@ -33,20 +33,20 @@ pub(super) enum AuthenticationMethod {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum NoAuthenticationMethod {
-    /// The authorization server takes nothing that goes with what the client has. The fault of
-    /// whoever configured the client.
-    #[error("the authorization server takes no authentication that the client is capable of")]
+    /// The authorization server supports no method that fits the client's credential. The client's
+    /// configuration is wrong.
+    #[error("the authorization server accepts no authentication method that the client supports")]
     Unsupported,
-    /// The client is registered for a method that it lacks the secret for, or that is not known
-    /// here.
-    #[error("the client is registered for an authentication that it is not capable of")]
+    /// The client is registered with a method that is unknown here, or that it lacks the credential
+    /// for.
+    #[error("the client is registered with an authentication method that it does not support")]
     Registered,
 }
 
-/// What a client shows at a token endpoint.
+/// The authentication of a token request.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum ClientProof<'a> {
-    /// Nothing but its id.
+    /// Only the client id.
     None,
     /// A password in `Authorization`.
     Basic(&'a str),
@@ -57,7 +57,7 @@ pub(super) enum ClientProof<'a> {
 }
 
 impl AuthenticationMethod {
-    /// The name of the method.
+    /// Returns the name of the method.
     pub(super) const fn as_str(self) -> &'static str {
         match self {
             Self::None => "none",
@@ -67,15 +67,15 @@ impl AuthenticationMethod {
         }
     }
 
-    /// The method of this name.
+    /// Returns the method with this name.
     pub(super) fn parse(name: &str) -> Option<Self> {
         let all =
             [Self::None, Self::ClientSecretBasic, Self::ClientSecretPost, Self::PrivateKeyJwt];
         all.into_iter().find(|it| it.as_str() == name)
     }
 
-    /// The method for a client with this secret at an authorization server whose metadata says that
-    /// it supports these. `registered`: the one that the registration of the client is for.
+    /// Chooses the method for a client with this secret from those that the authorization server's
+    /// metadata lists. `registered` is the method of the client's registration.
     ///
     /// # Errors
     ///
@@ -94,15 +94,15 @@ impl AuthenticationMethod {
             supported.is_some_and(|names| names.iter().any(|it| it == method.as_str()))
         };
         let candidates: &[Self] = match (secret, supported) {
-            // Whether it takes public clients, an authorization server can say by refusing them:
-            // many list the methods of the others only.
+            // An authorization server refuses public clients if it does not support them: many list
+            // only the methods of the others.
             (ClientSecret::None, _) => return Ok(Self::None),
             // RFC 8414, section 2.
             (ClientSecret::Password(_), None) => return Ok(Self::ClientSecretBasic),
             (ClientSecret::Password(_), Some(_)) => {
                 &[Self::ClientSecretBasic, Self::ClientSecretPost, Self::None]
             }
-            // The key is known there: it was registered beforehand.
+            // The server knows the key: it was registered beforehand.
             (ClientSecret::PrivateKey { .. }, None) => return Ok(Self::PrivateKeyJwt),
             (ClientSecret::PrivateKey { .. }, Some(_)) => &[Self::PrivateKeyJwt],
         };
@@ -110,7 +110,7 @@ impl AuthenticationMethod {
         fitting.ok_or(NoAuthenticationMethod::Unsupported)
     }
 
-    /// Whether a client with this secret is capable of it. Whoever has a password can leave it out.
+    /// Whether a client with this secret supports the method. A client with a password can omit it.
     const fn goes_with(self, secret: &ClientSecret) -> bool {
         match self {
             Self::None => true,
@@ -123,8 +123,8 @@ impl AuthenticationMethod {
 }
 
 impl<'a> ClientProof<'a> {
-    /// What to show for a method; `None` where the secret is not that of the method, or the
-    /// assertion is missing that [`AuthenticationMethod::PrivateKeyJwt`] needs.
+    /// Returns the authentication for a method; `None` if the secret is for another method, or if
+    /// [`AuthenticationMethod::PrivateKeyJwt`] lacks its assertion.
     pub(super) fn new(
         method: AuthenticationMethod,
         secret: &'a ClientSecret,
@@ -143,8 +143,8 @@ impl<'a> ClientProof<'a> {
         })
     }
 
-    /// Adds who the client is to a token request, and returns the value of its `Authorization`,
-    /// where it has one. Exactly one method is used (RFC 6749, section 2.3).
+    /// Adds the client's identity to a token request, and returns the value of its `Authorization`,
+    /// if it has one. Exactly one method is used (RFC 6749, section 2.3).
     pub(super) fn add_to(self, form: &mut Form, client_id: &str) -> Option<String> {
         if let Self::Basic(password) = self {
             let mut credentials = String::new();
@@ -169,7 +169,7 @@ impl<'a> ClientProof<'a> {
 }
 
 impl fmt::Debug for ClientProof<'_> {
-    /// Leaves the secret out.
+    /// Omits the secret.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::None => "None",
@@ -198,9 +198,9 @@ struct Claims<'a> {
     exp: u64,
 }
 
-/// The assertion by which a client authenticates (RFC 7523, section 3), to be signed with
-/// `algorithm`. `issuer`: of the authorization server that it is for, and for no other. `jti`: used
-/// for nothing else. `now`: seconds since 1970.
+/// Returns the assertion that authenticates a client (RFC 7523, section 3), to be signed with
+/// `algorithm`. `issuer` is the only authorization server that it is valid for. `jti` must be
+/// unique. `now` is in seconds since 1970.
 pub(super) fn assertion(
     client_id: &str,
     issuer: &str,
@@ -210,8 +210,9 @@ pub(super) fn assertion(
 ) -> SigningInput {
     let header = Header { alg: algorithm, typ: "JWT", kid: key_id };
     let exp = now.saturating_add(ASSERTION_SECONDS);
-    // MCP 2026-07-28 basic/authorization/client-registration#implementation-requirements [AUTHC-030]:
-    // the issuer alone is the audience, so that no endpoint can use it elsewhere.
+    // MCP 2026-07-28 basic/authorization/client-registration#implementation-requirements
+    // [AUTHC-030]: the issuer is the only audience, so that no endpoint can use the assertion
+    // elsewhere.
     let claims = Claims { iss: client_id, sub: client_id, aud: issuer, jti, iat: now, exp };
     SigningInput::new(&header, &claims)
 }
@@ -244,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn the_method_is_one_that_the_server_lists_and_the_client_is_capable_of() {
+    fn the_method_is_supported_by_server_and_client() {
         // Rule: [AUTHC-066].
         for (supported, secret, method) in [
             ("client_secret_post client_secret_basic", password(), Ok(ClientSecretBasic)),
@@ -264,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_that_lists_nothing_takes_basic() {
+    fn a_server_without_a_list_gets_the_default_method() {
         // Rule: [AUTHC-066].
         for (secret, method) in
             [(password(), ClientSecretBasic), (key(), PrivateKeyJwt), (ClientSecret::None, Public)]
@@ -292,7 +293,7 @@ mod tests {
         }
     }
 
-    /// What a client shows: its `Authorization` and its parameters.
+    /// Returns the `Authorization` and the parameters of a client.
     fn shown(proof: ClientProof<'_>, client_id: &str) -> (Option<String>, String) {
         let mut form = Form::new();
         let authorization = proof.add_to(&mut form, client_id);
@@ -332,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn an_assertion_is_of_the_client_for_the_issuer_and_for_a_short_time() {
+    fn an_assertion_names_client_issuer_and_expiry() {
         // Rule: [AUTHC-030].
         let parts = |key_id| {
             let input = assertion("c", "https://a.example", ("ES256", key_id), "j", 1000);

@@ -1,4 +1,4 @@
-//! What a client says of itself at a URL of its own: Client ID Metadata Documents.
+//! Client ID Metadata Documents: the metadata of a client, published at a URL of its own.
 
 use alloc::string::String;
 
@@ -11,17 +11,17 @@ use super::registration::RegistrationRequest;
 use super::scopes::Scopes;
 use super::token::GrantType;
 
-/// Why a client is not known by its metadata document. The application's fault.
+/// Why a client cannot be identified by its metadata document. The application's error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum InvalidClientDocument {
     /// The URL is not `https`.
-    #[error("the URL of a client metadata document is `https`")]
+    #[error("the URL of a client metadata document must be `https`")]
     Insecure,
     /// The URL has no path.
-    #[error("the URL of a client metadata document has a path")]
+    #[error("the URL of a client metadata document must have a path")]
     NoPath,
-    /// A redirect URI is not usable, or there is none.
+    /// A redirect URI is invalid, or missing.
     #[error("{0}")]
     RedirectUri(#[from] InvalidRedirectUri),
 }
@@ -30,7 +30,7 @@ pub enum InvalidClientDocument {
 ///
 /// # Errors
 ///
-/// The application's fault: see [`InvalidClientDocument`].
+/// The application's error: see [`InvalidClientDocument`].
 // MCP 2026-07-28 basic/authorization/client-registration#implementation-requirements [AUTHC-029]
 pub(super) fn check_client_id(url: &Location) -> Result<(), InvalidClientDocument> {
     if url.origin().scheme() != Scheme::Https {
@@ -43,12 +43,12 @@ pub(super) fn check_client_id(url: &Location) -> Result<(), InvalidClientDocumen
     }
 }
 
-/// The document for an application to publish at `url`, as `application/json`. `url` is the id of
-/// a public client. Authorization servers take these redirect URIs only.
+/// Returns the document for an application to publish at `url`, as `application/json`. `url` is the
+/// id of a public client. Authorization servers accept only these redirect URIs.
 ///
 /// # Errors
 ///
-/// The application's fault: see [`InvalidClientDocument`].
+/// The application's error: see [`InvalidClientDocument`].
 pub fn client_document(
     url: &Location,
     metadata: &ClientMetadata,
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn its_url_is_https_and_has_a_path() {
+    fn a_document_url_is_https_and_has_a_path() {
         // Rule: [AUTHC-029].
         for (url, reason) in [
             ("http://localhost/x.json", InvalidClientDocument::Insecure),
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn its_redirect_uris_are_usable() {
+    fn the_redirect_uris_of_a_document_are_checked() {
         // Rule: [AUTHC-047].
         for (redirect_uris, reason) in [
             (&[][..], InvalidRedirectUri::Count),

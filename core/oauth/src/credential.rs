@@ -1,4 +1,4 @@
-//! What is kept of an authorization between runs of an application.
+//! The credentials that an application stores between its runs.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -11,63 +11,63 @@ use super::client::{ClientSecret, Credential};
 use super::client_authentication::AuthenticationMethod;
 use super::token::{TokenType, is_token};
 
-/// What the forms are known by. What changes in one of them needs another name: nobody knows how old
-/// what was kept is.
+/// The names of the formats. A changed format needs a new name, because stored credentials may have
+/// any age.
 const TOKENS_FORM: &str = "mcp-sansio tokens 1";
 const CLIENT_FORM: &str = "mcp-sansio client 1";
 const ISSUER_FORM: &str = "mcp-sansio issuer 1";
 
-/// What is kept for an MCP server. There is no password of the client in it.
+/// The stored tokens for an MCP server. Contains no password of the client.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct StoredTokens {
-    /// Whose tokens these are.
+    /// The issuer of the tokens.
     // MCP 2026-07-28 basic/authorization/authorization-server-discovery#authorization-server-location [AUTHC-039]
     pub(super) issuer: String,
-    /// Where they are renewed.
+    /// The endpoint that renews them.
     pub(super) token_endpoint: String,
-    /// What the client is known as there.
+    /// The id of the client at the issuer.
     pub(super) client_id: String,
-    /// How it authenticates there.
+    /// How the client authenticates at the issuer.
     pub(super) method: AuthenticationMethod,
-    /// What the tokens are for.
+    /// The resource that the tokens are for.
     pub(super) resource: String,
-    /// The token.
+    /// The access token.
     pub(super) access_token: String,
-    /// How it is presented.
+    /// The type of the access token.
     pub(super) token_type: TokenType,
-    /// What it is renewed with.
+    /// The refresh token.
     pub(super) refresh_token: Option<String>,
-    /// When it expires, in seconds since 1970, where that is known.
+    /// When the access token expires, in seconds since 1970, if known.
     pub(super) expires_at: Option<u64>,
-    /// The scopes that were asked for, separated by spaces.
+    /// The requested scopes, separated by spaces.
     pub(super) requested: String,
-    /// The scopes that were granted, separated by spaces.
+    /// The granted scopes, separated by spaces.
     pub(super) granted: String,
-    /// The thumbprint of the key that they are bound to.
+    /// The thumbprint of the key that the tokens are bound to.
     pub(super) thumbprint: Option<String>,
 }
 
-/// What an authorization server knows a client as that registered itself there.
+/// The dynamic registration of a client at an authorization server.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct StoredClient {
     /// The authorization server.
     // MCP 2026-07-28 basic/authorization/client-registration#authorization-server-binding [AUTHC-036]
     pub(super) issuer: String,
-    /// What it knows the client as.
+    /// The id of the client there.
     pub(super) client_id: String,
     /// The password.
     pub(super) client_secret: Option<String>,
-    /// When the password expires, in seconds since 1970; `None`: never.
+    /// When the password expires, in seconds since 1970; `None` if never.
     pub(super) secret_expires_at: Option<u64>,
-    /// How it authenticates.
+    /// How the client authenticates.
     pub(super) method: AuthenticationMethod,
-    /// Where users may come back to.
+    /// The registered redirect URIs.
     pub(super) redirect_uris: Vec<String>,
-    /// The body of the request by which it registered: another one is another client.
+    /// The body of the registration request: a different request needs a new registration.
     pub(super) request: String,
 }
 
-/// The issuer that a registered client belongs to which was configured without one.
+/// The issuer that a registered client without a configured issuer is bound to.
 // MCP 2026-07-28 basic/authorization/client-registration#authorization-server-binding [AUTHC-036]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct StoredIssuer {
@@ -75,30 +75,31 @@ pub(super) struct StoredIssuer {
 }
 
 impl StoredTokens {
-    /// The text to keep.
+    /// Returns the text to store.
     pub(super) fn to_credential(&self) -> Credential {
         write(TOKENS_FORM, self)
     }
 
-    /// What was kept; `None` if that was something else.
+    /// Reads a stored credential; `None` if it is of another kind.
     pub(super) fn read(credential: &Credential) -> Option<Self> {
-        // It goes into fields of requests, and may have been written by somebody else.
+        // The token is sent in a request field, and other programs may have changed the stored
+        // text.
         read(TOKENS_FORM, credential).filter(|it: &Self| is_token(&it.access_token))
     }
 }
 
 impl StoredClient {
-    /// The text to keep.
+    /// Returns the text to store.
     pub(super) fn to_credential(&self) -> Credential {
         write(CLIENT_FORM, self)
     }
 
-    /// What was kept; `None` if that was something else.
+    /// Reads a stored credential; `None` if it is of another kind.
     pub(super) fn read(credential: &Credential) -> Option<Self> {
         read(CLIENT_FORM, credential)
     }
 
-    /// What the client authenticates with.
+    /// Returns the credential of the client.
     pub(super) fn secret(&self) -> ClientSecret {
         match &self.client_secret {
             Some(password) => ClientSecret::Password(password.clone()),
@@ -106,20 +107,20 @@ impl StoredClient {
         }
     }
 
-    /// Whether it can be used `now`, in seconds since 1970, by an application that would register
-    /// with `request`.
+    /// Whether the registration is valid at `now`, in seconds since 1970, and was made with
+    /// `request`.
     pub(super) fn fits(&self, request: &str, now: u64) -> bool {
         self.request == request && self.secret_expires_at.is_none_or(|expiry| now < expiry)
     }
 }
 
 impl StoredIssuer {
-    /// The text to keep.
+    /// Returns the text to store.
     pub(super) fn to_credential(&self) -> Credential {
         write(ISSUER_FORM, self)
     }
 
-    /// What was kept; `None` if that was something else.
+    /// Reads a stored credential; `None` if it is of another kind.
     pub(super) fn read(credential: &Credential) -> Option<Self> {
         read(ISSUER_FORM, credential)
     }
@@ -133,7 +134,7 @@ struct Stored<F, T> {
 
 fn write<T: Serialize>(form: &str, content: &T) -> Credential {
     let text = serde_json::to_string(&Stored { form, content });
-    Credential::new(text.expect("structs of texts and numbers can be written"))
+    Credential::new(text.expect("strings and numbers serialise"))
 }
 
 fn read<T: DeserializeOwned>(form: &str, credential: &Credential) -> Option<T> {
@@ -142,7 +143,7 @@ fn read<T: DeserializeOwned>(form: &str, credential: &Credential) -> Option<T> {
 }
 
 impl fmt::Debug for StoredTokens {
-    /// Leaves the tokens out.
+    /// Omits the tokens.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("StoredTokens")
             .field("issuer", &self.issuer)
@@ -153,7 +154,7 @@ impl fmt::Debug for StoredTokens {
 }
 
 impl fmt::Debug for StoredClient {
-    /// Leaves the password out.
+    /// Omits the password.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("StoredClient")
             .field("issuer", &self.issuer)
@@ -218,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_fits_until_it_would_register_otherwise_or_its_password_expires() {
+    fn a_client_fits_until_its_request_changes_or_its_password_expires() {
         let mut client = client();
         assert!(client.fits("{}", 1999));
         assert!(!client.fits("{}", 2000));
@@ -228,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_authenticates_with_what_it_was_given() {
+    fn a_client_authenticates_with_its_registered_secret() {
         let mut client = client();
         assert!(client.secret() == ClientSecret::Password("secret-password".into()));
         client.client_secret = None;

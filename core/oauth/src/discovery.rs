@@ -1,7 +1,8 @@
-//! Where metadata may be: the URLs to ask, in the order in which to ask them.
+//! The URLs of metadata documents, in the order in which to request them.
 //!
-//! The first that answers with metadata counts, even if it is metadata that must not be used. A client that does not know how old a server is asks as for the latest revision,
-//! and as for 2025-03-26 if there is no metadata of the protected resource.
+//! The first URL with metadata counts, even if the metadata must not be used. A client that does
+//! not know the revision of a server uses the rules of the latest one, and those of 2025-03-26 if
+//! there is no protected resource metadata.
 
 use alloc::string::{String, ToString};
 use alloc::vec::{self, Vec};
@@ -16,41 +17,42 @@ pub(super) const PROTECTED_RESOURCE: &str = "/.well-known/oauth-protected-resour
 const AUTHORIZATION_SERVER: &str = "/.well-known/oauth-authorization-server";
 const OPENID: &str = "/.well-known/openid-configuration";
 
-/// The URLs of a metadata document, in the order in which to ask them. At most three, each once.
+/// The URLs of a metadata document, in the order in which to request them. At most three, without
+/// duplicates.
 #[derive(Clone, Debug)]
 pub struct MetadataUrls(vec::IntoIter<Location>);
 
-/// Why an issuer has no metadata. The fault of whoever named it.
+/// Why an issuer identifier is invalid. The error of the server that named it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum InvalidIssuer {
-    /// It cannot be used: see [`InvalidEndpoint`].
+    /// It is not a usable URL: see [`InvalidEndpoint`].
     #[error("the issuer is not usable: {0}")]
     Url(InvalidEndpoint),
-    /// It has a query, which an issuer has not (RFC 8414, section 2).
+    /// It has a query, which issuers must not have (RFC 8414, section 2).
     #[error("the issuer has a query")]
     Query,
 }
 
-/// The endpoints of an authorization server of 2025-03-26 that has no metadata.
+/// The endpoints of an authorization server of 2025-03-26 without metadata.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DefaultEndpoints {
-    /// `/authorize`: where the user is sent.
+    /// `/authorize`: the authorization endpoint.
     pub authorization: Location,
-    /// `/token`: where a code is exchanged for a token.
+    /// `/token`: the token endpoint.
     pub token: Location,
-    /// `/register`: where a client registers itself.
+    /// `/register`: the registration endpoint.
     pub registration: Location,
 }
 
 impl MetadataUrls {
-    /// Where the metadata of a protected resource may be: of the MCP server at `server`, whose
+    /// Returns the URLs of the protected resource metadata of the MCP server at `server`, whose
     /// challenge named `challenged`.
     ///
-    /// What the challenge names is passed over if it is no URL, or if what it answers could be
-    /// forged on the way: if it is neither `https`, nor on this machine, nor of the server's own
-    /// origin, which the user chose. Before 2025-06-18 there is no such metadata and no URL.
+    /// Skips a malformed URL of the challenge, and one whose response could be forged in transit:
+    /// one that is neither `https`, nor on this machine, nor of the origin of the server's own URL,
+    /// which the user chose. Returns no URL before 2025-06-18, which has no such metadata.
     #[must_use]
     pub fn for_resource(revision: Revision, server: &Location, challenged: Option<&str>) -> Self {
         let mut urls = Vec::new();
@@ -62,8 +64,9 @@ impl MetadataUrls {
         let named = challenged.and_then(|url| Location::parse(url).ok());
         urls.extend(named.filter(|url| is_secure(url) || url.same_origin(server)));
         if revision >= Revision::V2025_11_25 {
-            // MCP 2026-07-28 basic/authorization/authorization-server-discovery#protected-resource-metadata-discovery-requirements [AUTHC-018]:
-            // a query belongs to what is inserted before (RFC 9728, section 3.1).
+            // MCP 2026-07-28
+            // basic/authorization/authorization-server-discovery#protected-resource-metadata-discovery-requirements
+            // [AUTHC-018]: a query follows the inserted path (RFC 9728, section 3.1).
             let target = server.path_and_query();
             let target = match target.strip_prefix('/') {
                 Some(rest) if rest.is_empty() || rest.starts_with('?') => rest,
@@ -75,19 +78,19 @@ impl MetadataUrls {
         Self(urls.into_iter())
     }
 
-    /// Where the metadata of an authorization server may be, by its issuer identifier as the
-    /// metadata of the resource names it. That same text is what the document must have as `issuer`.
+    /// Returns the URLs of the metadata of an authorization server, by its issuer identifier in the
+    /// resource metadata. The document must contain the identical text as `issuer`.
     ///
     /// # Errors
     ///
-    /// The fault of whoever named the issuer: see [`InvalidIssuer`].
+    /// The error of the server that named the issuer: see [`InvalidIssuer`].
     pub fn for_issuer(revision: Revision, issuer: &str) -> Result<Self, InvalidIssuer> {
         let location = endpoint(issuer).map_err(InvalidIssuer::Url)?;
         let path = location.path_and_query();
         if path.contains('?') {
             return Err(InvalidIssuer::Query);
         }
-        // The slash at the end is left out (RFC 8414, section 3.1, and OpenID Connect Discovery 1.0,
+        // The trailing slash is omitted (RFC 8414, section 3.1, and OpenID Connect Discovery 1.0,
         // section 4.1).
         let path = path.strip_suffix('/').unwrap_or(path);
         let mut urls = Vec::new();
@@ -103,9 +106,8 @@ impl MetadataUrls {
         Ok(Self(urls.into_iter()))
     }
 
-    /// Where the metadata of the authorization server is in 2025-03-26, which has it on the host of
-    /// the MCP server. Its issuer is [`base_issuer`]; without metadata there are still
-    /// [`DefaultEndpoints`].
+    /// Returns the URL of the authorization server metadata of 2025-03-26, which is on the host of
+    /// the MCP server. Its issuer is [`base_issuer`]; without metadata use [`DefaultEndpoints`].
     // MCP 2025-03-26 basic/authorization#server-metadata-discovery [AUTHC-007]
     #[must_use]
     pub fn for_base(server: &Location) -> Self {
@@ -132,8 +134,8 @@ impl ExactSizeIterator for MetadataUrls {}
 impl FusedIterator for MetadataUrls {}
 
 impl DefaultEndpoints {
-    /// The endpoints on the host of an MCP server; `None` where a user must not be sent there, as
-    /// it is neither `https` nor this machine.
+    /// Returns the endpoints on the host of an MCP server; `None` if a user must not be sent there,
+    /// because it is neither `https` nor on this machine.
     // MCP 2025-03-26 basic/authorization#fallbacks-for-servers-without-metadata-discovery [AUTHC-008]
     #[must_use]
     pub fn for_base(server: &Location) -> Option<Self> {
@@ -148,17 +150,17 @@ impl DefaultEndpoints {
     }
 }
 
-/// The authorization base URL of 2025-03-26: that of the MCP server without its path.
+/// Returns the authorization base URL of 2025-03-26: the URL of the MCP server without its path.
 // MCP 2025-03-26 basic/authorization#authorization-base-url [AUTHC-006]
 #[must_use]
 pub fn base_issuer(server: &Location) -> String {
     server.origin().to_string()
 }
 
-/// Adds the URL with this path on the host of `base`, unless it is there. One that would be too
-/// long is left out.
+/// Adds the URL with this path on the host of `base`, unless it is a duplicate or too long.
 fn push(urls: &mut Vec<Location>, base: &Location, path: &[&str]) {
-    // Not resolved as a reference: a path that starts with `//` would name another host.
+    // Concatenated, not resolved as a reference: a path that starts with `//` would name another
+    // host.
     if let Ok(url) = Location::parse(&[&base.origin().to_string(), &*path.concat()].concat())
         && !urls.contains(&url)
     {
@@ -189,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn a_resource_is_looked_for_where_the_challenge_says_then_at_the_path_then_at_the_root() {
+    fn resource_urls_are_the_challenge_then_the_path_then_the_root() {
         // Rule: [AUTHC-017] [AUTHC-018].
         let server = "https://example.com/public/mcp";
         for revision in [Revision::V2025_11_25, Revision::V2026_07_28] {
@@ -206,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn a_resource_without_a_path_is_looked_for_once() {
+    fn a_resource_without_a_path_has_one_url() {
         // Rule: [AUTHC-018].
         let latest = |server| resource(Revision::LATEST, server, None);
         let root = "https://a.example/.well-known/oauth-protected-resource";
@@ -216,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn older_revisions_look_for_a_resource_in_fewer_places() {
+    fn older_revisions_try_fewer_resource_urls() {
         // Rule: [AUTHC-016].
         let named = Some("https://m.example/x");
         let server = "https://example.com/mcp";
@@ -240,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn an_issuer_with_a_path_is_looked_for_in_three_places() {
+    fn an_issuer_with_a_path_has_three_urls() {
         // Rule: [AUTHC-022] [AUTHC-023].
         let urls = [
             "https://auth.example.com/.well-known/oauth-authorization-server/tenant1",
@@ -256,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn an_issuer_without_a_path_is_looked_for_in_two_places() {
+    fn an_issuer_without_a_path_has_two_urls() {
         // Rule: [AUTHC-022] [AUTHC-024].
         let urls = [
             "https://auth.example.com/.well-known/oauth-authorization-server",
@@ -289,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn in_2025_03_26_the_server_itself_authorizes() {
+    fn in_2025_03_26_the_server_is_its_own_authorization_server() {
         // Rule: [AUTHC-006] [AUTHC-007] [AUTHC-008].
         let server = location("https://api.example.com/v1/mcp?a");
         assert_eq!(base_issuer(&server), "https://api.example.com");

@@ -20,28 +20,29 @@ pub(super) use key::ProofKey;
 use key::PublicJwk;
 pub(super) use nonces::Nonces;
 
-/// `error` of whoever wants a proof with a nonce.
+/// The error code of a server that requires a proof with a nonce.
 pub(super) const USE_DPOP_NONCE: &str = "use_dpop_nonce";
 
-/// A request to prove the key for.
+/// A request that needs a proof.
 #[derive(Clone, Copy)]
 pub(super) struct ProvenRequest<'a> {
     /// The method, in upper case.
     pub(super) method: &'a str,
-    /// The whole URL.
+    /// The complete URL.
     pub(super) url: &'a Location,
-    /// The token that the request has in `Authorization`; none at the token endpoint.
+    /// The token of the request's `Authorization`; `None` at the token endpoint.
     pub(super) access_token: Option<&'a str>,
     /// The last nonce of the server: see [`Nonces::get`].
     pub(super) nonce: Option<&'a str>,
-    /// Used for no other proof.
+    /// A unique id for the proof.
     pub(super) jti: &'a str,
-    /// In seconds since 1970.
+    /// The time in seconds since 1970.
     pub(super) unix_time: u64,
 }
 
 impl ProofKey {
-    /// The proof for a request, to be signed (RFC 9449, section 4.2). Each is for one request.
+    /// Returns the proof for a request, to be signed (RFC 9449, section 4.2). Each proof is valid
+    /// for one request.
     pub(super) fn proof(&self, request: &ProvenRequest<'_>) -> SigningInput {
         let header = Header { typ: "dpop+jwt", alg: self.algorithm(), jwk: self.jwk() };
         let url = request.url.as_str();
@@ -57,15 +58,15 @@ impl ProofKey {
     }
 }
 
-/// Whether a 401 asks for a proof with another nonce, rather than for another token (RFC 9449,
-/// section 9).
+/// Whether a 401 requires a proof with another nonce, rather than another token (RFC 9449, section
+/// 9).
 pub(super) fn asks_for_nonce(challenges: &[Challenge]) -> bool {
     let mut tokens = challenges.iter().filter_map(BearerChallenge::from_challenge);
     tokens.any(|it| it.error.as_deref() == Some(USE_DPOP_NONCE))
 }
 
 impl fmt::Debug for ProvenRequest<'_> {
-    /// Leaves the token out.
+    /// Omits the token.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ProvenRequest")
             .field("method", &self.method)
@@ -136,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn a_challenge_asks_for_a_nonce_or_for_something_else() {
+    fn only_a_nonce_challenge_asks_for_a_nonce() {
         let asks = |value: &str| asks_for_nonce(&Challenge::parse([value.as_bytes()]));
         assert!(asks(r#"DPoP error="use_dpop_nonce", error_description="x""#));
         assert!(asks(r#"Bearer realm="x", DPoP algs="ES256", error="use_dpop_nonce""#));

@@ -1,30 +1,31 @@
-//! URLs that are good enough for authorization.
+//! URLs that are secure enough for authorization.
 
 use mcp_sansio::http::{InvalidUrl, Location, Scheme};
 
-/// Why a URL must not be used for authorization. The fault of whoever wrote it.
+/// Why a URL must not be used for authorization. The error of its author.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum InvalidEndpoint {
-    /// It is no URL of a server.
+    /// It is not the URL of a server.
     #[error("{0}")]
     Url(InvalidUrl),
     /// It has a fragment.
     #[error("the URL has a fragment")]
     Fragment,
-    /// It is neither `https` nor on this machine: what is sent there can be read on the way.
+    /// It is neither `https` nor on this machine: data sent there can be read in transit.
     #[error("the URL is neither `https` nor on a loopback address")]
     Insecure,
 }
 
-/// Reads a URL that credentials or a user may be sent to. Linear in the length.
+/// Parses a URL that credentials or a user may be sent to. Linear in the length.
 pub(super) fn endpoint(url: &str) -> Result<Location, InvalidEndpoint> {
     let location = Location::parse(url).map_err(InvalidEndpoint::Url)?;
     if url.contains('#') {
         return Err(InvalidEndpoint::Fragment);
     }
-    // MCP 2026-07-28 basic/authorization/security-considerations#communication-security [AUTHC-067]:
-    // endpoints are served over HTTPS. What does not leave this machine cannot be read on the way.
+    // MCP 2026-07-28 basic/authorization/security-considerations#communication-security
+    // [AUTHC-067]: endpoints are served over HTTPS. Traffic within this machine cannot be read in
+    // transit.
     if is_secure(&location) { Ok(location) } else { Err(InvalidEndpoint::Insecure) }
 }
 

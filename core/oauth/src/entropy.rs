@@ -1,4 +1,4 @@
-//! Secrets, as many as are needed, from one seed.
+//! Secrets derived from one seed.
 
 use alloc::string::String;
 use core::fmt;
@@ -7,30 +7,29 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use sha2::{Digest, Sha256};
 
-/// Keeps what is derived here apart from other uses of SHA-256.
+/// Separates these values from other uses of SHA-256.
 const LABEL: &[u8] = b"mcp-sansio authorization entropy";
-/// 128 bits: enough that no two are ever the same.
+/// 128 bits: enough to make collisions negligible.
 const JTI_LENGTH: usize = 16;
 
-/// A seed and how often it was used. Whoever knows the seed knows all secrets; whoever knows some
-/// of the secrets knows nothing of the others.
+/// A seed with a counter. The seed reveals all secrets; a secret reveals nothing about the others.
 pub(super) struct Entropy {
     seed: [u8; 32],
     count: u64,
 }
 
 impl Entropy {
-    /// The seed must be unpredictable, and another one each time.
+    /// Creates a source. The seed must be unpredictable and unique.
     pub(super) const fn new(seed: [u8; 32]) -> Self {
         Self { seed, count: 0 }
     }
 
-    /// 32 bytes that nobody can guess: a PKCE verifier, a `state`.
+    /// Returns 32 unpredictable bytes: for a PKCE verifier or a `state`.
     pub(super) fn secret(&mut self) -> [u8; 32] {
         self.next(0)
     }
 
-    /// A text that is there once: the id of a token. It is told to others.
+    /// Returns a unique text for the id of a token. It is public.
     pub(super) fn jti(&mut self) -> String {
         URL_SAFE_NO_PAD.encode(&self.next(1)[..JTI_LENGTH])
     }
@@ -47,7 +46,7 @@ impl Entropy {
 }
 
 impl fmt::Debug for Entropy {
-    /// Leaves everything out.
+    /// Prints nothing of the seed.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Entropy(..)")
     }
@@ -72,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_comes_twice() {
+    fn values_do_not_repeat() {
         let mut entropy = Entropy::new([7; 32]);
         let secrets: BTreeSet<_> = (0..500).map(|_| entropy.secret()).collect();
         let ids: BTreeSet<_> = (0..500).map(|_| entropy.jti()).collect();
@@ -88,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn the_seed_is_not_shown() {
+    fn debug_output_hides_the_seed() {
         assert_eq!(format!("{:?}", Entropy::new([7; 32])), "Entropy(..)");
     }
 }

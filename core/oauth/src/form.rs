@@ -1,4 +1,4 @@
-//! `application/x-www-form-urlencoded`: what queries and token requests are written in.
+//! `application/x-www-form-urlencoded`, the format of queries and token requests.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -16,21 +16,21 @@ pub(super) struct Form {
     text: String,
 }
 
-/// The URL of an endpoint has a parameter that is the client's to set. The fault of the
-/// authorization server, or of whoever wrote its metadata to decide over the request.
+/// The URL of an endpoint has a parameter that the client must set. The error of the authorization
+/// server, or an attack through its metadata.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the URL of the endpoint has the parameter `{0}` already")]
+#[error("the URL of the endpoint already has the parameter `{0}`")]
 pub struct DuplicateParameter(pub &'static str);
 
 impl Form {
-    /// No parameter yet.
+    /// Creates a form without parameters.
     pub(super) const fn new() -> Self {
         Self { names: Vec::new(), text: String::new() }
     }
 
-    /// Adds a parameter. Each may be there once.
+    /// Adds a parameter, which must not be present yet.
     pub(super) fn push(&mut self, name: &'static str, value: &str) {
-        debug_assert!(!self.names.contains(&name), "a parameter is there once: {name}");
+        debug_assert!(!self.names.contains(&name), "duplicate parameter: {name}");
         self.names.push(name);
         if !self.text.is_empty() {
             self.text.push('&');
@@ -40,17 +40,17 @@ impl Form {
         encode(value, &mut self.text);
     }
 
-    /// The parameters as a body.
+    /// Returns the parameters as a body.
     pub(super) fn as_str(&self) -> &str {
         &self.text
     }
 
-    /// The URL of an endpoint with these parameters after those that it has already, which stay as
-    /// they are (RFC 6749, section 3.1). Linear.
+    /// Appends these parameters to the URL of an endpoint, whose own parameters stay unchanged (RFC
+    /// 6749, section 3.1). Linear.
     ///
     /// # Errors
     ///
-    /// The endpoint has one of these parameters itself: no parameter may be there twice.
+    /// The endpoint already has one of these parameters: duplicates are not allowed.
     pub(super) fn appended_to(&self, endpoint: &Location) -> Result<String, DuplicateParameter> {
         let url = endpoint.as_str();
         let query = url.split_once('?').map(|(_, query)| query);
@@ -70,19 +70,19 @@ impl Form {
 }
 
 impl fmt::Debug for Form {
-    /// Leaves the values out: some are secret.
+    /// Omits the values, some of which are secret.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Form").field(&self.names).finish()
     }
 }
 
-/// The names and values of a query, still encoded.
+/// Returns the names and values of a query, still encoded.
 pub(super) fn parameters(query: &str) -> impl Iterator<Item = (&str, &str)> {
     query.split('&').map(|parameter| parameter.split_once('=').unwrap_or((parameter, "")))
 }
 
-/// Writes a value so that every reader of forms gets the same bytes back: all is escaped but what
-/// never needs it (RFC 3986, section 2.3); a space is `+`.
+/// Encodes a value so that every form parser decodes the same bytes: escapes everything except
+/// unreserved characters (RFC 3986, section 2.3) and writes a space as `+`.
 pub(super) fn encode(value: &str, text: &mut String) {
     const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
     for byte in value.bytes() {
@@ -100,7 +100,7 @@ pub(super) fn encode(value: &str, text: &mut String) {
     }
 }
 
-/// What a name or a value of a form says; `None` if its encoding is broken. Linear.
+/// Decodes a name or a value of a form; `None` if its encoding is invalid. Linear.
 pub(super) fn decode(text: &str) -> Option<String> {
     let mut decoded = Vec::with_capacity(text.len());
     let mut bytes = text.bytes();
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn the_example_of_rfc_6749_comes_out_as_there() {
+    fn the_example_of_rfc_6749_is_reproduced() {
         let mut form = Form::new();
         form.push("a", " %&+£€");
         form.push("b", "");
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn parameters_come_after_those_that_an_endpoint_has() {
+    fn parameters_follow_those_of_the_endpoint() {
         for (endpoint, url) in [
             ("https://a.example", "https://a.example/?c=1&d=1"),
             ("https://a.example/x?", "https://a.example/x?c=1&d=1"),
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn an_endpoint_does_not_decide_over_a_parameter_of_the_client() {
+    fn an_endpoint_cannot_set_a_parameter_of_the_client() {
         for query in ["state=x", "a&state", "a=b&st%61te=x&c"] {
             let url = appended(&format!("https://a.example/?{query}"), &["scope", "state"]);
             assert_eq!(url, Err(DuplicateParameter("state")), "{query}");
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn a_broken_encoding_says_nothing() {
+    fn an_invalid_encoding_is_refused() {
         for text in ["%", "%4", "%+1", "%g0", "a%ff"] {
             assert_eq!(decode(text), None, "{text}");
         }

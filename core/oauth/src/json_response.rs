@@ -1,4 +1,4 @@
-//! What the endpoints of an authorization server answer, as far as they have it in common.
+//! The common parts of the responses of an authorization server's endpoints.
 
 use alloc::string::String;
 use core::fmt;
@@ -7,44 +7,44 @@ use mcp_sansio::http::DOCUMENT_LENGTH_MAX;
 use serde::Deserializer;
 use serde::de::{self, DeserializeOwned, Visitor};
 
-/// The most characters of what a server says of an error.
+/// The most characters of a server's error text that are kept.
 const TEXT_LENGTH_MAX: usize = 1024;
 
-/// Why an answer of an endpoint cannot be read. The authorization server's fault.
-// What exactly is wrong is not told: the text around it may be secret.
+/// Why the response of an endpoint cannot be parsed. The authorization server's error.
+// Contains no details: the text around the fault may be secret.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum InvalidResponse {
-    /// It is longer than 256 KiB.
+    /// The response is longer than 256 KiB.
     #[error("the answer is longer than {DOCUMENT_LENGTH_MAX} bytes")]
     TooLong,
-    /// It is no JSON object, has a member twice, or has one of another type than it should.
+    /// The response is not a JSON object, has a duplicate member, or a member of the wrong type.
     #[error("the answer is malformed")]
     Malformed,
 }
 
-/// Reads the members that are wanted of a JSON object. Linear in its length.
+/// Parses the known members of a JSON object. Linear in its length.
 pub(super) fn read_object<T: DeserializeOwned>(body: &[u8]) -> Result<T, InvalidResponse> {
     if body.len() > DOCUMENT_LENGTH_MAX {
         return Err(InvalidResponse::TooLong);
     }
-    // The derived readers take an array for an object too.
+    // The derived deserialisers also accept an array for an object.
     if body.trim_ascii_start().first() != Some(&b'{') {
         return Err(InvalidResponse::Malformed);
     }
-    // What is not wanted of it is passed over without a look at its encoding.
+    // The parser does not check the encoding of unknown members, so it is checked here.
     let body = core::str::from_utf8(body).map_err(|_| InvalidResponse::Malformed)?;
     serde_json::from_str(body).map_err(|_| InvalidResponse::Malformed)
 }
 
-/// What can be shown of an error that a server wrote: ASCII is all that it should be (RFC 6749,
+/// Returns the printable characters of a server's error text, which should be ASCII (RFC 6749,
 /// section 5.2). Linear.
 pub(super) fn printable(text: &str) -> String {
     text.chars().filter(|it| matches!(it, ' '..='~')).take(TEXT_LENGTH_MAX).collect()
 }
 
-/// Reads a time in seconds, which some write as a text or with a fraction. What is less than
-/// nothing is nothing.
+/// Parses a time in seconds, which some servers write as a string or with a fraction. A negative
+/// time is zero.
 pub(super) fn seconds<'de, D>(deserializer: D) -> Result<Option<u64>, D::Error>
 where
     D: Deserializer<'de>,
@@ -70,7 +70,7 @@ impl Visitor<'_> for Seconds {
     }
 
     fn visit_f64<E>(self, seconds: f64) -> Result<Option<u64>, E> {
-        // The cast stops at the ends of what there is.
+        // The cast saturates.
         Ok(Some(seconds as u64))
     }
 
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn a_time_is_read_however_it_is_written() {
+    fn every_form_of_a_time_is_parsed() {
         for (text, time) in [
             ("3600", Some(3600)),
             (r#""3600""#, Some(3600)),

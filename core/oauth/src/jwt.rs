@@ -1,4 +1,4 @@
-//! JSON Web Tokens, to be signed by somebody else.
+//! JSON Web Tokens whose signature the application creates.
 
 use alloc::string::String;
 use core::fmt;
@@ -7,12 +7,12 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde::Serialize;
 
-/// A token without its signature: what is to be signed (RFC 7515, section 5.1).
+/// A token without its signature: the input of the signature (RFC 7515, section 5.1).
 #[derive(Clone, PartialEq, Eq)]
 pub(super) struct SigningInput(String);
 
 impl SigningInput {
-    /// A token of these two JSON objects.
+    /// Creates a token from these two JSON objects.
     pub(super) fn new(header: &impl Serialize, claims: &impl Serialize) -> Self {
         let mut input = String::new();
         push(&mut input, header);
@@ -21,12 +21,12 @@ impl SigningInput {
         Self(input)
     }
 
-    /// What to sign.
+    /// Returns the text to sign.
     pub(super) fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// The token, with the raw signature over [`Self::as_str`].
+    /// Returns the token, given the raw signature over [`Self::as_str`].
     pub(super) fn signed(&self, signature: &[u8]) -> String {
         let mut token = self.0.clone();
         token.push('.');
@@ -36,14 +36,14 @@ impl SigningInput {
 }
 
 impl fmt::Debug for SigningInput {
-    /// Leaves out what is signed.
+    /// Omits the text to sign.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("SigningInput(..)")
     }
 }
 
 fn push(text: &mut String, part: &impl Serialize) {
-    let json = serde_json::to_vec(part).expect("structs of texts and numbers can be written");
+    let json = serde_json::to_vec(part).expect("strings and numbers serialise");
     URL_SAFE_NO_PAD.encode_string(json, text);
 }
 

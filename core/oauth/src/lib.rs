@@ -1,18 +1,18 @@
-//! What a client needs to authorize itself with OAuth, and a server to take tokens, as pure functions
-//! and types.
+//! OAuth for MCP as pure functions and types: the authorization of a client, and the token checks
+//! of a server.
 //!
-//! A server that wants a token answers 401 with challenges ([`challenge`]). Its metadata and that of
-//! its authorization server ([`metadata`], to be found by [`discovery`]) say where to get one, for
-//! which resource ([`resource`]). Each authorization has its secrets ([`pkce`]) and its
-//! [`response`]. [`client_document()`] writes what an application says of itself where it is known by
-//! the URL of that.
+//! A server that requires a token answers 401 with challenges ([`challenge`]). Its metadata and
+//! that of its authorization server ([`metadata`], located by [`discovery`]) say where to get one,
+//! for which resource ([`resource`]). Each authorization has its secrets ([`pkce`]) and its
+//! [`response`]. [`client_document()`] writes the metadata of an application that is identified by
+//! a URL.
 //!
-//! [`client`] is a machine that does all of it.
+//! [`client`] is a state machine for the whole flow.
 //!
-//! The other side is [`protected_resource`]. Servers that are written as handlers have it by
+//! [`protected_resource`] is the server's side. Servers with handlers use it through
 //! `mcp_sansio_handlers::Server::protect`.
 //!
-//! Each side is a feature, `client` and `server`; what both need is always there.
+//! Each side is a feature, `client` and `server`; the common parts are always compiled.
 
 #![no_std]
 #![forbid(unsafe_code)]

@@ -1,5 +1,5 @@
-//! What protected resources (RFC 9728) and authorization servers (RFC 8414, OpenID Connect) say of
-//! themselves.
+//! The metadata of protected resources (RFC 9728) and authorization servers (RFC 8414, OpenID
+//! Connect).
 
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -11,26 +11,26 @@ use super::endpoint::{InvalidEndpoint, endpoint};
 use super::json_response::printable;
 use super::resource::{ResourceMismatch, ResourceUri};
 
-/// The metadata of a protected resource: of an MCP server. As it was written, unchecked; members
-/// that a client has no use for are not kept.
+/// The metadata of a protected resource, which is an MCP server. As received and not validated;
+/// members without a use for clients are dropped.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[non_exhaustive]
 pub struct ProtectedResourceMetadata {
-    /// Which resource this is. See [`ProtectedResourceMetadata::resource_for`].
+    /// The URI of the resource. See [`ProtectedResourceMetadata::resource_for`].
     pub resource: String,
-    /// The issuers whose tokens the server takes.
+    /// The issuers whose tokens the server accepts.
     #[serde(default, deserialize_with = "null_as_absent")]
     pub authorization_servers: Vec<String>,
-    /// The scopes that basic use needs.
+    /// The scopes that basic use requires.
     pub scopes_supported: Option<Vec<String>>,
 }
 
-/// The metadata of an authorization server. As it was written, unchecked; members that a client has
-/// no use for are not kept.
+/// The metadata of an authorization server. As received and not validated; members without a use
+/// for clients are dropped.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[non_exhaustive]
 pub struct AuthorizationServerMetadata {
-    /// Whose metadata this is. See [`AuthorizationServerMetadata::check_issuer`].
+    /// The issuer identifier. See [`AuthorizationServerMetadata::check_issuer`].
     pub issuer: String,
     /// See [`AuthorizationServerMetadata::authorization_endpoint`].
     pub authorization_endpoint: Option<String>,
@@ -38,81 +38,80 @@ pub struct AuthorizationServerMetadata {
     pub token_endpoint: Option<String>,
     /// See [`AuthorizationServerMetadata::registration_endpoint`].
     pub registration_endpoint: Option<String>,
-    /// The scopes that may be asked for.
+    /// The scopes that may be requested.
     pub scopes_supported: Option<Vec<String>>,
-    /// The grants that may be used.
+    /// The supported grants.
     pub grant_types_supported: Option<Vec<String>>,
-    /// How a client may authenticate at the token endpoint; `client_secret_basic` where this is
-    /// absent (RFC 8414, section 2).
+    /// The authentication methods of the token endpoint; `client_secret_basic` if absent (RFC 8414,
+    /// section 2).
     pub token_endpoint_auth_methods_supported: Option<Vec<String>>,
     /// See [`AuthorizationServerMetadata::check_pkce`].
     pub code_challenge_methods_supported: Option<Vec<String>>,
-    /// Whether a client may be known by the URL of its metadata.
+    /// Whether a client may be identified by the URL of its metadata.
     #[serde(default, deserialize_with = "null_as_absent")]
     pub client_id_metadata_document_supported: bool,
-    /// Whether every authorization response says who issued it (RFC 9207).
+    /// Whether every authorization response names its issuer (RFC 9207).
     #[serde(default, deserialize_with = "null_as_absent")]
     pub authorization_response_iss_parameter_supported: bool,
 }
 
-/// Why metadata must not be used. The fault of whoever wrote it, unless it is an attack.
+/// Why metadata must not be used. The error of its author, unless it is an attack.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum MetadataFault {
     /// The document is longer than [`DOCUMENT_LENGTH_MAX`].
     #[error("the metadata is longer than {DOCUMENT_LENGTH_MAX} bytes")]
     TooLong,
-    /// The document is no JSON object, lacks a required member, has a member twice, or has one of
-    /// another type than it should. What is wrong, in words for a developer: at most 1,024
-    /// characters.
+    /// The document is not a JSON object, lacks a required member, has a duplicate member, or a
+    /// member of the wrong type. The text explains it for developers, in at most 1,024 characters.
     #[error("the metadata is malformed: {0}")]
     Malformed(String),
     /// The document describes another resource.
-    #[error("the metadata is of another server: {0}")]
+    #[error("the metadata describes another server: {0}")]
     Resource(#[from] ResourceMismatch),
     /// The resource names no authorization server.
     #[error("the metadata names no authorization server")]
     NoAuthorizationServer,
     /// The document describes another authorization server.
-    #[error("the metadata is of another issuer than was asked for")]
+    #[error("the metadata describes another issuer than the requested one")]
     Issuer,
-    /// The authorization server does not say that it knows PKCE with `S256`.
+    /// The authorization server does not declare support for PKCE with `S256`.
     #[error("the authorization server does not announce PKCE with S256")]
     Pkce,
-    /// An endpoint that is needed is absent.
+    /// A required endpoint is absent.
     #[error("the metadata has no `{0}`")]
     NoEndpoint(&'static str),
-    /// An endpoint is no URL of a server, or has a fragment.
+    /// An endpoint is not the URL of a server, or has a fragment.
     #[error("`{0}` is not usable: {1}")]
     Endpoint(&'static str, InvalidEndpoint),
 }
 
 impl ProtectedResourceMetadata {
-    /// Reads a document. Linear in its length.
+    /// Parses a document. Linear in its length.
     ///
     /// # Errors
     ///
-    /// [`MetadataFault::TooLong`] or [`MetadataFault::Malformed`], the MCP server's fault.
+    /// [`MetadataFault::TooLong`] or [`MetadataFault::Malformed`], the MCP server's error.
     pub fn parse(document: &[u8]) -> Result<Self, MetadataFault> {
         parse(document)
     }
 
-    /// The value of `resource` for requests that concern `server`, whose metadata this claims to
-    /// be.
+    /// Returns the value of `resource` for requests about `server`, after checking that this
+    /// metadata describes it.
     ///
     /// # Errors
     ///
-    /// [`MetadataFault::Resource`]: it is not; stop before any authorization.
+    /// [`MetadataFault::Resource`]: it does not; stop before any authorization.
     // MCP 2026-07-28 basic/authorization/authorization-server-discovery#sequence-diagram [AUTHC-020]
     pub fn resource_for(&self, server: &Location) -> Result<ResourceUri, MetadataFault> {
         Ok(ResourceUri::from_metadata(&self.resource, server)?)
     }
 
-    /// The issuers to choose from, at least one.
+    /// Returns the issuers to choose from, at least one.
     ///
     /// # Errors
     ///
-    /// [`MetadataFault::NoAuthorizationServer`], the MCP server's fault.
+    /// [`MetadataFault::NoAuthorizationServer`], the MCP server's error.
     // MCP 2026-07-28 basic/authorization/authorization-server-discovery#authorization-server-location [AUTHC-019]
     pub fn issuers(&self) -> Result<&[String], MetadataFault> {
         match &*self.authorization_servers {
@@ -123,64 +122,66 @@ impl ProtectedResourceMetadata {
 }
 
 impl AuthorizationServerMetadata {
-    /// Reads a document. Linear in its length.
+    /// Parses a document. Linear in its length.
     ///
     /// # Errors
     ///
     /// [`MetadataFault::TooLong`] or [`MetadataFault::Malformed`], the authorization server's
-    /// fault.
+    /// error.
     pub fn parse(document: &[u8]) -> Result<Self, MetadataFault> {
         parse(document)
     }
 
-    /// Checks that this is the metadata of the issuer from whose identifier its URL was made.
+    /// Checks that this metadata describes the issuer that its URL was derived from.
     ///
     /// # Errors
     ///
-    /// [`MetadataFault::Issuer`]: use nothing of it.
-    // MCP 2026-07-28 basic/authorization/authorization-server-discovery#authorization-server-metadata-discovery [AUTHC-025]:
-    // identical, so nothing is normalised.
+    /// [`MetadataFault::Issuer`]: do not use the metadata.
+    // MCP 2026-07-28
+    // basic/authorization/authorization-server-discovery#authorization-server-metadata-discovery
+    // [AUTHC-025]: byte for byte, so nothing is normalised.
     pub fn check_issuer(&self, asked_for: &str) -> Result<(), MetadataFault> {
         if self.issuer == asked_for { Ok(()) } else { Err(MetadataFault::Issuer) }
     }
 
-    /// Checks that PKCE with `S256` is announced.
+    /// Checks that the server declares PKCE with `S256`.
     ///
     /// # Errors
     ///
-    /// [`MetadataFault::Pkce`], the authorization server's fault: do not go on.
-    // MCP 2026-07-28 basic/authorization/security-considerations#authorization-code-protection [AUTHC-012] [AUTHC-013]:
-    // absent means that there is no PKCE, in OpenID Connect too.
+    /// [`MetadataFault::Pkce`], the authorization server's error: stop the authorization.
+    // MCP 2026-07-28 basic/authorization/security-considerations#authorization-code-protection
+    // [AUTHC-012] [AUTHC-013]: if the member is absent PKCE is not supported, in OpenID Connect
+    // too.
     pub fn check_pkce(&self) -> Result<(), MetadataFault> {
         let methods = self.code_challenge_methods_supported.as_deref().unwrap_or_default();
         if methods.iter().any(|it| it == "S256") { Ok(()) } else { Err(MetadataFault::Pkce) }
     }
 
-    /// Where the user is sent.
+    /// Returns the authorization endpoint.
     ///
     /// # Errors
     ///
     /// [`MetadataFault::NoEndpoint`] or [`MetadataFault::Endpoint`], the authorization server's
-    /// fault.
+    /// error.
     pub fn authorization_endpoint(&self) -> Result<Location, MetadataFault> {
         required("authorization_endpoint", self.authorization_endpoint.as_deref())
     }
 
-    /// Where a code is exchanged for a token.
+    /// Returns the token endpoint.
     ///
     /// # Errors
     ///
     /// [`MetadataFault::NoEndpoint`] or [`MetadataFault::Endpoint`], the authorization server's
-    /// fault.
+    /// error.
     pub fn token_endpoint(&self) -> Result<Location, MetadataFault> {
         required("token_endpoint", self.token_endpoint.as_deref())
     }
 
-    /// Where a client registers itself; `None` where it cannot.
+    /// Returns the registration endpoint; `None` if the server has none.
     ///
     /// # Errors
     ///
-    /// [`MetadataFault::Endpoint`], the authorization server's fault.
+    /// [`MetadataFault::Endpoint`], the authorization server's error.
     pub fn registration_endpoint(&self) -> Result<Option<Location>, MetadataFault> {
         let url = self.registration_endpoint.as_deref();
         url.map(|url| required("registration_endpoint", Some(url))).transpose()
@@ -196,18 +197,18 @@ fn parse<'de, T: Deserialize<'de>>(document: &'de [u8]) -> Result<T, MetadataFau
     if document.len() > DOCUMENT_LENGTH_MAX {
         return Err(MetadataFault::TooLong);
     }
-    // The derived readers take an array for an object too.
+    // The derived deserialisers also accept an array for an object.
     if document.trim_ascii_start().first() != Some(&b'{') {
-        return Err(MetadataFault::Malformed("it is no object".into()));
+        return Err(MetadataFault::Malformed("not a JSON object".into()));
     }
-    // What is not wanted of a document is passed over without a look at its encoding.
+    // The parser does not check the encoding of unknown members, so it is checked here.
     let document = core::str::from_utf8(document)
         .map_err(|error| MetadataFault::Malformed(error.to_string()))?;
     serde_json::from_str(document)
         .map_err(|error| MetadataFault::Malformed(printable(&error.to_string())))
 }
 
-/// Some servers write `null` for what they leave out.
+/// Reads `null` like an absent member, because some servers write it.
 fn null_as_absent<'de, D, T>(deserializer: D) -> Result<T, D::Error>
 where
     D: Deserializer<'de>,
@@ -286,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn an_issuer_is_compared_as_it_is_written() {
+    fn an_issuer_is_compared_byte_for_byte() {
         // Rule: [AUTHC-025].
         assert_eq!(server("").check_issuer("https://a.example"), Ok(()));
         for other in ["https://a.example/", "https://A.example", "https://a.example:443", ""] {
@@ -295,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn without_s256_there_is_no_authorization() {
+    fn metadata_without_s256_is_refused() {
         // Rule: [AUTHC-012] [AUTHC-013].
         let check = |methods| {
             server(&format!(r#","code_challenge_methods_supported":{methods}"#)).check_pkce()

@@ -7,30 +7,31 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use sha2::{Digest, Sha256};
 
-/// The bytes of entropy that each secret is made of.
+/// The number of bytes of entropy in each secret.
 pub const ENTROPY_LENGTH: usize = 32;
 
-/// The PKCE verifier of one authorization: what shows the token endpoint that whoever brings the
-/// code is whoever asked for it.
+/// The PKCE verifier of one authorization. It proves to the token endpoint that the client that
+/// presents the code also requested it.
 ///
-/// Each authorization has its own; it is sent to the token endpoint alone.
+/// Each authorization has its own; it is sent only to the token endpoint.
 // MCP 2026-07-28 basic/authorization/security-considerations#authorization-code-protection [AUTHC-011]
 pub struct CodeVerifier(String);
 
 impl CodeVerifier {
-    /// A verifier of 43 characters. The bytes must be unpredictable and used for nothing else.
+    /// Creates a verifier of 43 characters. The bytes must be unpredictable and used for nothing
+    /// else.
     #[must_use]
     pub fn new(entropy: [u8; ENTROPY_LENGTH]) -> Self {
         Self(URL_SAFE_NO_PAD.encode(entropy))
     }
 
-    /// The value of `code_verifier`, for the token request.
+    /// Returns the value of `code_verifier`, for the token request.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// The value of `code_challenge`, for the authorization request. Its method is `S256`.
+    /// Returns the value of `code_challenge`, for the authorization request. Its method is `S256`.
     // MCP 2026-07-28 basic/authorization/security-considerations#authorization-code-protection [AUTHC-012]
     #[must_use]
     pub fn challenge(&self) -> String {
@@ -39,39 +40,39 @@ impl CodeVerifier {
 }
 
 impl fmt::Debug for CodeVerifier {
-    /// Leaves the secret out.
+    /// Omits the secret.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("CodeVerifier(..)")
     }
 }
 
-/// The `state` of one authorization: what ties the response to the request, so that nobody can
-/// have a client finish an authorization that it did not start.
+/// The `state` of one authorization. It binds the response to the request, so that an attacker
+/// cannot make a client complete an authorization that it did not start.
 // MCP 2026-07-28 basic/authorization/security-considerations#open-redirection [AUTHC-048]
 pub struct State(String);
 
 impl State {
-    /// A state of 43 characters. The bytes must be unpredictable and used for nothing else.
+    /// Creates a state of 43 characters. The bytes must be unpredictable and used for nothing else.
     #[must_use]
     pub fn new(entropy: [u8; ENTROPY_LENGTH]) -> Self {
         Self(URL_SAFE_NO_PAD.encode(entropy))
     }
 
-    /// The value of `state`, for the authorization request.
+    /// Returns the value of `state`, for the authorization request.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// Whether the response has this state. The time that takes says nothing about where the two
-    /// differ.
+    /// Whether the response has this state, compared in constant time.
     #[must_use]
     pub fn matches(&self, response: &str) -> bool {
         are_same(&self.0, response)
     }
 }
 
-/// Whether two secrets are the same, in a time that says nothing about where they differ.
+/// Whether two secrets are equal, compared in a time that does not depend on the position of a
+/// difference.
 pub(super) fn are_same(ours: &str, theirs: &str) -> bool {
     let (ours, theirs) = (ours.as_bytes(), theirs.as_bytes());
     let mut difference = u8::from(ours.len() != theirs.len());
@@ -82,7 +83,7 @@ pub(super) fn are_same(ours: &str, theirs: &str) -> bool {
 }
 
 impl fmt::Debug for State {
-    /// Leaves the secret out.
+    /// Omits the secret.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("State(..)")
     }
@@ -95,7 +96,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_example_of_rfc_7636_comes_out_as_there() {
+    fn the_example_of_rfc_7636_is_reproduced() {
         // Rule: [AUTHC-011] [AUTHC-012].
         let verifier = CodeVerifier::new([
             116, 24, 223, 180, 151, 153, 224, 37, 79, 250, 96, 125, 216, 173, 187, 186, 22, 212,
@@ -106,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn a_state_matches_itself_alone() {
+    fn a_state_matches_only_itself() {
         // Rule: [AUTHC-048].
         let state = State::new([0xff; 32]);
         assert_eq!(state.as_str().len(), 43);
@@ -118,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn secrets_are_not_shown() {
+    fn debug_output_hides_secrets() {
         assert_eq!(format!("{:?}", CodeVerifier::new([0; 32])), "CodeVerifier(..)");
         assert_eq!(format!("{:?}", State::new([0; 32])), "State(..)");
     }

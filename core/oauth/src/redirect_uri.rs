@@ -1,4 +1,4 @@
-//! Where a user may come back to.
+//! Validation of redirect URIs.
 
 use mcp_sansio::catalog::{InvalidUri, check_uri};
 use mcp_sansio::http::{InvalidUrl, LOCATION_LENGTH_MAX, Location};
@@ -6,36 +6,36 @@ use mcp_sansio::http::{InvalidUrl, LOCATION_LENGTH_MAX, Location};
 use super::client::ApplicationType;
 use super::endpoint::is_secure;
 
-/// Why an application must not have a redirect URI. The application's fault.
+/// Why an application must not use a redirect URI. The application's error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum InvalidRedirectUri {
-    /// It is no URI, or none of a server although it starts with `http`.
+    /// It is not a URI, or starts with `http` but is not the URL of a server.
     #[error("the redirect URI is not usable: {0}")]
     Url(InvalidUrl),
     /// It has a fragment.
     #[error("the redirect URI has a fragment")]
     Fragment,
-    /// It is `http`, but not on this machine: the code can be read on the way.
+    /// It is `http`, but not on this machine: the code can be read in transit.
     #[error("the redirect URI is neither `https` nor on a loopback address")]
     Insecure,
-    /// Its scheme is neither of the web nor made of a domain name, as one is that is the
-    /// application's own: `com.example.app` (RFC 8252, section 7.1).
+    /// Its scheme is neither a web scheme nor derived from a domain name of the application, like
+    /// `com.example.app` (RFC 8252, section 7.1).
     #[error("the scheme of the redirect URI is not the application's own")]
     Scheme,
-    /// It is for applications on the user's device only.
+    /// It is allowed only for applications on the user's device.
     #[error("the redirect URI of a web application is not `https` on a host of its own")]
     Web,
-    /// There is none, or there is one although no user comes back.
-    #[error("the grant and the redirect URIs do not go together")]
+    /// The grant requires a redirect URI and none is given, or the grant has no redirect.
+    #[error("the redirect URIs do not match the grant")]
     Count,
 }
 
-/// Checks that an application of this type may have this redirect URI. Linear.
+/// Checks that an application of this type may use this redirect URI. Linear.
 ///
 /// # Errors
 ///
-/// The application's fault: see [`InvalidRedirectUri`].
+/// The application's error: see [`InvalidRedirectUri`].
 pub fn check_redirect_uri(uri: &str, of: ApplicationType) -> Result<(), InvalidRedirectUri> {
     if uri.len() > LOCATION_LENGTH_MAX {
         return Err(InvalidRedirectUri::Url(InvalidUrl::TooLong));
@@ -62,7 +62,7 @@ pub fn check_redirect_uri(uri: &str, of: ApplicationType) -> Result<(), InvalidR
         return Err(InvalidRedirectUri::Insecure);
     }
     // MCP 2026-07-28 basic/authorization/client-registration#application-type-and-redirect-uri-constraints [AUTHC-033] [AUTHC-034]:
-    // OpenID Connect has web applications on hosts of their own.
+    // OpenID Connect requires web applications to be on public hosts.
     match of {
         ApplicationType::Web if location.origin().is_loopback() => Err(InvalidRedirectUri::Web),
         _ => Ok(()),

@@ -1,4 +1,4 @@
-//! How a client registers itself: Dynamic Client Registration (RFC 7591).
+//! Dynamic Client Registration (RFC 7591).
 
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -13,74 +13,74 @@ use super::redirect_uri::{InvalidRedirectUri, check_redirect_uri};
 use super::scopes::Scopes;
 use super::token::GrantType;
 
-/// The longest id and the longest password that are taken, in bytes: they are sent often.
+/// The longest accepted id and password, in bytes: they are sent often.
 const TEXT_LENGTH_MAX: usize = 4096;
 
-/// What is said of a client when it registers.
+/// The data of a registration request.
 #[derive(Clone, Debug)]
 pub(super) struct RegistrationRequest<'a> {
-    /// Its metadata.
+    /// The metadata of the client.
     pub(super) metadata: &'a ClientMetadata,
-    /// What it asks for tokens with.
+    /// The grant that it requests tokens with.
     pub(super) grant: GrantType,
-    /// Where the user comes back to; none but for [`GrantType::AuthorizationCode`].
+    /// The redirect URIs; empty except for [`GrantType::AuthorizationCode`].
     pub(super) redirect_uris: &'a [String],
-    /// Whether it wants refresh tokens.
+    /// Whether it requests refresh tokens.
     pub(super) refresh: bool,
     /// How it will authenticate: see [`method_to_register`].
     pub(super) method: AuthenticationMethod,
-    /// What it will ask for, where that is known.
+    /// The scopes that it will request, if known.
     pub(super) scopes: &'a Scopes,
 }
 
-/// A client as an authorization server knows it from now on.
+/// A registration as returned by the authorization server.
 #[derive(Clone, PartialEq, Eq)]
 pub(super) struct Registration {
-    /// What it is known as.
+    /// The client id.
     pub(super) client_id: String,
-    /// Its password.
+    /// The password.
     pub(super) client_secret: Option<String>,
-    /// When the password expires, in seconds since 1970; `None`: never.
+    /// When the password expires, in seconds since 1970; `None` if never.
     pub(super) secret_expires_at: Option<u64>,
-    /// How it authenticates, if that is said: otherwise as it asked for.
+    /// How the client authenticates, if the server says so; otherwise as requested.
     pub(super) method: Option<String>,
-    /// The redirect URIs that it has, if they are said: otherwise those that it asked for.
+    /// The registered redirect URIs, if the server names them; otherwise those requested.
     pub(super) redirect_uris: Option<Vec<String>>,
 }
 
-/// What a registration endpoint says in place of a client. Text of the authorization server: to
-/// show, not to trust. Only what can be printed is kept of it, at most 1,024 characters each.
+/// The error of a registration endpoint. Unverified text of the authorization server, for display
+/// only. Only printable characters are kept, at most 1,024 per field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RegistrationError {
-    /// Its code: `invalid_redirect_uri`, `invalid_client_metadata`, …
+    /// The error code: `invalid_redirect_uri`, `invalid_client_metadata`, …
     pub error: String,
-    /// The same in words, for a developer.
+    /// The error message for developers.
     pub description: Option<String>,
 }
 
-/// Why a client is not registered.
+/// Why a client was not registered.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RegistrationFault {
-    /// The answer cannot be read.
-    #[error("of the registration endpoint, {0}")]
+    /// The response cannot be parsed.
+    #[error("registration endpoint: {0}")]
     Answer(#[from] InvalidResponse),
-    /// The answer has no client id, or an id or a password that is longer than 4 KiB or has what
-    /// cannot be in one. The authorization server's fault.
+    /// The response has no client id, or an id or a password that is longer than 4 KiB or has
+    /// invalid characters. The authorization server's error.
     #[error("the answer to the registration has no usable client id and password")]
     Client,
-    /// The authorization server does not take the redirect URIs, or not for this type of
+    /// The authorization server does not accept the redirect URIs, or not for this type of
     /// application: see [`ApplicationType`].
-    #[error("the authorization server takes no such redirect URI: {0}")]
+    #[error("the authorization server does not accept the redirect URI: {0}")]
     RedirectUri(RegistrationError),
-    /// The authorization server refuses.
+    /// The authorization server refuses the registration.
     #[error("the authorization server does not register the client: {0}")]
     Refused(RegistrationError),
 }
 
-/// The method to register with, at an authorization server whose metadata says that it supports
-/// these. `secret`: whether the client needs one, as it has nothing else to show.
+/// Chooses the method to register with from those that the authorization server's metadata lists.
+/// `secret` is set if the client needs a password, as it has no other credential.
 ///
 /// # Errors
 ///
@@ -95,7 +95,8 @@ pub(super) fn method_to_register(
         // RFC 8414, section 2.
         return Ok(ClientSecretBasic);
     };
-    // A password that was handed out a moment ago, to whoever asked, proves little: none is best.
+    // A password that any client can get by registering proves little, so no authentication is
+    // preferred.
     let candidates: &[_] = if secret {
         &[ClientSecretBasic, ClientSecretPost]
     } else {
@@ -106,16 +107,16 @@ pub(super) fn method_to_register(
 }
 
 impl RegistrationRequest<'_> {
-    /// The body of the request, in JSON.
+    /// Returns the body of the request, in JSON.
     ///
     /// # Errors
     ///
-    /// The application's fault: a redirect URI that it must not have.
+    /// The application's error: a redirect URI that it must not use.
     pub(super) fn to_json(&self) -> Result<String, InvalidRedirectUri> {
         self.members(None)
     }
 
-    /// The same, with the id of a client that has one already.
+    /// Like [`to_json`](Self::to_json), with the id of a client that already has one.
     pub(super) fn members(&self, client_id: Option<&str>) -> Result<String, InvalidRedirectUri> {
         let redirects = self.grant == GrantType::AuthorizationCode;
         if redirects == self.redirect_uris.is_empty() {
@@ -144,12 +145,12 @@ impl RegistrationRequest<'_> {
             token_endpoint_auth_method: self.method.as_str(),
             scope: (!self.scopes.is_empty()).then(|| self.scopes.to_string()),
         };
-        Ok(serde_json::to_string(&members).expect("structs of texts can be written"))
+        Ok(serde_json::to_string(&members).expect("strings serialise"))
     }
 }
 
 impl Registration {
-    /// Reads the body of an answer, whatever its status. Linear in its length.
+    /// Parses the body of a response, regardless of its status. Linear in its length.
     ///
     /// # Errors
     ///
@@ -182,7 +183,7 @@ impl Registration {
     }
 }
 
-/// Whether it can be an id or a password: visible ASCII and spaces (RFC 6749, appendix A).
+/// Whether the text is a valid id or password: visible ASCII and spaces (RFC 6749, appendix A).
 fn is_usable(text: &str) -> bool {
     text.len() <= TEXT_LENGTH_MAX && text.bytes().all(|byte| matches!(byte, b' '..=b'~'))
 }
@@ -217,7 +218,7 @@ struct Answer {
 }
 
 impl fmt::Debug for Registration {
-    /// Leaves the password out.
+    /// Omits the password.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Registration").field("client_id", &self.client_id).finish_non_exhaustive()
     }
@@ -261,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_says_what_it_is_and_what_it_wants() {
+    fn a_registration_describes_the_client() {
         // Rule: [AUTHC-033] [AUTHC-063].
         let mut metadata = metadata(ApplicationType::Native);
         metadata.client_uri = Some("https://c.example".into());
@@ -313,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_registers_for_an_authentication_that_the_server_lists() {
+    fn a_client_registers_a_method_that_the_server_lists() {
         // Rule: [AUTHC-066].
         let unsupported = Err(NoAuthenticationMethod::Unsupported);
         for (supported, public, secret) in [
@@ -330,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn a_registered_client_is_what_the_answer_says() {
+    fn a_registration_is_read_from_the_response() {
         let parse = |body: &str| Registration::parse(body.as_bytes());
         let registration = Registration {
             client_id: "c".into(),
@@ -357,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_without_a_usable_client_is_refused() {
+    fn a_response_without_a_usable_client_is_refused() {
         let parse = |body: &str| Registration::parse(body.as_bytes());
         let long = "x".repeat(TEXT_LENGTH_MAX + 1);
         for body in [
@@ -375,7 +376,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_says_whether_the_redirect_uris_are_to_blame() {
+    fn a_refused_redirect_uri_has_its_own_fault() {
         // Rule: [AUTHC-035].
         let told = |code| {
             let body = format!(r#"{{"error":"{code}","error_description":"No\u0007 http!"}}"#);

@@ -1,4 +1,4 @@
-//! Which resource a token is asked for: the `resource` parameter.
+//! The resource that a token is requested for: the `resource` parameter.
 
 use alloc::string::{String, ToString};
 use core::fmt;
@@ -7,36 +7,36 @@ use mcp_sansio::http::{InvalidUrl, Location};
 
 /// The canonical URI of an MCP server: the value of `resource` in authorization and token requests.
 ///
-/// It is sent byte for byte as it is here, percent-encoded as a query asks for.
+/// It is sent unchanged, percent-encoded for a query.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ResourceUri(String);
 
-/// Metadata is not that of the server that was asked for it. The fault of whoever wrote it, or of
+/// Why metadata does not describe the server that it was requested from. An error of its author, or
 /// an attacker who wants a token for another server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ResourceMismatch {
-    /// Its `resource` is no URL of a server.
+    /// Its `resource` is not the URL of a server.
     #[error("`resource` is not usable: {0}")]
     Url(InvalidUrl),
     /// Its `resource` has a fragment.
     #[error("`resource` has a fragment")]
     Fragment,
-    /// The host of its `resource` ends with a dot. A [`Location`] has none, so that no token is asked
-    /// for by that name.
+    /// The host of its `resource` ends with a dot. A [`Location`] never does, so no token is
+    /// requested for that name.
     #[error("the host of `resource` ends with a dot")]
     FinalDot,
-    /// Its `resource` has another scheme, host or port than the server.
+    /// Its `resource` differs from the server in scheme, host or port.
     #[error("`resource` has another origin than the server")]
     Origin,
-    /// Its `resource` has a path or a query that the URL of the server is not below.
+    /// Its `resource` has a path or a query that does not contain the URL of the server.
     #[error("the URL of the server is not below `resource`")]
     Path,
 }
 
 impl ResourceUri {
-    /// The URI of a server whose metadata names none: its URL, without the slash of a path that is
-    /// empty.
+    /// Returns the URI of a server whose metadata names none: its URL, without the slash of an
+    /// empty path.
     // MCP 2026-07-28 basic/authorization/index#canonical-server-uri [AUTHC-041] [AUTHC-042]: a
     // location has no fragment; its scheme and host are in lower case.
     #[must_use]
@@ -47,17 +47,16 @@ impl ResourceUri {
         }
     }
 
-    /// The URI that the metadata of `server` names, byte for byte as written there.
+    /// Returns the URI that the metadata of `server` names, byte for byte.
     ///
-    /// It fits if it has the origin of the server's URL, and its path is that of the URL or one
-    /// above it: metadata at the root may speak for a whole host. With a query, it must be the URL.
-    /// A host with a dot at its end is another one: the metadata must name what is to be the audience
-    /// of tokens, and those are compared without such leniency.
+    /// It is accepted if it has the origin of the server's URL, and its path is equal to or above
+    /// that of the URL: metadata at the root may describe a whole host. With a query, it must equal
+    /// the URL. A host with a trailing dot is a different one: the metadata must name the later
+    /// audience of tokens, and audiences are compared exactly.
     ///
     /// # Errors
     ///
-    /// The server's fault, unless it is an attack; the metadata must not be used: see
-    /// [`ResourceMismatch`].
+    /// The server's error, or an attack; the metadata must not be used: see [`ResourceMismatch`].
     // MCP 2026-07-28 basic/authorization/authorization-server-discovery#sequence-diagram [AUTHC-020]
     pub fn from_metadata(resource: &str, server: &Location) -> Result<Self, ResourceMismatch> {
         let named = Location::parse(resource).map_err(ResourceMismatch::Url)?;
@@ -78,7 +77,7 @@ impl ResourceUri {
         }
     }
 
-    /// The URI.
+    /// Returns the URI as text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
@@ -91,10 +90,10 @@ impl fmt::Display for ResourceUri {
     }
 }
 
-/// Whether two texts name the same resource, such as the URI of a server and an audience of a token:
-/// they are equal, or the same URL in two forms, with a host in capitals, say. A URL with a dot after
-/// its host or with a fragment equals itself only: nothing in RFC 3986 makes it the URL without.
-/// Linear in both lengths.
+/// Whether two texts name the same resource, such as the URI of a server and an audience of a
+/// token: they are equal, or equivalent URLs, for example with a host in capitals. A URL with a dot
+/// after its host or with a fragment only equals itself: RFC 3986 does not make it equivalent to
+/// the URL without. Linear in both lengths.
 // MCP 2026-07-28 basic/authorization/security-considerations#access-token-privilege-restriction [AUTHS-013]
 #[must_use]
 pub fn is_same_resource(one: &str, other: &str) -> bool {
@@ -105,9 +104,9 @@ pub fn is_same_resource(one: &str, other: &str) -> bool {
     one == other || location(one).is_some_and(|it| Some(it) == location(other))
 }
 
-/// Whether the host of a URL, one that a [`Location`] was read from, is written with a dot at its end.
-/// For DNS it is the same host, and so it is for a [`Location`]; as the name of a resource or of an
-/// audience it is another one.
+/// Whether the host of a URL ends with a dot. The URL must be valid for a [`Location`]. For DNS and
+/// a [`Location`] it is the same host without the dot; as the name of a resource or an audience it
+/// is a different one.
 fn has_final_dot(url: &str) -> bool {
     let authority = url.split_once("//").map_or("", |(_, rest)| rest);
     let authority = authority.split(['/', '?', '#']).next().unwrap_or_default();
@@ -116,7 +115,7 @@ fn has_final_dot(url: &str) -> bool {
     host.ends_with('.')
 }
 
-/// Whether a target is the other one or, segment by segment, below it.
+/// Whether a target equals the other one or is, segment by segment, below it.
 fn is_below(target: &str, above: &str) -> bool {
     if above.contains('?') {
         return target == above;
@@ -150,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn the_resource_that_metadata_names_stays_as_it_is() {
+    fn the_resource_of_metadata_is_kept_unchanged() {
         // Rule: [AUTHC-020] [AUTHC-042].
         let server = location("https://example.com/a/mcp?b");
         for resource in [
@@ -168,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn a_resource_has_two_forms_and_no_more() {
+    fn only_equivalent_urls_name_the_same_resource() {
         // Rule: [AUTHS-013].
         let uri = "https://example.com/mcp";
         for same in [uri, "HTTPS://Example.COM:443/mcp", "https://example.com/a/../mcp"] {
@@ -192,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn a_resource_that_is_another_server_is_refused() {
+    fn a_resource_of_another_server_is_refused() {
         // Rule: [AUTHC-020] [AUTHC-041].
         let server = location("https://example.com/a/mcp");
         for (resource, reason) in [

@@ -1,4 +1,4 @@
-//! What comes back with the user: the authorization response.
+//! The authorization response, which arrives with the user's redirect.
 
 use alloc::string::String;
 use core::fmt;
@@ -8,10 +8,10 @@ use super::form::{decode, parameters};
 use super::json_response::printable;
 use super::pkce::{State, are_same};
 
-/// The longest redirect that is read, in bytes.
+/// The longest accepted redirect, in bytes.
 pub const REDIRECT_LENGTH_MAX: usize = 64 * 1024;
 
-/// An authorization response that nobody has checked: nothing in it can be got at before
+/// An unchecked authorization response: its contents are accessible only through
 /// [`AuthorizationResponse::check`].
 #[derive(Clone, Default)]
 pub struct AuthorizationResponse {
@@ -23,68 +23,68 @@ pub struct AuthorizationResponse {
     error_uri: Option<String>,
 }
 
-/// Whom a response must come from, as recorded before the user was sent there.
+/// The expected properties of a response, recorded before the user was sent to the authorization
+/// server.
 #[derive(Debug)]
 pub struct ExpectedResponse<'a> {
-    /// The `state` that the request had.
+    /// The `state` of the request.
     pub state: &'a State,
     /// The `issuer` of the metadata, after it was validated.
     pub issuer: &'a str,
-    /// Whether that metadata says that every response has `iss`:
+    /// Whether the metadata says that every response has `iss`:
     /// `authorization_response_iss_parameter_supported`.
     pub iss_supported: bool,
 }
 
-/// The code to exchange for a token, from the issuer that it was expected from.
+/// A code to exchange for a token, from the expected issuer.
 #[derive(Clone, PartialEq, Eq)]
 pub struct AuthorizationCode(String);
 
-/// What an authorization server says in place of a code. It comes from the issuer, but by way of
-/// the user's browser: a text to show, not to trust. Only what can be printed is kept of it, at most
-/// 1,024 characters each.
+/// The error of an authorization server. It comes from the issuer through the user's browser:
+/// unverified text, for display only. Only printable characters are kept, at most 1,024 per field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct AuthorizationError {
-    /// Its code: `access_denied`, `invalid_scope`, …
+    /// The error code: `access_denied`, `invalid_scope`, …
     pub error: String,
-    /// The same in words, for a developer.
+    /// The error message for developers.
     pub description: Option<String>,
-    /// A page about it.
+    /// The URL of a page about the error.
     pub uri: Option<String>,
 }
 
-/// Why an authorization response is not followed.
+/// Why an authorization response is refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ResponseFault {
     /// The redirect is longer than [`REDIRECT_LENGTH_MAX`].
     #[error("the redirect is longer than {REDIRECT_LENGTH_MAX} bytes")]
     TooLong,
-    /// The redirect is no `application/x-www-form-urlencoded` in UTF-8, or has a parameter twice.
-    /// The fault of whoever made it.
+    /// The redirect is not `application/x-www-form-urlencoded` in UTF-8, or has a duplicate
+    /// parameter. The error of its sender.
     #[error("the redirect is malformed")]
     Malformed,
-    /// `state` is absent or another: the response is to no request of this client. Go on waiting
-    /// for the one that is.
-    #[error("the response has not the state of the request")]
+    /// `state` is missing or different: the response does not answer a request of this client. Keep
+    /// waiting for one that does.
+    #[error("the response does not have the state of the request")]
     State,
-    /// `iss` is another issuer: one authorization server poses as another.
-    #[error("the response is of another issuer than the request was for")]
+    /// `iss` names another issuer: a mix-up attack of an authorization server.
+    #[error("the response comes from another issuer than the requested one")]
     Issuer,
-    /// `iss` is absent although the authorization server says that it always is there.
-    #[error("the response does not say which issuer it is of")]
+    /// `iss` is missing although the authorization server declares that it is always present.
+    #[error("the response does not name its issuer")]
     NoIssuer,
-    /// There is neither a code nor an error, or both. The authorization server's fault.
+    /// The response has neither a code nor an error, or both. The authorization server's error.
     #[error("the response has neither a code nor an error, or both")]
     NoCode,
-    /// The authorization server, or the user, refuses.
-    #[error("the authorization server answers `{}`", .0.error)]
+    /// The authorization server, or the user, refused the request.
+    #[error("the authorization server answered `{}`", .0.error)]
     Refused(AuthorizationError),
 }
 
 impl AuthorizationResponse {
-    /// Reads the redirect: a URL, or the target of the request that a listening client got. Without
-    /// a `?` there is nothing in it. Parameters that are not known are passed over. Linear.
+    /// Parses the redirect: a URL, or the target of the HTTP request that the client received.
+    /// Without a `?` the response is empty. Ignores unknown parameters. Linear.
     ///
     /// # Errors
     ///
@@ -108,7 +108,7 @@ impl AuthorizationResponse {
                 _ => continue,
             };
             let value = decode(value).ok_or(ResponseFault::Malformed)?;
-            // No parameter may be there twice (RFC 6749, section 3.1).
+            // Duplicate parameters are forbidden (RFC 6749, section 3.1).
             if member.replace(value).is_some() {
                 return Err(ResponseFault::Malformed);
             }
@@ -116,20 +116,19 @@ impl AuthorizationResponse {
         Ok(response)
     }
 
-    /// Whether this is the response to the request with this `state`: with several requests under
-    /// way, it says which. The rest of the response stays unchecked.
+    /// Whether this response answers the request with this `state`, to choose among several pending
+    /// requests. The rest of the response stays unchecked.
     #[must_use]
     pub fn answers(&self, state: &State) -> bool {
         self.state.as_deref().is_some_and(|it| state.matches(it))
     }
 
-    /// The code, once it is certain whom it is from: first `state`, then `iss`, and only then what
-    /// the response says.
+    /// Returns the code after checking its origin: first `state`, then `iss`, and only then the
+    /// content of the response.
     ///
     /// # Errors
     ///
-    /// See [`ResponseFault`]. Only [`ResponseFault::Refused`] says anything of what the response
-    /// has.
+    /// See [`ResponseFault`]. Only [`ResponseFault::Refused`] contains text of the response.
     pub fn check(
         self,
         expected: &ExpectedResponse<'_>,
@@ -138,15 +137,16 @@ impl AuthorizationResponse {
         if !self.answers(expected.state) {
             return Err(ResponseFault::State);
         }
-        // MCP 2026-07-28 basic/authorization/index#authorization-response-validation [AUTHC-057] [AUTHC-058] [AUTHC-059] [AUTHC-060]:
-        // compared as texts, whether it was announced or not.
+        // MCP 2026-07-28 basic/authorization/index#authorization-response-validation [AUTHC-057]
+        // [AUTHC-058] [AUTHC-059] [AUTHC-060]: compared as text, whether the server declared it or
+        // not.
         match &self.iss {
             Some(iss) if iss != expected.issuer => return Err(ResponseFault::Issuer),
             None if expected.iss_supported => return Err(ResponseFault::NoIssuer),
             _ => {}
         }
-        // MCP 2026-07-28 basic/authorization/index#authorization-response-validation [AUTHC-061]: not before this
-        // point.
+        // MCP 2026-07-28 basic/authorization/index#authorization-response-validation [AUTHC-061]:
+        // only after these checks.
         match (self.code, self.error) {
             (Some(code), None) if !code.is_empty() => Ok(AuthorizationCode(code)),
             (None, Some(error)) => Err(ResponseFault::Refused(AuthorizationError {
@@ -160,9 +160,9 @@ impl AuthorizationResponse {
 }
 
 impl AuthorizationRequest {
-    /// Whether a redirect is the answer to this very request: its `state` says so. Anybody can send
-    /// a browser to where the user comes back to, so whoever listens there passes over what answers
-    /// nothing and goes on listening.
+    /// Whether a redirect answers this request, according to its `state`. Any website can send a
+    /// browser to the redirect URI, so a listening application must ignore other redirects and keep
+    /// listening.
     // MCP 2026-07-28 basic/authorization/security-considerations#open-redirection [AUTHC-048]
     #[must_use]
     pub fn is_answered_by(&self, redirect: &str) -> bool {
@@ -173,14 +173,14 @@ impl AuthorizationRequest {
 }
 
 impl fmt::Debug for AuthorizationResponse {
-    /// Leaves everything out: none of it is checked, and some of it is secret.
+    /// Prints no fields: they are unchecked, and some are secret.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("AuthorizationResponse(..)")
     }
 }
 
 impl AuthorizationCode {
-    /// The value of `code`, for the token request.
+    /// Returns the value of `code`, for the token request.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
@@ -188,7 +188,7 @@ impl AuthorizationCode {
 }
 
 impl fmt::Debug for AuthorizationCode {
-    /// Leaves the secret out.
+    /// Omits the secret.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("AuthorizationCode(..)")
     }
@@ -203,7 +203,7 @@ mod tests {
 
     const ISSUER: &str = "https://a.example";
 
-    /// What comes of a response with the right `state` and this besides.
+    /// Checks a response with the right `state` and this additional query.
     fn check(query: &str, iss_supported: bool) -> Result<String, ResponseFault> {
         let state = State::new([7; 32]);
         let redirect = format!("http://localhost:1/cb?state={}{query}#x", state.as_str());
@@ -234,13 +234,13 @@ mod tests {
             let fault = check(&format!("&code=c&iss={iss}"), false);
             assert_eq!(fault, Err(ResponseFault::Issuer), "{iss}");
         }
-        // What is left after the form is decoded is not decoded again.
+        // A decoded value is not decoded again.
         let twice = check("&code=c&iss=https%253A%252F%252Fa.example", false);
         assert_eq!(twice, Err(ResponseFault::Issuer));
     }
 
     #[test]
-    fn an_error_is_told_only_if_it_is_the_issuers() {
+    fn an_error_is_reported_only_from_the_expected_issuer() {
         // Rule: [AUTHC-061].
         let error = "&error=access_denied&error_description=No%21&error_uri=x";
         let told = ResponseFault::Refused(AuthorizationError {

@@ -1,4 +1,4 @@
-//! Which scopes a token is asked for.
+//! The selection of scopes for a token request.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -6,58 +6,58 @@ use core::fmt;
 
 use mcp_sansio::Revision;
 
-/// The scope that asks for a refresh token (OpenID Connect Core, section 11).
+/// The scope that requests a refresh token (OpenID Connect Core, section 11).
 pub(super) const OFFLINE_ACCESS: &str = "offline_access";
 
-/// Scopes (RFC 6749, section 3.3), each once, in the order in which they came.
+/// Scopes (RFC 6749, section 3.3), without duplicates, in their original order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Scopes(Vec<String>);
 
 /// There are more scopes than
-/// [`ClientLimits::scopes_max`](super::client::ClientLimits::scopes_max). The fault of whoever
-/// named them; to ask for some of them would be a guess.
+/// [`ClientLimits::scopes_max`](super::client::ClientLimits::scopes_max). The error of the server
+/// that named them; requesting only some of them would be a guess.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("more than {max} scopes")]
 pub struct TooManyScopes {
-    /// How many there may be.
+    /// The limit.
     pub max: usize,
 }
 
-/// What decides which scopes to ask for.
+/// The inputs of the selection of scopes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ScopeSelection<'a> {
-    /// The revision that the server is taken to speak.
+    /// The assumed revision of the server.
     pub(super) revision: Revision,
-    /// `scope` of the challenge that started this.
+    /// `scope` of the challenge that started the authorization.
     pub(super) challenged: Option<&'a str>,
     /// `scopes_supported` of the protected resource.
     pub(super) resource: Option<&'a [String]>,
     /// `scopes_supported` of the authorization server.
     pub(super) issuer: Option<&'a [String]>,
-    /// What the application wants in any case.
+    /// The scopes that the application always wants.
     pub(super) wanted: &'a [String],
-    /// What was asked for and granted before, to be kept. Empty the first time.
+    /// The scopes that were requested and granted before, to be kept. Empty the first time.
     pub(super) held: &'a Scopes,
-    /// Whether a refresh token is wanted.
+    /// Whether to request a refresh token.
     pub(super) offline_access: bool,
-    /// How many scopes there may be.
+    /// The most scopes to request.
     pub(super) max: usize,
 }
 
 impl Scopes {
-    /// No scope.
+    /// Creates an empty set.
     pub(super) const fn new() -> Self {
         Self(Vec::new())
     }
 
-    /// The scopes in a text, separated by spaces. What cannot be one is left out.
+    /// Parses scopes separated by spaces. Skips invalid ones.
     pub(super) fn parse(text: &str, max: usize) -> Result<Self, TooManyScopes> {
         let mut scopes = Self::new();
         scopes.extend(text.split(' '), max)?;
         Ok(scopes)
     }
 
-    /// Adds scopes that are not there yet. What cannot be one is left out.
+    /// Adds scopes that are not present yet. Skips invalid ones.
     pub(super) fn extend<'a>(
         &mut self,
         scopes: impl IntoIterator<Item = &'a str>,
@@ -75,13 +75,13 @@ impl Scopes {
         Ok(())
     }
 
-    /// The scopes to ask for.
+    /// Selects the scopes to request.
     pub(super) fn select(from: &ScopeSelection<'_>) -> Result<Self, TooManyScopes> {
         let max = from.max;
         // MCP 2026-07-28 basic/authorization/index#step-up-authorization-flow [AUTHC-055]
         let mut scopes = from.held.clone();
-        // MCP 2026-07-28 basic/authorization/index#scope-selection-strategy [AUTHC-049] [AUTHC-050] [AUTHC-051]:
-        // the one or the other, never compared with each other.
+        // MCP 2026-07-28 basic/authorization/index#scope-selection-strategy [AUTHC-049] [AUTHC-050]
+        // [AUTHC-051]: one source or the other; the two are never compared.
         match (from.challenged, from.resource) {
             (Some(challenged), _) => scopes.extend(challenged.split(' '), max)?,
             (None, Some(supported)) if from.revision >= Revision::V2025_11_25 => {
@@ -98,29 +98,29 @@ impl Scopes {
         Ok(scopes)
     }
 
-    /// Whether a scope is among these.
+    /// Whether a scope is included.
     pub(super) fn contains(&self, scope: &str) -> bool {
         self.0.iter().any(|it| it == scope)
     }
 
-    /// Whether all of the others are among these.
+    /// Whether all of the other scopes are included.
     pub(super) fn contains_all(&self, others: &Self) -> bool {
         others.iter().all(|it| self.contains(it))
     }
 
-    /// The scopes in their order.
+    /// Returns the scopes in their order.
     pub(super) fn iter(&self) -> impl Iterator<Item = &str> {
         self.0.iter().map(|it| &**it)
     }
 
-    /// Whether there is none: then `scope` is left out of requests.
+    /// Whether the set is empty: then requests omit `scope`.
     pub(super) const fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 }
 
 impl fmt::Display for Scopes {
-    /// Separated by spaces: the value of `scope`.
+    /// Writes the scopes separated by spaces: the value of `scope`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (index, scope) in self.iter().enumerate() {
             if index > 0 {
@@ -132,7 +132,7 @@ impl fmt::Display for Scopes {
     }
 }
 
-/// Whether a text has at least one scope, and only what scopes are made of (RFC 6750, section 3).
+/// Whether a text has at least one scope, and only characters of scopes (RFC 6750, section 3).
 pub(super) fn is_scope_list(text: &str) -> bool {
     let mut scopes = text.split(' ').filter(|it| !it.is_empty()).peekable();
     scopes.peek().is_some() && scopes.all(is_scope)
@@ -158,7 +158,7 @@ mod tests {
         text.split(' ').map(String::from).collect()
     }
 
-    /// What is asked for the first time by a client that wants nothing besides.
+    /// Returns the inputs of a first selection, without scopes of the application.
     fn selection<'a>(
         challenged: Option<&'a str>,
         resource: Option<&'a [String]>,
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn scopes_are_there_once_in_the_order_in_which_they_came() {
+    fn scopes_are_unique_and_keep_their_order() {
         assert_eq!(scopes("b a  b\u{e9} b A a\"").to_string(), "b a A");
         assert!(scopes(" \\ \t").is_empty());
         let mut more = scopes("b a");
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn more_scopes_than_wanted_are_refused() {
+    fn too_many_scopes_are_refused() {
         let few = Err(TooManyScopes { max: 2 });
         assert_eq!(Scopes::parse("a b a b", 2), Ok(scopes("a b")));
         assert_eq!(Scopes::parse("a b c", 2), few);
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn offline_access_is_asked_for_where_it_is_supported_and_wanted() {
+    fn offline_access_is_requested_if_supported_and_wanted() {
         // Rule: [AUTHC-064].
         let (none, issuer) = (Scopes::new(), texts("openid offline_access"));
         let other = texts("openid");
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_has_a_scope_and_nothing_else() {
+    fn a_scope_list_contains_only_scopes() {
         for list in ["a", " a  b:c/d ", "!#[]~"] {
             assert!(is_scope_list(list), "{list}");
         }

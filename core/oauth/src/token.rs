@@ -1,4 +1,4 @@
-//! Requests for tokens, and what the token endpoint answers.
+//! Token requests, and the responses of the token endpoint.
 
 mod response;
 
@@ -14,14 +14,14 @@ pub(super) use response::{TokenPurpose, TokenResponse, TokenType, is_token};
 const ID_TOKEN: &str = "urn:ietf:params:oauth:token-type:id_token";
 const ID_JAG: &str = "urn:ietf:params:oauth:token-type:id-jag";
 
-/// What a token is asked for with: a value of `grant_type`.
+/// The type of a grant: a value of `grant_type`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum GrantType {
-    /// A code that came back with the user.
+    /// A code from the user's redirect.
     AuthorizationCode,
-    /// The refresh token that came with an access token.
+    /// A refresh token from an earlier response.
     RefreshToken,
-    /// Nothing but who the client is.
+    /// The identity of the client alone.
     ClientCredentials,
     /// An assertion (RFC 7523).
     JwtBearer,
@@ -29,16 +29,16 @@ pub(super) enum GrantType {
     TokenExchange,
 }
 
-/// What is exchanged for a token.
+/// The grant that is exchanged for a token.
 #[derive(Clone, Copy)]
 pub(super) enum TokenGrant<'a> {
     /// See [`GrantType::AuthorizationCode`].
     AuthorizationCode {
         /// The code.
         code: &'a str,
-        /// As in the authorization request.
+        /// The redirect URI of the authorization request.
         redirect_uri: &'a str,
-        /// Whose challenge the authorization request had.
+        /// The verifier of the authorization request's challenge.
         code_verifier: &'a str,
     },
     /// See [`GrantType::RefreshToken`].
@@ -47,11 +47,11 @@ pub(super) enum TokenGrant<'a> {
     ClientCredentials,
     /// See [`GrantType::JwtBearer`].
     JwtBearer {
-        /// What somebody else signed.
+        /// The signed assertion.
         assertion: &'a str,
     },
-    /// An ID token for a grant (ID-JAG) that the authorization server takes as an assertion. See
-    /// [`GrantType::TokenExchange`].
+    /// An ID token, to be exchanged for a grant (ID-JAG) that the authorization server accepts as
+    /// an assertion. See [`GrantType::TokenExchange`].
     IdToken {
         /// The ID token.
         id_token: &'a str,
@@ -60,21 +60,21 @@ pub(super) enum TokenGrant<'a> {
     },
 }
 
-/// A request for a token, but for who the client is:
-/// [`ClientProof::add_to`](super::client_authentication::ClientProof::add_to).
+/// A token request without the client's identity, which
+/// [`ClientProof::add_to`](super::client_authentication::ClientProof::add_to) adds.
 #[derive(Clone, Copy)]
 pub(super) struct TokenRequest<'a> {
-    /// What is exchanged.
+    /// The grant.
     pub(super) grant: TokenGrant<'a>,
-    /// What the token is for.
+    /// The resource that the token is for.
     pub(super) resource: &'a ResourceUri,
-    /// What the token has to allow. Not sent where it is empty, nor with a code: the authorization
-    /// request had it.
+    /// The requested scopes. Omitted if empty, and with a code, whose authorization request
+    /// contained them.
     pub(super) scopes: &'a Scopes,
 }
 
 impl GrantType {
-    /// The value of `grant_type`.
+    /// Returns the value of `grant_type`.
     pub(super) const fn as_str(self) -> &'static str {
         match self {
             Self::AuthorizationCode => "authorization_code",
@@ -99,7 +99,7 @@ impl TokenGrant<'_> {
 }
 
 impl TokenRequest<'_> {
-    /// The parameters of the request.
+    /// Returns the parameters of the request.
     pub(super) fn form(&self) -> Form {
         let mut form = Form::new();
         form.push("grant_type", self.grant.grant_type().as_str());
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn every_request_says_what_the_token_is_for() {
+    fn every_request_names_the_resource() {
         // Rule: [AUTHC-040].
         for grant in [
             CODE,
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn scopes_are_sent_where_there_are_some_and_no_code_has_them() {
+    fn scopes_are_sent_except_with_a_code() {
         assert!(!form(CODE, "a b").contains("scope"));
         assert!(form(TokenGrant::RefreshToken("t"), "a b").ends_with("&scope=a+b"));
         assert!(form(TokenGrant::ClientCredentials, "a").ends_with("&scope=a"));

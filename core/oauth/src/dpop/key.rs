@@ -8,18 +8,18 @@ use sha2::{Digest, Sha256};
 
 use crate::client::DpopKey;
 
-/// The longest key that is read, in bytes: RSA with 16,384 bits has half of it.
+/// The longest accepted key, in bytes: an RSA key of 16,384 bits has half of it.
 const JWK_LENGTH_MAX: usize = 8192;
 
-/// The public half of a key and the algorithm that it signs with.
+/// A public key and its signature algorithm.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ProofKey {
     algorithm: String,
     jwk: PublicJwk,
 }
 
-/// What makes up a public key, and nothing else, in the order of its thumbprint (RFC 7638,
-/// section 3.3).
+/// The members of a public key that its thumbprint covers, in their order there (RFC 7638, section
+/// 3.3).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
 pub(super) enum PublicJwk {
@@ -28,28 +28,28 @@ pub(super) enum PublicJwk {
     Okp { crv: String, kty: &'static str, x: String },
 }
 
-/// Why a key cannot be used for DPoP. The fault of whoever configured it.
+/// Why a key cannot be used for DPoP. A configuration error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum InvalidDpopKey {
-    /// The key is no JWK (RFC 7517), is longer than 8 KiB, or lacks a member.
-    #[error("the DPoP key is no JWK of an elliptic curve or RSA")]
+    /// The key is not a JWK (RFC 7517), is longer than 8 KiB, or lacks a member.
+    #[error("the DPoP key is not a JWK of an elliptic curve or RSA key")]
     Malformed,
     /// The key has members of the private half, which must never leave the application, or is a
     /// shared secret.
-    #[error("the DPoP key has its private half in it: give the public one only")]
+    #[error("the DPoP key contains its private half: pass only the public half")]
     Private,
-    /// The algorithm does not sign with a key of this type, or with none at all.
-    #[error("the algorithm is none for the DPoP key")]
+    /// The algorithm does not sign with this type of key, or is not a signature algorithm.
+    #[error("the algorithm does not match the DPoP key")]
     Algorithm,
 }
 
 impl ProofKey {
-    /// Reads a key.
+    /// Parses a key.
     ///
     /// # Errors
     ///
-    /// The fault of whoever configured it: see [`InvalidDpopKey`].
+    /// A configuration error: see [`InvalidDpopKey`].
     pub(crate) fn new(key: &DpopKey) -> Result<Self, InvalidDpopKey> {
         if key.jwk.len() > JWK_LENGTH_MAX || !key.jwk.trim_ascii_start().starts_with('{') {
             return Err(InvalidDpopKey::Malformed);
@@ -66,7 +66,7 @@ impl ProofKey {
         Ok(Self { algorithm: key.algorithm.clone(), jwk })
     }
 
-    /// The algorithm by its name of RFC 7518.
+    /// Returns the name of the algorithm in RFC 7518.
     pub(crate) fn algorithm(&self) -> &str {
         &self.algorithm
     }
@@ -75,14 +75,14 @@ impl ProofKey {
         &self.jwk
     }
 
-    /// What names the key (RFC 7638): the SHA-256 of its members, in base64url.
+    /// Returns the thumbprint of the key (RFC 7638): the SHA-256 of its members, in base64url.
     pub(crate) fn thumbprint(&self) -> String {
-        let members = serde_json::to_vec(&self.jwk).expect("structs of texts can be written");
+        let members = serde_json::to_vec(&self.jwk).expect("strings serialise");
         URL_SAFE_NO_PAD.encode(Sha256::digest(members))
     }
 }
 
-/// A key as it was configured.
+/// A key in its configured form.
 #[derive(Deserialize)]
 struct Jwk {
     kty: String,
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn thumbprints_are_those_of_the_examples() {
+    fn thumbprints_match_the_examples() {
         for (algorithm, jwk, thumbprint) in [
             ("ES256", RFC_9449, "0ZcOCORZNYy-DWpqq30jZyJGHTN0d2HglBV3uiguA4I"),
             ("RS256", RFC_7638, "NzbLsXh8uDCcd-6MNwXF4W_7noWXFZAfHkxZsRGC9Xs"),
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn an_algorithm_goes_with_its_keys() {
+    fn an_algorithm_requires_a_matching_key() {
         for algorithm in ["none", "HS256", "RS256", "ES384", "es256", ""] {
             assert_eq!(key(algorithm, RFC_9449), Err(InvalidDpopKey::Algorithm), "{algorithm}");
         }

@@ -4,9 +4,9 @@ use core::fmt;
 
 use mcp_sansio::http::{Location, Origin};
 
-/// The longest nonce that is kept, in bytes.
+/// The longest nonce that is stored, in bytes.
 const NONCE_LENGTH_MAX: usize = 1024;
-/// The most origins whose nonce is kept: the MCP server, its authorization server, and room for a
+/// The most origins whose nonce is stored: the MCP server, its authorization server, and room for a
 /// change of either.
 const NONCES_MAX: usize = 8;
 
@@ -15,19 +15,19 @@ const NONCES_MAX: usize = 8;
 pub(crate) struct Nonces(Vec<(Origin, String)>);
 
 impl Nonces {
-    /// No nonce yet.
+    /// Creates an empty set.
     pub(crate) const fn new() -> Self {
         Self(Vec::new())
     }
 
-    /// The nonce for a request to this URL.
+    /// Returns the nonce for a request to this URL.
     pub(crate) fn get(&self, url: &Location) -> Option<&str> {
         let mut nonces = self.0.iter();
         nonces.find(|(origin, _)| origin == url.origin()).map(|(_, nonce)| &**nonce)
     }
 
-    /// Takes the `DPoP-Nonce` of a response from this URL. Whether it is another than the last:
-    /// only then is there any use in asking again. What cannot be a nonce is passed over.
+    /// Stores the `DPoP-Nonce` of a response from this URL. Returns whether it differs from the
+    /// last one, because only then a retry is useful. Ignores an invalid nonce.
     pub(crate) fn insert(&mut self, url: &Location, nonce: &[u8]) -> bool {
         // RFC 9449, section 8.1: `NQCHAR`.
         let allowed = |byte: &u8| matches!(byte, b'!' | b'#'..=b'[' | b']'..=b'~');
@@ -48,7 +48,7 @@ impl Nonces {
 }
 
 impl fmt::Debug for Nonces {
-    /// Says for whom there are some.
+    /// Prints only the origins.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_set().entries(self.0.iter().map(|(origin, _)| origin)).finish()
     }
@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn a_nonce_that_is_known_is_no_reason_to_ask_again() {
+    fn a_known_nonce_does_not_cause_a_retry() {
         let mut nonces = Nonces::new();
         let url = location("https://a.example");
         assert!(nonces.insert(&url, b"1"));
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn the_oldest_nonce_makes_room() {
+    fn the_oldest_nonce_is_evicted() {
         let mut nonces = Nonces::new();
         let url = |port| location(&format!("https://a.example:{port}"));
         for port in 1..10 {

@@ -1,4 +1,4 @@
-//! What a client is told that brings no token, or not the right one.
+//! The responses to requests without a token, or with an insufficient one.
 
 use alloc::format;
 use alloc::string::String;
@@ -10,23 +10,23 @@ use mcp_sansio::jsonrpc::ErrorObject;
 use super::{Grant, ProtectedResource, TokenRefusal, scope};
 
 impl ProtectedResource {
-    /// The response to a request without a token.
+    /// Returns the response to a request without a token.
     #[must_use]
     // MCP 2026-07-28 basic/authorization/index#error-handling [AUTHS-001]
     pub fn no_token(&self) -> HttpRejection {
-        // RFC 6750, section 3.1: no error to whom did not know that there is something to bring.
+        // RFC 6750, section 3.1: no error code if the client did not present a token.
         let challenge = self.challenge(None, &self.base_scopes, None);
-        refused(Status::UNAUTHORIZED, challenge, "this server needs an access token")
+        refused(Status::UNAUTHORIZED, challenge, "this server requires an access token")
     }
 
-    /// The response to a request that presents a token as none must be presented.
+    /// Returns the response to a request that presents a token in a forbidden way.
     // MCP 2026-07-28 basic/authorization/index#error-handling [AUTHS-002]
     pub(super) fn malformed(&self, what: &'static str) -> HttpRejection {
         let challenge = self.challenge(Some("invalid_request"), &[], Some(what));
         refused(Status::BAD_REQUEST, challenge, what)
     }
 
-    /// The response to a request whose token is not taken.
+    /// Returns the response to a request whose token is refused.
     // MCP 2026-07-28 basic/authorization/index#token-handling [AUTHS-001] [AUTHS-012]
     pub(super) fn refused_token(&self, refusal: TokenRefusal) -> HttpRejection {
         let what = match refusal {
@@ -38,8 +38,8 @@ impl ProtectedResource {
         refused(Status::UNAUTHORIZED, challenge, what)
     }
 
-    /// The response to a request whose token could not be checked: not in time, not without a panic,
-    /// or not beside so many others. It says nothing against the token.
+    /// Returns the response to a request whose token could not be checked: because of a timeout, a
+    /// panic, or too many concurrent checks. It does not refuse the token.
     #[must_use]
     pub fn unavailable(&self) -> HttpRejection {
         let error = ErrorObject::internal("the access token cannot be checked at the moment");
@@ -48,11 +48,11 @@ impl ProtectedResource {
         refusal
     }
 
-    /// The response to a request whose token is not good for all that it `needs`.
+    /// Returns the response to a request whose token lacks a scope that the request `needs`.
     ///
-    /// There is one way to name scopes, everywhere: all that the request needs, and with them those
-    /// of the token that this resource has a use for. So a client that asks for what it is told
-    /// loses nothing, whether it adds up what it was told before or not.
+    /// The challenge always names all scopes that the request needs, and those of the token that
+    /// this resource uses. So a client that requests exactly the named scopes loses none, whether
+    /// or not it accumulates earlier ones.
     // MCP 2026-07-28 basic/authorization/index#runtime-insufficient-scope-errors [AUTHS-002] [AUTHS-015] [AUTHS-016] [AUTHS-018]
     // MCP 2025-11-25 basic/authorization#runtime-insufficient-scope-errors [AUTHS-017]
     pub(super) fn insufficient(&self, grant: &Grant, needs: &[&str]) -> HttpRejection {
@@ -60,14 +60,14 @@ impl ProtectedResource {
         for scope in grant.scopes().iter().filter(|it| self.knows_scope(it)) {
             scope::add(&mut scopes, scope);
         }
-        let what = "the access token lacks a scope that this needs";
+        let what = "the access token lacks a scope that the request needs";
         let challenge = self.challenge(Some("insufficient_scope"), &scopes, Some(what));
         let message = format!("{what}: `{}`", needs.join(" "));
         refused(Status::FORBIDDEN, challenge, message)
     }
 
-    /// The value of `WWW-Authenticate`. Nothing in it needs an escape: scopes and URLs are checked,
-    /// and the rest is written here.
+    /// Returns the value of `WWW-Authenticate`. No part of it needs an escape: scopes and URLs are
+    /// validated, and the rest is constant.
     // MCP 2025-06-18 basic/authorization#authorization-server-location [AUTHS-009]
     // MCP 2026-07-28 basic/authorization/authorization-server-discovery#protected-resource-metadata-discovery-requirements [AUTHS-010]
     // MCP 2026-07-28 basic/authorization/index#scope-selection-strategy [AUTHS-011]

@@ -1,4 +1,4 @@
-//! What a protected resource says of itself (RFC 9728).
+//! The metadata of a protected resource (RFC 9728).
 
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -11,7 +11,7 @@ use crate::discovery::PROTECTED_RESOURCE;
 
 use super::ProtectedResource;
 
-/// The document, member by member (RFC 9728, section 2).
+/// The members of the document (RFC 9728, section 2).
 #[derive(Serialize)]
 struct Document<'a> {
     resource: &'a str,
@@ -27,16 +27,15 @@ struct Document<'a> {
 }
 
 impl ProtectedResource {
-    /// Where the metadata is: what challenges name.
+    /// Returns the URL of the metadata, as named in challenges.
     // MCP 2026-07-28 basic/authorization/authorization-server-discovery#protected-resource-metadata-discovery-requirements [AUTHS-010]
     #[must_use]
     pub fn metadata_url(&self) -> String {
         format!("{}{PROTECTED_RESOURCE}{}", self.location.origin(), self.suffix())
     }
 
-    /// The paths at which the metadata is served, for whoever routes requests: that of
-    /// [`metadata_url`](Self::metadata_url), and the one at the root if it is
-    /// [to be there](Self::at_root) too.
+    /// Returns the paths at which to serve the metadata: that of
+    /// [`metadata_url`](Self::metadata_url), and the one at the root if [enabled](Self::at_root).
     #[must_use]
     pub fn metadata_paths(&self) -> Vec<String> {
         let path = self.suffix().split('?').next().unwrap_or_default();
@@ -47,7 +46,7 @@ impl ProtectedResource {
         paths
     }
 
-    /// The metadata, a JSON text.
+    /// Returns the metadata as JSON text.
     #[must_use]
     pub fn metadata(&self) -> String {
         let scopes = self.scopes_supported.as_deref().unwrap_or(&self.base_scopes);
@@ -62,9 +61,11 @@ impl ProtectedResource {
         serde_json::to_string(&document).expect("texts are JSON")
     }
 
-    /// The response to a request for the metadata; `None` if the request is for something else.
+    /// Returns the response to a request for the metadata; `None` if the request is for something
+    /// else.
     ///
-    /// Everybody may have it, from whichever page: it is what clients without a token start from.
+    /// The metadata is public and readable from pages of any origin, because clients without a
+    /// token start with it.
     #[must_use]
     pub fn respond(&self, head: &RequestHead<'_>) -> Option<Response> {
         if !self.metadata_paths().iter().any(|path| path == head.path()) {
@@ -75,7 +76,7 @@ impl ProtectedResource {
                 head: ResponseHead::new(Status::OK, Some(Content::Json)),
                 body: self.metadata().into_bytes(),
             },
-            // What a browser asks before it lets a page send fields of its own.
+            // A browser's preflight request, which precedes custom fields.
             "OPTIONS" => bare(Status::NO_CONTENT),
             _ => {
                 let mut response = bare(Status::METHOD_NOT_ALLOWED);
@@ -87,8 +88,8 @@ impl ProtectedResource {
         Some(response)
     }
 
-    /// What comes after the well-known path: path and query of the resource, of which a slash alone
-    /// is none (RFC 9728, section 3.1).
+    /// Returns the part after the well-known path: path and query of the resource, without a single
+    /// slash (RFC 9728, section 3.1).
     fn suffix(&self) -> &str {
         let target = self.location.path_and_query();
         match target.strip_prefix('/') {
@@ -102,7 +103,7 @@ const fn bare(status: Status) -> Response {
     Response { head: ResponseHead::new(status, None), body: Vec::new() }
 }
 
-// What the server says is read as a client reads it.
+// The output of the server is parsed with the client's code.
 #[cfg(all(test, feature = "client"))]
 mod tests {
     use mcp_sansio::Revision;
@@ -123,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn metadata_is_where_clients_look_for_it() {
+    fn metadata_is_served_at_the_url_that_clients_request() {
         // Rule: [AUTHS-010].
         for (uri, url, path) in [
             ("https://a.example/mcp", "/mcp", "/mcp"),
@@ -148,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn a_resource_says_who_issues_tokens_for_it() {
+    fn metadata_names_the_issuers() {
         // Rule: [AUTHS-008].
         let resource = resource("https://a.example/mcp").base_scopes(["b", "a", "b"]);
         let resource = resource.expect("scopes").name("Files \"and\" more");
@@ -173,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn scopes_are_named_where_there_are_any() {
+    fn metadata_names_scopes_if_there_are_any() {
         let scopes = |resource: &ProtectedResource| {
             let read = ProtectedResourceMetadata::parse(resource.metadata().as_bytes());
             read.expect("metadata").scopes_supported
@@ -186,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn metadata_at_the_root_is_there_on_demand() {
+    fn metadata_at_the_root_is_optional() {
         // Rule: [AUTHS-010].
         let root = "/.well-known/oauth-protected-resource";
         let resource = resource("https://a.example/mcp");

@@ -1,4 +1,4 @@
-//! What the head of a request says of its token.
+//! Extraction of the token from the head of a request.
 
 use alloc::string::{String, ToString};
 
@@ -6,16 +6,16 @@ use mcp_sansio::http::{AuthorizationField, HttpRejection, RequestHead};
 
 use super::{ProtectedResource, TokenCheck};
 
-/// The longest token that is looked at, in bytes: twice what other servers take for a whole field.
+/// The longest accepted token, in bytes: twice the limit of other servers for a whole field.
 pub const ACCESS_TOKEN_LENGTH_MAX: usize = 16 * 1024;
 
 impl ProtectedResource {
-    /// The token of a request that came at `unix_time`, in seconds since 1970, to be checked before
-    /// anything of the request is acted on.
+    /// Extracts the token of a request received at `unix_time`, in seconds since 1970. Check it
+    /// before acting on the request.
     ///
     /// # Errors
     ///
-    /// There is none, or not as it must be: the request is refused with this.
+    /// The token is missing or malformed; the error is the response that refuses the request.
     // MCP 2026-07-28 basic/authorization/index#token-handling [AUTHS-012],
     // MCP 2025-11-25 security-best-practices#session-hijacking [SEC-011]
     pub fn extract_token(
@@ -23,8 +23,8 @@ impl ProtectedResource {
         head: &RequestHead<'_>,
         unix_time: u64,
     ) -> Result<TokenCheck, HttpRejection> {
-        // MCP 2026-07-28 basic/authorization/index#error-handling [AUTHS-002]: never in the URL, where
-        // logs and histories have it.
+        // MCP 2026-07-28 basic/authorization/index#error-handling [AUTHS-002]: never in the URL,
+        // which is stored in logs and histories.
         if head.query().split('&').any(|pair| pair.split('=').next() == Some("access_token")) {
             return Err(self.malformed("an access token must not be in the URL"));
         }
@@ -37,7 +37,7 @@ impl ProtectedResource {
         };
         let end = value.iter().position(|byte| *byte == b' ').unwrap_or(value.len());
         let (scheme, rest) = value.split_at(end);
-        // RFC 6750, section 3.1: another scheme is as good as none.
+        // RFC 6750, section 3.1: another scheme counts as a missing token.
         if !scheme.eq_ignore_ascii_case(b"bearer") {
             return Err(self.no_token());
         }
@@ -50,7 +50,7 @@ impl ProtectedResource {
     }
 }
 
-/// A token as RFC 6750 (section 2.1) has it: `b64token`.
+/// Parses a token in the syntax of RFC 6750 (section 2.1): `b64token`.
 fn token68(text: &[u8]) -> Option<String> {
     let padding = text.iter().rev().take_while(|byte| **byte == b'=').count();
     let token = &text[..text.len() - padding];
@@ -62,7 +62,7 @@ fn token68(text: &[u8]) -> Option<String> {
     formed.then(|| String::from_utf8_lossy(text).into_owned())
 }
 
-// What the server says is read as a client reads it.
+// The output of the server is parsed with the client's code.
 #[cfg(all(test, feature = "client"))]
 mod tests {
     use alloc::format;
@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_is_what_follows_bearer() {
+    fn the_token_follows_the_bearer_scheme() {
         // Rule: [AUTHS-012] [SEC-011].
         for (value, token) in [
             ("Bearer abc.DEF-123_~+/==", "abc.DEF-123_~+/=="),
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_that_is_presented_otherwise_is_a_bad_request() {
+    fn a_malformed_token_is_a_bad_request() {
         // Rule: [AUTHS-002].
         let long = format!("Bearer {}", "x".repeat(ACCESS_TOKEN_LENGTH_MAX + 1));
         for (target, values) in [
@@ -144,7 +144,7 @@ mod tests {
         let refusal = resource().extract_token(&head, 0).expect_err("in the URL");
         for shown in [format!("{head:?}"), format!("{check:?}"), format!("{refusal:?}")] {
             assert!(!shown.contains("secret"), "{shown}");
-            // The bytes of a slice, as they are shown.
+            // The bytes of a slice in debug format.
             assert!(!shown.contains("115, 101, 99"), "{shown}");
         }
     }

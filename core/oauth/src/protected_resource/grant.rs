@@ -10,9 +10,9 @@ use mcp_sansio_sync::Arc;
 use super::operation::TemplateLookup;
 use super::{ProtectedResource, TokenRefusal, VerifiedToken, scope};
 
-/// What the token of a request is good for here. Cheap to clone.
+/// The permissions of a request's token at this resource. Cheap to clone.
 ///
-/// It stands for a token that was checked: there is no other way to one.
+/// Can only be created from a checked token.
 #[derive(Clone)]
 pub struct Grant(Arc<GrantInner>);
 
@@ -24,11 +24,12 @@ struct GrantInner {
 }
 
 impl Grant {
-    /// Judges what came of the check of a token, at `unix_time`, in seconds since 1970.
+    /// Evaluates the result of a token check, at `unix_time`, in seconds since 1970.
     ///
     /// # Errors
     ///
-    /// The token is not taken, or could not be checked: the request is refused with this.
+    /// The token is refused, or could not be checked; the error is the response that refuses the
+    /// request.
     // MCP 2026-07-28 basic/authorization/security-considerations#access-token-privilege-restriction [AUTHS-013]
     // MCP 2026-07-28 security-best-practices#token-passthrough [SEC-008]
     pub fn new(
@@ -52,25 +53,25 @@ impl Grant {
         })))
     }
 
-    /// Whose token it is.
+    /// Returns the principal of the token.
     #[must_use]
     pub fn principal(&self) -> &Principal {
         &self.0.principal
     }
 
-    /// The scopes of the token, as it has them.
+    /// Returns the scopes of the token, unchanged.
     #[must_use]
     pub fn scopes(&self) -> &[String] {
         &self.0.scopes
     }
 
-    /// The second since 1970 from which on the token is not valid any more, where it has one.
+    /// Returns the expiry of the token in seconds since 1970, if it has one.
     #[must_use]
     pub fn expires_at(&self) -> Option<u64> {
         self.0.expires_at
     }
 
-    /// Whether it was given for this very resource.
+    /// Whether the grant was created for this resource.
     #[must_use]
     pub fn is_for(&self, resource: &Arc<ProtectedResource>) -> bool {
         Arc::ptr_eq(&self.0.resource, resource)
@@ -83,24 +84,25 @@ impl Grant {
         self.0.resource.hierarchy.satisfies(&self.0.scopes, scope)
     }
 
-    /// Checks that the token is good for a request as a whole: for every message in its body, if it
-    /// has one that can be read.
+    /// Checks that the token permits a request as a whole: every message in its body, if the body
+    /// can be parsed.
     ///
-    /// Which template a URI is of, the handlers' layer knows. Here a read needs what those of any
-    /// [template](super::Operation::template) need.
+    /// Only the handlers' layer knows the template of a URI. Without it a read needs the scopes of
+    /// all [templates](super::Operation::template).
     ///
     /// # Errors
     ///
-    /// It is not: the request is refused with this, and nothing of it is acted on.
+    /// The token does not permit the request: refuse the request with this response and do not act
+    /// on it.
     pub fn check(&self, body: Option<&ParsedBody<'_>>) -> Result<(), HttpRejection> {
         self.check_with(body, None)
     }
 
-    /// The same, with what knows which template a URI is of.
+    /// Like [`check`](Self::check), with a lookup of the template of a URI.
     ///
     /// # Errors
     ///
-    /// As those of [`check`](Self::check).
+    /// Those of [`check`](Self::check).
     pub fn check_with(
         &self,
         body: Option<&ParsedBody<'_>>,
@@ -120,17 +122,17 @@ impl Grant {
         self.need(&needs)
     }
 
-    /// Checks that the token has all of these scopes, beside what every request needs.
+    /// Checks that the token has all of these scopes, and those that every request needs.
     ///
     /// # Errors
     ///
-    /// It has not: the request is refused with this.
+    /// The token lacks a scope; the error is the response that refuses the request.
     // MCP 2026-07-28 basic/authorization/index#runtime-insufficient-scope-errors [AUTHS-015] [AUTHS-018]
     pub fn require(&self, scopes: &[&str]) -> Result<(), HttpRejection> {
         let mut needs = self.base();
         for scope in scopes {
             if scope::check_scope(scope).is_err() {
-                let error = ErrorObject::internal("the server asks for what is no scope");
+                let error = ErrorObject::internal("the server requires an invalid scope");
                 return Err(HttpRejection::new(Status::INTERNAL_SERVER_ERROR, error));
             }
             if !needs.contains(scope) {
@@ -140,7 +142,7 @@ impl Grant {
         self.need(&needs)
     }
 
-    /// What every request needs.
+    /// Returns the scopes that every request needs.
     fn base(&self) -> Vec<&str> {
         self.0.resource.base_scopes.iter().map(String::as_str).collect()
     }

@@ -26,8 +26,7 @@ pub use token::{TokenCheck, TokenRefusal, VerifiedToken};
 use operation::ScopeRequirements;
 use scope::Hierarchy;
 
-/// An MCP server that takes tokens: what it is called, whose tokens it takes, and what they must be
-/// good for.
+/// An MCP server that requires tokens: its URI, the issuers it trusts, and the scopes it requires.
 ///
 /// ```
 /// use mcp_sansio_oauth::protected_resource::{Operation, ProtectedResource};
@@ -60,55 +59,56 @@ pub struct ProtectedResource {
     checks_max: usize,
 }
 
-/// A resource cannot be as it is described. The caller's fault.
+/// Why the description of a resource is invalid. The caller's error.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum InvalidResource {
-    /// The URI of the resource, or the URL of its documentation, is no URL of a server.
+    /// The URI of the resource, or the URL of its documentation, is not the URL of a server.
     #[error("not the URL of a resource: {0}")]
     Url(#[from] InvalidUrl),
     /// The URI of the resource has a fragment.
     #[error("the URI of the resource has a fragment")]
     Fragment,
-    /// The host of the URI ends with a dot: clients ask for tokens without it.
+    /// The host of the URI ends with a dot: clients request tokens without it.
     #[error("the host of the resource's URI ends with a dot: leave it out")]
     FinalDot,
-    /// An authorization server cannot have this issuer identifier.
+    /// The issuer identifier is invalid.
     #[error("`{issuer}` is not the issuer identifier of an authorization server: {reason}")]
     Issuer {
-        /// What was given.
+        /// The issuer identifier.
         issuer: String,
-        /// What is wrong with it.
+        /// The fault.
         reason: InvalidIssuer,
     },
-    /// There is no authorization server.
+    /// The list of authorization servers is empty.
     #[error("a protected resource needs an authorization server")]
     NoIssuer,
-    /// A scope is empty or has a character that scopes have not (RFC 6749, section 3.3).
+    /// A scope is empty or has a character that scopes cannot have (RFC 6749, section 3.3).
     #[error("`{0}` is not a scope")]
     Scope(String),
-    /// `offline_access` is between a client and its authorization server: no resource needs it.
-    #[error("`offline_access` is no scope of a resource")]
+    /// `offline_access` concerns only a client and its authorization server: no resource requires
+    /// it.
+    #[error("`offline_access` is not a scope of a resource")]
     OfflineAccess,
 }
 
 impl ProtectedResource {
-    /// The MCP server at `uri`, the URL that clients know it by, which takes tokens of these
+    /// Creates the MCP server at `uri`, the URL that clients use, which accepts tokens of these
     /// `issuers`.
     ///
-    /// A token is taken if it was issued for this very URI. It is kept as it is written here, and
-    /// best written without a slash at its end. It should be `https`, unless it is on this computer.
+    /// A token is accepted if it was issued for this exact URI. The URI is kept unchanged; omit a
+    /// trailing slash. It should be `https`, unless it is on this machine.
     ///
     /// # Errors
     ///
-    /// The caller's: see [`InvalidResource`].
+    /// The caller's error: see [`InvalidResource`].
     // MCP 2026-07-28 basic/authorization/index#canonical-server-uri [AUTHC-041]
     pub fn new(
         uri: &str,
         issuers: impl IntoIterator<Item = impl Into<String>>,
     ) -> Result<Self, InvalidResource> {
         let location = Location::parse(uri)?;
-        // A URL is above itself, so that nothing else can be wrong.
+        // A URL is below itself, so no other mismatch is possible.
         let uri = ResourceUri::from_metadata(uri, &location).map_err(|reason| match reason {
             ResourceMismatch::FinalDot => InvalidResource::FinalDot,
             _ => InvalidResource::Fragment,
@@ -119,7 +119,7 @@ impl ProtectedResource {
             return Err(InvalidResource::NoIssuer);
         }
         for issuer in &issuers {
-            // What no client could find metadata of is no issuer.
+            // An identifier from which clients cannot derive a metadata URL is not an issuer.
             MetadataUrls::for_issuer(Revision::LATEST, issuer)
                 .map_err(|reason| InvalidResource::Issuer { issuer: issuer.clone(), reason })?;
         }
@@ -140,11 +140,11 @@ impl ProtectedResource {
         })
     }
 
-    /// The scopes that every request needs.
+    /// Sets the scopes that every request needs.
     ///
     /// # Errors
     ///
-    /// The caller's: [`InvalidResource::Scope`] or [`InvalidResource::OfflineAccess`].
+    /// The caller's error: [`InvalidResource::Scope`] or [`InvalidResource::OfflineAccess`].
     pub fn base_scopes(
         mut self,
         scopes: impl IntoIterator<Item = impl Into<String>>,
@@ -153,12 +153,12 @@ impl ProtectedResource {
         Ok(self)
     }
 
-    /// The scopes that an operation needs beside those that every request needs. What is said of a
-    /// method and of one of its subjects adds up.
+    /// Sets the scopes that an operation needs in addition to those of every request. Scopes of a
+    /// method and of one of its subjects add up.
     ///
     /// # Errors
     ///
-    /// As for [`base_scopes`](Self::base_scopes).
+    /// Those of [`base_scopes`](Self::base_scopes).
     pub fn scopes_for(
         mut self,
         operation: impl Into<Operation>,
@@ -168,11 +168,11 @@ impl ProtectedResource {
         Ok(self)
     }
 
-    /// Whoever has the scope `broad` needs none of `narrow`, nor of what these imply.
+    /// Makes the scope `broad` imply all of `narrow`, and the scopes that these imply.
     ///
     /// # Errors
     ///
-    /// As for [`base_scopes`](Self::base_scopes).
+    /// Those of [`base_scopes`](Self::base_scopes).
     // MCP 2026-07-28 basic/authorization/index#step-up-authorization-flow [AUTHS-019]
     pub fn implies(
         mut self,
@@ -185,12 +185,12 @@ impl ProtectedResource {
         Ok(self)
     }
 
-    /// The scopes that the metadata names, for clients that were not told any: those of basic use.
-    /// By default the base scopes.
+    /// Sets the scopes that the metadata names, for clients without a challenge: those of basic
+    /// use. The default is the base scopes.
     ///
     /// # Errors
     ///
-    /// As for [`base_scopes`](Self::base_scopes).
+    /// Those of [`base_scopes`](Self::base_scopes).
     pub fn scopes_supported(
         mut self,
         scopes: impl IntoIterator<Item = impl Into<String>>,
@@ -199,50 +199,50 @@ impl ProtectedResource {
         Ok(self)
     }
 
-    /// Takes tokens whose `aud` has this name as well: for authorization servers that know the
-    /// resource by another one than its URI (RFC 8707, section 2). It must be the name of this
-    /// resource alone: whoever else has tokens for it could use them here.
+    /// Also accepts tokens with this name in `aud`: for authorization servers that know the
+    /// resource by another name than its URI (RFC 8707, section 2). The name must be unique to this
+    /// resource: tokens for another resource with this name would be accepted here.
     #[must_use]
     pub fn audience(mut self, name: impl Into<String>) -> Self {
         self.audiences.push(name.into());
         self
     }
 
-    /// The name of the resource, for people.
+    /// Sets the name of the resource, for people.
     #[must_use]
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.name = Some(name.into());
         self
     }
 
-    /// Where developers read about the resource.
+    /// Sets the URL of the documentation for developers.
     ///
     /// # Errors
     ///
-    /// The caller's: it is no URL.
+    /// The caller's error: the URL is malformed.
     pub fn documentation(mut self, url: &str) -> Result<Self, InvalidResource> {
         self.documentation = Some(Location::parse(url)?);
         Ok(self)
     }
 
-    /// Serves the metadata at the root of the host as well, for clients that look there. Only where
-    /// this resource is the only one of its host.
+    /// Also serves the metadata at the root of the host, for clients that request it there. Use it
+    /// only if this is the only resource of its host.
     #[must_use]
     pub const fn at_root(mut self) -> Self {
         self.at_root = true;
         self
     }
 
-    /// How long the check of a token may take, in which its request waits. 10 s by default; after
-    /// that the client is told to come again.
+    /// Sets how long a token check may take, during which its request waits. 10 s by default; after
+    /// that the client is told to retry.
     #[must_use]
     pub const fn check_time(mut self, time: Duration) -> Self {
         self.check_time = time;
         self
     }
 
-    /// How many tokens may be under check at once. 1,024 by default; to a client beyond that it is
-    /// said to come again. Anybody can send tokens, and a check may hold memory or a connection to the
+    /// Sets how many token checks may run at once. 1,024 by default; clients beyond the limit are
+    /// told to retry. Any client can send tokens, and a check may use memory or a connection to the
     /// authorization server.
     #[must_use]
     pub const fn checks_max(mut self, checks: usize) -> Self {
@@ -250,34 +250,34 @@ impl ProtectedResource {
         self
     }
 
-    /// The URI of the resource.
+    /// Returns the URI of the resource.
     #[must_use]
     pub const fn uri(&self) -> &ResourceUri {
         &self.uri
     }
 
-    /// How long the check of a token may take.
+    /// Returns how long a token check may take.
     #[must_use]
     pub const fn check_timeout(&self) -> Duration {
         self.check_time
     }
 
-    /// How many tokens may be under check at once.
+    /// Returns how many token checks may run at once.
     #[must_use]
     pub const fn concurrent_checks(&self) -> usize {
         self.checks_max
     }
 
-    /// Whether this is a scope that something here needs or is good for.
+    /// Whether this resource requires or lists the scope.
     fn knows_scope(&self, scope: &str) -> bool {
         let supported = self.scopes_supported.iter().flatten();
         let mut named = self.base_scopes.iter().chain(supported);
         named.any(|it| it == scope) || self.operations.knows(scope) || self.hierarchy.knows(scope)
     }
 
-    /// Whether an audience is this resource.
+    /// Whether an audience names this resource.
     ///
-    /// Whoever issues a token may have written the URI in another form of the same.
+    /// An issuer may have written the URI in another equivalent form.
     // MCP 2026-07-28 basic/authorization/security-considerations#access-token-privilege-restriction [AUTHS-013]
     fn is_audience(&self, audience: &str) -> bool {
         is_same_resource(audience, self.uri.as_str())
@@ -285,6 +285,6 @@ impl ProtectedResource {
     }
 }
 
-// What the server says is read as a client reads it.
+// The output of the server is parsed with the client's code.
 #[cfg(all(test, feature = "client"))]
 mod tests;

@@ -7,24 +7,24 @@ use mcp_sansio::protocol::Method;
 
 use super::scope;
 
-/// What a client may ask for, and a scope be needed for: a method, or one thing that it is about.
+/// An operation that may require scopes: a method, or a method with a subject.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Operation {
     method: Cow<'static, str>,
     subject: Option<Subject>,
 }
 
-/// What one operation is about.
+/// The subject of an operation.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 enum Subject {
-    /// What has exactly this name.
+    /// The item with this exact name.
     Named(String),
-    /// Whatever the handler of this template gets.
+    /// All reads that the handler of this template gets.
     Template(String),
 }
 
 impl Operation {
-    /// Every request of a method, of the protocol or of an extension.
+    /// All requests of a method, of the protocol or of an extension.
     pub fn method(method: impl Into<Cow<'static, str>>) -> Self {
         Self { method: method.into(), subject: None }
     }
@@ -39,15 +39,15 @@ impl Operation {
         Self::about(Method::PromptsGet, name)
     }
 
-    /// Reads of the resource at exactly this URI. For the resources of a template see
-    /// [`template`](Self::template): a template may match more than one way to write a URI.
+    /// Reads of the resource with this exact URI. For the resources of a template use
+    /// [`template`](Self::template): a template may match several spellings of a URI.
     pub fn resource(uri: impl Into<String>) -> Self {
         Self::about(Method::ResourcesRead, uri)
     }
 
-    /// Reads of the resources of a template, named by its text (`file:///{path}`): of those that its
-    /// handler gets. A URI that has a handler of its own is not among them, nor one that an earlier
-    /// template matches as well.
+    /// Reads that the handler of a template gets, with the template given as text
+    /// (`file:///{path}`). Does not include URIs that have their own handler or match an earlier
+    /// template.
     pub fn template(uri_template: impl Into<String>) -> Self {
         let subject = Some(Subject::Template(uri_template.into()));
         Self { method: Method::ResourcesRead.as_str().into(), subject }
@@ -65,20 +65,20 @@ impl From<Method> for Operation {
     }
 }
 
-/// The scopes that operations need.
+/// The scopes that operations require.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ScopeRequirements(BTreeMap<Cow<'static, str>, MethodScopes>);
 
 #[derive(Clone, Debug, Default)]
 struct MethodScopes {
     always: Vec<String>,
-    /// By what a request is about.
+    /// By the subject of a request.
     subjects: BTreeMap<String, Vec<String>>,
-    /// By the template that leads to the handler.
+    /// By the template of the handler.
     templates: BTreeMap<String, Vec<String>>,
 }
 
-/// Finds the template whose handler gets the reads of a URI, as the handlers' layer finds it.
+/// Returns the template whose handler gets the reads of a URI.
 pub(crate) type TemplateLookup<'a> = &'a dyn Fn(&str) -> Option<String>;
 
 impl ScopeRequirements {
@@ -92,8 +92,8 @@ impl ScopeRequirements {
         scopes.iter().for_each(|it| scope::add(known, it));
     }
 
-    /// What a request needs. `subject` is what it is about, as its handler is found by it. Where
-    /// nothing knows which template matches, a read needs the scopes of all templates.
+    /// Returns the scopes that a request needs. `subject` is the name by which its handler is
+    /// found. Without a template lookup, a read needs the scopes of all templates.
     pub(super) fn scopes_for(
         &self,
         method: &str,

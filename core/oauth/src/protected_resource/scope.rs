@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 
 use super::InvalidResource;
 
-/// Which scopes imply which.
+/// The implications between scopes.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Hierarchy(BTreeMap<String, BTreeSet<String>>);
 
@@ -13,9 +13,8 @@ impl Hierarchy {
         self.0.entry(broad).or_default().extend(narrow);
     }
 
-    /// Whether scopes that were granted are enough for one that is needed: it is among them, or
-    /// implied by one of them, in however many steps. No work that a token could make great: the
-    /// steps are the application's.
+    /// Whether the granted scopes include the needed one, or imply it in any number of steps. The
+    /// work is bounded by the application's implications, not by the token.
     // MCP 2026-07-28 basic/authorization/index#step-up-authorization-flow [AUTHS-019]
     pub(super) fn satisfies(&self, granted: &[String], needed: &str) -> bool {
         if granted.iter().any(|it| it == needed) {
@@ -39,13 +38,13 @@ impl Hierarchy {
         false
     }
 
-    /// Whether the scope stands in the hierarchy.
+    /// Whether the scope is part of the hierarchy.
     pub(super) fn knows(&self, scope: &str) -> bool {
         self.0.contains_key(scope) || self.0.values().any(|narrow| narrow.contains(scope))
     }
 }
 
-/// A scope as RFC 6749 (section 3.3) has it, and one that a resource may ask for.
+/// Checks the syntax of a scope (RFC 6749, section 3.3), and that a resource may require it.
 // MCP 2026-07-28 basic/authorization/index#refresh-tokens [AUTHS-020]
 pub(super) fn check_scope(scope: &str) -> Result<(), InvalidResource> {
     let allowed = |byte| matches!(byte, b'!'..=b'~') && !matches!(byte, b'"' | b'\\');
@@ -58,7 +57,7 @@ pub(super) fn check_scope(scope: &str) -> Result<(), InvalidResource> {
     Ok(())
 }
 
-/// Checks scopes, and takes them over.
+/// Checks and collects scopes.
 pub(super) fn checked(
     scopes: impl IntoIterator<Item = impl Into<String>>,
 ) -> Result<Vec<String>, InvalidResource> {
@@ -71,7 +70,7 @@ pub(super) fn checked(
     Ok(checked)
 }
 
-/// Adds a scope that is not there yet.
+/// Adds a scope unless it is present.
 pub(super) fn add(scopes: &mut Vec<String>, scope: &str) {
     if !scopes.iter().any(|it| it == scope) {
         scopes.push(scope.into());

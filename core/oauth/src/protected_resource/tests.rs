@@ -14,7 +14,7 @@ use super::*;
 const URI: &str = "https://mcp.example.com/mcp";
 const ISSUERS: [&str; 1] = ["https://auth.example.com"];
 
-/// A resource with base scopes, a tool that needs more, and a scope that implies others.
+/// Returns a resource with base scopes, a tool that needs more, and a scope that implies others.
 pub(super) fn resource() -> ProtectedResource {
     let resource = ProtectedResource::new(URI, ISSUERS).expect("a resource");
     let resource = resource.base_scopes(["use"]).expect("scopes");
@@ -22,7 +22,7 @@ pub(super) fn resource() -> ProtectedResource {
     resource.and_then(|it| it.implies("files", ["files:read", "files:write"])).expect("scopes")
 }
 
-/// A token for the resource with these scopes, separated by spaces.
+/// Returns a token for the resource with these scopes, separated by spaces.
 fn token(scope: &str) -> VerifiedToken {
     VerifiedToken::new(Principal::new("ann")).audiences([URI]).scope(scope)
 }
@@ -31,14 +31,14 @@ fn grant(scope: &str) -> Grant {
     Grant::new(&Arc::new(resource()), Ok(token(scope)), 0).expect(scope)
 }
 
-/// What a client of this project reads in the challenge of a refusal.
+/// Parses the challenge of a refusal with the client's code.
 pub(super) fn read(refusal: &HttpRejection) -> BearerChallenge {
     let challenge = refusal.challenge.as_deref().expect("a challenge");
     let challenges = Challenge::parse([challenge.as_bytes()]);
     BearerChallenge::select(&challenges).expect("one for a token")
 }
 
-/// What a grant has against a body.
+/// Returns the status and the required scopes if a grant does not permit a body.
 fn against(grant: &Grant, body: &str) -> Option<(Status, String)> {
     let body = ParsedBody::parse(body.as_bytes(), ParseLimits::default()).expect(body);
     let refusal = grant.check(Some(&body)).err()?;
@@ -74,7 +74,7 @@ fn a_resource_is_a_url_with_an_authorization_server() {
 }
 
 #[test]
-fn offline_access_is_a_scope_of_no_resource() {
+fn a_resource_cannot_require_offline_access() {
     // Rule: [AUTHS-020].
     let base = || ProtectedResource::new(URI, ISSUERS).expect("a resource");
     let scopes = ["use", "offline_access"];
@@ -87,7 +87,7 @@ fn offline_access_is_a_scope_of_no_resource() {
     ] {
         assert_eq!(refused.err(), Some(InvalidResource::OfflineAccess));
     }
-    // Not even one that a token happens to have gets into a challenge.
+    // A challenge does not even contain it when the token has it.
     let (_, scope) = against(&grant("offline_access use"), &call("delete")).expect("a refusal");
     assert_eq!(scope, "use files:write audit");
 }
@@ -135,7 +135,7 @@ fn a_token_of_another_audience_is_refused() {
 }
 
 #[test]
-fn an_expired_token_is_refused_from_that_second_on() {
+fn an_expired_token_is_refused_from_its_expiry_on() {
     // Rule: [AUTHS-001].
     let resource = Arc::new(resource());
     let at = |now| Grant::new(&resource, Ok(token("use").expires_at(100)), now);
@@ -148,7 +148,7 @@ fn an_expired_token_is_refused_from_that_second_on() {
 }
 
 #[test]
-fn the_result_of_the_check_decides() {
+fn a_failed_check_refuses_the_request() {
     // Rule: [AUTHS-001] [AUTHS-009] [AUTHS-010] [AUTHS-012].
     let resource = Arc::new(resource());
     for refused in [TokenRefusal::Invalid, TokenRefusal::Expired] {
@@ -158,23 +158,23 @@ fn the_result_of_the_check_decides() {
         assert_eq!(challenge.error.as_deref(), Some("invalid_token"));
         assert_eq!(challenge.resource_metadata, Some(resource.metadata_url()));
     }
-    // Nobody is sent to get another token because this one could not be looked at.
+    // A failed check does not tell the client to get another token.
     let refusal = Grant::new(&resource, Err(TokenRefusal::Unavailable), 0).expect_err("refused");
     assert_eq!((refusal.status, refusal.challenge), (Status::SERVICE_UNAVAILABLE, None));
     assert!(refusal.retry_after.is_some());
 }
 
 #[test]
-fn a_challenge_names_all_that_the_request_needs_and_what_the_token_has() {
+fn a_challenge_names_the_required_and_the_granted_scopes() {
     // Rule: [AUTHS-002] [AUTHS-015] [AUTHS-016] [AUTHS-017] [AUTHS-018].
     let forbidden = |scope: &str| Some((Status::FORBIDDEN, String::from(scope)));
     assert_eq!(against(&grant("use"), &call("list")), None);
     assert_eq!(against(&grant("use files:write audit"), &call("delete")), None);
     assert_eq!(against(&grant(""), &call("list")), forbidden("use"));
     assert_eq!(against(&grant("use"), &call("delete")), forbidden("use files:write audit"));
-    // What every request needs comes with the rest, not before it.
+    // The scopes of every request are included with the others.
     assert_eq!(against(&grant(""), &call("delete")), forbidden("use files:write audit"));
-    // What the token has is not lost, but for what is of no use here.
+    // The scopes of the token are kept, except for those that this resource does not use.
     let scope = "use files:write audit files:read";
     assert_eq!(against(&grant("files:read email use"), &call("delete")), forbidden(scope));
 }
@@ -240,7 +240,7 @@ fn method_and_name_scopes_accumulate() {
 }
 
 #[test]
-fn a_handler_asks_for_scopes_that_are_scopes() {
+fn a_handler_requires_valid_scopes() {
     // Rule: [AUTHS-015] [AUTHS-020].
     let granted = grant("use files");
     assert!(granted.require(&["files:read", "files"]).is_ok());
@@ -254,7 +254,7 @@ fn a_handler_asks_for_scopes_that_are_scopes() {
 }
 
 #[test]
-fn a_grant_is_for_the_very_resource_that_gave_it() {
+fn a_grant_is_valid_only_for_its_resource() {
     let (ours, theirs) = (Arc::new(resource()), Arc::new(resource()));
     let granted = Grant::new(&ours, Ok(token("use")), 0).expect("a grant");
     assert!(granted.is_for(&ours) && !granted.is_for(&theirs));

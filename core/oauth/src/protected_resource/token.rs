@@ -1,4 +1,4 @@
-//! The check of a token: what the application is asked, and what it answers.
+//! Token checks by the application, and their results.
 
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -6,23 +6,23 @@ use core::fmt;
 
 use mcp_sansio::Principal;
 
-/// What the application is asked about a request: whether its token is one, and whose.
+/// A token to be checked by the application.
 ///
-/// Whoever checks it verifies the signature, or asks the authorization server, and reports what the
-/// token says. Audience, expiry and scopes are then judged here: see [`VerifiedToken`].
-// MCP 2026-07-28 basic/authorization/security-considerations#access-token-privilege-restriction [AUTHS-014]:
-// the token ends here. Handlers are given the principal and the scopes.
+/// The check verifies the signature, or asks the authorization server, and reports the claims of
+/// the token. Audience, expiry and scopes are evaluated afterwards: see [`VerifiedToken`].
+// MCP 2026-07-28 basic/authorization/security-considerations#access-token-privilege-restriction
+// [AUTHS-014]: the token is not passed on. Handlers get the principal and the scopes.
 pub struct TokenCheck {
     pub(super) token: String,
     pub(super) resource: String,
     pub(super) unix_time: u64,
 }
 
-/// What a token says that its check found to be genuine.
+/// The claims of a verified token.
 ///
-/// The one who checks vouches for the signature or for the authorization server's word, and for the
-/// issuer: that it is one of this resource's. Whether the token is for this resource and has not
-/// expired is decided by the core, from what stands here.
+/// The check guarantees the signature or the answer of the authorization server, and that the
+/// issuer is one of this resource's. The core evaluates the claims: whether the token is for this
+/// resource and has not expired.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VerifiedToken {
     pub(super) principal: Principal,
@@ -31,39 +31,39 @@ pub struct VerifiedToken {
     pub(super) expires_at: Option<u64>,
 }
 
-/// Why a token is not taken.
+/// Why a token is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
 #[non_exhaustive]
 pub enum TokenRefusal {
-    /// It is malformed, revoked, of another issuer, or not signed by whom it says. The client's
-    /// fault: it is told to get another one.
+    /// The token is malformed, revoked, of an unknown issuer, or its signature is invalid. The
+    /// client's error: it is told to get another token.
     #[error("the access token is not valid")]
     Invalid,
-    /// Its time is over. The client is told to get another one.
+    /// The token has expired. The client is told to get another one.
     #[error("the access token has expired")]
     Expired,
-    /// It cannot be checked now: the authorization server does not answer, say. Nobody's fault
-    /// here; the client is told to come again.
+    /// The token cannot be checked now, for example because the authorization server does not
+    /// answer. The client is told to retry.
     #[error("the access token cannot be checked at the moment")]
     Unavailable,
 }
 
 impl TokenCheck {
-    /// The token, as the client sent it: not empty, and of the characters that RFC 6750 allows.
-    /// A secret: it must not be logged, and must not be passed on to any other service, but for the
+    /// Returns the token as the client sent it: not empty, and in the characters that RFC 6750
+    /// allows. It is a secret: do not log it, and do not pass it on to any service except the
     /// authorization server that issued it.
     #[must_use]
     pub fn token(&self) -> &str {
         &self.token
     }
 
-    /// The URI of the resource that the token must have among its audiences.
+    /// Returns the URI of the resource, which must be among the audiences of the token.
     #[must_use]
     pub fn resource(&self) -> &str {
         &self.resource
     }
 
-    /// The time at which the request came, in seconds since 1970.
+    /// Returns the time at which the request was received, in seconds since 1970.
     #[must_use]
     pub const fn unix_time(&self) -> u64 {
         self.unix_time
@@ -71,51 +71,51 @@ impl TokenCheck {
 }
 
 impl fmt::Debug for TokenCheck {
-    /// Leaves the secret out.
+    /// Omits the secret.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("TokenCheck").field("resource", &self.resource).finish_non_exhaustive()
     }
 }
 
 impl VerifiedToken {
-    /// A token of `principal`, as yet for no audience, with no scope and without an end.
+    /// Creates a token of `principal`, without audiences, scopes or expiry.
     ///
-    /// Name the principal by issuer and subject together: subjects are unique within an issuer
-    /// only.
+    /// Name the principal by issuer and subject together: subjects are unique only within an
+    /// issuer.
     #[must_use]
     pub const fn new(principal: Principal) -> Self {
         Self { principal, audiences: Vec::new(), scopes: Vec::new(), expires_at: None }
     }
 
-    /// Whom the token is for: every value of its `aud`. A token that names nobody is refused.
+    /// Sets the audiences: every value of the token's `aud`. A token without audiences is refused.
     #[must_use]
     pub fn audiences(mut self, audiences: impl IntoIterator<Item = impl Into<String>>) -> Self {
         self.audiences.extend(audiences.into_iter().map(Into::into));
         self
     }
 
-    /// What the token is good for: scopes, each by itself.
+    /// Adds scopes, one per item.
     #[must_use]
     pub fn scopes(mut self, scopes: impl IntoIterator<Item = impl Into<String>>) -> Self {
         self.scopes.extend(scopes.into_iter().map(Into::into));
         self
     }
 
-    /// The same, as the claim `scope` has them: separated by spaces.
+    /// Adds scopes from the claim `scope`, separated by spaces.
     #[must_use]
     pub fn scope(self, scope: &str) -> Self {
         self.scopes(scope.split(' ').filter(|it| !it.is_empty()).map(ToString::to_string))
     }
 
-    /// The second since 1970 from which on the token is not valid any more: its `exp`. A token
-    /// without one is taken as often as its check says yes.
+    /// Sets the expiry in seconds since 1970: the token's `exp`. A token without one is accepted as
+    /// long as its check succeeds.
     #[must_use]
     pub const fn expires_at(mut self, unix_time: u64) -> Self {
         self.expires_at = Some(unix_time);
         self
     }
 
-    /// Whose token it is.
+    /// Returns the principal of the token.
     #[must_use]
     pub const fn principal(&self) -> &Principal {
         &self.principal

@@ -7,85 +7,86 @@ use super::ID_JAG;
 use crate::dpop::USE_DPOP_NONCE;
 use crate::json_response::{InvalidResponse, printable, read_object, seconds};
 
-/// The longest token that is used, in bytes: what fits into a request.
+/// The longest accepted token, in bytes: what fits into a request.
 const TOKEN_LENGTH_MAX: usize = 32 * 1024;
-/// A token is never taken to be good for longer, in seconds: a year.
+/// The longest assumed lifetime of a token, in seconds: a year.
 const LIFETIME_MAX: u64 = 365 * 24 * 60 * 60;
 
-/// What an answer of a token endpoint is to be used for.
+/// The intended use of the token in a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TokenPurpose {
     /// As a bearer token.
     Bearer,
-    /// With proofs, as was asked for by one. An authorization server without DPoP answers with a
-    /// bearer token all the same.
+    /// With proofs, as the request had one. An authorization server without DPoP still answers with
+    /// a bearer token.
     Dpop,
-    /// With proofs and not otherwise.
+    /// Only with proofs.
     BoundOnly,
-    /// As an assertion elsewhere.
+    /// As an assertion at another server.
     Assertion,
 }
 
-/// How a token is presented.
+/// The type of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, Deserialize)]
 pub(crate) enum TokenType {
-    /// As it is (RFC 6750).
+    /// A bearer token (RFC 6750).
     Bearer,
-    /// With a proof that the client holds a key (RFC 9449).
+    /// A token with proofs that the client holds a key (RFC 9449).
     #[serde(rename = "DPoP")]
     Dpop,
-    /// Not at all: it is no access token (RFC 8693, section 2.2.1).
+    /// Not an access token (RFC 8693, section 2.2.1).
     NotApplicable,
 }
 
-/// A token, and what the authorization server says of it.
+/// A token with its properties.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct TokenResponse {
     /// The token: visible ASCII that can go into a field of a request.
     pub(crate) access_token: String,
-    /// How it is presented.
+    /// The type of the token.
     pub(crate) token_type: TokenType,
-    /// For how many seconds it is good, at most a year; `None` where that is not said.
+    /// The lifetime in seconds, at most a year; `None` if unknown.
     pub(crate) expires_in: Option<u64>,
-    /// What the next one is asked for with.
+    /// The refresh token.
     // MCP 2026-07-28 basic/authorization/index#refresh-tokens [AUTHC-065]
     pub(crate) refresh_token: Option<String>,
-    /// The scopes, separated by spaces; `None` where they are those that were asked for.
+    /// The scopes, separated by spaces; `None` if they are those requested.
     pub(crate) scope: Option<String>,
 }
 
-/// What a token endpoint says in place of a token. Text of the authorization server: to show, not
-/// to trust. Only what can be printed is kept of it, at most 1,024 characters each.
+/// The error of a token endpoint. Unverified text of the authorization server, for display only.
+/// Only printable characters are kept, at most 1,024 per field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TokenError {
-    /// Its code: `invalid_grant`, `invalid_client`, …
+    /// The error code: `invalid_grant`, `invalid_client`, …
     pub error: String,
-    /// The same in words, for a developer.
+    /// The error message for developers.
     pub description: Option<String>,
-    /// A page about it.
+    /// The URL of a page about the error.
     pub uri: Option<String>,
 }
 
-/// Why there is no token in the answer of a token endpoint. The authorization server's fault,
-/// unless it refuses.
+/// Why the response of a token endpoint has no token. The authorization server's error, unless it
+/// refuses the request.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TokenFault {
-    /// The answer cannot be read.
-    #[error("of the token endpoint, {0}")]
+    /// The response cannot be parsed.
+    #[error("token endpoint: {0}")]
     Answer(#[from] InvalidResponse),
-    /// The answer has no token.
-    #[error("the token endpoint answers neither with a token nor with an error")]
+    /// The response has no token.
+    #[error("the token endpoint returned neither a token nor an error")]
     NoToken,
-    /// The token is of no type, or of one that the client did not ask for.
-    #[error("the token is of another type than was asked for")]
+    /// The token has no type, or another one than requested.
+    #[error("the type of the token is not the requested one")]
     TokenType,
-    /// The token is empty, longer than 32 KiB, or has what cannot be in the field of a request.
+    /// The token is empty, longer than 32 KiB, or has characters that are not allowed in a request
+    /// field.
     #[error("the token cannot be used in a request")]
     Token,
-    /// The authorization server refuses.
-    #[error("the token endpoint refuses: {0}")]
+    /// The authorization server refuses the request.
+    #[error("the token endpoint refused the request: {0}")]
     Refused(TokenError),
 }
 
@@ -104,8 +105,8 @@ struct Answer {
 }
 
 impl TokenResponse {
-    /// Reads the body of an answer, whatever its status: some say with 200 that they refuse. Linear
-    /// in its length.
+    /// Parses the body of a response, regardless of its status: some servers refuse with 200.
+    /// Linear in its length.
     ///
     /// # Errors
     ///
@@ -122,7 +123,7 @@ impl TokenResponse {
         let access_token = answer.access_token.ok_or(TokenFault::NoToken)?;
         let token_type = answer.token_type.ok_or(TokenFault::TokenType)?;
         let token_type = purpose.accept(&token_type).ok_or(TokenFault::TokenType)?;
-        // What the identity provider gives must be the grant, not another token of the user's.
+        // The identity provider must return the grant, not another token of the user.
         let issued = answer.issued_token_type.as_deref();
         if purpose == TokenPurpose::Assertion && issued.is_some_and(|it| it != ID_JAG) {
             return Err(TokenFault::TokenType);
@@ -143,8 +144,8 @@ impl TokenResponse {
 }
 
 impl TokenPurpose {
-    /// The type of this name, if it serves the purpose. Names are in any case (RFC 6749, section
-    /// 7.1).
+    /// Returns the type with this name, if it fits the purpose. Names are case-insensitive (RFC
+    /// 6749, section 7.1).
     fn accept(self, name: &str) -> Option<TokenType> {
         let known = [
             ("bearer", TokenType::Bearer, !matches!(self, Self::Assertion | Self::BoundOnly)),
@@ -157,7 +158,7 @@ impl TokenPurpose {
 }
 
 impl TokenError {
-    /// Leaves a secret out that the authorization server repeats.
+    /// Removes a secret that the authorization server repeats.
     pub(crate) fn leave_out(&mut self, secret: &str) {
         let texts = [&mut self.description, &mut self.uri].into_iter().flatten();
         for text in [&mut self.error].into_iter().chain(texts) {
@@ -184,7 +185,7 @@ impl fmt::Display for TokenError {
 }
 
 impl fmt::Debug for TokenResponse {
-    /// Leaves the tokens out.
+    /// Omits the tokens.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("TokenResponse")
             .field("token_type", &self.token_type)
@@ -194,7 +195,8 @@ impl fmt::Debug for TokenResponse {
     }
 }
 
-/// Whether a token can be sent as it is: visible ASCII, which includes all that RFC 6750 allows.
+/// Whether a token can be sent unescaped: visible ASCII, which includes the characters that RFC
+/// 6750 allows.
 pub(crate) fn is_token(text: &str) -> bool {
     let length = 1..=TOKEN_LENGTH_MAX;
     length.contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_graphic())
@@ -230,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_but_the_token_is_counted_on() {
+    fn only_the_token_is_required() {
         // Rule: [AUTHC-065].
         for members in [
             "",
@@ -243,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_is_of_a_type_that_was_asked_for() {
+    fn the_token_type_matches_the_request() {
         use TokenPurpose::{Assertion, Bearer, Dpop};
         for (name, purpose, token_type) in [
             ("bearer", Bearer, Some(TokenType::Bearer)),
@@ -277,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_cannot_break_out_of_its_field() {
+    fn a_token_cannot_inject_fields() {
         let long = "x".repeat(TOKEN_LENGTH_MAX + 1);
         for token in ["", "a b", "a\\r\\nX: y", "\\u0000", "é", &long] {
             let fault = bearer(&format!(r#""access_token":"{token}""#));
@@ -289,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_is_not_good_for_ever() {
+    fn the_lifetime_of_a_token_is_bounded() {
         for (text, seconds) in [("1e30", LIFETIME_MAX), ("-1", 0), (r#""60""#, 60)] {
             let token = bearer(&format!(r#""access_token":"t","expires_in":{text}"#));
             assert_eq!(token.map(|it| it.expires_in), Ok(Some(seconds)), "{text}");
@@ -297,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_is_told_as_far_as_it_can_be_printed() {
+    fn a_refusal_shows_only_printable_characters() {
         let members =
             r#""error":"invalid_grant","error_description":"Too\n \u202elate","access_token":"t""#;
         let Err(TokenFault::Refused(error)) = bearer(members) else { panic!("a token") };

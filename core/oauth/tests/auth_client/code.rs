@@ -167,8 +167,8 @@ fn a_denied_authorization_fails_its_request_and_is_retried_for_the_next() {
     GET https://mcp.example/.well-known/oauth-protected-resource/mcp
     GET https://as.example/.well-known/oauth-authorization-server
     sign in at https://as.example/authorize
-    no token: the authorization server answers `access_denied`
-    refused: the authorization server answers `access_denied`
+    no token: the authorization server answered `access_denied`
+    refused: the authorization server answered `access_denied`
     call 2 failed
     ");
 }
@@ -191,7 +191,7 @@ fn a_token_that_is_refused_at_once_is_not_replaced_repeatedly() {
     authorized by https://as.example
     resumed
     server/discover [Bearer t1]
-    refused: the server does not take the new token
+    refused: the server does not accept the new token
     ");
 }
 
@@ -209,8 +209,8 @@ fn an_error_of_the_token_endpoint_is_reported_with_its_reason() {
     GET https://as.example/.well-known/oauth-authorization-server
     sign in at https://as.example/authorize
     POST https://as.example/token authorization_code
-    no token: https://as.example/token: the token endpoint refuses: invalid_grant
-    refused: https://as.example/token: the token endpoint refuses: invalid_grant
+    no token: https://as.example/token: the token endpoint refused the request: invalid_grant
+    refused: https://as.example/token: the token endpoint refused the request: invalid_grant
     ");
 }
 
@@ -397,7 +397,7 @@ fn requests_to_another_origin_carry_no_token() {
     GET https://other.example/.well-known/oauth-protected-resource
     GET https://other.example/.well-known/oauth-authorization-server
     sign in at https://other.example/authorize
-    no token: the response is of another issuer than the request was for
+    no token: the response comes from another issuer than the requested one
     call 1 failed
     ");
 }

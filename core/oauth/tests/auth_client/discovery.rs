@@ -100,7 +100,7 @@ fn metadata_of_another_resource_fails_the_authorization() {
     network.get(PRM, ok(other));
     insta::assert_snapshot!(looked_for(&mut network), @"
     GET https://mcp.example/.well-known/oauth-protected-resource/mcp
-    no token: https://mcp.example/.well-known/oauth-protected-resource/mcp: the metadata is of another server: `resource` has another origin than the server
+    no token: https://mcp.example/.well-known/oauth-protected-resource/mcp: the metadata describes another server: `resource` has another origin than the server
     ");
     assert!(network.authorizations.is_empty());
 }
@@ -113,7 +113,7 @@ fn metadata_of_another_issuer_fails_the_authorization() {
     insta::assert_snapshot!(looked_for(&mut network), @"
     GET https://mcp.example/.well-known/oauth-protected-resource/mcp
     GET https://as.example/.well-known/oauth-authorization-server
-    no token: https://as.example/.well-known/oauth-authorization-server: the metadata is of another issuer than was asked for
+    no token: https://as.example/.well-known/oauth-authorization-server: the metadata describes another issuer than the requested one
     ");
     assert!(network.authorizations.is_empty());
 }
@@ -176,7 +176,7 @@ fn a_legacy_server_without_metadata_has_default_endpoints() {
 fn a_failing_server_is_reported_by_its_url_without_the_query() {
     for (answer, words) in [
         (status(503), "https://mcp.example/x answers with status 503"),
-        (Answer::Fails(ExchangeFailure::NotSent), "https://mcp.example/x is not reached"),
+        (Answer::Fails(ExchangeFailure::NotSent), "https://mcp.example/x cannot be reached"),
     ] {
         let mut network = TestNetwork::new(code());
         network.challenge = r#"resource_metadata="https://mcp.example/x?secret""#.into();
@@ -232,8 +232,8 @@ fn a_server_over_plain_http_gets_no_token() {
     insta::assert_snapshot!(network.run(), @"
     server/discover
     waiting
-    no token: the server is neither `https` nor on a loopback address, so it gets no token
-    refused: the server is neither `https` nor on a loopback address, so it gets no token
+    no token: the server is neither `https` nor on a loopback address; no token is sent to it
+    refused: the server is neither `https` nor on a loopback address; no token is sent to it
     ");
 }
 

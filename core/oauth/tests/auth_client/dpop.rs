@@ -129,7 +129,7 @@ fn a_server_that_keeps_requesting_new_nonces_fails_the_request() {
         Some(reply.field("DPoP-Nonce", &format!("n{}", counted.get())).into())
     });
     let text = network.run();
-    assert!(text.ends_with("refused: the server does not take the new token\n"), "{text}");
+    assert!(text.ends_with("refused: the server does not accept the new token\n"), "{text}");
     assert_eq!(count.get(), 4);
     let mut network = bound_world();
     network
@@ -137,7 +137,7 @@ fn a_server_that_keeps_requesting_new_nonces_fails_the_request() {
     let text = network.run();
     assert!(
         text.ends_with(
-            "refused: https://as.example/token: the token endpoint refuses: use_dpop_nonce\n"
+            "refused: https://as.example/token: the token endpoint refused the request: use_dpop_nonce\n"
         ),
         "{text}"
     );

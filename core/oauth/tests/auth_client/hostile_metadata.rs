@@ -233,7 +233,7 @@ fn an_issuer_that_names_the_endpoint_of_another_issuer_gets_no_code() {
         )),
     );
     let told = failure(&mut network);
-    assert_eq!(told.to_string(), "the response is of another issuer than the request was for");
+    assert_eq!(told.to_string(), "the response comes from another issuer than the requested one");
     assert!(network.sent_to("https://evil.example/token").is_empty());
 }
 

@@ -105,7 +105,7 @@ fn control_characters_of_an_error_are_removed() {
     assert!(comes_back(&mut network, &redirect));
     network.run();
     let told = network.failures[0].clone();
-    assert_eq!(told.to_string(), "the authorization server answers `[31mroot:`");
+    assert_eq!(told.to_string(), "the authorization server answered `[31mroot:`");
     assert!(format!("{told:?}").len() < 1500);
 }
 

@@ -161,8 +161,8 @@ fn a_refused_registration_is_reported_with_its_reason() {
     GET https://as.example/.well-known/oauth-authorization-server
     load client of https://as.example: nothing
     POST https://as.example/register
-    no token: https://as.example/register: the authorization server takes no such redirect URI: invalid_redirect_uri (no loopback here)
-    refused: https://as.example/register: the authorization server takes no such redirect URI: invalid_redirect_uri (no loopback here)
+    no token: https://as.example/register: the authorization server does not accept the redirect URI: invalid_redirect_uri (no loopback here)
+    refused: https://as.example/register: the authorization server does not accept the redirect URI: invalid_redirect_uri (no loopback here)
     ");
     network.post(REGISTER, Reply::new(403, "<html>"));
     network.reconnect();
@@ -204,8 +204,8 @@ fn a_registration_that_the_server_forgot_is_repeated_once() {
     save client of https://as.example
     sign in at https://as.example/authorize
     POST https://as.example/token authorization_code
-    no token: https://as.example/token: the token endpoint refuses: invalid_client
-    refused: https://as.example/token: the token endpoint refuses: invalid_client
+    no token: https://as.example/token: the token endpoint refused the request: invalid_client
+    refused: https://as.example/token: the token endpoint refused the request: invalid_client
     ");
 }
 

@@ -141,7 +141,7 @@ fn a_token_that_the_server_refuses_is_renewed_then_replaced_then_abandoned() {
     authorized by https://as.example
     resumed
     tools/call a [Bearer t1]
-    refused: the server does not take the new token
+    refused: the server does not accept the new token
     call 1 failed
     ");
 }

@@ -144,8 +144,8 @@ fn closing_refuses_waiting_requests_and_withdraws_pending_actions() {
     network.auth.close();
     insta::assert_snapshot!(network.run(), @"
     withdraw the last action
-    no token: the authorization was given up
-    refused: the authorization was given up
+    no token: the authorization was cancelled
+    refused: the authorization was cancelled
     call 1 failed
     ");
     // The authorization is closed: a refusal is passed to the caller.
@@ -165,8 +165,8 @@ fn signing_out_cancels_a_pending_authorization() {
     insta::assert_snapshot!(network.run(), @"
     withdraw the last action
     remove tokens for https://mcp.example/mcp
-    no token: the authorization was given up
-    refused: the authorization was given up
+    no token: the authorization was cancelled
+    refused: the authorization was cancelled
     call 1 failed
     ");
 }
