@@ -306,7 +306,7 @@ impl Client {
         self.start(method, &params)
     }
 
-    /// Sends any call of a method outside of the protocol.
+    /// Sends a call whose method is not part of the protocol.
     #[must_use = "await it"]
     pub fn call_other(&self, method: impl Into<String>, params: RawJson<'_>) -> ClientCall<Json> {
         let method = MethodName::Other(method.into().into());

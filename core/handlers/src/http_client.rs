@@ -83,7 +83,7 @@ pub trait HttpEndpoint {
 }
 
 impl<K: Threading> HttpClientEndpoint<K> {
-    /// Passes messages between the machine and the authorization until there are none.
+    /// Passes messages between the machine and the authorization until both are idle.
     fn pump(&mut self, now: Instant) {
         loop {
             self.dispatch_queued(now);

@@ -393,7 +393,7 @@ impl<T> ClientCall<T> {
         self
     }
 
-    /// Requests log messages of this call of `level` and above, at revisions that allow it per
+    /// Requests log messages of `level` and above for this call, at revisions that allow it per
     /// request.
     pub fn log_level(mut self, level: LoggingLevel) -> Self {
         self.options = self.options.log_level(level);

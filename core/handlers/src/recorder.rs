@@ -1,4 +1,4 @@
-//! Recording of the machines of servers and hosts.
+//! Recording of server and client machines.
 
 use alloc::sync::Arc;
 use core::fmt;

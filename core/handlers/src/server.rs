@@ -287,8 +287,8 @@ impl<K: Threading> Server<K> {
         self
     }
 
-    /// Registers a handler for requests of `method`, of an extension or of the protocol, that has
-    /// no other handler. It takes `Call<T>`, where the parameters deserialise to `T`, and returns
+    /// Registers a handler for requests of `method`, defined by an extension or the protocol, that
+    /// has no other handler. It takes `Call<T>`, where the parameters deserialise to `T`, and returns
     /// [`Json`](mcp_sansio::jsonrpc::Json).
     #[must_use]
     pub fn request<M>(

@@ -34,7 +34,7 @@ pub enum InvalidIssuer {
     Query,
 }
 
-/// The endpoints of an authorization server of 2025-03-26 without metadata.
+/// The endpoints of a 2025-03-26 authorization server without metadata.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DefaultEndpoints {
@@ -51,7 +51,7 @@ impl MetadataUrls {
     /// challenge named `challenged`.
     ///
     /// Skips a malformed URL of the challenge, and one whose response could be forged in transit:
-    /// one that is neither `https`, nor on this machine, nor of the origin of the server's own URL,
+    /// one that is neither `https`, nor on this machine, nor at the origin of the server's own URL,
     /// which the user chose. Returns no URL before 2025-06-18, which has no such metadata.
     #[must_use]
     pub fn for_resource(revision: Revision, server: &Location, challenged: Option<&str>) -> Self {
@@ -78,7 +78,7 @@ impl MetadataUrls {
         Self(urls.into_iter())
     }
 
-    /// Returns the URLs of the metadata of an authorization server, by its issuer identifier in the
+    /// Returns the metadata URLs of an authorization server, by its issuer identifier in the
     /// resource metadata. The document must contain the identical text as `issuer`.
     ///
     /// # Errors

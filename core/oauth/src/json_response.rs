@@ -1,4 +1,4 @@
-//! The common parts of the responses of an authorization server's endpoints.
+//! Common parts of the responses from an authorization server's endpoints.
 
 use alloc::string::String;
 use core::fmt;

@@ -177,7 +177,7 @@ impl AuthorizationServerMetadata {
         required("token_endpoint", self.token_endpoint.as_deref())
     }
 
-    /// Returns the registration endpoint; `None` if the server has none.
+    /// Returns the registration endpoint, if the server has one.
     ///
     /// # Errors
     ///

@@ -23,7 +23,7 @@ pub struct TooManyScopes {
     pub max: usize,
 }
 
-/// The inputs of the selection of scopes.
+/// The inputs for selecting scopes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ScopeSelection<'a> {
     /// The assumed revision of the server.

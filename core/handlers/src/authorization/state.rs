@@ -169,7 +169,7 @@ impl<K: Threading> AuthorizationState<K> {
     pub(crate) fn poll_transmit(&mut self, machine: &mut HttpClient) -> Option<Transmit> {
         match self {
             Self::Disabled => machine.poll_transmit(),
-            // All requests of the machine were refused; what remains are aborts of exchanges that
+            // All requests of the machine were refused; its remaining outputs abort exchanges that
             // never began.
             Self::MissingRuntime => None,
             Self::Enabled(it) => it.client.poll_transmit(),

@@ -147,7 +147,7 @@ impl TaskTable {
         }
     }
 
-    /// Lists one page of the tasks of a requestor, starting with the oldest.
+    /// Lists one page of a requestor's tasks, starting with the oldest.
     // MCP 2025-11-25 basic/utilities/tasks#task-listing [TASK-017]
     // MCP 2025-11-25 basic/utilities/tasks#task-isolation-and-access-control [TASK-021]
     fn list(

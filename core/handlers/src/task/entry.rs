@@ -164,8 +164,8 @@ impl Entry {
         }
     }
 
-    /// Starts a round with the input requests of a handler; `None` if there are none and the
-    /// handler is to be called again at once.
+    /// Starts a round with the input requests of a handler; `None` for an empty
+    /// set, after which the handler is called again at once.
     ///
     /// Returns an error to fail the task with.
     pub(super) fn ask(

@@ -100,7 +100,7 @@ impl TaskSettings {
         self
     }
 
-    /// Adds an observer of every event of a task and its owner, for logs. It must return quickly.
+    /// Adds an observer of all task events and the tasks' owners, for logs. It must return quickly.
     // MCP 2025-11-25 basic/utilities/tasks#audit-and-logging [TASK-048]
     #[must_use]
     pub fn observe(

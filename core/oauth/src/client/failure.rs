@@ -25,7 +25,7 @@ pub enum AuthorizationFailure {
         /// The fault.
         fault: MetadataFault,
     },
-    /// A public MCP server, or its authorization server, names an address of this machine or of a
+    /// A public MCP server, or its authorization server, names an address on this machine or in a
     /// private network: see
     /// [`ClientOptions::internal_addresses`](super::ClientOptions::internal_addresses).
     #[error(

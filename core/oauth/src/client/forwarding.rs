@@ -41,7 +41,7 @@ impl Client {
         }
     }
 
-    /// Sends a request with the token, or without one if there is none.
+    /// Sends a request with the current token, if any.
     pub(super) fn send_authorized(&mut self, mut held: Box<RetryableRequest>, now: Instant) {
         held.token = self.token_number();
         match &self.tokens {

@@ -274,7 +274,7 @@ impl ClientOptions {
         self
     }
 
-    /// Sets whether a public server may name addresses of this machine and of private networks: for
+    /// Sets whether a public server may name addresses on this machine and in private networks: for
     /// its metadata, its authorization servers, and their endpoints. Off by default, as it would
     /// let the server make the client send requests that the server cannot send. A server that has
     /// such an address may always name them.

@@ -98,7 +98,7 @@ impl Grant {
         self.check_with(body, None)
     }
 
-    /// Like [`check`](Self::check), with a lookup of the template of a URI.
+    /// Like [`check`](Self::check), with a lookup that finds the template of a URI.
     ///
     /// # Errors
     ///

@@ -153,8 +153,8 @@ impl ProtectedResource {
         Ok(self)
     }
 
-    /// Sets the scopes that an operation needs in addition to those of every request. Scopes of a
-    /// method and of one of its subjects add up.
+    /// Sets the scopes that an operation needs in addition to those of every request. The
+    /// scopes for a method and for one of its subjects add up.
     ///
     /// # Errors
     ///

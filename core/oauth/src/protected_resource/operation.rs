@@ -24,7 +24,7 @@ enum Subject {
 }
 
 impl Operation {
-    /// All requests of a method, of the protocol or of an extension.
+    /// All requests of a method, defined by the protocol or an extension.
     pub fn method(method: impl Into<Cow<'static, str>>) -> Self {
         Self { method: method.into(), subject: None }
     }

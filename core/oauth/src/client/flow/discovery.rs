@@ -197,7 +197,7 @@ fn is_metadata(fetched: &Fetched) -> bool {
     fetched.is_success() && fetched.body.trim_ascii_start().first() == Some(&b'{')
 }
 
-/// Returns the metadata of a server of 2025-03-26 that publishes none.
+/// Returns the implied metadata of a 2025-03-26 server that publishes none.
 fn metadata_from_endpoints(
     issuer: String,
     endpoints: &DefaultEndpoints,

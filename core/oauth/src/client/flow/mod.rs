@@ -39,7 +39,7 @@ pub(super) struct Flow {
 /// The goal of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Goal {
-    /// Load the stored tokens. `then`: get a token if there are none.
+    /// Load the stored tokens. `then`: get a token if the store is empty.
     Load { then: bool },
     /// Renew a token before it expires. `then`: get another one if the renewal fails.
     Renew { then: bool },
