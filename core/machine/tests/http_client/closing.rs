@@ -30,7 +30,7 @@ fn closing_deletes_the_session() {
 }
 
 #[test]
-fn a_server_that_does_not_take_note_of_the_end_is_left() {
+fn a_server_that_does_not_answer_the_deletion_is_abandoned() {
     // Rule: [SESS-010].
     let mut net = Net::legacy(Revision::V2025_11_25);
     net.advance(Duration::from_secs(3600));
@@ -62,7 +62,7 @@ fn unsent_messages_are_not_sent_later() {
 }
 
 #[test]
-fn after_the_end_nothing_happens() {
+fn a_closed_client_does_nothing() {
     let mut net = Net::legacy(Revision::V2025_11_25);
     net.client.close(net.now);
     net.sent();

@@ -16,7 +16,7 @@ fn expect_fields(net: &Net, n: usize, expected: &[(&str, &str)]) {
 }
 
 #[test]
-fn method_and_name_are_said_twice() {
+fn method_and_name_are_repeated_in_the_header() {
     // Rule: [HDR-003] [HDR-005] [HDR-006] [HDR-007] [HCLI-013].
     let mut net = Net::modern();
     for (method, params, name) in [
@@ -48,7 +48,7 @@ fn listed() -> Net {
 }
 
 #[test]
-fn a_tool_with_impossible_headers_is_left_out_of_the_list() {
+fn a_tool_with_invalid_headers_is_removed_from_the_list() {
     // Rule: [HDR-016] [HDR-017].
     let mut net = listed();
     let told = net.told();
@@ -72,7 +72,7 @@ fn a_list_on_a_stream_is_the_same() {
 }
 
 #[test]
-fn a_legacy_list_is_left_alone() {
+fn a_legacy_list_is_not_changed() {
     // Rule: [HDR-018].
     let mut net = Net::legacy(Revision::V2025_11_25);
     net.call(Method::ToolsList, "{}");
@@ -113,7 +113,7 @@ fn arguments_are_sent_as_headers_per_the_tool_list() {
 }
 
 #[test]
-fn an_integer_that_no_header_says_for_sure_is_not_sent() {
+fn an_integer_without_an_exact_header_value_is_not_sent() {
     // Rule: [HDR-014].
     let mut net = listed();
     net.told();
@@ -124,7 +124,7 @@ fn an_integer_that_no_header_says_for_sure_is_not_sent() {
 }
 
 #[test]
-fn a_call_refused_for_its_headers_is_repeated_with_the_right_ones() {
+fn a_call_refused_for_its_headers_is_repeated_with_the_correct_ones() {
     // Rule: [HDR-032].
     let mut net = Net::modern();
     for (status, id) in [(400, "2"), (400, "null")] {
@@ -143,7 +143,7 @@ fn a_call_refused_for_its_headers_is_repeated_with_the_right_ones() {
         assert_eq!(net.field(5, "mcp-param-region").as_deref(), Some("eu"));
         assert!(net.told().starts_with("violation: the tool `bad`"));
     }
-    // Once is enough.
+    // The call is repeated only once.
     net.answer(5, 400, JSON, &error("2", -32020, ""));
     assert_eq!(net.told(), "call 1 failed: refused, -32020\n");
     net.expect_silence();
@@ -169,7 +169,7 @@ fn a_header_mismatch_is_final_if_the_tool_list_does_not_resolve_it() {
         assert_eq!(net.told(), "call 1 failed: refused, -32020\n");
         net.expect_silence();
     }
-    // A server that leads in a circle is followed once around.
+    // A cursor that repeats is followed only once.
     let mut net = Net::modern();
     net.call_echo();
     net.sent();
@@ -183,7 +183,7 @@ fn a_header_mismatch_is_final_if_the_tool_list_does_not_resolve_it() {
 }
 
 #[test]
-fn a_call_given_up_while_its_headers_are_looked_up_is_not_repeated() {
+fn a_call_that_is_cancelled_during_the_header_lookup_is_not_repeated() {
     // Rule: [HDR-032].
     let mut net = Net::modern();
     net.call_echo();

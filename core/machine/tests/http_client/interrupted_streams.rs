@@ -1,10 +1,10 @@
-//! A stream cut at every byte, by a server that replays what came after an id.
+//! A stream that is cut at every byte, with a server that replays the events after an id.
 
 use mcp_sansio::Revision;
 
 use crate::net::{EVENTS, Net, OK, RESUMING, notification, result};
 
-/// The events of a stream, each with its id.
+/// Returns the events of a stream, each with its id.
 fn script() -> Vec<(String, String)> {
     let mut events = vec![("s-0".into(), String::new())];
     for (at, level) in (1..).zip(["debug", "info", "notice"]) {
@@ -54,14 +54,14 @@ fn cut(revision: Revision, at: usize, line_end: &str, inclusive: bool, graceful:
 }
 
 #[test]
-fn however_a_stream_is_cut_each_message_comes_exactly_once_and_in_order() {
+fn each_message_of_a_cut_stream_is_received_exactly_once_and_in_order() {
     // Rule: [RESUME-004] [RESUME-006] [SSE-011] [SSE-012].
     for (revision, line_end) in RESUMING.into_iter().zip(["\n", "\r\n", "\r"]) {
         let text = text_of(&script(), line_end);
         let whole = cut(revision, text.len(), line_end, false, true);
         assert_eq!(whole.lines().count(), 4, "{whole}");
-        // Before the first event is complete there is nothing to resume by.
-        // Of CR LF the first half says it.
+        // Without a complete first event the client cannot resume.
+        // The CR of CR LF completes it.
         let first = text_of(&script()[..1], line_end).len() - (line_end.len() - 1);
         for at in 0..=text.len() {
             for (inclusive, graceful) in [(false, false), (true, false), (false, true)] {

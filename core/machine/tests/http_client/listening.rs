@@ -9,7 +9,7 @@ use crate::net::{
 
 const LATEST: Revision = Revision::V2025_11_25;
 
-/// A legacy client whose listening stream, exchange 3, is asked for and not answered.
+/// Returns a legacy client whose standalone stream, exchange 3, is requested and not answered.
 fn asking() -> Net {
     let mut net = Net::new(peer_options().revisions(Revisions::only(LATEST)), http_options());
     net.sent();
@@ -22,14 +22,15 @@ fn asking() -> Net {
 }
 
 #[test]
-fn a_server_without_the_stream_is_not_asked_again() {
+fn the_stream_is_not_requested_again_if_the_server_has_none() {
     // Rule: [HCLI-009].
     for status in [400, 404, 405, 501, 200] {
         let mut net = asking();
         net.call_echo();
         assert_eq!(net.sent(), "");
         if status == 501 {
-            // A passing failure by its class; the stream is tried again, and calls go on.
+            // The class of the status is a temporary failure: the stream is retried, and calls
+            // continue.
             net.answer(3, status, &[], "");
             assert!(net.sent().starts_with("#4 POST tools/call"));
             continue;
@@ -37,7 +38,8 @@ fn a_server_without_the_stream_is_not_asked_again() {
         net.answer(3, status, &[("content-type", "text/html")], "");
         assert_eq!(net.told(), "", "{status}");
         assert!(net.sent().starts_with("#4 POST tools/call"));
-        // Not in the next session either, unless it may have been this one that was not there.
+        // The next session does not request it either, unless the old session may have been the
+        // reason.
         net.answer(4, 404, &[], "");
         assert_eq!(net.sent(), "#5 POST initialize\n");
         net.initialize(5, 3, LATEST, Some("s2"));
@@ -68,7 +70,7 @@ fn a_session_lost_before_its_stream_opens_does_not_end_the_next_stream() {
 }
 
 #[test]
-fn calls_do_not_wait_for_the_stream_for_long() {
+fn calls_wait_for_the_stream_only_for_a_short_time() {
     let mut net = asking();
     net.call_echo();
     net.advance(Duration::from_millis(499));
@@ -78,7 +80,7 @@ fn calls_do_not_wait_for_the_stream_for_long() {
 }
 
 #[test]
-fn a_client_that_does_not_listen_opens_no_stream() {
+fn a_client_that_is_configured_not_to_listen_opens_no_stream() {
     // Rule: [HCLI-007].
     let http = http_options().listen(false);
     let mut net = Net::new(peer_options().revisions(Revisions::only(LATEST)), http);
@@ -103,7 +105,7 @@ fn unsolicited_messages_are_reported_and_answered() {
 }
 
 #[test]
-fn the_stream_is_opened_again_after_its_last_event() {
+fn the_stream_is_reopened_after_its_last_event() {
     // Rule: [RESUME-004] [SSE-007] [SSE-008] [HCLI-010].
     for broken in [true, false] {
         let mut net = Net::legacy(LATEST);
@@ -123,14 +125,14 @@ fn the_stream_is_opened_again_after_its_last_event() {
         net.body(4, &event_with_id("l2", &notification("debug")));
         assert_eq!(net.told().lines().count(), 1);
     }
-    // Without ids it starts anew.
+    // Without event ids a new stream is opened.
     let mut net = Net::legacy(LATEST);
     net.end(3);
     assert_eq!(net.wait_for_request().1, "#4 GET version=2025-11-25 session=s1\n");
 }
 
 #[test]
-fn polling_continues_as_long_as_the_server_asks_for_it() {
+fn polling_continues_as_long_as_the_server_requests_it() {
     // Rule: [SSE-008] [SSE-009].
     let mut net = Net::legacy(LATEST);
     for exchange in 4..=30 {
@@ -158,7 +160,7 @@ fn a_permanently_lost_stream_is_reported() {
     net.expect_silence();
     net.call_echo();
     assert!(net.sent().starts_with("#12 POST tools/call"));
-    // Refused where it stood before.
+    // Refused although it existed before.
     let mut net = Net::legacy(LATEST);
     net.broken(3);
     net.wait_for_request();
@@ -167,7 +169,7 @@ fn a_permanently_lost_stream_is_reported() {
 }
 
 #[test]
-fn a_stream_that_is_idle_for_long_may_be_closed_any_number_of_times() {
+fn an_idle_stream_can_be_closed_any_number_of_times() {
     let mut net = Net::legacy(LATEST);
     for exchange in 3..30 {
         net.advance(Duration::from_secs(40));
@@ -179,7 +181,7 @@ fn a_stream_that_is_idle_for_long_may_be_closed_any_number_of_times() {
 }
 
 #[test]
-fn a_stream_whose_session_is_gone_begins_another_one() {
+fn a_stream_whose_session_is_gone_starts_another_session() {
     // Rule: [SESS-009].
     let mut net = Net::legacy(LATEST);
     net.broken(3);
@@ -189,7 +191,7 @@ fn a_stream_whose_session_is_gone_begins_another_one() {
 }
 
 #[test]
-fn a_first_stream_that_has_lost_something_already_is_reported() {
+fn a_first_stream_that_has_lost_events_is_reported() {
     // Rule: [HCLI-009].
     let mut net = asking();
     net.answer(3, 410, &[], "");

@@ -1,4 +1,4 @@
-//! The HTTP client against a server that is a script, on a virtual clock.
+//! The HTTP client with a scripted server, on a virtual clock.
 #![cfg(feature = "http")]
 
 mod net;

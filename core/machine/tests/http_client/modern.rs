@@ -7,7 +7,7 @@ use mcp_sansio::protocol::{Method, SubscriptionFilter};
 use crate::net::{EVENTS, JSON, Net, OK, error, event, http_options, peer_options, result};
 
 #[test]
-fn an_answer_is_a_body_or_a_stream() {
+fn a_response_is_a_body_or_a_stream() {
     // Rule: [HCLI-003] [SSE-012] [SSE-013] [SSE-015].
     let mut net = Net::modern();
     net.call_echo();
@@ -24,7 +24,7 @@ fn an_answer_is_a_body_or_a_stream() {
 }
 
 #[test]
-fn an_error_comes_with_any_status() {
+fn an_error_can_have_any_status() {
     // Rule: [HCLI-003].
     for (status, code) in
         [(200, -32602), (400, -32602), (404, -32601), (400, -32021), (500, -32603)]
@@ -67,11 +67,11 @@ fn cancelling_closes_the_exchange() {
     net.cancel(1);
     assert_eq!(net.sent(), "#2 abort\n");
     assert_eq!(net.told(), "call 1 failed: Cancelled\n");
-    // What the driver had in hand is passed over.
+    // Late input from the driver is ignored.
     net.body(2, &event(&result(2, OK)));
     net.end(2);
     net.expect_silence();
-    // What never left needs no abort.
+    // A call that was not sent needs no abort.
     net.call_echo();
     net.cancel(2);
     assert_eq!(net.sent(), "");
@@ -89,7 +89,7 @@ fn a_timeout_closes_the_exchange() {
 }
 
 #[test]
-fn a_lost_stream_is_a_lost_call() {
+fn a_lost_stream_ends_its_call() {
     // Rule: [HCLI-012] [RESUME-008].
     for (end, expected) in [(true, "StreamEnded"), (false, "Broken")] {
         let mut net = Net::modern();
@@ -119,7 +119,7 @@ fn a_lost_stream_is_a_lost_call() {
 }
 
 #[test]
-fn a_session_id_means_nothing() {
+fn a_session_id_has_no_meaning() {
     // Rule: [SESS-016].
     let mut net = Net::modern();
     net.call_echo();
@@ -136,7 +136,7 @@ fn a_session_id_means_nothing() {
 }
 
 #[test]
-fn requests_of_the_server_and_answers_to_others_are_out_of_place() {
+fn requests_of_the_server_and_responses_to_other_calls_are_violations() {
     // Rule: [HCLI-006] [RPC-030].
     let mut net = Net::modern();
     net.call_echo();
@@ -153,7 +153,7 @@ fn requests_of_the_server_and_answers_to_others_are_out_of_place() {
 }
 
 #[test]
-fn a_round_of_input_is_a_request_of_its_own() {
+fn an_input_round_is_a_separate_request() {
     // Rule: [MRTR-010] [MRTR-014] [HCLI-001].
     let capabilities = crate::net::with_roots();
     let mut net = Net::modern_with(peer_options().capabilities(capabilities), http_options());
@@ -190,7 +190,7 @@ fn subscribed() -> Net {
 }
 
 #[test]
-fn a_broken_listen_stream_is_opened_again_with_a_new_id() {
+fn a_broken_listen_stream_is_reopened_with_a_new_id() {
     // Rule: [HCLI-012] [SUBS-003] [SUBS-008].
     let mut net = subscribed();
     net.answer_head(2, 200, EVENTS);
@@ -204,7 +204,7 @@ fn a_broken_listen_stream_is_opened_again_with_a_new_id() {
     assert_eq!(sent, "#3 POST subscriptions/listen\n");
     assert!(waited >= Duration::from_millis(500) && waited <= Duration::from_secs(1));
     assert!(net.full(3).contains(r#""id":3"#));
-    // The server is away for a while.
+    // The server is unavailable for a while.
     net.failed(3, ExchangeFailure::NotSent);
     assert_eq!(net.wait_for_request().1, "#4 POST subscriptions/listen\n");
     net.answer(4, 503, &[], "");
@@ -212,7 +212,7 @@ fn a_broken_listen_stream_is_opened_again_with_a_new_id() {
     net.answer_head(5, 200, EVENTS);
     net.body(5, &acknowledged(5));
     assert_eq!(net.told(), "subscribed: call 1\n");
-    // A graceful end is the end.
+    // A graceful end is final.
     net.body(5, &event(&result(5, r#"{"resultType":"complete"}"#)));
     net.end(5);
     assert_eq!(net.told(), "call 1: {\"resultType\":\"complete\"}\n");
@@ -221,7 +221,7 @@ fn a_broken_listen_stream_is_opened_again_with_a_new_id() {
 }
 
 #[test]
-fn a_listen_stream_that_does_not_come_back_is_lost() {
+fn a_listen_stream_that_cannot_be_reopened_is_lost() {
     let mut net = subscribed();
     net.answer_head(2, 200, EVENTS);
     net.body(2, &acknowledged(2));
@@ -239,7 +239,8 @@ fn a_listen_stream_that_does_not_come_back_is_lost() {
     assert_eq!(net.told(), "call 1 failed: StreamLost { attempts: 8 }\n");
     net.advance(Duration::from_secs(3600));
     net.expect_silence();
-    // One that never stood is not tried again, nor one that is refused for good.
+    // A stream that was never acknowledged is not retried, and neither is one that is refused
+    // permanently.
     let mut net = subscribed();
     net.answer_head(2, 200, EVENTS);
     net.end(2);
@@ -255,7 +256,7 @@ fn a_listen_stream_that_does_not_come_back_is_lost() {
 }
 
 #[test]
-fn a_subscription_that_is_ended_while_it_waits_is_not_opened_again() {
+fn a_subscription_that_is_cancelled_while_it_waits_is_not_reopened() {
     // Rule: [SUBS-010].
     let mut net = subscribed();
     net.answer_head(2, 200, EVENTS);

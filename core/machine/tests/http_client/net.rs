@@ -1,4 +1,4 @@
-//! A client, a server that is a script, and a clock that jumps.
+//! A client, a scripted server, and a virtual clock.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -23,12 +23,12 @@ pub(crate) const URL: &str = "https://example.com/mcp";
 pub(crate) struct Net {
     pub(crate) client: Client,
     pub(crate) now: Instant,
-    /// Exchanges by the number that the script knows them by, in the order of their requests.
+    /// Exchanges by number, in the order of their requests.
     exchanges: BTreeMap<usize, ExchangeId>,
     count: usize,
     calls: Vec<CallHandle>,
     pub(crate) inputs: Vec<InputRequested<'static>>,
-    /// The last request of each number, for a closer look.
+    /// The last request of each exchange.
     requests: BTreeMap<usize, OutgoingRequest>,
     _played: Played,
 }
@@ -41,7 +41,7 @@ pub(crate) fn http_options() -> ClientOptions {
     ClientOptions::new(Location::parse(URL).unwrap())
 }
 
-/// A client that has roots, and tells when they change.
+/// Returns the capabilities of a client with roots that notifies changes.
 pub(crate) fn with_roots() -> ClientCapabilities {
     ClientCapabilities::default().roots(RootsCapability::default().list_changed(true))
 }
@@ -65,12 +65,12 @@ impl Net {
         }
     }
 
-    /// A client that speaks both eras.
+    /// Returns a client that supports both eras.
     pub(crate) fn plain() -> Self {
         Self::new(peer_options(), http_options())
     }
 
-    /// A modern client that has its connection open; the next exchange is number 2.
+    /// Returns a modern client with an open connection; the next exchange is number 2.
     pub(crate) fn modern() -> Self {
         Self::modern_with(peer_options(), http_options())
     }
@@ -84,8 +84,8 @@ impl Net {
         net
     }
 
-    /// A legacy client that has its connection open, in session `s1`, and a listening stream on
-    /// exchange 3; the next one is number 4.
+    /// Returns a legacy client with an open connection, in session `s1`, and its standalone stream
+    /// on exchange 3; the next exchange is number 4.
     pub(crate) fn legacy(revision: Revision) -> Self {
         Self::legacy_with(revision, peer_options(), http_options())
     }
@@ -114,7 +114,7 @@ impl Net {
         net
     }
 
-    // ------------------------------------------------------------------ the script
+    // ------------------------------------------------------------------ script
 
     /// Answers `initialize`, whose JSON-RPC id is `id`.
     pub(crate) fn initialize(&mut self, n: usize, id: i64, at: Revision, session: Option<&str>) {
@@ -135,7 +135,7 @@ impl Net {
         self.client.handle_response(exchange, &head, self.now);
     }
 
-    /// A whole response.
+    /// Delivers a whole response.
     pub(crate) fn answer(&mut self, n: usize, status: u16, fields: &[(&str, &str)], body: &str) {
         self.answer_head(n, status, fields);
         self.body(n, body);
@@ -169,7 +169,7 @@ impl Net {
         *self.exchanges.get(&n).unwrap_or_else(|| panic!("no exchange #{n}"))
     }
 
-    /// Lets time pass up to every deadline on the way.
+    /// Advances the clock, stopping at every deadline.
     pub(crate) fn advance(&mut self, duration: Duration) {
         let until = self.now + duration;
         for _ in 0..10_000 {
@@ -185,10 +185,10 @@ impl Net {
                 }
             }
         }
-        panic!("the clock stands still at {:?}", self.now);
+        panic!("the clock does not advance past {:?}", self.now);
     }
 
-    /// Lets time pass until something is to be sent; how long that was.
+    /// Advances the clock until a request is sent. Returns the time and the request.
     pub(crate) fn wait_for_request(&mut self) -> (Duration, String) {
         let start = self.now;
         for _ in 0..100 {
@@ -196,14 +196,14 @@ impl Net {
             if !sent.is_empty() {
                 return (self.now.saturating_since(start), sent);
             }
-            let due = self.client.poll_timeout().expect("something to wait for");
+            let due = self.client.poll_timeout().expect("a deadline");
             self.now = due.max(self.now);
             self.client.handle_timeout(self.now);
         }
-        panic!("nothing is sent");
+        panic!("no request is sent");
     }
 
-    // ------------------------------------------------------------------ the application
+    // ------------------------------------------------------------------ application
 
     pub(crate) fn call(&mut self, method: Method, params: &str) {
         self.call_with(method, params, &CallOptions::default());
@@ -215,12 +215,12 @@ impl Net {
         self.calls.push(handle);
     }
 
-    /// `tools/call` of `echo`.
+    /// Calls the tool `echo`.
     pub(crate) fn call_echo(&mut self) {
         self.call(Method::ToolsCall, r#"{"name":"echo","arguments":{}}"#);
     }
 
-    /// Call 1 is the first one.
+    /// Returns the handle of a call. The first call is number 1.
     pub(crate) fn handle(&self, number: usize) -> CallHandle {
         self.calls[number - 1]
     }
@@ -234,9 +234,9 @@ impl Net {
         self.client.cancel(handle, "enough", self.now);
     }
 
-    // ------------------------------------------------------------------ what comes out
+    // ------------------------------------------------------------------ output
 
-    /// What is sent: a line for each request and each abort.
+    /// Returns the output: a line for each request and each abort.
     pub(crate) fn sent(&mut self) -> String {
         let mut text = String::new();
         while let Some(transmit) = self.client.poll_transmit() {
@@ -261,7 +261,7 @@ impl Net {
         &self.requests[&n]
     }
 
-    /// A request in full: fields and body.
+    /// Returns the fields and the body of a request.
     pub(crate) fn full(&self, n: usize) -> String {
         let request = self.request(n);
         let mut text = format!("{} {}\n", request.method, request.url().as_str());
@@ -278,7 +278,7 @@ impl Net {
         fields.find(|(key, _)| *key == name).map(|(_, value)| value.into())
     }
 
-    /// What the application is told: a line for each event.
+    /// Returns the events: a line for each.
     pub(crate) fn told(&mut self) -> String {
         let mut text = String::new();
         while let Some(event) = self.client.poll_event() {
@@ -325,13 +325,13 @@ impl Net {
         .unwrap();
     }
 
-    /// Nothing is sent and nothing is told.
+    /// Asserts that there is neither output nor an event.
     pub(crate) fn expect_silence(&mut self) {
         assert_eq!((self.sent(), self.told()), (String::new(), String::new()));
     }
 }
 
-/// A failure by its kind: the words are for people.
+/// Describes a failure by its kind, independent of its message.
 fn words(failure: &Failure<'_>) -> String {
     match failure {
         Failure::Transport(TransportFailure::Status { status, .. }) => format!("status {status}"),
@@ -380,7 +380,7 @@ pub(crate) fn error(id: &str, code: i64, rest: &str) -> String {
     format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{{"code":{code},"message":"no"{rest}}}}}"#)
 }
 
-/// An error without an id.
+/// Returns an error without an id.
 pub(crate) fn bare_error(code: i64) -> String {
     format!(r#"{{"jsonrpc":"2.0","error":{{"code":{code},"message":"no"}}}}"#)
 }
@@ -407,19 +407,19 @@ pub(crate) fn initialized(revision: Revision) -> String {
     )
 }
 
-/// The revisions whose streams resume.
+/// The revisions with resumable streams.
 pub(crate) const RESUMING: [Revision; 3] =
     [Revision::V2025_03_26, Revision::V2025_06_18, Revision::V2025_11_25];
 
 pub(crate) const OK: &str = r#"{"resultType":"complete","content":[]}"#;
 
 impl Net {
-    /// The number of the last request.
+    /// Returns the number of the last request.
     pub(crate) const fn last(&self) -> usize {
         self.count
     }
 
-    /// The JSON-RPC id of what an exchange carries.
+    /// Returns the JSON-RPC id of the message of an exchange.
     pub(crate) fn id_of(&self, n: usize) -> i64 {
         let body = core::str::from_utf8(&self.request(n).body).unwrap();
         RawJson::parse(body).unwrap().get("id").unwrap().decode().unwrap()

@@ -13,7 +13,8 @@ fn legacy() -> Net {
     net
 }
 
-/// A client that has refused its handshake and asks for the old stream on exchange 2.
+/// Returns a client whose handshake was refused and which requests the HTTP+SSE stream on exchange
+/// 2.
 fn seeking() -> Net {
     let mut net = legacy();
     net.answer(1, 405, &[], "");
@@ -23,7 +24,7 @@ fn seeking() -> Net {
 }
 
 #[test]
-fn a_refused_handshake_leads_to_the_old_transport() {
+fn a_refused_handshake_leads_to_http_sse() {
     // Rule: [LSSE-003] [LSSE-004] [LSSE-007] [LSSE-008] [LSSE-009] [LSSE-010].
     for status in [400, 404, 405, 406, 422] {
         let mut net = legacy();
@@ -55,7 +56,7 @@ fn a_refused_handshake_leads_to_the_old_transport() {
 }
 
 #[test]
-fn a_stream_that_has_ended_is_not_cut_off() {
+fn a_stream_that_has_ended_is_not_aborted() {
     let mut ended = seeking();
     ended.answer_head(2, 200, EVENTS);
     ended.end(2);
@@ -70,7 +71,7 @@ fn a_stream_that_has_ended_is_not_cut_off() {
 }
 
 #[test]
-fn a_modern_error_does_not_lead_there() {
+fn a_modern_error_does_not_lead_to_http_sse() {
     // Rule: [LSSE-009] [VER-017].
     for (status, body) in [
         (400, error("1", -32022, "")),
@@ -163,7 +164,7 @@ fn an_endpoint_of_another_origin_is_refused() {
 }
 
 #[test]
-fn the_end_of_the_stream_is_the_end_of_the_connection() {
+fn the_connection_ends_with_its_stream() {
     for (end, expected) in
         [(true, "the other side closed the connection"), (false, "the exchange broke")]
     {
@@ -193,7 +194,7 @@ fn the_end_of_the_stream_is_the_end_of_the_connection() {
 }
 
 #[test]
-fn a_refused_message_is_the_end_of_its_call() {
+fn a_refused_message_ends_its_call() {
     let mut net = seeking();
     net.answer_head(2, 200, EVENTS);
     net.body(2, "event: endpoint\ndata: /m\n\n");
@@ -209,7 +210,7 @@ fn a_refused_message_is_the_end_of_its_call() {
 }
 
 #[test]
-fn an_old_server_that_keeps_silent_is_given_up() {
+fn an_http_sse_server_that_does_not_answer_times_out() {
     let mut net = seeking();
     net.answer_head(2, 200, EVENTS);
     net.advance(Duration::from_secs(60));

@@ -9,7 +9,7 @@ use crate::net::{
 };
 
 #[test]
-fn a_modern_server_is_found_by_a_modern_request() {
+fn a_modern_server_is_detected_by_a_modern_request() {
     // Rule: [VER-011] [VER-025] [HCLI-002] [HCLI-004] [HDR-003] [HDR-005].
     let mut net = Net::plain();
     assert_eq!(net.sent(), "#1 POST server/discover\n");
@@ -28,7 +28,7 @@ fn a_modern_server_is_found_by_a_modern_request() {
 }
 
 #[test]
-fn the_answer_to_the_probe_may_come_on_a_stream() {
+fn the_response_to_the_probe_can_be_a_stream() {
     // Rule: [HCLI-003].
     let mut net = Net::plain();
     net.sent();
@@ -47,7 +47,7 @@ fn modern_errors_keep_the_client_modern() {
     net.sent();
     let listed = r#","data":{"supported":["2026-07-28"],"requested":"2026-07-28"}"#;
     net.answer(1, 400, JSON, &error("1", -32022, listed));
-    // The server refused what it lists: once more, and not for ever.
+    // The server refused a revision it lists: the client retries once.
     assert_eq!(net.sent(), "#2 POST server/discover\n");
     net.answer(2, 400, JSON, &error("2", -32022, listed));
     assert!(net.told().starts_with("closed: could not open the connection: the server refused"));
@@ -70,7 +70,7 @@ fn modern_errors_keep_the_client_modern() {
 }
 
 #[test]
-fn a_modern_server_without_discover_is_taken_at_the_latest_modern_revision() {
+fn a_modern_server_without_discover_is_opened_at_the_latest_modern_revision() {
     // Rule: [VER-014] [VER-028].
     let mut net = Net::plain();
     net.sent();
@@ -83,7 +83,7 @@ fn a_modern_server_without_discover_is_taken_at_the_latest_modern_revision() {
 }
 
 #[test]
-fn anything_else_is_the_answer_of_a_legacy_server() {
+fn any_other_response_indicates_a_legacy_server() {
     // Rule: [VER-025] [VER-027].
     type Script = fn(&mut Net);
     let scripts: [Script; 11] = [
@@ -148,7 +148,7 @@ fn failures_unrelated_to_the_era_are_reported_unchanged() {
 }
 
 #[test]
-fn silence_says_nothing_of_the_era() {
+fn a_timeout_does_not_indicate_an_era() {
     // Rule: [VER-025].
     let mut net = Net::plain();
     net.sent();
@@ -161,7 +161,7 @@ fn silence_says_nothing_of_the_era() {
 }
 
 #[test]
-fn a_modern_client_declares_what_a_legacy_server_requires() {
+fn a_modern_client_reports_that_the_server_is_legacy() {
     // Rule: [VER-029].
     let modern = peer_options().revisions(Revisions::MODERN);
     let mut net = Net::new(modern, http_options());
@@ -175,7 +175,7 @@ fn a_known_era_is_not_probed() {
     // Rule: [VER-018].
     let mut net = Net::new(peer_options().known_era(Era::Legacy), http_options());
     assert_eq!(net.sent(), "#1 POST initialize\n");
-    // The server has changed since.
+    // The server has been upgraded.
     let listed = r#","data":{"supported":["2026-07-28"]}"#;
     net.answer(1, 400, JSON, &error("1", -32022, listed));
     assert_eq!(net.sent(), "#2 POST server/discover\n");
@@ -184,7 +184,7 @@ fn a_known_era_is_not_probed() {
 }
 
 #[test]
-fn a_known_era_that_leads_nowhere_is_probed_after_all() {
+fn a_known_era_that_fails_is_probed() {
     // Rule: [VER-018] [LSSE-010].
     let mut net = Net::new(peer_options().known_era(Era::Legacy), http_options());
     net.sent();
@@ -195,7 +195,7 @@ fn a_known_era_that_leads_nowhere_is_probed_after_all() {
 }
 
 #[test]
-fn a_handshake_that_lists_versions_is_repeated_with_one_of_them() {
+fn a_handshake_refused_with_versions_is_repeated_with_one_of_them() {
     // Rule: [VER-009].
     let legacy = peer_options().revisions(Revisions::LEGACY);
     let mut net = Net::new(legacy, http_options());
@@ -209,7 +209,7 @@ fn a_handshake_that_lists_versions_is_repeated_with_one_of_them() {
 }
 
 #[test]
-fn the_handshake_may_come_on_a_stream_that_asks_first() {
+fn the_response_to_the_handshake_can_follow_a_ping_on_its_stream() {
     // Rule: [HCLI-015] [PING-001].
     let legacy = peer_options().revisions(Revisions::LEGACY);
     let mut net = Net::new(legacy, http_options());
@@ -224,7 +224,7 @@ fn the_handshake_may_come_on_a_stream_that_asks_first() {
 }
 
 #[test]
-fn calls_wait_until_the_server_has_the_notification_that_opens() {
+fn calls_wait_until_the_server_has_accepted_the_initialized_notification() {
     // Rule: [LIFE-003] [HDR-001] [HDR-002] [SESS-004] [HCLI-007] [HCLI-008].
     for revision in [Revision::V2025_03_26, Revision::V2025_06_18, Revision::V2025_11_25] {
         let mut net = Net::new(peer_options().revisions(Revisions::only(revision)), http_options());

@@ -1,4 +1,4 @@
-//! Requests that wait for something on this side.
+//! Requests that are paused by a layer of the client, for example for a sign-in.
 
 use std::time::Duration;
 
@@ -31,7 +31,7 @@ impl Net {
 const REFUSED: &str = "AuthorizationFailed { reason: \"the user declined\" }";
 
 #[test]
-fn a_paused_call_resumes_with_the_time_that_was_left() {
+fn a_paused_call_resumes_with_its_remaining_time() {
     for twice in [false, true] {
         let mut net = Net::modern();
         net.call_echo();
@@ -57,7 +57,7 @@ fn a_paused_call_resumes_with_the_time_that_was_left() {
 }
 
 #[test]
-fn the_hard_deadline_is_paused_as_well() {
+fn the_hard_deadline_is_paused() {
     let mut net = Net::modern();
     let options = CallOptions::default().timeout(50 * SECOND).timeout_hard(60 * SECOND).progress();
     net.call_with(Method::ToolsCall, r#"{"name":"slow"}"#, &options);
@@ -97,11 +97,11 @@ fn the_opening_can_be_paused_in_both_eras() {
     net.expect_silence();
     net.resume(1);
     net.advance(60 * SECOND);
-    assert!(net.told().starts_with("closed: "), "the server has as long as ever");
+    assert!(net.told().starts_with("closed: "), "the server has its full time");
 }
 
 #[test]
-fn a_response_makes_its_request_go_on() {
+fn a_response_resumes_its_request() {
     let mut net = Net::modern();
     net.call_echo();
     net.sent();
@@ -122,7 +122,7 @@ fn requests_behind_a_paused_one_are_paused() {
     }
     assert_eq!(net.sent(), "#2 POST tools/call\n");
     net.pause(2);
-    // Made while it stands.
+    // A call that is made during the pause.
     net.call_echo();
     net.advance(HOUR);
     net.expect_silence();
@@ -163,7 +163,7 @@ fn a_call_of_a_lost_session_is_paused_with_the_next_handshake() {
     let sent = net.sent();
     assert!(sent.contains("#6 POST initialize\n"), "{sent}");
     net.pause(6);
-    // While the handshake waits for the user.
+    // The handshake waits for the user.
     net.answer(5, 404, &[], "");
     net.advance(HOUR);
     net.expect_silence();
@@ -185,7 +185,7 @@ fn a_paused_call_can_be_cancelled() {
     net.resume(2);
     net.refuse(2);
     net.expect_silence();
-    // A call after it has its time again.
+    // A later call has its full time.
     net.call_echo();
     assert_eq!(net.sent(), "#3 POST tools/call\n");
     net.advance(60 * SECOND);
@@ -217,7 +217,7 @@ fn a_rejected_exchange_ends_with_its_reason() {
     net.json(2, &result(2, OK));
     net.expect_silence();
     assert_eq!(net.client.poll_timeout(), None);
-    // Without a pause before it, too.
+    // Without a pause before it as well.
     net.call_echo();
     net.sent();
     net.refuse(3);
@@ -225,7 +225,7 @@ fn a_rejected_exchange_ends_with_its_reason() {
 }
 
 #[test]
-fn an_opening_that_is_refused_closes_the_connection() {
+fn a_refused_opening_closes_the_connection() {
     let mut net = Net::plain();
     net.sent();
     net.pause(1);
@@ -236,7 +236,7 @@ fn an_opening_that_is_refused_closes_the_connection() {
 }
 
 #[test]
-fn a_refused_listening_stream_is_reported_and_calls_go_on_without_it() {
+fn a_refused_standalone_stream_is_reported_and_calls_continue() {
     let revision = Revision::V2025_11_25;
     let mut net =
         Net::new(peer_options().revisions(mcp_sansio::Revisions::only(revision)), http_options());

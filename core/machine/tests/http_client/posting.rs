@@ -16,7 +16,7 @@ fn limits(requests_max: usize, control_max: usize) -> ClientLimits {
 }
 
 #[test]
-fn each_message_is_a_post_of_its_own_and_none_waits_for_another() {
+fn each_message_is_a_separate_post() {
     // Rule: [HCLI-001] [HCLI-002] [HCLI-004] [HCLI-005] [HDR-001].
     let mut net = Net::legacy(LATEST);
     for _ in 0..3 {
@@ -38,7 +38,7 @@ fn each_message_is_a_post_of_its_own_and_none_waits_for_another() {
 }
 
 #[test]
-fn the_revision_with_batches_is_sent_none() {
+fn no_batches_are_sent_at_the_revision_that_has_them() {
     // Rule: [BATCH-005].
     let mut net = Net::legacy(Revision::V2025_03_26);
     net.call_echo();
@@ -55,7 +55,7 @@ fn the_revision_with_batches_is_sent_none() {
 }
 
 #[test]
-fn calls_beyond_the_limit_wait_for_their_turn() {
+fn calls_over_the_limit_are_queued() {
     let http = http_options().limits(limits(2, 8));
     let mut net = Net::modern_with(peer_options(), http);
     for _ in 0..4 {
@@ -64,7 +64,7 @@ fn calls_beyond_the_limit_wait_for_their_turn() {
     assert_eq!(net.sent(), "#2 POST tools/call\n#3 POST tools/call\n");
     net.json(3, &result(3, "{}"));
     assert_eq!(net.sent(), "#4 POST tools/call\n");
-    // One that waits is given up without a trace.
+    // A queued call is cancelled without a message.
     net.cancel(4);
     net.json(2, &result(2, "{}"));
     assert_eq!(net.sent(), "");
@@ -74,7 +74,7 @@ fn calls_beyond_the_limit_wait_for_their_turn() {
 }
 
 #[test]
-fn answers_and_cancellations_do_not_wait_for_calls() {
+fn responses_and_cancellations_do_not_wait_for_calls() {
     // Rule: [HCLI-015].
     let capabilities = crate::net::with_roots();
     let http = http_options().limits(limits(1, 1));
@@ -102,7 +102,7 @@ fn answers_and_cancellations_do_not_wait_for_calls() {
 }
 
 #[test]
-fn a_legacy_call_is_cancelled_by_a_notification_and_its_exchange_left_open() {
+fn a_legacy_call_is_cancelled_by_a_notification_and_its_exchange_stays_open() {
     // Rule: [CANC-001] [SSE-011].
     for revision in RESUMING {
         let mut net = Net::legacy(revision);
@@ -113,13 +113,13 @@ fn a_legacy_call_is_cancelled_by_a_notification_and_its_exchange_left_open() {
         let sent = net.sent();
         assert!(sent.starts_with("#5 POST notifications/cancelled"), "{sent}");
         assert!(net.full(5).contains(r#""requestId":2,"reason":"enough""#));
-        // A late answer is absorbed, and the end of the stream is none of a call.
+        // A late response is absorbed, and the end of the stream affects no call.
         net.body(4, &event(&result(2, "{}")));
         net.end(4);
         assert_eq!(net.told(), "call 1 failed: Cancelled\n");
         net.answer(5, 202, &[], "");
         net.expect_silence();
-        // One that never left needs no cancellation.
+        // A call that was not sent needs no cancellation.
         let mut net =
             Net::legacy_with(revision, peer_options(), http_options().limits(limits(1, 8)));
         net.call_echo();
@@ -167,7 +167,7 @@ fn a_rejected_notification_is_only_reported() {
         net.call_echo();
         assert!(net.sent().starts_with("#5 POST tools/call"));
     }
-    // Even the one that opens.
+    // The notification that opens the session is reported as well.
     let only = mcp_sansio::Revisions::only(LATEST);
     let mut net = Net::new(peer_options().revisions(only), http_options());
     net.sent();
@@ -179,7 +179,7 @@ fn a_rejected_notification_is_only_reported() {
 }
 
 #[test]
-fn a_batch_of_answers_ends_its_calls() {
+fn a_batch_of_responses_ends_its_calls() {
     // Rule: [BATCH-001] [HCLI-003].
     let mut net = Net::legacy(Revision::V2025_03_26);
     net.call_echo();

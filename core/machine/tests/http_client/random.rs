@@ -1,5 +1,5 @@
-//! A server that says and does anything at any time. What must hold all the same: each call ends
-//! exactly once, the machine comes to rest, and the same inputs give the same outputs.
+//! A server with random behavior. Each call ends exactly once, the machine becomes idle, and the
+//! same inputs give the same outputs.
 
 use std::fmt::Write;
 use std::time::Duration;
@@ -24,7 +24,7 @@ struct Chaos {
     random: Random,
     client: Client,
     now: Instant,
-    /// Exchanges under way: whether the head came, the method, the id of the request.
+    /// Pending exchanges: whether the head was delivered, the method, and the id of the request.
     open: Vec<(ExchangeId, bool, String, i64)>,
     calls: Vec<CallHandle>,
     ended: Vec<CallHandle>,
@@ -61,8 +61,8 @@ impl Chaos {
     fn pull(&mut self) {
         while let Some(event) = self.client.poll_event() {
             if let Event::Ended(ended) = &event {
-                assert!(self.calls.contains(&ended.call), "an end of no call");
-                assert!(!self.ended.contains(&ended.call), "a second end");
+                assert!(self.calls.contains(&ended.call), "an unknown call ended");
+                assert!(!self.ended.contains(&ended.call), "a call ended twice");
                 self.ended.push(ended.call);
             }
             writeln!(self.transcript, "{event:?}").unwrap();
@@ -106,7 +106,7 @@ impl Chaos {
         self.pull();
     }
 
-    /// Something that the application wants.
+    /// Performs a random command of the application.
     fn apply(&mut self) {
         let now = self.now;
         match self.random.below(6) {
@@ -133,7 +133,7 @@ impl Chaos {
         }
     }
 
-    /// Something that the server or the network does.
+    /// Performs a random action of the server or the network.
     fn respond(&mut self) {
         if self.open.is_empty() {
             return;
@@ -141,7 +141,7 @@ impl Chaos {
         let at = self.random.index(self.open.len());
         let (exchange, headed, method, request) = self.open[at].clone();
         let now = self.now;
-        // Most connections are to open, so that there is more to see.
+        // Most connections should open, to reach more states.
         if !self.transcript.contains("Opened(") && !headed && self.random.below(5) > 0 {
             let revision = self.random.one_of(Revision::ALL);
             let mut head = IncomingResponse::new(Status::OK);
@@ -256,5 +256,5 @@ fn every_call_ends_exactly_once_under_random_server_behaviour() {
             assert_eq!(transcript, Chaos::new(seed).run(), "{seed}");
         }
     }
-    assert!(opened > 500, "too few: {opened}");
+    assert!(opened > 500, "only {opened} connections opened");
 }

@@ -21,7 +21,7 @@ fn calling(revision: Revision) -> Net {
 }
 
 #[test]
-fn a_broken_stream_is_resumed_where_it_broke() {
+fn a_broken_stream_is_resumed_after_its_last_event() {
     // Rule: [RESUME-004] [RESUME-005] [HCLI-008] [SSE-005] [SSE-010] [SSE-011].
     for revision in RESUMING {
         let mut net = calling(revision);
@@ -44,8 +44,8 @@ fn a_broken_stream_is_resumed_where_it_broke() {
 }
 
 #[test]
-fn an_event_id_goes_back_as_it_came_or_resumes_nothing() {
-    // Rule: [RESUME-004]: in UTF-8, as the standard of server-sent events has it.
+fn an_event_id_is_sent_back_unchanged_or_not_at_all() {
+    // Rule: [RESUME-004]: in UTF-8, as the standard of server-sent events requires.
     for id in ["é2", "\u{5DA}2", "a b", "\u{3000}"] {
         let mut net = calling(LATEST);
         net.body(4, &event_with_id(id, ""));
@@ -62,12 +62,12 @@ fn an_event_id_goes_back_as_it_came_or_resumes_nothing() {
 }
 
 #[test]
-fn the_server_says_how_long_to_wait() {
+fn the_server_sets_the_retry_delay() {
     // Rule: [SSE-006] [SSE-007] [SSE-008] [SSE-009].
     let mut net = calling(LATEST);
     net.body(4, "retry: 3000\nid: a\ndata:\n\n");
     for exchange in 5..=20 {
-        // Polling goes on as long as the call does, which is more often than attempts in vain.
+        // Polling continues as long as the call, for more attempts than the limit of failed ones.
         net.end(exchange - 1);
         let (waited, sent) = net.wait_for_request();
         assert_eq!(sent, format!("#{exchange} GET version=2025-11-25 session=s1 after=a\n"));
@@ -80,7 +80,7 @@ fn the_server_says_how_long_to_wait() {
 }
 
 #[test]
-fn a_stream_without_ids_is_lost_at_once() {
+fn a_stream_without_ids_is_lost_when_it_breaks() {
     // Rule: [RESUME-001] [RESUME-004].
     for revision in RESUMING {
         for (end, expected) in [(true, "StreamEnded"), (false, "Broken")] {
@@ -100,7 +100,7 @@ fn a_stream_without_ids_is_lost_at_once() {
 }
 
 #[test]
-fn an_id_that_no_header_can_carry_resumes_nothing() {
+fn an_event_id_that_is_not_a_valid_header_value_cannot_resume() {
     for id in ["a\u{1}", " a", ""] {
         let mut net = calling(LATEST);
         net.body(4, &format!("id: {id}\ndata:\n\n"));
@@ -110,7 +110,7 @@ fn an_id_that_no_header_can_carry_resumes_nothing() {
 }
 
 #[test]
-fn the_old_revision_resumes_nothing() {
+fn the_oldest_revision_cannot_resume() {
     // Rule: [RESUME-001].
     let mut net = Net::legacy(Revision::V2024_11_05);
     net.call_echo();
@@ -122,7 +122,7 @@ fn the_old_revision_resumes_nothing() {
 }
 
 #[test]
-fn an_event_that_is_replayed_although_it_was_had_is_passed_over() {
+fn a_replayed_event_that_was_received_before_is_dropped() {
     // Rule: [RESUME-006].
     let mut net = calling(LATEST);
     net.body(4, &event_with_id("e1", &notification("info")));
@@ -139,7 +139,7 @@ fn an_event_that_is_replayed_although_it_was_had_is_passed_over() {
 }
 
 #[test]
-fn a_resumption_that_is_refused_is_the_loss_of_the_call() {
+fn a_refused_resumption_ends_the_call() {
     for status in [400, 405, 410, 422] {
         let mut net = calling(LATEST);
         net.body(4, &event_with_id("e1", ""));
@@ -156,7 +156,7 @@ fn a_resumption_that_is_refused_is_the_loss_of_the_call() {
     net.wait_for_request();
     net.answer(5, 401, &[], "");
     assert!(net.told().starts_with("call 1 failed: Unauthorized"));
-    // The session is gone: the call ran in it.
+    // The session, in which the call ran, is gone.
     // Rule: [SESS-009].
     let mut net = calling(LATEST);
     net.body(4, &event_with_id("e1", ""));
@@ -165,7 +165,7 @@ fn a_resumption_that_is_refused_is_the_loss_of_the_call() {
     net.answer(5, 404, &[], "");
     assert_eq!(net.told(), "call 1 failed: SessionLost\n");
     assert_eq!(net.sent(), "#3 abort\n#6 POST initialize\n");
-    // What is no stream resumes none.
+    // A response that is not a stream cannot resume.
     let mut net = calling(LATEST);
     net.body(4, &event_with_id("e1", ""));
     net.broken(4);
@@ -175,7 +175,7 @@ fn a_resumption_that_is_refused_is_the_loss_of_the_call() {
 }
 
 #[test]
-fn attempts_are_spread_over_time_and_come_to_an_end() {
+fn attempts_are_spread_over_time_and_bounded() {
     let waits = || {
         let mut net = calling(LATEST);
         // The call outlasts the attempts.
@@ -214,7 +214,7 @@ fn attempts_are_spread_over_time_and_come_to_an_end() {
 }
 
 #[test]
-fn attempts_without_end_are_not_made() {
+fn the_number_of_attempts_is_limited() {
     let mut backoff = Backoff::default();
     (backoff.initial, backoff.attempts_max) = (Duration::from_millis(10), 3);
     let mut net = Net::legacy_with(LATEST, peer_options(), http_options().backoff(backoff));
@@ -229,7 +229,7 @@ fn attempts_without_end_are_not_made() {
         net.broken(exchange);
     }
     assert_eq!(net.told(), "call 1 failed: StreamLost { attempts: 3 }\n");
-    // A server that answers again starts the count anew.
+    // A response of the server resets the count.
     net.call_echo();
     net.sent();
     net.answer_head(8, 200, EVENTS);
@@ -244,7 +244,7 @@ fn attempts_without_end_are_not_made() {
 }
 
 #[test]
-fn retry_after_is_heeded() {
+fn retry_after_is_respected() {
     let mut net = calling(LATEST);
     net.body(4, &event_with_id("e1", ""));
     net.broken(4);
@@ -254,7 +254,7 @@ fn retry_after_is_heeded() {
 }
 
 #[test]
-fn a_call_that_waits_to_be_resumed_can_be_cancelled_and_can_expire() {
+fn a_call_that_waits_to_be_resumed_can_be_cancelled_and_can_time_out() {
     let mut net = calling(LATEST);
     net.body(4, &event_with_id("e1", ""));
     net.broken(4);
@@ -274,7 +274,7 @@ fn a_call_that_waits_to_be_resumed_can_be_cancelled_and_can_expire() {
 }
 
 #[test]
-fn the_stream_of_the_handshake_resumes_too() {
+fn the_stream_of_the_handshake_can_be_resumed() {
     // Rule: [RESUME-005] [SESS-004].
     let mut net = Net::new(peer_options().revisions(Revisions::only(LATEST)), http_options());
     net.sent();

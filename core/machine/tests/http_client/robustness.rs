@@ -22,7 +22,7 @@ fn calling_with(limits: ClientLimits, legacy: bool) -> (Net, usize) {
         net.body(3, ":\n");
         net
     } else {
-        // The answer to the probe is longer than some of the limits.
+        // The response to the probe is longer than some of the limits.
         let revisions = mcp_sansio::Revisions::MODERN;
         let mut net = Net::new(peer_options().revisions(revisions), http);
         net.sent();
@@ -40,7 +40,7 @@ fn calling_with(limits: ClientLimits, legacy: bool) -> (Net, usize) {
 }
 
 #[test]
-fn bodies_and_events_beyond_the_limits_are_cut_off() {
+fn bodies_and_events_over_the_limits_are_aborted() {
     let long = format!(r#"{{"x":"{}"}}"#, "y".repeat(300));
     let (mut net, n) = calling_with(small(), false);
     net.answer_head(n, 200, JSON);
@@ -55,11 +55,11 @@ fn bodies_and_events_beyond_the_limits_are_cut_off() {
     let told = net.told();
     assert!(told.ends_with("call 1 failed: TooLong { limit: 200 }\n"), "{told}");
     assert_eq!(net.sent(), format!("#{n} abort\n"));
-    // The body of a refusal is passed over.
+    // The body of a refusal is ignored.
     let (mut net, n) = calling_with(small(), false);
     net.answer(n, 400, JSON, &error("2", -32602, &format!(r#","data":{long}"#)));
     assert_eq!(net.told(), "call 1 failed: status 400\n");
-    // On the listening stream the event is lost, and told.
+    // On the standalone stream the event is dropped and reported.
     let mut limits = ClientLimits::default();
     limits.event_bytes_max = 200;
     let (mut net, _) = calling_with(limits, true);
@@ -100,7 +100,7 @@ fn an_invalid_response_ends_the_call() {
 }
 
 #[test]
-fn garbage_on_a_stream_is_reported_and_survived() {
+fn invalid_data_on_a_stream_is_reported_and_tolerated() {
     for legacy in [false, true] {
         let (mut net, n) = calling_with(ClientLimits::default(), legacy);
         net.answer_head(n, 200, EVENTS);
@@ -119,7 +119,7 @@ fn garbage_on_a_stream_is_reported_and_survived() {
 }
 
 #[test]
-fn redirects_to_the_same_server_are_followed_a_few_times() {
+fn redirects_to_the_same_origin_are_followed_up_to_a_limit() {
     for status in [307, 308] {
         let (mut net, n) = calling_with(ClientLimits::default(), true);
         net.answer(n, status, &[("Location", "/other?x")], "moved");
@@ -158,7 +158,7 @@ fn other_redirects_are_refused_by_name() {
     let (mut net, n) = calling_with(ClientLimits::default(), false);
     net.answer(n, 307, &[], "");
     assert!(net.told().starts_with("call 1 failed: Redirected"));
-    // While opening, too.
+    // Also while opening.
     let mut net = Net::plain();
     net.sent();
     net.answer(1, 302, &[("location", "https://login.example/")], "");
@@ -176,7 +176,7 @@ fn events_of_unknown_exchanges_are_ignored() {
     net.end(n);
     net.broken(n);
     net.expect_silence();
-    // A second head, and one that is provisional.
+    // A second head, and a provisional one.
     net.call_echo();
     net.sent();
     net.answer_head(n + 1, 103, &[]);
@@ -211,7 +211,7 @@ fn a_flood_of_pings_is_answered_within_the_limits() {
 }
 
 #[test]
-fn an_answer_on_the_stream_of_another_call_is_taken_in_a_legacy_session() {
+fn a_response_on_the_stream_of_another_call_is_accepted_in_a_legacy_session() {
     let mut net = Net::legacy(LATEST);
     net.call_echo();
     net.call_echo();

@@ -11,7 +11,7 @@ use crate::net::{
 const LATEST: Revision = Revision::V2025_11_25;
 
 #[test]
-fn a_lost_session_is_followed_by_exactly_one_new_one() {
+fn a_lost_session_is_replaced_by_exactly_one_new_one() {
     // Rule: [SESS-004] [SESS-008] [SESS-009].
     for revision in RESUMING {
         let mut net = Net::legacy(revision);
@@ -19,7 +19,8 @@ fn a_lost_session_is_followed_by_exactly_one_new_one() {
             net.call_echo();
         }
         net.sent();
-        // All three were refused; the others' refusals come after the handshake began, and ended.
+        // All three calls are refused; the other two refusals are received during the handshake and
+        // after it.
         net.answer(4, 404, &[], "");
         let version = net.field(4, "mcp-protocol-version");
         assert_eq!(net.sent(), "#3 abort\n#7 POST initialize\n", "{revision}");
@@ -50,7 +51,7 @@ fn a_lost_session_is_followed_by_exactly_one_new_one() {
 }
 
 #[test]
-fn a_call_of_the_session_before_is_not_cancelled_in_the_next_one() {
+fn a_call_of_the_previous_session_is_not_cancelled_in_the_next_one() {
     // Rule: [CANC-001].
     let mut net = Net::legacy(LATEST);
     net.call_echo();
@@ -71,7 +72,7 @@ fn a_call_of_the_session_before_is_not_cancelled_in_the_next_one() {
 }
 
 #[test]
-fn calls_under_way_end_with_the_session() {
+fn pending_calls_end_with_the_session() {
     // Rule: [SESS-009].
     let mut net = Net::legacy(LATEST);
     net.call_echo();
@@ -88,7 +89,7 @@ fn calls_under_way_end_with_the_session() {
 }
 
 #[test]
-fn calls_under_way_are_repeated_where_they_may_run_twice() {
+fn pending_calls_are_repeated_if_configured() {
     // Rule: [SESS-009].
     let http = http_options().lost_session(LostSession::RepeatCalls);
     let mut net = Net::legacy_with(LATEST, peer_options(), http);
@@ -105,8 +106,8 @@ fn calls_under_way_are_repeated_where_they_may_run_twice() {
     assert_eq!(net.told(), "call 2: {}\ncall 1: {}\n");
 }
 
-/// A new session `s2`, whose handshake is exchange `n` with the id `id`; the three after it are
-/// taken up by the opening, so that the next call is on `n + 3`.
+/// Completes the handshake of a new session `s2` on exchange `n`, with the id `id`. The opening
+/// uses three exchanges, so the next call is on `n + 3`.
 fn reopen(net: &mut Net, n: usize, id: i64) {
     net.initialize(n, id, LATEST, Some("s2"));
     assert!(net.told().contains("opened at 2025-11-25\n"));
@@ -117,7 +118,7 @@ fn reopen(net: &mut Net, n: usize, id: i64) {
 }
 
 #[test]
-fn a_call_is_moved_once() {
+fn a_call_is_moved_to_a_new_session_once() {
     // Rule: [SESS-009].
     let mut net = Net::legacy(LATEST);
     net.call_echo();
@@ -132,7 +133,7 @@ fn a_call_is_moved_once() {
 }
 
 #[test]
-fn sessions_that_cannot_be_used_come_to_an_end() {
+fn the_number_of_unusable_sessions_is_bounded() {
     // Rule: [SESS-009].
     let mut net = Net::legacy(LATEST);
     let mut handshakes = 0;
@@ -148,7 +149,7 @@ fn sessions_that_cannot_be_used_come_to_an_end() {
         let handshake = net.last();
         let id = net.id_of(handshake);
         reopen(&mut net, handshake, id);
-        // The call was moved once; others come after it.
+        // The first call was moved once; later ones need another session.
         if handshakes > 1 {
             net.call_echo();
         }
@@ -161,7 +162,7 @@ fn sessions_that_cannot_be_used_come_to_an_end() {
 }
 
 #[test]
-fn a_session_that_was_of_use_starts_the_count_anew() {
+fn a_session_that_was_used_resets_the_count() {
     let mut net = Net::legacy(LATEST);
     for _ in 0..10 {
         net.call_echo();
@@ -288,7 +289,8 @@ fn late_requests_of_a_lost_session_are_not_answered() {
     reopen(&mut net, handshake, id);
     net.told();
     net.sent();
-    // The call of before runs at the old server, which asks before it answers.
+    // The call of the old session runs on the old server, which sends a request before its
+    // response.
     net.answer_head(4, 200, EVENTS);
     net.body(4, &event(r#"{"jsonrpc":"2.0","id":9,"method":"roots/list"}"#));
     assert_eq!((net.told(), net.sent()), (String::new(), String::new()));
@@ -297,7 +299,7 @@ fn late_requests_of_a_lost_session_are_not_answered() {
 }
 
 #[test]
-fn calls_made_while_the_session_is_renewed_wait_for_it() {
+fn calls_made_during_a_reconnection_wait_for_the_new_session() {
     // Rule: [SESS-009].
     let mut net = Net::legacy(LATEST);
     net.call_echo();
@@ -312,7 +314,7 @@ fn calls_made_while_the_session_is_renewed_wait_for_it() {
 }
 
 #[test]
-fn a_session_id_that_no_header_can_carry_is_refused() {
+fn a_session_id_that_is_not_a_valid_header_value_is_refused() {
     // Rule: [SESS-003].
     let long = "x".repeat(1025);
     for id in ["a b", "a\tb", "\u{e9}", "", &long] {
@@ -326,7 +328,7 @@ fn a_session_id_that_no_header_can_carry_is_refused() {
 }
 
 #[test]
-fn the_session_id_is_found_however_its_header_is_spelled() {
+fn the_session_id_is_found_with_any_spelling_of_its_header() {
     // Rule: [SESS-001] [SESS-015] [HDR-031].
     for name in ["Mcp-Session-Id", "MCP-Session-Id", "mcp-session-id"] {
         let only = Revisions::only(LATEST);
@@ -339,7 +341,7 @@ fn the_session_id_is_found_however_its_header_is_spelled() {
 }
 
 #[test]
-fn the_session_id_is_in_no_debug_output() {
+fn the_session_id_does_not_appear_in_debug_output() {
     // Rule: [SESS-005].
     let mut net = Net::new(peer_options().revisions(Revisions::only(LATEST)), http_options());
     net.sent();
@@ -354,7 +356,7 @@ fn the_session_id_is_in_no_debug_output() {
 }
 
 #[test]
-fn a_handshake_whose_stream_goes_with_its_session_is_made_again_once() {
+fn a_handshake_whose_stream_is_lost_with_its_session_is_repeated_once() {
     // Rule: [SESS-009] [LIFE-003].
     let mut net = Net::new(peer_options().revisions(Revisions::only(LATEST)), http_options());
     assert_eq!(net.sent(), "#1 POST initialize\n");

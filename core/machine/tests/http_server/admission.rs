@@ -1,4 +1,4 @@
-//! What the head of a request alone decides.
+//! Checks of the request head.
 
 use mcp_sansio::Revisions;
 use mcp_sansio::http::{AllowedHosts, RequestHead, ServerOptions};
@@ -18,7 +18,7 @@ fn a_foreign_host_or_origin_is_always_forbidden() {
             join(&POST, &[("Origin", "null")]),
             join(&POST, &[("origin", "http://localhost.evil.example")]),
         ] {
-            let mut server = site_with(ServerOptions::new().legacy_sse("/sse", "/post"));
+            let mut server = server_with(ServerOptions::new().legacy_sse("/sse", "/post"));
             let reply = server.request(method, target, &bad, &call(1));
             assert_eq!(server.reply(reply).status(), 403, "{method} {target} {bad:?}");
             assert_eq!(server.reply(reply).error(), (-32600, "none".into()));
@@ -28,23 +28,23 @@ fn a_foreign_host_or_origin_is_always_forbidden() {
     let mut server = server();
     let good = join(&POST, &[("Origin", "http://127.0.0.1:8080")]);
     let reply = server.request("POST", "/mcp", &good, &call(1));
-    assert_eq!(server.reply(reply).status(), 400, "beyond the guard");
+    assert_eq!(server.reply(reply).status(), 400, "past the host check");
 }
 
 #[test]
-fn hosts_that_are_allowed_by_name_may_ask() {
+fn allowed_hosts_are_accepted() {
     // Rule: [HSRV-003].
     let hosts = AllowedHosts::new().allow_host("mcp.example").unwrap();
-    let mut server = site_with(ServerOptions::new().hosts(hosts));
+    let mut server = server_with(ServerOptions::new().hosts(hosts));
     let ask = [("Host", "mcp.example"), ("Origin", "https://mcp.example"), ACCEPT, JSON];
     let reply = server.request("POST", "/mcp", &ask, &call(1));
-    assert_eq!(server.reply(reply).status(), 400, "beyond the guard");
+    assert_eq!(server.reply(reply).status(), 400, "past the host check");
 }
 
 #[test]
 fn other_paths_and_methods_are_refused() {
     // Rule: [HSRV-001] [HSRV-002].
-    let mut server = site_with(ServerOptions::new().legacy_sse("/sse", "/post"));
+    let mut server = server_with(ServerOptions::new().legacy_sse("/sse", "/post"));
     for target in ["/", "/mcp/", "/MCP", "/other", "http://localhost/", "*"] {
         let reply = server.request("POST", target, &POST, &call(1));
         assert_eq!(server.reply(reply).status(), 404, "{target}");
@@ -64,15 +64,15 @@ fn other_paths_and_methods_are_refused() {
     assert_eq!(server.reply(reply).status(), 400, "the absolute form is the same target");
     server.expect_empty();
 
-    let mut server = site_with(ServerOptions::new().any_path());
+    let mut server = server_with(ServerOptions::new().any_path());
     let reply = server.request("POST", "/anything", &POST, &call(1));
     assert_eq!(server.reply(reply).status(), 400, "any path is the endpoint");
 }
 
 #[test]
-fn get_and_delete_are_of_sessions() {
+fn get_and_delete_require_sessions() {
     // Rule: [HSRV-024] [SESS-016].
-    let mut modern_only = site_of(Revisions::MODERN);
+    let mut modern_only = server_of(Revisions::MODERN);
     let mut both = server();
     for method in ["GET", "DELETE"] {
         let reply = modern_only.request(method, "/mcp", &POST, "");
@@ -80,9 +80,9 @@ fn get_and_delete_are_of_sessions() {
         assert_eq!(modern_only.reply(reply).field("allow"), Some("POST"));
         let named = join(&POST, &[("MCP-Protocol-Version", "2026-07-28")]);
         let reply = both.request(method, "/mcp", &named, "");
-        assert_eq!(both.reply(reply).status(), 405, "at that revision there is none");
+        assert_eq!(both.reply(reply).status(), 405, "that revision has no sessions");
         let reply = both.request(method, "/mcp", &POST, "");
-        assert_eq!(both.reply(reply).status(), 400, "but at the others");
+        assert_eq!(both.reply(reply).status(), 400, "the others have");
     }
 }
 
@@ -112,7 +112,7 @@ fn a_client_accepts_json_and_event_streams() {
 
 #[test]
 fn a_body_is_json() {
-    // What a web page can post without asking first is something else.
+    // Web pages can send other media types without a preflight request.
     let mut server = server();
     for fields in [
         vec![HOST, ACCEPT],
@@ -126,8 +126,8 @@ fn a_body_is_json() {
 }
 
 #[test]
-fn a_body_is_as_long_as_the_limit_at_most() {
-    let mut server = site_with(limits(|limits| limits.body_bytes_max = 100));
+fn the_length_of_a_body_is_limited() {
+    let mut server = server_with(limits(|limits| limits.body_bytes_max = 100));
     let long = format!("{:101}", "{}");
     let reply = server.request("POST", "/mcp", &POST, &long);
     assert_eq!(server.reply(reply).status(), 413);
@@ -137,7 +137,7 @@ fn a_body_is_as_long_as_the_limit_at_most() {
         for (name, value) in &fields {
             head.field(name, value.as_bytes());
         }
-        let refused = server.server.admit(&head).expect_err("by the head alone");
+        let refused = server.server.admit(&head).expect_err("refused by the head alone");
         assert_eq!(refused, server.server.body_too_long());
         let reply = server.request("POST", "/mcp", &fields, "");
         assert_eq!(server.reply(reply).status(), 413, "{length}");
@@ -149,7 +149,7 @@ fn a_body_is_as_long_as_the_limit_at_most() {
 }
 
 #[test]
-fn a_field_that_contradicts_itself_is_refused() {
+fn a_contradictory_field_is_refused() {
     let mut server = server();
     for (name, one, other) in [
         ("Host", "localhost", "127.0.0.1"),
@@ -166,7 +166,7 @@ fn a_field_that_contradicts_itself_is_refused() {
 }
 
 #[test]
-fn the_order_of_the_checks_is_the_guard_then_the_path_then_the_form() {
+fn the_checks_are_host_then_path_then_media_type() {
     let mut server = server();
     let bad = [("Host", "evil.example"), ("Content-Type", "text/plain")];
     let reply = server.request("PUT", "/nowhere", &bad, "");

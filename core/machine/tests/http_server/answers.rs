@@ -1,4 +1,4 @@
-//! In which form an answer comes, and on which stream.
+//! The form of a response, and the stream that it is sent on.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ pub(crate) fn ask_for_roots() -> InputRequiredResult {
 }
 
 #[test]
-fn an_answer_that_comes_alone_is_json() {
+fn a_response_without_other_messages_is_json() {
     // Rule: [HSRV-012].
     let mut server = server();
     for revision in RESUMING {
@@ -52,7 +52,7 @@ fn messages_before_the_response_turn_it_into_a_stream() {
         let expected = if revision == Revision::V2025_11_25 {
             format!("200 text/event-stream\nid=2-0 \nid=2-1 {progress}\nid=2-2 {answer}\nend")
         } else {
-            // The id alone: these clients know nothing of events without data.
+            // An event with only an id: these clients do not support events with empty data.
             format!("200 text/event-stream\nid=2-0 alone\nid=2-1 {progress}\nid=2-2 {answer}\nend")
         };
         assert_eq!(server.reply(reply).transcript(), expected);
@@ -60,7 +60,7 @@ fn messages_before_the_response_turn_it_into_a_stream() {
 }
 
 #[test]
-fn a_modern_stream_has_no_ids_and_is_not_to_be_buffered() {
+fn a_modern_stream_has_no_ids_and_must_not_be_buffered() {
     // Rule: [HSRV-019] [HSRV-027] [HSRV-028] [SSE-015] [RESUME-008].
     let mut server = server();
     let reply = server.modern(&modern_call(1));
@@ -80,7 +80,7 @@ fn a_modern_stream_has_no_ids_and_is_not_to_be_buffered() {
 }
 
 #[test]
-fn messages_of_a_request_travel_on_its_stream_and_on_no_other() {
+fn messages_of_a_request_are_sent_on_its_stream_only() {
     // Rule: [HSRV-016] [HSRV-017] [HSRV-018] [HSRV-019].
     let mut server = server();
     let session = server.open(Revision::V2025_06_18, "{}");
@@ -106,7 +106,7 @@ fn messages_of_a_request_travel_on_its_stream_and_on_no_other() {
         let messages = server.reply(reply).messages();
         let logged = |message: &&serde_json::Value| message["method"] == "notifications/message";
         let logs: Vec<_> = messages.iter().filter(logged).collect();
-        // A modern request gets the log messages that it asks for, and this one asks for none.
+        // A modern request gets the log messages that it requests, and this one requests none.
         assert_eq!(logs.len(), if index == 3 { 0 } else { 3 });
         assert!(logs.iter().all(|message| message["params"]["data"] == index));
         assert_eq!(messages.len(), logs.len() + 4);
@@ -116,7 +116,7 @@ fn messages_of_a_request_travel_on_its_stream_and_on_no_other() {
 }
 
 #[test]
-fn input_requests_go_on_the_stream_of_their_request() {
+fn input_requests_are_sent_on_the_stream_of_their_request() {
     // Rule: [HSRV-008] [HSRV-018].
     let mut server = server();
     for revision in RESUMING {
@@ -144,7 +144,7 @@ fn input_requests_go_on_the_stream_of_their_request() {
 }
 
 #[test]
-fn a_modern_client_is_asked_in_the_answer_and_never_by_a_request() {
+fn a_modern_client_gets_input_requests_in_the_result_only() {
     // Rule: [HSRV-020].
     let mut server = server();
     let body = modern_with(1, "tools/call", r#""name":"t""#, "2026-07-28", ROOTS);
@@ -159,7 +159,7 @@ fn a_modern_client_is_asked_in_the_answer_and_never_by_a_request() {
 }
 
 #[test]
-fn a_response_opens_as_a_stream_when_the_answer_takes_long() {
+fn a_slow_response_opens_as_a_stream() {
     let mut server = server();
     let session = server.open(Revision::V2025_11_25, "{}");
     let legacy = server.post(&session, &call(1));
@@ -176,8 +176,8 @@ fn a_response_opens_as_a_stream_when_the_answer_takes_long() {
 }
 
 #[test]
-fn answers_come_as_streams_at_once_where_the_server_says_so() {
-    let mut server = site_with(ServerOptions::new().answers(ResponseMode::Stream));
+fn every_response_is_a_stream_if_the_server_is_configured_so() {
+    let mut server = server_with(ServerOptions::new().answers(ResponseMode::Stream));
     let opened = server.request("POST", "/mcp", &POST, &initialize(Revision::V2025_11_25, "{}"));
     assert!(server.reply(opened).is_stream());
     assert_eq!(server.reply(opened).field("mcp-session-id").map(str::len), Some(32));
@@ -190,14 +190,14 @@ fn answers_come_as_streams_at_once_where_the_server_says_so() {
         server.answer();
         assert_eq!(server.reply(reply).messages()[0]["id"], 1);
         let refused = server.post(&session, r#"{"jsonrpc":"2.0","id":5,"method":5}"#);
-        assert_eq!(server.reply(refused).status(), 400, "errors of the form stay errors of HTTP");
+        assert_eq!(server.reply(refused).status(), 400, "refusals of the form remain HTTP errors");
         server.events.clear();
     }
 }
 
 #[test]
-fn the_machine_answers_with_json() {
-    let mut server = site_of(Revisions::ALL);
+fn responses_of_the_machine_are_json() {
+    let mut server = server_of(Revisions::ALL);
     let session = server.open(Revision::V2025_11_25, "{}");
     for (method, params) in [("ping", "{}"), ("logging/setLevel", r#"{"level":"error"}"#)] {
         let reply = server.post(&session, &request(1, method, params));

@@ -8,7 +8,7 @@ use crate::reply::State;
 const BATCHES: Revision = Revision::V2025_03_26;
 
 #[test]
-fn a_batch_of_requests_is_answered_by_an_array() {
+fn a_batch_of_requests_is_answered_with_an_array() {
     // Rule: [BATCH-001] [BATCH-007].
     let mut server = server();
     let session = server.open(BATCHES, "{}");
@@ -38,7 +38,7 @@ fn a_batch_without_a_request_is_accepted() {
 }
 
 #[test]
-fn a_batch_that_is_answered_on_a_stream_ends_it_with_all_of_its_answers() {
+fn a_batch_on_a_stream_ends_it_with_all_of_its_responses() {
     // Rule: [BATCH-008] [BATCH-009] [SSE-002].
     let mut server = server();
     let session = server.open(BATCHES, "{}");
@@ -94,14 +94,14 @@ fn other_revisions_have_no_batches() {
             assert_eq!(server.reply(reply).status(), 400, "{revision}");
             assert_eq!(server.reply(reply).json()["error"]["code"], -32600);
         }
-        let mut without = site_of(Revisions::only(revision));
+        let mut without = server_of(Revisions::only(revision));
         let reply = without.request("POST", "/mcp", &POST, &format!("[{}]", call(1)));
         assert_eq!(without.reply(reply).status(), 400);
     }
 }
 
 #[test]
-fn a_batch_whose_requests_are_all_cancelled_gets_no_answer() {
+fn a_batch_whose_requests_are_all_cancelled_gets_no_response() {
     // Rule: [CANC-003].
     let mut server = server();
     let session = server.open(BATCHES, "{}");

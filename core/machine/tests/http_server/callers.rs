@@ -1,4 +1,4 @@
-//! No caller takes what there is for all.
+//! Quotas: no caller can use all shared resources.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -9,12 +9,12 @@ use mcp_sansio::http::Principal;
 use crate::fixtures::*;
 use crate::test_server::{TestServer, Ticket};
 
-/// Sends requests as this principal from here on.
+/// Sends later requests as this principal.
 fn as_user(server: &mut TestServer, name: &str) {
     server.principal = Some(Principal::new(name));
 }
 
-/// Sends requests from this address from here on, as nobody in particular.
+/// Sends later requests from this address, without a principal.
 fn from(server: &mut TestServer, address: &str) {
     (server.principal, server.address) = (None, Some(address.parse().unwrap()));
 }
@@ -39,9 +39,9 @@ fn expect_too_many(server: &TestServer, reply: Ticket) {
 }
 
 #[test]
-fn the_greediest_caller_gives_up_the_session_that_it_has_not_used_for_longest() {
+fn the_caller_with_most_sessions_loses_its_least_recently_used_one() {
     // Rule: [SESS-007] [SESS-008].
-    let mut server = site_with(limits(|limits| limits.sessions_max = 5));
+    let mut server = server_with(limits(|limits| limits.sessions_max = 5));
     as_user(&mut server, "modest");
     let modest = open(&mut server);
     as_user(&mut server, "greedy");
@@ -53,11 +53,11 @@ fn the_greediest_caller_gives_up_the_session_that_it_has_not_used_for_longest() 
     as_user(&mut server, "new");
     let new = open(&mut server);
     as_user(&mut server, "greedy");
-    assert_eq!(ping(&mut server, &greedy[2]), 404, "the one that was used first");
+    assert_eq!(ping(&mut server, &greedy[2]), 404, "the least recently used session");
     for at in [0, 1, 3] {
         assert_eq!(ping(&mut server, &greedy[at]), 200);
     }
-    // It may come back: another one of its own goes.
+    // The caller may open another session, which closes another of its own.
     open(&mut server);
     assert_eq!([0, 1, 3].map(|at| ping(&mut server, &greedy[at])), [404, 200, 200]);
     as_user(&mut server, "new");
@@ -68,8 +68,8 @@ fn the_greediest_caller_gives_up_the_session_that_it_has_not_used_for_longest() 
 }
 
 #[test]
-fn a_session_with_a_request_under_way_does_not_give_way() {
-    let mut server = site_with(limits(|limits| limits.sessions_max = 3));
+fn a_session_with_a_pending_request_is_not_closed() {
+    let mut server = server_with(limits(|limits| limits.sessions_max = 3));
     as_user(&mut server, "greedy");
     let greedy: Vec<_> = (0..3).map(|_| open(&mut server)).collect();
     let called = server.post(&greedy[0], &call(1));
@@ -77,11 +77,11 @@ fn a_session_with_a_request_under_way_does_not_give_way() {
     let news = server.get(&greedy[1]);
     as_user(&mut server, "new");
     let new = open(&mut server);
-    // The oldest works, the next one listens, and the last one does nothing.
+    // The first session has a request, the second one a stream, and the third one nothing.
     as_user(&mut server, "greedy");
     assert_eq!(ping(&mut server, &greedy[2]), 404);
     assert!(!server.reply(news).is_over());
-    // Who only listens goes before nobody can come in.
+    // A session with only a stream is closed before new callers are refused.
     as_user(&mut server, "other");
     let other = open(&mut server);
     assert!(server.reply(news).is_over());
@@ -93,8 +93,8 @@ fn a_session_with_a_request_under_way_does_not_give_way() {
 }
 
 #[test]
-fn where_all_sessions_are_at_work_one_more_is_refused() {
-    let mut server = site_with(limits(|limits| limits.sessions_max = 2));
+fn a_new_session_is_refused_if_all_sessions_have_requests() {
+    let mut server = server_with(limits(|limits| limits.sessions_max = 2));
     as_user(&mut server, "greedy");
     let [one, _other] = [(), ()].map(|()| {
         let session = open(&mut server);
@@ -111,8 +111,8 @@ fn where_all_sessions_are_at_work_one_more_is_refused() {
 }
 
 #[test]
-fn anonymous_callers_have_no_quota_and_take_none() {
-    let mut server = site_with(limits(|limits| {
+fn anonymous_callers_have_no_quota_and_do_not_count() {
+    let mut server = server_with(limits(|limits| {
         (limits.sessions_max, limits.sessions_per_caller_max) = (3, 1);
         limits.exchanges_per_caller_max = 1;
     }));
@@ -133,7 +133,7 @@ fn anonymous_callers_have_no_quota_and_take_none() {
 
 #[test]
 fn sessions_of_one_caller_are_bounded() {
-    let mut server = site_with(limits(|limits| limits.sessions_per_caller_max = 2));
+    let mut server = server_with(limits(|limits| limits.sessions_per_caller_max = 2));
     as_user(&mut server, "greedy");
     let sessions = [open(&mut server), open(&mut server)];
     let refused = try_to_open(&mut server);
@@ -148,7 +148,7 @@ fn sessions_of_one_caller_are_bounded() {
 
 #[test]
 fn exchanges_per_caller_are_bounded_except_those_that_free_resources() {
-    let mut server = site_with(limits(|limits| limits.exchanges_per_caller_max = 3));
+    let mut server = server_with(limits(|limits| limits.exchanges_per_caller_max = 3));
     as_user(&mut server, "greedy");
     let session = open(&mut server);
     let stream = server.get(&session);
@@ -163,7 +163,7 @@ fn exchanges_per_caller_are_bounded_except_those_that_free_resources() {
             assert_eq!(server.reply(refused).error(), (-32600, id.into()));
         }
     }
-    // Another caller has its own.
+    // Another caller has its own quota.
     as_user(&mut server, "modest");
     let modest = server.modern(&modern_call(1));
     as_user(&mut server, "greedy");
@@ -185,7 +185,7 @@ fn exchanges_per_caller_are_bounded_except_those_that_free_resources() {
 
 #[test]
 fn anonymous_callers_are_identified_by_address() {
-    let mut server = site_with(limits(|limits| limits.sessions_per_caller_max = 1));
+    let mut server = server_with(limits(|limits| limits.sessions_per_caller_max = 1));
     for (address, status) in [
         ("192.0.2.1", 200),
         ("192.0.2.1", 429),
@@ -199,7 +199,7 @@ fn anonymous_callers_are_identified_by_address() {
         let opened = try_to_open(&mut server);
         assert_eq!(server.reply(opened).status(), status, "{address}");
     }
-    // Whoever is known by name has a share of its own, wherever it is.
+    // A principal has its own quota, whatever its address.
     as_user(&mut server, "192.0.2.1");
     let opened = try_to_open(&mut server);
     assert_eq!(server.reply(opened).status(), 200);
@@ -209,8 +209,8 @@ fn anonymous_callers_are_identified_by_address() {
 }
 
 #[test]
-fn a_session_may_go_on_from_another_address_and_belongs_to_the_first() {
-    let mut server = site_with(limits(|limits| limits.sessions_per_caller_max = 1));
+fn a_session_can_change_its_address_and_counts_for_the_first() {
+    let mut server = server_with(limits(|limits| limits.sessions_per_caller_max = 1));
     from(&mut server, "192.0.2.1");
     let session = open(&mut server);
     from(&mut server, "192.0.2.2");
@@ -222,7 +222,7 @@ fn a_session_may_go_on_from_another_address_and_belongs_to_the_first() {
 }
 
 #[test]
-fn callers_that_come_and_go_leave_nothing_behind() {
+fn callers_without_exchanges_or_sessions_are_forgotten() {
     let mut server = server();
     for number in 0..200_u32 {
         server.address = Some(IpAddr::from(number.to_be_bytes()));

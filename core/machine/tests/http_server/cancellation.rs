@@ -1,4 +1,4 @@
-//! How clients give requests up: by a message in a session, by leaving without one.
+//! Cancellation by clients: by a notification in a session, by disconnecting without one.
 
 use std::time::Duration;
 
@@ -24,8 +24,8 @@ fn a_notification_cancels_in_a_session() {
             assert_eq!(server.reply(reply).transcript(), "202\n");
         }
         assert_eq!([server.cancelled(), server.cancelled()], [first.handle, second.handle]);
-        // A request is answered as JSON or as a stream; one without an answer is a stream of
-        // nothing, and nobody can come back for it.
+        // A request is answered as JSON or as a stream. Without a response it is an empty stream,
+        // which cannot be resumed.
         assert_eq!(server.reply(waiting).transcript(), "200 text/event-stream\nend");
         assert_eq!(server.reply(streaming).state, State::Complete);
         assert_eq!(server.reply(streaming).messages().len(), 1);
@@ -35,7 +35,11 @@ fn a_notification_cancels_in_a_session() {
             assert!(matches!(late, Err(CommandError::NotDue)));
         }
         server.pump();
-        assert_eq!(server.reply(streaming).messages().len(), 1, "no message after it");
+        assert_eq!(
+            server.reply(streaming).messages().len(),
+            1,
+            "no message after the cancellation"
+        );
     }
 }
 
@@ -43,7 +47,8 @@ fn a_notification_cancels_in_a_session() {
 fn unread_messages_of_a_cancelled_request_are_withdrawn() {
     // Rule: [CANC-003] [CANC-011].
     for revision in RESUMING {
-        // A reader that has taken nothing, one that has taken the first report, and one that left.
+        // A reader that has read nothing, one that has read the first progress, and one that has
+        // disconnected.
         for (taken, leaves) in [(0, false), (1, false), (1, true)] {
             let mut server = server();
             let session = server.open(revision, "{}");
@@ -100,7 +105,7 @@ fn an_input_request_that_was_never_sent_is_not_cancelled() {
 }
 
 #[test]
-fn an_answer_that_waits_on_a_stream_is_withdrawn() {
+fn an_unread_response_on_a_stream_is_withdrawn() {
     // Rule: [CANC-003] [CANC-011].
     for revision in RESUMING {
         for leaves in [false, true] {
@@ -154,7 +159,7 @@ fn unknown_cancellations_are_ignored() {
 }
 
 #[test]
-fn a_modern_client_cancels_by_leaving() {
+fn a_modern_client_cancels_by_disconnecting() {
     // Rule: [CANC-015] [CANC-016] [CANC-017].
     let mut server = server();
     let waiting = server.modern(&modern_call(1));
@@ -175,7 +180,7 @@ fn a_modern_client_cancels_by_leaving() {
 }
 
 #[test]
-fn a_notification_cancels_nothing_without_a_session() {
+fn a_notification_without_a_session_cancels_nothing() {
     // Rule: [CANC-015].
     let mut server = server();
     let reply = server.modern(&modern_call(1));
@@ -189,7 +194,7 @@ fn a_notification_cancels_nothing_without_a_session() {
 }
 
 #[test]
-fn a_legacy_client_that_leaves_cancels_nothing() {
+fn a_disconnect_of_a_legacy_client_cancels_nothing() {
     // Rule: [CANC-012] [SSE-011].
     let mut server = server();
     for revision in RESUMING {
@@ -206,7 +211,7 @@ fn a_legacy_client_that_leaves_cancels_nothing() {
 }
 
 #[test]
-fn an_answer_that_is_on_its_way_is_not_cancelled_by_leaving() {
+fn a_response_that_is_being_sent_is_not_cancelled_by_a_disconnect() {
     // Rule: [CANC-006].
     let mut server = server();
     let body = modern_call(1);

@@ -1,4 +1,4 @@
-//! A server that takes its leave.
+//! Graceful shutdown of a server.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::fixtures::*;
 use crate::reply::State;
 
 #[test]
-fn new_requests_are_refused_and_those_under_way_are_answered() {
+fn new_requests_are_refused_and_pending_ones_are_answered() {
     let mut server = server();
     let session = server.open(Revision::V2025_11_25, r#"{"roots":{}}"#);
     let stream = server.get(&session);
@@ -33,7 +33,7 @@ fn new_requests_are_refused_and_those_under_way_are_answered() {
         assert_eq!(server.reply(reply).field("retry-after"), Some("10"));
     }
     assert_eq!(server.reply(refused[0]).error(), (-32600, "2".into()));
-    // What is under way may still need its client.
+    // A pending request may still need input.
     server.server.require_input(legacy, &ask_for_roots(), server.now).unwrap();
     server.pump();
     let question = server.reply(replies[0]).messages()[0]["id"].clone();
@@ -52,8 +52,8 @@ fn new_requests_are_refused_and_those_under_way_are_answered() {
 }
 
 #[test]
-fn a_stream_of_http_and_sse_stays_for_the_answers_under_way() {
-    let mut server = site_with(ServerOptions::new().legacy_sse("/sse", "/messages"));
+fn an_sse_stream_stays_open_for_pending_responses() {
+    let mut server = server_with(ServerOptions::new().legacy_sse("/sse", "/messages"));
     let busy = server.request("GET", "/sse", &[HOST], "");
     let idle = server.request("GET", "/sse", &[HOST], "");
     let endpoint = server.reply(busy).events()[0].data.clone();
@@ -77,7 +77,7 @@ fn a_stream_of_http_and_sse_stays_for_the_answers_under_way() {
 }
 
 #[test]
-fn a_stream_ends_after_what_it_holds() {
+fn a_stream_ends_after_its_queued_messages() {
     let mut server = server();
     let session = server.open(Revision::V2025_11_25, "{}");
     let fields = join(&[HOST, ("Accept", "text/event-stream")], &session.fields());
@@ -92,7 +92,7 @@ fn a_stream_ends_after_what_it_holds() {
 }
 
 #[test]
-fn a_session_may_still_be_ended_by_its_client() {
+fn a_client_can_still_end_its_session() {
     let mut server = server();
     let session = server.open(Revision::V2025_11_25, "{}");
     server.server.close(server.now);

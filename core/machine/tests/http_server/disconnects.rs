@@ -1,4 +1,4 @@
-//! Clients that go away, at every point of a response; and handles that mean nothing any more.
+//! Clients that disconnect at every point of a response, and stale handles.
 
 use mcp_sansio::Revision;
 use mcp_sansio::peer::CommandError;
@@ -7,7 +7,7 @@ use crate::fixtures::*;
 use crate::reply::State;
 use crate::test_server::TestServer;
 
-/// Takes an exchange to a point of its life; whether it is under way there.
+/// Moves an exchange to a point of its life.
 fn walk(
     server: &mut TestServer,
     ticket: usize,
@@ -17,27 +17,27 @@ fn walk(
     match point {
         // Waiting.
         0 => {}
-        // Whole, and not taken.
+        // Complete and unread.
         1 => server.answer_to(handle),
         // Opening.
         2 => server.progress(handle, 1.0),
-        // Streaming: the head has left.
+        // Streaming, after the head.
         3 => {
             server.progress(handle, 1.0);
             server.read(ticket, 1);
         }
-        // Streaming, all taken.
+        // Streaming, with everything read.
         4 => {
             server.progress(handle, 1.0);
             server.read(ticket, 9);
         }
-        // Done, and in part taken.
+        // Complete and partly read.
         5 => {
             server.progress(handle, 1.0);
             server.read(ticket, 1);
             server.answer_to(handle);
         }
-        // All taken but the end.
+        // Everything read except the end.
         _ => {
             server.progress(handle, 1.0);
             server.answer_to(handle);
@@ -47,7 +47,7 @@ fn walk(
 }
 
 #[test]
-fn a_client_may_go_at_any_point() {
+fn a_client_can_disconnect_at_any_point() {
     // Rule: [SSE-011] [CANC-012] [CANC-015].
     for revision in [Revision::V2024_11_05, Revision::V2025_03_26, Revision::V2025_11_25] {
         for point in 0..7 {
@@ -60,7 +60,7 @@ fn a_client_may_go_at_any_point() {
             server.disconnect(ticket);
             server.expect_no_event();
             assert_eq!(server.server.exchange_count(), 0);
-            // The request goes on, unless it is answered already.
+            // The request continues, unless it has been answered.
             let due = matches!(point, 0 | 2 | 3 | 4);
             assert_eq!(server.server.respond_with(handle, &raw("{}"), server.now).is_ok(), due);
             server.pump();
@@ -84,7 +84,7 @@ fn a_client_may_go_at_any_point() {
 }
 
 #[test]
-fn the_client_of_a_refusal_may_go_as_well() {
+fn the_client_of_a_refusal_can_disconnect() {
     let mut server = server();
     let ticket = server.request_unread("POST", "/mcp", &POST, "{");
     server.disconnect(ticket);
@@ -93,7 +93,7 @@ fn the_client_of_a_refusal_may_go_as_well() {
 }
 
 #[test]
-fn a_handle_serves_once_and_in_its_own_place() {
+fn a_handle_is_valid_once_and_on_its_own_server() {
     let mut server = server();
     let session = server.open(Revision::V2025_11_25, "{}");
     server.post(&session, &call(1));
@@ -102,7 +102,7 @@ fn a_handle_serves_once_and_in_its_own_place() {
     server.modern(&modern_call(1));
     let modern = server.asked().handle;
     server.answer_to(modern);
-    // Other requests stand where these stood.
+    // Other requests use the slots of the first ones.
     let replies = [server.post(&session, &call(2)), server.modern(&modern_call(2))];
     let next = [server.asked().handle, server.asked().handle];
     for stale in [legacy, modern] {
@@ -111,7 +111,7 @@ fn a_handle_serves_once_and_in_its_own_place() {
         server.progress(stale, 5.0);
         assert_eq!(server.server.principal(stale), None);
     }
-    // A handle of another server's is none here.
+    // A handle of another server is not valid here.
     let mut elsewhere = crate::fixtures::server();
     elsewhere.modern(&modern_call(1));
     elsewhere.modern(&modern_call(2));

@@ -1,4 +1,4 @@
-//! Both eras at one endpoint, and servers of one era alone.
+//! Both eras at one endpoint, and servers of one era.
 
 use mcp_sansio::{Revision, Revisions};
 
@@ -14,7 +14,7 @@ fn both_eras_are_served_at_once() {
         server.post(&old, &call(1)),
         server.modern(&modern_call(1)),
         server.post(&new, &call(1)),
-        // A client that has a session and is modern all the same.
+        // A modern client that also has a session.
         server.request(
             "POST",
             "/mcp",
@@ -52,32 +52,32 @@ fn a_modern_request_ignores_session_and_event_headers() {
 }
 
 #[test]
-fn a_server_of_the_legacy_era_does_not_know_modern_requests() {
-    let mut server = site_of(Revisions::LEGACY);
+fn a_legacy_server_does_not_know_modern_requests() {
+    let mut server = server_of(Revisions::LEGACY);
     let reply = server.modern(&modern(1, "server/discover", ""));
-    assert_eq!(server.reply(reply).status(), 400, "so that a client falls back");
-    assert_eq!(server.reply(reply).error().0, -32600, "which is no modern error");
+    assert_eq!(server.reply(reply).status(), 400, "the client falls back");
+    assert_eq!(server.reply(reply).error().0, -32600, "not a modern error");
     let session = server.open(Revision::V2025_11_25, "{}");
     let reply = server.post(&session, &modern_call(2));
-    assert_eq!(server.asked().revision, Revision::V2025_11_25, "metadata means nothing to it");
+    assert_eq!(server.asked().revision, Revision::V2025_11_25, "the metadata has no meaning");
     assert_eq!(server.reply(reply).status, None);
 }
 
 #[test]
-fn a_modern_server_answers_initialize_with_its_versions() {
+fn a_modern_server_responds_to_initialize_with_its_versions() {
     // Rule: [VER-017] [LIFE-020].
-    let mut server = site_of(Revisions::MODERN);
+    let mut server = server_of(Revisions::MODERN);
     let body = initialize(Revision::V2025_11_25, "{}");
     let reply = server.request("POST", "/mcp", &POST, &body);
     assert_eq!(server.reply(reply).status(), 400);
     let error = &server.reply(reply).json()["error"];
     assert_eq!(error["data"]["supported"].to_string(), r#"["2026-07-28"]"#);
     assert!(error["message"].to_string().contains("2026-07-28"));
-    // With the header and the metadata of the era it is a method like any that there is not.
+    // With modern headers and metadata it is an unknown method.
     let reply = server.modern(&modern(1, "initialize", r#""protocolVersion":"2026-07-28""#));
     assert_eq!(server.reply(reply).status(), 404);
     assert_eq!(server.reply(reply).error(), (-32601, "1".into()));
-    // Rule: [HSRV-025]: a session id means nothing.
+    // Rule: [HSRV-025]: a session id has no meaning.
     let fields = join(&POST, &[("Mcp-Session-Id", "x")]);
     let reply = server.request("POST", "/mcp", &fields, &call(1));
     assert_eq!(server.reply(reply).error(), (-32602, "1".into()));
@@ -85,20 +85,20 @@ fn a_modern_server_answers_initialize_with_its_versions() {
 }
 
 #[test]
-fn there_is_no_session_at_the_modern_revision() {
+fn the_modern_revision_has_no_sessions() {
     // Rule: [LIFE-020] [SESS-016].
     let mut server = server();
     let reply = server.modern(&modern(1, "initialize", r#""protocolVersion":"2026-07-28""#));
     assert_eq!(server.reply(reply).error(), (-32601, "1".into()));
     assert_eq!(server.server.session_count(), 0);
-    // The handshake cannot lead there: it ends at the newest revision that has it.
+    // The handshake cannot negotiate the modern revision: it selects the newest legacy one.
     let body = initialize(Revision::V2026_07_28, "{}");
     let reply = server.request("POST", "/mcp", &POST, &body);
     assert_eq!(server.reply(reply).json()["result"]["protocolVersion"], "2025-11-25");
 }
 
 #[test]
-fn discovery_needs_no_session() {
+fn discovery_does_not_require_a_session() {
     let mut server = server();
     let reply = server.modern(&modern(1, "server/discover", ""));
     let body = server.reply(reply).json();

@@ -9,11 +9,11 @@ use crate::test_server::{TestServer, Ticket};
 
 const OLD: Revision = Revision::V2024_11_05;
 
-fn old_site() -> TestServer {
-    site_with(ServerOptions::new().legacy_sse("/sse", "/messages"))
+fn sse_server() -> TestServer {
+    server_with(ServerOptions::new().legacy_sse("/sse", "/messages"))
 }
 
-/// Opens the stream; the ticket and the address to post to.
+/// Opens the stream. Returns its ticket and the endpoint for messages.
 fn connect(server: &mut TestServer) -> (Ticket, String) {
     let stream = server.request("GET", "/sse", &[HOST, ("Accept", "text/event-stream")], "");
     let endpoint = server.reply(stream).events()[0].clone();
@@ -42,26 +42,26 @@ fn open(server: &mut TestServer) -> (Ticket, String) {
 }
 
 #[test]
-fn the_first_event_says_where_to_post() {
+fn the_first_event_has_the_endpoint() {
     // Rule: [LSSE-001] [LSSE-002] [LSSE-006].
-    let mut server = old_site();
+    let mut server = sse_server();
     let (stream, endpoint) = connect(&mut server);
     let (path, session) = endpoint.split_once("?sessionId=").expect("an address");
     assert_eq!((path, session.len()), ("/messages", 32));
     assert_eq!(server.reply(stream).field("content-type"), Some("text/event-stream"));
     assert_eq!(server.reply(stream).field("mcp-session-id"), None);
-    // A client that says nothing of what it accepts is served as well.
+    // A client without `Accept` is served as well.
     let silent = server.request("GET", "/sse", &[HOST], "");
     assert_eq!(server.reply(silent).status(), 200);
-    // The new endpoint stands beside it.
+    // The newer endpoint is available at the same time.
     server.open(Revision::V2025_11_25, "{}");
     assert_eq!(server.server.session_count(), 3);
 }
 
 #[test]
-fn answers_come_as_messages_on_the_stream() {
+fn responses_are_messages_on_the_stream() {
     // Rule: [LSSE-004].
-    let mut server = old_site();
+    let mut server = sse_server();
     let (stream, endpoint) = open(&mut server);
     assert_eq!(messages(&server, stream)[0]["result"]["protocolVersion"], "2024-11-05");
     assert_eq!(post(&mut server, &endpoint, &call(1)), 202);
@@ -82,7 +82,7 @@ fn answers_come_as_messages_on_the_stream() {
 
 #[test]
 fn invalid_messages_are_rejected() {
-    let mut server = old_site();
+    let mut server = sse_server();
     let (stream, endpoint) = open(&mut server);
     assert_eq!(post(&mut server, &endpoint, "{"), 400);
     assert_eq!(
@@ -94,9 +94,9 @@ fn invalid_messages_are_rejected() {
 }
 
 #[test]
-fn a_modern_request_is_at_the_wrong_address() {
+fn a_modern_request_gets_an_error() {
     // Rule: [LSSE-011].
-    let mut server = old_site();
+    let mut server = sse_server();
     let (stream, endpoint) = open(&mut server);
     let before = messages(&server, stream).len();
     assert_eq!(post(&mut server, &endpoint, &modern(7, "server/discover", "")), 202);
@@ -105,9 +105,9 @@ fn a_modern_request_is_at_the_wrong_address() {
 }
 
 #[test]
-fn cancellation_is_a_message() {
+fn cancellation_is_a_notification() {
     // Rule: [CANC-001] [CANC-003].
-    let mut server = old_site();
+    let mut server = sse_server();
     let (stream, endpoint) = open(&mut server);
     post(&mut server, &endpoint, &call(1));
     let asked = server.asked();
@@ -119,7 +119,7 @@ fn cancellation_is_a_message() {
 
 #[test]
 fn the_end_of_the_stream_ends_the_session() {
-    let mut server = old_site();
+    let mut server = sse_server();
     let (stream, endpoint) = open(&mut server);
     post(&mut server, &endpoint, &call(1));
     let asked = server.asked();
@@ -131,8 +131,8 @@ fn the_end_of_the_stream_ends_the_session() {
 }
 
 #[test]
-fn a_session_that_is_not_there_is_refused() {
-    let mut server = old_site();
+fn an_unknown_session_is_refused() {
+    let mut server = sse_server();
     server.principal = Some(Principal::new("ann"));
     let (_, endpoint) = open(&mut server);
     let streamable = server.open(Revision::V2025_11_25, "{}");
@@ -147,19 +147,19 @@ fn a_session_that_is_not_there_is_refused() {
     ] {
         assert_eq!(post(&mut server, target, &cancel(1)), status, "{target}");
     }
-    // Nor is it one of the new endpoint's.
+    // It is not a session of the newer endpoint.
     let id = endpoint.split_once('=').unwrap().1.to_owned();
     let as_streamable = Session { id, revision: Revision::V2025_11_25 };
     let reply = server.post(&as_streamable, &call(1));
     assert_eq!(server.reply(reply).status(), 404);
-    // Nor anybody else's.
+    // It does not belong to another principal.
     server.principal = Some(Principal::new("bob"));
     assert_eq!(post(&mut server, &endpoint, &cancel(1)), 404);
 }
 
 #[test]
-fn a_newer_revision_may_be_agreed_on_there() {
-    let mut server = old_site();
+fn a_newer_revision_can_be_negotiated() {
+    let mut server = sse_server();
     let (stream, endpoint) = connect(&mut server);
     post(&mut server, &endpoint, &initialize(Revision::V2025_11_25, "{}"));
     post(&mut server, &endpoint, INITIALIZED);
@@ -173,7 +173,7 @@ fn a_newer_revision_may_be_agreed_on_there() {
 }
 
 #[test]
-fn the_paths_are_not_there_unless_they_are_wanted() {
+fn the_paths_exist_only_if_configured() {
     let mut server = server();
     let reply = server.request("GET", "/sse", &[HOST, ("Accept", "text/event-stream")], "");
     assert_eq!(server.reply(reply).status(), 404);

@@ -1,4 +1,4 @@
-//! What the tests say over and over.
+//! Options and messages that many tests use.
 
 use mcp_sansio::http::ServerOptions;
 use mcp_sansio::http::server::{ServerLimits, ServerTimeouts};
@@ -13,11 +13,12 @@ use serde_json::Value;
 
 use crate::test_server::{TestServer, Ticket};
 
-/// The revisions with streams that can be resumed.
+/// The revisions with resumable streams.
 pub(crate) const RESUMING: [Revision; 3] =
     [Revision::V2025_03_26, Revision::V2025_06_18, Revision::V2025_11_25];
 
-/// A server that offers tools, resources, prompts and log messages, and tells of changes.
+/// Returns options for a server with tools, resources, prompts and log messages, which notifies
+/// changes.
 pub(crate) fn full_server() -> peer::ServerOptions {
     peer::ServerOptions::new(Implementation::new("s", "1")).capabilities(
         ServerCapabilities::new()
@@ -28,16 +29,16 @@ pub(crate) fn full_server() -> peer::ServerOptions {
     )
 }
 
-/// A server with the defaults.
+/// Returns a server with default options.
 pub(crate) fn server() -> TestServer {
     TestServer::new(full_server(), ServerOptions::new())
 }
 
-pub(crate) fn site_of(revisions: Revisions) -> TestServer {
+pub(crate) fn server_of(revisions: Revisions) -> TestServer {
     TestServer::new(full_server().revisions(revisions), ServerOptions::new())
 }
 
-pub(crate) fn site_with(options: ServerOptions) -> TestServer {
+pub(crate) fn server_with(options: ServerOptions) -> TestServer {
     TestServer::new(full_server(), options)
 }
 
@@ -54,16 +55,16 @@ pub(crate) fn timeouts(change: impl FnOnce(&mut ServerTimeouts)) -> ServerOption
 }
 
 pub(crate) fn raw(text: &str) -> RawJson<'_> {
-    RawJson::parse(text).expect("the test's own JSON")
+    RawJson::parse(text).expect("valid JSON")
 }
 
 pub(crate) const HOST: (&str, &str) = ("Host", "localhost:3000");
 pub(crate) const ACCEPT: (&str, &str) = ("Accept", "application/json, text/event-stream");
 pub(crate) const JSON: (&str, &str) = ("Content-Type", "application/json");
-/// What every POST says.
+/// Fields of every POST.
 pub(crate) const POST: [(&str, &str); 3] = [HOST, ACCEPT, JSON];
 
-/// `first` and then `second`.
+/// Concatenates fields.
 pub(crate) fn join<'a>(
     first: &[(&'a str, &'a str)],
     second: &[(&'a str, &'a str)],
@@ -83,7 +84,7 @@ pub(crate) fn request(id: u32, method: &str, params: &str) -> String {
     format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}","params":{params}}}"#)
 }
 
-/// A legacy `tools/call` that asks for progress.
+/// Returns a legacy `tools/call` request with a progress token.
 pub(crate) fn call(id: u32) -> String {
     request(id, "tools/call", &format!(r#"{{"name":"t","_meta":{{"progressToken":{id}}}}}"#))
 }
@@ -96,7 +97,7 @@ pub(crate) fn cancel(id: u32) -> String {
     notification("notifications/cancelled", &format!(r#"{{"requestId":{id}}}"#))
 }
 
-/// A modern request with `members` in its parameters beside the metadata.
+/// Returns a modern request with `members` in its parameters, in addition to the metadata.
 pub(crate) fn modern(id: u32, method: &str, members: &str) -> String {
     modern_with(id, method, members, "2026-07-28", "{}")
 }
@@ -118,7 +119,7 @@ pub(crate) fn modern_call(id: u32) -> String {
     modern(id, "tools/call", r#""name":"t""#)
 }
 
-/// A legacy session, as its client knows it.
+/// A legacy session of a client.
 #[derive(Clone, Debug)]
 pub(crate) struct Session {
     pub(crate) id: String,
@@ -126,7 +127,7 @@ pub(crate) struct Session {
 }
 
 impl Session {
-    /// What every later request says.
+    /// Returns the fields of every later request.
     pub(crate) fn fields(&self) -> Vec<(&str, &str)> {
         let mut fields = vec![("Mcp-Session-Id", self.id.as_str())];
         if self.revision >= Revision::V2025_06_18 {
@@ -137,7 +138,7 @@ impl Session {
 }
 
 impl TestServer {
-    /// Opens a session, up to the confirmation.
+    /// Opens a session and confirms it.
     pub(crate) fn open(&mut self, revision: Revision, capabilities: &str) -> Session {
         let session = self.open_unconfirmed(revision, capabilities);
         let confirmed = self.post(&session, INITIALIZED);
@@ -155,7 +156,7 @@ impl TestServer {
         Session { id, revision }
     }
 
-    /// Posts a message in a session.
+    /// Posts a message to a session.
     pub(crate) fn post(&mut self, session: &Session, body: &str) -> Ticket {
         self.request("POST", "/mcp", &join(&POST, &session.fields()), body)
     }
@@ -164,13 +165,13 @@ impl TestServer {
         self.request_unread("POST", "/mcp", &join(&POST, &session.fields()), body)
     }
 
-    /// Opens the stream of a session for what belongs to no request.
+    /// Opens the standalone stream of a session.
     pub(crate) fn get(&mut self, session: &Session) -> Ticket {
         let accept = ("Accept", "text/event-stream");
         self.request("GET", "/mcp", &join(&[HOST, accept], &session.fields()), "")
     }
 
-    /// Comes back for what followed an event.
+    /// Resumes a stream after an event.
     pub(crate) fn resume(&mut self, session: &Session, last: &str) -> Ticket {
         let own = [HOST, ("Accept", "text/event-stream"), ("Last-Event-ID", last)];
         self.request("GET", "/mcp", &join(&own, &session.fields()), "")
@@ -180,7 +181,7 @@ impl TestServer {
         self.request("DELETE", "/mcp", &join(&[HOST], &session.fields()), "")
     }
 
-    /// Posts a modern request with the header that belongs to it.
+    /// Posts a modern request with its header.
     pub(crate) fn modern(&mut self, body: &str) -> Ticket {
         self.request("POST", "/mcp", &header_of(body).fields(), body)
     }
@@ -195,7 +196,7 @@ impl Header {
         POST.into_iter().chain(own).collect()
     }
 
-    /// The same with another value, or without the field.
+    /// Replaces the value of a field, or removes the field.
     pub(crate) fn with(mut self, name: &'static str, value: Option<&str>) -> Self {
         self.0.retain(|(known, _)| *known != name);
         self.0.extend(value.map(|value| (name, value.to_owned())));
@@ -204,7 +205,7 @@ impl Header {
 }
 
 pub(crate) fn header_of(body: &str) -> Header {
-    let body: Value = serde_json::from_str(body).expect("the test's own JSON");
+    let body: Value = serde_json::from_str(body).expect("valid JSON");
     let text = |pointer: &str| body.pointer(pointer).and_then(Value::as_str).map(str::to_owned);
     let version = text("/params/_meta/io.modelcontextprotocol~1protocolVersion");
     let name = match body["method"].as_str() {
@@ -218,12 +219,12 @@ pub(crate) fn header_of(body: &str) -> Header {
 }
 
 impl crate::reply::Reply {
-    /// The messages, in whichever form they came.
+    /// Returns the messages of a stream, or the JSON body.
     pub(crate) fn messages_or_body(&self) -> Vec<Value> {
         if self.is_stream() { self.messages() } else { vec![self.json()] }
     }
 
-    /// The code of the error that the body is, and the id that it answers, as JSON text.
+    /// Returns the code of the error in the body, and its id as JSON text.
     #[track_caller]
     pub(crate) fn error(&self) -> (i64, String) {
         let body = self.json();

@@ -1,4 +1,4 @@
-//! The header of a modern request repeats its body.
+//! Header fields of modern requests, which repeat parts of the body.
 
 use mcp_sansio::catalog::Catalog;
 use mcp_sansio::http::{Server, ServerOptions};
@@ -23,7 +23,7 @@ fn catalog() -> Catalog {
     catalog
 }
 
-fn site_with_tools() -> TestServer {
+fn server_with_tools() -> TestServer {
     TestServer::new(full_server().catalog(catalog()), ServerOptions::new())
 }
 
@@ -44,9 +44,9 @@ fn expect_match(server: &mut TestServer, fields: &[(&str, &str)], body: &str) {
 }
 
 #[test]
-fn a_header_that_is_missing_or_differs_is_refused() {
+fn a_missing_or_different_header_is_refused() {
     // Rule: [HDR-004] [HDR-025] [HDR-026] [VER-031].
-    let mut server = site_with_tools();
+    let mut server = server_with_tools();
     for (method, members) in [
         ("tools/call", r#""name":"t""#),
         ("prompts/get", r#""name":"p""#),
@@ -60,7 +60,7 @@ fn a_header_that_is_missing_or_differs_is_refused() {
             }
         }
     }
-    // No name is wanted where the method has none.
+    // A method without a name does not require one.
     let body = modern(1, "tools/list", "");
     let reply = server.modern(&body);
     assert_eq!(server.reply(reply).status(), 200);
@@ -70,9 +70,9 @@ fn a_header_that_is_missing_or_differs_is_refused() {
 }
 
 #[test]
-fn names_of_fields_have_no_case_and_values_have() {
+fn field_names_are_case_insensitive_and_values_are_not() {
     // Rule: [HDR-031] [SESS-015].
-    let mut server = site_with_tools();
+    let mut server = server_with_tools();
     let body = modern(1, "tools/call", r#""name":"t""#);
     let fields = [
         ("HOST", "localhost"),
@@ -88,9 +88,9 @@ fn names_of_fields_have_no_case_and_values_have() {
 }
 
 #[test]
-fn an_encoded_name_is_decoded_before_it_is_compared() {
+fn an_encoded_name_is_decoded_before_the_comparison() {
     // Rule: [HDR-023] [HDR-024] [HDR-027].
-    let mut server = site_with_tools();
+    let mut server = server_with_tools();
     let body = modern(1, "prompts/get", r#""name":"pä""#);
     let with = |value| header_of(&body).with("Mcp-Name", Some(value));
     expect_match(&mut server, &with("=?base64?cMOk?=").fields(), &body);
@@ -100,9 +100,9 @@ fn an_encoded_name_is_decoded_before_it_is_compared() {
 }
 
 #[test]
-fn the_name_is_that_of_the_method() {
-    // A member that another method has must not stand in for it.
-    let mut server = site_with_tools();
+fn the_name_is_the_member_of_the_method() {
+    // A member that belongs to another method must not be used.
+    let mut server = server_with_tools();
     let body = modern(1, "tools/call", r#""name":"t","uri":"sql""#);
     let fields = header_of(&body).with("Mcp-Name", Some("sql"));
     expect_mismatch(&mut server, &fields.fields(), &body);
@@ -112,7 +112,7 @@ fn the_name_is_that_of_the_method() {
 #[test]
 fn annotated_arguments_are_repeated_in_the_header() {
     // Rule: [HDR-009] [HDR-025] [HDR-028] [HDR-029] [HDR-030].
-    let mut server = site_with_tools();
+    let mut server = server_with_tools();
     let body = modern(
         1,
         "tools/call",
@@ -126,7 +126,7 @@ fn annotated_arguments_are_repeated_in_the_header() {
     expect_match(&mut server, &header().with("Mcp-Param-Limit", Some("42.0")).fields(), &body);
     let encoded = header().with("Mcp-Param-Region", Some("=?base64?dXM=?="));
     expect_match(&mut server, &encoded.fields(), &body);
-    // Rule: [HDR-033]: others are nobody's affair here.
+    // Rule: [HDR-033]: other parameter fields are ignored.
     expect_match(&mut server, &header().with("Mcp-Param-Other", Some("x")).fields(), &body);
     for (name, value) in [
         ("Mcp-Param-Region", None),
@@ -145,8 +145,8 @@ fn annotated_arguments_are_repeated_in_the_header() {
 }
 
 #[test]
-fn a_session_needs_no_such_header() {
-    let mut server = site_with_tools();
+fn a_session_does_not_require_these_headers() {
+    let mut server = server_with_tools();
     let session = server.open(mcp_sansio::Revision::V2025_11_25, "{}");
     let body = request(1, "tools/call", r#"{"name":"sql","arguments":{"region":"us"}}"#);
     let reply = server.post(&session, &body);
@@ -155,7 +155,7 @@ fn a_session_needs_no_such_header() {
 }
 
 #[test]
-fn a_tool_that_clients_would_have_to_refuse_cannot_be_offered() {
+fn a_tool_with_invalid_annotations_cannot_be_added() {
     // Rule: [HDR-010] [HDR-011] [HDR-012] [HDR-013] [HDR-015].
     for (property, more) in [
         (r#"{"type":"string","x-mcp-header":""}"#, ""),
@@ -175,7 +175,7 @@ fn a_tool_that_clients_would_have_to_refuse_cannot_be_offered() {
 
 #[test]
 fn validation_follows_catalog_edits() {
-    let mut server = site_with_tools();
+    let mut server = server_with_tools();
     let body = modern(1, "tools/call", r#""name":"late","arguments":{"region":"us"}"#);
     let now = server.now;
     server
@@ -188,7 +188,7 @@ fn validation_follows_catalog_edits() {
     expect_match(&mut server, &good.fields(), &body);
 }
 
-/// A call whose `_meta` has what is said with every request, and then `own`.
+/// Returns a call whose `_meta` has the members of every request, and then `own`.
 fn call_with(own: &str, capabilities: &str) -> String {
     format!(
         r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"_meta":{{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{capabilities}{own}}},"name":"t"}}}}"#
@@ -198,7 +198,7 @@ fn call_with(own: &str, capabilities: &str) -> String {
 #[test]
 fn repeated_declarations_are_served_from_the_cache() {
     // Rule: [HDR-004] [HDR-025] [META-009].
-    let mut server = site_with_tools();
+    let mut server = server_with_tools();
     let first = call_with("", "{}");
     expect_match(&mut server, &header_of(&first).fields(), &first);
     for own in ["", r#","progressToken":7"#, r#","io.modelcontextprotocol/logLevel":"info""#] {
@@ -209,7 +209,7 @@ fn repeated_declarations_are_served_from_the_cache() {
             expect_mismatch(&mut server, &header.fields(), &body);
         }
     }
-    // What is said a second time, or is wrong, is found behind what was read before.
+    // Repeated or invalid members are found after the cached ones.
     for own in [
         r#","io.modelcontextprotocol/protocolVersion":"2026-07-28""#,
         r#","io.modelcontextprotocol/clientCapabilities":{"sampling":{}}"#,
@@ -225,9 +225,9 @@ fn repeated_declarations_are_served_from_the_cache() {
 }
 
 #[test]
-fn clients_that_take_turns_keep_what_each_declares() {
+fn alternating_clients_keep_their_own_declarations() {
     // Rule: [CAP-020].
-    let mut server = site_with_tools();
+    let mut server = server_with_tools();
     for _ in 0..3 {
         for (capabilities, samples) in [("{}", false), (r#"{"sampling":{}}"#, true)] {
             let body = call_with("", capabilities);

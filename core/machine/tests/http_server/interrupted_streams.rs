@@ -1,4 +1,4 @@
-//! Streams that are cut at every byte, and clients that come back each time.
+//! Streams that are cut at every byte, and clients that reconnect each time.
 
 use mcp_sansio::Revision;
 use mcp_sansio::http::ServerOptions;
@@ -9,7 +9,7 @@ use crate::fixtures::*;
 use crate::reply::Reply;
 use crate::test_server::TestServer;
 
-/// The messages that a client has that saw the first `length` bytes.
+/// Returns the messages that a client has after `length` bytes.
 fn messages_at(reply: &Reply, length: usize) -> Vec<Value> {
     let part = Reply {
         status: reply.status,
@@ -20,7 +20,7 @@ fn messages_at(reply: &Reply, length: usize) -> Vec<Value> {
     part.messages()
 }
 
-/// Answers a call on a stream with two messages before it, and one more after `pause`.
+/// Sends two messages on the stream of a call, without a response.
 fn converse(
     server: &mut TestServer,
     session: &Session,
@@ -33,7 +33,7 @@ fn converse(
     (reply, asked.handle)
 }
 
-/// What a call says in all.
+/// Returns all messages of a call.
 fn whole(server: &mut TestServer, session: &Session) -> Vec<Value> {
     let (reply, handle) = converse(server, session, 1);
     server.progress(handle, 3.0);
@@ -57,7 +57,8 @@ fn a_post_stream_loses_and_repeats_nothing_when_interrupted() {
             server.reply(reply).body.len()
         };
         for cut in 0..=length {
-            // The client saw `cut` bytes of what was sent before it was lost, the rest later.
+            // The client received `cut` bytes before the connection was lost, and the rest after
+            // it.
             for late in [false, true] {
                 let (reply, handle) = converse(&mut server, &session, 1);
                 if late {
@@ -66,7 +67,7 @@ fn a_post_stream_loses_and_repeats_nothing_when_interrupted() {
                 server.progress(handle, 3.0);
                 server.answer_to(handle);
                 if !late {
-                    // Complete for the server; the client's end broke all the same.
+                    // Complete for the server, but the connection of the client broke.
                     assert!(server.reply(reply).is_over());
                 }
                 let seen = cut.min(server.reply(reply).body.len());
@@ -113,7 +114,7 @@ fn the_listening_stream_loses_and_repeats_nothing_when_interrupted() {
             if let Some(id) = server.reply(stream).last_id_at(seen) {
                 last = Some(id);
             }
-            // Without an id there is nothing to come back to: the next one has to begin anew.
+            // Without an event id the client cannot resume, and has to open a new stream.
             let Some(id) = &last else {
                 cut += 1;
                 continue;
@@ -124,7 +125,7 @@ fn the_listening_stream_loses_and_repeats_nothing_when_interrupted() {
             let expected = ["\"a:1\"", "\"a:2\"", "\"a:3\"", "\"a:4\""];
             let all = uris(&messages);
             assert!(all.ends_with(&expected.map(String::from)), "{revision} at {cut}: {all:?}");
-            // What was left over when there was no id yet to come back with.
+            // Messages that were left when the client had no event id yet.
             let before = &all[..all.len() - expected.len()];
             assert!(before.iter().all(|uri| uri == "\"a:3\""), "{revision} at {cut}: {all:?}");
             last = server.reply(back).last_id();
@@ -138,7 +139,7 @@ fn the_listening_stream_loses_and_repeats_nothing_when_interrupted() {
 }
 
 #[test]
-fn a_stream_is_followed_through_any_number_of_cuts() {
+fn a_stream_survives_any_number_of_cuts() {
     // Rule: [RESUME-006].
     for revision in RESUMING {
         for step in 1..40 {
@@ -180,7 +181,7 @@ fn a_stream_is_followed_through_any_number_of_cuts() {
 }
 
 #[test]
-fn an_event_longer_than_a_chunk_is_sent_again_whole() {
+fn an_event_longer_than_a_chunk_is_replayed_whole() {
     let mut server = server();
     let session = server.open(Revision::V2025_11_25, "{}");
     let fields = session.fields();
@@ -190,17 +191,18 @@ fn an_event_longer_than_a_chunk_is_sent_again_whole() {
     server.server.log(None, level, None, &long, server.now).unwrap();
     server.pump();
     let unread = server.request_unread("GET", "/mcp", &fields, "");
-    // The head and one chunk, which ends within the event.
+    // The head and one chunk, which ends inside the event.
     server.read(unread, 2);
     server.disconnect(unread);
     let next = server.get(&session);
     assert_eq!(server.reply(next).messages()[0]["params"]["data"].as_str().unwrap().len(), 200_000);
-    // And what was taken whole is kept for one who did not receive it, whatever its length.
+    // An event that was sent whole is kept for a client that did not receive it, whatever its
+    // length.
     server.server.log(None, level, None, &"y".repeat(400_000), server.now).unwrap();
     server.pump();
     let id = server.reply(next).events().iter().rev().nth(1).unwrap().id.clone().unwrap();
     server.tools_changed();
     server.disconnect(next);
     let back = server.resume(&session, &id);
-    assert_eq!(server.reply(back).status(), 410, "two events later it is not");
+    assert_eq!(server.reply(back).status(), 410, "but not after two more events");
 }

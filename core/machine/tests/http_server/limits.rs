@@ -1,4 +1,4 @@
-//! What clients can make the server hold is bounded, and each bound can be hit.
+//! Limits of the state that clients can make a server keep. Every limit can be reached.
 
 use std::time::Duration;
 
@@ -18,7 +18,8 @@ fn data(messages: &[serde_json::Value]) -> Vec<String> {
     messages.iter().map(|it| it["params"]["data"].as_str().unwrap()[..2].to_owned()).collect()
 }
 
-/// A call with one message on its stream, whose client then leaves.
+/// Makes a call with one message on its stream, whose client then disconnects. Returns the event
+/// id.
 fn left_behind(server: &mut TestServer, session: &Session, id: u32) -> String {
     let reply = server.post(session, &call(id));
     let asked = server.asked();
@@ -29,8 +30,8 @@ fn left_behind(server: &mut TestServer, session: &Session, id: u32) -> String {
 }
 
 #[test]
-fn unread_events_are_kept_up_to_a_number() {
-    let mut server = site_with(limits(|limits| limits.replay_events_max = 3));
+fn the_number_of_unread_events_is_bounded() {
+    let mut server = server_with(limits(|limits| limits.replay_events_max = 3));
     let session = server.open(Revision::V2025_06_18, "{}");
     for text in ["m0", "m1", "m2", "m3", "m4"] {
         log(&mut server, text);
@@ -38,14 +39,14 @@ fn unread_events_are_kept_up_to_a_number() {
     let stream = server.get(&session);
     assert_eq!(data(&server.reply(stream).messages()), ["m2", "m3", "m4"]);
     let gap = server.resume(&session, "0-0");
-    assert_eq!(server.reply(gap).status(), 410, "the loss is told");
+    assert_eq!(server.reply(gap).status(), 410, "the loss is reported");
     let edge = server.resume(&session, "0-2");
     assert_eq!(data(&server.reply(edge).messages()), ["m2", "m3", "m4"]);
 }
 
 #[test]
-fn unread_events_are_kept_up_to_a_length_and_the_last_always() {
-    let mut server = site_with(limits(|limits| limits.replay_bytes_max = 400));
+fn the_bytes_of_unread_events_are_bounded_except_for_the_last_event() {
+    let mut server = server_with(limits(|limits| limits.replay_bytes_max = 400));
     let session = server.open(Revision::V2025_06_18, "{}");
     for text in ["m0", "m1", "m2", "m3", "m4"] {
         log(&mut server, text);
@@ -60,8 +61,8 @@ fn unread_events_are_kept_up_to_a_length_and_the_last_always() {
 }
 
 #[test]
-fn replayed_events_are_kept_within_the_same_limits() {
-    let mut server = site_with(limits(|limits| limits.replay_events_max = 2));
+fn replayed_events_have_the_same_limits() {
+    let mut server = server_with(limits(|limits| limits.replay_events_max = 2));
     let session = server.open(Revision::V2025_06_18, "{}");
     let stream = server.get(&session);
     for text in ["m0", "m1", "m2", "m3"] {
@@ -72,13 +73,13 @@ fn replayed_events_are_kept_within_the_same_limits() {
         let back = server.resume(&session, last);
         assert_eq!(server.reply(back).status(), status, "{last}");
     }
-    // Where there is no coming back nothing is kept.
-    let oldest = site_with(limits(|_| ())).open(Revision::V2024_11_05, "{}");
+    // Revisions without resumption keep nothing.
+    let oldest = server_with(limits(|_| ())).open(Revision::V2024_11_05, "{}");
     assert_eq!(oldest.revision, Revision::V2024_11_05);
 }
 
 #[test]
-fn nothing_is_kept_for_streams_that_cannot_be_resumed() {
+fn streams_that_cannot_be_resumed_keep_nothing() {
     let mut server = server();
     let old = server.open(Revision::V2024_11_05, "{}");
     server.get(&old);
@@ -93,8 +94,8 @@ fn nothing_is_kept_for_streams_that_cannot_be_resumed() {
 }
 
 #[test]
-fn finished_streams_of_a_session_are_kept_up_to_a_number() {
-    let mut server = site_with(limits(|limits| limits.finished_streams_max = 2));
+fn the_number_of_finished_streams_of_a_session_is_bounded() {
+    let mut server = server_with(limits(|limits| limits.finished_streams_max = 2));
     let one = server.open(Revision::V2025_11_25, "{}");
     let other = server.open(Revision::V2025_11_25, "{}");
     let kept = left_behind(&mut server, &other, 1);
@@ -124,8 +125,8 @@ fn abandoned_streams_are_evicted_down_to_the_limit() {
 }
 
 #[test]
-fn all_streams_together_are_kept_up_to_a_length() {
-    let mut server = site_with(limits(|limits| limits.replay_bytes_total_max = 2000));
+fn the_bytes_of_all_streams_are_bounded() {
+    let mut server = server_with(limits(|limits| limits.replay_bytes_total_max = 2000));
     let one = server.open(Revision::V2025_11_25, "{}");
     let other = server.open(Revision::V2025_11_25, "{}");
     let old = left_behind(&mut server, &one, 1);
@@ -135,23 +136,23 @@ fn all_streams_together_are_kept_up_to_a_length() {
         assert!(server.server.retained().0 <= 2000, "{:?}", server.server.retained());
     }
     let gone = server.resume(&one, &old);
-    assert_eq!(server.reply(gone).status(), 410, "the oldest goes first, whosever it is");
+    assert_eq!(server.reply(gone).status(), 410, "the oldest is removed first, in any session");
     let back = server.resume(&other, &newest);
     assert_eq!(server.reply(back).messages().len(), 1);
-    // Streams that are not finished are held to it as well.
+    // Unfinished streams are limited as well.
     for _ in 0..100 {
-        log(&mut server, "something that every session is told, and nobody reads");
+        log(&mut server, "a message to every session, which is not read");
         assert!(server.server.retained().0 <= 2000, "{:?}", server.server.retained());
     }
     for session in [&one, &other] {
         let news = server.get(session);
-        assert!(!server.reply(news).messages().is_empty(), "the last one stays");
+        assert!(!server.reply(news).messages().is_empty(), "the last event is kept");
     }
 }
 
 #[test]
 fn a_finished_stream_is_evicted_after_its_reader() {
-    let mut server = site_with(limits(|limits| limits.replay_bytes_total_max = 2000));
+    let mut server = server_with(limits(|limits| limits.replay_bytes_total_max = 2000));
     let session = server.open(Revision::V2025_11_25, "{}");
     let last = left_behind(&mut server, &session, 1);
     let fields = session.fields();
@@ -163,12 +164,12 @@ fn a_finished_stream_is_evicted_after_its_reader() {
     server.read(slow, usize::MAX);
     assert_eq!(server.reply(slow).messages()[0]["id"], 1);
     server.advance(Duration::from_secs(300));
-    assert_eq!(server.server.retained(), (0, 0), "and is not kept for ever");
+    assert_eq!(server.server.retained(), (0, 0), "and is not kept forever");
 }
 
 #[test]
-fn a_reader_too_far_behind_is_cut_off_and_may_come_back() {
-    let mut server = site_with(limits(|limits| limits.unread_bytes_max = 1000));
+fn a_slow_reader_is_disconnected_and_can_resume() {
+    let mut server = server_with(limits(|limits| limits.unread_bytes_max = 1000));
     let session = server.open(Revision::V2025_11_25, "{}");
     let slow = server.post_unread(&session, &call(1));
     let asked = server.asked();
@@ -187,9 +188,9 @@ fn a_reader_too_far_behind_is_cut_off_and_may_come_back() {
 }
 
 #[test]
-fn a_modern_reader_too_far_behind_is_cut_off_for_good() {
+fn a_slow_modern_reader_is_disconnected_and_its_request_cancelled() {
     // Rule: [CANC-016] [CANC-017].
-    let mut server = site_with(limits(|limits| limits.unread_bytes_max = 1000));
+    let mut server = server_with(limits(|limits| limits.unread_bytes_max = 1000));
     let body = modern_call(1);
     let slow = server.request_unread("POST", "/mcp", &header_of(&body).fields(), &body);
     let asked = server.asked();
@@ -204,7 +205,7 @@ fn a_modern_reader_too_far_behind_is_cut_off_for_good() {
 
 #[test]
 fn one_long_message_does_not_abort_readers() {
-    let mut server = site_with(limits(|limits| limits.unread_bytes_max = 1000));
+    let mut server = server_with(limits(|limits| limits.unread_bytes_max = 1000));
     let session = server.open(Revision::V2025_11_25, "{}");
     let reply = server.post(&session, &call(1));
     let asked = server.asked();
@@ -216,8 +217,8 @@ fn one_long_message_does_not_abort_readers() {
 }
 
 #[test]
-fn there_are_no_more_exchanges_than_the_limit() {
-    let mut server = site_with(limits(|limits| limits.exchanges_max = 3));
+fn the_number_of_exchanges_is_bounded() {
+    let mut server = server_with(limits(|limits| limits.exchanges_max = 3));
     let session = server.open(Revision::V2025_11_25, "{}");
     let stream = server.get(&session);
     let replies = [server.post(&session, &call(1)), server.modern(&modern_call(1))];

@@ -1,4 +1,4 @@
-//! Streams of news that modern clients ask for.
+//! Listen streams of modern clients.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ fn listen(id: u32) -> String {
 }
 
 #[test]
-fn a_listen_stream_opens_with_its_acknowledgement_and_names_itself_in_all_that_follows() {
+fn a_listen_stream_starts_with_its_acknowledgement_and_tags_every_message() {
     // Rule: [SUBS-003] [SUBS-006] [HSRV-019].
     let mut server = server();
     let one = server.modern(&listen(7));
@@ -41,7 +41,7 @@ fn a_listen_stream_opens_with_its_acknowledgement_and_names_itself_in_all_that_f
 }
 
 #[test]
-fn progress_goes_with_its_request_and_not_to_a_listen_stream() {
+fn progress_is_sent_with_its_request_and_not_on_a_listen_stream() {
     // Rule: [PROG-011].
     let mut server = server();
     let stream = server.modern(&listen(7));
@@ -54,7 +54,7 @@ fn progress_goes_with_its_request_and_not_to_a_listen_stream() {
 }
 
 #[test]
-fn a_listen_stream_that_its_client_leaves_is_forgotten() {
+fn an_abandoned_listen_stream_is_forgotten() {
     // Rule: [CANC-015].
     let mut server = server();
     for id in 0..100 {
@@ -66,7 +66,7 @@ fn a_listen_stream_that_its_client_leaves_is_forgotten() {
 }
 
 #[test]
-fn a_server_that_closes_ends_listen_streams_with_a_result() {
+fn a_closed_server_ends_listen_streams_with_a_result() {
     // Rule: [SUBS-008] [HSRV-028] [CANC-020].
     let mut server = server();
     let stream = server.modern(&listen(7));
@@ -83,7 +83,7 @@ fn a_server_that_closes_ends_listen_streams_with_a_result() {
 }
 
 #[test]
-fn a_filter_that_cannot_be_read_opens_no_stream() {
+fn an_invalid_filter_opens_no_stream() {
     let mut server = server();
     for members in ["", r#""notifications":[]"#] {
         let reply = server.modern(&modern(1, "subscriptions/listen", members));
@@ -105,7 +105,7 @@ fn a_listen_stream_is_kept_alive_without_a_deadline() {
 }
 
 #[test]
-fn both_eras_hear_of_the_same_change() {
+fn clients_of_both_eras_receive_the_same_change() {
     let mut server = server();
     let session = server.open(Revision::V2025_06_18, "{}");
     let (legacy, modern) = (server.get(&session), server.modern(&listen(1)));

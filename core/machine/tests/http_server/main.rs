@@ -1,4 +1,4 @@
-//! The HTTP server, with the test as all of its clients.
+//! The HTTP server, with all clients played by the test.
 
 mod fixtures;
 #[path = "../recording/played.rs"]

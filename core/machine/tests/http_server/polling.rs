@@ -10,7 +10,7 @@ use crate::reply::State;
 const RETRY: Duration = Duration::from_millis(1500);
 
 #[test]
-fn a_connection_is_released_and_the_client_comes_back() {
+fn a_connection_is_released_and_the_client_reconnects() {
     // Rule: [SSE-005] [SSE-006] [SSE-007].
     let mut server = server();
     let session = server.open(Revision::V2025_11_25, "{}");
@@ -25,13 +25,13 @@ fn a_connection_is_released_and_the_client_comes_back() {
     server.progress(asked.handle, 1.0);
     let back = server.resume(&session, "2-0");
     assert_eq!(server.reply(back).messages().len(), 1);
-    // Once more, in the middle.
+    // Released again, while the stream is open.
     server.server.release_connection(asked.handle, RETRY);
     server.server.release_connection(asked.handle, RETRY);
     server.pump();
     assert_eq!(server.reply(back).state, State::Complete);
     let retries = server.reply(back).events().iter().filter(|it| it.retry.is_some()).count();
-    assert_eq!(retries, 2, "the one that was missed, and one more");
+    assert_eq!(retries, 2, "the missed one and one more");
     server.answer_to(asked.handle);
     let last = server.reply(back).last_id().unwrap();
     let end = server.resume(&session, &last);
@@ -42,9 +42,9 @@ fn a_connection_is_released_and_the_client_comes_back() {
 }
 
 #[test]
-fn no_other_revision_is_polled() {
+fn other_revisions_are_not_polled() {
     // Rule: [SSE-002] [SSE-006].
-    let mut server = site_with(timeouts(|timeouts| timeouts.poll_after = Some(RETRY)));
+    let mut server = server_with(timeouts(|timeouts| timeouts.poll_after = Some(RETRY)));
     for revision in [Revision::V2024_11_05, Revision::V2025_03_26, Revision::V2025_06_18] {
         let session = server.open(revision, "{}");
         let (stream, reply) = (server.get(&session), server.post(&session, &call(1)));
@@ -67,9 +67,9 @@ fn no_other_revision_is_polled() {
 }
 
 #[test]
-fn connections_do_not_last_longer_than_the_server_wants() {
+fn connections_are_closed_after_the_configured_time() {
     // Rule: [SSE-006] [SSE-007] [HSRV-014].
-    let mut server = site_with(timeouts(|timeouts| {
+    let mut server = server_with(timeouts(|timeouts| {
         timeouts.poll_after = Some(Duration::from_secs(20));
         timeouts.retry = Duration::from_millis(250);
     }));
@@ -96,7 +96,7 @@ fn connections_do_not_last_longer_than_the_server_wants() {
 }
 
 #[test]
-fn a_connection_that_never_opened_is_closed_as_soon_as_it_has() {
+fn a_released_connection_is_closed_once_it_has_opened() {
     let mut server = server();
     let session = server.open(Revision::V2025_11_25, "{}");
     let reply = server.post_unread(&session, &call(1));
@@ -105,7 +105,7 @@ fn a_connection_that_never_opened_is_closed_as_soon_as_it_has() {
     server.server.release_connection(asked.handle, RETRY);
     server.answer_to(asked.handle);
     server.read(reply, usize::MAX);
-    // What came before the connection could close is not held back.
+    // Messages that are sent before the connection is closed are not delayed.
     assert_eq!(server.reply(reply).messages()[0]["id"], 1);
     assert_eq!(server.reply(reply).state, State::Complete);
 }

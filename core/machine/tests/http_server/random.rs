@@ -1,5 +1,6 @@
-//! Random operations of many clients: nothing panics, every request is answered once and on one
-//! stream, the books agree, all comes to rest, and the same seed makes the same bytes.
+//! Random operations of many clients: no operation panics, every request is answered once and on
+//! one stream, the tables are consistent, all clients become idle, and the same seed gives the same
+//! bytes.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -24,11 +25,11 @@ struct World {
     store: TestStore,
     random: Random,
     sessions: Vec<(Session, Option<Principal>)>,
-    /// Ends of streams, with the session that may come back for them.
+    /// Event ids to resume from, with the session of each.
     endings: Vec<(usize, String)>,
     tickets: Vec<Ticket>,
     requests: Vec<Request<'static>>,
-    /// How each request ended, which it does once.
+    /// How each request ended.
     ended: BTreeMap<RequestHandle, &'static str>,
     next_id: u32,
 }
@@ -63,7 +64,7 @@ impl World {
         if random.below(3) > 0 {
             options = options.event_store(EventStore::External);
         }
-        let server = site_with(ServerOptions::legacy_sse(options, "/sse", "/post"));
+        let server = server_with(ServerOptions::legacy_sse(options, "/sse", "/post"));
         Self {
             server,
             store: TestStore::default(),
@@ -82,7 +83,7 @@ impl World {
             match event {
                 Event::Request(request) => {
                     let before = self.ended.get(&request.handle);
-                    assert_eq!(before, None, "a request comes back after its end");
+                    assert_eq!(before, None, "a request is delivered after its end");
                     self.requests.push(request);
                 }
                 Event::Cancelled(cancelled) => {
@@ -230,7 +231,7 @@ impl World {
         }
     }
 
-    /// The store does what is asked, or errs; some reads take longer than others.
+    /// Performs the store actions, sometimes with an error. Some reads take longer than others.
     fn store(&mut self) {
         self.store.take_actions(&mut self.server);
         let reads = self.store.reads.len() as u64;
@@ -326,7 +327,7 @@ impl World {
         }
     }
 
-    /// Every request has at most one answer over all exchanges, replays aside.
+    /// Checks that every request has at most one response in all exchanges, except for replays.
     fn check(&self) -> String {
         let mut answers: BTreeMap<(String, String), Option<String>> = BTreeMap::new();
         let mut transcript = String::new();
@@ -336,19 +337,20 @@ impl World {
             if !reply.is_stream() {
                 continue;
             }
-            // That of HTTP+SSE ends when its session gives way to another's, and has no answer.
+            // An HTTP+SSE stream ends when its session is closed for another one, without a
+            // response.
             let sse =
                 reply.events().first().is_some_and(|it| it.kind.as_deref() == Some("endpoint"));
             let is_modern = reply.conversation.starts_with('#') && !sse;
             if is_modern && reply.state == State::Complete {
-                let last = reply.messages().pop().expect("a modern stream has its answer");
-                assert!(last.get("id").is_some(), "ended without its answer: {last}");
+                let last = reply.messages().pop().expect("a modern stream has a response");
+                assert!(last.get("id").is_some(), "ended without a response: {last}");
             }
             let ids: Vec<_> = reply.events().into_iter().filter_map(|event| event.id).collect();
             for pair in ids.windows(2) {
                 let [before, after] = [0, 1].map(|at| pair[at].split_once('-').unwrap());
                 let [one, next] = [before.1, after.1].map(|it| it.parse::<u64>().unwrap());
-                assert_eq!((before.0, one + 1), (after.0, next), "in order and without a hole");
+                assert_eq!((before.0, one + 1), (after.0, next), "in order and without a gap");
             }
             for event in reply.events() {
                 let Ok(message) = serde_json::from_str::<serde_json::Value>(&event.data) else {
@@ -363,7 +365,7 @@ impl World {
                         answers.insert(key, event.id);
                     }
                     Some(before) => {
-                        // The same event once more, or the same client made the same call twice.
+                        // A replay of the same event, or the same client made the same call twice.
                         assert_eq!(before, &event.id, "answered twice: {message}");
                     }
                 }
@@ -378,7 +380,7 @@ fn run(seed: u64) -> String {
     for _ in 0..250 {
         world.operate();
     }
-    // The end: everything is answered, every client takes what there is or goes.
+    // At the end every request is answered, and every client reads its response or disconnects.
     while let Some(request) = world.requests.pop() {
         let _late = world.server.server.respond_with(request.handle, &raw("{}"), world.server.now);
         world.server.pump();
@@ -405,7 +407,7 @@ fn run(seed: u64) -> String {
     world.server.expect_empty();
     world.store.take_actions(&mut world.server);
     let all_stored = world.server.server.dropped_store_actions() == 0;
-    assert!(!all_stored || world.store.events.is_empty(), "what is over is forgotten");
+    assert!(!all_stored || world.store.events.is_empty(), "ended streams are forgotten");
     let transcript = world.check();
     assert!(world.tickets.iter().all(|it| world.server.reply(*it).state != State::UnderWay));
     transcript
@@ -421,7 +423,7 @@ proptest! {
 }
 
 #[test]
-fn the_same_seed_makes_the_same_bytes() {
+fn the_same_seed_gives_the_same_bytes() {
     for seed in 0..3 {
         assert_eq!(run(seed), run(seed), "seed {seed}");
     }

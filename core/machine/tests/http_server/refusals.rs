@@ -1,4 +1,4 @@
-//! Requests that a layer above refuses: before anything is done, or later.
+//! Requests that a layer above the server refuses, before they have any effect or later.
 
 use std::time::Duration;
 
@@ -18,12 +18,12 @@ fn refusal() -> HttpRejection {
     refusal
 }
 
-/// Refuses everything.
+/// Refuses every request.
 fn nothing(_: Option<&ParsedBody<'_>>) -> Result<(), HttpRejection> {
     Err(refusal())
 }
 
-/// Refuses bodies with a call of a tool.
+/// Refuses bodies that call a tool.
 fn no_call(body: Option<&ParsedBody<'_>>) -> Result<(), HttpRejection> {
     let is_call = |message: &Message<'_>| matches!(message, Message::Request(request) if request.method == "tools/call");
     let calls = match body.map(ParsedBody::frame) {
@@ -34,7 +34,7 @@ fn no_call(body: Option<&ParsedBody<'_>>) -> Result<(), HttpRejection> {
     if calls { Err(refusal()) } else { Ok(()) }
 }
 
-/// Whether a reply is the refusal, with everything that HTTP has for it.
+/// Asserts that a reply is the refusal, with all of its HTTP fields.
 #[track_caller]
 fn expect_refused(server: &crate::test_server::TestServer, ticket: usize, id: &str) {
     let reply = server.reply(ticket);
@@ -85,7 +85,7 @@ fn a_rejected_request_does_not_renew_the_session() {
 }
 
 #[test]
-fn a_batch_is_refused_as_a_whole() {
+fn a_batch_is_refused_whole() {
     let mut server = server();
     let session = server.open(Revision::V2025_03_26, "{}");
     server.permit = no_call;
@@ -98,8 +98,8 @@ fn a_batch_is_refused_as_a_whole() {
 }
 
 #[test]
-fn a_message_of_http_sse_is_refused_where_it_is_posted() {
-    let mut server = site_with(ServerOptions::new().legacy_sse("/sse", "/messages"));
+fn a_message_of_http_sse_is_refused_by_its_post() {
+    let mut server = server_with(ServerOptions::new().legacy_sse("/sse", "/messages"));
     server.permit = no_call;
     let stream = server.request("GET", "/sse", &[HOST], "");
     let target = server.reply(stream).events()[0].data.clone();
@@ -111,7 +111,7 @@ fn a_message_of_http_sse_is_refused_where_it_is_posted() {
 }
 
 #[test]
-fn a_refusal_is_the_status_while_the_response_has_not_begun() {
+fn a_refusal_before_the_response_is_an_http_status() {
     let mut server = server();
     let session = server.open(Revision::V2025_11_25, "{}");
     for asked in [server.post(&session, &call(4)), server.modern(&modern_call(4))] {
@@ -122,7 +122,7 @@ fn a_refusal_is_the_status_while_the_response_has_not_begun() {
 }
 
 #[test]
-fn a_refusal_is_an_error_in_a_stream_that_has_begun() {
+fn a_refusal_on_an_open_stream_is_an_error_message() {
     let mut server = server();
     let session = server.open(Revision::V2025_11_25, "{}");
     for asked in [server.post(&session, &call(4)), server.modern(&modern_call(4))] {
@@ -139,8 +139,8 @@ fn a_refusal_is_an_error_in_a_stream_that_has_begun() {
 }
 
 #[test]
-fn a_refusal_is_an_error_where_answers_are_streams() {
-    let mut server = site_with(ServerOptions::new().answers(ResponseMode::Stream));
+fn a_refusal_is_an_error_message_if_responses_are_streams() {
+    let mut server = server_with(ServerOptions::new().answers(ResponseMode::Stream));
     let session = server.open(Revision::V2025_11_25, "{}");
     let asked = server.post(&session, &call(4));
     let request = server.asked();
@@ -158,8 +158,8 @@ fn expect_streamed(server: &crate::test_server::TestServer, ticket: usize) {
 }
 
 #[test]
-fn one_refusal_among_the_answers_to_a_batch_is_its_error_alone() {
-    let mut server = site_of(Revisions::only(Revision::V2025_03_26));
+fn a_refusal_in_a_batch_is_the_error_of_its_request_only() {
+    let mut server = server_of(Revisions::only(Revision::V2025_03_26));
     let session = server.open(Revision::V2025_03_26, "{}");
     let asked = server.post(&session, &format!("[{},{}]", call(1), call(2)));
     let (first, second) = (server.asked(), server.asked());
@@ -171,13 +171,13 @@ fn one_refusal_among_the_answers_to_a_batch_is_its_error_alone() {
 }
 
 #[test]
-fn a_request_that_waits_for_the_client_cannot_be_refused() {
+fn a_request_that_waits_for_input_cannot_be_refused() {
     let mut server = server();
     let session = server.open(Revision::V2025_11_25, r#"{"roots":{}}"#);
     server.post(&session, &call(4));
     let request = server.asked();
     let (handle, now) = (request.handle, server.now);
-    server.server.require_input(request, &ask_for_roots(), now).expect("an answer is due");
+    server.server.require_input(request, &ask_for_roots(), now).expect("the request is pending");
     assert!(server.server.refuse(handle, refusal(), now).is_err());
     server.pump();
 }

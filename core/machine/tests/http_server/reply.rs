@@ -1,4 +1,4 @@
-//! A response as its client sees it.
+//! A response as received by its client.
 
 use mcp_sansio::http::{Response, ResponseHead};
 use serde_json::Value;
@@ -12,24 +12,24 @@ pub(crate) enum State {
     Disconnected,
 }
 
-/// What came of a response so far.
+/// The response as received so far.
 #[derive(Debug, Default)]
 pub(crate) struct Reply {
     pub(crate) status: Option<u16>,
     pub(crate) fields: Vec<(String, String)>,
     pub(crate) body: Vec<u8>,
     pub(crate) state: State,
-    /// Whether the client takes what comes.
+    /// Whether the client reads the response.
     pub(crate) reads: bool,
-    /// Whose rules the messages in it follow.
+    /// The conversation of its messages: a session or a modern request.
     pub(crate) conversation: String,
-    /// What admission said of the request.
+    /// The refusal of the request by admission.
     pub(crate) refused: Option<Response>,
-    /// Bytes of the body that were looked over.
+    /// Bytes of the body that were checked.
     pub(crate) seen: usize,
 }
 
-/// One Server-Sent Event, field by field.
+/// A Server-Sent Event.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Sse {
     pub(crate) kind: Option<String>,
@@ -37,7 +37,7 @@ pub(crate) struct Sse {
     pub(crate) retry: Option<String>,
     pub(crate) data: String,
     pub(crate) comment: bool,
-    /// It has data, if only an empty one: a reader dispatches it.
+    /// It has data, even if empty, so that a reader dispatches it.
     pub(crate) dispatched: bool,
 }
 
@@ -69,7 +69,7 @@ impl Reply {
         std::str::from_utf8(&self.body).expect("UTF-8")
     }
 
-    /// The body of a response that is JSON and complete.
+    /// Returns the body of a complete JSON response.
     #[track_caller]
     pub(crate) fn json(&self) -> Value {
         assert_eq!(self.field("content-type"), Some("application/json"), "{self:?}");
@@ -77,18 +77,18 @@ impl Reply {
         serde_json::from_slice(&self.body).expect("JSON")
     }
 
-    /// The events of a stream so far.
+    /// Returns the events of a stream.
     pub(crate) fn events(&self) -> Vec<Sse> {
         parse(self.text())
     }
 
-    /// The messages of a stream so far.
+    /// Returns the messages of a stream.
     pub(crate) fn messages(&self) -> Vec<Value> {
         let events = self.events().into_iter().filter(|event| !event.data.is_empty());
         events.map(|event| serde_json::from_str(&event.data).expect("JSON")).collect()
     }
 
-    /// The id of the last complete event that has one, as a client that saw `length` bytes knows it.
+    /// Returns the id of the last complete event with an id in the first `length` bytes.
     pub(crate) fn last_id_at(&self, length: usize) -> Option<String> {
         parse(&String::from_utf8_lossy(&self.body[..length]))
             .into_iter()
@@ -100,7 +100,7 @@ impl Reply {
         self.last_id_at(self.body.len())
     }
 
-    /// One line that says all: status, media type, and each message or the body.
+    /// Describes the response: status, media type, and each message or the body.
     pub(crate) fn transcript(&self) -> String {
         let mut lines = vec![match (self.status, self.field("content-type")) {
             (Some(status), Some(content)) => format!("{status} {content}"),
@@ -134,7 +134,7 @@ impl Reply {
         lines.join("\n")
     }
 
-    /// The events, or the JSON body, that were not looked over yet.
+    /// Returns the events, or the JSON body, that were not checked yet.
     pub(crate) fn take_new_events(&mut self) -> Vec<Sse> {
         if !self.is_stream() {
             let data = String::from_utf8(self.body.clone()).expect("UTF-8");
@@ -147,7 +147,7 @@ impl Reply {
     }
 }
 
-/// Complete events only: what is cut off in the middle was not received.
+/// Parses complete events only: an event that is cut was not received.
 fn parse(text: &str) -> Vec<Sse> {
     let mut events = Vec::new();
     let mut rest = text;
@@ -164,7 +164,7 @@ fn parse(text: &str) -> Vec<Sse> {
                     event.data.push_str(value);
                 }
                 _ if line.starts_with(':') => event.comment = true,
-                _ => panic!("what line is {line:?} of {text}"),
+                _ => panic!("unknown line {line:?} in {text}"),
             }
         }
         events.push(event);

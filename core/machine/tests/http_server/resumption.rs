@@ -1,4 +1,4 @@
-//! Clients that come back for what they missed.
+//! Clients that resume streams after a disconnect.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use crate::fixtures::*;
 use crate::reply::State;
 use crate::test_server::{TestServer, Ticket};
 
-/// The numbers in the progress notifications of a reply, and the ids of its answers.
+/// Returns the progress values and the ids of responses in a reply.
 pub(crate) fn heard(server: &TestServer, ticket: Ticket) -> Vec<String> {
     let messages = server.reply(ticket).messages();
     let say = |message: &serde_json::Value| match message.get("id") {
@@ -35,7 +35,7 @@ fn an_undelivered_response_is_replayed() {
         assert_eq!(server.reply(back).status(), 200);
         assert_eq!(heard(&server, back), ["2.0", "answer 1"], "{revision}");
         assert_eq!(server.reply(back).state, State::Complete);
-        // And once more, as that one may have been lost as well.
+        // Resuming again works, as the replay may have been lost as well.
         let again = server.resume(&session, &last);
         assert_eq!(heard(&server, again), ["2.0", "answer 1"]);
         let end = server.reply(again).last_id().unwrap();
@@ -45,7 +45,7 @@ fn an_undelivered_response_is_replayed() {
 }
 
 #[test]
-fn a_call_with_hundreds_of_reports_is_resumed_completely() {
+fn a_call_with_hundreds_of_progress_events_is_resumed_completely() {
     // Rule: [RESUME-001] [RESUME-006].
     const REPORTS: u32 = 300;
     for revision in RESUMING {
@@ -72,7 +72,7 @@ fn a_call_with_hundreds_of_reports_is_resumed_completely() {
 }
 
 #[test]
-fn a_stream_that_is_resumed_goes_on() {
+fn a_resumed_stream_continues() {
     // Rule: [RESUME-006].
     for revision in RESUMING {
         let mut server = server();
@@ -124,13 +124,13 @@ fn replay_never_crosses_streams() {
         let count = ids.len();
         ids.sort();
         ids.dedup();
-        assert_eq!(ids.len(), count, "no id is used twice in a session");
+        assert_eq!(ids.len(), count, "event ids are unique in a session");
     }
 }
 
 #[test]
 fn unknown_event_ids_are_classified() {
-    let mut server = site_with(limits(|limits| {
+    let mut server = server_with(limits(|limits| {
         limits.replay_events_max = 2;
         limits.finished_streams_max = 1;
     }));
@@ -144,7 +144,7 @@ fn unknown_event_ids_are_classified() {
         server.progress(asked.handle, f64::from(progress));
     }
     let open = server.get(&session);
-    // Rule: [RESUME-002]: an id is one of this session, in the one form that it was given.
+    // Rule: [RESUME-002]: an id must be one of this session, in its canonical form.
     for (last, status) in [
         ("", 400),
         ("x", 400),
@@ -166,7 +166,7 @@ fn unknown_event_ids_are_classified() {
     }
     let _ = (stream, open);
     server.answer_to(asked.handle);
-    // The bound on finished streams: the older one goes.
+    // The limit of finished streams: the oldest is removed.
     let next = server.post(&session, &call(3));
     let asked = server.asked();
     server.progress(asked.handle, 1.0);
@@ -178,7 +178,7 @@ fn unknown_event_ids_are_classified() {
 }
 
 #[test]
-fn an_id_that_was_not_sent_yet_cannot_be_the_last() {
+fn an_id_that_was_not_sent_yet_is_refused() {
     let mut server = server();
     let session = server.open(Revision::V2025_11_25, "{}");
     let stream = server.get(&session);
@@ -194,7 +194,7 @@ fn an_id_that_was_not_sent_yet_cannot_be_the_last() {
 }
 
 #[test]
-fn a_stream_is_its_sessions_alone() {
+fn a_stream_belongs_to_its_session() {
     // Rule: [RESUME-007] [SESS-014].
     let mut server = server();
     let one = server.open(Revision::V2025_11_25, "{}");
@@ -209,7 +209,7 @@ fn a_stream_is_its_sessions_alone() {
 }
 
 #[test]
-fn a_second_reader_takes_a_stream_over() {
+fn a_second_reader_takes_over_a_stream() {
     // Rule: [HSRV-017].
     for revision in RESUMING {
         let mut server = server();
@@ -222,7 +222,7 @@ fn a_second_reader_takes_a_stream_over() {
         server.answer_to(asked.handle);
         assert_eq!(heard(&server, reply), ["1.0"]);
         assert_eq!(heard(&server, back), ["answer 1"]);
-        // The one that was left behind goes, and takes nothing with it.
+        // The first reader disconnects without an effect.
         server.disconnect(reply);
         assert_eq!(server.server.exchange_count(), 0);
     }
@@ -243,7 +243,7 @@ fn a_finished_stream_is_kept_for_a_while() {
     assert_eq!(heard(&server, back), ["answer 1"]);
     server.advance(Duration::from_secs(299));
     let back = server.resume(&session, &last);
-    assert_eq!(heard(&server, back), ["answer 1"], "whoever reads it keeps it");
+    assert_eq!(heard(&server, back), ["answer 1"], "reading extends its life");
     server.advance(Duration::from_secs(300));
     let back = server.resume(&session, &last);
     assert_eq!(server.reply(back).status(), 410);

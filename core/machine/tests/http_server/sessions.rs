@@ -1,4 +1,4 @@
-//! Legacy sessions: how they begin, are found, and end.
+//! Legacy sessions: how they are opened, found and ended.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use crate::fixtures::*;
 const MINUTE: Duration = Duration::from_secs(60);
 
 #[test]
-fn a_session_is_named_on_the_answer_that_opens_it_and_on_no_other() {
+fn the_session_id_is_sent_in_the_response_to_initialize_only() {
     // Rule: [SESS-001] [SESS-002] [SESS-003].
     let mut server = server();
     let mut ids = BTreeSet::new();
@@ -20,20 +20,20 @@ fn a_session_is_named_on_the_answer_that_opens_it_and_on_no_other() {
             let session = server.open(revision, "{}");
             assert_eq!(session.id.len(), 32);
             assert!(session.id.bytes().all(|byte| (0x21..=0x7E).contains(&byte)));
-            assert!(ids.insert(session.id), "an id is used again");
+            assert!(ids.insert(session.id), "a session id is used twice");
         }
         let session = server.open(revision, "{}");
         let reply = server.post(&session, &call(1));
         server.answer();
         assert_eq!(server.reply(reply).field("mcp-session-id"), None);
     }
-    // No two of them share a beginning that would let one be guessed from another.
+    // Their prefixes differ, so one cannot be guessed from another.
     let heads: BTreeSet<&str> = ids.iter().map(|id| &id[..8]).collect();
     assert_eq!(heads.len(), ids.len());
 }
 
 #[test]
-fn a_long_id_is_answered_and_one_beyond_the_limit_is_refused_under_itself() {
+fn a_long_id_is_answered_and_one_over_the_limit_is_refused_with_an_error_that_has_the_id() {
     // Rule: [RPC-006] [RPC-009].
     let mut server = server();
     let session = server.open(Revision::V2025_11_25, "{}");
@@ -66,7 +66,7 @@ fn a_second_initialized_is_accepted() {
 }
 
 #[test]
-fn an_opening_that_fails_leaves_nothing_behind() {
+fn a_failed_initialize_leaves_no_session() {
     let mut server = server();
     let body = request(1, "initialize", r#"{"protocolVersion":5}"#);
     let reply = server.request("POST", "/mcp", &POST, &body);
@@ -76,7 +76,7 @@ fn an_opening_that_fails_leaves_nothing_behind() {
 }
 
 #[test]
-fn requests_of_a_session_that_is_not_there_are_not_found() {
+fn requests_of_an_unknown_session_are_not_found() {
     // Rule: [SESS-008] [SESS-012].
     let mut server = server();
     let session = server.open(Revision::V2025_11_25, "{}");
@@ -107,13 +107,13 @@ fn words_session(id: &str) -> Session {
 }
 
 #[test]
-fn a_session_is_initialized_once() {
+fn a_session_accepts_initialize_only_once() {
     let mut server = server();
     let session = server.open(Revision::V2025_11_25, "{}");
     let reply = server.post(&session, &initialize(Revision::V2025_11_25, "{}"));
     assert_eq!(server.reply(reply).status(), 400);
     assert_eq!(server.reply(reply).error(), (-32600, "0".into()));
-    // Said again it changes nothing.
+    // A repeated confirmation has no effect.
     let reply = server.post(&session, INITIALIZED);
     assert_eq!(server.reply(reply).status(), 202);
 }
@@ -135,19 +135,22 @@ fn deleting_a_session_cancels_its_requests_and_ends_its_streams() {
     let given_up = [server.cancelled(), server.cancelled()];
     assert_eq!(given_up, [first.handle, second.handle]);
     server.expect_no_event();
-    assert_eq!(server.reply(waiting).status(), 404, "nothing of it had left");
+    assert_eq!(server.reply(waiting).status(), 404, "the response had not been sent");
     assert!(server.reply(stream).is_over() && server.reply(streaming).is_over());
     for handle in given_up {
-        server.server.respond_with(handle, &raw("{}"), server.now).expect_err("no answer is due");
+        server
+            .server
+            .respond_with(handle, &raw("{}"), server.now)
+            .expect_err("the request is not pending");
     }
     server.answer_to(third.handle);
-    assert_eq!(server.reply(foreign).status(), 200, "the other one goes on");
+    assert_eq!(server.reply(foreign).status(), 200, "the other session remains open");
     assert_eq!(server.server.session_count(), 1);
     assert_eq!(server.server.exchange_count(), 0);
 }
 
 #[test]
-fn a_session_is_its_principals_alone() {
+fn a_session_belongs_to_its_principal() {
     // Rule: [SESS-014] [SESS-012].
     let mut server = server();
     let (ann, bob) = (Some(Principal::new("ann")), Some(Principal::new("bob")));
@@ -179,8 +182,8 @@ fn a_session_is_its_principals_alone() {
 }
 
 #[test]
-fn there_are_no_more_sessions_than_the_limit() {
-    let mut server = site_with(limits(|limits| limits.sessions_max = 2));
+fn the_number_of_sessions_is_bounded() {
+    let mut server = server_with(limits(|limits| limits.sessions_max = 2));
     let first = server.open(Revision::V2025_11_25, "{}");
     server.open(Revision::V2025_11_25, "{}");
     let reply = server.request("POST", "/mcp", &POST, &initialize(Revision::V2025_11_25, "{}"));
@@ -188,13 +191,13 @@ fn there_are_no_more_sessions_than_the_limit() {
     assert_eq!(server.reply(reply).field("retry-after"), Some("10"));
     assert_eq!(server.reply(reply).error(), (-32600, "0".into()));
     let reply = server.modern(&modern(1, "server/discover", ""));
-    assert_eq!(server.reply(reply).status(), 200, "modern clients need none");
+    assert_eq!(server.reply(reply).status(), 200, "modern clients need no session");
     server.delete(&first);
     server.open(Revision::V2025_11_25, "{}");
 }
 
 #[test]
-fn a_session_that_is_not_used_expires() {
+fn an_idle_session_expires() {
     // Rule: [SESS-007] [SESS-008].
     let mut server = server();
     let session = server.open(Revision::V2025_11_25, "{}");
@@ -211,11 +214,11 @@ fn a_session_that_is_not_used_expires() {
 }
 
 #[test]
-fn a_session_that_is_not_confirmed_expires_soon() {
+fn an_unconfirmed_session_expires_sooner() {
     let mut server = server();
     let session = server.open_unconfirmed(Revision::V2025_03_26, "{}");
     let confirmed = server.open_unconfirmed(Revision::V2025_03_26, "{}");
-    // The confirmation may come in a batch.
+    // The confirmation may be part of a batch.
     server.post(&confirmed, &format!("[{INITIALIZED}]"));
     server.advance(MINUTE);
     assert_eq!(server.server.session_count(), 1);
@@ -224,22 +227,22 @@ fn a_session_that_is_not_confirmed_expires_soon() {
 }
 
 #[test]
-fn a_session_does_not_expire_while_a_stream_is_open_or_work_is_under_way() {
+fn a_session_with_an_open_stream_or_a_pending_request_does_not_expire() {
     let mut server = server();
     let session = server.open(Revision::V2025_11_25, "{}");
     let stream = server.get(&session);
     server.advance(90 * MINUTE);
     server.disconnect(stream);
     server.advance(29 * MINUTE);
-    assert_eq!(server.server.session_count(), 1, "the clock starts when the stream ends");
+    assert_eq!(server.server.session_count(), 1, "the time starts when the stream ends");
     let reply = server.post(&session, &call(1));
     server.advance(60 * MINUTE);
     server.disconnect(reply);
     server.advance(60 * MINUTE);
-    assert_eq!(server.server.session_count(), 1, "the request is still under way");
+    assert_eq!(server.server.session_count(), 1, "the request is pending");
     server.answer();
     server.advance(29 * MINUTE);
-    assert_eq!(server.server.session_count(), 1, "the clock starts when the work ends");
+    assert_eq!(server.server.session_count(), 1, "the time starts when the request ends");
     server.advance(MINUTE);
     server.expect_empty();
 }

@@ -1,4 +1,4 @@
-//! What becomes of each kind of message: status, code and id, in both eras.
+//! The status, error code and id for each kind of message, in both eras.
 
 use mcp_sansio::jsonrpc::{ErrorCode, ErrorObject};
 use mcp_sansio::{Revision, Revisions};
@@ -42,11 +42,7 @@ fn an_invalid_message_is_a_bad_request_in_every_era() {
                 assert_eq!((found, of.as_str()), (code, id), "{body} at {revision}");
             }
         }
-        assert_eq!(
-            server.server.exchange_count(),
-            0,
-            "nothing waits for an answer that never comes"
-        );
+        assert_eq!(server.server.exchange_count(), 0, "no exchange waits for a response");
     }
 }
 
@@ -71,7 +67,7 @@ fn an_unknown_method_is_200_in_a_session_and_404_without() {
 }
 
 #[test]
-fn bad_parameters_are_the_handlers_affair_but_bad_metadata_is_not() {
+fn bad_parameters_are_left_to_the_handler_but_bad_metadata_is_refused() {
     // Rule: [HSRV-023].
     let mut server = server();
     let session = server.open(Revision::V2025_11_25, "{}");
@@ -100,10 +96,10 @@ fn bad_parameters_are_the_handlers_affair_but_bad_metadata_is_not() {
 }
 
 #[test]
-fn the_first_fault_in_the_order_of_the_checks_is_the_one_that_is_named() {
+fn the_first_failed_check_determines_the_error() {
     // Rule: [HSRV-023] [HSRV-022] [HDR-004].
     let mut server = server();
-    // Everything at once is wrong, and is put right one by one.
+    // Everything is wrong at first, and is corrected step by step.
     let cases = [
         (modern_with(1, "no/such", "", "2099-01-01", "{}"), Some("2026-07-28"), None, -32020, 400),
         (modern_with(1, "no/such", "", "2099-01-01", "{}"), Some("2099-01-01"), None, -32022, 400),
@@ -121,7 +117,7 @@ fn the_first_fault_in_the_order_of_the_checks_is_the_one_that_is_named() {
 }
 
 #[test]
-fn an_unsupported_version_is_refused_with_those_that_are() {
+fn an_unsupported_version_error_lists_the_supported_versions() {
     // Rule: [HSRV-022] [VER-012].
     let mut server = server();
     for version in ["2099-01-01", "2025-11-25", "x"] {
@@ -169,7 +165,7 @@ fn a_strict_server_closes_the_session_with_a_reason() {
         let asked = server.asked();
         let reply = server.post(&session, &second);
         assert_eq!(server.reply(reply).status(), 400, "{second}");
-        assert_eq!(server.reply(waiting).status(), 404, "the session is over");
+        assert_eq!(server.reply(waiting).status(), 404, "the session is closed");
         assert_eq!(server.server.session_count(), 0);
         let told: Vec<_> = server.events.drain(..).collect();
         let violations =
@@ -181,7 +177,7 @@ fn a_strict_server_closes_the_session_with_a_reason() {
 }
 
 #[test]
-fn an_error_of_the_handler_is_a_success_of_http() {
+fn an_error_of_a_handler_has_http_status_200() {
     let mut server = server();
     let session = server.open(Revision::V2025_06_18, "{}");
     for code in [-32602, -32603, -32601, -32600, -32700, 7] {
@@ -212,7 +208,7 @@ fn notifications_and_responses_are_accepted_without_a_body() {
         ] {
             let reply = server.post(&session, &body);
             let reply = server.reply(reply);
-            // Rule: [HSRV-010]: what the client did not declare is not accepted.
+            // Rule: [HSRV-010]: undeclared notifications are refused.
             let declared = !body.contains("roots");
             assert_eq!(reply.status(), if declared { 202 } else { 400 }, "{body} at {revision}");
             assert_eq!(reply.body.is_empty(), declared, "{body}");
@@ -228,10 +224,10 @@ fn notifications_and_responses_are_accepted_without_a_body() {
 }
 
 #[test]
-fn a_modern_client_sends_no_responses_and_no_arrays() {
+fn modern_responses_and_batches_are_refused() {
     // Rule: [HSRV-010] [BATCH-010].
     let mut server = server();
-    let mut modern_only = site_of(Revisions::MODERN);
+    let mut modern_only = server_of(Revisions::MODERN);
     let fields = join(&POST, &[("MCP-Protocol-Version", "2026-07-28")]);
     for body in [r#"{"jsonrpc":"2.0","id":1,"result":{}}"#, &format!("[{}]", modern_call(1))] {
         for reply in [
@@ -249,7 +245,7 @@ fn a_modern_client_sends_no_responses_and_no_arrays() {
 #[test]
 fn a_bad_version_header_is_a_bad_request() {
     // Rule: [HSRV-029].
-    let mut server = site_of(Revisions::only(Revision::V2025_06_18));
+    let mut server = server_of(Revisions::only(Revision::V2025_06_18));
     let session = server.open(Revision::V2025_06_18, "{}");
     let id = ("Mcp-Session-Id", session.id.as_str());
     for version in ["2099-01-01", "", "latest", "2026-07-28", "2025-11-25"] {
@@ -261,14 +257,14 @@ fn a_bad_version_header_is_a_bad_request() {
             assert_eq!(server.reply(reply).error(), (-32600, of.into()));
         }
     }
-    // Rule: [HSRV-030]: without one it is that of the session.
+    // Rule: [HSRV-030]: without the header, the revision of the session is used.
     let reply = server.request("POST", "/mcp", &join(&POST, &[id]), &call(9));
     assert_eq!(server.asked().revision, Revision::V2025_06_18);
     assert_eq!(server.reply(reply).status, None);
 }
 
 #[test]
-fn a_request_without_a_session_is_told_to_open_one() {
+fn a_request_without_a_session_gets_400() {
     // Rule: [SESS-006].
     let mut server = server();
     let reply = server.request("POST", "/mcp", &POST, &call(3));
@@ -281,7 +277,7 @@ fn a_request_without_a_session_is_told_to_open_one() {
 }
 
 #[test]
-fn a_request_id_that_is_in_use_is_refused() {
+fn a_request_id_in_use_is_refused() {
     let mut server = server();
     let session = server.open(Revision::V2025_11_25, "{}");
     let first = server.post(&session, &call(1));
@@ -290,7 +286,7 @@ fn a_request_id_that_is_in_use_is_refused() {
     assert_eq!(server.reply(second).error(), (-32600, "1".into()));
     server.answer();
     assert_eq!(server.reply(first).json()["result"]["content"].to_string(), "[]");
-    // Other sessions and modern requests have ids of their own.
+    // Other sessions and modern requests have their own ids.
     server.events.clear();
     let other = server.open(Revision::V2025_11_25, "{}");
     for reply in [

@@ -1,4 +1,4 @@
-//! A store of events outside of the server, for clients that come back after long.
+//! An external event store, for clients that reconnect late.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use crate::reply::{Reply, State};
 use crate::resumption::heard;
 use crate::test_store::*;
 
-/// The messages that a client has that saw the first `length` bytes.
+/// Returns the messages that a client has after `length` bytes.
 fn messages_at(reply: &Reply, length: usize) -> Vec<Value> {
     let part = Reply {
         status: reply.status,
@@ -26,7 +26,7 @@ fn messages_at(reply: &Reply, length: usize) -> Vec<Value> {
 
 #[test]
 fn no_actions_are_produced_without_a_store() {
-    let mut server = site_with(limits(|limits| limits.replay_events_max = 1));
+    let mut server = server_with(limits(|limits| limits.replay_events_max = 1));
     let session = server.open(Revision::V2025_11_25, "{}");
     let (reply, _) = call_with(&mut server, &session, 1, 3);
     let back = server.resume(&session, &id_at(&server, reply, 0));
@@ -38,7 +38,7 @@ fn no_actions_are_produced_without_a_store() {
 fn an_interrupted_stream_loses_and_repeats_nothing() {
     // Rule: [RESUME-006] [RESUME-007].
     for revision in RESUMING {
-        let mut server = site_with(options(|_| ()).answers(ResponseMode::Stream));
+        let mut server = server_with(options(|_| ()).answers(ResponseMode::Stream));
         let mut store = TestStore::default();
         let session = server.open(revision, "{}");
         let (reply, handle) = call_with(&mut server, &session, 1, 5);
@@ -69,17 +69,17 @@ fn an_interrupted_stream_loses_and_repeats_nothing() {
         assert!(store.asked > 0);
         server.delete(&session);
         store.serve(&mut server);
-        assert!(store.events.is_empty(), "all of it is forgotten");
+        assert!(store.events.is_empty(), "everything is forgotten");
         server.expect_empty();
     }
 }
 
 #[test]
-fn replays_that_are_cut_are_gone_on_with() {
-    // Rule: [RESUME-006]: whatever part of a replay arrives, the next one goes on after it.
+fn replays_that_are_cut_can_be_resumed() {
+    // Rule: [RESUME-006]: the next replay continues after the part that was received.
     for revision in RESUMING {
         for step in 120..400 {
-            let (mut server, mut store) = (stored_site(), TestStore::default());
+            let (mut server, mut store) = (stored_server(), TestStore::default());
             let session = server.open(revision, "{}");
             let (mut ticket, handle) = call_with(&mut server, &session, 1, 5);
             let (mut messages, mut last) = (Vec::new(), None);
@@ -114,7 +114,7 @@ fn replays_that_are_cut_are_gone_on_with() {
 
 #[test]
 fn recent_events_are_replayed_without_a_read() {
-    let (mut server, mut store) = (stored_site(), TestStore::default());
+    let (mut server, mut store) = (stored_server(), TestStore::default());
     let session = server.open(Revision::V2025_11_25, "{}");
     let (reply, handle) = call_with(&mut server, &session, 1, 3);
     server.disconnect(reply);
@@ -129,13 +129,13 @@ fn recent_events_are_replayed_without_a_read() {
 #[test]
 fn events_during_a_read_follow_the_events_it_returns() {
     // Rule: [RESUME-006] [HSRV-017].
-    let (mut server, mut store) = (stored_site(), TestStore::default());
+    let (mut server, mut store) = (stored_server(), TestStore::default());
     let (_, handle, back) = behind(&mut server, &mut store);
     server.progress(handle, 7.0);
     store.take_actions(&mut server);
     server.progress(handle, 8.0);
     assert_eq!(server.reply(back).status, None);
-    // Page by page, with something new in between.
+    // Page by page, with new events in between.
     let (read, from, events_max, bytes_max) = store.reads.remove(0);
     let found = store.find(&from, events_max, bytes_max);
     complete(&mut server, read, Ok(found));
@@ -149,7 +149,7 @@ fn events_during_a_read_follow_the_events_it_returns() {
 
 #[test]
 fn the_next_page_is_read_when_the_last_is_taken() {
-    let (mut server, mut store) = (stored_site(), TestStore::default());
+    let (mut server, mut store) = (stored_server(), TestStore::default());
     let session = server.open(Revision::V2025_11_25, "{}");
     let (reply, _) = call_with(&mut server, &session, 1, 6);
     server.disconnect(reply);
@@ -159,19 +159,19 @@ fn the_next_page_is_read_when_the_last_is_taken() {
     let back = server.request_unread("GET", "/mcp", &join(&own, &fields), "");
     store.serve(&mut server);
     store.serve(&mut server);
-    assert_eq!(store.asked, 1, "a client that takes nothing costs one page");
+    assert_eq!(store.asked, 1, "a client that reads nothing causes one read");
     server.read(back, usize::MAX);
     store.serve(&mut server);
     assert_eq!(heard(&server, back).len(), 6);
 }
 
 #[test]
-fn a_read_whose_client_has_gone_is_not_made() {
-    let (mut server, mut store) = (stored_site(), TestStore::default());
+fn a_read_for_a_disconnected_client_is_not_made() {
+    let (mut server, mut store) = (stored_server(), TestStore::default());
     let (session, _, back) = behind(&mut server, &mut store);
     server.disconnect(back);
     assert_eq!(server.server.poll_store(), None);
-    // Nor one whose place another reader took.
+    // A read is not made either if another reader took over the stream.
     let first = server.resume(&session, "2-0");
     let second = server.resume(&session, "2-1");
     assert_eq!(server.reply(first).transcript(), "200 text/event-stream\nend");
@@ -182,8 +182,8 @@ fn a_read_whose_client_has_gone_is_not_made() {
 }
 
 #[test]
-fn many_read_at_once() {
-    let (mut server, mut store) = (stored_site(), TestStore::default());
+fn several_clients_can_read_at_once() {
+    let (mut server, mut store) = (stored_server(), TestStore::default());
     let session = server.open(Revision::V2025_11_25, "{}");
     let mut calls = Vec::new();
     for id in 1..6 {
@@ -205,14 +205,14 @@ fn many_read_at_once() {
 
 #[test]
 fn abandoned_calls_are_forgotten() {
-    let (mut server, mut store) = (stored_site(), TestStore::default());
+    let (mut server, mut store) = (stored_server(), TestStore::default());
     server.principal = Some(Principal::new("alice"));
     let session = server.open(Revision::V2025_11_25, "{}");
     let (reply, handle) = call_with(&mut server, &session, 1, 3);
     server.answer_to(handle);
     store.take_actions(&mut server);
     assert_eq!(store.events.len(), 1);
-    // A finished stream, when its time is over.
+    // A finished stream, after its time has expired.
     server.advance(Duration::from_secs(301));
     store.take_actions(&mut server);
     assert!(store.events.is_empty());
@@ -220,21 +220,21 @@ fn abandoned_calls_are_forgotten() {
     assert_eq!(store.forgotten, [(id, Some(2), server.principal.clone())]);
     let gone = server.resume(&session, &id_at(&server, reply, 0));
     assert_eq!(server.reply(gone).status(), 410);
-    assert_eq!(server.server.poll_store(), None, "there is nothing to look for");
-    // The session, when nobody uses it.
+    assert_eq!(server.server.poll_store(), None, "no read is needed");
+    // The session, after it has expired.
     server.advance(Duration::from_secs(3600));
     store.take_actions(&mut server);
     assert_eq!(store.forgotten[1..], [(id, None, server.principal.clone())]);
-    // One that said nothing leaves nothing to forget.
+    // A stream without messages has no stored events.
     let silent = server.open(Revision::V2025_11_25, "{}");
     server.delete(&silent);
     assert_eq!(server.server.poll_store(), None);
 }
 
 #[test]
-fn a_session_that_ends_during_a_read_is_gone_for_the_reader_too() {
+fn a_session_that_ends_during_a_read_ends_the_response() {
     // Rule: [SESS-007] [SESS-008].
-    let (mut server, mut store) = (stored_site(), TestStore::default());
+    let (mut server, mut store) = (stored_server(), TestStore::default());
     let (session, _, back) = behind(&mut server, &mut store);
     let (read, from) = store.read(&mut server);
     let found = store.find(&from, 2, usize::MAX);
@@ -246,10 +246,10 @@ fn a_session_that_ends_during_a_read_is_gone_for_the_reader_too() {
 }
 
 #[test]
-fn a_connection_that_is_released_during_a_replay_ends_after_all_of_it() {
+fn a_connection_that_is_released_during_a_replay_ends_after_the_replay() {
     // Rule: [SSE-006] [RESUME-006].
     for released_before in [true, false] {
-        let (mut server, mut store) = (stored_site(), TestStore::default());
+        let (mut server, mut store) = (stored_server(), TestStore::default());
         let (session, handle, back) = behind(&mut server, &mut store);
         if !released_before {
             let (read, from) = store.read(&mut server);
@@ -272,7 +272,7 @@ fn a_connection_that_is_released_during_a_replay_ends_after_all_of_it() {
 fn undelivered_notifications_come_from_the_store_without_an_event_id() {
     // Rule: [HSRV-016] [HSRV-017].
     for revision in RESUMING {
-        let (mut server, mut store) = (stored_site(), TestStore::default());
+        let (mut server, mut store) = (stored_server(), TestStore::default());
         let session = server.open(revision, "{}");
         let body = request(9, "resources/subscribe", r#"{"uri":"a:1"}"#);
         server.post(&session, &body);
@@ -292,9 +292,9 @@ fn undelivered_notifications_come_from_the_store_without_an_event_id() {
 }
 
 #[test]
-fn the_eras_without_resumption_store_nothing() {
+fn revisions_without_resumption_store_nothing() {
     // Rule: [RESUME-008].
-    let mut server = stored_site();
+    let mut server = stored_server();
     let session = server.open(Revision::V2024_11_05, "{}");
     let (_, handle) = call_with(&mut server, &session, 1, 3);
     server.answer_to(handle);
@@ -307,10 +307,10 @@ fn the_eras_without_resumption_store_nothing() {
 }
 
 #[test]
-fn another_reader_goes_on_where_the_last_one_was_in_a_replay() {
+fn another_reader_continues_a_partial_replay() {
     // Rule: [HSRV-017] [RESUME-006].
     for taken_over in [true, false] {
-        let (mut server, mut store) = (stored_site(), TestStore::default());
+        let (mut server, mut store) = (stored_server(), TestStore::default());
         let session = server.open(Revision::V2025_11_25, "{}");
         let body = request(9, "resources/subscribe", r#"{"uri":"a:1"}"#);
         server.post(&session, &body);
@@ -321,8 +321,8 @@ fn another_reader_goes_on_where_the_last_one_was_in_a_replay() {
         let (read, from) = store.read(&mut server);
         let found = store.find(&from, 2, usize::MAX);
         complete(&mut server, read, Ok(found));
-        assert_eq!(server.reply(first).messages().len(), 1, "the other event is an id alone");
-        // The next one names no event, so it gets what was not taken.
+        assert_eq!(server.reply(first).messages().len(), 1, "the other event has only an id");
+        // The next reader sends no event id, so it gets the events that were not sent.
         if !taken_over {
             server.disconnect(first);
         }
@@ -336,9 +336,9 @@ fn another_reader_goes_on_where_the_last_one_was_in_a_replay() {
 }
 
 #[test]
-fn a_reader_that_waits_too_long_for_the_store_is_cut_off_like_any_other() {
+fn a_reader_that_waits_too_long_for_the_store_is_disconnected() {
     let change = |limits: &mut ServerLimits| limits.unread_bytes_max = 300;
-    let (mut server, mut store) = (site_with(options(change)), TestStore::default());
+    let (mut server, mut store) = (server_with(options(change)), TestStore::default());
     let (session, handle, back) = behind(&mut server, &mut store);
     for progress in 7..13 {
         server.progress(handle, f64::from(progress));
@@ -348,5 +348,5 @@ fn a_reader_that_waits_too_long_for_the_store_is_cut_off_like_any_other() {
     server.answer_to(handle);
     let again = server.resume(&session, "2-1");
     store.serve(&mut server);
-    assert_eq!(heard(&server, again).len(), 12, "nothing is lost by it");
+    assert_eq!(heard(&server, again).len(), 12, "nothing is lost");
 }

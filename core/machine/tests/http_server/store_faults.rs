@@ -1,4 +1,4 @@
-//! What a store of events does wrong or late, and what is too much for it.
+//! An event store that fails, is late, or is overloaded.
 
 use std::time::Duration;
 
@@ -34,13 +34,13 @@ fn store_failures_and_gaps_are_reported_as_loss() {
         },
     ];
     for spoil in spoils {
-        let (mut server, mut store) = (stored_site(), TestStore::default());
+        let (mut server, mut store) = (stored_server(), TestStore::default());
         let (session, handle, back) = behind(&mut server, &mut store);
         let (read, from) = store.read(&mut server);
         let found = store.find(&from, 2, usize::MAX);
         complete(&mut server, read, spoil(found));
         assert_eq!(server.reply(back).status(), 410);
-        // The call goes on, and the store is asked again.
+        // The call continues, and the store is read again.
         server.answer_to(handle);
         let again = server.resume(&session, "2-0");
         store.serve(&mut server);
@@ -50,7 +50,7 @@ fn store_failures_and_gaps_are_reported_as_loss() {
 
 #[test]
 fn a_late_gap_ends_the_stream_and_is_reported_on_reconnection() {
-    let (mut server, mut store) = (stored_site(), TestStore::default());
+    let (mut server, mut store) = (stored_server(), TestStore::default());
     let (session, handle, back) = behind(&mut server, &mut store);
     let stream = store.events.values_mut().next().unwrap();
     assert!(stream.remove(&4).is_some());
@@ -64,7 +64,7 @@ fn a_late_gap_ends_the_stream_and_is_reported_on_reconnection() {
 }
 
 #[test]
-fn events_of_others_are_never_sent() {
+fn events_of_another_stream_are_never_sent() {
     // Rule: [RESUME-007] [SESS-014].
     let spoils: [fn(&mut EventPosition, SessionId); 4] = [
         |place, other| place.session = other,
@@ -74,7 +74,7 @@ fn events_of_others_are_never_sent() {
     ];
     for (at, spoil) in spoils.into_iter().enumerate() {
         for event in 0..2 {
-            let (mut server, mut store) = (stored_site(), TestStore::default());
+            let (mut server, mut store) = (stored_server(), TestStore::default());
             server.principal = Some(Principal::new("alice"));
             let other = server.open(Revision::V2025_11_25, "{}");
             let other = SessionId::parse(other.id.as_bytes()).unwrap();
@@ -92,7 +92,7 @@ fn events_of_others_are_never_sent() {
 #[test]
 fn another_caller_cannot_read_a_stream() {
     // Rule: [SESS-014] [RESUME-007].
-    let (mut server, mut store) = (stored_site(), TestStore::default());
+    let (mut server, mut store) = (stored_server(), TestStore::default());
     server.principal = Some(Principal::new("alice"));
     let other = server.open(Revision::V2025_11_25, "{}");
     let (session, ..) = behind(&mut server, &mut store);
@@ -108,11 +108,11 @@ fn another_caller_cannot_read_a_stream() {
 
 #[test]
 fn an_unexpected_elicitation_completion_is_ignored() {
-    let (mut server, mut store) = (stored_site(), TestStore::default());
+    let (mut server, mut store) = (stored_server(), TestStore::default());
     let (session, handle, back) = behind(&mut server, &mut store);
     let (read, from) = store.read(&mut server);
     let found = store.find(&from, 2, usize::MAX);
-    // The client goes, and comes back: that is another read.
+    // The client disconnects and resumes, which starts another read.
     server.disconnect(back);
     complete(&mut server, read, Ok(found.clone()));
     let again = server.resume(&session, "2-0");
@@ -134,8 +134,8 @@ fn an_unexpected_elicitation_completion_is_ignored() {
 }
 
 #[test]
-fn a_read_takes_its_time_and_no_longer() {
-    let (mut server, mut store) = (stored_site(), TestStore::default());
+fn a_read_times_out() {
+    let (mut server, mut store) = (stored_server(), TestStore::default());
     let (_, _, back) = behind(&mut server, &mut store);
     server.advance(Duration::from_millis(9_999));
     assert_eq!(server.reply(back).status, None);
@@ -143,18 +143,18 @@ fn a_read_takes_its_time_and_no_longer() {
     assert_eq!(server.reply(back).status(), 410);
     assert_eq!(server.server.poll_store(), None);
 
-    // Once the response has begun, it ends.
+    // A response that has begun is ended.
     let mut timeouts = ServerTimeouts::default();
     timeouts.store_read = Duration::from_secs(40);
     let options = options(|_| ()).timeouts(timeouts);
-    let (mut server, mut store) = (site_with(options), TestStore::default());
+    let (mut server, mut store) = (server_with(options), TestStore::default());
     let (_, _, back) = behind(&mut server, &mut store);
     let (read, from) = store.read(&mut server);
     let found = store.find(&from, 2, usize::MAX);
     complete(&mut server, read, Ok(found));
     server.advance(Duration::from_secs(39));
     let comments = server.reply(back).events().iter().filter(|event| event.comment).count();
-    assert_eq!(comments, 2, "there is life meanwhile");
+    assert_eq!(comments, 2, "comments keep the stream alive");
     server.advance(Duration::from_secs(1));
     assert_eq!(server.reply(back).state, State::Complete);
     assert_eq!(heard(&server, back), ["2.0", "3.0"]);
@@ -163,12 +163,12 @@ fn a_read_takes_its_time_and_no_longer() {
 #[test]
 fn store_actions_are_bounded_and_loss_is_reported() {
     let change = |limits: &mut ServerLimits| limits.store_actions_max = 4;
-    let (mut server, mut store) = (site_with(options(change)), TestStore::default());
+    let (mut server, mut store) = (server_with(options(change)), TestStore::default());
     let session = server.open(Revision::V2025_11_25, "{}");
     let (reply, handle) = call_with(&mut server, &session, 1, 6);
     assert_eq!(server.server.dropped_store_actions(), 3, "an id and three messages fit");
     server.disconnect(reply);
-    // Nothing was found lost yet: the client may come again.
+    // No loss has been reported yet: the client may retry.
     let busy = server.resume(&session, "2-0");
     assert_eq!(server.reply(busy).status(), 503);
     store.serve(&mut server);
@@ -179,7 +179,7 @@ fn store_actions_are_bounded_and_loss_is_reported() {
     assert_eq!(heard(&server, recent), ["6.0"]);
     server.answer_to(handle);
 
-    // A driver that never asks: what is to be forgotten has a bound as well.
+    // Without a driver that polls, the pending deletions are bounded as well.
     for id in 2..40 {
         let session = server.open(Revision::V2025_11_25, "{}");
         let (_, handle) = call_with(&mut server, &session, id, 2);
@@ -194,9 +194,9 @@ fn store_actions_are_bounded_and_loss_is_reported() {
 }
 
 #[test]
-fn bytes_that_wait_for_the_store_are_bounded() {
+fn the_bytes_of_pending_store_actions_are_bounded() {
     let change = |limits: &mut ServerLimits| limits.store_bytes_max = 200;
-    let (mut server, mut store) = (site_with(options(change)), TestStore::default());
+    let (mut server, mut store) = (server_with(options(change)), TestStore::default());
     let session = server.open(Revision::V2025_11_25, "{}");
     let (reply, _) = call_with(&mut server, &session, 1, 6);
     store.take_actions(&mut server);
@@ -205,19 +205,19 @@ fn bytes_that_wait_for_the_store_are_bounded() {
     let gap = server.resume(&session, &id_at(&server, reply, 0));
     store.serve(&mut server);
     assert_ne!(server.reply(gap).messages().len(), 6);
-    assert!(server.reply(gap).is_over(), "it ends where the gap is");
+    assert!(server.reply(gap).is_over(), "it ends at the gap");
 }
 
 #[test]
 fn readers_of_stored_events_are_bounded() {
     let change = |limits: &mut ServerLimits| limits.store_replays_max = 1;
-    let (mut server, mut store) = (site_with(options(change)), TestStore::default());
+    let (mut server, mut store) = (server_with(options(change)), TestStore::default());
     let (session, ..) = behind(&mut server, &mut store);
     let (reply, _) = call_with(&mut server, &session, 2, 4);
     let last = id_at(&server, reply, 0);
     let second = server.resume(&session, &last);
     assert_eq!(server.reply(second).status(), 503);
-    assert_eq!(server.reply(reply).state, State::UnderWay, "nobody is sent away for it");
+    assert_eq!(server.reply(reply).state, State::UnderWay, "other readers are not affected");
     store.serve(&mut server);
     let second = server.resume(&session, &last);
     store.serve(&mut server);
@@ -227,7 +227,7 @@ fn readers_of_stored_events_are_bounded() {
 #[test]
 fn a_page_is_bounded_even_if_the_store_returns_more() {
     let change = |limits: &mut ServerLimits| limits.store_page_bytes_max = 1;
-    let (mut server, mut store) = (site_with(options(change)), TestStore::default());
+    let (mut server, mut store) = (server_with(options(change)), TestStore::default());
     let (_, handle, back) = behind(&mut server, &mut store);
     let (read, from) = store.read(&mut server);
     let all = store.find(&from, usize::MAX, usize::MAX);
@@ -240,8 +240,8 @@ fn a_page_is_bounded_even_if_the_store_returns_more() {
 }
 
 #[test]
-fn debug_output_tells_neither_names_nor_messages() {
-    let (mut server, mut store) = (stored_site(), TestStore::default());
+fn debug_output_has_neither_principals_nor_messages() {
+    let (mut server, mut store) = (stored_server(), TestStore::default());
     server.principal = Some(Principal::new("alice"));
     let (session, ..) = behind(&mut server, &mut store);
     let (read, from) = store.read(&mut server);
@@ -253,11 +253,11 @@ fn debug_output_tells_neither_names_nor_messages() {
 }
 
 #[test]
-fn a_reader_whose_connection_is_released_does_not_wait_for_ever() {
+fn a_reader_on_a_released_connection_times_out() {
     let mut timeouts = ServerTimeouts::default();
     timeouts.store_read = Duration::from_secs(40);
     let mut server =
-        site_with(options(|limits| limits.store_page_events_max = 1).timeouts(timeouts));
+        server_with(options(|limits| limits.store_page_events_max = 1).timeouts(timeouts));
     let mut store = TestStore::default();
     let (_, handle, back) = behind(&mut server, &mut store);
     for page in 0..2 {
@@ -278,9 +278,9 @@ fn a_reader_whose_connection_is_released_does_not_wait_for_ever() {
 }
 
 #[test]
-fn a_reader_without_an_event_id_learns_of_a_loss_once() {
+fn a_reader_without_an_event_id_is_notified_of_a_loss_once() {
     // Rule: [HSRV-016].
-    let (mut server, mut store) = (stored_site(), TestStore::default());
+    let (mut server, mut store) = (stored_server(), TestStore::default());
     let session = server.open(Revision::V2025_11_25, "{}");
     for _ in 0..4 {
         server.tools_changed();

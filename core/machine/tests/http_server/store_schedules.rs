@@ -1,4 +1,4 @@
-//! Any schedule of cuts, delays and messages with a store that keeps its word: each message arrives
+//! Random schedules of cuts, delays and messages with a reliable store: each message is received
 //! once and in order.
 
 use std::time::Duration;
@@ -13,7 +13,7 @@ use crate::reply::Reply;
 use crate::test_server::{TestServer, Ticket};
 use crate::test_store::*;
 
-/// A client of one call, with what it has seen of it.
+/// A client that follows one call.
 struct Follower {
     session: Session,
     ticket: Ticket,
@@ -22,8 +22,8 @@ struct Follower {
 }
 
 impl Follower {
-    /// Takes what came in the first `length` bytes, then loses the connection and comes back, if it
-    /// can.
+    /// Reads the messages in the first `length` bytes, loses the connection, and resumes if it has
+    /// an event id.
     fn cut(&mut self, server: &mut TestServer, length: usize) {
         let reply = server.reply(self.ticket);
         let length = length.min(reply.body.len());
@@ -47,7 +47,7 @@ impl Follower {
     }
 }
 
-/// The store answers the read that waits the longest, if one does.
+/// Completes the oldest read of the store.
 fn serve_one(server: &mut TestServer, store: &mut TestStore) {
     store.take_actions(server);
     if !store.reads.is_empty() {
@@ -95,7 +95,7 @@ proptest! {
             limits.store_page_events_max = page;
             limits.unread_bytes_max = unread;
         };
-        let mut server = site_with(options(change).answers(ResponseMode::Stream));
+        let mut server = server_with(options(change).answers(ResponseMode::Stream));
         let mut store = TestStore::default();
         let session = server.open(revision, "{}");
         let ticket = server.post(&session, &call(1));
@@ -117,6 +117,6 @@ proptest! {
         let progress: Vec<_> =
             messages.iter().filter_map(|it| it["params"]["progress"].as_f64()).collect();
         prop_assert_eq!(progress, (1..=said).map(f64::from).collect::<Vec<_>>());
-        prop_assert_eq!(messages.len(), said as usize + 1, "and the answer, once");
+        prop_assert_eq!(messages.len(), said as usize + 1, "and the response, once");
     }
 }

@@ -1,4 +1,4 @@
-//! The stream of a session for what belongs to no request.
+//! The standalone stream of a session.
 
 use mcp_sansio::Revision;
 use mcp_sansio::protocol::LoggingLevel;
@@ -70,8 +70,8 @@ fn notifications_wait_until_a_stream_is_opened() {
         methods(&server, stream),
         ["notifications/tools/list_changed", "notifications/message"]
     );
-    assert_eq!(server.reply(stream).events()[0].data, "", "the priming event comes first");
-    // The next one gets what follows, not the same again.
+    assert_eq!(server.reply(stream).events()[0].data, "", "the priming event is first");
+    // The next stream gets the following messages only.
     server.disconnect(stream);
     server.tools_changed();
     let next = server.get(&session);
@@ -80,7 +80,7 @@ fn notifications_wait_until_a_stream_is_opened() {
 }
 
 #[test]
-fn each_session_has_its_own() {
+fn each_session_has_its_own_stream() {
     // Rule: [HSRV-017].
     let mut server = server();
     let one = server.open(Revision::V2025_06_18, "{}");
@@ -96,7 +96,7 @@ fn each_session_has_its_own() {
 }
 
 #[test]
-fn a_second_get_takes_over_and_no_message_goes_twice() {
+fn a_second_get_takes_over_without_repeating_messages() {
     // Rule: [HSRV-017].
     let mut server = server();
     for revision in RESUMING {
@@ -108,17 +108,14 @@ fn a_second_get_takes_over_and_no_message_goes_twice() {
         server.tools_changed();
         assert_eq!(server.reply(first).messages().len(), 1);
         assert_eq!(server.reply(second).messages().len(), 1);
-        assert!(
-            server.reply(second).events()[0].data.is_empty(),
-            "an id to come back with is first"
-        );
+        assert!(server.reply(second).events()[0].data.is_empty(), "the priming event is first");
         server.delete(&session);
         server.events.clear();
     }
 }
 
 #[test]
-fn a_reader_that_asks_again_and_again_costs_nothing() {
+fn a_reader_that_reconnects_repeatedly_uses_bounded_memory() {
     let mut server = server();
     let session = server.open(Revision::V2025_11_25, "{}");
     let fields = session.fields();

@@ -1,4 +1,4 @@
-//! A server's server on a virtual clock: the test is every client, and carries the bytes.
+//! An HTTP server on a virtual clock. The test plays every client.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::IpAddr;
@@ -20,24 +20,24 @@ use crate::played::{self, HttpServer as Server, Played};
 use crate::reply::{Reply, State};
 use crate::schema_checker::SchemaChecker;
 
-/// Names an exchange of a [`TestServer`], in the order of the requests.
+/// Index of an exchange of a [`TestServer`], in the order of the requests.
 pub(crate) type Ticket = usize;
 
 pub(crate) struct TestServer {
     pub(crate) server: Server,
     pub(crate) now: Instant,
-    /// Who sends the requests, as far as the server is told.
+    /// Principal of the next requests.
     pub(crate) principal: Option<Principal>,
-    /// Where they come from, as far as the server is told.
+    /// Address of the next requests.
     pub(crate) address: Option<IpAddr>,
-    /// What a layer above has against requests.
+    /// The check of a layer above the server.
     pub(crate) permit: fn(Option<&ParsedBody<'_>>) -> Result<(), HttpRejection>,
     pub(crate) events: VecDeque<Event<'static>>,
     replies: Vec<Reply>,
     tickets: BTreeMap<ExchangeId, Ticket>,
-    /// One for each session and for each modern request, by name.
+    /// A checker for each session and each modern request.
     checkers: BTreeMap<String, SchemaChecker>,
-    /// What each event said, by session and id: it must say the same again.
+    /// The data of each event, by session and id. Replays must be equal.
     said: BTreeMap<(String, String), String>,
     _played: Played,
 }
@@ -60,7 +60,7 @@ impl TestServer {
         }
     }
 
-    /// Makes a request, exactly as given.
+    /// Sends a request, exactly as given.
     pub(crate) fn request(
         &mut self,
         method: &str,
@@ -71,7 +71,7 @@ impl TestServer {
         self.request_with(method, target, fields, body, true)
     }
 
-    /// Makes a request of a client that takes nothing of the response for now.
+    /// Sends a request of a client that does not read the response.
     pub(crate) fn request_unread(
         &mut self,
         method: &str,
@@ -122,7 +122,7 @@ impl TestServer {
         ticket
     }
 
-    /// Takes all that the server wants to say and send.
+    /// Polls all events and output of the server.
     pub(crate) fn pump(&mut self) {
         self.server.assert_consistent();
         while let Some(event) = self.server.poll_event() {
@@ -134,7 +134,7 @@ impl TestServer {
         self.server.assert_consistent();
     }
 
-    /// Takes at most `count` steps of what there is for an exchange.
+    /// Reads at most `count` parts of the output of an exchange.
     fn drain(&mut self, exchange: ExchangeId, count: usize) {
         let ticket = self.tickets[&exchange];
         if !self.replies[ticket].reads {
@@ -166,37 +166,41 @@ impl TestServer {
         }
     }
 
-    /// Looks over what came since the last time.
+    /// Checks the output since the last call.
     fn check(&mut self, ticket: Ticket) {
         let reply = &mut self.replies[ticket];
         if let Some(refused) = reply.refused.take() {
-            assert_eq!(reply.status, Some(refused.head.status.0), "admission says another thing");
+            assert_eq!(
+                reply.status,
+                Some(refused.head.status.0),
+                "admission returned another response"
+            );
         }
         if let Some(session) = reply.field("mcp-session-id").map(str::to_owned) {
-            // The opening was heard before the session had its name.
-            if let Some(judge) = self.checkers.remove(&reply.conversation) {
-                self.checkers.insert(session.clone(), judge);
+            // The checker was created before the session had an id.
+            if let Some(checker) = self.checkers.remove(&reply.conversation) {
+                self.checkers.insert(session.clone(), checker);
             }
             reply.conversation = session;
         }
-        let Some(judge) = self.checkers.get_mut(&reply.conversation) else { return };
+        let Some(checker) = self.checkers.get_mut(&reply.conversation) else { return };
         let conversation = reply.conversation.clone();
         for event in reply.take_new_events() {
             if let Some(id) = &event.id {
                 let key = (conversation.clone(), id.clone());
                 if let Some(before) = self.said.get(&key) {
-                    assert_eq!(before, &event.data, "event {id} says another thing");
+                    assert_eq!(before, &event.data, "a replay of event {id} differs");
                     continue;
                 }
                 self.said.insert(key, event.data.clone());
             }
             if !event.data.is_empty() && event.kind.as_deref() != Some("endpoint") {
-                judge.examine(Side::Server, &event.data);
+                checker.examine(Side::Server, &event.data);
             }
         }
     }
 
-    /// A client that took nothing takes all that there is, from now on or this once.
+    /// Reads `steps` parts of the output, or everything from now on.
     pub(crate) fn read(&mut self, ticket: Ticket, steps: usize) {
         let exchange = self.exchange(ticket);
         self.replies[ticket].reads = true;
@@ -207,10 +211,10 @@ impl TestServer {
 
     pub(crate) fn exchange(&self, ticket: Ticket) -> ExchangeId {
         let found = self.tickets.iter().find(|(_, known)| **known == ticket);
-        *found.expect("a ticket of this site").0
+        *found.expect("a ticket of this server").0
     }
 
-    /// The client of an exchange goes away.
+    /// Disconnects the client of an exchange.
     pub(crate) fn disconnect(&mut self, ticket: Ticket) {
         self.replies[ticket].state = State::Disconnected;
         self.replies[ticket].reads = false;
@@ -220,33 +224,33 @@ impl TestServer {
         self.pump();
     }
 
-    /// Lets time pass, deadline by deadline.
+    /// Advances the clock, stopping at every deadline.
     pub(crate) fn advance(&mut self, duration: Duration) {
         let end = self.now + duration;
         while let Some(due) = self.server.poll_timeout().filter(|due| *due <= end) {
             self.now = self.now.max(due);
             self.server.handle_timeout(self.now);
             self.pump();
-            // No driver can spin.
+            // The driver cannot spin.
             let next = self.server.poll_timeout();
             assert!(next.is_none_or(|next| next > self.now), "{next:?} at {:?}", self.now);
         }
         self.now = end;
     }
 
-    /// How many requests there were.
+    /// Returns the number of requests.
     pub(crate) fn count(&self) -> usize {
         self.replies.len()
     }
 
-    /// How an exchange stands.
+    /// Returns the response to a request as far as it was read.
     pub(crate) fn reply(&self, ticket: Ticket) -> &Reply {
         &self.replies[ticket]
     }
 
-    // ------------------------------------------------------------------ the application
+    // ------------------------------------------------------------------ application
 
-    /// The next event.
+    /// Returns the next event.
     #[track_caller]
     pub(crate) fn event(&mut self) -> Event<'static> {
         self.events.pop_front().expect("an event")
@@ -257,7 +261,7 @@ impl TestServer {
         assert!(self.events.is_empty(), "{:?}", self.events);
     }
 
-    /// The next event, which is a request.
+    /// Returns the next event, which must be a request.
     #[track_caller]
     pub(crate) fn asked(&mut self) -> Request<'static> {
         match self.event() {
@@ -266,13 +270,13 @@ impl TestServer {
         }
     }
 
-    /// The next event, which gives up a request.
+    /// Returns the request of the next event, which must be a cancellation.
     #[track_caller]
     pub(crate) fn cancelled(&mut self) -> RequestHandle {
         match self.event() {
             Event::Cancelled(cancelled) => match cancelled.subject {
                 Subject::Request(handle) => handle,
-                Subject::Input(_) => panic!("a question is cancelled"),
+                Subject::Input(_) => panic!("an input request is cancelled"),
             },
             other => panic!("{other:?} instead of a cancellation"),
         }
@@ -292,19 +296,19 @@ impl TestServer {
 
     #[track_caller]
     pub(crate) fn answer_with(&mut self, request: RequestHandle, result: &str) {
-        self.server.respond_with(request, &raw(result), self.now).expect("an answer is due");
+        self.server.respond_with(request, &raw(result), self.now).expect("the request is pending");
         self.pump();
     }
 
     #[track_caller]
     pub(crate) fn reject(&mut self, request: RequestHandle, error: ErrorObject<'_>) {
-        self.server.reject(request, error, self.now).expect("an answer is due");
+        self.server.reject(request, error, self.now).expect("the request is pending");
         self.pump();
     }
 
     #[track_caller]
     pub(crate) fn refuse(&mut self, request: RequestHandle, refusal: HttpRejection) {
-        self.server.refuse(request, refusal, self.now).expect("an answer is due");
+        self.server.refuse(request, refusal, self.now).expect("the request is pending");
         self.pump();
     }
 
@@ -318,14 +322,14 @@ impl TestServer {
         self.pump();
     }
 
-    /// Tells that the list of tools changed.
+    /// Announces a change of the list of tools.
     pub(crate) fn tools_changed(&mut self) {
         let changes = Changes { tools: true, ..Changes::default() };
         self.server.announce(changes, self.now);
         self.pump();
     }
 
-    /// Nothing is under way and nothing is remembered.
+    /// Asserts that there are no exchanges and no retained state.
     #[track_caller]
     pub(crate) fn expect_empty(&mut self) {
         assert_eq!((self.server.exchange_count(), self.server.session_count()), (0, 0));

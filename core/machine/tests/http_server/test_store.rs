@@ -1,4 +1,4 @@
-//! A store of events as simple as can be, and streams whose readers need it.
+//! A minimal event store, and streams whose readers need it.
 
 use std::collections::BTreeMap;
 
@@ -13,17 +13,17 @@ use mcp_sansio::peer::RequestHandle;
 use crate::fixtures::*;
 use crate::test_server::{TestServer, Ticket};
 
-/// Whose events: session, principal and stream.
+/// Session, principal and stream of events.
 pub(crate) type Owner = (String, Option<Principal>, u32);
 
-/// A store as simple as can be.
+/// A minimal event store.
 #[derive(Default)]
 pub(crate) struct TestStore {
     pub(crate) events: BTreeMap<Owner, BTreeMap<u64, Vec<u8>>>,
-    /// Reads that are not answered yet.
+    /// Pending reads.
     pub(crate) reads: Vec<(ReadId, EventPosition, usize, usize)>,
     pub(crate) forgotten: Vec<(SessionId, Option<u32>, Option<Principal>)>,
-    /// How many reads there were.
+    /// How many reads were requested.
     pub(crate) asked: usize,
 }
 
@@ -32,7 +32,7 @@ pub(crate) fn owner(place: &EventPosition) -> Owner {
 }
 
 impl TestStore {
-    /// Does what is asked; reads wait.
+    /// Performs all store actions except reads, which become pending.
     pub(crate) fn take_actions(&mut self, server: &mut TestServer) {
         while let Some(action) = server.server.poll_store() {
             server.server.assert_consistent();
@@ -40,7 +40,7 @@ impl TestStore {
                 StoreAction::Append { event: StoredEvent { place, message } } => {
                     let stream = self.events.entry(owner(&place)).or_default();
                     let before = stream.last_key_value().map_or(0, |(last, _)| last + 1);
-                    assert!(place.sequence >= before, "each once and in order");
+                    assert!(place.sequence >= before, "each event is stored once, and in order");
                     stream.insert(place.sequence, message);
                 }
                 StoreAction::Read { read, from, events_max, bytes_max } => {
@@ -82,7 +82,7 @@ impl TestStore {
             .collect()
     }
 
-    /// Answers the reads that there are, and those that follow.
+    /// Completes all pending reads, and those that follow.
     pub(crate) fn serve(&mut self, server: &mut TestServer) {
         self.take_actions(server);
         while !self.reads.is_empty() {
@@ -93,7 +93,7 @@ impl TestStore {
         }
     }
 
-    /// The only read that waits.
+    /// Removes and returns the only pending read.
     #[track_caller]
     pub(crate) fn read(&mut self, server: &mut TestServer) -> (ReadId, EventPosition) {
         self.take_actions(server);
@@ -121,11 +121,11 @@ pub(crate) fn options(change: impl FnOnce(&mut ServerLimits)) -> ServerOptions {
     .event_store(EventStore::External)
 }
 
-pub(crate) fn stored_site() -> TestServer {
-    site_with(options(|_| ()))
+pub(crate) fn stored_server() -> TestServer {
+    server_with(options(|_| ()))
 }
 
-/// A call that has said as much as `count`.
+/// Makes a call with `count` progress notifications.
 pub(crate) fn call_with(
     server: &mut TestServer,
     session: &Session,
@@ -140,13 +140,13 @@ pub(crate) fn call_with(
     (reply, asked.handle)
 }
 
-/// The id of the event of a reply that has this number among those with one.
+/// Returns the id of the event with this index among those that have an id.
 pub(crate) fn id_at(server: &TestServer, ticket: Ticket, at: usize) -> String {
     server.reply(ticket).events().into_iter().filter_map(|it| it.id).nth(at).expect("an id")
 }
 
-/// A session with a call that said 1 to 6, of which the server has but the last at hand, and a
-/// client that has seen up to 1 and comes back: its reply waits for the store.
+/// Opens a session with a call that has sent progress 1 to 6, of which the server has only the last
+/// in memory, and resumes after 1: the response waits for the store.
 pub(crate) fn behind(
     server: &mut TestServer,
     store: &mut TestStore,
@@ -157,6 +157,6 @@ pub(crate) fn behind(
     server.disconnect(reply);
     store.take_actions(server);
     let back = server.resume(&session, &seen);
-    assert_eq!(server.reply(back).status, None, "the head waits for what the store says");
+    assert_eq!(server.reply(back).status, None, "the head waits for the store");
     (session, handle, back)
 }

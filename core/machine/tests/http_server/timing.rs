@@ -1,4 +1,4 @@
-//! What happens when nothing else does.
+//! Output that depends on time only.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ fn comments(server: &crate::test_server::TestServer, ticket: usize) -> usize {
 }
 
 #[test]
-fn a_stream_shows_life_after_silence_and_not_otherwise() {
+fn an_idle_stream_gets_keep_alive_comments() {
     // Rule: [SSE-014].
     let mut server = server();
     let session = server.open(Revision::V2025_11_25, "{}");
@@ -33,7 +33,7 @@ fn a_stream_shows_life_after_silence_and_not_otherwise() {
 }
 
 #[test]
-fn a_request_that_takes_long_gets_comments_until_it_is_answered() {
+fn a_slow_request_gets_comments_until_it_is_answered() {
     let mut server = server();
     let replies = [
         {
@@ -54,7 +54,7 @@ fn a_request_that_takes_long_gets_comments_until_it_is_answered() {
 
 #[test]
 fn idle_machines_produce_no_output() {
-    let mut server = site_with(timeouts(|timeouts| {
+    let mut server = server_with(timeouts(|timeouts| {
         timeouts.open_stream = None;
         timeouts.keep_alive = None;
     }));
@@ -73,7 +73,7 @@ fn an_unpolled_stream_costs_no_more_than_any_stream() {
     server.advance(3600 * SECOND);
     let other = server.post(&session, &call(2));
     server.answer();
-    assert_eq!(server.reply(other).status(), 200, "it holds up no other");
+    assert_eq!(server.reply(other).status(), 200, "other requests are not delayed");
     server.answer_to(asked.handle);
     server.read(stuck, usize::MAX);
     assert_eq!(server.reply(stuck).messages()[0]["id"], 1);
@@ -81,7 +81,7 @@ fn an_unpolled_stream_costs_no_more_than_any_stream() {
 
 #[test]
 fn zero_intervals_do_not_loop() {
-    let mut server = site_with(timeouts(|timeouts| {
+    let mut server = server_with(timeouts(|timeouts| {
         timeouts.open_stream = Some(Duration::ZERO);
         timeouts.keep_alive = Some(Duration::ZERO);
         timeouts.poll_after = Some(Duration::ZERO);

@@ -70,8 +70,8 @@ pub(crate) fn to_json(declared: &Capabilities) -> Value {
     all.into()
 }
 
-/// The same, saying of each flag that it is not there: an application that says nothing leaves it to
-/// its catalog.
+/// The same, saying of each flag that it is not there: an application that says nothing leaves it
+/// to its catalog.
 pub(crate) fn to_json_with_false(declared: &Capabilities) -> Value {
     let mut all = to_json(declared);
     for (name, flag) in OF_SERVERS.iter().filter_map(|path| path.split_once('.')) {

@@ -10,8 +10,8 @@ pub(crate) const VERSIONS: [&str; 5] =
 
 pub(crate) const MODERN: &str = "2026-07-28";
 
-/// Who sends it, the method, the revisions by the letters of [`letter`], what the server and what the
-/// client must have declared.
+/// Who sends it, the method, the revisions by the letters of [`letter`], what the server and what
+/// the client must have declared.
 type Row = (Sender, &'static str, &'static str, &'static str, &'static str);
 
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -11,8 +11,8 @@ pub(crate) trait Subject<O> {
     fn apply(&mut self, operation: &O) -> Outcome;
 }
 
-/// Applies the operations to both. Where they differ the error is the whole conversation, up to what
-/// was expected and what was seen.
+/// Applies the operations to both. Where they differ the error is the whole conversation, up to
+/// what was expected and what was seen.
 pub(crate) fn compare<O: Display>(
     model: &mut impl Subject<O>,
     machine: &mut impl Subject<O>,

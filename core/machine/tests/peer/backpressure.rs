@@ -1,4 +1,5 @@
-//! A client that reads nothing, or asks for more than it gets: what waits for it has a bound.
+//! A client that reads nothing, or sends more requests than it reads responses: the output that
+//! waits for it is bounded.
 
 use mcp_sansio::jsonrpc::RawJson;
 use mcp_sansio::peer::{Event, Limits, Request, Server, ServerOptions};
@@ -20,7 +21,7 @@ fn server(limits: Limits) -> Server {
     Server::new(options, 1)
 }
 
-/// The same with a client of 2025-03-26, the revision that has batches.
+/// Opens a session of 2025-03-26, the revision with batches.
 fn session(limits: Limits) -> Server {
     let mut server = server(limits);
     for line in [
@@ -43,7 +44,7 @@ fn request(event: Option<Event<'static>>) -> Request<'static> {
     request
 }
 
-/// All that waits, line by line.
+/// Returns all pending output, line by line.
 fn read(server: &mut Server) -> Vec<String> {
     let mut text = Vec::new();
     while let Some(bytes) = server.poll_transmit() {
@@ -52,7 +53,7 @@ fn read(server: &mut Server) -> Vec<String> {
     String::from_utf8(text).unwrap().lines().map(String::from).collect()
 }
 
-/// Requests until the server asks not to be read from.
+/// Sends requests until the server is congested, and returns how many.
 fn congest(server: &mut Server) -> usize {
     let mut sent = 0;
     while !server.is_congested() {
@@ -65,7 +66,7 @@ fn congest(server: &mut Server) -> usize {
 const CALL: &str = r#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"t","_meta":{"progressToken":7}}}"#;
 
 #[test]
-fn logs_and_progress_do_not_pile_up_for_a_client_that_reads_nothing() {
+fn logs_and_progress_do_not_accumulate_for_a_client_that_reads_nothing() {
     let mut server = session(Limits::SMALL);
     let call = request(send(&mut server, CALL));
     let refusals = congest(&mut server);
@@ -112,7 +113,7 @@ fn notifications_to_a_slow_client_are_coalesced() {
 }
 
 #[test]
-fn answers_of_a_batch_beyond_the_limit_leave_before_the_last_one() {
+fn responses_of_a_batch_over_the_limit_are_sent_before_the_batch_is_complete() {
     // Rule: [BATCH-003] [BATCH-009].
     let mut limits = Limits::DEFAULT;
     limits.batch_bytes_max = 400;
@@ -155,7 +156,7 @@ fn the_rest_of_a_batch_is_rejected_if_too_many_responses_wait() {
 }
 
 #[test]
-fn listen_streams_share_the_resources_that_one_client_may_name() {
+fn listen_streams_share_the_limit_of_resources_of_a_client() {
     // Rule: [SUBS-001].
     let mut limits = Limits::DEFAULT;
     limits.subscribed_resources_max = 3;

@@ -1,4 +1,4 @@
-//! Batches: at 2025-03-26, and nowhere else.
+//! Batches, which exist only at 2025-03-26.
 
 use mcp_sansio::Revision;
 use mcp_sansio::peer::{CallOptions, Event, Policy, Reaction};
@@ -19,7 +19,7 @@ fn batch(messages: &[String]) -> String {
 }
 
 #[test]
-fn answers_of_a_batch_leave_together_once_the_last_is_there() {
+fn the_responses_of_a_batch_are_sent_together_when_it_is_complete() {
     // Rule: [BATCH-001] [BATCH-003].
     let mut wire = open(full_server());
     wire.send(&batch(&[
@@ -43,7 +43,7 @@ fn answers_of_a_batch_leave_together_once_the_last_is_there() {
 }
 
 #[test]
-fn elements_that_are_no_messages_get_an_error_each() {
+fn elements_that_are_not_messages_get_an_error_each() {
     // Rule: [BATCH-003] [RPC-009] [RPC-017].
     let mut wire = open(full_server());
     wire.send(r#"[1,{"jsonrpc":"2.0","id":7,"method":5},{"jsonrpc":"2.0","method":"notifications/x","params":[]}]"#);
@@ -162,7 +162,7 @@ fn batches_are_refused_at_the_other_revisions() {
 }
 
 #[test]
-fn a_client_takes_batches_where_they_exist() {
+fn a_client_accepts_batches_at_the_revision_that_has_them() {
     // Rule: [BATCH-001] [BATCH-009].
     let mut wire = client_at(BATCHES, host());
     let options = CallOptions::default();
@@ -182,7 +182,7 @@ fn a_client_takes_batches_where_they_exist() {
 }
 
 #[test]
-fn an_end_inside_a_batch_that_closes_is_not_lost() {
+fn a_response_before_the_end_of_input_in_a_batch_is_not_lost() {
     let mut policy = Policy::default();
     policy.malformed = Reaction::Close;
     let mut wire = client_at(BATCHES, plain_client().policy(policy.clone()));
@@ -204,7 +204,7 @@ fn an_end_inside_a_batch_that_closes_is_not_lost() {
 }
 
 #[test]
-fn a_batch_beyond_the_limit_is_refused_whole() {
+fn a_batch_over_the_limit_is_refused_whole() {
     let mut limits = mcp_sansio::peer::Limits::DEFAULT;
     limits.batch_length_max = 2;
     let mut wire = open(full_server().limits(limits));

@@ -1,4 +1,4 @@
-//! Calls and their answers, and what a caller may do wrong.
+//! Calls and their responses, and mistakes of a caller.
 
 use mcp_sansio::jsonrpc::{AsJson, ErrorCode, ErrorObject};
 use mcp_sansio::peer::{CallOptions, ClientOptions, CommandError, Event, Failure, Limits, Request};
@@ -24,7 +24,7 @@ fn call(pair: &mut Pair) -> Request<'static> {
 }
 
 #[test]
-fn a_call_and_its_answer_at_each_revision() {
+fn a_call_and_its_response_at_each_revision() {
     // Rule: [RPC-006] [RPC-019] [META-008] [META-011].
     let mut transcript = String::new();
     for revision in Revision::ALL {
@@ -40,7 +40,7 @@ fn a_call_and_its_answer_at_each_revision() {
 }
 
 #[test]
-fn typed_parameters_are_written_as_the_revision_has_them() {
+fn typed_parameters_are_written_for_the_revision() {
     // Rule: [LIFE-006] [LIFE-007].
     for revision in Revision::ALL {
         let mut wire = client_at(revision, plain_client());
@@ -52,7 +52,7 @@ fn typed_parameters_are_written_as_the_revision_has_them() {
 }
 
 #[test]
-fn ids_are_never_used_again() {
+fn ids_are_never_reused() {
     // Rule: [RPC-004] [RPC-005].
     for revision in Revision::ALL {
         let mut wire = client_at(revision, plain_client());
@@ -74,7 +74,7 @@ fn ids_are_never_used_again() {
 }
 
 #[test]
-fn an_error_of_the_server_is_told_apart_from_local_ends() {
+fn an_error_of_the_server_is_distinguished_from_local_failures() {
     // Rule: [RPC-008] [RPC-029].
     for revision in Revision::ALL {
         let mut wire = client_at(revision, plain_client());
@@ -90,7 +90,7 @@ fn an_error_of_the_server_is_told_apart_from_local_ends() {
 }
 
 #[test]
-fn the_type_of_a_result_decides_what_it_is() {
+fn the_type_of_a_result_determines_the_outcome() {
     // Rule: [RPC-020] [RPC-021] [RPC-022].
     let told = |revision, text: &str| {
         let mut wire = client_at(revision, plain_client());
@@ -107,8 +107,8 @@ fn the_type_of_a_result_decides_what_it_is() {
         let told = told(modern, &format!(r#"{{"resultType":{odd}}}"#));
         assert_eq!(told, "failed: the answer is not valid: unknown `resultType`", "{odd}");
     }
-    // In the legacy era the member means nothing.
-    // The first of two counts, wherever it stands, behind more members than are noted, or escaped.
+    // In the legacy era the member has no meaning.
+    // The first of two is used, wherever it is, behind more members than are indexed, or escaped.
     let many: String = (0..40).map(|number| format!(r#""m{number}":[{number}],"#)).collect();
     for before in ["", r#""content":[{"resultType":"half"}],"#, many.as_str()] {
         for name in ["resultType", r"result\u0054ype"] {
@@ -124,7 +124,7 @@ fn the_type_of_a_result_decides_what_it_is() {
 }
 
 #[test]
-fn modern_results_have_what_the_era_wants_in_them() {
+fn modern_results_have_the_members_that_the_era_requires() {
     // Rule: [RPC-019] [META-011] [CACHE-001] [RPC-010].
     let completed = |method: &str, members: &str, text: &str| {
         let mut wire = crate::wire::server(full_server().cache(CacheHints::default()));
@@ -163,7 +163,7 @@ fn modern_results_have_what_the_era_wants_in_them() {
 }
 
 #[test]
-fn error_codes_become_those_that_the_revision_has() {
+fn error_codes_are_mapped_to_those_of_the_revision() {
     // Rule: [RPC-023] [RPC-025] [RPC-026] [RPC-027].
     let legacy = [(-32002, -32002), (-32022, -32603), (-32000, -32000), (-1, -1), (-32602, -32602)];
     let modern = [(-32002, -32602), (-32042, -32603), (-32000, -32603), (5, 5), (-32021, -32021)];
@@ -181,7 +181,7 @@ fn error_codes_become_those_that_the_revision_has() {
 }
 
 #[test]
-fn an_address_to_visit_first_is_asked_for_by_code_in_one_revision_only() {
+fn the_error_code_for_url_elicitation_exists_at_one_revision_only() {
     // Rule: [ELIC-020] [ELIC-021].
     for revision in Revision::ALL {
         let mut pair = Pair::open_at(revision, plain_client(), full_server());
@@ -205,7 +205,7 @@ fn a_request_is_answered_once() {
         assert!(matches!(again, Err(CommandError::NotDue)));
         let again = pair.server.reject(request.handle, ErrorObject::internal("no"));
         assert!(matches!(again, Err(CommandError::NotDue)));
-        // The place in the table is used again, the handle is not.
+        // The table slot is reused, but not the handle.
         let next = call(&mut pair);
         assert_ne!(next.handle, request.handle);
         let stale = pair.server.respond_with(request.handle, &raw("{}"));
@@ -230,7 +230,7 @@ fn a_result_that_cannot_be_written_is_an_internal_error_to_the_client() {
 }
 
 #[test]
-fn a_call_that_cannot_be_made_sends_nothing() {
+fn an_invalid_call_sends_nothing() {
     for revision in Revision::ALL {
         let options = limited(plain_client(), |limits| limits.calls_in_flight_max = 1);
         let mut wire = client_at(revision, options);
@@ -248,7 +248,7 @@ fn a_call_that_cannot_be_made_sends_nothing() {
 }
 
 #[test]
-fn a_notification_is_not_called_and_a_request_is_not_notified() {
+fn a_notification_cannot_be_called_and_a_request_cannot_be_notified() {
     // Rule: [RPC-002] [RPC-012] [LIFE-001].
     for revision in Revision::ALL {
         let mut wire = client_at(revision, host());
@@ -294,7 +294,7 @@ fn a_server_notifies_what_the_revision_and_the_client_allow() {
 }
 
 #[test]
-fn members_of_the_callers_metadata_go_along_and_cannot_replace_the_machines() {
+fn the_metadata_of_the_caller_is_added_and_cannot_replace_that_of_the_machine() {
     // Rule: [META-001] [META-008] [PROG-001].
     let meta = r#"{"a/b":{"c":1},"progressToken":"mine","io.modelcontextprotocol/protocolVersion":"1","traceparent":"00"}"#;
     for revision in Revision::ALL {
@@ -327,7 +327,7 @@ fn a_method_of_an_extension_is_called_and_served() {
         pair.server.respond_with(request.handle, &raw(r#"{"b":2}"#)).unwrap();
         pair.drive();
         assert!(pair.ended().outcome.unwrap().as_str().starts_with(r#"{"b":2"#));
-        // By default it is not known.
+        // By default the method is unknown.
         let mut pair = Pair::open_at(revision, plain_client(), full_server());
         pair.client.call_other("x/y", &raw("{}"), &options, pair.now).unwrap();
         pair.drive();
@@ -337,7 +337,7 @@ fn a_method_of_an_extension_is_called_and_served() {
 }
 
 #[test]
-fn a_server_calls_a_legacy_client_and_no_other() {
+fn a_server_can_call_legacy_clients_only() {
     // Rule: [RPC-030] [LIFE-017].
     for revision in LEGACY {
         let mut wire = server_at(revision, r#"{"roots":{}}"#, full_server());
@@ -354,7 +354,7 @@ fn a_server_calls_a_legacy_client_and_no_other() {
 }
 
 #[test]
-fn a_wire_sees_nothing_of_a_stale_cancel() {
+fn cancelling_a_finished_call_sends_nothing() {
     // Rule: [CANC-006].
     let mut wire: Wire<_> = client_at(Revision::V2025_11_25, plain_client());
     let options = CallOptions::default();

@@ -8,7 +8,7 @@ use crate::fixtures::*;
 use crate::pair::Pair;
 
 #[test]
-fn a_cancelled_call_ends_at_once_and_its_request_needs_no_answer() {
+fn a_cancelled_call_ends_at_once_and_its_request_needs_no_response() {
     // Rule: [CANC-003] [CANC-008] [CANC-013] [CANC-014] [CANC-016] [CANC-017].
     for revision in Revision::ALL {
         let mut pair = Pair::open_at(revision, plain_client(), full_server());
@@ -30,12 +30,12 @@ fn a_cancelled_call_ends_at_once_and_its_request_needs_no_answer() {
         let answered = pair.server.respond_with(request.handle, &raw("{}"));
         assert!(matches!(answered, Err(CommandError::NotDue)));
         pair.drive();
-        assert_eq!(pair.take_transcript(), "", "nothing more is said");
+        assert_eq!(pair.take_transcript(), "", "nothing else is sent");
     }
 }
 
 #[test]
-fn an_answer_that_crosses_the_cancellation_is_absorbed() {
+fn a_response_that_crosses_the_cancellation_is_absorbed() {
     // Rule: [CANC-005] [CANC-006] [CANC-007].
     for revision in Revision::ALL {
         let mut pair = Pair::open_at(revision, plain_client(), full_server());
@@ -52,7 +52,7 @@ fn an_answer_that_crosses_the_cancellation_is_absorbed() {
 }
 
 #[test]
-fn a_cancellation_follows_the_request_that_has_left() {
+fn a_cancellation_is_sent_after_its_request() {
     // Rule: [CANC-001].
     for revision in Revision::ALL {
         let mut wire = client_at(revision, plain_client());
@@ -67,7 +67,7 @@ fn a_cancellation_follows_the_request_that_has_left() {
 }
 
 #[test]
-fn a_cancellation_overtakes_bulk_that_waits() {
+fn a_cancellation_is_sent_before_queued_requests() {
     // Rule: [CANC-013].
     let mut wire = client_at(Revision::V2025_11_25, plain_client());
     let options = CallOptions::default();
@@ -83,7 +83,7 @@ fn a_cancellation_overtakes_bulk_that_waits() {
 fn equal_ids_of_the_two_directions_are_not_confused() {
     // Rule: [CANC-001] [CANC-018] [RPC-004].
     for revision in LEGACY {
-        // The server asks with id 2 while the client's call 2 is in flight.
+        // The server sends a request with id 2 while call 2 of the client is pending.
         let mut wire = client_at(revision, host());
         let options = CallOptions::default();
         wire.machine.call(Method::ToolsCall, &echo(), &options, wire.now).unwrap();
@@ -96,7 +96,7 @@ fn equal_ids_of_the_two_directions_are_not_confused() {
         let late = wire.machine.answer_input_with(input.handle, &raw("{}"), wire.now);
         assert!(matches!(late, Err(CommandError::NotDue)));
         wire.expect_nothing();
-        // The client's own call is untouched.
+        // The client's call is unaffected.
         wire.send(&result("2", "{}"));
         assert_eq!(wire.told(), "ended with {}");
 
@@ -173,7 +173,7 @@ fn a_server_cancels_its_own_call() {
 }
 
 #[test]
-fn a_modern_server_ends_no_call_with_a_cancellation() {
+fn a_modern_server_cannot_end_a_call_with_a_cancellation() {
     // Rule: [CANC-020].
     let mut wire = client_at(Revision::V2026_07_28, host());
     let options = CallOptions::default();

@@ -1,4 +1,4 @@
-//! The end of a connection: every call ends exactly once, and the last event says why.
+//! The end of a connection: every call ends exactly once, and the last event has the reason.
 
 use mcp_sansio::Revision;
 use mcp_sansio::catalog::Changes;
@@ -46,7 +46,7 @@ fn every_call_ends_once_when_the_connection_does() {
             wire.expect_no_event();
             assert_eq!(wire.machine.poll_timeout(), None);
             assert!(wire.machine.is_drained());
-            // Sticky, and told to every caller.
+            // The state is permanent, and every caller gets it.
             wire.machine.close();
             wire.end();
             let called = wire.machine.call(Method::ToolsCall, &echo(), &options, wire.now);
@@ -92,7 +92,7 @@ fn requests_may_be_answered_after_the_end_of_input() {
 }
 
 #[test]
-fn a_server_that_closes_answers_nothing_more() {
+fn a_closed_server_sends_no_responses() {
     for revision in [Revision::V2025_03_26, Revision::V2025_11_25] {
         let mut wire = server_at(revision, "{}", full_server());
         let call = request("2", "tools/call", r#"{"name":"t","_meta":{"progressToken":1}}"#);
@@ -113,7 +113,7 @@ fn a_server_that_closes_answers_nothing_more() {
 }
 
 #[test]
-fn a_closed_client_answers_no_input_request() {
+fn a_closed_client_does_not_answer_input_requests() {
     for revision in LEGACY {
         let mut wire = client_at(revision, host());
         wire.send(&request("1", "roots/list", "{}"));
@@ -129,7 +129,7 @@ fn a_closed_client_answers_no_input_request() {
 }
 
 #[test]
-fn a_client_may_be_closed_while_it_opens() {
+fn a_client_can_be_closed_while_it_opens() {
     let mut wire = crate::wire::client(plain_client());
     wire.line();
     wire.machine.close();
@@ -139,7 +139,7 @@ fn a_client_may_be_closed_while_it_opens() {
 }
 
 #[test]
-fn a_close_by_policy_ends_streams_and_rounds_as_well() {
+fn a_close_by_policy_ends_streams_and_input_rounds() {
     // Rule: [SUBS-008].
     let mut policy = Policy::default();
     policy.malformed = Reaction::Close;
@@ -167,7 +167,7 @@ fn notifications_of_a_request_are_sent_after_the_end_of_input() {
         wire.told();
         wire.machine.progress(handle, 1.0, None, None, wire.now);
         wire.machine.log(Some(handle), LoggingLevel::Error, None, &1).unwrap();
-        // Nobody asked for these.
+        // These belong to no request.
         wire.machine.log(None, LoggingLevel::Error, None, &2).unwrap();
         wire.machine.announce(Changes { tools: true, ..Changes::default() });
         wire.machine.respond_with(handle, &raw("{}")).unwrap();

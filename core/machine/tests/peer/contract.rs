@@ -1,4 +1,4 @@
-//! Each sentence of the driving contract that the types of the machines state.
+//! Tests for each sentence of the driving contract in the documentation of the machines.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::fixtures::*;
 use crate::machine::Machine;
 use crate::pair::Pair;
 
-/// Calls everything that must not matter, and checks that it did not.
+/// Makes calls that must have no effect, and checks that they have none.
 fn pester(machine: &mut impl Machine, now: Instant) {
     let deadline = machine.deadline();
     for _ in 0..3 {
@@ -41,7 +41,7 @@ fn extra_polls_and_spurious_wakes_do_nothing() {
 }
 
 #[test]
-fn the_first_bytes_of_a_client_wait_to_be_sent_and_a_server_waits() {
+fn a_client_starts_with_pending_output_and_a_server_without() {
     let mut client = Client::new(plain_client(), 0, Instant::ZERO);
     assert!(client.poll_timeout().is_some());
     assert!(client.poll_transmit().is_some());
@@ -52,7 +52,7 @@ fn the_first_bytes_of_a_client_wait_to_be_sent_and_a_server_waits() {
 }
 
 #[test]
-fn several_messages_leave_in_one_chunk_of_whole_lines() {
+fn several_messages_are_sent_in_one_chunk_of_whole_lines() {
     let mut wire = client_at(Revision::V2025_11_25, plain_client());
     let options = CallOptions::default();
     for _ in 0..3 {
@@ -65,12 +65,12 @@ fn several_messages_leave_in_one_chunk_of_whole_lines() {
 }
 
 #[test]
-fn a_driver_may_write_in_parts_and_nothing_comes_in_between() {
+fn a_driver_can_write_in_parts_without_interleaving() {
     let mut wire = client_at(Revision::V2025_11_25, plain_client());
     let options = CallOptions::default();
     wire.machine.call(Method::ToolsCall, &echo(), &options, wire.now).unwrap();
     let whole = wire.machine.peek_transmit().to_vec();
-    assert_eq!(wire.machine.peek_transmit(), whole, "looking takes nothing");
+    assert_eq!(wire.machine.peek_transmit(), whole, "peeking consumes nothing");
     wire.machine.consume_transmit(5);
     let line = request("9", "ping", "{}");
     wire.machine.handle_message(line.as_bytes(), wire.now).unwrap();
@@ -84,8 +84,8 @@ fn a_driver_may_write_in_parts_and_nothing_comes_in_between() {
 }
 
 #[test]
-fn a_late_wake_finds_all_that_is_due() {
-    // `now` is the time it is, not the deadline that fired.
+fn a_late_wake_handles_all_expired_deadlines() {
+    // `now` is the current time, not the deadline that fired.
     let mut wire = client_at(Revision::V2025_11_25, plain_client());
     for seconds in 1..=3 {
         let options = CallOptions::default().timeout(Duration::from_secs(seconds));
@@ -99,7 +99,7 @@ fn a_late_wake_finds_all_that_is_due() {
 }
 
 #[test]
-fn a_clock_that_jumps_back_only_delays() {
+fn a_clock_that_jumps_back_only_causes_a_delay() {
     let mut wire = client_at(Revision::V2025_11_25, plain_client());
     let options = CallOptions::default().timeout(Duration::from_secs(1));
     let late = Instant::from_millis(10_000);
@@ -111,7 +111,7 @@ fn a_clock_that_jumps_back_only_delays() {
 }
 
 #[test]
-fn the_seed_has_no_influence_on_any_output() {
+fn the_seed_does_not_affect_the_output() {
     let run = |seed| {
         let options = plain_client().revisions(Revisions::only(Revision::V2025_11_25));
         let mut client = Client::new(options, seed, Instant::ZERO);

@@ -1,4 +1,4 @@
-//! Ids that are in use, and answers to nothing.
+//! Ids that are in use, and responses without a request.
 
 use mcp_sansio::Revision;
 use mcp_sansio::peer::{CallOptions, Event, Policy, Reaction};
@@ -8,7 +8,7 @@ use crate::fixtures::*;
 use crate::wire::server;
 
 #[test]
-fn a_request_with_an_id_in_use_is_refused_and_the_first_one_goes_on() {
+fn a_request_with_an_id_in_use_is_refused_and_the_first_one_continues() {
     // Rule: [RPC-004] [RPC-005].
     for id in ["5", r#""5""#] {
         let mut wire = server(full_server());
@@ -21,7 +21,7 @@ fn a_request_with_an_id_in_use_is_refused_and_the_first_one_goes_on() {
         }
         wire.machine.respond_with(first.handle, &raw("{}")).unwrap();
         assert!(wire.message().get("result").is_some());
-        // Once it is answered the id may come again.
+        // After the response the id may be reused.
         wire.send(&modern(id, "tools/call", r#""name":"third""#));
         assert!(wire.told().starts_with("request tools/call"));
     }
@@ -55,7 +55,7 @@ fn a_duplicate_of_a_server_is_refused_by_the_client() {
 }
 
 #[test]
-fn an_unknown_response_is_reported_and_survived() {
+fn an_unknown_response_is_reported_and_tolerated() {
     // Rule: [RPC-006] [RPC-009] [PING-001].
     for revision in Revision::ALL {
         let mut wire = client_at(revision, plain_client());
@@ -76,7 +76,7 @@ fn an_unknown_response_is_reported_and_survived() {
 }
 
 #[test]
-fn the_policy_may_close_on_either() {
+fn the_policy_can_close_the_connection_on_either() {
     let mut policy = Policy::default();
     policy.unknown_response = Reaction::Close;
     policy.duplicate_id = Reaction::Close;

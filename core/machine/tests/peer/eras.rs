@@ -1,4 +1,4 @@
-//! How a client finds out which era a server is of.
+//! How a client detects the era of a server.
 
 use std::time::Duration;
 
@@ -34,7 +34,7 @@ fn failure(wire: &mut Wire<Client>) -> OpeningFailure {
 }
 
 #[test]
-fn a_probe_goes_first_and_names_the_modern_revision() {
+fn the_probe_is_sent_first_and_names_the_modern_revision() {
     // Rule: [VER-019] [VER-024] [VER-011].
     for revisions in [Revisions::ALL, Revisions::MODERN] {
         let mut wire = client(plain_client().revisions(revisions));
@@ -47,7 +47,7 @@ fn a_probe_goes_first_and_names_the_modern_revision() {
 }
 
 #[test]
-fn any_error_of_no_modern_meaning_is_that_of_a_legacy_server() {
+fn an_error_that_is_not_modern_indicates_a_legacy_server() {
     // Rule: [VER-022] [VER-023] [RPC-023].
     for code in [-32601, -32602, -32600, -32603, -32000, -32001, -32003, -32004, -32700, -1, 7] {
         let mut wire = client(plain_client());
@@ -62,7 +62,7 @@ fn any_error_of_no_modern_meaning_is_that_of_a_legacy_server() {
 }
 
 #[test]
-fn silence_is_that_of_a_legacy_server_and_the_late_answer_is_absorbed() {
+fn a_timeout_indicates_a_legacy_server_and_the_late_response_is_absorbed() {
     // Rule: [VER-022] [CANC-002] [CANC-005].
     let mut wire = client(plain_client());
     wire.line();
@@ -79,7 +79,7 @@ fn silence_is_that_of_a_legacy_server_and_the_late_answer_is_absorbed() {
 }
 
 #[test]
-fn an_unsupported_version_is_that_of_a_modern_server() {
+fn an_unsupported_version_error_indicates_a_modern_server() {
     // Rule: [VER-013] [VER-021].
     let refused = |supported: &str| {
         let mut wire = client(plain_client());
@@ -91,10 +91,10 @@ fn an_unsupported_version_is_that_of_a_modern_server() {
     let mut nothing = refused(r#"["2099-01-01"]"#);
     assert!(matches!(failure(&mut nothing), OpeningFailure::NoCommonRevision(_)));
     nothing.expect_nothing();
-    // The only common one is a legacy revision, so the handshake is the way.
+    // The only common one is a legacy revision, so the client uses the handshake.
     let mut legacy = refused(r#"["2099-01-01","2025-06-18","2024-11-05"]"#);
     expect_initialize(&mut legacy, 2, "2025-06-18");
-    // A server that refuses what it lists does not get the same question without end.
+    // A server that refuses a revision it lists is not probed again.
     let mut same = refused(r#"["2026-07-28"]"#);
     assert!(matches!(failure(&mut same), OpeningFailure::Refused(_)));
     same.expect_nothing();
@@ -115,7 +115,7 @@ fn other_modern_errors_do_not_lead_to_the_handshake() {
 }
 
 #[test]
-fn a_modern_server_lists_both_eras_and_the_modern_one_is_taken() {
+fn a_modern_server_that_lists_both_eras_is_opened_at_the_modern_one() {
     // Rule: [VER-020] [DISC-003] [DISC-004].
     let mut wire = client(plain_client());
     wire.line();
@@ -154,7 +154,7 @@ fn a_modern_only_client_reports_that_the_server_is_legacy() {
 }
 
 #[test]
-fn a_remembered_legacy_server_is_not_probed() {
+fn a_known_legacy_server_is_not_probed() {
     // Rule: [VER-018].
     let mut wire = client(plain_client().known_era(Era::Legacy));
     expect_initialize(&mut wire, 1, "2025-11-25");
@@ -164,7 +164,7 @@ fn a_remembered_legacy_server_is_not_probed() {
 }
 
 #[test]
-fn a_remembered_legacy_server_that_refuses_the_handshake_is_asked_after_all() {
+fn a_known_legacy_server_that_refuses_the_handshake_is_probed() {
     // Rule: [VER-018].
     let mut wire = client(plain_client().known_era(Era::Legacy));
     wire.line();
@@ -176,7 +176,7 @@ fn a_remembered_legacy_server_that_refuses_the_handshake_is_asked_after_all() {
 }
 
 #[test]
-fn a_slow_modern_server_is_found_after_a_wrong_guess() {
+fn a_slow_modern_server_is_detected_after_a_wrong_guess() {
     // Rule: [VER-018] [VER-022].
     let mut wire = client(plain_client());
     wire.line();
@@ -190,7 +190,7 @@ fn a_slow_modern_server_is_found_after_a_wrong_guess() {
 }
 
 #[test]
-fn an_initialize_refused_with_a_list_is_sent_again_once() {
+fn an_initialize_refused_with_a_list_is_repeated_once() {
     // Rule: [VER-009].
     let supported = |list: &str| format!(r#","data":{{"supported":{list},"requested":"x"}}"#);
     let mut wire = client(plain_client().revisions(Revisions::LEGACY));
@@ -206,7 +206,7 @@ fn an_initialize_refused_with_a_list_is_sent_again_once() {
 }
 
 #[test]
-fn an_initialize_without_an_answer_is_never_cancelled() {
+fn an_initialize_that_times_out_is_never_cancelled() {
     // Rule: [CANC-002] [LIFE-008].
     let mut wire = client(plain_client().revisions(Revisions::LEGACY));
     wire.line();
@@ -229,7 +229,7 @@ fn the_handshake_error_is_reported_if_neither_era_works() {
 }
 
 #[test]
-fn a_client_of_no_revision_does_not_open() {
+fn a_client_without_a_revision_does_not_open() {
     let mut wire = client(plain_client().revisions(Revisions::NONE));
     assert!(matches!(failure(&mut wire), OpeningFailure::NoCommonRevision(_)));
     wire.expect_silence();
@@ -242,9 +242,9 @@ fn restart(wire: &mut Wire<Client>) -> bool {
 }
 
 #[test]
-fn a_server_that_ends_on_the_probe_is_opened_without_one() {
+fn a_server_that_exits_on_the_probe_is_opened_without_one() {
     // Rule: [VER-022] [VER-023].
-    // Before or after it has read the probe, and whatever it said of it before it ended.
+    // Before or after it has read the probe, with or without a response to it.
     for (answer, partly) in [(None, true), (None, false), (Some(-32601), false)] {
         let mut wire = client(plain_client());
         if partly {
@@ -265,13 +265,13 @@ fn a_server_that_ends_on_the_probe_is_opened_without_one() {
         wire.expect(INITIALIZED);
         assert_eq!(wire.told(), "opened at 2025-11-25");
         assert_eq!(wire.machine.era(), Some(Era::Legacy));
-        // Later it is an end like any other.
+        // After opening, it is an ordinary end of input.
         assert!(!restart(&mut wire));
     }
 }
 
 #[test]
-fn a_server_is_started_again_once() {
+fn a_server_is_restarted_once() {
     let mut wire = client(plain_client());
     wire.line();
     assert!(restart(&mut wire));
@@ -282,8 +282,8 @@ fn a_server_is_started_again_once() {
 }
 
 #[test]
-fn a_server_that_was_started_again_and_refuses_the_handshake_is_probed_once_more() {
-    // Rule: [VER-018]. That it is a legacy one was a guess.
+fn a_restarted_server_that_refuses_the_handshake_is_probed_again() {
+    // Rule: [VER-018]. The legacy era was a guess.
     let mut wire = client(plain_client());
     wire.line();
     assert!(restart(&mut wire));
@@ -296,7 +296,7 @@ fn a_server_that_was_started_again_and_refuses_the_handshake_is_probed_once_more
 }
 
 #[test]
-fn a_server_that_cannot_be_a_legacy_one_is_not_started_again() {
+fn a_server_that_cannot_be_legacy_is_not_restarted() {
     for options in [
         plain_client().revisions(Revisions::MODERN),
         plain_client().revisions(Revisions::LEGACY),

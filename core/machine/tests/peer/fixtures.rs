@@ -1,4 +1,4 @@
-//! What the tests say over and over.
+//! Options and messages that many tests use.
 
 use mcp_sansio::jsonrpc::RawJson;
 use mcp_sansio::peer::{ClientOptions, ServerOptions, Timeouts};
@@ -13,12 +13,12 @@ use crate::played::Client;
 use crate::played::Server;
 use crate::wire::{Wire, client, server};
 
-/// A client that offers nothing.
+/// Returns options for a client without capabilities.
 pub(crate) fn plain_client() -> ClientOptions {
     ClientOptions::new(Implementation::new("c", "1"))
 }
 
-/// A client that offers the server all that it can ask of a host.
+/// Returns options for a client that supports every request of a server.
 pub(crate) fn host() -> ClientOptions {
     plain_client().capabilities(
         ClientCapabilities::new()
@@ -28,7 +28,8 @@ pub(crate) fn host() -> ClientOptions {
     )
 }
 
-/// A server that offers tools, resources, prompts and log messages, and tells of changes.
+/// Returns options for a server with tools, resources, prompts and log messages, which notifies
+/// changes.
 pub(crate) fn full_server() -> ServerOptions {
     ServerOptions::new(Implementation::new("s", "1")).capabilities(
         ServerCapabilities::new()
@@ -39,21 +40,21 @@ pub(crate) fn full_server() -> ServerOptions {
     )
 }
 
-/// A server that offers nothing.
+/// Returns options for a server without capabilities.
 pub(crate) fn bare_server() -> ServerOptions {
     ServerOptions::new(Implementation::new("s", "1"))
 }
 
 pub(crate) fn raw(text: &str) -> RawJson<'_> {
-    RawJson::parse(text).expect("the test's own JSON")
+    RawJson::parse(text).expect("valid JSON")
 }
 
-/// The parameters of `tools/call` for a tool called `echo`.
+/// Returns the parameters of `tools/call` for a tool named `echo`.
 pub(crate) fn echo() -> RawJson<'static> {
     raw(r#"{"name":"echo","arguments":{"text":"hi"}}"#)
 }
 
-/// The default timeouts, changed.
+/// Returns the default timeouts with a change.
 pub(crate) fn timeouts(change: impl FnOnce(&mut Timeouts)) -> Timeouts {
     let mut timeouts = Timeouts::default();
     change(&mut timeouts);
@@ -63,7 +64,7 @@ pub(crate) fn timeouts(change: impl FnOnce(&mut Timeouts)) -> Timeouts {
 pub(crate) const LEGACY: [Revision; 4] =
     [Revision::V2024_11_05, Revision::V2025_03_26, Revision::V2025_06_18, Revision::V2025_11_25];
 
-/// An `initialize` request with id 1.
+/// Returns an `initialize` request with id 1.
 pub(crate) fn initialize(revision: &str, capabilities: &str) -> String {
     format!(
         r#"{{"jsonrpc":"2.0","id":1,"method":"initialize","params":{{"protocolVersion":"{revision}","capabilities":{capabilities},"clientInfo":{{"name":"c","version":"1"}}}}}}"#
@@ -72,12 +73,13 @@ pub(crate) fn initialize(revision: &str, capabilities: &str) -> String {
 
 pub(crate) const INITIALIZED: &str = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
 
-/// A modern request with `members` in its parameters beside the metadata.
+/// Returns a modern request with `members` in its parameters, in addition to the metadata.
 pub(crate) fn modern(id: &str, method: &str, members: &str) -> String {
     modern_with(id, method, members, "{}", "")
 }
 
-/// A modern request of a client that declares `capabilities` and adds `meta` to its metadata.
+/// Returns a modern request of a client that declares `capabilities` and adds `meta` to its
+/// metadata.
 pub(crate) fn modern_with(
     id: &str,
     method: &str,
@@ -92,7 +94,7 @@ pub(crate) fn modern_with(
     )
 }
 
-/// A request without modern metadata.
+/// Returns a request without modern metadata.
 pub(crate) fn request(id: &str, method: &str, params: &str) -> String {
     format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}","params":{params}}}"#)
 }
@@ -109,15 +111,15 @@ pub(crate) fn notification(method: &str, params: &str) -> String {
     format!(r#"{{"jsonrpc":"2.0","method":"{method}","params":{params}}}"#)
 }
 
-/// The capabilities of [`full_server`], as a server's `initialize` result would have them.
+/// The capabilities of [`full_server`] as JSON of an `initialize` result.
 pub(crate) const OFFERS: &str = r#"{"tools":{"listChanged":true},"resources":{"subscribe":true,"listChanged":true},"prompts":{"listChanged":true},"logging":{}}"#;
 
-/// A client that has opened its connection to a scripted server which offers everything.
+/// Returns a client that is connected to a scripted server with all capabilities.
 pub(crate) fn client_at(revision: Revision, options: ClientOptions) -> Wire<Client> {
     client_offered(revision, options, OFFERS)
 }
 
-/// A client that has opened its connection to a scripted server which declares `offers`.
+/// Returns a client that is connected to a scripted server with the capabilities `offers`.
 pub(crate) fn client_offered(
     revision: Revision,
     options: ClientOptions,
@@ -141,7 +143,7 @@ pub(crate) fn client_offered(
     wire
 }
 
-/// A server in a legacy session with a scripted client which declared `capabilities`.
+/// Returns a server in a legacy session with a scripted client that declared `capabilities`.
 pub(crate) fn server_at(
     revision: Revision,
     capabilities: &str,

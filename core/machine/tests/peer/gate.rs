@@ -1,4 +1,5 @@
-//! What may be sent: by revision, direction and declared capability, outbound and inbound.
+//! The requests and notifications that may be sent or received, by revision, direction and declared
+//! capability.
 
 use mcp_sansio::jsonrpc::RawJson;
 use mcp_sansio::peer::{CallOptions, CommandError, Event};
@@ -10,7 +11,7 @@ use crate::fixtures::*;
 use crate::pair::Pair;
 use crate::wire::server;
 
-/// Methods that a machine sends by itself and never for its application.
+/// Methods that a machine sends without a command of its application.
 const OWN: [Method; 6] = [
     Method::Initialize,
     Method::Initialized,
@@ -20,8 +21,9 @@ const OWN: [Method; 6] = [
     Method::SubscriptionsAcknowledged,
 ];
 
-/// A request that a side may send, what the other must have declared for it (`{}`: nothing), and the
-/// first and the last revision: as the specification has it, apart from the table of the machines.
+/// A request that a side may send, the capability that the peer must have declared (`{}`: none),
+/// and the first and the last revision. The values are taken from the specification, not from the
+/// table of the machines.
 type Gated = (Side, Method, &'static str, Revision, Revision);
 
 const GATED: [Gated; 16] = {
@@ -55,13 +57,13 @@ const GATED: [Gated; 16] = {
             V2024_11_05,
             V2025_11_25,
         ),
-        // Rule: [CAP-006]: until there was a capability for it.
+        // Rule: [CAP-006]: before there was a capability for it.
         (Client, Method::CompletionComplete, "{}", V2024_11_05, V2024_11_05),
         (Client, Method::CompletionComplete, r#"{"completions":{}}"#, V2025_03_26, V2026_07_28),
     ]
 };
 
-/// Whether a side may send a request to one that declared this.
+/// Returns whether a side may send a request to a peer with these capabilities.
 fn may_send(side: Side, method: Method, revision: Revision, declared: &str) -> bool {
     GATED.iter().any(|(sender, sent, needed, first, last)| {
         (*sender, *sent) == (side, method)
@@ -71,7 +73,7 @@ fn may_send(side: Side, method: Method, revision: Revision, declared: &str) -> b
 }
 
 #[test]
-fn a_request_is_sent_where_the_specification_lets_it_and_nowhere_else() {
+fn a_request_is_sent_only_where_the_specification_allows_it() {
     let mut wrong = Vec::new();
     for (side, method, needed, ..) in GATED {
         for revision in Revision::ALL {
@@ -108,7 +110,7 @@ fn undeclared_or_removed_methods_are_not_found() {
             if side == Side::Server || may_send(side, method, revision, "{}") {
                 continue;
             }
-            // Where a declaration would open it, without one; where nothing would, with all of them.
+            // If a declaration allows the method, without it; otherwise with all declarations.
             let gated = may_send(side, method, revision, needed);
             let options = if gated { bare_server() } else { full_server() };
             let (legacy, method) = (revision.era() == Era::Legacy, method.as_str());
@@ -121,7 +123,7 @@ fn undeclared_or_removed_methods_are_not_found() {
 }
 
 #[test]
-fn a_client_sends_nothing_that_the_gate_table_forbids() {
+fn a_client_sends_only_methods_that_the_table_allows() {
     // Rule: [CAP-027].
     for revision in Revision::ALL {
         for (options, offers) in [(bare_server(), "{}"), (full_server(), OFFERS)] {
@@ -153,7 +155,7 @@ fn a_client_sends_nothing_that_the_gate_table_forbids() {
 }
 
 #[test]
-fn a_server_sends_nothing_that_the_gate_table_forbids() {
+fn a_server_sends_only_methods_that_the_table_allows() {
     // Rule: [CAP-018] [CAP-027] [RPC-030].
     for revision in LEGACY {
         for declared in ["{}", r#"{"roots":{},"sampling":{},"elicitation":{}}"#] {
@@ -176,7 +178,7 @@ fn a_server_sends_nothing_that_the_gate_table_forbids() {
 }
 
 #[test]
-fn a_modern_server_sends_no_request_at_all() {
+fn a_modern_server_sends_no_requests() {
     // Rule: [LIFE-017] [STDIO-012] [ELIC-027] [SAMP-019] [ROOT-005] [ELIC-021].
     let mut wire = server(full_server());
     let asking = json!({ "elicitation": { "url": {} }, "sampling": {}, "roots": {} }).to_string();
@@ -208,7 +210,7 @@ fn client_info_has_no_effect() {
 }
 
 #[test]
-fn a_client_request_that_arrives_nevertheless_is_not_found() {
+fn a_client_request_without_its_capability_is_not_found() {
     // Rule: [CAP-027] [RPC-018].
     for revision in Revision::ALL {
         let legacy = revision.era() == Era::Legacy;
@@ -231,7 +233,7 @@ fn a_client_request_that_arrives_nevertheless_is_not_found() {
 }
 
 #[test]
-fn a_notification_that_may_not_come_is_reported_and_never_answered() {
+fn a_notification_that_is_not_allowed_is_reported_and_never_answered() {
     // Rule: [RPC-013] [CAP-018].
     let mut wire = server_at(Revision::V2025_11_25, "{}", full_server());
     for method in [
@@ -253,7 +255,7 @@ fn a_notification_that_may_not_come_is_reported_and_never_answered() {
 }
 
 #[test]
-fn kinds_are_not_mixed_up() {
+fn requests_and_notifications_are_not_mixed_up() {
     // Rule: [RPC-002] [RPC-012] [RPC-013] [RPC-018].
     for revision in Revision::ALL {
         let legacy = revision.era() == Era::Legacy;
@@ -316,7 +318,7 @@ fn an_unsupported_input_request_is_rejected_per_revision() {
         r#"{"messages":[],"maxTokens":1,"tools":[]}"#,
     ));
     wire.expect_error("3", -32602);
-    // Before there were modes, the parameter means nothing.
+    // Before there were modes, the parameter has no meaning.
     let mut wire = client_at(Revision::V2025_06_18, host());
     wire.send(&request("1", "elicitation/create", r#"{"mode":"url","message":"m"}"#));
     assert!(wire.told().starts_with("input elicitation/create"));
@@ -341,13 +343,13 @@ fn the_error_names_the_missing_client_capability() {
     ));
     wire.send(&modern_with("2", "tasks/get", r#""taskId":"t""#, extension, ""));
     assert!(wire.told().starts_with("request tasks/get"));
-    // Rule: [CAP-020]: what was declared before does not count.
+    // Rule: [CAP-020]: an earlier declaration has no effect.
     wire.send(&modern("3", "tasks/get", r#""taskId":"t""#));
     wire.expect_error("3", -32021);
 }
 
 #[test]
-fn modern_metadata_that_lacks_something_is_malformed() {
+fn incomplete_modern_metadata_is_malformed() {
     // Rule: [META-009] [CAP-019] [RPC-016].
     let version = r#""io.modelcontextprotocol/protocolVersion":"2026-07-28""#;
     let metas = [
@@ -366,14 +368,14 @@ fn modern_metadata_that_lacks_something_is_malformed() {
         assert!(wire.told().starts_with("violation"), "{meta}");
         wire.expect_silence();
     }
-    // Rule: [META-010]: without a name it is in order.
+    // Rule: [META-010]: the client info is optional.
     let mut wire = server(full_server());
     wire.send(&modern("1", "tools/call", r#""name":"t""#));
     assert!(wire.told().starts_with("request"));
 }
 
 #[test]
-fn a_tool_result_that_is_a_task_needs_the_extension() {
+fn a_tool_result_that_is_a_task_requires_the_extension() {
     // Rule: [RPC-022] [CAP-025] [TASK-027].
     let capabilities: mcp_sansio::protocol::ClientCapabilities =
         serde_json::from_str(r#"{"extensions":{"io.modelcontextprotocol/tasks":{}}}"#).unwrap();

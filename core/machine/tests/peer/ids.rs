@@ -1,4 +1,4 @@
-//! Ids of any length: accepted up to a limit, refused under themselves beyond it.
+//! Ids of any length: accepted up to a limit; above it, refused with an error that has the id.
 
 use mcp_sansio::Revision;
 use mcp_sansio::peer::{Event, Limits};
@@ -23,7 +23,7 @@ fn a_long_id_is_answered_like_a_short_one() {
         let Event::Request(call) = wire.event() else { panic!("a request") };
         wire.machine.progress(call.handle, 1.0, None, None, wire.now);
         assert_eq!(wire.message()["params"]["progressToken"].to_string(), id);
-        // The same id again is told from another of the same length.
+        // A repeated id is distinguished from another id of the same length.
         wire.send(&request(&id, "ping", "{}"));
         wire.expect_error(&id, -32600);
         assert_eq!(wire.told(), format!("violation: request id {id} is in use"));
@@ -33,13 +33,13 @@ fn a_long_id_is_answered_like_a_short_one() {
         let Event::Request(call) = wire.event() else { panic!("a request") };
         let cancel = format!(r#"{{"requestId":{id}}}"#);
         wire.send(&notification("notifications/cancelled", &cancel));
-        let Event::Cancelled(_) = wire.event() else { panic!("a cancellation of {call:?}") };
+        let Event::Cancelled(_) = wire.event() else { panic!("the call {call:?} is cancelled") };
         wire.expect_silence();
     }
 }
 
 #[test]
-fn an_id_beyond_the_limit_is_refused_under_itself() {
+fn an_id_over_the_limit_is_refused_with_an_error_that_has_the_id() {
     // Rule: [RPC-006] [RPC-009].
     for (limits, limit) in [(Limits::DEFAULT, 1024), (Limits::SMALL, 64)] {
         assert_eq!(limits.id_length_max, limit);
@@ -73,7 +73,7 @@ fn a_progress_token_has_the_same_limit() {
 }
 
 #[test]
-fn a_batch_refuses_a_long_id_in_its_place() {
+fn a_batch_refuses_a_long_id_in_its_position() {
     // Rule: [BATCH-003] [RPC-009].
     let long = quoted(2000);
     let mut wire = server_at(Revision::V2025_03_26, "{}", full_server());

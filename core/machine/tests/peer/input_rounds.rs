@@ -1,5 +1,5 @@
-//! Input rounds in both eras, by one body each: neither the application nor the host sees which
-//! era it is.
+//! Input rounds, with the same test body for both eras: neither the application nor the host sees
+//! the era.
 
 use std::time::Duration;
 
@@ -82,7 +82,7 @@ fn one_input_response_completes_the_call_once() {
 }
 
 #[test]
-fn a_round_looks_so_on_the_wire() {
+fn the_messages_of_an_input_round() {
     // Rule: [MRTR-001] [MRTR-012] [MRTR-014].
     let mut transcript = String::new();
     for revision in REVISIONS {
@@ -157,7 +157,7 @@ fn rounds_follow_one_another_until_the_limit() {
 }
 
 #[test]
-fn input_that_would_have_to_be_kept_has_a_limit_and_the_call_ends() {
+fn the_bytes_of_pending_input_are_bounded_and_the_call_ends() {
     // Rule: [MRTR-009].
     for revision in REVISIONS {
         let mut limits = Limits::DEFAULT;
@@ -177,7 +177,7 @@ fn input_that_would_have_to_be_kept_has_a_limit_and_the_call_ends() {
 }
 
 #[test]
-fn an_answer_too_long_to_be_kept_reaches_the_handler_as_a_refusal() {
+fn an_answer_over_the_limit_is_delivered_as_a_refusal() {
     // Rule: [ELIC-001].
     let mut limits = Limits::DEFAULT;
     limits.input_bytes_max = 200;
@@ -191,7 +191,7 @@ fn an_answer_too_long_to_be_kept_reaches_the_handler_as_a_refusal() {
     answer(&mut pair, &input, &long);
     let again = pair.request();
     assert_eq!(again.inputs.refusal("q").unwrap().message, "the answer is too long to be kept");
-    // What was kept is given back: the next question has room again.
+    // The bytes are released, so the next input request has room.
     pair.server.require_input(again, &ask([("q", form())]), pair.now).unwrap();
     pair.drive();
     let input = pair.input();
@@ -200,7 +200,7 @@ fn an_answer_too_long_to_be_kept_reaches_the_handler_as_a_refusal() {
 }
 
 #[test]
-fn a_state_without_input_requests_brings_the_request_back() {
+fn a_state_without_input_requests_repeats_the_request() {
     // Rule: [MRTR-003] [MRTR-011] [MRTR-012].
     for revision in REVISIONS {
         let mut pair = open(revision);
@@ -217,7 +217,7 @@ fn a_state_without_input_requests_brings_the_request_back() {
 }
 
 #[test]
-fn a_state_without_input_requests_asks_nothing_of_the_client() {
+fn a_state_without_input_requests_requires_no_capability() {
     // Rule: [MRTR-003] [MRTR-011].
     for revision in REVISIONS {
         let mut pair = Pair::open_at(revision, plain_client(), full_server());
@@ -284,7 +284,7 @@ fn an_undeclared_input_request_is_not_sent() {
                 let data = error.data.unwrap();
                 assert_eq!(data.as_str(), r#"{"requiredCapabilities":{"elicitation":{}}}"#);
             }
-            // A failure of the tool, which the model sees. Rule: [TOOL-008].
+            // A tool error, which the model sees. Rule: [TOOL-008].
             Ok(result) => {
                 assert_ne!(revision, Revision::V2026_07_28);
                 let result: CallToolResult = result.decode().unwrap();
@@ -385,7 +385,7 @@ fn a_connection_that_ends_in_a_round_ends_the_call_once() {
 
 #[test]
 fn no_input_is_requested_after_the_end_of_input() {
-    // The last event is the end; the legacy application is not called again.
+    // The last event is the end; the legacy application gets no other.
     for revision in REVISIONS {
         let mut pair = open(revision);
         let (_, request) = start(&mut pair, &CallOptions::default());
@@ -399,7 +399,7 @@ fn no_input_is_requested_after_the_end_of_input() {
 }
 
 #[test]
-fn other_requests_take_no_input() {
+fn requests_without_input_rounds_refuse_them() {
     // Rule: [MRTR-002].
     for revision in [Revision::V2025_11_25, Revision::V2026_07_28] {
         let capabilities: mcp_sansio::protocol::ServerCapabilities =
@@ -417,7 +417,7 @@ fn other_requests_take_no_input() {
 }
 
 #[test]
-fn a_client_that_has_not_confirmed_its_session_is_not_asked() {
+fn a_client_that_has_not_confirmed_its_session_gets_no_input_requests() {
     // Rule: [LIFE-005].
     let mut wire = server(full_server());
     wire.send(&initialize("2025-11-25", r#"{"roots":{}}"#));

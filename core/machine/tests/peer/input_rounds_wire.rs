@@ -1,4 +1,4 @@
-//! Rounds of a call against a modern server that is a script.
+//! Input rounds of a call against a scripted modern server.
 
 use mcp_sansio::Revision;
 use mcp_sansio::peer::{CallOptions, Event};
@@ -39,7 +39,7 @@ fn a_retry_repeats_everything_under_a_new_id() {
     assert_eq!(meta["progressToken"], 3);
     assert_eq!(meta["io.modelcontextprotocol/logLevel"], "debug");
     assert_eq!(meta["io.modelcontextprotocol/protocolVersion"], "2026-07-28");
-    // The first id is done with.
+    // The first id has been used.
     wire.send(&result("2", "{}"));
     assert!(wire.told().starts_with("violation"));
     wire.send(&result("3", "{}"));
@@ -58,7 +58,7 @@ fn an_undeclared_or_malformed_input_request_ends_the_call() {
         r#"{"resultType":"input_required","inputRequests":{"a":{"method":"roots/list"},"b":{}}}"#,
         r#"{"resultType":"input_required","inputRequests":{"a":{"method":"elicitation/create","params":{"mode":"url"}}}}"#,
         r#"{"resultType":"input_required","inputRequests":{"a":7}}"#,
-        // What is said twice could be read by each in another way.
+        // Repeated members could be read in two ways.
         r#"{"resultType":"input_required","inputRequests":{"r":{"method":"roots/list"}},"inputRequests":{"r":{"method":"roots/list"}}}"#,
         r#"{"resultType":"input_required","requestState":"a","request\u0053tate":"b"}"#,
         r#"{"resultType":"input_required","inputRequests":{"a":{"method":"roots/list","method":"roots/list"}}}"#,
@@ -75,7 +75,7 @@ fn an_undeclared_or_malformed_input_request_ends_the_call() {
 }
 
 #[test]
-fn a_client_that_offers_nothing_is_asked_nothing() {
+fn a_client_without_capabilities_rejects_input_requests() {
     // Rule: [MRTR-005].
     let mut wire = client_at(Revision::V2026_07_28, plain_client());
     let options = CallOptions::default();
@@ -87,7 +87,7 @@ fn a_client_that_offers_nothing_is_asked_nothing() {
 }
 
 #[test]
-fn rounds_of_calls_in_parallel_are_kept_apart() {
+fn rounds_of_concurrent_calls_are_independent() {
     // Rule: [MRTR-015].
     let mut wire = called(&CallOptions::default());
     wire.machine.call(Method::ToolsCall, &echo(), &CallOptions::default(), wire.now).unwrap();
@@ -116,7 +116,7 @@ fn malformed_answers_are_refused_by_the_server() {
         wire.expect_error("1", -32602);
         assert!(wire.told().starts_with("violation"));
     }
-    // Unknown entries are no fault.
+    // Unknown entries are accepted.
     wire.send(&modern("1", "tools/call", r#""name":"t","inputResponses":{"odd":{}}"#));
     let Event::Request(request) = wire.event() else { panic!("a request") };
     assert!(request.inputs.response("sure").is_none());

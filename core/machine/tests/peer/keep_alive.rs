@@ -24,7 +24,7 @@ fn ping(wire: &mut Wire<impl Machine>) -> String {
 }
 
 #[test]
-fn pings_go_out_at_the_wanted_pace_while_they_are_answered() {
+fn pings_are_sent_at_the_interval_while_they_are_answered() {
     // Rule: [PING-002] [PING-003].
     for revision in LEGACY {
         let mut wire = client_at(revision, plain_client().timeouts(wanted()));
@@ -40,7 +40,7 @@ fn pings_go_out_at_the_wanted_pace_while_they_are_answered() {
 }
 
 #[test]
-fn pings_without_an_answer_end_the_connection_after_some() {
+fn unanswered_pings_end_the_connection() {
     // Rule: [PING-002] [PING-004] [CANC-005].
     let mut wire = client_at(Revision::V2025_11_25, plain_client().timeouts(wanted()));
     let options = CallOptions::default().timeout(Duration::MAX).timeout_hard(Duration::MAX);
@@ -50,7 +50,7 @@ fn pings_without_an_answer_end_the_connection_after_some() {
     let first = ping(&mut wire);
     wire.advance(ANSWER);
     let second = ping(&mut wire);
-    // A late answer is absorbed, and one in time takes the failures back.
+    // A late response is absorbed, and a timely one resets the count of failures.
     wire.send(&result(&first, "{}"));
     wire.send(&result(&second, "{}"));
     wire.expect_silence();

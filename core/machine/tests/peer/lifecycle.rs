@@ -1,4 +1,4 @@
-//! How a connection opens at each revision, as transcripts, and what may be said before it is open.
+//! How a connection opens at each revision, as transcripts, and which messages are allowed before.
 
 use mcp_sansio::peer::{CallOptions, CommandError, IncompleteInitialize, Policy};
 use mcp_sansio::protocol::Method;
@@ -37,7 +37,7 @@ fn a_discovery_opens_a_modern_connection() {
 }
 
 #[test]
-fn nothing_is_called_before_the_connection_is_open() {
+fn a_call_before_the_connection_is_open_fails() {
     // Rule: [LIFE-004].
     let mut wire = client(plain_client());
     wire.line();
@@ -71,7 +71,7 @@ fn a_ping_is_answered_before_the_session_is_open() {
 }
 
 #[test]
-fn a_server_asks_nothing_but_pings_before_initialized() {
+fn a_server_sends_only_pings_before_initialized() {
     // Rule: [LIFE-005].
     for revision in LEGACY {
         let mut wire = server(bare_server());
@@ -90,7 +90,7 @@ fn a_server_asks_nothing_but_pings_before_initialized() {
 }
 
 #[test]
-fn a_session_is_initialized_once() {
+fn initialize_is_accepted_once() {
     // Rule: [VER-007] [LIFE-001].
     let mut wire = server_at(Revision::V2025_11_25, "{}", bare_server());
     wire.send(&initialize("2025-06-18", "{}").replace(r#""id":1"#, r#""id":2"#));
@@ -115,7 +115,7 @@ fn a_second_initialized_is_not_a_violation() {
 }
 
 #[test]
-fn an_initialize_that_cannot_be_read_may_be_sent_again() {
+fn a_malformed_initialize_can_be_repeated() {
     // Rule: [LIFE-001] [RPC-016].
     let mut wire = server(bare_server());
     wire.send(&request("1", "initialize", "{}"));
@@ -125,7 +125,8 @@ fn an_initialize_that_cannot_be_read_may_be_sent_again() {
     assert_eq!(wire.message()["result"]["protocolVersion"], "2025-11-25");
 }
 
-/// An `initialize` with `value` in place of the member at `path`, or without it.
+/// Returns an `initialize` request with `value` in place of the member at `path`, or without the
+/// member.
 fn sparse(path: &str, value: Option<&str>) -> String {
     let mut message: serde_json::Value =
         serde_json::from_str(&initialize("2025-06-18", r#"{"roots":{}}"#)).unwrap();
@@ -148,7 +149,7 @@ const REQUIRED: [&str; 5] =
     ["/protocolVersion", "/capabilities", "/clientInfo", "/clientInfo/name", "/clientInfo/version"];
 
 #[test]
-fn an_initialize_without_a_required_member_is_refused_with_its_name() {
+fn an_initialize_without_a_required_member_is_refused_by_name() {
     // Rule: [LIFE-001].
     for path in REQUIRED {
         let name = path[1..].replace('/', ".");
@@ -190,7 +191,7 @@ fn initialize_with_a_wrong_type_is_always_rejected() {
 }
 
 #[test]
-fn a_server_may_accept_an_initialize_that_lacks_members() {
+fn a_server_can_accept_an_initialize_with_missing_members() {
     // Rule: [LIFE-001] [VER-004] [VER-005].
     let mut policy = Policy::default();
     policy.incomplete_initialize = IncompleteInitialize::Accept;
@@ -204,7 +205,7 @@ fn a_server_may_accept_an_initialize_that_lacks_members() {
 }
 
 #[test]
-fn the_client_learns_the_server_info() {
+fn the_client_receives_the_server_info() {
     // Rule: [LIFE-019].
     let mut wire = client_at(Revision::V2025_11_25, plain_client());
     let session = wire.machine.session().unwrap();
@@ -215,7 +216,7 @@ fn the_client_learns_the_server_info() {
 }
 
 #[test]
-fn an_anonymous_pair_names_itself_only_in_the_handshake() {
+fn an_anonymous_pair_sends_its_info_only_in_the_handshake() {
     // Rule: [META-010] [META-011].
     let mut pair = Pair::new(plain_client().anonymous(), bare_server().anonymous());
     pair.drive();

@@ -23,7 +23,7 @@ fn a_log_level_has_the_same_effect_in_both_eras() {
             server.log(Some(request.handle), level, Some("l"), level.as_str()).unwrap();
         }
         pair.server.respond_with(request.handle, &raw("{}")).unwrap();
-        // Rule: [LOG-009]: nothing once the request has ended.
+        // Rule: [LOG-009]: nothing after the request has ended.
         pair.server.log(Some(request.handle), LoggingLevel::Alert, None, &1).unwrap();
         pair.drive();
         let told: Vec<_> = pair
@@ -68,7 +68,7 @@ fn a_modern_request_without_a_level_gets_no_messages() {
 }
 
 #[test]
-fn a_level_that_does_not_exist_is_refused() {
+fn an_unknown_log_level_is_refused() {
     // Rule: [LOG-005] [LOG-003].
     for revision in LEGACY {
         let mut wire = server_at(revision, "{}", full_server());
@@ -85,7 +85,7 @@ fn a_level_that_does_not_exist_is_refused() {
 }
 
 #[test]
-fn no_message_leaves_a_server_that_did_not_declare_logging() {
+fn a_server_without_the_logging_capability_sends_no_messages() {
     // Rule: [CAP-004] [CAP-018].
     for revision in LEGACY {
         let mut wire = server_at(revision, "{}", bare_server());
@@ -109,7 +109,7 @@ fn no_message_leaves_a_server_that_did_not_declare_logging() {
 }
 
 #[test]
-fn data_that_cannot_be_written_is_the_callers_fault() {
+fn data_that_cannot_be_serialized_is_an_error_of_the_caller() {
     let mut wire = server_at(Revision::V2025_11_25, "{}", full_server());
     let odd = std::collections::BTreeMap::from([((1, 2), 3)]);
     assert!(wire.machine.log(None, LoggingLevel::Emergency, None, &odd).is_err());

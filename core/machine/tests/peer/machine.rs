@@ -1,4 +1,4 @@
-//! What the two machines have in common, for harnesses that drive either; and events as text.
+//! The common interface of the two machines, for tests that drive either, and events as text.
 
 use mcp_sansio::Instant;
 use mcp_sansio::framing::FrameError;
@@ -72,7 +72,7 @@ macro_rules! machine {
 machine!(Client, Side::Client);
 machine!(Server, Side::Server);
 
-/// One line that says all of an event but the handles.
+/// Describes an event in one line, without handles.
 pub(crate) fn describe(event: &Event<'_>) -> String {
     match event {
         Event::Opened(opened) => format!("opened at {}", opened.revision),

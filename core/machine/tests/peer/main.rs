@@ -1,4 +1,4 @@
-//! The two machines, each against a script and both against each other.
+//! The two machines, each against a script and against each other.
 
 mod fixtures;
 mod machine;

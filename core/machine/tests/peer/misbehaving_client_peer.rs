@@ -1,4 +1,4 @@
-//! A server against clients that break rules: answered where there is an answer, and survived.
+//! A server with clients that break rules: it responds if possible, and continues.
 
 use mcp_sansio::Revision;
 use mcp_sansio::framing::FrameError;
@@ -17,7 +17,7 @@ fn is_alive(wire: &mut Wire<crate::played::Server>) {
 }
 
 #[test]
-fn a_wrong_first_message_is_answered_and_survived() {
+fn a_wrong_first_message_is_answered_and_tolerated() {
     // Rule: [LIFE-001] [RPC-016] [RPC-018] [META-009] [RPC-013].
     let requests = [
         (request("1", "tools/list", "{}"), -32602),
@@ -73,7 +73,7 @@ fn invalid_messages_are_answered_with_the_right_code() {
 }
 
 #[test]
-fn an_error_without_an_id_is_spelled_as_the_revision_has_it() {
+fn the_id_of_an_error_without_an_id_depends_on_the_revision() {
     // Rule: [RPC-009].
     for revision in LEGACY {
         let mut wire = server_at(revision, "{}", full_server());
@@ -84,7 +84,7 @@ fn an_error_without_an_id_is_spelled_as_the_revision_has_it() {
 }
 
 #[test]
-fn malformed_frames_are_reported_and_survived() {
+fn malformed_frames_are_reported_and_tolerated() {
     // Rule: [RPC-017].
     let mut wire = server(full_server());
     wire.send_error(FrameError::TooLong { limit: 9 });
@@ -97,7 +97,7 @@ fn malformed_frames_are_reported_and_survived() {
 }
 
 #[test]
-fn nesting_beyond_the_limit_is_refused() {
+fn nesting_over_the_limit_is_refused() {
     let mut wire = server(full_server());
     wire.send(&format!("{}{}", "[".repeat(200), "]".repeat(200)));
     wire.expect_error("none", -32700);
@@ -106,7 +106,7 @@ fn nesting_beyond_the_limit_is_refused() {
 }
 
 #[test]
-fn requests_beyond_the_limit_are_refused_and_none_is_lost() {
+fn requests_over_the_limit_are_refused_and_all_are_answered() {
     let mut limits = Limits::DEFAULT;
     limits.requests_in_flight_max = 2;
     let mut wire = server(full_server().limits(limits));
@@ -125,7 +125,7 @@ fn requests_beyond_the_limit_are_refused_and_none_is_lost() {
 }
 
 #[test]
-fn a_flood_makes_the_server_congested_but_loses_nothing() {
+fn a_flood_congests_the_server_without_loss() {
     let mut limits = Limits::DEFAULT;
     limits.transmit_bytes_max = 100;
     let mut server = mcp_sansio::peer::Server::new(bare_server().limits(limits), 0);

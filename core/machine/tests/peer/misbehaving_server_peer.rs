@@ -1,5 +1,5 @@
-//! A client against servers that break rules: reported and survived, and never answered where a
-//! client has no voice.
+//! A client with servers that break rules: it reports violations, continues, and responds only
+//! where a client may.
 
 use mcp_sansio::framing::FrameError;
 use mcp_sansio::peer::{CallOptions, Policy, Reaction};
@@ -26,7 +26,7 @@ fn is_alive(mut wire: Wire<Client>) {
 }
 
 #[test]
-fn a_modern_servers_request_is_reported_and_never_answered() {
+fn a_request_of_a_modern_server_is_reported_and_never_answered() {
     // Rule: [RPC-030] [RPC-031] [LIFE-017] [STDIO-011].
     for method in ["ping", "roots/list", "sampling/createMessage", "unheard/of"] {
         let mut wire = called(Revision::V2026_07_28);
@@ -37,7 +37,7 @@ fn a_modern_servers_request_is_reported_and_never_answered() {
 }
 
 #[test]
-fn a_malformed_response_ends_the_call_that_it_names() {
+fn a_malformed_response_ends_its_call() {
     // Rule: [RPC-007] [RPC-010].
     for revision in Revision::ALL {
         for response in [r#""result":[]"#, r#""result":{},"error":{"code":1,"message":"m"}"#] {
@@ -78,7 +78,7 @@ fn noise_is_reported_and_not_answered() {
 }
 
 #[test]
-fn noise_before_the_answer_does_not_hinder_the_opening() {
+fn noise_before_the_response_does_not_prevent_the_opening() {
     // Rule: [LIFE-003].
     let mut wire = client(plain_client().revisions(Revisions::LEGACY));
     wire.line();
@@ -97,7 +97,7 @@ fn noise_before_the_answer_does_not_hinder_the_opening() {
 }
 
 #[test]
-fn input_requests_beyond_the_limit_are_rejected() {
+fn input_requests_over_the_limit_are_rejected() {
     let mut limits = mcp_sansio::peer::Limits::DEFAULT;
     limits.requests_in_flight_max = 1;
     let mut wire = client_at(Revision::V2025_11_25, host().limits(limits));
@@ -109,7 +109,7 @@ fn input_requests_beyond_the_limit_are_rejected() {
 }
 
 #[test]
-fn the_policy_may_close_instead() {
+fn the_policy_can_close_the_connection_instead() {
     type Break = (fn(&mut Policy), String);
     let breaks: [Break; 3] = [
         (|policy| policy.malformed = Reaction::Close, "noise".into()),
@@ -128,7 +128,7 @@ fn the_policy_may_close_instead() {
 }
 
 #[test]
-fn an_answer_with_an_error_code_of_the_client_is_one_that_the_revision_has() {
+fn error_codes_of_a_client_are_mapped_to_those_of_the_revision() {
     // Rule: [RPC-025] [RPC-026] [SAMP-012].
     use mcp_sansio::jsonrpc::{ErrorCode, ErrorObject};
     let mut wire = client_at(Revision::V2025_11_25, host());

@@ -1,4 +1,4 @@
-//! A client and a server, the bytes between them, and one clock that jumps.
+//! A client and a server, the bytes between them, and a virtual clock.
 
 use std::collections::VecDeque;
 use std::fmt::Write;
@@ -49,7 +49,7 @@ impl Pair {
         }
     }
 
-    /// A pair that is ready for use at `revision`; its transcript starts there.
+    /// Creates a pair that is open at `revision`, with an empty transcript.
     pub(crate) fn open_at(
         revision: Revision,
         client: ClientOptions,
@@ -65,8 +65,8 @@ impl Pair {
         pair
     }
 
-    /// Moves what each side has to send, once, in reads of at most `piece` bytes; whether anything
-    /// happened.
+    /// Transfers the output of each side once, in reads of at most `piece` bytes. Returns whether
+    /// there was progress.
     pub(crate) fn step_in_pieces(&mut self, piece: usize) -> bool {
         let told = self.pull_events();
         let sent = {
@@ -82,7 +82,7 @@ impl Pair {
         self.pull_events() || told || sent || answered
     }
 
-    /// Moves bytes until neither side has anything to send or to tell.
+    /// Transfers bytes until neither side has output or events.
     pub(crate) fn drive(&mut self) {
         self.drive_in_pieces(usize::MAX);
     }
@@ -96,7 +96,7 @@ impl Pair {
         panic!("never became idle:\n{}", self.transcript);
     }
 
-    /// Lets time pass, wakes both sides, and moves bytes until both are idle.
+    /// Advances the clock, wakes both sides, and transfers bytes until both are idle.
     pub(crate) fn advance(&mut self, duration: Duration) {
         self.now = self.now + duration;
         self.client.handle_timeout(self.now);
@@ -107,12 +107,12 @@ impl Pair {
         self.drive();
     }
 
-    /// The earlier of the two deadlines.
+    /// Returns the earlier of the two deadlines.
     pub(crate) fn next_deadline(&self) -> Option<Instant> {
         [self.client.poll_timeout(), self.server.poll_timeout()].into_iter().flatten().min()
     }
 
-    /// What was sent and told since the start, or the last time.
+    /// Returns the messages and events since the last call.
     pub(crate) fn take_transcript(&mut self) -> String {
         core::mem::take(&mut self.transcript)
     }
@@ -123,7 +123,7 @@ impl Pair {
         pull(server, *now, transcript, server_events) || told
     }
 
-    /// The request that the server's application is to answer next; other events before it go.
+    /// Returns the next request of the server, dropping other events before it.
     #[track_caller]
     pub(crate) fn request(&mut self) -> Request<'static> {
         while let Some(event) = self.server_events.pop_front() {
@@ -134,7 +134,7 @@ impl Pair {
         panic!("no request:\n{}", self.transcript);
     }
 
-    /// The question that the client's host is to answer next; other events before it go.
+    /// Returns the next input request of the client, dropping other events before it.
     #[track_caller]
     pub(crate) fn input(&mut self) -> InputRequested<'static> {
         while let Some(event) = self.client_events.pop_front() {
@@ -145,7 +145,7 @@ impl Pair {
         panic!("no input:\n{}", self.transcript);
     }
 
-    /// The next end of a call at the client; other events before it go.
+    /// Returns the next end of a call of the client, dropping other events before it.
     #[track_caller]
     pub(crate) fn ended(&mut self) -> Ended<'static> {
         while let Some(event) = self.client_events.pop_front() {
@@ -183,8 +183,8 @@ fn pull<M: Machine>(
     events.len() > before
 }
 
-/// Carries what `from` has to send to `to`, in reads of at most `piece` bytes.
-#[expect(clippy::too_many_arguments, reason = "parts of a pair that are borrowed apart")]
+/// Transfers the output of `from` to `to`, in reads of at most `piece` bytes.
+#[expect(clippy::too_many_arguments, reason = "the fields of a pair are borrowed separately")]
 fn carry<F: Machine, T: Machine>(
     from: &mut F,
     to: &mut T,
@@ -210,7 +210,7 @@ fn carry<F: Machine, T: Machine>(
                     Ok(frame) => to.take(frame, now),
                     Err(error) => to.take_error(error),
                 };
-                // A side that is closed takes nothing more; its end is an event of its own.
+                // A closed side accepts no input; its end is a separate event.
                 if let Ok(Some(event)) = event {
                     write(transcript, now, T::ROLE, '!', &describe(&event));
                     events.push_back(event);

@@ -1,4 +1,4 @@
-//! Progress of calls, in both directions of flow.
+//! Progress of calls, in both directions.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ fn call(pair: &mut Pair, options: &CallOptions<'_>) -> Request<'static> {
 }
 
 #[test]
-fn progress_arrives_in_order_and_stops_with_the_answer() {
+fn progress_arrives_in_order_and_stops_with_the_response() {
     // Rule: [PROG-001] [PROG-002] [PROG-004] [PROG-005] [PROG-006] [PROG-009].
     for revision in Revision::ALL {
         let mut pair = Pair::open_at(revision, plain_client(), full_server());
@@ -59,7 +59,7 @@ fn progress_is_sent_only_if_requested() {
 }
 
 #[test]
-fn a_token_goes_back_with_the_type_that_it_came_with() {
+fn a_token_keeps_its_json_type() {
     // Rule: [PROG-001] [PROG-002].
     for token in ["7", r#""7""#] {
         let mut wire = crate::wire::server(full_server());
@@ -78,7 +78,7 @@ fn a_token_goes_back_with_the_type_that_it_came_with() {
 }
 
 #[test]
-fn progress_beyond_the_rate_is_dropped() {
+fn progress_over_the_rate_limit_is_dropped() {
     // Rule: [PROG-008].
     let mut limits = mcp_sansio::peer::Limits::DEFAULT;
     limits.progress_per_second_max = 3;
@@ -123,7 +123,7 @@ fn decreasing_progress_is_reported_and_unknown_progress_ignored() {
 }
 
 #[test]
-fn a_legacy_client_reports_no_progress_and_a_server_hears_that_of_its_calls() {
+fn a_legacy_client_sends_no_progress_and_a_server_receives_it_for_its_calls() {
     // Rule: [PROG-001] [PROG-004].
     let mut wire = server_at(Revision::V2025_11_25, r#"{"sampling":{}}"#, full_server());
     let options = CallOptions::default().progress();

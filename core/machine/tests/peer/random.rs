@@ -1,5 +1,5 @@
-//! Random operations on a pair: whatever happens, nothing panics, every call ends exactly once,
-//! both sides come to rest, and the same seed makes the same conversation.
+//! Random operations on a pair: no operation panics, every call ends exactly once, both sides
+//! become idle, and the same seed gives the same conversation.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -19,7 +19,7 @@ use seeded_random::Random;
 use crate::fixtures::*;
 use crate::pair::Pair;
 
-/// What the two applications know.
+/// The state of the two applications.
 #[derive(Default)]
 struct World {
     /// How often each call of a side ended.
@@ -51,7 +51,7 @@ impl World {
     fn called(&mut self, client: bool, call: Option<CallHandle>) {
         if let Some(call) = call {
             let fresh = self.calls.insert((client, call), 0).is_none();
-            assert!(fresh, "a handle is used again");
+            assert!(fresh, "a handle is used twice");
         }
     }
 }
@@ -108,7 +108,7 @@ fn operate(pair: &mut Pair, world: &mut World, random: &mut Random) {
         7..=9 if !world.requests.is_empty() => {
             let at = random.index(world.requests.len());
             let request = world.requests.swap_remove(at);
-            // The request may have been cancelled: then there is nothing to answer.
+            // The request may have been cancelled and need no response.
             let _late = match random.below(4) {
                 0 => pair.server.require_input(request, &questions(random), now),
                 1 => pair.server.reject(request.handle, ErrorObject::internal("no")),
@@ -172,7 +172,7 @@ fn run(seed: u64) -> String {
         operate(&mut pair, &mut world, &mut random);
         world.look(&mut pair);
     }
-    // The end: what is open ends with the connection.
+    // Ending the connection ends every pending call.
     pair.drive();
     world.look(&mut pair);
     pair.client.handle_eof();
@@ -196,7 +196,7 @@ fn run(seed: u64) -> String {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
 
-    // Rule: [STDIO-003]: the judge of the pair reads every line of both sides.
+    // Rule: [STDIO-003]: the checker of the pair reads every line of both sides.
     #[test]
     fn any_sequence_of_operations_ends_every_call_once(seed: u64) {
         run(seed);
@@ -204,7 +204,7 @@ proptest! {
 }
 
 #[test]
-fn the_same_seed_makes_the_same_conversation() {
+fn the_same_seed_gives_the_same_conversation() {
     for seed in 0..8 {
         assert_eq!(run(seed), run(seed), "seed {seed}");
     }

@@ -1,4 +1,4 @@
-//! Messages that repeat a member, to machines that no handlers are attached to.
+//! Messages that repeat a member, to machines without handlers.
 
 use mcp_sansio::Revision;
 use mcp_sansio::peer::{Policy, Reaction, UnknownMethods};
@@ -7,7 +7,7 @@ use crate::fixtures::*;
 use crate::played::Server;
 use crate::wire::{Wire, server};
 
-/// Refused with the name of the member, and told.
+/// Expects an error with the name of the member, and a violation.
 #[track_caller]
 fn expect_refusal(wire: &mut Wire<Server>, id: &str, member: &str) {
     let said = wire.expect_error(id, -32602);
@@ -18,7 +18,7 @@ fn expect_refusal(wire: &mut Wire<Server>, id: &str, member: &str) {
 }
 
 #[test]
-fn a_request_that_repeats_a_member_is_never_handed_out() {
+fn a_request_that_repeats_a_member_is_never_delivered() {
     for (method, params, member) in [
         ("tools/call", r#"{"name":"a","name":"b"}"#, "name"),
         ("resources/read", r#"{"uri":"a:1","ur\u0069":"a:1"}"#, "uri"),
@@ -53,7 +53,7 @@ fn a_request_that_repeats_a_member_is_never_handed_out() {
 }
 
 #[test]
-fn a_repeat_behind_metadata_that_is_known_is_found() {
+fn a_repeat_after_cached_metadata_is_found() {
     let mut wire = server(full_server());
     for id in ["1", "2"] {
         wire.send(&modern(id, "ping/unheard", ""));
@@ -109,7 +109,7 @@ fn a_ping_is_answered_unless_it_repeats_a_member() {
 }
 
 #[test]
-fn the_policy_says_whether_a_repeat_ends_the_connection() {
+fn the_policy_decides_whether_a_repeat_closes_the_connection() {
     let mut policy = Policy::default();
     policy.malformed = Reaction::Close;
     policy.unknown_methods = UnknownMethods::Deliver;

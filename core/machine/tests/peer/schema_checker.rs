@@ -1,5 +1,5 @@
-//! Looks over every line that a machine sends: one JSON-RPC message on one line, and valid by the
-//! official schema of the revision in force.
+//! Checks every line that a machine sends: one JSON-RPC message per line, valid by the official
+//! schema of the revision.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -10,24 +10,25 @@ use mcp_sansio::protocol::{Method, Side};
 use mcp_sansio::{Era, Revision};
 use serde_json::{Value, json};
 
-/// What is known of the connection that the lines are sent on.
+/// The state of a connection.
 #[derive(Debug, Default)]
 pub(crate) struct SchemaChecker {
     session: Option<Revision>,
-    /// The server is of the legacy era alone, so modern metadata means nothing to it.
+    /// Whether the server supports only the legacy era, so that modern metadata has no meaning.
     pub(crate) legacy_only: bool,
-    /// The other side sent a batch, which may be answered with one before there is a session.
+    /// Whether the other side sent a batch, which may be answered with a batch before the session
+    /// is open.
     batch_heard: bool,
-    /// Ids of client requests that carry modern metadata, as JSON text.
+    /// Ids of client requests with modern metadata, as JSON text.
     modern: BTreeSet<String>,
-    /// Methods of requests that are not answered, by sender and id.
+    /// Methods of pending requests, by sender and id.
     asked: BTreeMap<(Side, String), String>,
-    /// Ids that each side has used: in a legacy session never again.
+    /// Ids that each side has used. A legacy session must not reuse them.
     used: BTreeSet<(Side, String)>,
 }
 
 impl SchemaChecker {
-    /// Panics if `line`, which `sender` sends, breaks a rule that holds for every message.
+    /// Panics if `line`, sent by `sender`, breaks a rule for messages.
     pub(crate) fn examine(&mut self, sender: Side, line: &str) {
         // [STDIO-001] [STDIO-002] [STDIO-003] [RPC-014].
         assert!(!line.contains(['\n', '\r']), "more than one line: {line:?}");
@@ -36,7 +37,7 @@ impl SchemaChecker {
             Value::Array(messages) => {
                 let opening = self.session.is_none() && self.batch_heard;
                 let expected = self.session == Some(Revision::V2025_03_26) || opening;
-                assert!(expected, "a batch: {line}");
+                assert!(expected, "an unexpected batch: {line}");
                 assert!(!messages.is_empty(), "an empty batch");
                 messages.iter().for_each(|message| self.message(sender, message));
             }
@@ -44,7 +45,7 @@ impl SchemaChecker {
         }
     }
 
-    /// Takes note of what the other side sends, without judging it: it may be a script.
+    /// Records a line of the other side without checking it: it may come from a script.
     pub(crate) fn hear(&mut self, sender: Side, line: &str) {
         let Ok(value) = serde_json::from_str::<Value>(line) else { return };
         self.batch_heard |= value.is_array();
@@ -88,7 +89,7 @@ impl SchemaChecker {
                 let modern = meta_revision(message).is_some();
                 // [RPC-004].
                 let fresh = self.used.insert((sender, id.to_string()));
-                assert!(fresh, "an id is used again: {message}");
+                assert!(fresh, "an id is used twice: {message}");
                 modern
             }
             Some(id) => sender == Side::Server && self.modern.contains(&id.to_string()),
@@ -110,7 +111,10 @@ impl SchemaChecker {
         let revision = self.revision(modern, message);
         if revision.is_some_and(|revision| revision.era() == Era::Modern) {
             // [RPC-030].
-            assert!(!(request && sender == Side::Server), "a modern server asks: {message}");
+            assert!(
+                !(request && sender == Side::Server),
+                "a modern server sends a request: {message}"
+            );
         }
         let Some(known) = Method::parse(method) else { return };
         let definition = match (sender, request) {
@@ -130,13 +134,16 @@ impl SchemaChecker {
     fn response(&self, sender: Side, message: &Value, modern: bool) {
         // [RPC-007].
         let (result, error) = (message.get("result"), message.get("error"));
-        assert!(result.is_some() != error.is_some(), "one of result and error: {message}");
+        assert!(
+            result.is_some() != error.is_some(),
+            "a response has either a result or an error: {message}"
+        );
         let id = message.get("id").map(Value::to_string);
         let method = id.and_then(|id| self.asked.get(&(peer(sender), id))).map(String::as_str);
         if sender == Side::Client {
-            // [RPC-031]: a client answers in a legacy session, and pings while it opens.
+            // [RPC-031]: a client responds in a legacy session, and to pings while it opens.
             let answers = self.session.is_some() || method == Some("ping") || error.is_some();
-            assert!(answers, "a modern client answers: {message}");
+            assert!(answers, "a modern client sends a response: {message}");
         }
         let revision = match result.and_then(|result| result.get("protocolVersion")) {
             Some(version) if method == Some("initialize") => {
@@ -160,7 +167,7 @@ impl SchemaChecker {
                 _ => {}
             }
         }
-        // The schemas before 2025-11-25 cannot say that an id was unreadable; JSON-RPC says null.
+        // The schemas before 2025-11-25 have no error without an id; JSON-RPC uses null.
         if message.get("id").is_none_or(Value::is_null) && revision < Revision::V2025_11_25 {
             return;
         }

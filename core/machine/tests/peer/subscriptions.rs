@@ -1,4 +1,4 @@
-//! Subscriptions: one way for the application, two on the wire.
+//! Subscriptions, which are the same for applications in both eras.
 
 use mcp_sansio::Revision;
 use mcp_sansio::catalog::Changes;
@@ -44,7 +44,7 @@ fn notifications(pair: &mut Pair) -> Vec<(String, Option<CallHandle>)> {
 }
 
 #[test]
-fn a_subscription_brings_changes_in_both_eras() {
+fn a_subscription_receives_changes_in_both_eras() {
     // Rule: [SUBS-001] [SUBS-003] [META-012] [TOOL-005] [PRMT-010] [RSRC-006].
     for revision in Revision::ALL {
         let mut pair = Pair::open_at(revision, plain_client(), full_server());
@@ -73,7 +73,7 @@ fn a_subscription_brings_changes_in_both_eras() {
 }
 
 #[test]
-fn a_subscription_looks_so_on_the_wire() {
+fn the_messages_of_a_subscription() {
     // Rule: [SUBS-003] [SUBS-006] [SUBS-010] [RSRC-004].
     let mut transcript = String::new();
     for revision in [Revision::V2025_11_25, Revision::V2026_07_28] {
@@ -103,7 +103,7 @@ fn unsupported_subscriptions_are_not_honoured() {
 }
 
 #[test]
-fn types_that_were_not_asked_for_are_not_sent_to_a_modern_client() {
+fn changes_outside_the_filter_are_not_sent_to_a_modern_client() {
     // Rule: [SUBS-002] [RSRC-008] [PRMT-011].
     let mut pair = Pair::open_at(Revision::V2026_07_28, plain_client(), full_server());
     pair.server.announce(all_changes());
@@ -135,7 +135,7 @@ fn an_initialized_legacy_client_gets_unsolicited_notifications() {
 }
 
 #[test]
-fn several_subscriptions_are_told_apart() {
+fn several_subscriptions_are_distinguished() {
     // Rule: [SUBS-006] [SUBS-007] [STDIO-013] [LIFE-013].
     for revision in [Revision::V2025_11_25, Revision::V2026_07_28] {
         let mut pair = Pair::open_at(revision, plain_client(), full_server());
@@ -146,7 +146,7 @@ fn several_subscriptions_are_told_apart() {
         pair.server.resource_updated("a:1");
         let told: Vec<_> = notifications(&mut pair).into_iter().map(|told| told.1).collect();
         assert_eq!(told, [Some(second), Some(first)]);
-        // A resource that another subscription still needs stays subscribed.
+        // A resource that another subscription still needs remains subscribed.
         let third = subscribe(&mut pair, &uri("a:1")).subscription;
         pair.client.cancel(first, "", pair.now);
         pair.drive();
@@ -158,7 +158,7 @@ fn several_subscriptions_are_told_apart() {
 }
 
 #[test]
-fn a_server_that_closes_ends_its_streams() {
+fn a_closed_server_ends_its_streams() {
     // Rule: [SUBS-008] [CANC-019] [SUBS-006].
     let mut wire = server(full_server());
     wire.send(&modern(
@@ -180,7 +180,7 @@ fn a_server_that_closes_ends_its_streams() {
 }
 
 #[test]
-fn a_client_takes_either_end_of_a_stream_in_any_order() {
+fn a_client_accepts_either_end_of_a_stream_in_any_order() {
     // Rule: [SUBS-008] [SUBS-009] [SUBS-011].
     let cancelled = notification("notifications/cancelled", r#"{"requestId":2}"#);
     let meta = r#"{"resultType":"complete","_meta":{"io.modelcontextprotocol/subscriptionId":2}}"#;
@@ -211,7 +211,7 @@ fn a_listen_request_without_a_filter_is_malformed() {
 }
 
 #[test]
-fn the_memory_of_subscriptions_is_bounded() {
+fn the_number_of_subscriptions_is_bounded() {
     let mut limits = mcp_sansio::peer::Limits::DEFAULT;
     limits.listen_streams_max = 1;
     limits.subscribed_resources_max = 2;
@@ -246,7 +246,7 @@ fn the_memory_of_subscriptions_is_bounded() {
 }
 
 #[test]
-fn a_legacy_server_that_refuses_one_resource_still_gives_the_other() {
+fn a_legacy_server_can_refuse_one_resource_of_a_subscription() {
     // Rule: [RSRC-004] [SUBS-005].
     let mut wire = client_at(Revision::V2025_11_25, plain_client());
     wire.machine.subscribe(&everything(), wire.now).unwrap();
@@ -262,7 +262,7 @@ fn a_legacy_server_that_refuses_one_resource_still_gives_the_other() {
 }
 
 #[test]
-fn a_subscription_without_an_answer_in_time_is_ended_at_the_server_too() {
+fn a_subscription_that_times_out_is_also_ended_on_the_server() {
     // Rule: [RSRC-004] [TIME-002].
     let mut wire = client_at(Revision::V2025_11_25, plain_client());
     let filter = SubscriptionFilter::new().resource_subscriptions(["a:1".into()]);
@@ -271,7 +271,7 @@ fn a_subscription_without_an_answer_in_time_is_ended_at_the_server_too() {
     wire.advance_to_deadline();
     assert_eq!(wire.message()["method"], "notifications/cancelled");
     assert!(wire.told().starts_with("subscribed"));
-    // The server may have taken it before it knew of the cancellation.
+    // The server may have accepted it before it received the cancellation.
     wire.machine.cancel(subscription, "", wire.now);
     let ended = wire.message();
     assert_eq!(ended["method"], "resources/unsubscribe");

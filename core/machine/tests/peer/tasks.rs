@@ -1,4 +1,4 @@
-//! Tasks of 2025-11-25 as far as the machines know of them.
+//! Tasks of 2025-11-25 at the level of the machines.
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ use crate::wire::Wire;
 
 const NOVEMBER: Revision = Revision::V2025_11_25;
 
-/// A server that runs tools as tasks.
+/// Returns options of a server that runs tools as tasks.
 pub(crate) fn with_tasks() -> ServerOptions {
     let tools = ToolTaskRequests::new().call(Settings::new());
     let requests = ServerTaskRequests::new().tools(tools);
@@ -39,7 +39,7 @@ fn as_task() -> CallOptions<'static> {
     CallOptions::default().task(Some(Duration::from_secs(60)))
 }
 
-/// A server in a session at 2025-11-25, and a request of its client, with id 2.
+/// Returns a server in a session at 2025-11-25, and a request of its client, with id 2.
 fn asked(method: &str, params: &str) -> (Wire<Server>, mcp_sansio::peer::Request<'static>) {
     let capabilities = r#"{"elicitation":{},"roots":{}}"#;
     let mut wire = server_at(NOVEMBER, capabilities, with_tasks());
@@ -50,7 +50,7 @@ fn asked(method: &str, params: &str) -> (Wire<Server>, mcp_sansio::peer::Request
 
 const CREATED: &str = r#"{"task":{"taskId":"t","status":"working","createdAt":"2025-11-25T10:30:00Z","lastUpdatedAt":"2025-11-25T10:30:00Z","ttl":60000}}"#;
 
-/// Questions of a task called `t`.
+/// Returns the input requests of a task named `t`.
 fn questions() -> InputRequiredResult {
     let form = ElicitFormParams::new("Who?", ElicitSchema::new());
     let mut required = InputRequiredResult::new();
@@ -91,7 +91,7 @@ fn task_augmentation_is_sent_only_to_peers_that_support_it() {
 }
 
 #[test]
-fn a_server_asks_a_client_for_a_task_only_where_that_runs_it_as_one() {
+fn a_server_requests_a_task_only_from_a_client_that_supports_it() {
     // Rule: [TASK-001] [TASK-002].
     let form = raw(r#"{"message":"Who?","requestedSchema":{"type":"object","properties":{}}}"#);
     let mut pair = link();
@@ -116,7 +116,7 @@ fn a_server_asks_a_client_for_a_task_only_where_that_runs_it_as_one() {
 }
 
 #[test]
-fn a_client_that_declares_no_tasks_does_not_see_that_one_is_asked_for() {
+fn a_client_without_tasks_ignores_a_request_for_one() {
     // Rule: [TASK-006].
     let mut wire = client_at(NOVEMBER, host());
     let form =
@@ -131,7 +131,7 @@ fn a_client_that_declares_no_tasks_does_not_see_that_one_is_asked_for() {
     assert_eq!(wire.message()["error"]["code"], -32601);
 }
 
-/// A client whose call, with id 2, was answered with a task.
+/// Returns a client whose call, with id 2, was answered with a task.
 fn answered() -> (Wire<Client>, mcp_sansio::peer::CallHandle) {
     let mut wire = client_with(r#"{"tools":{},"tasks":{"requests":{"tools":{"call":{}}}}}"#);
     let options = as_task().progress();
@@ -167,7 +167,7 @@ fn task_progress_continues_until_the_task_ends() {
     wire.send(&progress(1));
     let Event::Progress(told) = wire.event() else { panic!("progress") };
     assert_eq!((told.call, told.progress), (call, 1.0));
-    // Not without end of time, and not twice answered.
+    // There is no deadline, and a second response is a violation.
     assert_eq!(wire.machine.poll_timeout(), None);
     wire.send(&result("2", "{}"));
     assert!(wire.told().starts_with("violation"));
@@ -177,7 +177,7 @@ fn task_progress_continues_until_the_task_ends() {
     wire.expect_silence();
     wire.send(&progress(3));
     wire.expect_silence();
-    // The end of the connection does not end it again.
+    // The end of the connection does not end the call again.
     let (mut wire, _) = answered();
     wire.end();
     assert!(matches!(wire.event(), Event::Closed(_)));
@@ -192,7 +192,7 @@ fn a_task_augmented_call_is_dropped_without_a_cancellation() {
     wire.machine.cancel(call, "why not", wire.now);
     assert!(wire.told().starts_with("failed"));
     wire.expect_silence();
-    // Its answer is expected all the same.
+    // Its response is still expected.
     wire.send(&result("2", CREATED));
     wire.expect_silence();
     wire.machine.call(Method::ToolsCall, &echo(), &as_task(), wire.now).unwrap();
@@ -203,7 +203,7 @@ fn a_task_augmented_call_is_dropped_without_a_cancellation() {
 }
 
 #[test]
-fn a_request_for_a_result_may_ask_and_waits_on() {
+fn a_request_for_a_result_can_request_input_and_keeps_waiting() {
     // Rule: [TASK-015].
     let (mut wire, request) = asked("tasks/result", r#"{"taskId":"t"}"#);
     let handle = request.handle;
@@ -211,7 +211,7 @@ fn a_request_for_a_result_may_ask_and_waits_on() {
     let question = wire.message();
     assert_eq!(question["method"], "elicitation/create");
     wire.send(&result(&question["id"].to_string(), r#"{"action":"decline"}"#));
-    let Event::Request(again) = wire.event() else { panic!("the request again") };
+    let Event::Request(again) = wire.event() else { panic!("the repeated request") };
     assert_eq!(again.handle, handle);
     assert!(again.inputs.response("who").is_some());
     wire.machine.respond_with(handle, &raw("{}")).unwrap();
@@ -225,7 +225,7 @@ fn a_request_for_a_result_may_ask_and_waits_on() {
 fn a_request_is_answerable_after_its_input_requests_are_withdrawn() {
     let (mut wire, request) = asked("tasks/result", r#"{"taskId":"t"}"#);
     let handle = request.handle;
-    // There is nothing to withdraw yet.
+    // No input request is pending yet.
     wire.machine.withdraw_input(handle, wire.now);
     wire.machine.require_input(request, &questions(), wire.now).unwrap();
     let question = wire.message();
@@ -238,13 +238,13 @@ fn a_request_is_answerable_after_its_input_requests_are_withdrawn() {
     wire.expect_silence();
     wire.machine.reject(handle, ErrorObject::invalid_params("over")).unwrap();
     assert_eq!(wire.message()["error"]["code"], -32602);
-    // Late calls do nothing.
+    // Withdrawing again has no effect.
     wire.machine.withdraw_input(handle, wire.now);
     wire.expect_silence();
 }
 
 #[test]
-fn progress_of_a_task_leaves_in_sessions_that_have_tasks_alone() {
+fn progress_of_a_task_is_sent_only_in_sessions_with_tasks() {
     // Rule: [PROG-010].
     let params = r#"{"name":"echo","task":{},"_meta":{"progressToken":"p"}}"#;
     let (mut wire, request) = asked("tools/call", params);

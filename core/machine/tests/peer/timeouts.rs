@@ -18,7 +18,7 @@ fn progress(token: i64, value: f64) -> String {
 }
 
 #[test]
-fn a_call_without_an_answer_is_cancelled_and_ends_once() {
+fn a_call_that_times_out_is_cancelled_and_ends_once() {
     // Rule: [TIME-001] [TIME-002] [TIME-003] [CANC-001] [CANC-014].
     for revision in Revision::ALL {
         let mut wire = client_at(revision, plain_client());
@@ -31,10 +31,10 @@ fn a_call_without_an_answer_is_cancelled_and_ends_once() {
         wire.expect(r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":2,"reason":"timed out"}}"#);
         let Event::Ended(ended) = wire.event() else { panic!("an end") };
         assert_eq!(ended.outcome.unwrap_err(), Failure::TimedOut { hard: false });
-        // Rule: [CANC-005]: the late answer is absorbed.
+        // Rule: [CANC-005]: the late response is absorbed.
         wire.send(&result("2", "{}"));
         wire.expect_silence();
-        // A second one is not expected, nor is one long after.
+        // A second response, or one that is very late, is a violation.
         wire.send(&result("2", "{}"));
         assert!(wire.told().starts_with("violation: a response to a request"));
         assert_eq!(wire.machine.poll_timeout(), None);
@@ -42,7 +42,7 @@ fn a_call_without_an_answer_is_cancelled_and_ends_once() {
 }
 
 #[test]
-fn progress_moves_the_first_deadline_but_not_the_hard_one() {
+fn progress_extends_the_first_deadline_but_not_the_hard_one() {
     // Rule: [TIME-004] [TIME-005] [TIME-006].
     for revision in Revision::ALL {
         let mut wire = client_at(revision, plain_client());
@@ -64,7 +64,7 @@ fn progress_moves_the_first_deadline_but_not_the_hard_one() {
 }
 
 #[test]
-fn progress_keeps_the_deadline_where_the_caller_wants_so() {
+fn progress_keeps_the_deadline_if_the_caller_requests_it() {
     // Rule: [TIME-005].
     let mut wire = client_at(Revision::V2025_11_25, plain_client());
     let mut options = CallOptions::default().timeout(SECOND).progress();
@@ -116,7 +116,7 @@ fn calls_that_expire_together_end_in_a_fixed_order() {
 }
 
 #[test]
-fn a_call_of_a_server_times_out_as_well() {
+fn a_call_of_a_server_times_out() {
     // Rule: [TIME-001] [TIME-002].
     for revision in LEGACY {
         let mut wire = server_at(revision, r#"{"roots":{}}"#, full_server());
@@ -132,7 +132,7 @@ fn a_call_of_a_server_times_out_as_well() {
 }
 
 #[test]
-fn the_memory_of_calls_given_up_is_bounded() {
+fn the_number_of_remembered_cancelled_calls_is_bounded() {
     // Rule: [CANC-005].
     let mut limits = mcp_sansio::peer::Limits::DEFAULT;
     limits.tombstones_max = 2;
@@ -140,7 +140,7 @@ fn the_memory_of_calls_given_up_is_bounded() {
     for _ in 0..3 {
         let options = CallOptions::default();
         let call = wire.machine.call(Method::ToolsCall, &echo(), &options, wire.now).unwrap();
-        // One that has not left would be withdrawn, and no answer to it could come.
+        // A call that has not been sent would be withdrawn, so that no response could arrive.
         wire.line();
         wire.machine.cancel(call, "", wire.now);
         wire.told();

@@ -1,4 +1,4 @@
-//! Servers driven by hand check what goes into tools and what comes out of them.
+//! Validation of the arguments and results of tools by a server without handlers.
 
 use mcp_sansio::catalog::{Catalog, CompiledSchema, Target, Validator};
 use mcp_sansio::jsonrpc::{Json, RawJson};
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::fixtures::{INITIALIZED, full_server, initialize, modern, request};
 
-/// Wants an object with a member `n`, and panics at one with a member `panic`.
+/// Requires an object with a member `n`, and panics at one with a member `panic`.
 #[derive(Clone, Debug)]
 struct WantsN;
 
@@ -44,7 +44,7 @@ fn options(output: bool) -> ServerOptions {
     full_server().catalog(catalog)
 }
 
-/// A server whose one tool runs as a task where it is asked to.
+/// Returns options of a server whose only tool can run as a task.
 fn with_tasks() -> ServerOptions {
     let schema = Json::from(RawJson::parse(r#"{"type":"object"}"#).unwrap());
     let mut tool = Tool::new("t", schema);
@@ -55,7 +55,8 @@ fn with_tasks() -> ServerOptions {
     super::tasks::with_tasks().catalog(catalog)
 }
 
-/// A server in a session of `revision`, or before any request of a modern one.
+/// Returns a server in a session of `revision`, or, at the modern revision, before the first
+/// request.
 fn opened(options: ServerOptions, revision: Revision) -> Server {
     let mut server = Server::new(options, 7);
     if revision != Revision::V2026_07_28 {
@@ -85,7 +86,7 @@ fn said(server: &mut Server) -> Vec<Value> {
 }
 
 #[test]
-fn arguments_are_checked_before_the_application_sees_the_call() {
+fn arguments_are_validated_before_the_application_receives_the_call() {
     // Rule: [TOOL-009] [TOOL-010].
     for revision in Revision::ALL {
         let mut server = opened(options(false), revision);
@@ -109,7 +110,7 @@ fn arguments_are_checked_before_the_application_sees_the_call() {
 }
 
 #[test]
-fn a_call_that_asks_for_no_task_is_checked_where_tools_run_as_tasks() {
+fn a_call_without_a_task_is_validated_although_its_tool_supports_tasks() {
     // Rule: [TOOL-010] [TASK-006].
     let revision = Revision::V2025_11_25;
     for (task, is_checked) in [("null", true), ("{}", false)] {
@@ -124,7 +125,7 @@ fn a_call_that_asks_for_no_task_is_checked_where_tools_run_as_tasks() {
 }
 
 #[test]
-fn a_result_that_does_not_fit_its_schema_does_not_leave() {
+fn an_invalid_structured_result_is_not_sent() {
     // Rule: [TOOL-019].
     let json = |text: &str| Json::from(RawJson::parse(text).unwrap());
     let structured = |text: &str| CallToolResult::text(text).structured_content(json(text));
@@ -141,7 +142,7 @@ fn a_result_that_does_not_fit_its_schema_does_not_leave() {
             let event = server.handle_message(line.as_bytes(), Instant::ZERO).unwrap();
             let Some(Event::Request(request)) = event else { panic!("{revision}: {event:?}") };
             let handle = request.handle;
-            // What a call was about when it came counts, not what there is when it is answered.
+            // The schema at the time of the call is used, not the one at the time of the response.
             server.edit_catalog(|catalog| drop(catalog.remove_tool("t")));
             let answered = server.respond(handle, &result);
             let answer = said(&mut server).into_iter().find(|it| it["id"] == 1).unwrap();
@@ -160,7 +161,7 @@ fn a_result_that_does_not_fit_its_schema_does_not_leave() {
 }
 
 #[test]
-fn a_validator_that_panics_takes_nothing_with_it() {
+fn a_panic_of_a_validator_is_contained() {
     use std::panic::{AssertUnwindSafe, catch_unwind};
     let mut server = opened(options(true), Revision::LATEST);
     server
@@ -179,7 +180,7 @@ fn a_validator_that_panics_takes_nothing_with_it() {
 }
 
 #[test]
-fn nothing_is_checked_without_a_validator_but_that_a_structured_result_is_there() {
+fn without_a_validator_only_the_presence_of_a_structured_result_is_checked() {
     let schema = Json::from(RawJson::parse(r#"{"type":"object"}"#).unwrap());
     let mut catalog = Catalog::new();
     catalog.add_tool(Tool::new("t", schema.clone()).output_schema(schema)).unwrap();

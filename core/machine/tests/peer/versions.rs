@@ -1,4 +1,4 @@
-//! The compatibility matrix: every kind of client against every kind of server.
+//! The compatibility matrix: every kind of client with every kind of server.
 
 use mcp_sansio::peer::{CloseReason, Event, OpeningFailure};
 use mcp_sansio::{Era, Revision, Revisions};
@@ -7,15 +7,15 @@ use crate::fixtures::*;
 use crate::pair::Pair;
 use crate::wire::{client, server};
 
-/// What the rules say that comes of two sets of revisions.
+/// The outcome that the rules require for two sets of revisions.
 #[derive(Debug, PartialEq)]
 enum Outcome {
     Opens(Revision),
-    /// The server has no `initialize` and says what it speaks.
+    /// The server has no `initialize` and lists its revisions.
     RefusedByModern,
-    /// The client has no `initialize` and the server needs it.
+    /// The client has no `initialize`, which the server requires.
     NeedsHandshake,
-    /// The server counters with a revision that the client does not speak.
+    /// The server offers a revision that the client does not support.
     CounterOffer(Revision),
 }
 
@@ -71,7 +71,7 @@ fn observed(client: Revisions, server: Revisions) -> Outcome {
 }
 
 #[test]
-fn every_pair_of_revision_sets_ends_as_the_matrix_says() {
+fn every_pair_of_revision_sets_has_the_outcome_of_the_matrix() {
     // Rule: [VER-002] [VER-003] [VER-004] [VER-005] [VER-006] [VER-008].
     let sets = || {
         (1_u32..32).map(|bits| {
@@ -94,7 +94,7 @@ fn every_pair_of_revision_sets_ends_as_the_matrix_says() {
 }
 
 #[test]
-fn a_client_offers_a_version_that_it_speaks() {
+fn a_client_offers_a_version_that_it_supports() {
     // Rule: [VER-001].
     for first in LEGACY {
         for last in LEGACY.into_iter().filter(|last| *last >= first) {
@@ -108,7 +108,7 @@ fn a_client_offers_a_version_that_it_speaks() {
 }
 
 #[test]
-fn a_server_answers_an_unknown_version_with_its_latest() {
+fn a_server_responds_to_an_unknown_version_with_its_latest() {
     // Rule: [VER-004] [VER-005] [VER-010].
     for asked in ["1999-01-01", "2026-07-28", "latest"] {
         let mut wire = server(bare_server());
@@ -132,7 +132,7 @@ fn an_unsupported_version_error_lists_the_supported_ones() {
 }
 
 #[test]
-fn a_modern_only_server_names_its_versions_to_initialize() {
+fn a_modern_only_server_lists_its_versions_on_initialize() {
     // Rule: [VER-017] [LIFE-020].
     let mut wire = server(bare_server().revisions(Revisions::MODERN));
     wire.send(&initialize("2025-11-25", "{}"));
@@ -142,7 +142,7 @@ fn a_modern_only_server_names_its_versions_to_initialize() {
 }
 
 #[test]
-fn both_eras_live_on_one_stream_and_neither_sees_the_other() {
+fn both_eras_can_share_one_stream() {
     // Rule: [VER-015] [VER-016] [LIFE-009] [CAP-020].
     let mut wire = server_at(Revision::V2025_06_18, r#"{"roots":{}}"#, full_server());
     wire.send(&modern("2", "tools/call", r#""name":"t""#));
@@ -160,7 +160,7 @@ fn both_eras_live_on_one_stream_and_neither_sees_the_other() {
 }
 
 #[test]
-fn a_client_disconnects_from_a_version_that_it_does_not_speak() {
+fn a_client_disconnects_from_a_version_that_it_does_not_support() {
     // Rule: [VER-006] [VER-010] [LIFE-008].
     for version in [r#""2099-01-01""#, "20", r#""2026-07-28""#] {
         let mut wire = client(plain_client().revisions(Revisions::LEGACY));
@@ -178,7 +178,7 @@ fn a_client_disconnects_from_a_version_that_it_does_not_speak() {
 }
 
 #[test]
-fn a_counter_offer_that_the_client_speaks_is_taken() {
+fn a_counter_offer_that_the_client_supports_is_accepted() {
     // Rule: [VER-004] [VER-007].
     let mut wire = client(plain_client().revisions(Revisions::LEGACY));
     assert!(wire.line().contains(r#""protocolVersion":"2025-11-25""#));

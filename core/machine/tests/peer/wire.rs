@@ -1,4 +1,4 @@
-//! One machine against a hand-written script: the test is the other side.
+//! One machine with a script: the test plays the other side.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use crate::machine::{Machine, describe};
 use crate::played::{self, Client, Played, Server};
 use crate::schema_checker::SchemaChecker;
 
-/// A machine, what it sent and what it told.
+/// A machine with its output and its events.
 pub(crate) struct Wire<M> {
     pub(crate) machine: M,
     pub(crate) now: Instant,
@@ -43,12 +43,12 @@ impl<M: Machine> Wire<M> {
         }
     }
 
-    /// Gives the machine a line.
+    /// Delivers a line to the machine.
     pub(crate) fn send(&mut self, line: &str) {
         self.try_send(line).unwrap_or_else(|closed| panic!("{closed}: {line}"));
     }
 
-    /// Gives the machine a line that may end the connection.
+    /// Delivers a line that may close the connection.
     pub(crate) fn try_send(&mut self, line: &str) -> Result<(), ConnectionClosed> {
         self.pull();
         let sender = if M::ROLE == Side::Client { Side::Server } else { Side::Client };
@@ -59,20 +59,20 @@ impl<M: Machine> Wire<M> {
         taken
     }
 
-    /// Gives the machine something that is no frame.
+    /// Reports a framing error to the machine.
     pub(crate) fn send_error(&mut self, error: FrameError) {
         let event = self.machine.take_error(error).expect("the connection is open");
         self.events.extend(event);
         self.pull();
     }
 
-    /// Ends the machine's input.
+    /// Ends the input of the machine.
     pub(crate) fn end(&mut self) {
         self.machine.end();
         self.pull();
     }
 
-    /// Lets time pass and wakes the machine if its deadline has come by then.
+    /// Advances the clock, and wakes the machine if its deadline has expired.
     pub(crate) fn advance(&mut self, duration: Duration) {
         self.now = self.now + duration;
         if self.machine.deadline().is_some_and(|deadline| deadline <= self.now) {
@@ -82,7 +82,7 @@ impl<M: Machine> Wire<M> {
         assert_progress(&self.machine, self.now);
     }
 
-    /// Lets time pass until the machine's deadline.
+    /// Advances the clock to the deadline of the machine.
     pub(crate) fn advance_to_deadline(&mut self) {
         let deadline = self.machine.deadline().expect("a deadline");
         self.advance(deadline.saturating_since(self.now));
@@ -101,28 +101,28 @@ impl<M: Machine> Wire<M> {
         }
     }
 
-    /// The next line that the machine sends.
+    /// Returns the next line that the machine sends.
     pub(crate) fn line(&mut self) -> String {
         self.pull();
-        self.lines.pop_front().expect("the machine sends nothing")
+        self.lines.pop_front().expect("the machine sends a line")
     }
 
-    /// The next message that the machine sends.
+    /// Returns the next message that the machine sends.
     pub(crate) fn message(&mut self) -> Value {
         serde_json::from_str(&self.line()).unwrap()
     }
 
-    /// The next message is `expected`, the order of members aside.
+    /// Asserts that the next message is `expected`, in any order of members.
     #[track_caller]
     pub(crate) fn expect(&mut self, expected: &str) {
         self.pull();
         let Some(line) = self.lines.pop_front() else { panic!("nothing instead of {expected}") };
         let value: Value = serde_json::from_str(&line).unwrap();
-        let expected: Value = serde_json::from_str(expected).expect("the test's own JSON");
+        let expected: Value = serde_json::from_str(expected).expect("valid JSON");
         assert_eq!(value, expected, "{line}");
     }
 
-    /// The next message is an error with `code` to the request `id`.
+    /// Asserts that the next message is an error with `code` for the request `id`, and returns it.
     #[track_caller]
     pub(crate) fn expect_error(&mut self, id: &str, code: i64) -> Value {
         self.pull();
@@ -133,14 +133,14 @@ impl<M: Machine> Wire<M> {
         value
     }
 
-    /// The machine sends nothing.
+    /// Asserts that the machine sends nothing.
     #[track_caller]
     pub(crate) fn expect_nothing(&mut self) {
         self.pull();
         assert_eq!(self.lines.pop_front(), None);
     }
 
-    /// The next event.
+    /// Returns the next event.
     #[track_caller]
     pub(crate) fn event(&mut self) -> Event<'static> {
         self.pull();
@@ -148,20 +148,20 @@ impl<M: Machine> Wire<M> {
         event
     }
 
-    /// The next event, as text.
+    /// Returns the description of the next event.
     #[track_caller]
     pub(crate) fn told(&mut self) -> String {
         describe(&self.event())
     }
 
-    /// There is no event.
+    /// Asserts that there is no event.
     #[track_caller]
     pub(crate) fn expect_no_event(&mut self) {
         self.pull();
         assert_eq!(self.events.pop_front().as_ref().map(describe), None);
     }
 
-    /// Nothing is sent and nothing is told.
+    /// Asserts that there is neither output nor an event.
     #[track_caller]
     pub(crate) fn expect_silence(&mut self) {
         self.expect_nothing();
@@ -169,7 +169,7 @@ impl<M: Machine> Wire<M> {
     }
 }
 
-/// After a wake-up and a drain the next deadline is none or later: the driver cannot spin.
+/// Asserts that no expired deadline is left after a wake-up and a drain: the driver cannot spin.
 pub(crate) fn assert_progress(machine: &impl Machine, now: Instant) {
     let deadline = machine.deadline();
     assert!(deadline.is_none_or(|deadline| deadline > now), "{deadline:?} at {now:?}");

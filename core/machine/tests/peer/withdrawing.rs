@@ -1,4 +1,4 @@
-//! What was made for a request that is cancelled, and has not left, does not leave any more.
+//! Messages for a cancelled request are withdrawn if they have not been sent.
 
 use core::time::Duration;
 
@@ -16,7 +16,7 @@ use crate::fixtures::*;
 
 const NOW: Instant = Instant::ZERO;
 
-/// A server, and a client that reads nothing until it is told to.
+/// A server and a client that reads nothing until the test does.
 struct TestServer {
     server: Server,
     revision: Revision,
@@ -38,7 +38,7 @@ impl TestServer {
         event.map(Event::into_owned)
     }
 
-    /// A request of the server's era that asks for progress and log messages.
+    /// Sends a request of the server's era that asks for progress and log messages.
     fn ask(&mut self, id: &str, method: &str, members: &str) -> Option<Event<'static>> {
         let line = if LEGACY.contains(&self.revision) {
             let members = if members.is_empty() { String::new() } else { format!("{members},") };
@@ -58,7 +58,7 @@ impl TestServer {
         }
     }
 
-    /// Progress, a log message and the answer, none of which is read.
+    /// Sends progress and a log message, which remain unread.
     fn work(&mut self, request: RequestHandle) {
         self.server.progress(request, 1.0, None, None, NOW);
         self.server.log(Some(request), LoggingLevel::Error, None, "l").unwrap();
@@ -74,7 +74,7 @@ impl TestServer {
         self.send(&notification("notifications/cancelled", &params))
     }
 
-    /// All that waits, a word for each message.
+    /// Returns a description of each unread message.
     fn read(&mut self) -> Vec<String> {
         let mut text = Vec::new();
         while let Some(bytes) = self.server.poll_transmit() {
@@ -101,7 +101,7 @@ impl TestServer {
 }
 
 #[test]
-fn nothing_more_is_sent_for_a_request_that_is_cancelled() {
+fn no_messages_are_sent_for_a_cancelled_request() {
     // Rule: [CANC-003] [CANC-016].
     for revision in Revision::ALL {
         for answered in [false, true] {
@@ -120,7 +120,7 @@ fn nothing_more_is_sent_for_a_request_that_is_cancelled() {
                 let expected =
                     ["progress of 2", "notifications/message", "progress of 2", "answer 2"];
                 assert_eq!(server.read(), expected, "{id} at {revision}");
-                // The id is free again at 2026-07-28, and what is said under it is sent.
+                // At 2026-07-28 the id is free again, and messages for the new request are sent.
                 if !LEGACY.contains(&revision) {
                     let again = server.call(id);
                     server.answer(again.handle);
@@ -138,7 +138,7 @@ fn sent_messages_are_not_withdrawn_and_later_ones_are() {
         let mut server = TestServer::new(revision, full_server(), "{}");
         let request = server.call("1").handle;
         server.work(request);
-        // On its way as soon as it is shown, as part of it may be written.
+        // Messages count as sent once they were peeked, as a part may have been written.
         let shown = server.server.peek_transmit().len();
         assert!(shown > 0);
         server.answer(request);
@@ -150,7 +150,7 @@ fn sent_messages_are_not_withdrawn_and_later_ones_are() {
 }
 
 #[test]
-fn an_answer_of_the_machine_is_withdrawn_too() {
+fn a_response_of_the_machine_is_withdrawn() {
     // Rule: [CANC-003] [CANC-016].
     for revision in Revision::ALL {
         let mut server = TestServer::new(revision, full_server(), "{}");
@@ -169,7 +169,7 @@ fn an_answer_of_the_machine_is_withdrawn_too() {
 }
 
 #[test]
-fn the_answer_to_initialize_is_never_withdrawn() {
+fn the_response_to_initialize_is_never_withdrawn() {
     // Rule: [CANC-002].
     let mut server =
         TestServer { server: Server::new(bare_server(), 1), revision: Revision::V2025_11_25 };
@@ -179,7 +179,7 @@ fn the_answer_to_initialize_is_never_withdrawn() {
 }
 
 #[test]
-fn a_listen_stream_that_is_cancelled_says_nothing_more() {
+fn a_cancelled_listen_stream_sends_nothing() {
     // Rule: [CANC-016] [SUBS-010].
     let mut server = TestServer::new(Revision::V2026_07_28, full_server(), "{}");
     let filter = r#""notifications":{"toolsListChanged":true}"#;
@@ -219,7 +219,7 @@ fn withdrawn_messages_free_their_space() {
 }
 
 #[test]
-fn ten_thousand_answers_and_as_many_cancellations() {
+fn ten_thousand_responses_and_cancellations() {
     // Rule: [CANC-016].
     const COUNT: usize = 10_000;
     let mut limits = Limits::default();
@@ -238,7 +238,7 @@ fn ten_thousand_answers_and_as_many_cancellations() {
     assert!(said.iter().all(|it| it.ends_with("07") || !it.contains(' ') || it.ends_with(" 7")));
 }
 
-/// A batch of calls with these ids.
+/// Sends a batch of calls with these ids.
 fn batch(server: &mut TestServer, ids: &[u32]) -> Vec<RequestHandle> {
     let calls: Vec<_> =
         ids.iter().map(|id| request(&id.to_string(), "tools/call", r#"{"name":"t"}"#)).collect();
@@ -252,9 +252,10 @@ fn batch(server: &mut TestServer, ids: &[u32]) -> Vec<RequestHandle> {
 }
 
 #[test]
-fn an_answer_is_withdrawn_from_its_batch() {
+fn a_response_is_withdrawn_from_its_batch() {
     // Rule: [CANC-003] [BATCH-006].
-    // How many are answered when the cancellations come; the last answer sends the batch.
+    // `answered` requests have a response before the cancellations; the last response sends the
+    // batch.
     for answered in 0..=4 {
         for gone in 0..16_u32 {
             let mut server = TestServer::new(Revision::V2025_03_26, full_server(), "{}");
@@ -303,7 +304,7 @@ fn input_requests_of_a_cancelled_request_are_withdrawn_or_cancelled() {
 }
 
 #[test]
-fn a_call_that_is_cancelled_before_it_leaves_is_never_sent() {
+fn a_call_that_is_cancelled_before_it_is_sent_is_never_sent() {
     // Rule: [CANC-001] [CANC-018].
     for revision in Revision::ALL {
         let mut wire = client_at(revision, plain_client());
@@ -324,7 +325,7 @@ fn a_call_that_is_cancelled_before_it_leaves_is_never_sent() {
 }
 
 #[test]
-fn notifications_are_sent_however_late() {
+fn a_cancelled_subscription_is_ended_on_the_server_even_after_a_day() {
     for revision in LEGACY {
         let mut wire = client_at(revision, plain_client());
         let filter = SubscriptionFilter::new().resource_subscriptions(["a:b".to_owned()]);
@@ -332,7 +333,7 @@ fn notifications_are_sent_however_late() {
         let subscribed = wire.message();
         assert_eq!(subscribed["method"], "resources/subscribe");
         wire.send(&result(&subscribed["id"].to_string(), "{}"));
-        // The server reads nothing for a day, and would tell of the resource ever after.
+        // The server reads nothing for a day; without this request it would keep sending updates.
         wire.machine.cancel(subscription, "", NOW);
         wire.machine.handle_timeout(NOW + Duration::from_secs(86_400));
         let unsubscribed = wire.message();
@@ -343,7 +344,7 @@ fn notifications_are_sent_however_late() {
 }
 
 #[test]
-fn a_clients_answer_is_withdrawn() {
+fn a_response_of_a_client_is_withdrawn() {
     // Rule: [CANC-003].
     for revision in LEGACY {
         let host =

@@ -174,8 +174,8 @@ impl Report {
     }
 
     /// No value had a fault, each member that a schema lists was written by one of the values of
-    /// its definition, and every definition that is not in `elsewhere` was checked at every revision
-    /// that has it.
+    /// its definition, and every definition that is not in `elsewhere` was checked at every
+    /// revision that has it.
     pub(crate) fn finish(mut self, elsewhere: &[&str]) {
         for ((place, name), verdict) in &self.verdicts {
             self.faults.extend(verdict.faults.iter().cloned());

@@ -18,7 +18,7 @@ fn dpop_token(name: &str) -> Answer {
     ok(&format!(r#"{{"access_token":"{name}","token_type":"DPoP"}}"#))
 }
 
-fn bound_world() -> TestNetwork {
+fn bound_network() -> TestNetwork {
     let mut network = TestNetwork::new(bound());
     network.post(TOKEN, dpop_token("t1"));
     network.accepted = vec!["DPoP t1".into()];
@@ -36,7 +36,7 @@ fn claims(request: &Sent) -> String {
 
 #[test]
 fn each_request_has_its_own_proof() {
-    let mut network = bound_world();
+    let mut network = bound_network();
     insta::assert_snapshot!(network.run(), @"
     load tokens for https://mcp.example/mcp: nothing
     waiting
@@ -75,7 +75,7 @@ fn each_request_has_its_own_proof() {
 
 #[test]
 fn a_nonce_from_the_server_is_used_in_the_next_proof() {
-    let mut network = bound_world();
+    let mut network = bound_network();
     let wants = Reply::new(400, r#"{"error":"use_dpop_nonce"}"#).field("DPoP-Nonce", "n1");
     network.posts(TOKEN, [wants.into(), dpop_token("t1")]);
     network.mcp = Box::new(|request| {
@@ -119,7 +119,7 @@ fn a_nonce_from_the_server_is_used_in_the_next_proof() {
 
 #[test]
 fn a_server_that_keeps_requesting_new_nonces_fails_the_request() {
-    let mut network = bound_world();
+    let mut network = bound_network();
     let count = Rc::new(Cell::new(0));
     let counted = Rc::clone(&count);
     network.mcp = Box::new(move |request| {
@@ -131,7 +131,7 @@ fn a_server_that_keeps_requesting_new_nonces_fails_the_request() {
     let text = network.run();
     assert!(text.ends_with("refused: the server does not accept the new token\n"), "{text}");
     assert_eq!(count.get(), 4);
-    let mut network = bound_world();
+    let mut network = bound_network();
     network
         .post(TOKEN, Reply::new(400, r#"{"error":"use_dpop_nonce"}"#).field("dpop-nonce", "same"));
     let text = network.run();
@@ -167,7 +167,7 @@ fn a_server_without_dpop_gives_a_bearer_token() {
 
 #[test]
 fn a_failed_signature_fails_only_its_request() {
-    let mut network = bound_world();
+    let mut network = bound_network();
     network.run();
     network.signature = Some(ActionFailure::Failed("no key".into()));
     network.call("a");
@@ -192,7 +192,7 @@ fn a_failed_signature_fails_only_its_request() {
 
 #[test]
 fn a_token_of_another_key_is_not_used() {
-    let mut network = bound_world();
+    let mut network = bound_network();
     network.run();
     let jwk = r#"{"kty":"EC","crv":"P-256","x":"eg","y":"eQ"}"#;
     let other = DpopKey { algorithm: "ES256".into(), jwk: jwk.into() };
@@ -208,7 +208,7 @@ fn a_token_of_another_key_is_not_used() {
 
 #[test]
 fn a_request_whose_token_was_replaced_in_the_meantime_gets_another_proof() {
-    let mut network = bound_world();
+    let mut network = bound_network();
     network.run();
     network.signs = false;
     network.call("a");

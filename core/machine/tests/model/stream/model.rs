@@ -97,7 +97,8 @@ impl Model {
         }
     }
 
-    /// A new exchange carries a stream, from an event on. The old one, which must have broken, ends.
+    /// A new exchange carries a stream, from an event on. The old one, which must have broken,
+    /// ends.
     fn attach(&mut self, number: usize, exchange: usize, from: usize) {
         self.say(exchange, "200");
         if let Some(before) = self.streams[number].reader.replace(exchange) {

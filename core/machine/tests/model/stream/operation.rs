@@ -14,8 +14,8 @@ pub(super) struct Setting {
     pub(super) kept: usize,
 }
 
-/// What happens. Numbers of calls, streams and exchanges count those that there were, from the start
-/// and round again. The stream 0 is for what belongs to no call.
+/// What happens. Numbers of calls, streams and exchanges count those that there were, from the
+/// start and round again. The stream 0 is for what belongs to no call.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Operation {
     /// Calls a tool, which opens a stream.
