@@ -20,33 +20,33 @@ pub type ChildServer = child::ChildServer<AsyncProcess>;
 /// The standard output and input of a child process, as a [`ByteStream`](crate::ByteStream).
 pub type ChildStream = child::ChildStream<FuturesStream<ChildStdout, ChildInput>>;
 
-/// A client with the server that it started. It derefs to the [`Client`](crate::Client).
+/// A client connected to a server process that it started. Derefs to the [`Client`](crate::Client).
 pub type Connection = child::Connection<AsyncProcess>;
 
-/// Starts a server as a child process and opens a connection to it, driven by a task of its own.
+/// Starts a server as a child process and connects to it. A spawned task drives the connection.
 ///
-/// A server whose era is not known is probed first. One that exits on that is a legacy server: it is
-/// started again, once, and opened without a probe. Remember its [`era`](crate::Client::era) and give
-/// it to [`Host::known_era`] the next time, and it is started once.
+/// A server of unknown era is probed first. If it exits on the probe, it is a legacy server: it is
+/// started once more and opened without a probe. To avoid the second start, store its
+/// [`era`](crate::Client::era) and pass it to [`Host::known_era`] the next time.
 ///
 /// # Errors
 ///
-/// The process could not be started, or the connection not be opened; the error has the last lines
-/// of the server's standard error.
+/// The process could not be started, or the connection could not be opened. The error contains the
+/// last lines of the server's standard error.
 pub async fn spawn(command: process::Command, host: &Host) -> Result<Connection, Error> {
     child::connect(command, host).await
 }
 
-/// A child process that `async-process` watches.
+/// A child process managed by `async-process`.
 #[derive(Debug)]
 pub struct AsyncProcess(Child);
 
-/// A command of the standard library, as `async-process` takes it.
+/// A command of the standard library, converted for `async-process`.
 #[derive(Debug)]
 pub struct Command(async_process::Command);
 
 impl From<process::Command> for Command {
-    #[cfg_attr(not(unix), expect(unused_mut, reason = "there are no groups"))]
+    #[cfg_attr(not(unix), expect(unused_mut, reason = "only Unix has process groups"))]
     fn from(mut command: process::Command) -> Self {
         #[cfg(unix)]
         command.process_group(0);
@@ -83,7 +83,7 @@ impl Process for AsyncProcess {
     }
 
     fn kill(&mut self) {
-        // It has exited if this fails.
+        // A failure means that it has exited.
         let _ = self.0.kill();
     }
 
@@ -96,12 +96,12 @@ impl Process for AsyncProcess {
     }
 
     async fn forward(text: String) {
-        // Where our own standard error is closed, there is nobody to tell.
+        // If the standard error of this process is closed, the text is lost.
         let _ = unblock(move || io::stderr().write_all(text.as_bytes())).await;
     }
 }
 
-/// The standard input of a child process. A pipe is closed by dropping it.
+/// The standard input of a child process. Dropping the pipe closes it.
 #[derive(Debug)]
 pub struct ChildInput(Option<ChildStdin>);
 

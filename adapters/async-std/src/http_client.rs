@@ -1,4 +1,4 @@
-//! The client over HTTP: what moves the bytes of exchanges, and knows no rule of what they carry.
+//! The client over HTTP: transports the bytes of exchanges, independent of the protocol.
 
 use std::io;
 use std::net::{TcpStream, ToSocketAddrs};
@@ -21,9 +21,9 @@ use smol_hyper::rt::{FuturesIo, SmolTimer};
 use crate::runtime::AsyncRuntime;
 use crate::{AsyncTimer, Error};
 
-/// Performs HTTP exchanges: one pool of connections, TLS, proxies; HTTP/1.1.
+/// Performs HTTP exchanges: connection pool, TLS, proxies; HTTP/1.1.
 ///
-/// What a `JwtVerifier` gets the keys of an issuer with:
+/// A `JwtVerifier` fetches the keys of an issuer with it:
 ///
 /// ```
 /// # #[cfg(feature = "verify")]
@@ -41,10 +41,10 @@ use crate::{AsyncTimer, Error};
 /// ```
 pub type Connector = http_client::Connector<AsyncRuntime>;
 
-/// Says how a [`Connector`] differs from the default.
+/// Configures a [`Connector`].
 pub type ConnectorBuilder = http_client::ConnectorBuilder<AsyncRuntime>;
 
-/// Why there is no connection to a server over HTTP.
+/// Why a connection to a server over HTTP could not be opened.
 pub type ConnectError = mcp_sansio_async::ConnectError<ConnectorError>;
 
 /// Performs the exchanges of a client with a [`Connector`].
@@ -53,7 +53,7 @@ pub type AsyncExchanger = http_client::ConnectorExchanger<Connector>;
 /// An exchange of an [`AsyncExchanger`].
 pub type AsyncExchange = http_client::ConnectorExchange<ResponseBody>;
 
-/// A driver of `endpoint` over the exchanges of `connector`, to await or to spawn.
+/// Creates a driver of `endpoint` over the exchanges of `connector`, to await or to spawn.
 #[must_use]
 pub fn drive_http<E: HttpEndpoint>(
     endpoint: E,
@@ -62,9 +62,9 @@ pub fn drive_http<E: HttpEndpoint>(
     HttpDriver::new(endpoint, AsyncExchanger::new(connector), AsyncTimer::new())
 }
 
-/// Opens a connection to the server at `url`, driven by a task of its own: with a [`Connector`] of
-/// its own as [`Connector::new`] makes it. For more than one connection have a connector for all of
-/// them, and [`connect_with`](crate::connect_with).
+/// Connects to the server at `url` with a new [`Connector`] with default settings. A spawned task
+/// drives the connection. For more than one connection, share a connector and use
+/// [`connect_with`](crate::connect_with).
 ///
 /// ```no_run
 /// use mcp_sansio_async_std::{self as mcp, Host};
@@ -80,8 +80,8 @@ pub fn drive_http<E: HttpEndpoint>(
 ///
 /// # Errors
 ///
-/// [`Error::Connect`]: the URL is none, or the connection could not be opened within the limits of
-/// the connector and [`Timeouts`](mcp_sansio::peer::Timeouts).
+/// [`Error::Connect`]: the URL is invalid, or the connection could not be opened within the limits
+/// of the connector and [`Timeouts`](mcp_sansio::peer::Timeouts).
 pub async fn connect(url: &str, host: &Host) -> Result<HttpConnection, Error> {
     http_client::connect(url, Connector::new, host).await
 }
@@ -89,7 +89,7 @@ pub async fn connect(url: &str, host: &Host) -> Result<HttpConnection, Error> {
 /// A connection, with or without TLS.
 pub type Stream = FuturesIo<Box<dyn ReadWrite>>;
 
-/// What HTTP can be spoken over.
+/// A stream that can carry HTTP.
 pub trait ReadWrite: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> ReadWrite for T {}
@@ -100,7 +100,7 @@ impl Dial for AsyncRuntime {
     const HTTP2: bool = false;
 
     async fn connect(to: &Uri, time: Duration) -> io::Result<Stream> {
-        // An address of IPv6 is looked up without its brackets.
+        // An IPv6 address is resolved without its brackets.
         let host = to.host().unwrap_or_default().trim_start_matches('[').trim_end_matches(']');
         let socket = connect_socket(host.to_owned(), port(to), time).await?;
         Ok(FuturesIo::new(Box::new(socket)))
@@ -121,8 +121,8 @@ impl Dial for AsyncRuntime {
     }
 }
 
-/// Connects to the first of a name's addresses where somebody answers. They share the time: one that
-/// is silent leaves some for the others.
+/// Connects to the first of a name's addresses that answers. They share the time limit, so that a
+/// silent address leaves time for the others.
 async fn connect_socket(host: String, port: u16, time: Duration) -> io::Result<Async<TcpStream>> {
     let addresses = blocking::unblock(move || (host.as_str(), port).to_socket_addrs()).await?;
     let share = time / u32::try_from(addresses.len()).unwrap_or(u32::MAX).max(1);
@@ -140,9 +140,10 @@ async fn connect_socket(host: String, port: u16, time: Duration) -> io::Result<A
     Err(failure)
 }
 
-/// Sets what is of use; a socket that refuses is broken already, and then reading says so.
+/// Sets the socket options. Errors are ignored: they mean that the socket is broken, which the next
+/// read reports.
 fn prepare(socket: &TcpStream) {
-    // What is written here is a whole message, or the end of one.
+    // Each write is a complete message, or the end of one.
     let _ = socket.set_nodelay(true);
     #[cfg(any(target_os = "linux", target_os = "macos"))]
     {
@@ -150,8 +151,8 @@ fn prepare(socket: &TcpStream) {
             set_socket_keepalive, set_tcp_keepcnt, set_tcp_keepidle, set_tcp_keepintvl,
         };
 
-        // A peer that is gone without a word is looked for after 30 s of silence, then three times
-        // at 10 s: a stream that has been silent for long is known to be dead after a minute.
+        // A peer that disappeared is probed after 30 s of silence, three times every 10 s: a dead
+        // connection is detected after a minute.
         let _ = set_socket_keepalive(socket, true)
             .and_then(|()| set_tcp_keepidle(socket, Duration::from_secs(30)))
             .and_then(|()| set_tcp_keepintvl(socket, Duration::from_secs(10)))

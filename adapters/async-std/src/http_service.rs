@@ -9,15 +9,14 @@ use mcp_sansio_handlers::Server;
 use crate::Error;
 use crate::runtime::AsyncRuntime;
 
-/// A server on HTTP, as a [`Service` of tower](https://docs.rs/tower-service), for anything that takes
-/// such a service, or by [`serve`](http_server::HttpService::serve). For those who have no framework
-/// there is [`serve_http`].
+/// Serves a server over HTTP, as a [tower `Service`](https://docs.rs/tower-service) or through
+/// [`serve`](http_server::HttpService::serve). Applications without a web framework use
+/// [`serve_http`].
 ///
-/// All clones are one server. Who sends a request, a [protected](Server::protect) server finds out
-/// from its token; otherwise it is taken from a [`Principal`](mcp_sansio::Principal) among the
-/// request's extensions, where a layer before this one has put it. Route the
-/// [paths of its metadata](mcp_sansio_oauth::ProtectedResource::metadata_paths) to a protected server
-/// as well.
+/// All clones share one server. A [protected](Server::protect) server identifies the sender of a
+/// request by its token; otherwise the sender is the [`Principal`](mcp_sansio::Principal) that an
+/// earlier layer has put into the request's extensions. Route the [paths of its
+/// metadata](mcp_sansio_oauth::ProtectedResource::metadata_paths) to a protected server as well.
 ///
 /// ```no_run
 /// # async fn run() -> Result<(), mcp_sansio_async_std::Error> {
@@ -56,14 +55,15 @@ use crate::runtime::AsyncRuntime;
 /// ```
 pub type HttpService = http_server::HttpService<AsyncRuntime>;
 
-/// Accepts connections and serves HTTP/1.1 on them, for those who have no framework. It is made from a
-/// listener of smol with `new`, from one of the standard library with `try_from`.
+/// Accepts connections and serves HTTP/1.1 on them, for applications without a web framework.
+/// Create it from a listener of smol with `new`, or from one of the standard library with
+/// `try_from`.
 pub type HttpListener = http_server::HttpListener<AsyncRuntime>;
 
 /// Serves HTTP on a listener, at `/mcp`, for clients on this computer, until the process ends.
 ///
-/// The listener is one of the standard library, of smol or of async-std, where that feature is on, or
-/// an [`HttpListener`], for more say in it.
+/// The listener is one of the standard library, of smol or of async-std (if that feature is
+/// enabled), or an [`HttpListener`] with other settings.
 ///
 /// ```no_run
 /// use mcp_sansio_async_std::{Server, serve_http};
@@ -76,8 +76,8 @@ pub type HttpListener = http_server::HttpListener<AsyncRuntime>;
 ///
 /// # Errors
 ///
-/// The server offers something that it cannot; the operating system has no entropy, or does not take
-/// the listener.
+/// The server's catalog is invalid; the operating system has no entropy, or cannot register the
+/// listener.
 pub async fn serve_http(server: Server, listener: impl IntoHttpListener) -> Result<(), Error> {
     let listener = listener.into_http_listener()?;
     let service = HttpService::new(&server, ServerOptions::new())?;
@@ -85,13 +85,13 @@ pub async fn serve_http(server: Server, listener: impl IntoHttpListener) -> Resu
     Ok(())
 }
 
-/// What [`serve_http`] takes.
+/// A listener for [`serve_http`].
 pub trait IntoHttpListener {
-    /// Makes a listener of it.
+    /// Converts it to an HTTP listener.
     ///
     /// # Errors
     ///
-    /// The system is out of something.
+    /// The system is out of resources.
     fn into_http_listener(self) -> io::Result<HttpListener>;
 }
 

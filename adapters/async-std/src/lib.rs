@@ -1,16 +1,16 @@
-//! Endpoints of `mcp-sansio` on smol and on async-std, which smol succeeds: over standard streams,
+//! Endpoints of `mcp-sansio` on smol and on its predecessor async-std: over standard streams,
 //! sockets, and child processes.
 //!
 //! * A server on its standard streams: [`serve_stdio`].
-//! * A client with a server that it starts: [`spawn`].
+//! * A client that starts its server: [`spawn`].
 //! * A server or a client on a socket: [`drive`] a [`SocketStream`].
 //! * A client of a server on HTTP, with the feature `http-client`: `connect`.
-//! * The same for a server that wants a token, with the feature `auth`: `Authorization`, and
-//!   `Loopback` for the user who signs in; with the feature `sign` `Signer`, for clients that prove who
-//!   they are with a private key, or bind tokens to one.
-//! * A server on HTTP, with the feature `http-server`: `serve_http` and `HttpService`. It can want
-//!   tokens; with the feature `verify` there is `JwtVerifier` to check them.
-//! * HTTP exchanges for anything else, with the feature `http-client`: `Connector`.
+//! * The same for a server that requires a token, with the feature `auth`: `Authorization`, and
+//!   `Loopback` for users who sign in; with the feature `sign`, `Signer` for clients that
+//!   authenticate with a private key, or bind tokens to one.
+//! * A server on HTTP, with the feature `http-server`: `serve_http` and `HttpService`. It can
+//!   require tokens; with the feature `verify`, `JwtVerifier` checks them.
+//! * HTTP exchanges for other purposes, with the feature `http-client`: `Connector`.
 //!
 //! ```no_run
 //! use mcp_sansio_async_std::{self as mcp, Call, NoArguments, Server};
@@ -22,15 +22,15 @@
 //! # }
 //! ```
 //!
-//! Both runtimes wait for sockets and alarms with `async-io`, which any executor may poll; where
-//! something is spawned, the features `smol` and `async-std` say on whose threads. With both it is
-//! the executor of the task that asks, which is smol's outside of the tasks of async-std. Nothing
-//! here knows the protocol.
+//! Both runtimes use `async-io` for sockets and timers, which works on any executor. Tasks are
+//! spawned on the executor selected by the features `smol` and `async-std`. With both, it is the
+//! executor of the current task, or smol outside of async-std tasks. Nothing here depends on the
+//! protocol.
 
 #![forbid(unsafe_code)]
 
 #[cfg(not(any(feature = "smol", feature = "async-std")))]
-compile_error!("choose whose executor runs tasks: the feature `smol`, or `async-std`");
+compile_error!("enable the feature `smol` or `async-std` to select the executor of tasks");
 
 mod child;
 #[cfg(feature = "http-client")]
@@ -63,8 +63,8 @@ pub use socket_stream::SocketStream;
 pub use standard_streams::StandardStreams;
 pub use timer::AsyncTimer;
 
-/// Where the user comes back to who signs in with a browser on this computer: a listener on
-/// 127.0.0.1 that answers the browser and takes the redirect.
+/// The redirect target for a user who signs in with a browser on this computer: a listener on
+/// 127.0.0.1 that answers the browser and receives the redirect.
 ///
 /// ```no_run
 /// use mcp_sansio_async_std::auth::client::ClientOptions;

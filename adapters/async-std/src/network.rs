@@ -25,7 +25,7 @@ impl Network for AsyncRuntime {
 
     async fn accept(listener: &Self::Listener) -> io::Result<(FuturesIo<Accepted>, SocketAddr)> {
         let (socket, address) = Async::<net::TcpListener>::accept(listener).await?;
-        // It would fail on a socket that is broken already, and then reading says so.
+        // Fails only on a broken socket, which the next read reports.
         let _ = socket.get_ref().set_nodelay(true);
         Ok((FuturesIo::new(Accepted(socket)), address))
     }
@@ -44,8 +44,8 @@ impl HyperNetwork for AsyncRuntime {
     }
 }
 
-/// A socket that tells the other side of its end when it is told to close. Those of `async-io` do so
-/// when they are dropped only.
+/// A socket that shuts down its write side when it is closed. Those of `async-io` do so only when
+/// they are dropped.
 #[derive(Debug)]
 pub struct Accepted(Async<TcpStream>);
 

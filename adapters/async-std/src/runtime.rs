@@ -1,4 +1,4 @@
-//! smol and async-std, as [`mcp_sansio_async`] takes a runtime.
+//! smol and async-std as runtimes of [`mcp_sansio_async`].
 
 use std::future::Future;
 
@@ -12,14 +12,14 @@ pub use crate::http_client::{ReadWrite, Stream};
 #[cfg(any(feature = "auth", feature = "http-server"))]
 pub use crate::network::Accepted;
 
-/// Whose threads run tasks.
+/// The executor that runs tasks.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub enum AsyncRuntime {
-    /// Those of smol.
+    /// The global executor of smol.
     #[cfg(feature = "smol")]
     Smol,
-    /// Those of async-std.
+    /// The executor of async-std.
     #[cfg(feature = "async-std")]
     AsyncStd,
 }
@@ -27,7 +27,7 @@ pub enum AsyncRuntime {
 impl Runtime for AsyncRuntime {
     type Timer = AsyncTimer;
 
-    /// That of the task that this is called in; where it is in none of async-std, smol's.
+    /// Returns the executor of the current task; smol outside of async-std tasks.
     fn current() -> Self {
         #[cfg(all(feature = "smol", feature = "async-std"))]
         return if async_std::task::try_current().is_some() { Self::AsyncStd } else { Self::Smol };

@@ -4,7 +4,7 @@ use mcp_sansio_handlers::{Endpoint, IntoEndpoint};
 
 use crate::{AsyncTimer, Error, FuturesStream, StandardStreams, seed};
 
-/// A driver of `endpoint` over `stream`, to await or to spawn.
+/// Creates a driver of `endpoint` over `stream`, to await or to spawn.
 ///
 /// ```no_run
 /// # use mcp_sansio_handlers::{Endpoint, IntoEndpoint};
@@ -24,7 +24,7 @@ pub fn drive<E: Endpoint, S: ByteStream>(endpoint: E, stream: S) -> Driver<E, S,
     drive_with(endpoint, stream, Settings::default())
 }
 
-/// As [`drive`], with settings of the caller's.
+/// Like [`drive`], with the given settings.
 #[must_use]
 pub fn drive_with<E: Endpoint, S: ByteStream>(
     endpoint: E,
@@ -34,13 +34,12 @@ pub fn drive_with<E: Endpoint, S: ByteStream>(
     Driver::with_settings(endpoint, stream, AsyncTimer::new(), settings)
 }
 
-/// Serves on a reader and a writer until the connection is over: a
-/// [`Server`](mcp_sansio_handlers::Server), or an endpoint made from one.
+/// Serves on a reader and a writer until the connection is over. `server` is a
+/// [`Server`](mcp_sansio_handlers::Server), or an endpoint created from one.
 ///
 /// # Errors
 ///
-/// The server offers something that it cannot, or the stream failed. That the other side has gone
-/// is no error.
+/// The server's catalog is invalid, or the stream failed. A disconnect of the peer is not an error.
 pub async fn serve<S, R, W>(server: S, reader: R, writer: W) -> Result<(), Error>
 where
     S: IntoEndpoint,
@@ -51,16 +50,15 @@ where
     Ok(drive(endpoint, FuturesStream::new(reader, writer)).await?)
 }
 
-/// Serves on the standard streams of this process, see [`StandardStreams`], until the connection
-/// is over: a [`Server`](mcp_sansio_handlers::Server), or an endpoint made from one. Exit then, to
-/// tell the other side.
+/// Serves on the [`StandardStreams`] of this process until the connection is over. `server` is a
+/// [`Server`](mcp_sansio_handlers::Server), or an endpoint created from one. Exit afterwards, so
+/// that the peer sees the end.
 ///
-/// Meanwhile nothing else may write to the standard output: use the standard error for words.
+/// Meanwhile nothing else may write to the standard output; print to the standard error.
 ///
 /// # Errors
 ///
-/// The server offers something that it cannot, or a stream failed. That the other side has gone is
-/// no error.
+/// The server's catalog is invalid, or a stream failed. A disconnect of the peer is not an error.
 // MCP 2025-11-25 basic/transports#stdio [STDIO-002] [STDIO-003]: only the driver writes to the
 // stream.
 pub async fn serve_stdio(server: impl IntoEndpoint) -> Result<(), Error> {
@@ -68,8 +66,8 @@ pub async fn serve_stdio(server: impl IntoEndpoint) -> Result<(), Error> {
     Ok(drive_with(endpoint, StandardStreams::open(), Settings::pipe()).await?)
 }
 
-/// What [`Server::tasks`](crate::Server::tasks) takes: entropy and the time of day from the
-/// operating system. A clock that is set later is not followed.
+/// Returns the settings for [`Server::tasks`](crate::Server::tasks): entropy and the time of day
+/// from the operating system. Later changes to the system time have no effect.
 ///
 /// # Errors
 ///

@@ -10,28 +10,28 @@ use async_io::Async;
 use futures_lite::{AsyncRead, AsyncWrite};
 use mcp_sansio_async::ByteStream;
 
-/// A [`ByteStream`] from a socket, which is made into one with `from`: a socket of smol or of
-/// async-std, where that feature is on, or an [`Async`] one.
+/// A [`ByteStream`] over a socket. Create it with `from` from a socket of smol or of async-std (if
+/// that feature is enabled), or from an [`Async`] socket.
 ///
 /// Anything else that implements the traits of `futures-io`, such as a TLS stream, goes through
-/// [`FuturesStream`](crate::FuturesStream). Sockets should not: those of async-std close nothing
-/// when they are told to close.
+/// [`FuturesStream`](crate::FuturesStream). Sockets should not: closing a socket of async-std has
+/// no effect.
 #[derive(Debug)]
 pub struct SocketStream<T>(Arc<Async<T>>);
 
 // MCP 2026-07-28 basic/transports/index#custom-transports [STDIO-021]: sockets carry the framing of
 // standard streams.
 impl From<Arc<Async<TcpStream>>> for SocketStream<TcpStream> {
-    /// Small messages are sent at once (`TCP_NODELAY`): the driver gathers what can be gathered.
+    /// Sends small messages at once (`TCP_NODELAY`), since the driver already batches its output.
     fn from(socket: Arc<Async<TcpStream>>) -> Self {
-        // It would fail on a socket that is broken already, and then reading says so.
+        // Fails only on a broken socket, which the next read reports.
         let _ = socket.get_ref().set_nodelay(true);
         Self(socket)
     }
 }
 
 impl From<Async<TcpStream>> for SocketStream<TcpStream> {
-    /// As from a shared one.
+    /// Like the conversion of a shared socket.
     fn from(socket: Async<TcpStream>) -> Self {
         Arc::new(socket).into()
     }
@@ -39,7 +39,7 @@ impl From<Async<TcpStream>> for SocketStream<TcpStream> {
 
 #[cfg(feature = "smol")]
 impl From<smol::net::TcpStream> for SocketStream<TcpStream> {
-    /// As from a shared one.
+    /// Like the conversion of a shared socket.
     fn from(socket: smol::net::TcpStream) -> Self {
         Arc::<Async<TcpStream>>::from(socket).into()
     }
@@ -70,7 +70,7 @@ impl From<smol::net::unix::UnixStream> for SocketStream<UnixStream> {
 impl TryFrom<async_std::net::TcpStream> for SocketStream<TcpStream> {
     type Error = io::Error;
 
-    /// Fails while there are clones of the socket, and where the system is out of something.
+    /// Fails while there are clones of the socket, or if the system is out of resources.
     fn try_from(socket: async_std::net::TcpStream) -> io::Result<Self> {
         Ok(Async::new(TcpStream::try_from(socket)?)?.into())
     }
@@ -80,13 +80,13 @@ impl TryFrom<async_std::net::TcpStream> for SocketStream<TcpStream> {
 impl TryFrom<async_std::os::unix::net::UnixStream> for SocketStream<UnixStream> {
     type Error = io::Error;
 
-    /// Fails while there are clones of the socket, and where the system is out of something.
+    /// Fails while there are clones of the socket, or if the system is out of resources.
     fn try_from(socket: async_std::os::unix::net::UnixStream) -> io::Result<Self> {
         Ok(Async::new(UnixStream::try_from(socket)?)?.into())
     }
 }
 
-/// A socket that can be closed for one direction.
+/// A socket whose write half can be closed.
 trait HalfClose {
     fn close_output(&self) -> io::Result<()>;
 }
@@ -104,7 +104,7 @@ impl HalfClose for UnixStream {
     }
 }
 
-#[allow(private_bounds, reason = "which sockets there are is settled")]
+#[allow(private_bounds, reason = "the set of sockets is closed")]
 impl<T: HalfClose> ByteStream for SocketStream<T>
 where
     for<'a> &'a T: io::Read + io::Write,

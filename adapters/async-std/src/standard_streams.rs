@@ -16,12 +16,12 @@ type Descriptor = mcp_sansio_async::descriptor::Descriptor<Async<File>>;
 
 /// The standard input and output of this process.
 ///
-/// Pipes and sockets, which a host connects a server to, are read and written as such, without
-/// threads. Their open file descriptions may belong to other processes as well, so they are made
-/// blocking again, if they were, when this is dropped.
+/// Pipes and sockets, which hosts normally use, are read and written without threads. Other
+/// processes may share their open file descriptions, so dropping this value restores blocking mode
+/// if it was set.
 ///
-/// Files, terminals, and everything on Windows go through threads of `blocking`. A read that waits
-/// there for a terminal does not hold up the end of the process.
+/// Files, terminals, and everything on Windows use threads of `blocking`. A pending read from a
+/// terminal does not delay the exit of the process.
 pub struct StandardStreams {
     input: Input,
     output: Output,
@@ -40,7 +40,7 @@ enum Output {
 }
 
 impl StandardStreams {
-    /// Takes hold of both. To be done once at a time.
+    /// Opens both streams. Only one instance may exist at a time.
     #[must_use]
     pub fn open() -> Self {
         #[cfg(unix)]
@@ -84,8 +84,8 @@ impl ByteStream for StandardStreams {
         }
     }
 
-    /// A socket is closed for writing. A pipe is left to the end of the process, as the standard
-    /// output stays open until then.
+    /// Shuts down the write side of a socket. A pipe is closed when the process exits, as the
+    /// standard output stays open until then.
     fn poll_close(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match &mut self.output {
             #[cfg(unix)]

@@ -6,15 +6,15 @@ use std::task::{Context, Poll};
 use mcp_sansio::Instant;
 use mcp_sansio_async::{Timer, clock};
 
-/// The clock [`now`](crate::now) and one alarm of `async-io`, which goes off wherever it is polled.
+/// The clock [`now`](crate::now) with one alarm of `async-io`, which works on any executor.
 #[derive(Default)]
 pub struct AsyncTimer {
-    /// The alarm and when it goes off.
+    /// The alarm and its time.
     armed: Option<(async_io::Timer, Instant)>,
 }
 
 impl AsyncTimer {
-    /// A timer that waits for nothing yet.
+    /// Creates a timer without a deadline.
     #[must_use]
     pub const fn new() -> Self {
         Self { armed: None }
@@ -34,11 +34,11 @@ impl Timer for AsyncTimer {
             alarm.set_at(moment);
             *due = deadline;
         }
-        // An alarm that is too early is left alone until it goes off: deadlines move away with
-        // nearly every message, and re-arming costs more than waking once too often.
+        // An alarm that is too early is kept until it goes off: most messages move the deadline to
+        // a later time, and re-arming costs more than one extra wake-up.
         while Pin::new(&mut *alarm).poll(cx).is_ready() {
             if *due >= deadline {
-                // One that has gone off never does again.
+                // An alarm goes off only once.
                 self.armed = None;
                 return Poll::Ready(());
             }
@@ -63,8 +63,8 @@ mod tests {
 
     use super::*;
 
-    /// How many milliseconds pass until the timer is done with `millis` from now, having waited
-    /// for each of `before` first.
+    /// Returns the milliseconds until a deadline of `millis` from now passes, after polling once
+    /// for each deadline in `before`.
     fn wait(before: &[u64], millis: u64) -> u128 {
         let mut timer = AsyncTimer::new();
         let start = timer.now();

@@ -1,9 +1,9 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// A signature algorithm, by its name of RFC 7518 or RFC 8037.
+/// A signature algorithm, named as in RFC 7518 or RFC 8037.
 ///
-/// All are asymmetric. There is neither `none` nor an HMAC, so no token can ask for one.
+/// All are asymmetric. Neither `none` nor an HMAC is included, so a token cannot select one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Algorithm {
@@ -11,9 +11,9 @@ pub enum Algorithm {
     Es256,
     /// ECDSA on P-384 with SHA-384.
     Es384,
-    /// RSA with PKCS #1 v1.5 padding and SHA-256, of 2048 bits at least.
+    /// RSA with PKCS #1 v1.5 padding and SHA-256, with at least 2048 bits.
     Rs256,
-    /// RSA with PSS padding and SHA-256, of 2048 bits at least.
+    /// RSA with PSS padding and SHA-256, with at least 2048 bits.
     Ps256,
     /// Ed25519.
     EdDsa,
@@ -21,14 +21,14 @@ pub enum Algorithm {
 
 /// A text is not the name of an [`Algorithm`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("not the name of a signature algorithm that is known here")]
+#[error("unknown signature algorithm; use ES256, ES384, RS256, PS256 or EdDSA")]
 pub struct UnknownAlgorithm;
 
 impl Algorithm {
-    /// All of them.
+    /// All algorithms.
     pub const ALL: [Self; 5] = [Self::Es256, Self::Es384, Self::Rs256, Self::Ps256, Self::EdDsa];
 
-    /// Its name, as `alg` has it.
+    /// Returns its name, as used in `alg`.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -44,7 +44,7 @@ impl Algorithm {
 impl FromStr for Algorithm {
     type Err = UnknownAlgorithm;
 
-    /// Case counts.
+    /// Case-sensitive.
     fn from_str(name: &str) -> Result<Self, UnknownAlgorithm> {
         Self::ALL.into_iter().find(|it| it.as_str() == name).ok_or(UnknownAlgorithm)
     }

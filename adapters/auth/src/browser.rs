@@ -4,25 +4,25 @@ use std::thread;
 
 use mcp_sansio::http::{InvalidUrl, Location, Scheme};
 
-/// The user's browser does not open.
+/// The page could not be opened in the user's browser.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum BrowserError {
-    /// What is to be opened is no web page. The fault of whoever gave the URL.
+    /// The URL is not that of a web page: a fault of its author.
     #[error("not the URL of a web page: {0}")]
     Url(#[from] InvalidUrl),
-    /// The page is neither `https` nor on this machine: what the user enters there can be read on
-    /// the way.
+    /// The page is neither `https` nor on this machine, so that the user's input could be
+    /// intercepted.
     #[error("the page is neither `https` nor on a loopback address")]
     Insecure,
-    /// The program that opens pages does not start: there is no desktop, most likely. Show the user
-    /// the URL.
-    #[error("no browser can be opened: {0}")]
+    /// The program that opens pages could not be started, probably because there is no desktop.
+    /// Show the user the URL.
+    #[error("cannot open a browser: {0}")]
     System(#[from] io::Error),
 }
 
-/// Opens a web page in the user's browser: by `xdg-open`, on macOS by `open`, on Windows by the
-/// handler of URLs. No shell sees the URL. It does not wait for the browser.
+/// Opens a web page in the user's browser: with `xdg-open`, on macOS with `open`, on Windows with
+/// the handler of URLs. The URL does not pass through a shell. Does not wait for the browser.
 ///
 /// # Errors
 ///
@@ -34,20 +34,20 @@ pub fn open_in_browser(url: &str) -> Result<(), BrowserError> {
     if origin.scheme() != Scheme::Https && !origin.is_loopback() {
         return Err(BrowserError::Insecure);
     }
-    // In the one form that a location has it starts with `http`: no program takes it for an option.
+    // A normalized location starts with `http`, so that no program takes it for an option.
     let mut child = command(location.as_str())
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .spawn()?;
-    // Some systems keep what is left of a process until somebody asks for it.
+    // Reaps the process.
     thread::spawn(move || child.wait());
     Ok(())
 }
 
 #[cfg(target_os = "windows")]
 fn command(url: &str) -> Command {
-    // `start` belongs to the shell, which would read the `&` of a query as its own.
+    // `start` is built into the shell, which would interpret the `&` of a query.
     let mut command = Command::new("rundll32");
     command.args(["url.dll,FileProtocolHandler", url]);
     command

@@ -1,22 +1,21 @@
-//! What authorization with `mcp-sansio` needs of the machine that it runs on, for any runtime.
+//! Operating system support for authorization with `mcp-sansio`, for any runtime.
 //!
 //! With the feature `client`:
 //!
-//! * [`FileStore`]: keeps a client's tokens in a file that nobody else reads.
-//! * [`loopback`]: what a client says to the browser that brings its user back. The sockets are those
-//!   of the `Loopback` in `mcp-sansio-tokio`, `mcp-sansio-async-std` and `mcp-sansio-std`.
+//! * [`FileStore`]: stores a client's tokens in a file that only its owner can read.
+//! * [`loopback`]: responses to the browser that returns the user to a client. The sockets are
+//!   those of `Loopback` in `mcp-sansio-tokio`, `mcp-sansio-async-std` and `mcp-sansio-std`.
 //! * [`open_in_browser`]: sends the user to the authorization server.
-//! * [`with_system_support`]: gives a client entropy and the time of day.
+//! * [`with_system_support`]: provides entropy and the time of day to a client.
 //!
-//! And by features of their own:
+//! And with further features:
 //!
-//! * `Signer`, with the feature `sign`: a private key that a client authenticates with, or that its
-//!   tokens are bound to (DPoP).
+//! * `Signer`, with the feature `sign`: a private key for client authentication, or for binding
+//!   tokens to it (DPoP).
 //! * `JwtVerifier`, with the feature `verify`: checks access tokens that are JSON Web Tokens, for
 //!   servers.
 //!
-//! Which request is made when, what a redirect must have in it and which token is good for what is
-//! decided by the core.
+//! The core decides which requests are made, and checks redirects and the use of tokens.
 
 #![forbid(unsafe_code)]
 

@@ -6,21 +6,21 @@ use std::time::Duration;
 
 use crate::private_file::{self, ReadError, private};
 
-/// How long until the lock is tried again: about what a write takes.
+/// Pause between attempts: about the duration of a write.
 const PAUSE: Duration = Duration::from_millis(5);
-/// How often it is tried. 400 times, in two seconds: a write takes milliseconds, so whoever takes
-/// longer is stuck, and waiting blocks a thread.
+/// Attempts to take the lock. 400, in two seconds: a write takes milliseconds, so a longer holder
+/// is stuck, and waiting blocks a thread.
 const TRIES: u32 = 400;
 
-/// The right to change a file, as long as it is held here. It is lost with the process.
+/// Exclusive access to a file until it is dropped. It is released when the process ends.
 #[derive(Debug)]
 pub(crate) struct Lock {
     _file: File,
 }
 
 impl Lock {
-    /// Waits for the lock that is the file at `path`. The file stays: were it removed, two processes
-    /// could each hold one of that name.
+    /// Waits for the lock on the file at `path`. The lock file is not removed: otherwise two
+    /// processes could each hold a file of that name.
     pub(crate) fn acquire(path: &Path) -> Result<Self, ReadError> {
         for _ in 0..TRIES {
             match try_lock(path)? {
@@ -39,7 +39,7 @@ fn open(path: &Path) -> Result<File, ReadError> {
     private_file::open(private(options.write(true).create(true).truncate(false)), path)
 }
 
-// Of the standard library from 1.89 on.
+// The standard library has file locks since 1.89.
 #[cfg(unix)]
 fn try_lock(path: &Path) -> Result<Option<File>, ReadError> {
     use rustix::fs::{FlockOperation, flock};
@@ -56,7 +56,7 @@ fn try_lock(path: &Path) -> Result<Option<File>, ReadError> {
     }
 }
 
-/// A file that is shared with nobody cannot be opened twice.
+/// A file without sharing cannot be opened twice.
 #[cfg(windows)]
 fn try_lock(path: &Path) -> Result<Option<File>, ReadError> {
     use std::os::windows::fs::OpenOptionsExt;
@@ -71,7 +71,7 @@ fn try_lock(path: &Path) -> Result<Option<File>, ReadError> {
     }
 }
 
-/// Elsewhere the file is read again right before it is written, and that is all.
+/// On other systems the file is only read again right before it is written.
 #[cfg(not(any(unix, windows)))]
 fn try_lock(path: &Path) -> Result<Option<File>, ReadError> {
     open(path).map(Some)

@@ -1,21 +1,22 @@
-//! Work that blocks, off the thread that waits for it.
+//! Runs blocking work away from the thread that waits for it.
 
 use std::future::poll_fn;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Poll, Waker};
 use std::thread;
 
-/// Runs a job where it may block.
+/// Runs a job on a thread that may block.
 pub(crate) type Spawner = Arc<dyn Fn(Box<dyn FnOnce() + Send>) + Send + Sync>;
 
-/// Gives each job a thread of its own. Where the system has none left, the job is dropped.
+/// Returns a spawner with a new thread per job. If the system is out of threads, the job is
+/// dropped.
 pub(crate) fn on_threads() -> Spawner {
     Arc::new(|job| {
         let _started = thread::Builder::new().name("mcp-credentials".into()).spawn(job);
     })
 }
 
-/// What `work` returns, once it was run; `None` if it was dropped, or panicked.
+/// Returns the result of `work` once it has run; `None` if it was dropped or panicked.
 pub(crate) async fn run<T: Send + 'static>(
     spawner: &Spawner,
     work: impl FnOnce() -> T + Send + 'static,
@@ -41,7 +42,7 @@ enum State<T> {
     Over(Option<T>),
 }
 
-/// Tells whoever waits, with or without a result.
+/// Completes the future, with or without a result.
 struct Promise<T>(Arc<Mutex<State<T>>>);
 
 impl<T> Promise<T> {

@@ -1,4 +1,4 @@
-//! Files that only their owner reads.
+//! Files that only their owner can read.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -10,48 +10,48 @@ use rustix::fs::OFlags;
 /// The longest file that is read, in bytes. 16 MiB: far more than a store writes.
 const LENGTH_MAX: u64 = 16 * 1024 * 1024;
 
-/// Why a file is not trusted with secrets, whatever is in it.
+/// Why a file is not trusted with secrets, whatever its content.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum UntrustedPath {
-    /// It is a symbolic link: whoever made that decides which file is read and replaced.
+    /// It is a symbolic link, whose creator decides which file is read and replaced.
     #[error("it is a symbolic link; give the path of the file itself")]
     Link,
     /// It belongs to another user, who can read and change it.
     #[error("it belongs to user {owner}, and this program runs as user {user}")]
     Owner {
-        /// Whose it is: the number of the user.
+        /// The user id of its owner.
         owner: u32,
-        /// Who this process acts as.
+        /// The effective user id of this process.
         user: u32,
     },
-    /// Its folder belongs to another user, who can put another file in its place.
+    /// Its folder belongs to another user, who can replace the file.
     #[error("its folder `{}` belongs to user {owner}; use one of your own", folder.display())]
     FolderOwner {
         /// The folder.
         folder: PathBuf,
-        /// Whose it is.
+        /// The user id of its owner.
         owner: u32,
     },
-    /// Others can write to its folder, and so put another file in its place.
+    /// Other users can write to its folder, and so replace the file.
     #[error("others can write to its folder `{}`: `chmod go-w` it, or use another one", .0.display())]
     FolderWritable(PathBuf),
 }
 
-/// A file is not read.
+/// Why a file could not be read.
 #[derive(Debug)]
 pub(crate) enum ReadError {
-    /// Others can read it.
+    /// Other users can read it.
     Exposed,
-    /// It may be somebody else's.
+    /// It may belong to another user.
     Untrusted(UntrustedPath),
-    /// It is longer than any that was written here.
+    /// It is longer than any file written by a store.
     TooLong,
-    /// The operating system says so.
+    /// The operating system failed.
     System(io::Error),
 }
 
-/// Makes the folder that a file is to be in, for its owner alone, where there is none.
+/// Creates the folder of a file, accessible to its owner only, if it does not exist.
 pub(crate) fn create_parent(path: &Path) -> io::Result<()> {
     match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => {
@@ -65,11 +65,11 @@ pub(crate) fn create_parent(path: &Path) -> io::Result<()> {
     }
 }
 
-/// What is in a file; `None` where there is none.
+/// Reads a file; `None` if it does not exist.
 pub(crate) fn read(path: &Path) -> Result<Option<Vec<u8>>, ReadError> {
     let mut options = OpenOptions::new();
     options.read(true);
-    // What is no file may have others write to it, and would be waited for.
+    // A FIFO or device would block, and may be writable by others.
     #[cfg(unix)]
     set_flags(&mut options, OFlags::NONBLOCK | OFlags::NOFOLLOW);
     let file = match open(&options, path) {
@@ -80,7 +80,7 @@ pub(crate) fn read(path: &Path) -> Result<Option<Vec<u8>>, ReadError> {
     };
     let metadata = file.metadata()?;
     if !metadata.is_file() {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no file").into());
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file").into());
     }
     #[cfg(unix)]
     if std::os::unix::fs::MetadataExt::mode(&metadata) & 0o077 != 0 {
@@ -95,7 +95,7 @@ pub(crate) fn read(path: &Path) -> Result<Option<Vec<u8>>, ReadError> {
     Ok(Some(text))
 }
 
-/// Opens what is a file of this user's, and no link to one.
+/// Opens a regular file of this user, without following links.
 pub(crate) fn open(options: &OpenOptions, path: &Path) -> Result<File, ReadError> {
     let file = options.open(path).map_err(|error| match is_link(&error) {
         true => ReadError::Untrusted(UntrustedPath::Link),
@@ -106,12 +106,12 @@ pub(crate) fn open(options: &OpenOptions, path: &Path) -> Result<File, ReadError
     Ok(file)
 }
 
-/// Whether an error says that a link was not followed.
+/// Returns whether an error means that a link was not followed.
 #[cfg(unix)]
 fn is_link(error: &io::Error) -> bool {
     use rustix::io::Errno;
 
-    // The latter on FreeBSD.
+    // `MLINK` on FreeBSD.
     [Errno::LOOP, Errno::MLINK].iter().any(|it| Some(it.raw_os_error()) == error.raw_os_error())
 }
 
@@ -120,7 +120,7 @@ const fn is_link(_: &io::Error) -> bool {
     false
 }
 
-/// Who this process acts as.
+/// Returns the effective user id of this process.
 #[cfg(unix)]
 fn user() -> u32 {
     rustix::process::geteuid().as_raw()
@@ -135,7 +135,7 @@ const fn check_owner(owner: u32, user: u32) -> Result<(), ReadError> {
     }
 }
 
-/// Checks that nobody but this user and the system can put another file in the place of one.
+/// Checks that only this user and root can replace the file.
 #[cfg(unix)]
 pub(crate) fn check_parent(path: &Path) -> Result<(), ReadError> {
     use std::os::unix::fs::MetadataExt;
@@ -160,18 +160,19 @@ fn check_folder(folder: &Path, owner: u32, mode: u32, user: u32) -> Result<(), U
     if owner != user && owner != ROOT {
         return Err(UntrustedPath::FolderOwner { folder: folder.to_path_buf(), owner });
     }
-    // In a sticky folder nobody removes or renames files of others, and those that others have put
-    // there are not theirs to be trusted.
+    // In a sticky folder no user can remove or rename files of others, and files created by others
+    // fail the owner check.
     if mode & 0o022 != 0 && mode & STICKY == 0 {
         return Err(UntrustedPath::FolderWritable(folder.to_path_buf()));
     }
     Ok(())
 }
 
-/// Puts a text in the place of what a file had, all or nothing. One process at a time.
+/// Atomically replaces the content of a file. Not to be called concurrently.
 pub(crate) fn replace(path: &Path, text: &[u8]) -> io::Result<()> {
     let new = sibling(path, ".new");
-    // What is left of a process that died. It must not be written to: it may have another mode.
+    // Remove a leftover of a process that died instead of writing to it, as it may have another
+    // mode.
     match fs::remove_file(&new) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
         _ => {}
@@ -181,14 +182,14 @@ pub(crate) fn replace(path: &Path, text: &[u8]) -> io::Result<()> {
     drop(file);
     let replaced = written.and_then(|()| fs::rename(&new, path));
     if replaced.is_err() {
-        // The error that comes before this one is told.
+        // The earlier error is returned.
         let _ = fs::remove_file(&new);
         return replaced;
     }
     sync_parent(path)
 }
 
-/// Has files made for their owner alone, and where they are said to be: no link leads elsewhere.
+/// Makes new files accessible to their owner only, and does not follow links.
 pub(crate) fn private(options: &mut OpenOptions) -> &mut OpenOptions {
     #[cfg(unix)]
     {
@@ -204,7 +205,7 @@ fn set_flags(options: &mut OpenOptions, flags: OFlags) {
     std::os::unix::fs::OpenOptionsExt::custom_flags(options, flags);
 }
 
-/// After a loss of power the file is the new one only if its folder knows.
+/// Syncs the folder, so that the replacement survives a power failure.
 #[cfg(unix)]
 fn sync_parent(path: &Path) -> io::Result<()> {
     match path.parent() {
@@ -218,7 +219,7 @@ fn sync_parent(_: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// A path in the same folder, of the same name with something behind it.
+/// Returns a path in the same folder, with a suffix appended to the name.
 pub(crate) fn sibling(path: &Path, suffix: &str) -> PathBuf {
     let mut beside = path.as_os_str().to_owned();
     beside.push(suffix);
@@ -235,7 +236,7 @@ impl From<io::Error> for ReadError {
 pub(crate) mod tests {
     use super::*;
 
-    /// A folder of a test's own, which goes with it. It is not made.
+    /// A temporary folder of a test, removed on drop. It is not created here.
     pub(crate) struct Folder(PathBuf);
 
     impl Folder {

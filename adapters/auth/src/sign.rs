@@ -20,7 +20,7 @@ use crate::Algorithm;
 
 pub use key_file::KeyFileError;
 
-/// A private key with the one algorithm that it is used for.
+/// A private key for one signature algorithm.
 ///
 /// ```
 /// use mcp_sansio_oauth::client::{ClientOptions, SigningRequest};
@@ -36,8 +36,8 @@ pub use key_file::KeyFileError;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// It is never shown. `ring`, which holds it, does not overwrite it in memory at the end; all that is
-/// made here on the way to it is overwritten.
+/// Its `Debug` output omits the key. `ring`, which holds the key, does not overwrite it in memory
+/// when dropped; intermediate copies made here are overwritten.
 pub struct Signer {
     algorithm: Algorithm,
     key: Key,
@@ -50,42 +50,43 @@ enum Key {
     Ed25519(Ed25519KeyPair),
 }
 
-/// A text is not a private key that can be used. The fault of whoever gave it.
+/// A text is not a usable private key: a fault of its author.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum KeyError {
-    /// It is no PEM with a private key in it, or the key is malformed, encrypted, or too weak.
-    #[error("not a private key in PKCS#8 PEM, or one that must not be used")]
+    /// It is not PEM with a private key, or the key is malformed, encrypted, or too weak.
+    #[error("not a usable private key in PKCS#8 PEM: it is malformed, encrypted or too weak")]
     NotAKey,
-    /// It is a private key in an older form.
+    /// It is a private key in an older format.
     #[error("the private key is not in PKCS#8: convert it with `openssl pkcs8 -topk8 -nocrypt`")]
     NotPkcs8,
-    /// It is a key for other algorithms.
-    #[error("the private key is not one for {0}")]
+    /// It is a key for another algorithm.
+    #[error("the private key is not suitable for {0}")]
     OtherAlgorithm(Algorithm),
-    /// The system has no random numbers.
-    #[error("the system has no random numbers")]
+    /// The system has no entropy.
+    #[error("the system has no entropy")]
     NoEntropy,
 }
 
-/// Something cannot be signed.
+/// Why signing failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SignError {
-    /// The signature is to have another algorithm than the key is for: the client's options name
-    /// another one than the signer has.
-    #[error("the key signs with {has}, not with the algorithm asked for")]
+    /// The requested algorithm is not that of the key: the client's options name another one than
+    /// the signer has.
+    #[error("the key signs with {has}, not with the requested algorithm")]
     OtherAlgorithm {
-        /// What the key is for.
+        /// The algorithm of the key.
         has: Algorithm,
     },
-    /// The system has no random numbers.
-    #[error("the system has no random numbers")]
+    /// The system has no entropy.
+    #[error("the system has no entropy")]
     NoEntropy,
 }
 
 impl Signer {
-    /// A private key in PKCS#8, as `-----BEGIN PRIVATE KEY-----`. RSA keys have 2048 to 4096 bits.
+    /// Reads a private key in PKCS#8, as `-----BEGIN PRIVATE KEY-----`. RSA keys have 2048 to 4096
+    /// bits.
     ///
     /// # Errors
     ///
@@ -100,8 +101,8 @@ impl Signer {
         signer
     }
 
-    /// A new key for ES256 that is nowhere else: for DPoP where no tokens are kept. Where they are,
-    /// it takes [`open_es256`](Self::open_es256): they are of no use without their key.
+    /// Generates a key for ES256 that is not stored: for DPoP without stored tokens. Stored tokens
+    /// are useless without their key, so use [`open_es256`](Self::open_es256) with those.
     ///
     /// # Errors
     ///
@@ -122,14 +123,14 @@ impl Signer {
         }
     }
 
-    /// The algorithm that the key is used for.
+    /// Returns the algorithm of the key.
     #[must_use]
     pub const fn algorithm(&self) -> Algorithm {
         self.algorithm
     }
 
-    /// Signs. The signature is raw, as a JSON Web Signature has it before base64: `r` and `s` one
-    /// after the other for ECDSA.
+    /// Signs `input`. The signature is raw, as in a JSON Web Signature before base64: `r` and `s`
+    /// concatenated for ECDSA.
     ///
     /// # Errors
     ///
@@ -157,8 +158,8 @@ impl Signer {
         }
     }
 
-    /// The public half as a JWK (RFC 7517), in JSON, with the members that RFC 7638 makes a
-    /// thumbprint of and no others.
+    /// Returns the public key as a JWK (RFC 7517), in JSON, with exactly the members that the
+    /// thumbprint of RFC 7638 uses.
     #[must_use]
     pub fn public_jwk(&self) -> String {
         let encode = |bytes: &[u8]| URL_SAFE_NO_PAD.encode(bytes);
@@ -183,7 +184,7 @@ impl Signer {
         }
     }
 
-    /// The key as the options of a client take it, to bind tokens to.
+    /// Returns the key for the options of a client, to bind tokens to.
     #[must_use]
     pub fn dpop_key(&self) -> DpopKey {
         DpopKey { algorithm: self.algorithm.as_str().to_owned(), jwk: self.public_jwk() }
@@ -191,7 +192,7 @@ impl Signer {
 }
 
 impl fmt::Debug for Signer {
-    /// Leaves the key out.
+    /// Omits the key.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Signer").field("algorithm", &self.algorithm).finish_non_exhaustive()
     }
@@ -205,7 +206,7 @@ impl Key {
             Algorithm::Es256 => ecdsa(&ECDSA_P256_SHA256_FIXED_SIGNING),
             Algorithm::Es384 => ecdsa(&ECDSA_P384_SHA384_FIXED_SIGNING),
             Algorithm::Rs256 | Algorithm::Ps256 => RsaKeyPair::from_pkcs8(der).ok().map(Self::Rsa),
-            // OpenSSL writes such keys without their public half.
+            // OpenSSL writes such keys without the public key.
             Algorithm::EdDsa => {
                 Ed25519KeyPair::from_pkcs8_maybe_unchecked(der).ok().map(Self::Ed25519)
             }

@@ -1,14 +1,14 @@
 use mcp_sansio::Instant;
 
-/// A monotonic clock that can be waited for.
-#[allow(async_fn_in_trait, reason = "a device's executor asks no future to be `Send`")]
+/// A monotonic clock with a timer.
+#[allow(async_fn_in_trait, reason = "a device's executor does not require futures to be `Send`")]
 pub trait Clock {
-    /// The time it is.
+    /// Returns the current time.
     fn now(&self) -> Instant;
 
-    /// Waits until [`now`](Self::now) has reached `deadline`; at once if it has already. To come
-    /// back a little early is harmless. The future is dropped where another deadline takes its
-    /// place.
+    /// Waits until [`now`](Self::now) has reached `deadline`; returns at once if it already has.
+    /// Returning slightly early is harmless. The future is dropped when another deadline replaces
+    /// it.
     async fn wait_until(&self, deadline: Instant);
 }
 

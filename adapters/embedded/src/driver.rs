@@ -12,13 +12,13 @@ use mcp_sansio::stream::{Action, Connection, Endpoint, Fault, Settings};
 use crate::error::fault;
 use crate::{Clock, DriveError};
 
-/// Drives one endpoint over the two halves of an asynchronous stream: for an executor.
+/// Drives one endpoint over the two halves of an asynchronous stream, on an executor.
 ///
-/// It moves the bytes of a [`Connection`], which says when to read, to write and to stop. A read or a
-/// write that has begun is never dropped before the connection is over, so the halves need not be
-/// safe to cancel.
+/// It moves the bytes of a [`Connection`], which says when to read, to write and to stop. A pending
+/// read or write is never dropped before the connection is over, so the halves need not be
+/// cancel-safe.
 ///
-/// The halves come back when they are lent: `&mut uart` is a half, too.
+/// To keep the halves, pass references: `&mut uart` implements the traits, too.
 pub struct Driver<'b, E, R: Read, W: Write, C> {
     connection: Connection<'b, E, DriveError<R::Error, W::Error>>,
     reader: R,
@@ -28,12 +28,11 @@ pub struct Driver<'b, E, R: Read, W: Write, C> {
 }
 
 impl<'b, E: Endpoint, R: Read, W: Write, C: Clock> Driver<'b, E, R, W, C> {
-    /// A driver with [`Settings::DEVICE`].
+    /// Creates a driver with [`Settings::DEVICE`].
     ///
-    /// The length of `line` is the longest line that is taken, line end included: 2,048 bytes are
-    /// enough for calls with short arguments. `output` collects what is written at once: 256 bytes
-    /// make few writes. Where `line` is empty the input ends at once, where `output` is nothing is
-    /// sent.
+    /// The length of `line` limits the lines that are accepted, line ending included: 2,048 bytes
+    /// are enough for calls with short arguments. `output` buffers writes: 256 bytes keep their
+    /// number low. An empty `line` ends the input at once; with an empty `output` nothing is sent.
     pub fn new(
         endpoint: E,
         reader: R,
@@ -46,29 +45,30 @@ impl<'b, E: Endpoint, R: Read, W: Write, C: Clock> Driver<'b, E, R, W, C> {
         Self { connection, reader, writer, clock, output }
     }
 
-    /// With settings of the caller's.
+    /// Replaces the settings.
     #[must_use]
     pub fn settings(mut self, settings: Settings) -> Self {
         self.connection = self.connection.settings(settings);
         self
     }
 
-    /// What is driven.
+    /// Returns the endpoint.
     #[must_use]
     pub const fn endpoint(&self) -> &E {
         self.connection.endpoint()
     }
 
-    /// Drives until the connection is over. To drop the future is to drop the connection.
+    /// Drives until the connection is over. Dropping the future drops the connection.
     ///
     /// # Errors
     ///
-    /// The stream is broken: see [`DriveError`]. That the other side has gone is no error.
+    /// The stream broke: see [`DriveError`]. A disconnect of the peer is not an error.
     pub async fn run(self) -> Result<(), DriveError<R::Error, W::Error>> {
         let Self { connection, mut reader, mut writer, clock, output } = self;
         let connection = RefCell::new(connection);
-        // Whether a wait has ended in this round of a poll. The three parts wait for each other by
-        // being polled again in the next round; none ever ends, and no borrow lasts over an `await`.
+        // Whether a wait completed in this round of a poll. The three parts wait for each other by
+        // being polled again in the next round; none of them completes, and no borrow is held
+        // across an `await`.
         let moved = Cell::new(false);
         let reading = async {
             loop {
@@ -169,18 +169,18 @@ async fn write<R: Error, W: Write>(
     Ok(())
 }
 
-/// Waits until `condition` holds, which is looked at whenever the driver is polled.
+/// Waits until `condition` holds. It is checked whenever the driver is polled.
 async fn until(condition: impl Fn() -> bool) {
     poll_fn(|_| if condition() { Poll::Ready(()) } else { Poll::Pending }).await;
 }
 
-/// Lets the other parts have their turn.
+/// Yields to the other parts.
 async fn pause() {
     let first = Cell::new(true);
     until(|| !first.replace(false)).await;
 }
 
-/// Waits for the first of two.
+/// Waits for the first of two futures.
 async fn first(one: impl Future<Output = ()>, other: impl Future<Output = ()>) {
     let (mut one, mut other) = (pin!(one), pin!(other));
     poll_fn(|cx| {

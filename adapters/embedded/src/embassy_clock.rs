@@ -3,7 +3,7 @@ use mcp_sansio::Instant;
 
 use crate::Clock;
 
-/// The clock of Embassy, counted from its start.
+/// The clock of Embassy, whose origin is its start.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct EmbassyClock;
 
@@ -14,9 +14,9 @@ impl Clock for EmbassyClock {
     }
 
     async fn wait_until(&self, deadline: Instant) {
-        // Up to the next microsecond, so that the deadline has come when the timer has.
+        // Rounded up to the next microsecond, so that the deadline has passed when the timer fires.
         let micros = deadline.as_nanos().div_ceil(1000);
-        // A deadline beyond what the driver's ticks can count never comes.
+        // A deadline that exceeds the range of the driver's ticks is never reached.
         let at = embassy_time::Instant::try_from_micros(micros);
         Timer::at(at.unwrap_or(embassy_time::Instant::MAX)).await;
     }
@@ -28,7 +28,7 @@ mod tests {
     use core::pin::pin;
     use core::task::{Context, Waker};
 
-    // Brings what the timers lock with.
+    // Provides the critical section for the timers.
     use critical_section as _;
     use embassy_time::{Duration, MockDriver};
 

@@ -2,15 +2,14 @@
 //! streams of `embedded-io`: a UART, USB serial, a socket.
 //!
 //! * With an executor: [`Driver`], over the halves of `embedded-io-async`, with a [`Clock`].
-//! * In a bare loop: [`PolledDriver`], over `embedded-io`, fed with the time.
+//! * In a bare loop: [`PolledDriver`], over `embedded-io`, with the time as a parameter.
 //!
-//! Both frame in memory of the caller's, whose length is the limit of a line: a longer one is
-//! reported to the endpoint and skipped, and the stream goes on. Neither allocates to move bytes;
-//! the protocol in `mcp-sansio` does, within its
-//! [`Limits`](mcp_sansio::peer::Limits), and [`Limits::SMALL`](mcp_sansio::peer::Limits::SMALL) is
-//! for devices.
+//! Both read lines into a buffer of the caller, whose length limits a line: a longer one is
+//! reported to the endpoint and skipped, and the stream continues. Neither allocates to move bytes;
+//! the protocol in `mcp-sansio` does, within its [`Limits`](mcp_sansio::peer::Limits), and
+//! [`Limits::SMALL`](mcp_sansio::peer::Limits::SMALL) is meant for devices.
 //!
-//! It needs a processor with compare-and-swap, as handlers do.
+//! It requires a processor with compare-and-swap, since handlers do.
 //!
 //! ```
 //! use mcp_sansio::Instant;

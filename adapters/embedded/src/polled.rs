@@ -11,13 +11,13 @@ use mcp_sansio::stream::{Action, Connection, Endpoint, Fault, Settings};
 use crate::DriveError;
 use crate::error::fault;
 
-/// Drives one endpoint over the two halves of a stream that is polled: for a bare loop.
+/// Drives one endpoint over the two halves of a polled stream, in a bare loop.
 ///
 /// It moves the bytes of a [`Connection`], which says when to read, to write and to stop. It reads
-/// only when [`ReadReady`] says so, at most once in a poll, and so never waits for input. Writing
-/// waits where the writer does: a writer with a buffer that an interrupt empties waits least.
+/// only when [`ReadReady`] says so, at most once per poll, and so never waits for input. Writing
+/// blocks if the writer does: a writer with a buffer that an interrupt drains blocks least.
 ///
-/// The halves come back when they are lent: `&mut uart` is a half, too.
+/// To keep the halves, pass references: `&mut uart` implements the traits, too.
 pub struct PolledDriver<'b, E, R: Read, W: Write> {
     connection: Connection<'b, E, DriveError<R::Error, W::Error>>,
     reader: R,
@@ -30,16 +30,16 @@ pub struct PolledDriver<'b, E, R: Read, W: Write> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub enum NextPoll {
-    /// At once: there is more to do.
+    /// Immediately: there is more work.
     Now,
-    /// When bytes have come, when a handler [was woken](PolledDriver::is_woken), or at this time,
-    /// whichever is first. To poll more often is harmless.
+    /// When bytes arrive, when a handler [was woken](PolledDriver::is_woken), or at this time,
+    /// whichever comes first. Polling more often is harmless.
     Wait(Option<Instant>),
-    /// No more: the connection is over.
+    /// Never: the connection is over.
     Closed,
 }
 
-/// Notes that a handler can go on.
+/// Set when a handler can continue.
 #[derive(Debug, Default)]
 struct Woken(AtomicBool);
 
@@ -54,10 +54,10 @@ impl Wake for Woken {
 }
 
 impl<'b, E: Endpoint, R: Read + ReadReady, W: Write> PolledDriver<'b, E, R, W> {
-    /// A driver with [`Settings::DEVICE`].
+    /// Creates a driver with [`Settings::DEVICE`].
     ///
-    /// The length of `line` is the longest line that is taken, line end included: 2,048 bytes are
-    /// enough for calls with short arguments. Where it is empty the input ends at once.
+    /// The length of `line` limits the lines that are accepted, line ending included: 2,048 bytes
+    /// are enough for calls with short arguments. An empty `line` ends the input at once.
     pub fn new(endpoint: E, reader: R, writer: W, line: &'b mut [u8]) -> Self {
         let woken = Arc::<Woken>::default();
         let waker = Waker::from(Arc::clone(&woken));
@@ -65,45 +65,46 @@ impl<'b, E: Endpoint, R: Read + ReadReady, W: Write> PolledDriver<'b, E, R, W> {
         Self { connection, reader, writer, woken, waker }
     }
 
-    /// With settings of the caller's.
+    /// Replaces the settings.
     #[must_use]
     pub fn settings(mut self, settings: Settings) -> Self {
         self.connection = self.connection.settings(settings);
         self
     }
 
-    /// What is driven.
+    /// Returns the endpoint.
     #[must_use]
     pub const fn endpoint(&self) -> &E {
         self.connection.endpoint()
     }
 
-    /// What is driven, for commands. Poll the driver afterwards.
+    /// Returns the endpoint, for commands. Poll the driver afterwards.
     #[must_use]
     pub const fn endpoint_mut(&mut self) -> &mut E {
         self.connection.endpoint_mut()
     }
 
-    /// The endpoint and the halves. Bytes that were read but not handed over are lost.
+    /// Returns the endpoint and the halves. Bytes that were read but not yet passed to the endpoint
+    /// are lost.
     #[must_use]
     pub fn into_parts(self) -> (E, R, W) {
         (self.connection.into_endpoint(), self.reader, self.writer)
     }
 
-    /// Whether a handler can go on, or something was sent from outside of the connection, since the
-    /// last poll. Ask with interrupts off before going to sleep.
+    /// Returns whether a handler was woken, or a message was queued from outside of the connection,
+    /// since the last poll. Check it with interrupts disabled before sleeping.
     #[must_use]
     pub fn is_woken(&self) -> bool {
         self.woken.0.load(Ordering::Acquire)
     }
 
-    /// Moves everything that moves at `now`.
+    /// Does all the work that is possible at `now`.
     ///
     /// # Errors
     ///
-    /// The stream is broken, and so the connection is over: see [`DriveError`]. That the other side
-    /// has gone is no error. It is told once, with everything else done; after that it is
-    /// [`NextPoll::Closed`].
+    /// The stream broke, which ends the connection: see [`DriveError`]. A disconnect of the peer is
+    /// not an error. The error is returned once, after all other work is done; from then on the
+    /// result is [`NextPoll::Closed`].
     pub fn poll(&mut self, now: Instant) -> Result<NextPoll, DriveError<R::Error, W::Error>> {
         self.woken.0.store(false, Ordering::Release);
         self.connection.reset_budget();
@@ -127,7 +128,8 @@ impl<'b, E: Endpoint, R: Read + ReadReady, W: Write> PolledDriver<'b, E, R, W> {
         })
     }
 
-    /// Reads what there is, if anything is wanted; whether there was news.
+    /// Reads available bytes, if the connection wants any. Returns whether there was input, an end
+    /// or an error.
     fn read(&mut self, now: Instant) -> bool {
         if !self.connection.wants_read() {
             return false;
@@ -141,7 +143,7 @@ impl<'b, E: Endpoint, R: Read + ReadReady, W: Write> PolledDriver<'b, E, R, W> {
         true
     }
 
-    /// Writes all that waits, and flushes it; whether there was anything.
+    /// Writes all pending output and flushes it. Returns whether there was any.
     fn write(&mut self, now: Instant) -> bool {
         let Self { connection, writer, .. } = self;
         let (mut outcome, mut wrote) = (Ok(()), false);

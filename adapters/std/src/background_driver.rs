@@ -6,10 +6,10 @@ use mcp_sansio_handlers::Endpoint;
 use crate::worker::Worker;
 use crate::{Clock, Error, block_on};
 
-/// A connection that is driven on a thread of its own, so that other threads can
-/// [`wait`](crate::Wait::wait) for what comes of it.
+/// A connection driven by its own thread, so that other threads can [`wait`](crate::Wait::wait) for
+/// results.
 ///
-/// Dropped, it ends the connection as [`stop`](Self::stop) does. Neither may happen on the
+/// Dropping it ends the connection like [`stop`](Self::stop). Neither may happen on the
 /// connection's own thread, that is in a handler.
 #[derive(Debug)]
 pub struct BackgroundDriver(Worker<Error>);
@@ -27,7 +27,7 @@ impl BackgroundDriver {
         Self::with_settings(endpoint, stream, Settings::default())
     }
 
-    /// Starts to drive `endpoint` over `stream`, with settings of the caller's.
+    /// Starts to drive `endpoint` over `stream` with the given settings.
     ///
     /// # Errors
     ///
@@ -44,28 +44,27 @@ impl BackgroundDriver {
         Worker::spawn("mcp-connection", run).map(Self)
     }
 
-    /// Whether the connection has ended.
+    /// Returns whether the connection has ended.
     #[must_use]
     pub fn is_finished(&self) -> bool {
         self.0.is_finished()
     }
 
-    /// Waits until the connection has ended by itself.
+    /// Waits until the connection has ended.
     ///
     /// # Errors
     ///
-    /// The stream cannot be waited for, or broke. That the other side has gone is no error.
+    /// The stream cannot be waited for, or broke. A disconnect of the peer is not an error.
     pub fn join(self) -> Result<(), Error> {
         self.0.join()
     }
 
-    /// Ends the connection where it stands and waits for its thread: endpoint and stream are
-    /// dropped, and nothing more is sent. To end it in good order, close the endpoint and
-    /// [`join`](Self::join).
+    /// Aborts the connection and waits for its thread: endpoint and stream are dropped, and nothing
+    /// more is sent. To end it gracefully, close the endpoint and call [`join`](Self::join).
     ///
     /// # Errors
     ///
-    /// It had broken before.
+    /// The connection had already broken.
     pub fn stop(self) -> Result<(), Error> {
         self.0.stop()
     }

@@ -2,38 +2,39 @@ use std::io;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
-/// A bounded buffer of bytes between a thread that may block and a task that must not, either way.
+/// A bounded byte buffer between a thread that may block and a task that must not, for either
+/// direction.
 #[derive(Debug, Default)]
 pub(crate) struct ByteQueue {
     state: Mutex<State>,
-    /// Tells the thread that the task has been here.
+    /// Notifies the thread of changes by the task.
     changed: Condvar,
 }
 
 #[derive(Debug, Default)]
 struct State {
     bytes: Vec<u8>,
-    /// How many of the bytes are taken already.
+    /// The number of bytes already taken.
     start: usize,
-    /// The thread has taken bytes and is not back for more.
+    /// Whether the thread is processing bytes that it has taken.
     busy: bool,
-    /// The task adds no more.
+    /// Whether the task has closed its end.
     closed: bool,
-    /// The task has gone.
+    /// Whether the task has dropped the stream.
     abandoned: bool,
-    /// How the thread has ended. An error is handed out once to each kind of question.
+    /// The result of the thread. An error is reported once per kind of operation.
     ended: Option<Result<(), SharedError>>,
     waker: Option<Waker>,
 }
 
-/// An error that can be told more than once.
+/// An error that can be reported more than once.
 #[derive(Clone, Debug)]
 struct SharedError {
     kind: io::ErrorKind,
     text: String,
 }
 
-/// Ends a queue for a thread that panics in foreign code, so that the task does not wait for it.
+/// Ends a queue if the thread panics in foreign code, so that the task does not wait for it.
 #[derive(Debug)]
 pub(crate) struct EndOnPanic<'c>(pub(crate) &'c ByteQueue);
 
@@ -45,16 +46,16 @@ impl Drop for EndOnPanic<'_> {
     }
 }
 
-/// The most that waits. 64 KiB, as in a pipe.
+/// The maximum of queued bytes. 64 KiB, as in a pipe.
 const CAPACITY: usize = 64 * 1024;
 
 impl ByteQueue {
     fn lock(&self) -> MutexGuard<'_, State> {
-        // No foreign code runs under the lock, so nothing is half done after a panic.
+        // No foreign code runs under the lock, so a panic leaves no inconsistent state.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Changes the state from the thread's side and wakes the task.
+    /// Changes the state from the thread and wakes the task.
     fn tell<T>(&self, mut state: MutexGuard<'_, State>, change: impl FnOnce(&mut State) -> T) -> T {
         let result = change(&mut state);
         let waker = state.waker.take();
@@ -65,9 +66,9 @@ impl ByteQueue {
         result
     }
 
-    // ------------------------------------------------------------------ from the thread
+    // ------------------------------------------------------------------ called by the thread
 
-    /// Adds `bytes`, as soon as there is nothing else. `false` when nobody wants them any more.
+    /// Adds `bytes` once the queue is empty. Returns `false` if the task has dropped the stream.
     pub(crate) fn push(&self, bytes: &[u8]) -> bool {
         let wait = |state: &mut State| !state.is_empty() && !state.abandoned;
         let state = self.changed.wait_while(self.lock(), wait);
@@ -82,8 +83,8 @@ impl ByteQueue {
         true
     }
 
-    /// Exchanges `buffer`, which is empty, for what there is, as soon as there is something.
-    /// `false` when nothing more will come.
+    /// Waits for bytes and exchanges them for `buffer`, which is empty. Returns `false` when no
+    /// more will follow.
     pub(crate) fn take(&self, buffer: &mut Vec<u8>) -> bool {
         let mut state = self.lock();
         if state.busy {
@@ -108,7 +109,7 @@ impl ByteQueue {
         self.lock().is_empty()
     }
 
-    /// The thread has ended, or is about to.
+    /// Records the result of the thread, which is about to end.
     pub(crate) fn end(&self, outcome: io::Result<()>) {
         let outcome =
             outcome.map_err(|error| SharedError { kind: error.kind(), text: error.to_string() });
@@ -118,7 +119,7 @@ impl ByteQueue {
         });
     }
 
-    // ------------------------------------------------------------------ from the task
+    // ------------------------------------------------------------------ called by the task
 
     /// Takes the first bytes into `buffer`. Zero at the end.
     pub(crate) fn poll_take(
@@ -143,7 +144,7 @@ impl ByteQueue {
         Poll::Ready(Ok(length))
     }
 
-    /// Adds the start of `bytes`, as far as there is room.
+    /// Adds a prefix of `bytes`, as far as it fits.
     pub(crate) fn poll_push(&self, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let mut state = self.lock();
         if let Some(Err(broken)) = &state.ended {
@@ -162,7 +163,7 @@ impl ByteQueue {
         Poll::Ready(Ok(length))
     }
 
-    /// Ready when the thread is done with all there was.
+    /// Ready once the thread has processed all bytes.
     pub(crate) fn poll_taken(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let mut state = self.lock();
         match &state.ended {
@@ -172,7 +173,7 @@ impl ByteQueue {
         }
     }
 
-    /// Nothing more will be added.
+    /// Closes the queue for additions.
     pub(crate) fn close(&self) {
         self.lock().closed = true;
         self.changed.notify_one();
@@ -187,7 +188,7 @@ impl ByteQueue {
         }
     }
 
-    /// The task has gone: the thread may end as soon as it can.
+    /// Abandons the queue: the thread may end as soon as it can.
     pub(crate) fn abandon(&self) {
         let mut state = self.lock();
         state.abandoned = true;
@@ -203,7 +204,7 @@ impl State {
         self.start == self.bytes.len()
     }
 
-    /// Has the task woken at the next change.
+    /// Registers the task to be woken at the next change.
     fn wait<T>(&mut self, cx: &Context<'_>) -> Poll<T> {
         match &mut self.waker {
             Some(waker) => waker.clone_from(cx.waker()),

@@ -1,4 +1,4 @@
-//! Servers as child processes: those of `mcp_sansio_async`, with calls that block.
+//! Servers as child processes: the blocking version of those of `mcp_sansio_async`.
 
 use std::future::poll_fn;
 use std::io::{self, Write};
@@ -19,12 +19,12 @@ pub type ChildStream = child::ChildStream<PipeStream>;
 
 /// A server that runs as a child process.
 ///
-/// Drive the stream that comes with it. When the connection is over, end the child with
-/// [`shutdown`](Self::shutdown). Dropped without, it is killed; either way no process is left behind.
+/// Drive the stream returned with it. When the connection is over, end the child with
+/// [`shutdown`](Self::shutdown). Dropping this value kills the child and reaps it.
 ///
-/// On Unix the child leads a process group of its own, and signals go to all of the group: what a
-/// launcher has started ends with it. A Ctrl-C at a terminal does not reach it; it reads the end of
-/// its input instead.
+/// On Unix the child leads its own process group, and signals are sent to the whole group:
+/// processes that a launcher has started end with it. Ctrl-C at a terminal does not reach the
+/// child; it reads the end of its input instead.
 #[derive(Debug)]
 pub struct ChildServer(child::ChildServer<StdProcess>);
 
@@ -33,12 +33,12 @@ impl ChildServer {
     ///
     /// # Errors
     ///
-    /// It did not start: see [`SpawnError`].
+    /// The process did not start: see [`SpawnError`].
     pub fn spawn(command: Command) -> Result<(Self, ChildStream), SpawnError> {
         Self::spawn_with(command, Stderr::Keep)
     }
 
-    /// As [`spawn`](Self::spawn), and does with the child's standard error what `stderr` says.
+    /// Like [`spawn`](Self::spawn), with the given handling of standard error.
     ///
     /// # Errors
     ///
@@ -48,31 +48,31 @@ impl ChildServer {
         Ok((Self(child), stream))
     }
 
-    /// The process id, `None` once the child has exited and was waited for.
+    /// Returns the process id, or `None` once the child has exited and been waited for.
     #[must_use]
     pub fn id(&self) -> Option<u32> {
         self.0.id()
     }
 
-    /// The last lines of the child's standard error so far.
+    /// Returns the last lines of the child's standard error so far.
     #[must_use]
     pub fn stderr_tail(&self) -> Vec<String> {
         self.0.stderr_tail()
     }
 
-    /// Blocks until the child exits by itself.
+    /// Blocks until the child exits.
     ///
     /// # Errors
     ///
-    /// The system has lost the child, or has no descriptors to wait with.
+    /// The system has lost the child, or is out of descriptors.
     pub fn wait(&mut self) -> io::Result<ExitReport> {
         block_on(self.0.wait())?
     }
 
-    /// Ends the child: closes its input, waits, then has the system end it, gently at first.
+    /// Ends the child: closes its input, waits, then terminates it, gracefully at first.
     ///
-    /// Drive or drop its stream meanwhile: while the child waits for someone to read its output, it
-    /// does not exit.
+    /// Keep driving its stream meanwhile, or drop it: the child does not exit while it is blocked
+    /// on writing its output.
     ///
     /// # Errors
     ///
@@ -82,12 +82,12 @@ impl ChildServer {
     }
 }
 
-/// A child process of the standard library. Dropped, it is killed and waited for.
+/// A child process of the standard library. Dropping it kills and reaps the process.
 #[derive(Debug)]
 pub(crate) struct StdProcess(Child);
 
-/// The standard library cannot wait for a limited time, so that an exit is asked for again and again:
-/// after half a millisecond first, then less and less often, up to sixty times a second.
+/// Pauses between checks for an exit, since the standard library has no timed wait: half a
+/// millisecond at first, then longer, down to sixty checks a second.
 const FIRST_PAUSE: Duration = Duration::from_micros(500);
 const LONGEST_PAUSE: Duration = Duration::from_millis(16);
 
@@ -136,7 +136,7 @@ impl Process for StdProcess {
     }
 
     fn kill(&mut self) {
-        // It has exited if this fails.
+        // A failure means that it has exited.
         let _ = self.0.kill();
     }
 
@@ -150,7 +150,7 @@ impl Process for StdProcess {
 
     /// Blocks, on a thread that does nothing else.
     async fn forward(text: String) {
-        // Where our own standard error is closed, there is nobody to tell.
+        // If the standard error of this process is closed, the text is lost.
         let _ = io::stderr().write_all(text.as_bytes());
     }
 }
@@ -158,7 +158,7 @@ impl Process for StdProcess {
 impl Drop for StdProcess {
     fn drop(&mut self) {
         self.kill();
-        // So that no zombie is left.
+        // Reaps the process, to leave no zombie.
         let _ = self.0.wait();
     }
 }

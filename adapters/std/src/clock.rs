@@ -9,19 +9,19 @@ use mcp_sansio_async::clock::now;
 
 use crate::executor::reactor;
 
-/// The computer's monotonic clock, with one alarm that [`block_on`](crate::block_on) watches.
+/// The system's monotonic clock, with one alarm for use in [`block_on`](crate::block_on).
 ///
-/// The instants of all clocks of a process count from the same origin, the first reading.
+/// All clocks of a process share one origin, the first reading.
 ///
-/// Polled outside of `block_on`, an alarm has nobody to watch it: the task is then woken at once,
-/// time and again, until the deadline has come.
+/// Outside of `block_on`, nothing watches the alarm: the task is then woken immediately and
+/// repeatedly until the deadline has passed.
 #[derive(Debug)]
 pub struct Clock {
     timer: u64,
 }
 
 impl Clock {
-    /// A clock without an timer.
+    /// Creates a clock without a deadline.
     #[must_use]
     pub fn new() -> Self {
         static NEXT_TIMER: AtomicU64 = AtomicU64::new(0);
@@ -59,7 +59,7 @@ impl Drop for Clock {
 }
 
 #[cfg(feature = "http-server")]
-#[allow(clippy::disallowed_methods, reason = "an adapter is where the time comes from")]
+#[allow(clippy::disallowed_methods, reason = "an adapter provides the time")]
 pub(crate) fn system_time() -> SystemTime {
     SystemTime::now()
 }

@@ -3,21 +3,20 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::fs::{FileType, OFlags, fcntl_getfl, fcntl_setfl, fstat};
 
-/// An open descriptor that does not block, as long as it is held here.
+/// An open descriptor in non-blocking mode, until it is dropped.
 ///
-/// The flag belongs to what the descriptor refers to, which other processes may share: a shell and
-/// the programs after this one. It is put back at the end.
+/// The mode belongs to the open file description, which other processes may share, such as a shell
+/// and the programs that it starts later. Dropping this value restores it.
 #[derive(Debug)]
 pub(crate) struct Descriptor {
     descriptor: OwnedFd,
-    /// The flags to put back, if they were changed.
+    /// The flags to restore, if they were changed.
     before: Option<OFlags>,
-    /// It is left as it is: others count on its blocking.
+    /// Whether the mode is left unchanged, since others rely on blocking.
     shared: bool,
 }
 
-/// What is written at once where that could block, in bytes: `PIPE_BUF`, for which there is room
-/// in a pipe that is ready.
+/// Bytes per write where a write could block: `PIPE_BUF`, for which a writable pipe has space.
 const SHARED_WRITE_MAX: usize = 4096;
 
 impl Descriptor {
@@ -30,8 +29,8 @@ impl Descriptor {
         Ok(Self { descriptor, before: blocks.then_some(flags), shared: false })
     }
 
-    /// One that goes on blocking, if it does, for those who share it. It is to be used when the
-    /// system says that it is ready, and not before.
+    /// Creates a descriptor whose mode is left unchanged, for the processes that share it. Use it
+    /// only once the system reports it as ready.
     #[cfg(any(target_os = "android", target_os = "linux"))]
     pub(crate) const fn shared(descriptor: OwnedFd) -> Self {
         Self { descriptor, before: None, shared: true }
@@ -41,7 +40,7 @@ impl Descriptor {
         self.shared
     }
 
-    /// How many bytes may be written at once.
+    /// Returns how many bytes may be written at once.
     pub(crate) const fn write_max(&self) -> usize {
         if self.shared { SHARED_WRITE_MAX } else { usize::MAX }
     }
@@ -56,18 +55,18 @@ impl AsFd for Descriptor {
 impl Drop for Descriptor {
     fn drop(&mut self) {
         if let Some(flags) = self.before {
-            // Nobody is left to be told, and the descriptor may well have lost its other side.
+            // The error cannot be reported, and the peer may well have closed the other end.
             let _ = fcntl_setfl(&self.descriptor, flags);
         }
     }
 }
 
-/// Whether reading and writing wait.
+/// Returns whether reading and writing block.
 pub(crate) fn blocks(descriptor: impl AsFd) -> io::Result<bool> {
     Ok(!fcntl_getfl(descriptor)?.contains(OFlags::NONBLOCK))
 }
 
-/// Whether `poll(2)` can wait for the descriptor, and it can be kept from blocking without harm to
+/// Returns whether the descriptor supports `poll(2)` and can be made non-blocking without harm to
 /// others: a pipe or a socket. A regular file always blocks, and a terminal is shared with the
 /// shell and with standard error.
 pub(crate) fn is_pollable(descriptor: impl AsFd) -> io::Result<bool> {

@@ -12,14 +12,14 @@ use rustix::net::{Shutdown, shutdown};
 use crate::descriptor::Descriptor;
 use crate::executor::reactor::{self, Direction};
 
-/// Two descriptors as a stream, or one for both ways: pipes and sockets.
+/// A stream over two descriptors, or over one for both directions: pipes and sockets.
 ///
-/// They do not block while they are in here, and are put back to what they were when they are
-/// dropped. It is to be polled inside of [`block_on`](crate::block_on), whose thread then waits for
-/// both ways at once; elsewhere reading and writing fail where they would have to wait.
+/// They are in non-blocking mode until the stream is dropped, which restores their mode. Poll the
+/// stream within [`block_on`](crate::block_on), whose thread then waits for both directions at
+/// once; elsewhere an operation that would block fails.
 ///
-/// It is not for regular files, for which nobody can wait, nor for terminals, whose mode other
-/// programs share: [`ThreadedStream`](crate::ThreadedStream) is.
+/// It is not suitable for regular files, which do not support readiness, nor for terminals, whose
+/// mode is shared with other programs: use [`ThreadedStream`](crate::ThreadedStream) for those.
 #[derive(Debug)]
 pub struct FdStream {
     reader: Half,
@@ -34,44 +34,46 @@ struct Half {
     readiness: Readiness,
 }
 
-/// What is known about the next read or write.
+/// Whether to try the next read or write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Readiness {
-    /// Trying makes sense.
+    /// It is likely to succeed.
     Likely,
-    /// The last one came short: the next would most likely find nothing, and cost a system call.
+    /// The last one was short: the next one would probably block, at the cost of a system call.
     Unlikely,
-    /// The thread's reactor says when.
+    /// The reactor is watching the descriptor.
     Awaited,
 }
 
 impl FdStream {
-    /// Reads from `reader` and writes to `writer`. The descriptors may refer to the same thing.
+    /// Creates a stream that reads from `reader` and writes to `writer`. The descriptors may refer
+    /// to the same file.
     ///
     /// # Errors
     ///
-    /// The system does not let them be kept from blocking.
+    /// The system cannot make them non-blocking.
     pub fn new(reader: impl Into<OwnedFd>, writer: impl Into<OwnedFd>) -> io::Result<Self> {
         let reader = Half::new(Arc::new(Descriptor::new(reader.into())?), Direction::Read);
         let writer = Half::new(Arc::new(Descriptor::new(writer.into())?), Direction::Write);
         Ok(Self { reader, writer: Some(writer) })
     }
 
-    /// Reads from `descriptor` and writes to it.
+    /// Creates a stream that reads from `descriptor` and writes to it.
     ///
     /// # Errors
     ///
-    /// The system does not let it be kept from blocking.
+    /// The system cannot make it non-blocking.
     pub fn duplex(descriptor: impl Into<OwnedFd>) -> io::Result<Self> {
         let descriptor = Arc::new(Descriptor::new(descriptor.into())?);
         let writer = Half::new(Arc::clone(&descriptor), Direction::Write);
         Ok(Self { reader: Half::new(descriptor, Direction::Read), writer: Some(writer) })
     }
 
-    /// Reads from `reader` and writes to `writer`, which go on blocking, as others share them: a
-    /// terminal, or what is the standard error as well. Nothing is tried before the system says
-    /// that it would not block. For regular files it always says so. A terminal that is stopped
-    /// in the middle of a write holds up everything until it goes on.
+    /// Creates a stream that reads from `reader` and writes to `writer` and leaves them in blocking
+    /// mode, as others share them: a terminal, or a descriptor that is also the standard error. An
+    /// operation is only tried once the system reports it as ready, which it always does for
+    /// regular files. A terminal that is stopped in the middle of a write blocks the thread until
+    /// it resumes.
     #[cfg(any(target_os = "android", target_os = "linux"))]
     pub(crate) fn shared(reader: OwnedFd, writer: OwnedFd) -> Self {
         let reader = Half::new(Arc::new(Descriptor::shared(reader)), Direction::Read);
@@ -79,7 +81,7 @@ impl FdStream {
         Self { reader, writer: Some(writer) }
     }
 
-    /// Only reads from `descriptor`.
+    /// Creates a stream that only reads from `descriptor`.
     pub(crate) fn reading(descriptor: impl Into<OwnedFd>) -> io::Result<Self> {
         let descriptor = Arc::new(Descriptor::new(descriptor.into())?);
         Ok(Self { reader: Half::new(descriptor, Direction::Read), writer: None })
@@ -89,7 +91,7 @@ impl FdStream {
 impl TryFrom<TcpStream> for FdStream {
     type Error = io::Error;
 
-    /// Small messages leave at once (`TCP_NODELAY`): what can be put together has been.
+    /// Sends small messages at once (`TCP_NODELAY`), since the driver already batches its output.
     fn try_from(stream: TcpStream) -> io::Result<Self> {
         stream.set_nodelay(true)?;
         Self::duplex(stream)
@@ -118,7 +120,7 @@ impl ByteStream for FdStream {
         writer.poll(cx, bytes.len(), |descriptor| rustix::io::write(descriptor, bytes))
     }
 
-    /// Nothing is held back.
+    /// Nothing is buffered.
     fn poll_flush(&mut self, _: &mut Context<'_>) -> Poll<io::Result<()>> {
         Poll::Ready(Ok(()))
     }
@@ -128,8 +130,8 @@ impl ByteStream for FdStream {
         if writer.descriptor.is_shared() {
             return Poll::Ready(Ok(()));
         }
-        // A socket may be open elsewhere, at least for reading. What is no socket is closed by
-        // closing it, and who has gone already need not be told.
+        // Shut down a socket, since it may be open elsewhere, at least for reading. Anything else
+        // closes when it is dropped, and a disconnected peer needs no shutdown.
         Poll::Ready(match shutdown(&*writer.descriptor, Shutdown::Write) {
             Ok(()) | Err(Errno::NOTSOCK | Errno::NOTCONN) => Ok(()),
             Err(error) => Err(error.into()),
@@ -144,7 +146,7 @@ impl Half {
         Self { descriptor, direction, readiness }
     }
 
-    /// Tries `action`, which moves up to `wanted` bytes, when it is likely to succeed.
+    /// Tries `action`, which moves up to `wanted` bytes, once it is likely to succeed.
     fn poll(
         &mut self,
         cx: &mut Context<'_>,
@@ -154,7 +156,7 @@ impl Half {
         ready!(self.poll_ready(cx))?;
         loop {
             match action(&self.descriptor) {
-                // The end of the input is not waited for, it stays.
+                // The end of the input is permanent, so there is nothing to wait for.
                 Ok(count) => {
                     if self.descriptor.is_shared() || (count > 0 && count < wanted) {
                         self.readiness = Readiness::Unlikely;
@@ -195,7 +197,7 @@ impl Half {
     }
 }
 
-/// Waits until the descriptor can be read from, or accepts.
+/// Waits until the descriptor is readable, or can accept.
 #[cfg(any(feature = "auth", feature = "http-server"))]
 pub(crate) async fn readable(descriptor: &Arc<Descriptor>) -> io::Result<()> {
     let mut half = Half::new(Arc::clone(descriptor), Direction::Read);
@@ -206,7 +208,7 @@ pub(crate) async fn readable(descriptor: &Arc<Descriptor>) -> io::Result<()> {
 impl Drop for Half {
     fn drop(&mut self) {
         if self.readiness == Readiness::Awaited {
-            // The reactor holds the descriptor open.
+            // The reactor keeps the descriptor open.
             reactor::forget(&self.descriptor, self.direction);
         }
     }
@@ -259,7 +261,7 @@ mod tests {
         let twice = (socket.try_clone().unwrap(), socket.try_clone().unwrap());
         let mut stream = FdStream::new(twice.0, twice.1).unwrap();
         assert!(stream.poll_close(&mut Context::from_waker(Waker::noop())).is_ready());
-        assert!(!blocks(&socket), "the reading half is in use");
+        assert!(!blocks(&socket), "the read half is in use");
         drop(stream);
         assert!(blocks(&socket));
     }
@@ -317,7 +319,7 @@ mod tests {
         let mut far = to.0;
         far.read_exact(&mut vec![0; filled]).unwrap();
         let written = block_on(poll_fn(|cx| stream.poll_write(cx, &bytes))).unwrap().unwrap();
-        assert_eq!(written, 4096, "for that there is room in a pipe that is ready");
+        assert_eq!(written, 4096, "a writable pipe has space for that");
         assert!(stream.poll_close(&mut Context::from_waker(Waker::noop())).is_ready());
         assert!(blocks(&to.1));
     }

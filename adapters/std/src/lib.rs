@@ -1,16 +1,15 @@
-//! MCP with blocking calls, on nothing but the standard library and the operating system: no async
-//! runtime, and a thread only where there is no other way.
+//! MCP with blocking calls, based only on the standard library and the operating system: no async
+//! runtime, and threads only where they are unavoidable.
 //!
 //! * A server: [`serve_stdio`], [`serve_stream`] for sockets, [`serve()`] for any reader and writer.
 //!   They block until the connection ends; handlers run on the calling thread.
-//! * A client: [`spawn`] starts a server as a child and drives the connection on a thread of its
-//!   own; [`Wait`] waits for the results on any other.
+//! * A client: [`spawn`] starts a server as a child process and drives the connection on its own
+//!   thread; [`Wait`] waits for results on any other thread.
 //! * A server on HTTP: `serve_http`, with the feature `http-server`.
 //! * A client over HTTP: `connect`, with the feature `http-client`.
-//! * A user who signs in with a browser, with the feature `auth`: `Loopback`.
-//! * The parts, to put together in other ways: [`block_on`], [`FdStream`], [`ThreadedStream`],
-//!   [`PipeStream`] and [`Clock`], for the [`Driver`] that all adapters
-//!   share.
+//! * Users who sign in with a browser, with the feature `auth`: `Loopback`.
+//! * The building blocks: [`block_on`], [`FdStream`], [`ThreadedStream`], [`PipeStream`] and
+//!   [`Clock`], for the [`Driver`] shared by all adapters.
 //!
 //! ```no_run
 //! use mcp_sansio_handlers::Server;
@@ -22,7 +21,7 @@
 //! # }
 //! ```
 //!
-//! Nothing here knows a rule of the protocol beyond the streams and the processes themselves.
+//! Nothing here depends on the protocol, apart from streams and processes.
 
 #![forbid(unsafe_code)]
 

@@ -7,8 +7,8 @@ use mcp_sansio_oauth::client::{ActionFailure, AuthorizationRequest};
 use crate::block_on;
 use crate::runtime::ThreadRuntime;
 
-/// Where the user comes back to who signs in with a browser on this computer: a listener on
-/// 127.0.0.1 that answers the browser and takes the redirect.
+/// The redirect target for a user who signs in with a browser on this computer: a listener on
+/// 127.0.0.1 that answers the browser and receives the redirect.
 ///
 /// ```no_run
 /// use mcp_sansio_std::auth::client::AuthorizationRequest;
@@ -29,56 +29,56 @@ use crate::runtime::ThreadRuntime;
 pub struct Loopback(mcp_sansio_async::Loopback<ThreadRuntime>);
 
 impl Loopback {
-    /// Listens on 127.0.0.1, at `port` or, if that is 0, at one that is free. Authorization servers
-    /// take any port there for a client that is registered with another one (RFC 8252, section 7.3);
-    /// some do not.
+    /// Listens on 127.0.0.1, at `port` or, if that is 0, at a free port. Most authorization servers
+    /// accept any port there for a client registered with another one (RFC 8252, section 7.3); some
+    /// do not.
     ///
     /// # Errors
     ///
-    /// The operating system: the port is in use.
+    /// The operating system failed: the port is in use.
     pub fn bind(port: u16) -> io::Result<Self> {
         block_on(mcp_sansio_async::Loopback::bind(port))?.map(Self)
     }
 
-    /// Has the user come back to this path, instead of `/callback`.
+    /// Sets the path of the redirect, instead of `/callback`.
     ///
     /// # Errors
     ///
-    /// The caller's: it is no path.
+    /// The path is invalid: the caller's fault.
     pub fn path(self, path: impl Into<String>) -> Result<Self, InvalidRedirectAddress> {
         self.0.path(path).map(Self)
     }
 
-    /// What the user knows this program as, for the page that says to return to it.
+    /// Sets the application name shown to the user on the page that says to return to it.
     #[must_use]
     pub fn application(self, name: &str) -> Self {
         Self(self.0.application(name))
     }
 
-    /// How long a user may take. 5 min by default.
+    /// Limits the time for a user to sign in. 5 min by default.
     #[must_use]
     pub fn timeout(self, time: Duration) -> Self {
         Self(self.0.timeout(time))
     }
 
-    /// Where the user comes back to, for the options of the client.
+    /// Returns the redirect URI, for the options of the client.
     #[must_use]
     pub fn redirect_uri(&self) -> String {
         self.0.redirect_uri()
     }
 
-    /// Shows the user the page of the authorization server, by `open`, and waits for the redirect
-    /// that answers this request; what is returned is its target. It answers once. Whatever else
-    /// comes in gets a refusal, and the wait goes on. Of several calls the second begins when the
-    /// first one is over.
+    /// Shows the user the page of the authorization server, with `open`, and waits for the redirect
+    /// that answers this request. Returns its target. Only the first such redirect is accepted;
+    /// other requests are refused while waiting continues. Concurrent calls run one after the
+    /// other.
     ///
-    /// It blocks for as long as the user takes. In a handler it would hold up the connection: there
-    /// it needs a thread of its own.
+    /// It blocks until the user returns. In a handler that would block the connection: use a
+    /// separate thread there.
     ///
     /// # Errors
     ///
-    /// The user does not come back in time; the request is for another redirect URI; the system has no
-    /// descriptors to wait with.
+    /// The user did not come back in time; the request is for another redirect URI; the system is
+    /// out of descriptors.
     pub fn authorize(
         &self,
         request: &AuthorizationRequest,

@@ -6,7 +6,7 @@ use mcp_sansio_async::Network;
 use crate::PipeStream;
 use crate::runtime::ThreadRuntime;
 
-/// A socket that listens, to be waited for inside of [`block_on`](crate::block_on).
+/// A listening socket, to be used within [`block_on`](crate::block_on).
 #[derive(Debug)]
 pub struct Listener {
     socket: TcpListener,
@@ -33,7 +33,7 @@ impl Network for ThreadRuntime {
         loop {
             match listener.socket.accept() {
                 Ok((socket, address)) => {
-                    // Some systems have it inherit what the listener was set to.
+                    // On some systems it inherits the mode of the listener.
                     socket.set_nonblocking(false)?;
                     return Ok((socket.try_into()?, address));
                 }
@@ -55,8 +55,8 @@ impl Listener {
         crate::fd_stream::readable(&self.descriptor).await
     }
 
-    /// Sockets cannot be waited for here. 10 ms: nobody notices, and a hundred looks in a second cost
-    /// nothing that can be measured.
+    /// Waits before the next attempt, since sockets cannot be watched here. 10 ms: not noticeable,
+    /// and a hundred attempts a second cost nothing measurable.
     #[cfg(not(unix))]
     async fn ready(&self) -> io::Result<()> {
         use mcp_sansio_async::Timer;

@@ -12,25 +12,26 @@ use crate::ThreadedStream;
 #[cfg(unix)]
 use crate::descriptor::{blocks, is_pollable};
 
-/// The standard streams of this process or of a child, or a socket: whatever the operating system
-/// can wait for is waited for on one thread, the rest has a thread for each way. Linux can wait for
-/// all of them, terminals and files too.
-// In a box, so that a program without threads has no code for them.
+/// The standard streams of this process or of a child, or a socket. One thread waits for everything
+/// that the operating system can watch; anything else has a thread for each direction. Linux can
+/// watch all of them, including terminals and files.
+// Boxed, so that a program without threads contains no code for them.
 pub struct PipeStream(Box<dyn ByteStream + Send + Sync>);
 
 impl PipeStream {
-    /// Reads from the standard input and writes to the standard output of this process.
+    /// Creates a stream that reads from the standard input and writes to the standard output of
+    /// this process.
     ///
-    /// Both remain open when the stream is dropped. What else reads from the one or writes to the
-    /// other gets in the way; [`serve_stdio`](crate::serve_stdio) keeps it out.
+    /// Both remain open when the stream is dropped. Other code that reads from the input or writes
+    /// to the output interferes; [`serve_stdio`](crate::serve_stdio) prevents that.
     ///
     /// # Errors
     ///
-    /// One of them is closed, or the system is out of descriptors or threads.
+    /// One of the streams is closed, or the system is out of descriptors or threads.
     pub fn stdio() -> io::Result<Self> {
         #[cfg(unix)]
         {
-            // The standard library's would come with their buffers.
+            // The handles of the standard library are buffered.
             use rustix::stdio::{stderr, stdin, stdout};
             let open = || -> io::Result<_> {
                 let reader = stdin().try_clone_to_owned()?;
@@ -40,7 +41,7 @@ impl PipeStream {
             let (reader, writer) = open()?;
             let stream = Self::from_descriptors(reader, writer)?;
             if could_block && !blocks(stderr())? {
-                // The standard error is the same pipe, and whoever writes there expects to wait.
+                // The standard error is the same pipe, and its writers expect it to block.
                 drop(stream);
                 let (reader, writer) = open()?;
                 return Self::shared(reader, writer);
@@ -51,11 +52,11 @@ impl PipeStream {
         Self::threaded(io::stdin(), io::stdout())
     }
 
-    /// Reads what a child writes and writes what it reads.
+    /// Creates a stream over the standard output and input of a child.
     ///
     /// # Errors
     ///
-    /// The system is out of threads, where it needs them for this.
+    /// The system is out of threads, where they are needed.
     pub fn child(stdout: ChildStdout, stdin: ChildStdin) -> io::Result<Self> {
         #[cfg(unix)]
         return FdStream::new(stdout, stdin).map(Self::from);
@@ -63,7 +64,7 @@ impl PipeStream {
         return Self::threaded(stdout, stdin);
     }
 
-    /// Only reads what a child writes to its standard error.
+    /// Creates a stream that reads the standard error of a child.
     pub(crate) fn child_stderr(stderr: ChildStderr) -> io::Result<Self> {
         #[cfg(unix)]
         return FdStream::reading(stderr).map(Self::from);
@@ -71,7 +72,7 @@ impl PipeStream {
         return Self::threaded(stderr, io::sink());
     }
 
-    /// Reads from one descriptor and writes to another, by the means that fit both.
+    /// Creates a stream from two descriptors, in the way that suits both.
     #[cfg(unix)]
     pub(crate) fn from_descriptors(
         reader: std::os::fd::OwnedFd,
@@ -83,12 +84,12 @@ impl PipeStream {
         Self::shared(reader, writer)
     }
 
-    /// Reads and writes what has to go on blocking.
+    /// Creates a stream over descriptors that must remain blocking.
     #[cfg(unix)]
     fn shared(reader: std::os::fd::OwnedFd, writer: std::os::fd::OwnedFd) -> io::Result<Self> {
         #[cfg(any(target_os = "android", target_os = "linux"))]
         return Ok(FdStream::shared(reader, writer).into());
-        // Some systems cannot wait for a terminal.
+        // Some systems cannot watch a terminal.
         #[cfg(not(any(target_os = "android", target_os = "linux")))]
         return Self::threaded(std::fs::File::from(reader), std::fs::File::from(writer));
     }
@@ -118,7 +119,7 @@ impl From<ThreadedStream> for PipeStream {
 impl TryFrom<TcpStream> for PipeStream {
     type Error = io::Error;
 
-    /// Small messages leave at once (`TCP_NODELAY`): what can be put together has been.
+    /// Sends small messages at once (`TCP_NODELAY`), since the driver already batches its output.
     fn try_from(stream: TcpStream) -> io::Result<Self> {
         #[cfg(unix)]
         return FdStream::try_from(stream).map(Self::from);
@@ -140,7 +141,7 @@ impl TryFrom<std::os::unix::net::UnixStream> for PipeStream {
     }
 }
 
-/// A socket whose writing half is closed with this handle, though there are others.
+/// A socket whose write half is closed with this handle, even if there are other handles.
 #[cfg(not(unix))]
 struct ClosingSocket(TcpStream);
 
@@ -158,7 +159,7 @@ impl io::Write for ClosingSocket {
 #[cfg(not(unix))]
 impl Drop for ClosingSocket {
     fn drop(&mut self) {
-        // The other side may have gone already, and need not be told.
+        // Fails if the peer has already disconnected.
         let _ = self.0.shutdown(std::net::Shutdown::Write);
     }
 }

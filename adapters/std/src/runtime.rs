@@ -1,4 +1,4 @@
-//! Threads, as [`mcp_sansio_async`] takes a runtime.
+//! Threads as a runtime of [`mcp_sansio_async`].
 
 use std::future::Future;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,7 +11,7 @@ pub use crate::network::Listener;
 use crate::threads::Threads;
 use crate::{Clock, block_on};
 
-/// Runs tasks, each on a thread: connections, handlers that wait, what keeps a server's deadlines.
+/// Runs each task on a thread: connections, waiting handlers, and the deadlines of a server.
 #[derive(Clone, Debug)]
 pub struct ThreadRuntime {
     threads: Threads,
@@ -19,12 +19,12 @@ pub struct ThreadRuntime {
 }
 
 impl ThreadRuntime {
-    /// A runtime with at most `threads_max` threads of its own.
+    /// Creates a runtime with at most `threads_max` threads.
     pub(crate) fn new(name: &'static str, threads_max: usize) -> Self {
         Self { threads: Threads::new(name, threads_max), refused: Arc::default() }
     }
 
-    /// Whether there was no thread for a task.
+    /// Returns whether a task was dropped for lack of a thread.
     #[cfg(feature = "http-server")]
     pub(crate) fn has_refused(&self) -> bool {
         self.refused.load(Ordering::Relaxed)
@@ -34,7 +34,8 @@ impl ThreadRuntime {
 impl Runtime for ThreadRuntime {
     type Timer = Clock;
 
-    /// That of the process, for what the application asks for one by one: it has no bound.
+    /// Returns the unlimited runtime of the process, for tasks that the application starts one by
+    /// one.
     fn current() -> Self {
         static CURRENT: OnceLock<ThreadRuntime> = OnceLock::new();
         CURRENT.get_or_init(|| Self::new("mcp-task", usize::MAX)).clone()
@@ -44,7 +45,7 @@ impl Runtime for ThreadRuntime {
         Clock::new()
     }
 
-    /// A task for which there is no thread is dropped, and so is one without descriptors to wait with.
+    /// Drops the task if there is no thread for it, or no descriptor to wait with.
     fn spawn<F: Future<Output = ()> + Send + 'static>(&self, future: F) {
         let run = move || {
             let _ended = block_on(future);

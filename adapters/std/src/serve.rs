@@ -7,20 +7,20 @@ use mcp_sansio_handlers::{Endpoint, IntoEndpoint};
 use crate::standard_output::StandardOutput;
 use crate::{Clock, Error, PipeStream, ThreadedStream, block_on, seed};
 
-/// Serves on the standard streams until the connection ends: what the `main` of a server is made
-/// of.
+/// Serves on the standard streams until the connection ends. Usually all that the `main` of a
+/// server needs.
 ///
-/// As long as it lasts, what the process prints with `println!` and the like goes to the standard
-/// error, and what it starts reads nothing from the standard input, so that neither gets between
-/// the messages. On other systems than Unix it is up to the program to print nothing.
+/// Meanwhile, output of `println!` and the like goes to the standard error, and child processes
+/// read nothing from the standard input, so that neither interferes with the messages. On systems
+/// other than Unix the program itself must not print.
 ///
 /// It returns at the latest 1.5 s after the end of the input ([`Settings::linger`]), as soon as
-/// everything is answered, and at once if nothing is left to answer.
+/// everything is answered, and at once if nothing is pending.
 ///
 /// # Errors
 ///
-/// The server offers something that it cannot; the streams cannot be used; the connection broke. That
-/// the other side has gone is no error.
+/// The server's catalog is invalid; the streams cannot be used; the connection broke. A disconnect
+/// of the peer is not an error.
 pub fn serve_stdio(server: impl IntoEndpoint) -> Result<(), Error> {
     let endpoint = server.into_endpoint(seed())?;
     let stream = PipeStream::stdio()?;
@@ -29,15 +29,15 @@ pub fn serve_stdio(server: impl IntoEndpoint) -> Result<(), Error> {
     drive(endpoint, stream, Settings::pipe())
 }
 
-/// Serves on a reader and a writer, each on a thread of its own, until the connection ends. The
-/// endpoint stays on the calling thread.
+/// Serves on a reader and a writer, each on its own thread, until the connection ends. The endpoint
+/// stays on the calling thread.
 ///
 /// For pipes, sockets and standard streams use [`serve_stream`] and [`serve_stdio`], which need no
 /// threads. See [`ThreadedStream`] for when these end.
 ///
 /// # Errors
 ///
-/// The stream cannot be used, or broke. That the other side has gone is no error.
+/// The stream cannot be used, or broke. A disconnect of the peer is not an error.
 pub fn serve(
     server: impl IntoEndpoint,
     reader: impl Read + Send + 'static,
@@ -48,12 +48,12 @@ pub fn serve(
     drive(endpoint, stream, Settings::default())
 }
 
-/// Serves on a socket until the connection ends: a `TcpStream` or a `UnixStream`. For other
-/// streams there is [`drive`].
+/// Serves on a socket until the connection ends: a `TcpStream` or a `UnixStream`. Use [`drive`] for
+/// other streams.
 ///
 /// # Errors
 ///
-/// The stream cannot be used, or broke. That the other side has gone is no error.
+/// The stream cannot be used, or broke. A disconnect of the peer is not an error.
 pub fn serve_stream(
     server: impl IntoEndpoint,
     stream: impl TryInto<PipeStream, Error = io::Error>,
@@ -63,11 +63,11 @@ pub fn serve_stream(
     drive(endpoint, stream, Settings::default())
 }
 
-/// Drives any endpoint over any stream until the connection ends, with settings of the caller's.
+/// Drives any endpoint over any stream until the connection ends, with the given settings.
 ///
 /// # Errors
 ///
-/// The stream cannot be used, or broke. That the other side has gone is no error.
+/// The stream cannot be used, or broke. A disconnect of the peer is not an error.
 pub fn drive(
     endpoint: impl Endpoint,
     stream: impl ByteStream,

@@ -7,29 +7,28 @@ use mcp_sansio_async::ByteStream;
 
 use crate::byte_queue::{ByteQueue, EndOnPanic};
 
-/// A blocking reader and a blocking writer as a stream, with a thread for each.
+/// A stream over a blocking reader and a blocking writer, with a thread for each.
 ///
-/// Neither holds up the other, and at most 128 KiB wait in each way. It can be polled on any
-/// executor, as its wakers are the threads.
+/// Neither delays the other, and each direction queues at most 128 KiB. It can be polled on any
+/// executor, since its threads wake the task.
 ///
-/// The threads end with their streams: at the end of the input, or when the output is closed. When
-/// a `ThreadedStream` is dropped earlier, each ends as soon as the `read` or the `write` that it is
-/// in returns. The operating system offers no way to call them back, so for pipes and sockets use
-/// [`FdStream`](crate::FdStream).
+/// The threads end with their streams: at the end of the input, or when the output is closed. If a
+/// `ThreadedStream` is dropped earlier, each thread ends once its pending `read` or `write`
+/// returns. The operating system cannot interrupt those calls, so use [`FdStream`](crate::FdStream)
+/// for pipes and sockets.
 #[derive(Debug)]
 pub struct ThreadedStream {
     input: Arc<ByteQueue>,
     output: Arc<ByteQueue>,
 }
 
-/// What is read at once, in bytes. 64 KiB: what a pipe holds.
+/// Bytes per read. 64 KiB: the capacity of a pipe.
 const READ_LENGTH: usize = 64 * 1024;
 
 impl ThreadedStream {
     /// Starts the threads.
     ///
-    /// `writer` is flushed whenever nothing more waits to be written, and dropped when the stream
-    /// is closed.
+    /// `writer` is flushed whenever no more data is queued, and dropped when the stream is closed.
     ///
     /// # Errors
     ///
@@ -40,19 +39,19 @@ impl ThreadedStream {
     ) -> io::Result<Self> {
         let stream = Self { input: Arc::default(), output: Arc::default() };
         let (input, output) = (Arc::clone(&stream.input), Arc::clone(&stream.output));
-        // On an error, dropping the stream ends the thread that did start.
+        // On an error, dropping the stream ends the thread that has started.
         start("mcp-write", Box::new(move || write(&output, writer)))?;
         start("mcp-read", Box::new(move || read(&input, reader)))?;
         Ok(stream)
     }
 }
 
-/// Starts a thread: the code for it is there once, not for each type of stream.
+/// Starts a thread. Not generic, so that its code is compiled once.
 fn start(name: &str, run: Box<dyn FnOnce() + Send>) -> io::Result<()> {
     thread::Builder::new().name(name.into()).spawn(run).map(drop)
 }
 
-/// Moves what `reader` has into the queue, until one of them ends.
+/// Moves data from `reader` into the queue, until one of them ends.
 fn read(input: &ByteQueue, mut reader: impl Read) {
     let _guard = EndOnPanic(input);
     let mut buffer = vec![0; READ_LENGTH];
@@ -72,7 +71,7 @@ fn read(input: &ByteQueue, mut reader: impl Read) {
     input.end(outcome);
 }
 
-/// Moves what is in the queue into `writer`, until one of them ends.
+/// Moves data from the queue into `writer`, until one of them ends.
 fn write(output: &ByteQueue, mut writer: impl Write) {
     let _guard = EndOnPanic(output);
     let mut buffer = Vec::new();
@@ -89,7 +88,7 @@ fn write(output: &ByteQueue, mut writer: impl Write) {
             break written;
         }
     };
-    // The other side reads the end of its input before this side learns that all is done.
+    // The peer reads the end of its input before this side learns that everything is written.
     drop(writer);
     output.end(outcome);
 }

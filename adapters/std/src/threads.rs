@@ -5,16 +5,16 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-/// How long a thread waits for another job. 10 s: a burst of work finds the threads of the last one,
-/// and what is not needed is soon gone.
+/// How long an idle thread waits for another job. 10 s: a burst of work reuses the threads of the
+/// last one, and superfluous threads end soon.
 const IDLE_TIME: Duration = Duration::from_secs(10);
 
 type Job = Box<dyn FnOnce() + Send>;
 
-/// Threads for jobs that block, each job on a thread of its own: none waits for another. Clones
-/// share them.
+/// Threads for blocking jobs, each job on its own thread, so that none waits for another. Clones
+/// share the threads.
 ///
-/// A thread that no job comes for ends after a while.
+/// An idle thread ends after a while.
 #[derive(Clone)]
 pub(crate) struct Threads {
     shared: Arc<Shared>,
@@ -28,7 +28,7 @@ struct Shared {
 
 #[derive(Default)]
 struct State {
-    /// Those that wait for a job, the one that began to last at the end.
+    /// Idle threads, most recently idle last.
     idle: Vec<(u64, SyncSender<Job>)>,
     threads: usize,
     begun: u64,
@@ -39,23 +39,23 @@ impl Threads {
         Self { shared: Arc::new(Shared { name, threads_max, state: Mutex::default() }) }
     }
 
-    /// Runs a job. A panic in it ends nothing but its thread.
+    /// Runs a job. A panic in it only ends its thread.
     ///
     /// # Errors
     ///
-    /// As many jobs as may be are at work, or the system is out of threads. The job is dropped.
+    /// The limit of jobs is reached, or the system is out of threads. The job is dropped.
     pub(crate) fn run(&self, job: impl FnOnce() + Send + 'static) -> io::Result<()> {
         let mut job: Job = Box::new(job);
         let mut state = self.shared.lock();
         while let Some((_, thread)) = state.idle.pop() {
             match thread.try_send(job) {
                 Ok(()) => return Ok(()),
-                // It has ended meanwhile.
+                // The thread has ended in the meantime.
                 Err(refused) => job = into_job(refused),
             }
         }
         if state.threads >= self.shared.threads_max {
-            return Err(io::Error::other("too many threads are at work already"));
+            return Err(io::Error::other("the limit of threads is reached"));
         }
         state.threads += 1;
         state.begun += 1;
@@ -76,13 +76,13 @@ fn into_job(refused: std::sync::mpsc::TrySendError<Job>) -> Job {
 }
 
 impl Shared {
-    // A panic elsewhere leaves nothing half done in here.
+    // A panic elsewhere leaves no inconsistent state.
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// One of the threads, for as long as it lasts.
+/// Counts a thread until it ends.
 struct Counted(Arc<Shared>);
 
 impl Counted {
@@ -104,7 +104,7 @@ impl Counted {
                 let place = state.idle.iter().position(|(other, _)| *other == number);
                 place.map(|place| state.idle.remove(place));
                 drop(state);
-                // One that came at the last moment.
+                // A job that arrived at the last moment.
                 jobs.try_recv().ok()
             }
         }

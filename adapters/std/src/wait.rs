@@ -7,12 +7,12 @@ use std::thread::{self, Thread};
 
 /// Waits for a future on the calling thread.
 pub trait Wait: IntoFuture + Sized {
-    /// Waits until the future is ready: the thread is parked meanwhile.
+    /// Parks the thread until the future is ready.
     ///
-    /// For futures that something else drives, such as calls of a client whose connection runs in
-    /// the [`BackgroundDriver`](crate::BackgroundDriver). On the thread of that connection, that is in one of
-    /// its handlers, it would wait for itself. A future that reads and writes by itself needs
-    /// [`block_on`](crate::block_on).
+    /// For futures that another thread drives, such as calls of a client whose connection runs in
+    /// the [`BackgroundDriver`](crate::BackgroundDriver). Calling it on the thread of that
+    /// connection, that is in one of its handlers, would deadlock. A future that reads and writes
+    /// needs [`block_on`](crate::block_on) instead.
     fn wait(self) -> Self::Output {
         let parker = Arc::new(Parker { thread: thread::current(), woken: AtomicBool::new(false) });
         let waker = Waker::from(Arc::clone(&parker));
@@ -22,7 +22,7 @@ pub trait Wait: IntoFuture + Sized {
             if let Poll::Ready(output) = future.as_mut().poll(&mut context) {
                 return output;
             }
-            // Others may unpark the thread, too.
+            // Other code may unpark the thread, too.
             while !parker.woken.swap(false, Ordering::Acquire) {
                 thread::park();
             }
@@ -64,7 +64,7 @@ mod tests {
         poll_fn(|cx| {
             thread.get_or_insert_with(|| {
                 let (done, waker) = (Arc::clone(&done), cx.waker().clone());
-                // Unparked for no reason, the thread goes on waiting.
+                // After a spurious unpark, the thread keeps waiting.
                 thread::current().unpark();
                 thread::spawn(move || {
                     done.store(true, Ordering::Release);

@@ -3,7 +3,7 @@ use std::thread::{self, JoinHandle};
 
 use mcp_sansio_async::StopHandle;
 
-/// A thread that can be told to end. Dropped, it is told to, and waited for.
+/// A thread that can be stopped. Dropping it stops the thread and waits for it.
 #[derive(Debug)]
 pub(crate) struct Worker<E> {
     stop: StopHandle,
@@ -26,13 +26,13 @@ impl<E: Send + 'static> Worker<E> {
         self.thread.as_ref().is_none_or(JoinHandle::is_finished)
     }
 
-    /// Waits until it has ended by itself. Panics if the thread has.
+    /// Waits until the thread has ended. Panics if the thread panicked.
     pub(crate) fn join(mut self) -> Result<(), E> {
         let Some(thread) = self.thread.take() else { return Ok(()) };
         thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     }
 
-    /// Tells it to end, and waits for that.
+    /// Stops the thread and waits for it.
     pub(crate) fn stop(self) -> Result<(), E> {
         self.stop.stop();
         self.join()
@@ -43,7 +43,7 @@ impl<E> Drop for Worker<E> {
     fn drop(&mut self) {
         self.stop.stop();
         if let Some(thread) = self.thread.take() {
-            // Whoever wants to know how it ended asks with `join` or `stop`.
+            // `join` and `stop` report the result; here it is ignored.
             let _ = thread.join();
         }
     }

@@ -17,19 +17,19 @@ pub type ChildServer = child::ChildServer<TokioProcess>;
 /// The standard output and input of a child process, as a [`ByteStream`](crate::ByteStream).
 pub type ChildStream = child::ChildStream<TokioStream<ChildStdout, ChildStdin>>;
 
-/// A client with the server that it started. It derefs to the [`Client`](crate::Client).
+/// A client connected to a server process that it started. Derefs to the [`Client`](crate::Client).
 pub type Connection = child::Connection<TokioProcess>;
 
-/// Starts a server as a child process and opens a connection to it, driven by a task of its own.
+/// Starts a server as a child process and connects to it. A spawned task drives the connection.
 ///
-/// A server whose era is not known is probed first. One that exits on that is a legacy server: it is
-/// started again, once, and opened without a probe. Remember its [`era`](crate::Client::era) and give
-/// it to [`Host::known_era`] the next time, and it is started once.
+/// A server of unknown era is probed first. If it exits on the probe, it is a legacy server: it is
+/// started once more and opened without a probe. To avoid the second start, store its
+/// [`era`](crate::Client::era) and pass it to [`Host::known_era`] the next time.
 ///
 /// # Errors
 ///
-/// The process could not be started, or the connection not be opened; the error has the last lines
-/// of the server's standard error.
+/// The process could not be started, or the connection could not be opened. The error contains the
+/// last lines of the server's standard error.
 ///
 /// # Panics
 ///
@@ -38,7 +38,7 @@ pub async fn spawn(command: impl Into<Command>, host: &Host) -> Result<Connectio
     child::connect(command, host).await
 }
 
-/// A child process that tokio watches.
+/// A child process managed by tokio.
 #[derive(Debug)]
 pub struct TokioProcess(Child);
 
@@ -73,7 +73,7 @@ impl Process for TokioProcess {
     }
 
     fn kill(&mut self) {
-        // It has exited if this fails.
+        // A failure means that it has exited.
         let _ = self.0.start_kill();
     }
 
@@ -88,7 +88,7 @@ impl Process for TokioProcess {
     }
 
     async fn forward(text: String) {
-        // Where our own standard error is closed, there is nobody to tell.
+        // If the standard error of this process is closed, the text is lost.
         let _ = tokio::io::stderr().write_all(text.as_bytes()).await;
     }
 }

@@ -1,5 +1,4 @@
-//! The client over HTTP on tokio: what moves the bytes of exchanges, and knows no rule of what they
-//! carry.
+//! The client over HTTP on tokio: transports the bytes of exchanges, independent of the protocol.
 
 use std::io;
 use std::sync::Arc;
@@ -21,17 +20,17 @@ use tower_service::Service;
 use crate::runtime::TokioRuntime;
 use crate::{Error, TokioTimer};
 
-/// A peer that is gone without a word is looked for after this long a silence,
+/// A peer that disappeared is probed after this period of silence,
 const KEEP_ALIVE_AFTER: Duration = Duration::from_secs(30);
 /// then at this interval,
 const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(10);
-/// this many times: a stream that has been silent for long is known to be dead after a minute.
+/// this many times: a dead connection is detected after a minute.
 const KEEP_ALIVE_RETRIES: u32 = 3;
 
-/// Performs HTTP exchanges: one pool of connections, TLS, proxies; HTTP/1.1, and HTTP/2 where the server
-/// agrees to it.
+/// Performs HTTP exchanges: connection pool, TLS, proxies; HTTP/1.1, and HTTP/2 with servers that
+/// negotiate it.
 ///
-/// What a `JwtVerifier` gets the keys of an issuer with:
+/// A `JwtVerifier` fetches the keys of an issuer with it:
 ///
 /// ```
 /// # #[cfg(feature = "verify")]
@@ -49,10 +48,10 @@ const KEEP_ALIVE_RETRIES: u32 = 3;
 /// ```
 pub type Connector = http_client::Connector<TokioRuntime>;
 
-/// Says how a [`Connector`] differs from the default.
+/// Configures a [`Connector`].
 pub type ConnectorBuilder = http_client::ConnectorBuilder<TokioRuntime>;
 
-/// Why there is no connection to a server over HTTP.
+/// Why a connection to a server over HTTP could not be opened.
 pub type ConnectError = mcp_sansio_async::ConnectError<ConnectorError>;
 
 /// Performs the exchanges of a client with a [`Connector`].
@@ -61,7 +60,7 @@ pub type TokioExchanger = http_client::ConnectorExchanger<Connector>;
 /// An exchange of a [`TokioExchanger`].
 pub type TokioExchange = http_client::ConnectorExchange<ResponseBody>;
 
-/// A driver of `endpoint` over the exchanges of `connector`, to await or to spawn.
+/// Creates a driver of `endpoint` over the exchanges of `connector`, to await or to spawn.
 #[must_use]
 pub fn drive_http<E: HttpEndpoint>(
     endpoint: E,
@@ -70,9 +69,9 @@ pub fn drive_http<E: HttpEndpoint>(
     HttpDriver::new(endpoint, TokioExchanger::new(connector), TokioTimer::new())
 }
 
-/// Opens a connection to the server at `url`, driven by a task of its own: with a [`Connector`] of
-/// its own as [`Connector::new`] makes it. For more than one connection have a connector for all of
-/// them, and [`connect_with`](crate::connect_with).
+/// Connects to the server at `url` with a new [`Connector`] with default settings. A spawned task
+/// drives the connection. For more than one connection, share a connector and use
+/// [`connect_with`](crate::connect_with).
 ///
 /// ```no_run
 /// use mcp_sansio_tokio::{self as mcp, Host};
@@ -88,8 +87,8 @@ pub fn drive_http<E: HttpEndpoint>(
 ///
 /// # Errors
 ///
-/// [`Error::Connect`]: the URL is none, or the connection could not be opened within the limits of
-/// the connector and [`Timeouts`](mcp_sansio::peer::Timeouts).
+/// [`Error::Connect`]: the URL is invalid, or the connection could not be opened within the limits
+/// of the connector and [`Timeouts`](mcp_sansio::peer::Timeouts).
 ///
 /// # Panics
 ///
@@ -98,10 +97,10 @@ pub async fn connect(url: &str, host: &Host) -> Result<HttpConnection, Error> {
     http_client::connect(url, Connector::new, host).await
 }
 
-/// A connection, with or without TLS, over nothing or over a proxy.
+/// A connection, with or without TLS, direct or through a proxy.
 pub type Stream = Box<dyn ReadWrite>;
 
-/// What HTTP can be spoken over.
+/// A stream that can carry HTTP.
 pub trait ReadWrite: Read + Write + Send + Unpin {}
 
 impl<T: Read + Write + Send + Unpin> ReadWrite for T {}
@@ -114,12 +113,12 @@ impl Dial for TokioRuntime {
     async fn connect(to: &Uri, time: Duration) -> io::Result<Stream> {
         let mut tcp = HttpConnector::new();
         tcp.enforce_http(false);
-        // What is written here is a whole message, or the end of one.
+        // Each write is a complete message, or the end of one.
         tcp.set_nodelay(true);
         tcp.set_keepalive(Some(KEEP_ALIVE_AFTER));
         tcp.set_keepalive_interval(Some(KEEP_ALIVE_INTERVAL));
         tcp.set_keepalive_retries(Some(KEEP_ALIVE_RETRIES));
-        // Shared among a name's addresses: one that is silent leaves time for the others.
+        // Shared among a name's addresses: a silent address leaves time for the others.
         tcp.set_connect_timeout(Some(time));
         let socket = tcp.call(to.clone()).await.map_err(|error| system(&error))?;
         Ok(Box::new(socket))

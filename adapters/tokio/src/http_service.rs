@@ -9,14 +9,13 @@ use crate::runtime::TokioRuntime;
 #[cfg(test)]
 mod tests;
 
-/// A server on HTTP, as a [`tower_service::Service`]: for axum, for hyper, for anything that takes
-/// such a service. For those who have no framework there is [`serve_http`].
+/// Serves a server over HTTP, as a [`tower_service::Service`]: for axum, hyper, and other software
+/// that takes such a service. Applications without a web framework use [`serve_http`].
 ///
-/// All clones are one server. Who sends a request, a [protected](Server::protect) server finds out
-/// from its token; otherwise it is taken from a [`Principal`](mcp_sansio::Principal) among the
-/// request's extensions, where a layer before this one has put it. Route the
-/// [paths of its metadata](mcp_sansio_oauth::ProtectedResource::metadata_paths) to a protected server
-/// as well.
+/// All clones share one server. A [protected](Server::protect) server identifies the sender of a
+/// request by its token; otherwise the sender is the [`Principal`](mcp_sansio::Principal) that an
+/// earlier layer has put into the request's extensions. Route the [paths of its
+/// metadata](mcp_sansio_oauth::ProtectedResource::metadata_paths) to a protected server as well.
 ///
 /// ```no_run
 /// # async fn run() -> Result<(), mcp_sansio_tokio::Error> {
@@ -55,16 +54,17 @@ mod tests;
 /// ```
 pub type HttpService = http_server::HttpService<TokioRuntime>;
 
-/// Accepts connections and serves HTTP/1.1 and HTTP/2 on them, for those who have no framework.
+/// Accepts connections and serves HTTP/1.1 and HTTP/2 on them, for applications without a web
+/// framework.
 pub type HttpListener = http_server::HttpListener<TokioRuntime>;
 
 /// Serves HTTP on a listener, at `/mcp`, for clients on this computer, until the process ends.
 ///
-/// For more say in it, see [`HttpListener`].
+/// For other settings, see [`HttpListener`].
 ///
 /// # Errors
 ///
-/// The server offers something that it cannot; the operating system has no entropy.
+/// The server's catalog is invalid; the operating system has no entropy.
 ///
 /// # Panics
 ///

@@ -1,15 +1,15 @@
 //! Endpoints of `mcp-sansio` on tokio: over standard streams, sockets, and child processes.
 //!
 //! * A server on its standard streams: [`serve_stdio`].
-//! * A client with a server that it starts: [`spawn`].
+//! * A client that starts its server: [`spawn`].
 //! * A server or a client on a socket: [`drive`] a [`TokioStream`].
 //! * A client of a server on HTTP, with the feature `http-client`: `connect`.
-//! * The same for a server that wants a token, with the feature `auth`: `Authorization`, and
-//!   `Loopback` for the user who signs in; with the feature `sign` `Signer`, for clients that prove who
-//!   they are with a private key, or bind tokens to one.
-//! * A server on HTTP, with the feature `http-server`: `serve_http` and `HttpService`. It can want
-//!   tokens; with the feature `verify` there is `JwtVerifier` to check them.
-//! * HTTP exchanges for anything else, with the feature `http-client`: `Connector`.
+//! * The same for a server that requires a token, with the feature `auth`: `Authorization`, and
+//!   `Loopback` for users who sign in; with the feature `sign`, `Signer` for clients that
+//!   authenticate with a private key, or bind tokens to one.
+//! * A server on HTTP, with the feature `http-server`: `serve_http` and `HttpService`. It can
+//!   require tokens; with the feature `verify`, `JwtVerifier` checks them.
+//! * HTTP exchanges for other purposes, with the feature `http-client`: `Connector`.
 //!
 //! ```no_run
 //! use mcp_sansio_tokio::{self as mcp, Call, NoArguments, Server};
@@ -21,7 +21,8 @@
 //! # }
 //! ```
 //!
-//! Any flavour of the runtime will do, with I/O and time enabled. Nothing here knows the protocol.
+//! Any flavour of the runtime works, with I/O and time enabled. Nothing here depends on the
+//! protocol.
 
 #![forbid(unsafe_code)]
 
@@ -56,8 +57,8 @@ pub use standard_streams::StandardStreams;
 pub use stream::TokioStream;
 pub use timer::TokioTimer;
 
-/// Where the user comes back to who signs in with a browser on this computer: a listener on
-/// 127.0.0.1 that answers the browser and takes the redirect.
+/// The redirect target for a user who signs in with a browser on this computer: a listener on
+/// 127.0.0.1 that answers the browser and receives the redirect.
 ///
 /// ```no_run
 /// use mcp_sansio_tokio::auth::client::ClientOptions;

@@ -22,7 +22,7 @@ impl Network for TokioRuntime {
 
     async fn accept(listener: &TcpListener) -> io::Result<(TokioIo<TcpStream>, SocketAddr)> {
         let (socket, address) = listener.accept().await?;
-        // It would fail on a socket that is broken already, and then reading says so.
+        // Fails only on a broken socket, which the next read reports.
         let _ = socket.set_nodelay(true);
         Ok((TokioIo::new(socket), address))
     }

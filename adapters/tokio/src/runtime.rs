@@ -1,4 +1,4 @@
-//! tokio, as [`mcp_sansio_async`] takes a runtime.
+//! tokio as a runtime of [`mcp_sansio_async`].
 
 use std::future::Future;
 

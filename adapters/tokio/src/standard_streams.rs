@@ -11,13 +11,13 @@ use tokio::net::unix::pipe::{Receiver, Sender};
 
 /// The standard input and output of this process.
 ///
-/// Pipes and sockets, which a host connects a server to, are read and written as such, without
-/// threads. Their open file descriptions may belong to other processes as well, so they are made
-/// blocking again, if they were, when this is dropped.
+/// Pipes and sockets, which hosts normally use, are read and written without threads. Other
+/// processes may share their open file descriptions, so dropping this value restores blocking mode
+/// if it was set.
 ///
-/// Files, terminals, and everything on Windows go through tokio's threads. A read that waits there
-/// for a terminal holds up the end of the runtime; after
-/// [`shutdown_background`](tokio::runtime::Runtime::shutdown_background) it does not.
+/// Files, terminals, and everything on Windows use tokio's threads. A pending read from a terminal
+/// delays the shutdown of the runtime, unless it uses
+/// [`shutdown_background`](tokio::runtime::Runtime::shutdown_background).
 #[derive(Debug)]
 pub struct StandardStreams {
     input: Input,
@@ -39,7 +39,7 @@ enum Output {
 }
 
 impl StandardStreams {
-    /// Takes hold of both. To be done once at a time.
+    /// Opens both streams. Only one instance may exist at a time.
     ///
     /// # Panics
     ///
@@ -88,8 +88,8 @@ impl ByteStream for StandardStreams {
         }
     }
 
-    /// A socket is closed for writing. A pipe is left to the end of the process, as the standard
-    /// output stays open until then.
+    /// Shuts down the write side of a socket. A pipe is closed when the process exits, as the
+    /// standard output stays open until then.
     fn poll_close(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match &mut self.output {
             #[cfg(unix)]

@@ -10,17 +10,17 @@ use tokio::net::{UnixStream, unix};
 
 /// A [`ByteStream`] from a reader and a writer of tokio.
 ///
-/// Sockets are made into one with `from`; anything else that is both, such as a TLS stream, goes
-/// through [`tokio::io::split`].
+/// Create it with `from` from a socket; anything else that both reads and writes, such as a TLS
+/// stream, goes through [`tokio::io::split`].
 #[derive(Debug)]
 pub struct TokioStream<R, W> {
     reader: R,
-    /// Dropped when closed: a pipe has no other way to say so.
+    /// Dropped when closed: a pipe has no other way to signal the end.
     writer: Option<W>,
 }
 
 impl<R, W> TokioStream<R, W> {
-    /// Reads from `reader` and writes to `writer`.
+    /// Creates a stream that reads from `reader` and writes to `writer`.
     #[must_use]
     pub const fn new(reader: R, writer: W) -> Self {
         Self { reader, writer: Some(writer) }
@@ -30,9 +30,9 @@ impl<R, W> TokioStream<R, W> {
 // MCP 2026-07-28 basic/transports/index#custom-transports [STDIO-021]: sockets carry the framing of
 // standard streams.
 impl From<TcpStream> for TokioStream<tcp::OwnedReadHalf, tcp::OwnedWriteHalf> {
-    /// Small messages are sent at once (`TCP_NODELAY`): the driver gathers what can be gathered.
+    /// Sends small messages at once (`TCP_NODELAY`), since the driver already batches its output.
     fn from(socket: TcpStream) -> Self {
-        // It would fail on a socket that is broken already, and then reading says so.
+        // Fails only on a broken socket, which the next read reports.
         let _ = socket.set_nodelay(true);
         let (reader, writer) = socket.into_split();
         Self::new(reader, writer)

@@ -9,16 +9,16 @@ use tokio::time::{self, Sleep};
 
 use crate::clock;
 
-/// The clock [`now`](crate::now) and one alarm of the tokio runtime that it is used in, whose time
-/// must be enabled.
+/// The clock [`now`](crate::now) with one alarm of the current tokio runtime, whose time must be
+/// enabled.
 #[derive(Default)]
 pub struct TokioTimer {
-    /// The alarm and when it goes off.
+    /// The alarm and its time.
     armed: Option<(Pin<Box<Sleep>>, Instant)>,
 }
 
 impl TokioTimer {
-    /// A timer that waits for nothing yet.
+    /// Creates a timer without a deadline.
     #[must_use]
     pub const fn new() -> Self {
         Self { armed: None }
@@ -38,8 +38,8 @@ impl Timer for TokioTimer {
             sleep.as_mut().reset(moment);
             *alarm = deadline;
         }
-        // An alarm that is too early is left alone until it goes off: deadlines move away with
-        // nearly every message, and re-arming costs more than waking once too often.
+        // An alarm that is too early is kept until it goes off: most messages move the deadline to
+        // a later time, and re-arming costs more than one extra wake-up.
         while sleep.as_mut().poll(cx).is_ready() {
             if *alarm >= deadline {
                 return Poll::Ready(());
@@ -68,8 +68,8 @@ mod tests {
 
     use super::*;
 
-    /// How many milliseconds pass until the timer is done with `millis` from now, having waited
-    /// for each of `before` first.
+    /// Returns the milliseconds until a deadline of `millis` from now passes, after polling once
+    /// for each deadline in `before`.
     async fn wait(before: &[u64], millis: u64) -> u64 {
         let mut timer = TokioTimer::new();
         let start = timer.now();

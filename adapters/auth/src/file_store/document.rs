@@ -4,25 +4,25 @@ use serde::{Deserialize, Serialize};
 
 use super::FileStoreError;
 
-/// The form of the file that is written.
+/// The format version that is written.
 const VERSION: u32 = 1;
 
-/// The most credentials in a file: far more than the servers that one user has. Servers name
-/// authorization servers, and so could fill a disk.
+/// The most credentials in a file: far more than the servers of one user. The limit keeps servers,
+/// which choose their authorization servers, from filling a disk.
 const CREDENTIALS_MAX: usize = 256;
 
-/// The most that a file has of credentials and their keys, in bytes. 1 MiB: all of them, at the
-/// usual length of tokens.
+/// The most bytes of credentials and their keys in a file. 1 MiB: all credentials, at the usual
+/// length of tokens.
 const LENGTH_MAX: usize = 1024 * 1024;
 
-/// What the names of entries start with that say which issuer a registered client belongs to.
+/// Prefix of the entries that record the issuer of a registered client.
 pub(super) const ISSUER_PREFIX: &str = "issuer of ";
 
-/// What is in the file.
+/// The content of the file.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Document {
     version: u32,
-    /// The one that was kept last is the last one.
+    /// Most recently saved last.
     credentials: Vec<Entry>,
 }
 
@@ -32,7 +32,7 @@ struct Entry {
     credential: String,
 }
 
-/// What every version has.
+/// The field common to all versions.
 #[derive(Deserialize)]
 struct Version {
     version: u32,
@@ -40,7 +40,7 @@ struct Version {
 
 impl Document {
     pub(super) fn read(text: &[u8], path: &Path) -> Result<Self, FileStoreError> {
-        // What is wrong is not told: it would be told with the text around it.
+        // Omit the parse error, which quotes the surrounding text.
         let damaged = |_| FileStoreError::Damaged { path: path.to_path_buf(), aside: None };
         let Version { version } = serde_json::from_slice(text).map_err(damaged)?;
         if version > VERSION {
@@ -57,9 +57,9 @@ impl Document {
         self.credentials.iter().find(|it| it.key == key).map(|it| &*it.credential)
     }
 
-    /// Keeps a credential, at the cost of those that were kept longest ago where there are too many:
-    /// not of issuers, which are as many as the application has registered clients. Whether that
-    /// changes anything.
+    /// Saves a credential, evicting the oldest ones if there are too many. Issuers are not evicted,
+    /// since their number is that of the clients that the application has registered. Returns
+    /// whether the document has changed.
     pub(super) fn set(&mut self, key: String, credential: &str) -> bool {
         if self.get(&key) == Some(credential) {
             return false;
@@ -76,7 +76,7 @@ impl Document {
         true
     }
 
-    /// Whether that changes anything.
+    /// Removes a credential. Returns whether the document has changed.
     pub(super) fn remove(&mut self, key: &str) -> bool {
         let before = self.credentials.len();
         self.credentials.retain(|it| it.key != key);
@@ -103,14 +103,14 @@ mod tests {
         let mut document = Document::default();
         for number in 0..=CREDENTIALS_MAX {
             assert!(document.set(number.to_string(), "x"));
-            // What is kept anew is not old any more.
+            // Saving again makes an entry the newest.
             document.set("kept".into(), &number.to_string());
         }
         assert_eq!(document.credentials.len(), CREDENTIALS_MAX);
         assert_eq!(document.get("1"), None);
         assert_eq!(document.get("2"), Some("x"));
         assert_eq!(document.get("kept"), Some(&*CREDENTIALS_MAX.to_string()));
-        // Rule: [AUTHC-036]. An issuer that is forgotten would be chosen anew.
+        // Rule: [AUTHC-036]. A forgotten issuer would be chosen again.
         let issuer = [ISSUER_PREFIX, "app"].concat();
         document.set(issuer.clone(), "https://as.example");
         for number in 0..=CREDENTIALS_MAX {

@@ -3,13 +3,13 @@ use std::path::{Path, PathBuf};
 
 use crate::private_file::{ReadError, UntrustedPath};
 
-/// Credentials cannot be read or kept. No error has any of them in it.
+/// Credentials could not be read or saved. No error contains a credential.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FileStoreError {
-    /// Others can read the file, and may have done so.
+    /// Other users can read the file, and may have done so.
     #[error(
-        "others can read `{}`: make it private (`chmod 600`), and sign in anew if they may have \
+        "other users can read `{}`: make it private (`chmod 600`), and sign in again if they may have \
          done so",
         path.display()
     )]
@@ -17,39 +17,40 @@ pub enum FileStoreError {
         /// The file.
         path: PathBuf,
     },
-    /// The file or its lock, which ends in `.lock`, may be somebody else's. Nothing of it is used.
+    /// The file, or its lock (which ends in `.lock`), may belong to another user. Its content is
+    /// not used.
     #[error("`{}` is not trusted: {reason}", path.display())]
     Untrusted {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// Why it is not trusted.
         reason: UntrustedPath,
     },
-    /// The file is not what a store has written. It is moved aside, so that the next call starts
-    /// with an empty one.
+    /// The content of the file was not written by a store. The file is moved aside, so that the
+    /// next call starts with an empty one.
     #[error("`{}` is damaged{}", path.display(), DisplayAside(aside.as_deref()))]
     Damaged {
         /// The file.
         path: PathBuf,
-        /// Where it is now. `None`: where it was, as too many were moved aside before.
+        /// The new path of the file; `None` if it was not moved, because too many were moved
+        /// before.
         aside: Option<PathBuf>,
     },
-    /// The file is of a newer version of this store. It stays as it is.
+    /// The file was written by a newer version of this store. It is left unchanged.
     #[error("`{}` was written by a newer version of this program", path.display())]
     Newer {
         /// The file.
         path: PathBuf,
     },
-    /// The core keeps something under a key that this store does not know: it is older than the
-    /// core.
-    #[error("there is no name for what is to be kept")]
+    /// The core uses a kind of key that is unknown to this store, which is older than the core.
+    #[error("unknown kind of credential; update this store to the version of the core")]
     UnknownKey,
-    /// The operating system, or another process that has held the lock for too long.
+    /// The operating system failed, or another process has held the lock for too long.
     #[error("`{}`: {error}", path.display())]
     System {
         /// The file.
         path: PathBuf,
-        /// What it says.
+        /// The error.
         error: io::Error,
     },
 }
@@ -59,7 +60,7 @@ impl FileStoreError {
         Self::System { path: path.to_path_buf(), error }
     }
 
-    /// What is wrong with the file at `path`.
+    /// Creates the error for the file at `path`.
     pub(super) fn from_read_error(path: &Path, why: ReadError) -> Self {
         let path = path.to_path_buf();
         match why {
@@ -77,7 +78,9 @@ impl std::fmt::Display for DisplayAside<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self.0 {
             Some(aside) => write!(f, " and was moved to `{}`", aside.display()),
-            None => f.write_str(", as many before it: look at them and move them away"),
+            None => {
+                f.write_str("; too many files were moved aside before: inspect and remove them")
+            }
         }
     }
 }

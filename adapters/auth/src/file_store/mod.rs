@@ -1,4 +1,4 @@
-//! Credentials in a file that only its owner reads.
+//! Credentials in a file that only its owner can read.
 
 mod document;
 mod error;
@@ -18,26 +18,25 @@ use document::Document;
 
 pub use error::FileStoreError;
 
-/// Keeps a client's credentials in one file, for all servers and all processes of an application.
+/// Stores a client's credentials in one file, for all servers and all processes of an application.
 ///
-/// The file can be read by its owner alone, and is replaced as a whole: whoever reads it sees what
-/// was there before or what is there after. A writer holds a lock (a file beside it that ends in
-/// `.lock`) while it reads, changes and replaces the file, so that no process loses what another one
-/// has written. A file that cannot be read is moved aside, never overwritten.
+/// Only the owner can read the file. It is replaced atomically: a reader sees either the old or the
+/// new content. A writer holds a lock (a file next to it that ends in `.lock`) while it reads,
+/// changes and replaces the file, so that processes do not overwrite each other's changes. A file
+/// that cannot be read is moved aside, never overwritten.
 ///
-/// On Windows there are no modes: a file has the rights of its folder, and that of a user's profile
-/// is the user's alone. Give a path below it.
+/// Windows has no file modes: a file inherits the access rights of its folder, and only the user
+/// has access to the user's profile. Use a path below it.
 ///
-/// It has room for 256 credentials and a mebibyte; those that were kept longest ago make room for
-/// others.
+/// It holds 256 credentials and one mebibyte; the oldest are evicted.
 ///
-/// On Unix the file and its lock must be files of the user whom the process acts as, not symbolic
-/// links, in a folder of theirs or of root's that nobody else can write to: otherwise
-/// [`FileStoreError::Untrusted`]. Who can write to the folders above is not looked at.
+/// On Unix the file and its lock must be regular files of the effective user, not symbolic links,
+/// in a folder of that user or of root that no other user can write to: otherwise
+/// [`FileStoreError::Untrusted`]. The parents of the folder are not checked.
 ///
-/// [`load`](Self::load), [`save`](Self::save) and [`remove`](Self::remove) block: for as long as a disk
-/// takes, and while another process writes, for at most two seconds. As a [`CredentialStore`] it
-/// blocks nobody: each call runs on a thread of its own, or where [`spawner`](Self::spawner) says.
+/// [`load`](Self::load), [`save`](Self::save) and [`remove`](Self::remove) block: for disk access,
+/// and for at most two seconds while another process writes. As a [`CredentialStore`] it does not
+/// block: each call runs on its own thread, or on the [`spawner`](Self::spawner).
 // MCP 2026-07-28 basic/authorization/security-considerations#token-theft [AUTHC-046]
 // MCP 2026-07-28 basic/authorization/index#refresh-tokens [AUTHC-062]
 #[derive(Clone)]
@@ -48,25 +47,25 @@ pub struct FileStore {
 }
 
 impl FileStore {
-    /// A store in the file at `path`. The file and its folder are made when there is something to
-    /// keep.
+    /// Creates a store in the file at `path`. The file and its folder are created when a credential
+    /// is saved.
     #[must_use]
     pub fn new(path: impl Into<PathBuf>) -> Self {
         let spawner = offload::on_threads();
         Self { path: path.into().into(), report: Arc::new(|_| ()), spawner }
     }
 
-    /// Has every failure of the [`CredentialStore`] told to `report`, a log, say: the core does not
-    /// hear of a credential that could not be kept, and nobody is told by default.
+    /// Reports every failure of the [`CredentialStore`] to `report`, for example a log: the core is
+    /// not told of a credential that could not be saved. Failures are ignored by default.
     #[must_use]
     pub fn on_failure(mut self, report: impl Fn(&FileStoreError) + Send + Sync + 'static) -> Self {
         self.report = Arc::new(report);
         self
     }
 
-    /// Runs the calls of the [`CredentialStore`], which block, where `spawn` puts them: a runtime's pool
-    /// of threads for such, `|job| drop(tokio::task::spawn_blocking(job))` for one. There are a few in
-    /// each connection. By default each has a thread of its own.
+    /// Runs the blocking calls of the [`CredentialStore`] with `spawn`, for example on a runtime's
+    /// blocking pool: `|job| drop(tokio::task::spawn_blocking(job))`. Each connection makes a few
+    /// calls. By default each has its own thread.
     #[must_use]
     pub fn spawner(
         mut self,
@@ -76,47 +75,47 @@ impl FileStore {
         self
     }
 
-    /// Where the file is.
+    /// Returns the path of the file.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// What is kept under this key.
+    /// Returns the credential saved under this key.
     ///
     /// # Errors
     ///
     /// See [`FileStoreError`].
     pub fn load(&self, key: &CredentialKey) -> Result<Option<Credential>, FileStoreError> {
         let document = match self.read() {
-            // Only who has the lock may move the file aside.
+            // Only the holder of the lock may move the file aside.
             Err(FileStoreError::Damaged { .. }) => self.read_or_move_aside(&self.lock()?),
             read => read,
         };
         Ok(document?.get(&name(key)?).map(Credential::new))
     }
 
-    /// Keeps a credential under this key, in place of what there was.
+    /// Saves a credential under this key, replacing an earlier one.
     ///
     /// # Errors
     ///
-    /// See [`FileStoreError`]. Nothing is changed then.
+    /// See [`FileStoreError`]. On failure nothing is changed.
     pub fn save(&self, key: &CredentialKey, value: &Credential) -> Result<(), FileStoreError> {
         let name = name(key)?;
         self.change(|document| document.set(name, value.as_str()))
     }
 
-    /// Drops what is kept under this key, if there is something.
+    /// Removes the credential saved under this key, if any.
     ///
     /// # Errors
     ///
-    /// See [`FileStoreError`]. Nothing is changed then.
+    /// See [`FileStoreError`]. On failure nothing is changed.
     pub fn remove(&self, key: &CredentialKey) -> Result<(), FileStoreError> {
         let name = name(key)?;
         self.change(|document| document.remove(&name))
     }
 
-    /// Changes what the file has, unless `change` says that nothing is different.
+    /// Changes the file, unless `change` returns false.
     fn change(&self, change: impl FnOnce(&mut Document) -> bool) -> Result<(), FileStoreError> {
         let lock = self.lock()?;
         let mut document = self.read_or_move_aside(&lock)?;
@@ -134,7 +133,7 @@ impl FileStore {
             .map_err(|why| FileStoreError::from_read_error(&self.path, why))?;
         let path = sibling(&self.path, ".lock");
         Lock::acquire(&path).map_err(|why| match why {
-            // Of the lock nobody has heard.
+            // The error refers to the file, since callers do not know the lock.
             ReadError::System(error) => FileStoreError::system(&self.path, error),
             why => FileStoreError::from_read_error(&path, why),
         })
@@ -170,7 +169,7 @@ impl FileStore {
 }
 
 impl FileStore {
-    /// Does something that blocks where it may, and reports what fails.
+    /// Runs blocking work on the spawner, and reports failures.
     async fn run<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Self) -> Result<T, FileStoreError> + Send + 'static,
@@ -178,7 +177,7 @@ impl FileStore {
         let store = self.clone();
         let done = offload::run(&self.spawner, move || work(&store)).await;
         let done = done.unwrap_or_else(|| {
-            let error = io::Error::other("there is no thread to read or write it on");
+            let error = io::Error::other("no thread is available to access it");
             Err(FileStoreError::system(&self.path, error))
         });
         done.inspect_err(|error| (self.report)(error))
@@ -194,7 +193,7 @@ impl CredentialStore for FileStore {
 
     async fn save(&self, key: &CredentialKey, credential: Credential) {
         let key = key.clone();
-        // What fails was reported.
+        // `run` has reported a failure.
         let _saved = self.run(move |store| store.save(&key, &credential)).await;
     }
 
@@ -210,10 +209,10 @@ impl fmt::Debug for FileStore {
     }
 }
 
-/// How many damaged files are kept. After 16 something else is wrong, and a person has to look.
+/// Damaged files that are kept. 16: with more, something else is wrong and needs attention.
 const ASIDE_MAX: usize = 16;
 
-/// What a key is called in the file.
+/// Returns the name of a key in the file.
 fn name(key: &CredentialKey) -> Result<String, FileStoreError> {
     match key {
         CredentialKey::Tokens(url) => Ok(format!("tokens {url}")),

@@ -5,7 +5,7 @@ use super::*;
 use crate::private_file::UntrustedPath;
 use crate::private_file::tests::Folder;
 
-/// A store in a folder that is not there yet.
+/// Returns a store in a folder that does not exist yet.
 fn store(folder: &Folder) -> FileStore {
     FileStore::new(folder.path().join("inner/credentials.json"))
 }
@@ -19,7 +19,7 @@ fn kept(store: &FileStore, key: &CredentialKey) -> Option<String> {
 }
 
 #[test]
-fn what_is_saved_is_loaded_until_it_is_removed() {
+fn a_saved_credential_is_loaded_until_it_is_removed() {
     let folder = Folder::new("saved");
     let store = store(&folder);
     let key = tokens("https://r.example/mcp");
@@ -27,7 +27,7 @@ fn what_is_saved_is_loaded_until_it_is_removed() {
     store.remove(&key).unwrap();
     store.save(&key, &Credential::new("one")).unwrap();
     store.save(&key, &Credential::new("two")).unwrap();
-    // The same text is another key for another kind of credential.
+    // The same text is a different key for another kind of credential.
     let client = CredentialKey::Client("https://r.example/mcp".into());
     store.save(&client, &Credential::new("three")).unwrap();
     let issuer = CredentialKey::Issuer("https://r.example/mcp".into());
@@ -49,7 +49,7 @@ fn the_file_and_its_folder_are_the_owners_alone() {
     let folder = Folder::new("modes");
     let store = store(&folder);
     let mode = |path: &Path| fs::metadata(path).unwrap().mode() & 0o777;
-    // What another process has left behind lends its mode to nobody.
+    // The mode of a leftover file of another process is not inherited.
     fs::create_dir_all(folder.path()).unwrap();
     store.save(&tokens("a"), &Credential::new("b")).unwrap();
     let left = sibling(store.path(), ".new");
@@ -112,7 +112,7 @@ fn a_symlink_in_place_of_the_lock_is_not_followed() {
     assert!(!elsewhere.exists());
 }
 
-/// Why a store does not trust its file, when it is read and when it is written.
+/// Returns why a store does not trust its file, both on reading and writing.
 #[cfg(unix)]
 fn distrust(store: &FileStore) -> UntrustedPath {
     let untrusted = |error: FileStoreError| match error {
@@ -139,7 +139,7 @@ fn a_symlink_in_place_of_the_file_is_not_followed() {
     assert_eq!(distrust(&store), UntrustedPath::Link);
     assert_eq!(fs::read(&elsewhere).unwrap(), before);
     assert!(fs::symlink_metadata(store.path()).unwrap().is_symlink());
-    // Nor one that leads nowhere.
+    // A dangling link is not followed either.
     fs::remove_file(&elsewhere).unwrap();
     assert_eq!(distrust(&store), UntrustedPath::Link);
     assert!(!elsewhere.exists());
@@ -194,7 +194,7 @@ fn files_and_folders_of_other_users_are_refused() {
     store.save(&tokens("a"), &Credential::new("secret")).unwrap();
     let user = fs::metadata(store.path()).unwrap().uid();
     if chown(store.path(), Some(OTHER), None).is_err() {
-        // Only root can give files away. What is judged is judged in `private_file`, too.
+        // Only root can change the owner of a file. The check itself is tested in `private_file`.
         return;
     }
     assert_eq!(distrust(&store), UntrustedPath::Owner { owner: OTHER, user });
@@ -213,7 +213,7 @@ fn files_and_folders_of_other_users_are_refused() {
     assert_eq!(kept(&store, &tokens("a")).as_deref(), Some("secret"));
 }
 
-/// Wakes a thread.
+/// Unparks a thread.
 struct Unpark(thread::Thread);
 
 impl std::task::Wake for Unpark {
@@ -238,7 +238,7 @@ fn waiting_for_the_lock_does_not_block_other_tasks() {
     let mut save = pin!(CredentialStore::save(&store, &key, Credential::new("secret")));
     let waker = Arc::new(Unpark(thread::current())).into();
     let mut context = Context::from_waker(&waker);
-    // The lock is held as long as this thread does not let go of it, which it gets to.
+    // The lock is held until this thread releases it below.
     assert!(save.as_mut().poll(&mut context).is_pending());
     drop(held);
     while save.as_mut().poll(&mut context) == Poll::Pending {
@@ -258,7 +258,7 @@ fn a_call_without_a_spawner_fails() {
     let key = tokens("a");
     let mut load = pin!(CredentialStore::load(&store, &key));
     let Poll::Ready(loaded) = load.as_mut().poll(&mut Context::from_waker(Waker::noop())) else {
-        panic!("it waits forever");
+        panic!("the future is pending");
     };
     assert!(loaded.expect_err("no thread").to_string().contains("no thread"));
 }
@@ -305,7 +305,7 @@ fn writers_at_the_same_time_lose_nothing() {
     let folder = Folder::new("writers");
     thread::scope(|scope| {
         for writer in 0..WRITERS {
-            // Each has its own, as another process would.
+            // Each writer has its own store, like a separate process.
             let store = store(&folder);
             scope.spawn(move || {
                 for write in 0..WRITES {
@@ -329,7 +329,7 @@ fn processes_at_the_same_time_lose_nothing() {
     const PATH: &str = "MCP_AUTH_TEST_STORE";
     const NUMBER: &str = "MCP_AUTH_TEST_NUMBER";
     if let (Ok(path), Ok(number)) = (std::env::var(PATH), std::env::var(NUMBER)) {
-        // One of the processes.
+        // In the child process.
         let store = FileStore::new(path);
         for write in 0..10 {
             store.save(&tokens(&format!("{number}-{write}")), &Credential::new("x")).unwrap();
@@ -368,7 +368,7 @@ fn a_failure_that_the_core_ignores_is_reported() {
     let folder = Folder::new("reported");
     let reports = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&reports);
-    // Where the folder should be, there is a file.
+    // A file takes the place of the folder.
     fs::create_dir_all(folder.path()).unwrap();
     fs::write(folder.path().join("inner"), "").unwrap();
     let store = store(&folder).spawner(|job| job()).on_failure(move |error| {

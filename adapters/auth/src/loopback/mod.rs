@@ -1,5 +1,5 @@
-//! What a client on the user's own machine says to the browser that brings the user back: the parts
-//! without the socket.
+//! Responses to the browser that returns the user to a client on the same machine: everything but
+//! the socket.
 
 mod page;
 
@@ -11,60 +11,60 @@ use mcp_sansio::http::Location;
 
 pub use page::Reply;
 
-/// The longest request that is read, in bytes. 64 KiB: a redirect, and the cookies that other
-/// programs on this machine have left in the browser.
+/// The longest request, in bytes. 64 KiB: a redirect, and the cookies that other programs on this
+/// machine have set.
 pub const REQUEST_LENGTH_MAX: usize = 64 * 1024;
 
-/// The most connections that wait for their request at once. 16: browsers open some in advance. One
-/// more takes the place of the oldest.
+/// The most connections that may wait for their request. 16: browsers open some in advance. A
+/// further one replaces the oldest.
 pub const CONNECTIONS_MAX: usize = 16;
 
-/// How long a connection may take for its request, and for taking its response. 10 s.
+/// Time limit of a connection for its request, and for reading its response. 10 s.
 pub const CONNECTION_TIME: Duration = Duration::from_secs(10);
 
-/// How long a user may take. 5 min: as long as the core waits by default.
+/// Time limit of a user. 5 min: the default of the core.
 pub const USER_TIME: Duration = Duration::from_secs(5 * 60);
 
-/// The path that redirects have by default.
+/// The default path of redirects.
 pub const PATH: &str = "/callback";
 
-/// Where a browser brings the user back to: a socket of this machine, and a path.
+/// The redirect target of a browser: a socket of this machine, and a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RedirectAddress {
     socket: SocketAddr,
     path: String,
 }
 
-/// A place is not one for redirects. The fault of whoever chose it.
+/// An address is not suitable for redirects: a fault of its author.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum InvalidRedirectAddress {
-    /// The socket is open to others than this machine.
+    /// Other machines can reach the socket.
     #[error("the socket is not bound to a loopback address")]
     NotLoopback,
     /// The path does not start with `/`, has a query, or is not in the form that browsers send.
-    #[error("not the path of a URL")]
+    #[error("not a valid path of a URL: it must start with `/` and have no query")]
     Path,
 }
 
-/// What a request says, as far as it has come.
+/// The outcome of parsing the bytes received so far.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Request<'a> {
-    /// More of it is to come.
+    /// The request is incomplete.
     Incomplete,
-    /// It is a redirect to this address, with this target. Which authorization it answers is not
-    /// checked.
+    /// A redirect to this address, with this target. It is not checked against pending
+    /// authorizations.
     Redirect(&'a str),
-    /// It is something else.
+    /// Another request, to be refused.
     Refused(Reply),
 }
 
 impl RedirectAddress {
-    /// The path `path` at the socket that listens at `socket`.
+    /// Creates the address of `path` at the socket that listens on `socket`.
     ///
     /// # Errors
     ///
-    /// The caller's: see [`InvalidRedirectAddress`].
+    /// The address is invalid, see [`InvalidRedirectAddress`]: the caller's fault.
     // MCP 2026-07-28 basic/authorization/security-considerations#communication-security [AUTHC-047]
     pub fn new(
         socket: SocketAddr,
@@ -79,35 +79,38 @@ impl RedirectAddress {
         if formed { Ok(address) } else { Err(InvalidRedirectAddress::Path) }
     }
 
-    /// The same socket, with another path.
+    /// Returns the address of another path at the same socket.
     ///
     /// # Errors
     ///
-    /// The caller's: see [`InvalidRedirectAddress`].
+    /// The path is invalid, see [`InvalidRedirectAddress`]: the caller's fault.
     pub fn with_path(&self, path: impl Into<String>) -> Result<Self, InvalidRedirectAddress> {
         Self::new(self.socket, path)
     }
 
-    /// What to say where a request has another redirect URI, which this address never gets.
+    /// Returns the error message for a request with another redirect URI, whose redirect would
+    /// never arrive at this address.
     #[must_use]
     pub fn mismatch(&self, other: &str) -> String {
-        format!("the user would come back to `{other}`, not to `{}`", self.redirect_uri())
+        format!(
+            "the redirect URI of the request is `{other}`, but this listener has `{}`",
+            self.redirect_uri()
+        )
     }
 
-    /// The redirect URI, for the options of the client.
+    /// Returns the redirect URI, for the options of the client.
     #[must_use]
     pub fn redirect_uri(&self) -> String {
         format!("http://{}{}", self.socket, self.path)
     }
 
-    /// Reads a request, of which these bytes have come. To be asked again when more have come, until
-    /// it is not [`Request::Incomplete`] any more; at most [`REQUEST_LENGTH_MAX`] bytes are needed.
+    /// Parses the bytes received so far. Call it again with more bytes until the result is no
+    /// longer [`Request::Incomplete`]; at most [`REQUEST_LENGTH_MAX`] bytes are needed.
     ///
-    /// It takes what browsers send for a redirect and nothing else: a `GET` in HTTP/1, without a
-    /// body.
+    /// It only accepts redirects as browsers send them: a `GET` in HTTP/1, without a body.
     #[must_use]
     pub fn read<'a>(&self, request: &'a [u8]) -> Request<'a> {
-        // Nothing comes after the empty line that ends a request without a body.
+        // A request without a body ends with an empty line.
         if !request.ends_with(b"\r\n\r\n") {
             let full = request.len() >= REQUEST_LENGTH_MAX;
             return if full { Request::Refused(Reply::TooLong) } else { Request::Incomplete };
@@ -124,8 +127,7 @@ impl RedirectAddress {
         else {
             return Err(Reply::Malformed);
         };
-        // A page that was loaded from elsewhere, under a name that now leads here, is not the
-        // browser that was sent here.
+        // Refuses DNS rebinding: a page of another origin, whose name now resolves to this address.
         let mut hosts = lines
             .take_while(|line| !line.is_empty())
             .filter_map(|line| line.split_once(':'))
@@ -143,7 +145,7 @@ impl RedirectAddress {
         Ok(target)
     }
 
-    /// The socket, as `Host` names it: without the port that is that of HTTP.
+    /// Returns the socket as in `Host`, without the default port of HTTP.
     fn host(&self) -> String {
         Location::parse(&self.redirect_uri())
             .map_or_else(|_| self.socket.to_string(), |it| it.authority().to_owned())
@@ -151,7 +153,7 @@ impl RedirectAddress {
 }
 
 impl fmt::Debug for Request<'_> {
-    /// Leaves the target out: there is a code in it.
+    /// Omits the target, which contains a code.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Incomplete => f.write_str("Incomplete"),

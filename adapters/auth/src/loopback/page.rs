@@ -1,27 +1,27 @@
-/// What a browser is told.
+/// A response to the browser.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Reply {
-    /// The user is back. Whether that was to sign in or to decline is for the application to say.
+    /// The user has returned. The application tells whether the user signed in or declined.
     Welcome,
-    /// This redirect answers nothing that was asked, or nothing any more.
+    /// The redirect does not answer a pending request.
     NotAsked,
-    /// There is nothing at this path.
+    /// The path is not that of redirects.
     NotFound,
     /// The request is for another host.
     OtherHost,
     /// The request has another method than `GET`.
     OtherMethod,
-    /// The request is no HTTP/1.
+    /// The request is not valid HTTP/1.
     Malformed,
     /// The request is longer than [`REQUEST_LENGTH_MAX`](super::REQUEST_LENGTH_MAX).
     TooLong,
 }
 
 impl Reply {
-    /// The response, to be written as it is before the connection is closed: a page without scripts,
-    /// that no cache keeps and that passes the address on to nobody, as there is a code in it.
-    /// `application` is what the user knows this program as.
+    /// Encodes the response, to be written before the connection is closed: a page without scripts,
+    /// which is not cached and does not leak its address, since that contains a code. `application`
+    /// is the name shown to the user.
     #[must_use]
     pub fn response(self, application: &str) -> Vec<u8> {
         let (status, allow, title, text) = match self {
@@ -30,7 +30,7 @@ impl Reply {
                 "400 Bad Request",
                 "",
                 "Not waited for",
-                "Nobody waits for this sign-in, or not any more. Return",
+                "This sign-in is unknown or already complete. Return",
             ),
             Self::NotFound => ("404 Not Found", "", "Not found", "There is nothing here. Return"),
             Self::OtherHost => {
@@ -43,7 +43,7 @@ impl Reply {
             Self::TooLong => ("431 Request Header Fields Too Large", "", "Too long", "Return"),
         };
         let application = escape(application);
-        // With an icon, if an empty one, a browser asks for none when nobody is there to answer.
+        // An (empty) icon keeps the browser from requesting one after the listener has closed.
         let page = format!(
             "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
              <title>{title}</title><link rel=\"icon\" href=\"data:,\"></head>\n\
@@ -67,7 +67,7 @@ impl Reply {
     }
 }
 
-/// A text, for HTML.
+/// Escapes text for HTML.
 fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for character in text.chars() {

@@ -12,48 +12,48 @@ use crate::private_file::{
     ReadError, UntrustedPath, check_parent, create_parent, read, replace, sibling,
 };
 
-/// A key cannot be read from a file, or not be kept there.
+/// A key file could not be read or written.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum KeyFileError {
-    /// Others can read the file, and may have done so.
-    #[error("others can read `{}`: remove it, a new key is made then", .0.display())]
+    /// Other users can read the file, and may have done so.
+    #[error("other users can read `{}`: remove it, and a new key is generated", .0.display())]
     Exposed(PathBuf),
-    /// The file may be somebody else's: it is a symbolic link, or belongs to another user, or others
+    /// The file may belong to another user: it is a symbolic link, or has another owner, or others
     /// can write to its folder.
     #[error("`{}` is not trusted: {reason}", path.display())]
     Untrusted {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// Why it is not trusted.
         reason: UntrustedPath,
     },
-    /// What is in the file is no key that can be used. It stays as it is.
+    /// The file does not contain a usable key. It is left unchanged.
     #[error("`{}`: {fault}", path.display())]
     Key {
         /// The file.
         path: PathBuf,
-        /// What is wrong with what is in it.
+        /// Why its content is invalid.
         fault: KeyError,
     },
-    /// The operating system.
+    /// The operating system failed.
     #[error("`{}`: {error}", path.display())]
     System {
         /// The file.
         path: PathBuf,
-        /// What it says.
+        /// The error.
         error: io::Error,
     },
 }
 
 impl Signer {
-    /// The key for ES256 in the file at `path`; where there is none, a new one that is kept there,
-    /// as PKCS#8 PEM that the owner alone can read. Processes that do so at the same time get the
-    /// same key.
+    /// Reads the key for ES256 in the file at `path`; if the file does not exist, generates a key
+    /// and writes it, as PKCS#8 PEM that only the owner can read. Concurrent processes get the same
+    /// key.
     ///
     /// # Errors
     ///
-    /// See [`KeyFileError`]. A file that is there is never changed.
+    /// See [`KeyFileError`]. An existing file is never changed.
     pub fn open_es256(path: impl AsRef<Path>) -> Result<Self, KeyFileError> {
         let path = path.as_ref();
         if let Some(signer) = read_key(path)? {
@@ -64,7 +64,7 @@ impl Signer {
         let unread = |why| from_read_error(path, why);
         check_parent(path).map_err(unread)?;
         let _lock = Lock::acquire(&sibling(path, ".lock")).map_err(unread)?;
-        // Another process may have been the first.
+        // Another process may have written it first.
         if let Some(signer) = read_key(path)? {
             return Ok(signer);
         }
@@ -75,7 +75,7 @@ impl Signer {
     }
 }
 
-/// The key in a file; `None` where there is none.
+/// Reads the key in a file; `None` if the file does not exist.
 fn read_key(path: &Path) -> Result<Option<Signer>, KeyFileError> {
     let key = |fault| KeyFileError::Key { path: path.to_path_buf(), fault };
     match read(path) {

@@ -9,7 +9,8 @@ const P256: &str = include_str!("keys/p256.pem");
 const RSA: &str = include_str!("keys/rsa2048.pem");
 const ED25519: &str = include_str!("keys/ed25519.pem");
 
-/// A key for every algorithm, made by OpenSSL for this test; `None` is one that is generated.
+/// A key for every algorithm, generated with OpenSSL for this test; `None` is generated at run
+/// time.
 pub(crate) const KEYS: [(Algorithm, Option<&str>); 6] = [
     (Algorithm::Es256, None),
     (Algorithm::Es256, Some(P256)),

@@ -6,7 +6,7 @@ use serde::de::IgnoredAny;
 
 use super::JwtError;
 
-/// What is read of the claims (RFC 9068, section 2.2).
+/// The claims that are used (RFC 9068, section 2.2).
 #[derive(Deserialize)]
 pub(super) struct Claims {
     iss: String,
@@ -14,9 +14,9 @@ pub(super) struct Claims {
     aud: OneOrMore,
     exp: f64,
     nbf: Option<f64>,
-    /// Separated by spaces; some write a list.
+    /// Separated by spaces; some issuers write a list.
     scope: Option<OneOrMore>,
-    /// What some have in the place of `scope`.
+    /// Used by some issuers instead of `scope`.
     scp: Option<OneOrMore>,
     cnf: Option<IgnoredAny>,
 }
@@ -28,26 +28,26 @@ enum OneOrMore {
     More(Vec<String>),
 }
 
-/// What claims must say.
+/// The values that claims are checked against.
 #[derive(Debug)]
 pub(super) struct Expected<'a> {
     pub(super) issuer: &'a str,
     pub(super) audiences: &'a [String],
     /// Seconds since 1970.
     pub(super) now: u64,
-    /// How far the clocks of issuer and server may be apart, in seconds.
+    /// Tolerated clock difference between issuer and server, in seconds.
     pub(super) leeway: u64,
 }
 
 impl Claims {
-    /// Checks all but the signature.
+    /// Checks everything but the signature.
     // MCP 2026-07-28 basic/authorization/index#token-handling [AUTHS-012]
     pub(super) fn check(&self, expected: &Expected<'_>) -> Result<(), JwtError> {
         if self.iss != expected.issuer {
             return Err(JwtError::Issuer);
         }
         if self.sub.is_empty() {
-            return Err(JwtError::Malformed("its subject is empty"));
+            return Err(JwtError::Malformed("the subject is empty"));
         }
         // MCP 2026-07-28 basic/authorization/security-considerations#access-token-privilege-restriction [AUTHS-013]
         let audiences = self.aud.as_slice();
@@ -57,11 +57,8 @@ impl Claims {
         {
             return Err(JwtError::Audience);
         }
-        // The other way round, what is no number would pass.
-        #[expect(
-            clippy::neg_cmp_op_on_partial_ord,
-            reason = "a date that cannot be compared must not pass"
-        )]
+        // Negated, since NaN would pass the opposite comparison.
+        #[expect(clippy::neg_cmp_op_on_partial_ord, reason = "NaN must not pass")]
         {
             if !(self.exp + seconds(expected.leeway) > seconds(expected.now)) {
                 return Err(JwtError::Expired);
@@ -70,17 +67,17 @@ impl Claims {
                 return Err(JwtError::Early);
             }
         }
-        // A token that is bound to a key says so here, and whoever presents it as a bearer token
-        // may have stolen it (RFC 9449, section 7.2).
+        // A token bound to a key has this claim; presented as a bearer token it may be stolen (RFC
+        // 9449, section 7.2).
         if self.cnf.is_some() {
             return Err(JwtError::Bound);
         }
         Ok(())
     }
 
-    /// What the core judges, after all is checked.
+    /// Converts the checked claims for the core.
     pub(super) fn into_verified(self, leeway: u64) -> VerifiedToken {
-        // An issuer is a URL, which has no `|`.
+        // An issuer is a URL, which contains no `|`.
         let principal = Principal::new(format!("{}|{}", self.iss, self.sub));
         let mut token = VerifiedToken::new(principal)
             .audiences(self.aud.as_slice())
@@ -108,11 +105,11 @@ const fn seconds(count: u64) -> f64 {
     count as f64
 }
 
-/// The second that a date is in.
+/// Truncates a date to whole seconds.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
-    reason = "a date before 1970 or at the end of time is the nearest that there is"
+    reason = "dates out of range saturate"
 )]
 const fn whole(date: f64) -> u64 {
     date as u64

@@ -1,4 +1,4 @@
-//! How the documents of an issuer are got.
+//! Fetches the documents of an issuer.
 
 use std::error::Error;
 use std::fmt;
@@ -13,23 +13,23 @@ use serde::Deserialize;
 use super::JwtError;
 use super::key_set::KeySet;
 
-/// Where the keys of an issuer are.
+/// The location of the keys of an issuer.
 #[derive(Clone, Debug)]
 pub(super) enum Source {
-    /// Here.
+    /// At this URL.
     Url(String),
-    /// Where the metadata of this issuer says.
+    /// At the URL in the metadata of this issuer.
     Issuer(String),
 }
 
 type Fetched = Result<Vec<u8>, Box<dyn Error + Send + Sync>>;
 
-/// What gets a document.
+/// Fetches documents.
 pub(super) struct Fetch(Box<dyn Fn(String) -> Fetching + Send + Sync>);
 
 type Fetching = Pin<Box<dyn Future<Output = Fetched> + Send>>;
 
-/// What is read of the metadata of an issuer.
+/// The metadata fields that are used.
 #[derive(Deserialize)]
 struct Metadata {
     issuer: String,
@@ -49,20 +49,22 @@ impl Fetch {
         }))
     }
 
-    /// The keys of an issuer.
+    /// Fetches the keys of an issuer.
     pub(super) async fn keys(&self, source: &Source) -> Result<KeySet, JwtError> {
         let url = match source {
             Source::Url(url) => url.clone(),
             Source::Issuer(issuer) => self.jwks_uri(issuer).await?,
         };
         if !is_private(&url) {
-            return Err(unavailable("the keys are neither at `https` nor on a loopback address"));
+            return Err(unavailable(
+                "the URL of the keys is neither `https` nor on a loopback address",
+            ));
         }
         let document = self.document(url).await?;
-        KeySet::read(&document).ok_or_else(|| unavailable("what should be a JWKS is none"))
+        KeySet::read(&document).ok_or_else(|| unavailable("the document is not a JWKS"))
     }
 
-    /// Where the metadata of the issuer says that its keys are.
+    /// Returns the URL of the keys according to the metadata of the issuer.
     async fn jwks_uri(&self, issuer: &str) -> Result<String, JwtError> {
         let urls = MetadataUrls::for_issuer(Revision::LATEST, issuer)
             .map_err(|error| unavailable(&error.to_string()))?;
@@ -77,10 +79,11 @@ impl Fetch {
             };
             let metadata: Metadata = serde_json::from_slice(&document)
                 .map_err(|_| unavailable("the metadata of the issuer is malformed"))?;
-            // MCP 2026-07-28 basic/authorization/authorization-server-discovery#authorization-server-metadata-discovery [AUTHC-025]:
-            // the rule for clients protects a server as well.
+            // MCP 2026-07-28
+            // basic/authorization/authorization-server-discovery#authorization-server-metadata-discovery
+            // [AUTHC-025]: the rule for clients protects a server as well.
             if metadata.issuer != issuer {
-                return Err(unavailable("the metadata is of another issuer"));
+                return Err(unavailable("the metadata belongs to another issuer"));
             }
             return Ok(metadata.jwks_uri);
         }
@@ -96,7 +99,7 @@ impl Fetch {
     }
 }
 
-/// Whether nobody on the way can put other keys in the place of those that are there.
+/// Returns whether documents at the URL are protected from replacement in transit.
 fn is_private(url: &str) -> bool {
     Location::parse(url).is_ok_and(|url| {
         let origin = url.origin();

@@ -12,7 +12,7 @@ use crate::Algorithm;
 #[derive(Debug)]
 pub(super) struct Key {
     id: Option<String>,
-    /// The only algorithm that it is for, if it says so.
+    /// The only algorithm that it may be used with, if specified.
     algorithm: Option<String>,
     material: Material,
 }
@@ -25,7 +25,7 @@ enum Material {
     Rsa { n: Vec<u8>, e: Vec<u8> },
 }
 
-/// What is read of a JWK (RFC 7517).
+/// The fields of a JWK (RFC 7517) that are used.
 #[derive(Deserialize)]
 pub(super) struct Jwk {
     kty: String,
@@ -42,8 +42,8 @@ pub(super) struct Jwk {
 }
 
 impl Key {
-    /// The key; `None` if it is not for signatures, or of a kind that is not known here. A secret
-    /// key (`oct`) is none of those.
+    /// Converts a JWK; `None` if it is not for signatures, or of an unsupported type. A symmetric
+    /// key (`oct`) is unsupported.
     pub(super) fn read(jwk: Jwk) -> Option<Self> {
         if jwk.usage.is_some_and(|it| it != "sig") {
             return None;
@@ -68,10 +68,10 @@ impl Key {
         Some(Self { id: jwk.kid, algorithm: jwk.alg, material })
     }
 
-    /// Whether a token that names this key and algorithm may be signed with it.
+    /// Returns whether a token with this algorithm and key id may be signed with this key.
     ///
-    /// The kind of the key decides over the algorithm as much as the token does: that is what keeps
-    /// a public key from being taken for a secret one (RFC 8725, section 2.1).
+    /// The type of the key must match the algorithm, which prevents a public key from being used as
+    /// a shared secret (RFC 8725, section 2.1).
     pub(super) fn matches(&self, algorithm: Algorithm, id: Option<&str>) -> bool {
         let kind = matches!(
             (&self.material, algorithm),
@@ -84,7 +84,7 @@ impl Key {
             && id.is_none_or(|id| self.id.as_deref() == Some(id))
     }
 
-    /// Whether the signature is of this key. The key [fits](Self::fits).
+    /// Verifies a signature. The key must [match](Self::matches) the algorithm.
     pub(super) fn verify(&self, algorithm: Algorithm, input: &[u8], signature: &[u8]) -> bool {
         match &self.material {
             Material::P256(point) => {
@@ -108,7 +108,7 @@ impl Key {
     }
 }
 
-/// A number without zeros before it: some write one.
+/// Removes leading zeros, which some issuers write.
 fn positive(mut number: Vec<u8>) -> Vec<u8> {
     let zeros = number.iter().take_while(|it| **it == 0).count();
     number.drain(..zeros);

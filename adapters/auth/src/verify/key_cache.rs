@@ -9,15 +9,15 @@ use super::JwtError;
 use super::document::{Fetch, Source};
 use super::key_set::KeySet;
 
-/// How long keys are used before they are fetched again. 15 min: what an issuer withdraws is gone
-/// after that.
+/// How long keys are used before they are fetched again. 15 min: the time until a withdrawn key is
+/// rejected.
 const FRESH_MAX: Duration = Duration::from_secs(15 * 60);
-/// How long keys are used while they cannot be fetched again. 1 h: an issuer that is down for a
-/// while takes nobody with it, and one that is gone is not believed for ever.
+/// How long keys are used if they cannot be fetched again. 1 h: long enough for an outage of the
+/// issuer, but not forever.
 const STALE_MAX: Duration = Duration::from_secs(60 * 60);
 
-/// The keys of an issuer, fetched when they are needed, by one request at a time and not too often,
-/// whatever tokens say.
+/// The keys of an issuer, fetched on demand by one request at a time. Tokens cannot cause frequent
+/// fetches.
 pub(super) struct KeyCache {
     fetch: Arc<Fetch>,
     source: Source,
@@ -26,14 +26,14 @@ pub(super) struct KeyCache {
 
 #[derive(Default)]
 struct State {
-    /// And when they were fetched, in seconds since 1970.
+    /// The keys and when they were fetched, in seconds since 1970.
     keys: Option<(Arc<KeySet>, u64)>,
-    /// When the last fetch began, in seconds since 1970.
+    /// When the last fetch started, in seconds since 1970.
     attempted: Option<u64>,
-    /// It belongs to nobody: whoever waits for it polls it, and if they all give up, it is there
-    /// for whoever comes next.
+    /// The current fetch, shared by its waiters: each of them polls it, and if all of them are
+    /// dropped, the next one continues it.
     flight: Option<Flight>,
-    /// Why the last fetch came to nothing.
+    /// The error of the last fetch.
     failure: Option<JwtError>,
 }
 
@@ -44,8 +44,8 @@ impl KeyCache {
         Self { fetch: Arc::new(fetch), source, state: Mutex::default() }
     }
 
-    /// Keys that suffice or, if there are none such and none can be fetched, those that there are.
-    /// Between the beginnings of two fetches is the `interval`. `now`: seconds since 1970.
+    /// Returns keys that satisfy `suffice`, fetching them if needed, or else the cached keys.
+    /// Fetches start at least `interval` apart. `now`: seconds since 1970.
     pub(super) async fn get(
         &self,
         now: u64,
@@ -56,7 +56,8 @@ impl KeyCache {
         let result = flight.clone().await;
         {
             let mut state = self.state();
-            // Of those who waited, the first one; and not if another fetch has begun since.
+            // Only the first waiter stores the result, and only if no other fetch has started
+            // since.
             if state.flight.as_ref().is_some_and(|it| it.ptr_eq(&flight)) {
                 state.flight = None;
                 match result {
@@ -68,21 +69,22 @@ impl KeyCache {
         self.stale(now)
     }
 
-    /// The fetch to wait for; `None` if there is none, or no need to.
+    /// Returns the fetch to wait for; `None` if none is possible or needed.
     fn flight(
         &self,
         now: u64,
         interval: Duration,
         suffice: impl FnOnce(&KeySet) -> bool,
     ) -> Option<Flight> {
-        // Not with the lock held: it may take a signature for each key, and all checks wait for it.
+        // Not under the lock, which all checks share: `suffice` may verify a signature for each
+        // key.
         let fresh = self.fresh(now);
         if fresh.as_deref().is_some_and(suffice) {
             return None;
         }
         let mut state = self.state();
         let recent = state.attempted.is_some_and(|it| within(interval, now, it));
-        // One that has not come back in all that time is given up.
+        // A fetch that has not completed in that time is abandoned.
         if !recent {
             let (fetch, source) = (Arc::clone(&self.fetch), self.source.clone());
             let flight = async move { fetch.keys(&source).await.map(Arc::new) };
@@ -92,7 +94,7 @@ impl KeyCache {
         state.flight.clone()
     }
 
-    /// The keys, if they need not be fetched again for their age.
+    /// Returns the cached keys, unless they are too old.
     fn fresh(&self, now: u64) -> Option<Arc<KeySet>> {
         let state = self.state();
         let (keys, fetched) = state.keys.as_ref()?;
@@ -103,21 +105,20 @@ impl KeyCache {
         let state = self.state();
         match &state.keys {
             Some((keys, fetched)) if within(STALE_MAX, now, *fetched) => Ok(Arc::clone(keys)),
-            _ => Err(state
-                .failure
-                .clone()
-                .unwrap_or_else(|| JwtError::Unavailable("they are on their way".to_owned()))),
+            _ => Err(state.failure.clone().unwrap_or_else(|| {
+                JwtError::Unavailable("the first fetch is still in progress".to_owned())
+            })),
         }
     }
 
-    /// Nothing panics while it is held.
+    /// Nothing panics under the lock.
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Whether something was within this time before now. A clock that was put back by more makes it
-/// long ago, as one that was put forward does.
+/// Returns whether `then` is less than `time` away from `now`. If the clock jumped by more than
+/// that, in either direction, it is not.
 const fn within(time: Duration, now: u64, then: u64) -> bool {
     now.abs_diff(then) < time.as_secs()
 }

@@ -4,11 +4,11 @@ use serde_json::value::RawValue;
 use super::jwt::Jwt;
 use super::key::{Jwk, Key};
 
-/// The most keys that are kept of an issuer. 64: issuers have a handful, and a token that names none
-/// is tried with each.
+/// The most keys kept of an issuer. 64: issuers have a handful, and a token without a key id is
+/// tried with each.
 const KEYS_MAX: usize = 64;
 
-/// The keys of an issuer, at some time.
+/// The keys of an issuer at one point in time.
 #[derive(Debug)]
 pub(super) struct KeySet(Vec<Key>);
 
@@ -19,8 +19,7 @@ struct Document<'a> {
 }
 
 impl KeySet {
-    /// Reads a JWKS; `None` if it is none. Keys that cannot be used are passed over (RFC 7517,
-    /// section 5).
+    /// Parses a JWKS; `None` if it is invalid. Unusable keys are skipped (RFC 7517, section 5).
     pub(super) fn read(document: &[u8]) -> Option<Self> {
         let document: Document<'_> = serde_json::from_slice(document).ok()?;
         let keys = document.keys.into_iter();
@@ -28,12 +27,12 @@ impl KeySet {
         Some(Self(keys.filter_map(Key::read).take(KEYS_MAX).collect()))
     }
 
-    /// Whether there is a key that the token may be signed with.
+    /// Returns whether the token may be signed with one of the keys.
     pub(super) fn has_key_for(&self, jwt: &Jwt<'_>) -> bool {
         self.matching(jwt).next().is_some()
     }
 
-    /// Whether the token is signed with one of the keys.
+    /// Returns whether one of the keys verifies the token.
     pub(super) fn verify(&self, jwt: &Jwt<'_>) -> bool {
         self.matching(jwt)
             .any(|key| key.verify(jwt.algorithm, jwt.input.as_bytes(), &jwt.signature))

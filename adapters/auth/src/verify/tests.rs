@@ -23,7 +23,7 @@ const AUDIENCE: &str = "https://r.example/mcp";
 const NOW: u64 = 1_800_000_000;
 const METADATA: &str = "https://a.example/.well-known/oauth-authorization-server/tenant";
 
-/// An authorization server, as far as verifiers see it.
+/// A fake authorization server for verifiers.
 struct Issuer {
     key: EcdsaKeyPair,
     random: SystemRandom,
@@ -50,7 +50,7 @@ impl Issuer {
         json!({ "kty": "EC", "crv": "P-256", "kid": id, "use": "sig", "x": x, "y": y })
     }
 
-    /// A verifier of its tokens, which finds its keys at once.
+    /// Creates a verifier of its tokens with a fixed JWKS URL.
     fn verifier(&self) -> JwtVerifier {
         let jwks = Location::parse("https://a.example/jwks").unwrap();
         JwtVerifier::with_jwks_url(ISSUER, AUDIENCE, &jwks, self.fetch())
@@ -72,7 +72,7 @@ impl Issuer {
         self.fetches.load(Ordering::Relaxed)
     }
 
-    /// A token with this header and these claims, signed with ES256 whatever they say.
+    /// Creates a token with the given header and claims, always signed with ES256.
     fn token(&self, header: &Value, claims: &Value) -> String {
         let encode = |it: &Value| URL_SAFE_NO_PAD.encode(text(it));
         let input = format!("{}.{}", encode(header), encode(claims));
@@ -80,12 +80,12 @@ impl Issuer {
         format!("{input}.{}", URL_SAFE_NO_PAD.encode(signature))
     }
 
-    /// A good token that names this key.
+    /// Creates a valid token with this key id.
     fn named(&self, id: &str) -> String {
         self.token(&json!({ "alg": "ES256", "kid": id }), &claims())
     }
 
-    /// What comes of a good token whose claims are changed.
+    /// Checks a valid token with one claim replaced.
     fn with(&self, name: &str, value: Value) -> Result<VerifiedToken, JwtError> {
         let mut claims = claims();
         claims[name] = value;
@@ -93,7 +93,7 @@ impl Issuer {
         self.check(&self.verifier(), &token)
     }
 
-    /// What comes of a good token whose header is this one.
+    /// Checks a valid token with this header.
     fn under(&self, header: &Value) -> Result<VerifiedToken, JwtError> {
         self.check(&self.verifier(), &self.token(header, &claims()))
     }
@@ -130,7 +130,7 @@ fn poll<F: Future>(future: std::pin::Pin<&mut F>) -> Poll<F::Output> {
     future.poll(&mut Context::from_waker(Waker::noop()))
 }
 
-/// What a future comes to that waits for nothing.
+/// Returns the output of a future that must be ready at once.
 fn now<F: Future>(future: F) -> F::Output {
     match poll(pin!(future)) {
         Poll::Ready(output) => output,

@@ -17,20 +17,20 @@ use super::jwt::Jwt;
 use super::key_cache::KeyCache;
 use crate::Algorithm;
 
-/// The most by which the clocks of issuer and server may be apart. 5 min.
+/// The maximum of the tolerated clock difference between issuer and server. 5 min.
 const LEEWAY_MAX: Duration = Duration::from_secs(5 * 60);
 
 /// Checks access tokens of one issuer that are JSON Web Tokens: signature, algorithm, type, issuer,
-/// audience and time. Tokens are taken as RFC 9068 has them, and from issuers that know its claims
-/// but not its `typ`. One without `exp` would be good for ever, and is refused as one without `iss`,
-/// `sub` or `aud` is.
+/// audience and time. Accepts tokens as defined in RFC 9068, and those of issuers that use its
+/// claims but not its `typ`. A token without `exp` would be valid forever, so it is refused, like
+/// one without `iss`, `sub` or `aud`.
 ///
 /// The principal of a token is `issuer|subject`. Its scopes are those of `scope` and `scp`.
 ///
-/// The keys of the issuer are fetched when the first token comes, again when a token names a key that
-/// is not among them, and every 15 minutes; never by two requests at once, and never twice within an
-/// [interval](Self::interval), so that nobody can have them fetched by sending tokens. New keys take
-/// the place of all old ones. If they cannot be fetched, the old ones are good for an hour.
+/// The keys of the issuer are fetched when the first token arrives, again when a token has an
+/// unknown key id, and every 15 minutes; never by two requests at once, and never twice within an
+/// [interval](Self::interval), so that tokens cannot cause frequent fetches. New keys replace all
+/// old ones. If they cannot be fetched, the old ones are used for up to an hour.
 /// ```
 /// use mcp_sansio_oauth::TokenCheck;
 /// use mcp_sansio_handlers::Server;
@@ -48,7 +48,7 @@ const LEEWAY_MAX: Duration = Duration::from_secs(5 * 60);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// Clones have the same keys.
+/// Clones share the keys.
 #[derive(Clone, Debug)]
 pub struct JwtVerifier {
     issuer: String,
@@ -60,17 +60,18 @@ pub struct JwtVerifier {
 }
 
 impl JwtVerifier {
-    /// Tokens of `issuer` for `audience`, the URI of the resource. Where the keys are, the metadata
-    /// of the issuer says.
+    /// Creates a verifier for tokens of `issuer` for `audience`, the URI of the resource. The
+    /// metadata of the issuer contains the URL of its keys.
     ///
-    /// `fetch` gets the document at a URL: it answers with the body of a response of status 200, and
-    /// with an error in every other case. It must come to an end by itself (give it a time-out), must
-    /// not follow redirects to other origins, and had best stop reading after
-    /// [`DOCUMENT_LENGTH_MAX`](mcp_sansio::http::DOCUMENT_LENGTH_MAX) bytes: what is longer is not used.
+    /// `fetch` fetches the document at a URL: it returns the body of a response of status 200, and
+    /// an error in all other cases. It must have a timeout, must not follow redirects to other
+    /// origins, and should stop reading after
+    /// [`DOCUMENT_LENGTH_MAX`](mcp_sansio::http::DOCUMENT_LENGTH_MAX) bytes: longer documents are
+    /// not used.
     ///
     /// # Errors
     ///
-    /// The caller's: no issuer can be called that.
+    /// `issuer` is not a valid issuer identifier: the caller's fault.
     pub fn new<F, R, E>(
         issuer: impl Into<String>,
         audience: impl Into<String>,
@@ -87,8 +88,9 @@ impl JwtVerifier {
         Ok(Self::from_source(issuer, audience.into(), source, Fetch::new(fetch)))
     }
 
-    /// The same, with keys that are at `jwks`: for an issuer without metadata. A place that is neither
-    /// `https` nor on a loopback address is never asked, and no token is taken then.
+    /// Like [`new`](Self::new), with the keys at `jwks`, for an issuer without metadata. If that
+    /// URL is neither `https` nor on a loopback address, the keys are never fetched, and every
+    /// token is refused.
     pub fn with_jwks_url<F, R, E>(
         issuer: impl Into<String>,
         audience: impl Into<String>,
@@ -115,32 +117,32 @@ impl JwtVerifier {
         }
     }
 
-    /// Takes tokens for this audience as well: another name of the same resource, which the core has
-    /// to be told of, too.
+    /// Also accepts tokens for this audience: another name of the same resource, which must be
+    /// configured in the core, too.
     #[must_use]
     pub fn audience(mut self, name: impl Into<String>) -> Self {
         self.audiences.push(name.into());
         self
     }
 
-    /// The algorithms to allow, in place of all that are known.
+    /// Replaces the set of allowed algorithms; all are allowed by default.
     #[must_use]
     pub fn algorithms(mut self, algorithms: impl IntoIterator<Item = Algorithm>) -> Self {
         self.algorithms = algorithms.into_iter().collect();
         self
     }
 
-    /// How far the clocks of the issuer and of this server may be apart. 60 s by default, 5 min at
-    /// most.
+    /// Sets the tolerated clock difference between the issuer and this server. 60 s by default, 5
+    /// min at most.
     #[must_use]
     pub fn leeway(mut self, leeway: Duration) -> Self {
         self.leeway = leeway.min(LEEWAY_MAX);
         self
     }
 
-    /// The time between two fetches of the keys, at least. 30 s by default, and never less than 1 s: so long a key may stay
-    /// unknown that the issuer has just begun to use, and so long keys are missing after a fetch came
-    /// to nothing.
+    /// Sets the minimum time between two fetches of the keys. 30 s by default, and at least 1 s. It
+    /// is also how long a new key of the issuer may stay unknown, and how long keys are missing
+    /// after a failed fetch.
     #[must_use]
     pub const fn interval(mut self, interval: Duration) -> Self {
         let least = Duration::from_secs(1);
@@ -148,11 +150,11 @@ impl JwtVerifier {
         self
     }
 
-    /// Checks a token, as the core asks for it.
+    /// Checks a token on behalf of the core.
     ///
     /// # Errors
     ///
-    /// See [`TokenRefusal`]. For a log there is [`verify`](Self::verify), which says more.
+    /// See [`TokenRefusal`]. [`verify`](Self::verify) returns more detail for a log.
     // MCP 2026-07-28 basic/authorization/index#token-handling [AUTHS-012]
     pub fn check(
         &self,
@@ -164,7 +166,7 @@ impl JwtVerifier {
 
     /// Checks a token at `unix_time`, in seconds since 1970.
     ///
-    /// The time at which the token ends is told with the leeway on top, for the core to judge by.
+    /// The returned expiry includes the leeway, for use by the core.
     ///
     /// # Errors
     ///
@@ -174,7 +176,7 @@ impl JwtVerifier {
             return Err(JwtError::Malformed("it is too long"));
         }
         let jwt = Jwt::parse(token, &self.algorithms)?;
-        // Before the keys are asked for, as what fails here needs none.
+        // Before the keys are fetched, as these checks do not need them.
         let claims: Claims = jwt.claims()?;
         let leeway = self.leeway.as_secs();
         claims.check(&Expected {
@@ -183,7 +185,7 @@ impl JwtVerifier {
             now: unix_time,
             leeway,
         })?;
-        // A token that names no key may be signed with one that is not known yet.
+        // A token without a key id may be signed with a key that is not known yet.
         let suffice = |keys: &super::key_set::KeySet| match &jwt.key_id {
             Some(_) => keys.has_key_for(&jwt),
             None => keys.verify(&jwt),

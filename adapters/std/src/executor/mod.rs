@@ -1,4 +1,4 @@
-//! Runs one future on the calling thread, which sleeps while there is nothing to do.
+//! Runs one future on the calling thread, which sleeps while there is no work.
 
 mod notifier;
 pub(crate) mod reactor;
@@ -11,21 +11,21 @@ use std::task::{Context, Poll, Waker};
 
 use notifier::Notifier;
 
-/// How often in a row a future that wakes itself is polled before descriptors and alarms are looked
-/// at. 64: one system call more among so many polls is not felt, and nothing waits for long.
+/// Consecutive polls of a future that wakes itself, before descriptors and timers are checked. 64:
+/// one more system call for that many polls is negligible, and nothing waits for long.
 const POLLS_MAX: u32 = 64;
 
-/// Runs `future` to its end on this thread, which watches the descriptors and the alarms that the
-/// future waits for: those of [`FdStream`](crate::FdStream), [`PipeStream`](crate::PipeStream) and
-/// [`Clock`](crate::Clock). The future need not be `Send`; its wakers work from every thread.
+/// Runs `future` to completion on this thread, which also watches the descriptors and timers that
+/// it waits for: those of [`FdStream`](crate::FdStream), [`PipeStream`](crate::PipeStream) and
+/// [`Clock`](crate::Clock). The future need not be `Send`; its wakers work from any thread.
 ///
-/// Inside of the future the thread must not be blocked for long, as everything else of the future
-/// waits meanwhile. A `block_on` inside of a `block_on` is allowed, and is such a case.
+/// The future must not block the thread for long, since everything else in it waits meanwhile. A
+/// nested `block_on` is allowed, but blocks the outer one.
 ///
 /// # Errors
 ///
-/// The system is out of descriptors (three are needed at times), or fails to wait for them. What
-/// the future had got done by then is lost with it.
+/// The system is out of descriptors (up to three are needed), or fails to wait for them. The future
+/// is dropped with its progress.
 pub fn block_on<F: Future>(future: F) -> io::Result<F::Output> {
     let notifier = Arc::new(Notifier::new()?);
     let waker = Waker::from(Arc::clone(&notifier));

@@ -8,18 +8,18 @@ use std::thread::{self, Thread};
 
 /// The future is being polled, or is about to be.
 const RUNNING: u8 = 0;
-/// The future is to be polled again.
+/// The future must be polled again.
 const WOKEN: u8 = 1;
 /// The thread sleeps, or is about to.
 const PARKED: u8 = 2;
 
-/// What the wakers of one `block_on` share. Only a wake that finds the thread asleep costs a system
+/// State shared by the wakers of one `block_on`. Only a wake-up of a sleeping thread costs a system
 /// call.
 #[derive(Debug)]
 pub(crate) struct Notifier {
     state: AtomicU8,
-    /// A byte in the pipe ends `poll(2)`. There are at most as many bytes in it as there were wakes
-    /// since the last look, so that writing does not block.
+    /// A byte in the pipe ends `poll(2)`. The pipe holds at most one byte per wake-up since the
+    /// last check, so that writing does not block.
     #[cfg(unix)]
     pipe: (io::PipeReader, io::PipeWriter),
     #[cfg(not(unix))]
@@ -37,34 +37,34 @@ impl Notifier {
         })
     }
 
-    /// From now on a wake means another poll.
+    /// Clears earlier wake-ups: a later one requests another poll.
     pub(super) fn reset(&self) {
         self.state.swap(RUNNING, Ordering::AcqRel);
     }
 
-    /// Whether the thread may sleep: nobody has woken it since [`reset`](Self::reset).
+    /// Returns whether the thread may sleep, because it was not woken since [`reset`](Self::reset).
     pub(super) fn park(&self) -> bool {
         let (success, failure) = (Ordering::AcqRel, Ordering::Acquire);
         self.state.compare_exchange(RUNNING, PARKED, success, failure).is_ok()
     }
 
-    /// The thread is awake again. A wake that came meanwhile stays.
+    /// Marks the thread as awake. A wake-up in the meantime is kept.
     pub(super) fn unpark(&self) {
         let (success, failure) = (Ordering::AcqRel, Ordering::Acquire);
-        // Otherwise it is WOKEN already.
+        // A failure means that it is WOKEN already.
         let _ = self.state.compare_exchange(PARKED, RUNNING, success, failure);
     }
 
-    /// Becomes readable on a wake.
+    /// Returns the descriptor that becomes readable on a wake-up.
     #[cfg(unix)]
     pub(super) const fn descriptor(&self) -> &io::PipeReader {
         &self.pipe.0
     }
 
-    /// After [`descriptor`](Self::descriptor) has become readable.
+    /// Drains the pipe after [`descriptor`](Self::descriptor) has become readable.
     #[cfg(unix)]
     pub(super) fn drain(&self) {
-        // An error shows again at the next wait.
+        // An error recurs at the next wait.
         let _ = io::Read::read(&mut &self.pipe.0, &mut [0; 64]);
     }
 }
@@ -79,7 +79,7 @@ impl Wake for Notifier {
             return;
         }
         #[cfg(unix)]
-        // The other end is in the same structure, so it is open.
+        // The read end is in the same structure, so it is open.
         let _ = io::Write::write(&mut &self.pipe.1, &[1]);
         #[cfg(not(unix))]
         self.thread.unpark();

@@ -1,5 +1,4 @@
-//! What the future of this thread's `block_on` waits for, apart from wakers: timers and, on Unix,
-//! descriptors.
+//! Event sources of this thread's `block_on`, other than wakers: timers and, on Unix, descriptors.
 
 use std::cell::RefCell;
 use std::io;
@@ -24,10 +23,10 @@ struct Reactor {
     timers: Vec<TimerEntry>,
     #[cfg(unix)]
     interests: Vec<Interest>,
-    /// Which of the interests the last wait found ready, in a vector that is kept.
+    /// Ready flags of the interests after the last wait; reuses its allocation.
     #[cfg(unix)]
     ready: Vec<bool>,
-    /// Who is to be woken, in a vector that is kept.
+    /// Wakers to call; reuses its allocation.
     due: Vec<Waker>,
 }
 
@@ -44,7 +43,7 @@ struct Interest {
     waker: Waker,
 }
 
-/// What is waited for at a descriptor.
+/// The operation that waits for a descriptor.
 #[cfg(unix)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Direction {
@@ -52,25 +51,25 @@ pub(crate) enum Direction {
     Write,
 }
 
-/// How long a wait lasts if nothing happens.
+/// How long a wait lasts without events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum WaitMode {
-    /// Not at all: a look.
+    /// Returns immediately.
     NoWait,
     /// Until the first timer.
     UntilWoken,
 }
 
-/// The longest single wait. An hour: some systems refuse more than 24 days, and to wake once an
+/// The longest single wait. One hour: some systems refuse more than 24 days, and waking once an
 /// hour costs nothing.
 const WAIT_MAX: Duration = Duration::from_secs(3600);
 
-/// Keeps this thread's reactor in place.
+/// Keeps the reactor of this thread installed.
 pub(super) struct Entered {
     outer: Option<Reactor>,
 }
 
-/// Puts a reactor in place for this thread, until what is returned is dropped.
+/// Installs a reactor for this thread until the returned guard is dropped.
 pub(super) fn enter() -> Entered {
     Entered { outer: CURRENT.replace(Some(Reactor::default())) }
 }
@@ -82,13 +81,13 @@ impl Drop for Entered {
     }
 }
 
-/// Calls `action` with this thread's reactor, if it has one. Whatever may run foreign code when it
-/// is dropped, wakers above all, has to leave with the result.
+/// Calls `action` with this thread's reactor, if it has one. Values whose drop may run foreign
+/// code, especially wakers, must be returned from `action`.
 fn with<T>(action: impl FnOnce(&mut Reactor) -> T) -> Option<T> {
     CURRENT.try_with(|current| current.borrow_mut().as_mut().map(action)).ok().flatten()
 }
 
-/// Sets the timer `id`, instead of where it was. Whether there is a reactor to watch it.
+/// Sets the timer `id`, replacing its earlier deadline. Returns whether a reactor watches it.
 pub(crate) fn set_timer(id: u64, at: Instant, waker: &Waker) -> bool {
     let replaced = with(|reactor| match reactor.timers.iter_mut().find(|timer| timer.id == id) {
         Some(timer) => {
@@ -103,7 +102,7 @@ pub(crate) fn set_timer(id: u64, at: Instant, waker: &Waker) -> bool {
     replaced.is_some()
 }
 
-/// Takes the timer `id` back.
+/// Removes the timer `id`.
 pub(crate) fn remove_timer(id: u64) {
     let removed = with(|reactor| {
         let index = reactor.timers.iter().position(|timer| timer.id == id)?;
@@ -112,7 +111,7 @@ pub(crate) fn remove_timer(id: u64) {
     drop(removed);
 }
 
-/// Watches `descriptor` until it is ready. Whether there is a reactor to do so.
+/// Watches `descriptor` until it is ready. Returns whether a reactor watches it.
 #[cfg(unix)]
 pub(crate) fn watch(descriptor: &Arc<Descriptor>, direction: Direction, waker: &Waker) -> bool {
     let replaced = with(|reactor| match reactor.interest(descriptor, direction) {
@@ -126,7 +125,7 @@ pub(crate) fn watch(descriptor: &Arc<Descriptor>, direction: Direction, waker: &
     replaced.is_some()
 }
 
-/// Whether `descriptor` is still being watched, from now on for `waker`.
+/// Returns whether `descriptor` is still being watched; if so, replaces its waker with `waker`.
 #[cfg(unix)]
 pub(crate) fn is_watched(
     descriptor: &Arc<Descriptor>,
@@ -151,17 +150,17 @@ pub(crate) fn forget(descriptor: &Arc<Descriptor>, direction: Direction) {
     drop(forgotten);
 }
 
-/// Puts `new` in the place of `waker` if they differ, and returns the old one.
+/// Replaces `waker` with `new` if they differ, and returns the old one.
 fn renew(waker: &mut Waker, new: &Waker) -> Option<Waker> {
     (!waker.will_wake(new)).then(|| std::mem::replace(waker, new.clone()))
 }
 
-/// Waits for a descriptor, a timer or the notifier, whichever is first.
+/// Waits for a descriptor, a timer or the notifier, whichever comes first.
 pub(super) fn wait(notifier: &Notifier, mode: WaitMode) -> io::Result<()> {
     with(|reactor| reactor.wait(notifier, mode)).unwrap_or(Ok(()))
 }
 
-/// Wakes those for whom the last wait found something.
+/// Wakes the tasks whose events occurred in the last wait.
 pub(super) fn wake_due() {
     let Some(mut due) = with(|reactor| std::mem::take(&mut reactor.due)) else { return };
     if due.is_empty() {
@@ -181,7 +180,7 @@ impl Reactor {
         self.interests.iter_mut().find(|interest| interest.is(descriptor, direction))
     }
 
-    /// How long to wait, `None` for as long as it takes.
+    /// Returns the time to wait, `None` for no limit.
     fn timeout(&self, mode: WaitMode) -> Option<Duration> {
         if mode == WaitMode::NoWait {
             return Some(Duration::ZERO);
@@ -202,13 +201,13 @@ impl Reactor {
         }));
         polled.push(PollFd::new(notifier.descriptor(), PollFlags::IN));
         match poll(&mut polled, timeout.as_ref()) {
-            // A signal: the caller sees that nobody has woken it, and comes again.
+            // Interrupted by a signal: the caller finds no wake-up, and waits again.
             Ok(0) | Err(rustix::io::Errno::INTR) => {}
             Ok(_) => {
                 if polled.pop().is_some_and(|own| !own.revents().is_empty()) {
                     notifier.drain();
                 }
-                // An error or a hang-up shows in the read or the write that follows.
+                // The next read or write reports an error or hang-up.
                 self.ready.clear();
                 self.ready.extend(polled.into_iter().map(|polled| !polled.revents().is_empty()));
                 let mut ready = self.ready.iter();
@@ -232,7 +231,7 @@ impl Reactor {
         Ok(())
     }
 
-    /// Takes out the timers whose time has come.
+    /// Removes the timers that are due, and collects their wakers.
     fn fire_timers(&mut self) {
         if self.timers.is_empty() {
             return;

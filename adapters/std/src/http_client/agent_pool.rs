@@ -6,19 +6,19 @@ use ureq::config::Config;
 use ureq::unversioned::resolver::DefaultResolver;
 use ureq::unversioned::transport::{ConnectionDetails, Connector, DefaultConnector, Transport};
 
-/// More than that many at rest are of no use to a client; the others are closed.
+/// A client cannot use more idle agents than that; the others are closed.
 const IDLE_MAX: usize = 32;
 
-/// The agents of a connector, each for one exchange at a time, so that an exchange can be broken off
-/// without another: what an agent can end is all that it does.
+/// The agents of a connector. Each serves one exchange at a time, so that an exchange can be
+/// aborted without affecting another: only the agent as a whole can be aborted.
 #[derive(Debug)]
 pub(super) struct AgentPool {
     config: Config,
-    /// Those at rest, with the server that they were last connected to; the last used at the end.
+    /// Idle agents, with the server that they were last connected to; most recently used last.
     idle: Mutex<Vec<(String, Agent)>>,
 }
 
-/// What performs one exchange after the other, and keeps the connection between them.
+/// Performs one exchange after another, and keeps the connection between them.
 #[derive(Clone)]
 pub(super) struct Agent {
     pub(super) agent: ureq::Agent,
@@ -30,7 +30,7 @@ impl AgentPool {
         Self { config, idle: Mutex::default() }
     }
 
-    /// One that was connected to `server`, or else a new one.
+    /// Takes an idle agent that was connected to `server`, or creates one.
     pub(super) fn take(&self, server: &str) -> Agent {
         let known = {
             let mut idle = self.lock();
@@ -42,17 +42,17 @@ impl AgentPool {
         agent
     }
 
-    /// Takes one back whose exchange is complete.
+    /// Returns an agent whose exchange is complete.
     pub(super) fn put_back(&self, server: String, agent: Agent) {
         let mut idle = self.lock();
         let oldest = (idle.len() >= IDLE_MAX).then(|| idle.remove(0));
         idle.push((server, agent));
         drop(idle);
-        // Closes its connection, outside of the lock.
+        // Closes the connection, outside of the lock.
         drop(oldest);
     }
 
-    // A panic elsewhere leaves nothing half done in here.
+    // A panic elsewhere leaves no inconsistent state.
     fn lock(&self) -> MutexGuard<'_, Vec<(String, Agent)>> {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -69,7 +69,8 @@ impl Agent {
         Self { agent, dialing }
     }
 
-    /// Whether there is no connection yet for what it does: nothing has been sent.
+    /// Returns whether the connection of the exchange is not established yet, so that nothing has
+    /// been sent.
     pub(super) fn is_dialing(&self) -> bool {
         self.dialing.load(Ordering::Acquire)
     }
@@ -81,7 +82,7 @@ impl fmt::Debug for Agent {
     }
 }
 
-/// Takes note that a connection is being made.
+/// Records that a connection is being established.
 #[derive(Debug)]
 struct MarkDialing(Arc<AtomicBool>);
 
@@ -94,7 +95,7 @@ impl Connector for MarkDialing {
     }
 }
 
-/// Takes note that it is there, with TLS and proxies.
+/// Records that the connection is established, including TLS and proxies.
 #[derive(Debug)]
 struct MarkConnected(Arc<AtomicBool>);
 

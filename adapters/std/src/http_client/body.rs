@@ -13,20 +13,20 @@ use mcp_sansio_async::http_client::ConnectorError;
 
 use super::agent_pool::Agent;
 
-/// Pieces of a body that wait to be taken. 4, of 16 KiB each: enough that neither side waits for
-/// every piece of the other's.
+/// Chunks of a body that may be queued. 4, of 16 KiB each: enough that neither thread waits for the
+/// other at every chunk.
 const PIECES_MAX: usize = 4;
 
-/// The body of a response, as a thread reads it.
+/// The body of a response, read by a thread.
 ///
-/// Dropped, it shuts down the socket, so that the thread that waits at it ends. One that is still
-/// making a connection ends when that has come to something, within the connector's time for it.
+/// Dropping it shuts down the socket, which ends the thread that waits for it. A thread that is
+/// still connecting ends once that completes, within the connection timeout.
 pub struct ThreadedBody {
     events: Receiver<BodyEvent>,
     shared: Arc<Mutex<Shared>>,
 }
 
-/// What comes of an exchange.
+/// An event of an exchange.
 pub(super) enum BodyEvent {
     Head(Box<Parts>),
     Piece(Bytes),
@@ -34,25 +34,26 @@ pub(super) enum BodyEvent {
     Failed(ConnectorError),
 }
 
-/// What the thread of an exchange and the one that drives it share.
+/// State shared by the thread of an exchange and its driver.
 #[derive(Default)]
 struct Shared {
     waker: Option<Waker>,
-    /// What is at work, to be shut down with the exchange.
+    /// The agent in use, to be shut down with the exchange.
     agent: Option<Agent>,
     abandoned: bool,
 }
 
-/// The thread's side of an exchange.
+/// The thread's end of an exchange.
 pub(super) struct ResponseSender {
-    // The receiver is woken once the sender is dropped: the thread may have panicked.
+    // Fields are dropped in order: the receiver is woken after the sender is dropped, even if the
+    // thread panicked.
     events: SyncSender<BodyEvent>,
     shared: WakeOnDrop,
 }
 
 struct WakeOnDrop(Arc<Mutex<Shared>>);
 
-/// Both sides of an exchange.
+/// Creates both ends of an exchange.
 pub(super) fn channel() -> (ResponseSender, ThreadedBody) {
     let (sender, events) = sync_channel(PIECES_MAX);
     let shared = Arc::<Mutex<Shared>>::default();
@@ -60,25 +61,27 @@ pub(super) fn channel() -> (ResponseSender, ThreadedBody) {
     (sender, ThreadedBody { events, shared })
 }
 
-// A panic elsewhere leaves nothing half done in here.
+// A panic elsewhere leaves no inconsistent state.
 fn lock(shared: &Mutex<Shared>) -> MutexGuard<'_, Shared> {
     shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl ResponseSender {
-    /// Says what is at work from here on. `false`: nobody wants to know any more.
+    /// Registers the agent in use. Returns `false` if the exchange was dropped.
     pub(super) fn begin(&self, agent: &Agent) -> bool {
         let mut shared = lock(&self.shared.0);
         shared.agent = Some(agent.clone());
         !shared.abandoned
     }
 
-    /// It is at work no longer, and can serve another exchange. `false`: it was shut down.
+    /// Unregisters the agent, so that it can serve another exchange. Returns `false` if it was shut
+    /// down.
     pub(super) fn end(&self) -> bool {
         lock(&self.shared.0).agent.take().is_some()
     }
 
-    /// Hands something over, and waits for room before that. `false`: nobody takes it any more.
+    /// Sends an event, after waiting for space in the queue. Returns `false` if the exchange was
+    /// dropped.
     pub(super) fn push(&self, event: BodyEvent) -> bool {
         let is_taken = self.events.send(event).is_ok();
         self.shared.wake();
@@ -114,7 +117,7 @@ impl ThreadedBody {
     }
 
     fn poll(&mut self, cx: &Context<'_>) -> Poll<BodyEvent> {
-        // Held meanwhile, so that what comes now finds the waker.
+        // Locked during the check, so that a later event finds the waker.
         let mut shared = lock(&self.shared);
         match self.events.try_recv() {
             Ok(event) => Poll::Ready(event),

@@ -6,9 +6,9 @@ use mcp_sansio_handlers::{Client, Host};
 
 use crate::{Connector, Error, block_on};
 
-/// Opens a connection to the server at `url`, driven on a thread of its own: with a [`Connector`] of
-/// its own as [`Connector::new`] makes it. Waits until it is open. For more than one connection have
-/// a connector for all of them, and [`connect_with`].
+/// Connects to the server at `url` with a new [`Connector`] with default settings. A thread drives
+/// the connection. Waits until it is open. For more than one connection, share a connector and use
+/// [`connect_with`].
 ///
 /// ```no_run
 /// use mcp_sansio_std::{self as mcp, Host, Wait};
@@ -24,20 +24,20 @@ use crate::{Connector, Error, block_on};
 ///
 /// # Errors
 ///
-/// [`Error::Connect`]: the URL is none, or the connection could not be opened within the limits of
-/// the connector and [`Timeouts`](mcp_sansio::peer::Timeouts).
+/// [`Error::Connect`]: the URL is invalid, or the connection could not be opened within the limits
+/// of the connector and [`Timeouts`](mcp_sansio::peer::Timeouts).
 pub fn connect(url: &str, host: &Host) -> Result<HttpConnection, Error> {
     let connected = http_client::connect(url, || Ok(Connector::new()), host);
     Ok(HttpConnection::new(block_on(connected)??))
 }
 
-/// Opens a connection by `connector`, driven on a thread of its own. Waits until it is open.
+/// Connects with `connector`. A thread drives the connection. Waits until it is open.
 ///
 #[cfg_attr(
     feature = "auth",
-    doc = "A host with an [`Authorization`](crate::Authorization) gets tokens where the server wants \
-           one: this waits for a user who has to sign in. What the application does for it, and may \
-           block, needs a thread of its own there, as any handler that blocks.\n\n"
+    doc = "A host with an [`Authorization`](crate::Authorization) obtains tokens if the server \
+           requires one; this may wait for a user to sign in. Functions of the application that \
+           block meanwhile need their own thread, like any blocking handler.\n\n"
 )]
 /// # Errors
 ///
@@ -51,11 +51,11 @@ pub fn connect_with(
     Ok(HttpConnection::new(block_on(http_client::connect_with(options, connector, host))??))
 }
 
-/// A client of a server over HTTP. It derefs to the [`Client`]; [`Wait`](crate::Wait) waits for its
+/// A client of a server over HTTP. Derefs to the [`Client`]; [`Wait`](crate::Wait) waits for its
 /// calls.
 ///
-/// [`close`](Self::close) ends it in good order. Dropped, it closes the connection without waiting for
-/// that: calls under way end.
+/// [`close`](Self::close) closes it gracefully. Dropping it closes the connection without waiting:
+/// pending calls end.
 #[derive(Debug)]
 pub struct HttpConnection {
     connection: http_client::HttpConnection,
@@ -71,20 +71,20 @@ impl HttpConnection {
         Self { connection, closes }
     }
 
-    /// Why the last exchange that failed did; `None` if none has. Calls say less: that an exchange
-    /// was not sent, or broke.
+    /// Returns the error of the last failed exchange, or `None`. Errors of calls say less: only
+    /// that an exchange was not sent, or broke.
     #[must_use]
     pub fn last_failure(&self) -> Option<ConnectorError> {
         self.connection.last_failure()
     }
 
-    /// Closes the connection and waits for its end. Calls under way end, and the server is told
-    /// where it has to know, for which it has as long as
+    /// Closes the connection and waits for its end. Pending calls end, and the server is notified
+    /// where the protocol requires it, for at most
     /// [`ClientLimits::closing_wait`](mcp_sansio::http::ClientLimits::closing_wait).
     ///
-    /// In a handler of the connection it would wait for itself.
+    /// Calling it in a handler of the connection would deadlock.
     pub fn close(self) {
-        // Closed it is in any case.
+        // The connection is closed in any case.
         let _ended = block_on(self.connection.close());
     }
 }

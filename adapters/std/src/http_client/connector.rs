@@ -16,26 +16,26 @@ use super::{exchange, tls};
 use crate::runtime::ThreadRuntime;
 use crate::threads::Threads;
 
-/// A lookup, a connection and a TLS handshake take a second where things are well.
+/// A lookup, a connection and a TLS handshake usually take less than a second.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// How long a server may take nothing of a request.
+/// How long a server may accept no bytes of a request.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(30);
-/// Below the 60 s after which common load balancers hang up: a request that is sent at that moment
-/// may be lost.
+/// Below the 60 s after which common load balancers close idle connections: a request sent at that
+/// moment may be lost.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(30);
-/// The longest head of a response. Common servers accept 8 to 64 KiB from a client.
+/// The longest response head. Common servers accept 8 to 64 KiB from a client.
 const HEAD_BYTES_MAX: usize = 64 * 1024;
-/// Exchanges at once. 1,024: more than a client has under way by its own limits, and as many threads
-/// as systems give a process without asking.
+/// Concurrent exchanges. 1,024: more than the limits of a client allow, and a number of threads
+/// that systems grant a process by default.
 const EXCHANGES_MAX: usize = 1024;
 
-/// Performs HTTP exchanges with [`ureq`]: connections that are kept, TLS, proxies. Clones share them, and
-/// what [`connect_with`](crate::connect_with) has learned of the servers.
+/// Performs HTTP exchanges with [`ureq`]: connection pool, TLS, proxies. Clones share the pool and
+/// the eras learned by [`connect_with`](crate::connect_with).
 ///
-/// It speaks HTTP/1.1. Each exchange has a thread and a connection to itself, so that none waits for
-/// another. It follows no redirect, keeps no cookie, decodes nothing, and tries nothing again.
+/// It speaks HTTP/1.1. Each exchange has its own thread and connection, so that none waits for
+/// another. It follows no redirects, stores no cookies, decodes no bodies, and retries nothing.
 ///
-/// The head of a response has at most 64 KiB.
+/// A response head may have at most 64 KiB.
 #[derive(Clone)]
 pub struct Connector {
     agents: Arc<AgentPool>,
@@ -44,15 +44,15 @@ pub struct Connector {
 }
 
 impl Connector {
-    /// One that trusts whom the system trusts, and has the proxies of the environment
-    /// (`HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY`, `NO_PROXY`). Reads the system's root certificates
-    /// from its files, so that it takes some milliseconds: have one for all exchanges.
+    /// Creates a connector that trusts the system's root certificates and uses the proxies of the
+    /// environment (`HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY`, `NO_PROXY`). Reading the root
+    /// certificates from files takes some milliseconds: share one connector among all exchanges.
     #[must_use]
     pub fn new() -> Self {
         Self::builder().build()
     }
 
-    /// One that differs from [`new`](Self::new).
+    /// Returns a builder whose defaults are those of [`new`](Self::new).
     #[must_use]
     pub const fn builder() -> ConnectorBuilder {
         ConnectorBuilder {
@@ -80,7 +80,7 @@ impl Connect for Connector {
         let begun = self.threads.run(move || exchange::perform(&agents, request, &sender));
         async move {
             let refused = |error| ConnectorError::Lost {
-                reason: format!("no thread for an exchange: {error}"),
+                reason: format!("cannot start a thread for the exchange: {error}"),
                 sent: false,
             };
             begun.map_err(refused)?;
@@ -97,12 +97,12 @@ impl Default for Connector {
 
 impl fmt::Debug for Connector {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Not the configuration: a proxy has a password in it.
+        // Omits the configuration: a proxy may contain a password.
         f.debug_struct("Connector").finish_non_exhaustive()
     }
 }
 
-/// What a [`Connector`] is made of.
+/// Configures a [`Connector`].
 #[derive(Clone)]
 pub struct ConnectorBuilder {
     roots: Vec<Certificate<'static>>,
@@ -112,37 +112,37 @@ pub struct ConnectorBuilder {
 }
 
 impl ConnectorBuilder {
-    /// Trusts this certificate as well, in DER. One that cannot be read is passed over.
+    /// Also trusts this root certificate, in DER. An unreadable one is skipped.
     #[must_use]
     pub fn root_certificate(mut self, der: &[u8]) -> Self {
         self.roots.push(Certificate::from_der(der).to_owned());
         self
     }
 
-    /// Goes to servers directly, whatever the environment says of proxies.
+    /// Connects to servers directly, ignoring the proxies of the environment.
     #[must_use]
     pub const fn no_proxy(mut self) -> Self {
         self.proxies = false;
         self
     }
 
-    /// How long a connection may take to be there, TLS and proxies included. 10 s by default. To
-    /// find the address of its name may take as long again.
+    /// Limits the time to establish a connection, including TLS and proxies. 10 s by default.
+    /// Resolving the name may take as long again.
     #[must_use]
     pub const fn connect_timeout(mut self, timeout: Duration) -> Self {
         self.connect_timeout = timeout;
         self
     }
 
-    /// Exchanges at once, for all connections to servers by this connector; each has a thread. One
-    /// more fails as not sent. 1,024 by default.
+    /// Limits the concurrent exchanges of all connections by this connector; each has a thread.
+    /// Further ones fail as not sent. 1,024 by default.
     #[must_use]
     pub const fn exchanges_max(mut self, exchanges: usize) -> Self {
         self.exchanges_max = exchanges;
         self
     }
 
-    /// The connector.
+    /// Builds the connector.
     #[must_use]
     pub fn build(self) -> Connector {
         let config = Config::builder()

@@ -1,4 +1,4 @@
-//! One exchange by `ureq`, in the thread that performs it, and what goes wrong with it.
+//! One exchange with `ureq`, in its own thread, and its errors.
 
 use std::io::{self, Read};
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use mcp_sansio_async::http_client::ConnectorError;
 use super::agent_pool::{Agent, AgentPool};
 use super::body::{BodyEvent, ResponseSender};
 
-/// How much of a body is handed over at once, in bytes.
+/// Bytes of a body per event.
 const PIECE_BYTES: usize = 16 * 1024;
 
 /// Performs one exchange.
@@ -22,7 +22,8 @@ pub(super) fn perform(agents: &AgentPool, request: Request<Bytes>, sender: &Resp
     }
     match exchange(&agent, request, &server, sender) {
         Ok(true) => {
-            // Before the end is told: whoever aborts from here on aborts nothing of another's.
+            // Unregister before reporting the end: a later abort must not reach the next exchange
+            // of the agent.
             if sender.end() {
                 agents.put_back(server, agent);
             }
@@ -35,7 +36,7 @@ pub(super) fn perform(agents: &AgentPool, request: Request<Bytes>, sender: &Resp
     }
 }
 
-/// Whether it came to its end.
+/// Performs the exchange. Returns whether it completed.
 fn exchange(
     agent: &Agent,
     request: Request<Bytes>,
@@ -73,17 +74,17 @@ fn send(agent: &ureq::Agent, request: Request<Bytes>) -> Result<Response<ureq::B
     }
 }
 
-/// Of an exchange with `host` that has no response.
+/// Converts the error of an exchange with `host` that has no response.
 fn from_exchange(error: ureq::Error, agent: &Agent, host: &str) -> ConnectorError {
     use ureq::Error::{BadUri, HostNotFound, Http, InvalidProxyUrl, Rustls, Timeout};
 
     let request = |reason: &str| ConnectorError::Request { reason: reason.to_owned() };
     let connect = |cause| ConnectorError::Connect { host: host.to_owned(), cause: Arc::new(cause) };
     match error {
-        // Not its own words: the URL is among them.
-        BadUri(_) => request("its URL is not valid"),
+        // Omits the error's own message, which contains the URL.
+        BadUri(_) => request("its URL is invalid"),
         Http(error) => request(&error.to_string()),
-        InvalidProxyUrl => request("the URL of the proxy is not valid"),
+        InvalidProxyUrl => request("the URL of the proxy is invalid"),
         HostNotFound => connect(io::Error::new(io::ErrorKind::NotFound, "there is no such host")),
         Timeout(ureq::Timeout::Resolve | ureq::Timeout::Connect) => {
             let after = agent.agent.config().timeouts().connect.unwrap_or_default();
@@ -98,7 +99,7 @@ fn from_exchange(error: ureq::Error, agent: &Agent, host: &str) -> ConnectorErro
     }
 }
 
-/// Of an exchange on a connection.
+/// Converts the error of an exchange on an established connection.
 fn from_connection(error: ureq::Error) -> ConnectorError {
     use ureq::Error::{LargeResponseHeader, Protocol, Rustls};
 

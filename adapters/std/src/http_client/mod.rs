@@ -1,5 +1,4 @@
-//! The client over HTTP with blocking calls: what moves the bytes of exchanges, and knows no rule of
-//! what they carry.
+//! The blocking client over HTTP: transports the bytes of exchanges, independent of the protocol.
 
 mod agent_pool;
 mod body;
@@ -13,10 +12,10 @@ pub use connection::{HttpConnection, connect, connect_with};
 pub use connector::{Connector, ConnectorBuilder};
 use mcp_sansio_async::http_client::{ConnectorError, ConnectorExchange, ConnectorExchanger};
 
-/// Why there is no connection to a server over HTTP.
+/// Why a connection to a server over HTTP could not be opened.
 pub type ConnectError = mcp_sansio_async::ConnectError<ConnectorError>;
 
-/// Performs the exchanges of a client with a [`Connector`], each on a thread of its own.
+/// Performs the exchanges of a client with a [`Connector`], each on its own thread.
 pub type ThreadedExchanger = ConnectorExchanger<Connector>;
 
 /// An exchange of a [`ThreadedExchanger`].

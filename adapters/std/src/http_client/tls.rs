@@ -2,13 +2,13 @@ use std::sync::Arc;
 
 use ureq::tls::{Certificate, RootCerts, TlsConfig};
 
-/// A configuration that trusts whom the system trusts, and `additional`.
+/// Returns a configuration that trusts the system's root certificates and `additional`.
 ///
-/// The system's roots, not a list built in: an organisation's own authority is there, such as that
-/// of a proxy that looks into connections, and a root that was withdrawn is not.
+/// It uses the system's roots instead of a built-in list, so that it includes an organisation's own
+/// authority, such as that of a TLS-inspecting proxy, and excludes roots that were withdrawn.
 pub(super) fn system_config(additional: Vec<Certificate<'static>>) -> TlsConfig {
-    // Systems have roots that nobody can read; without any, each connection says that it trusts
-    // nobody, and plain HTTP still works.
+    // Some systems have unreadable roots. Without any root, each TLS connection fails as untrusted,
+    // and plain HTTP still works.
     let system = rustls_native_certs::load_native_certs().certs;
     let system = system.iter().map(|root| Certificate::from_der(root).to_owned());
     let roots: Vec<_> = system.chain(additional).collect();

@@ -11,25 +11,25 @@ use httparse::Status;
 use super::request::Framing;
 use super::socket::Socket;
 
-/// The longest line with the size of a chunk, extensions included, in bytes.
+/// The longest chunk-size line, extensions included, in bytes.
 const SIZE_LINE_MAX: usize = 1024;
-/// The longest trailers, in bytes. Nobody reads them.
+/// The longest trailers, in bytes. They are discarded.
 const TRAILERS_MAX: usize = 8 * 1024;
-/// What a client that waits for it is told before its body is read.
+/// The interim response for a client that waits for it before it sends the body.
 const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
 
-/// The body of a request, as it comes in.
+/// The streaming body of a request.
 pub(super) struct RequestBody<'s, 'm> {
     socket: &'s SharedSocket<'m>,
-    /// What is left to write before anything is read.
+    /// The rest of the interim response, to be written before reading.
     invitation: &'static [u8],
     next: Next,
-    /// Set when all of it was read.
+    /// Set when the whole body was read.
     is_read: &'s AtomicBool,
 }
 
-/// A socket that a body reads from, while whoever answers the request looks whether the client has gone. They
-/// take turns in one task.
+/// A socket shared by the body and the task that watches for a disconnect while the request is
+/// answered. Both run in one task.
 pub(super) struct SharedSocket<'m>(pub(super) Mutex<&'m mut Socket>);
 
 impl<'m> SharedSocket<'m> {
@@ -38,16 +38,16 @@ impl<'m> SharedSocket<'m> {
     }
 }
 
-/// What comes next.
+/// The expected part of the body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Next {
-    /// So many bytes, and nothing after them.
+    /// So many bytes, up to the end of the body.
     Rest(u64),
-    /// The size of a chunk,
+    /// A chunk-size line,
     Size,
-    /// so many bytes of it,
+    /// so many bytes of its chunk,
     Chunk(u64),
-    /// and the end of its last line.
+    /// and the line ending after it.
     ChunkEnd,
     /// At most so many bytes of trailers.
     Trailers(usize),
@@ -68,7 +68,7 @@ impl<'s, 'm> RequestBody<'s, 'm> {
         Self { socket, invitation: if is_invited { CONTINUE } else { b"" }, next, is_read }
     }
 
-    /// The next bytes; an error where the body breaks off, or its chunks are none.
+    /// Reads the next bytes; fails if the body is incomplete or its chunks are malformed.
     fn poll_bytes(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<Option<Bytes>>> {
         let socket = &mut **self.socket.lock();
         while !self.invitation.is_empty() {
@@ -137,12 +137,12 @@ impl Body for RequestBody<'_, '_> {
     }
 }
 
-/// Reads the line before a chunk.
+/// Reads a chunk-size line.
 fn poll_size(socket: &mut Socket, cx: &mut Context<'_>) -> Poll<io::Result<u64>> {
     let length = ready!(socket.poll_line(cx, 0, SIZE_LINE_MAX))?;
     match httparse::parse_chunk_size(&socket.input()[..length]) {
-        // It has no CR or LF before its end, which others could take for the end: `httparse` refuses
-        // the one, `poll_line` the other.
+        // A bare CR or LF before its end, which others could take for the end, is refused: the one
+        // by `httparse`, the other by `poll_line`.
         Ok(Status::Complete((_, size))) => {
             socket.skip(length);
             Poll::Ready(Ok(size))

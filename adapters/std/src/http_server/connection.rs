@@ -17,14 +17,14 @@ use super::response::{self, Ending};
 use super::socket::Socket;
 use crate::runtime::ThreadRuntime;
 
-/// What becomes of a connection.
+/// How to proceed with a connection after a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Disposition {
-    /// The next request.
+    /// Serve the next request.
     Keep,
-    /// The client is to see its end.
+    /// Close it gracefully.
     Close,
-    /// There is nobody to part from.
+    /// Drop it: the client has disconnected.
     Drop,
 }
 
@@ -34,8 +34,8 @@ impl Disposition {
     }
 }
 
-/// Serves one connection, request after request, until its client goes, or there is no request under
-/// way and it is told to `stop`.
+/// Serves one connection, request after request, until its client disconnects, or until it is told
+/// to `stop` and no request is pending.
 pub(super) async fn serve(
     mut socket: Socket,
     service: HttpService<ThreadRuntime>,
@@ -60,7 +60,7 @@ pub(super) async fn serve(
         match then {
             Ok(Disposition::Keep) => {}
             Ok(Disposition::Close) => return socket.linger().await,
-            // The client has gone, or takes nothing.
+            // The client has disconnected, or does not read.
             Ok(Disposition::Drop) | Err(_) => return,
         }
     }
@@ -77,7 +77,7 @@ async fn reject(socket: Socket, bad: BadHead) {
     send_status(socket, status).await;
 }
 
-/// Says what is wrong, and ends the connection: where its next request begins is not known.
+/// Sends an error status and closes the connection, since the start of the next request is unknown.
 async fn send_status(mut socket: Socket, status: StatusCode) {
     if socket.write(&response::bare(status)).await.is_ok() {
         socket.linger().await;
@@ -98,14 +98,14 @@ async fn serve_request(
         let mut served = pin!(service.serve(head.map(|()| body)));
         poll_fn(|cx| match served.as_mut().poll(cx) {
             Poll::Ready(response) => Poll::Ready(Some(response)),
-            // Whoever reads the body sees the client go.
+            // While the body is being read, its reader detects a disconnect.
             Poll::Pending if !is_read.load(Ordering::Relaxed) => Poll::Pending,
             Poll::Pending => shared.lock().poll_disconnect(cx).map(|()| None),
         })
         .await
     };
     let Some(response) = response else { return Ok(Disposition::Drop) };
-    // Where its next request begins is not known before all of this one is read.
+    // The start of the next request is unknown until this one is completely read.
     let then =
         Disposition::keep_if(keep_alive && is_read.load(Ordering::Relaxed) && !stop.is_stopped());
     let (head, body) = response.into_parts();
@@ -130,7 +130,7 @@ async fn serve_request(
     stream(socket, body, ending == Ending::Chunks, then).await
 }
 
-/// Sends the body of a response as it comes.
+/// Streams the body of a response.
 async fn stream(
     socket: &mut Socket,
     mut body: Pin<&mut ServedBody>,
@@ -146,7 +146,7 @@ async fn stream(
         let bytes = match next.await {
             Some(Some(Ok(next))) => next.into_data().unwrap_or_default(),
             Some(None) => break,
-            // The server breaks it off, or the client has gone.
+            // The server aborts the response, or the client has disconnected.
             Some(Some(Err(_))) | None => return Ok(Disposition::Drop),
         };
         if bytes.is_empty() {

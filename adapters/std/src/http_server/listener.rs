@@ -16,7 +16,7 @@ use crate::{Error, block_on};
 
 /// Serves HTTP on a listener, at `/mcp`, for clients on this computer, until the process ends.
 ///
-/// For more say in it, see [`HttpListener`].
+/// For other settings, see [`HttpListener`].
 ///
 /// ```no_run
 /// use mcp_sansio_std::{Server, serve_http};
@@ -29,22 +29,22 @@ use crate::{Error, block_on};
 ///
 /// # Errors
 ///
-/// The server offers something that it cannot; the operating system has no entropy, no thread or no
+/// The server's catalog is invalid; the operating system has no entropy, or is out of threads or
 /// descriptors.
-#[allow(clippy::needless_pass_by_value, reason = "as the other functions that serve")]
+#[allow(clippy::needless_pass_by_value, reason = "same signature as the other serve functions")]
 pub fn serve_http(server: Server, listener: TcpListener) -> Result<(), Error> {
     let service = HttpService::new(&server, ServerOptions::new())?;
     Ok(HttpListener::new(listener).serve(service)?)
 }
 
-/// Accepts connections and serves HTTP/1.1 on them, each on a thread of its own.
+/// Accepts connections and serves HTTP/1.1 on them, each on its own thread.
 ///
-/// A client that closes its side of a connection before the response is complete has gone: otherwise
-/// there would be no telling. A plain handler that is at work is not told.
+/// A client that closes its write side before the response is complete counts as disconnected,
+/// since the two cannot be distinguished. A running synchronous handler is not notified.
 ///
-/// The head of a request has at most 64 KiB and 100 fields. What can be understood in two ways, by
-/// this server and by one before it, is refused: lengths that contradict each other, folded lines,
-/// line ends that are none.
+/// A request head may have at most 64 KiB and 100 fields. Ambiguous input, which this server and a
+/// proxy before it could interpret differently, is refused: contradictory lengths, folded lines,
+/// invalid line endings.
 #[derive(Debug)]
 pub struct HttpListener {
     listener: TcpListener,
@@ -54,7 +54,7 @@ pub struct HttpListener {
 }
 
 impl HttpListener {
-    /// Serves on `listener`.
+    /// Creates a listener that serves on `listener`.
     #[must_use]
     pub const fn new(listener: TcpListener) -> Self {
         Self {
@@ -65,32 +65,33 @@ impl HttpListener {
         }
     }
 
-    /// Connections at once, each with a thread and three descriptors; others wait to be accepted.
-    /// 512 by default: with handlers that wait, as many threads and descriptors as systems give a
-    /// process without asking.
+    /// Limits concurrent connections, each with a thread and three descriptors; others wait to be
+    /// accepted. 512 by default: including waiting handlers, this stays within the threads and
+    /// descriptors that systems grant a process by default.
     #[must_use]
     pub const fn connections_max(mut self, connections: usize) -> Self {
         self.connections_max = connections;
         self
     }
 
-    /// How long the head of a request may take to come in whole, from the connection's beginning or
-    /// the last response on. 30 s by default.
+    /// Limits the time for a complete request head, from the start of the connection or the last
+    /// response. 30 s by default.
     #[must_use]
     pub const fn head_timeout(mut self, time: Duration) -> Self {
         self.timeouts.head = time;
         self
     }
 
-    /// How long a client may take for 16 KiB of what is sent to it, or for all of it where that is
-    /// less. Its connection is broken off after that. 30 s by default, which is 546 bytes a second.
+    /// Limits the time for a client to read 16 KiB of its response, or the rest if that is less.
+    /// After that, its connection is aborted. 30 s by default, which is 546 bytes a second.
     #[must_use]
     pub const fn stall_timeout(mut self, time: Duration) -> Self {
         self.timeouts.stall = time;
         self
     }
 
-    /// How long responses under way may take after [`BackgroundListener::stop`]. 10 s by default.
+    /// Limits the time that responses in progress may take after [`BackgroundListener::stop`]. 10 s
+    /// by default.
     #[must_use]
     pub const fn linger(mut self, time: Duration) -> Self {
         self.linger = time;
@@ -101,12 +102,12 @@ impl HttpListener {
     ///
     /// # Errors
     ///
-    /// The system has no descriptors to wait with.
+    /// The system is out of descriptors.
     pub fn serve(self, service: HttpService) -> io::Result<()> {
         self.run(&service, &StopHandle::default())
     }
 
-    /// Serves on a thread of its own.
+    /// Serves on a new thread.
     ///
     /// # Errors
     ///
@@ -120,8 +121,9 @@ impl HttpListener {
     fn run(self, service: &HttpService, stop: &StopHandle) -> io::Result<()> {
         let Self { listener, connections_max, timeouts, linger } = self;
         let listener = ThreadRuntime::listener(listener)?;
-        // The bound is the one on connections: a thread is still on its way out when its connection has
-        // gone. Without a thread the client sees the connection close, and may come again.
+        // No limit of its own, since connections are limited: a thread may still be ending after
+        // its connection has closed. If no thread can be started, the client sees the connection
+        // close, and may retry.
         let runtime = ThreadRuntime::new("mcp-http", usize::MAX);
         let acceptor = Acceptor { runtime, listener, connections_max, linger };
         let stopped = async { stop.until_stopped(pending()).await.unwrap_or_default() };
@@ -133,9 +135,9 @@ impl HttpListener {
     }
 }
 
-/// A listener that is served on a thread of its own.
+/// A listener that is served on its own thread.
 ///
-/// Dropped, it ends as [`stop`](Self::stop) does.
+/// Dropping it stops it like [`stop`](Self::stop).
 #[derive(Debug)]
 pub struct BackgroundListener {
     worker: Worker<io::Error>,
@@ -143,19 +145,20 @@ pub struct BackgroundListener {
 }
 
 impl BackgroundListener {
-    /// Where it listens.
+    /// Returns the local address.
     #[must_use]
     pub const fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Accepts nothing from here on, closes the service, for all its clones, and waits until the
-    /// responses under way are complete or [their time](HttpListener::linger) is over; then they are
-    /// broken off. A plain handler that is at work is not waited for any longer than that.
+    /// Accepts no more connections, closes the service for all its clones, and waits until the
+    /// responses in progress are complete or [their time](HttpListener::linger) is up; then they
+    /// are aborted. A synchronous handler that is still running is not awaited any longer than
+    /// that.
     ///
     /// # Errors
     ///
-    /// The system had no descriptors to wait with, and it ended before.
+    /// The listener ended earlier because the system was out of descriptors.
     pub fn stop(self) -> io::Result<()> {
         self.worker.stop()
     }

@@ -1,5 +1,4 @@
-//! HTTP as a server with blocking calls: sockets, HTTP/1.1 and threads, and no rule of what requests
-//! carry.
+//! A blocking HTTP server: sockets, HTTP/1.1 and threads, independent of the protocol.
 
 use std::io;
 use std::time::Duration;
@@ -20,24 +19,23 @@ pub use listener::{BackgroundListener, HttpListener, serve_http};
 use crate::runtime::ThreadRuntime;
 use crate::{Error, Wait, seed};
 
-/// Tasks of a server at once, each on a thread. 1,024: as many threads as systems give a process without
-/// asking. The handler that would be one more is answered for with an internal error.
+/// Concurrent tasks of a server, each on a thread. 1,024: a number of threads that systems grant a
+/// process by default. A handler beyond the limit fails with an internal error.
 const TASKS_MAX: usize = 1024;
 
-/// A server on HTTP. All clones are one server. [`HttpListener`] brings it clients.
+/// A server on HTTP. All clones share one server. [`HttpListener`] accepts its clients.
 ///
-/// A plain handler runs on the thread of its client's connection. An `async` one that has to wait
-/// has a thread of its own until it is done; it is polled there inside of a
-/// [`block_on`](crate::block_on).
+/// A synchronous handler runs on the thread of its client's connection. An `async` handler that has
+/// to wait gets its own thread, where it is polled within a [`block_on`](crate::block_on).
 #[derive(Clone, Debug)]
 pub struct HttpService(http_server::HttpService<ThreadRuntime>);
 
 impl HttpService {
-    /// Puts a server on HTTP. Its deadlines are kept by a thread, which ends with the last clone.
+    /// Creates a service for a server. A thread handles its deadlines; it ends with the last clone.
     ///
     /// # Errors
     ///
-    /// The server offers something that it cannot; the operating system has no entropy or no thread.
+    /// The server's catalog is invalid; the operating system has no entropy or is out of threads.
     pub fn new(server: &Server, options: ServerOptions) -> Result<Self, Error> {
         let mut secret = [0; 32];
         getrandom::fill(&mut secret).map_err(io::Error::from)?;
@@ -46,27 +44,30 @@ impl HttpService {
         let service =
             http_server::HttpService::with_runtime(server, options, secret, seed(), runtime)?;
         if threads.has_refused() {
-            return Err(io::Error::other("there is no thread that could keep the time").into());
+            return Err(io::Error::other(
+                "cannot start the timer thread: the system is out of threads",
+            )
+            .into());
         }
         Ok(Self(service))
     }
 
-    /// A way to all clients from outside of the handlers.
+    /// Returns a handle to all clients, for use outside of handlers.
     #[must_use]
     pub fn handle(&self) -> ServerHandle {
         self.0.handle()
     }
 
-    /// Takes no new request from here on, by whichever clone, and waits until the responses under way
-    /// are complete. Streams that stand open end.
+    /// Accepts no more requests, through any clone, and waits until the responses in progress are
+    /// complete. Open event streams end.
     ///
-    /// In a handler it would wait for itself.
+    /// Calling it in a handler would deadlock.
     pub fn close(&self) {
         self.0.close().wait();
     }
 }
 
-/// How long a connection waits for its client.
+/// Timeouts of a connection.
 #[derive(Clone, Copy, Debug)]
 struct Timeouts {
     head: Duration,

@@ -7,53 +7,53 @@ use httparse::{EMPTY_HEADER, Header, Status};
 
 use super::socket::Socket;
 
-/// The most fields of a head. 100: several times what clients send, proxies included.
+/// The most fields of a head. 100: several times the number that clients send, proxies included.
 const FIELDS_MAX: usize = 100;
 
-/// The head of a request, and what it means for the connection.
+/// The head of a request and its consequences for the connection.
 #[derive(Debug)]
 pub(super) struct Request {
     pub(super) head: http::Request<()>,
     pub(super) framing: Framing,
-    /// Whether the connection may serve another one.
+    /// Whether the connection may serve another request.
     pub(super) keep_alive: bool,
-    /// Whether the client waits to be told to send the body.
+    /// Whether the client waits for an interim response before it sends the body.
     pub(super) awaits_continue: bool,
-    /// Whether the response goes without its body.
+    /// Whether the response is sent without its body.
     pub(super) bodiless: bool,
-    /// Whether a response can be in chunks.
+    /// Whether a response may be chunked.
     pub(super) takes_chunks: bool,
 }
 
-/// How the end of a body is found.
+/// How the end of a body is determined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Framing {
     Length(u64),
     Chunked,
 }
 
-/// Why a head is none.
+/// Why a head is invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum BadHead {
-    /// It is not HTTP/1.1, or can be read in two ways.
+    /// It is not HTTP/1.1, or is ambiguous.
     Malformed,
-    /// It has more bytes or fields than it may have.
+    /// It exceeds the limit on bytes or fields.
     TooLarge,
-    /// The body is coded in a way that nobody here knows.
+    /// The body has an unsupported transfer coding.
     UnknownCoding,
-    /// Another version of HTTP.
+    /// The version of HTTP is not supported.
     Version,
-    /// The client has gone before its end.
+    /// The client disconnected before its end.
     Gone,
 }
 
-/// Reads a head, with the empty line at its end.
+/// Reads a head, including the empty line at its end.
 pub(super) async fn read_head(socket: &mut Socket) -> Result<Vec<u8>, BadHead> {
     let mut start = 0;
     loop {
         let end = poll_fn(|cx| socket.poll_line(cx, start, usize::MAX)).await?;
         match (start, end - start) {
-            // RFC 9112 section 2.2: an empty line before a request is passed over.
+            // RFC 9112 section 2.2: an empty line before a request is skipped.
             (0, 2) => socket.skip(2),
             (_, 2) => return Ok(socket.take(end)),
             _ => start = end,
@@ -71,7 +71,7 @@ impl From<io::Error> for BadHead {
     }
 }
 
-/// Takes a head apart.
+/// Parses a head.
 pub(super) fn parse(head: &[u8]) -> Result<Request, BadHead> {
     let mut fields = [EMPTY_HEADER; FIELDS_MAX];
     let mut parsed = httparse::Request::new(&mut fields);
@@ -114,8 +114,8 @@ fn request_head(
     fields.iter().fold(head, with_field).body(()).ok()
 }
 
-/// How long the body is. Whatever a server before this one could have understood in another way is
-/// refused: RFC 9112 section 6.3.
+/// Determines the length of the body. Input that a proxy before this server could interpret
+/// differently is refused: RFC 9112 section 6.3.
 fn parse_framing(fields: &[Header<'_>], is_1_1: bool) -> Result<Framing, BadHead> {
     let mut lengths = named(fields, "content-length");
     let mut codings = named(fields, "transfer-encoding");

@@ -1,16 +1,16 @@
 use crate::clock::system_time;
 use http::StatusCode;
 
-/// How the end of a response's body is found.
+/// How the end of a response body is marked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Ending {
     Length(u64),
     Chunks,
-    /// The connection ends with it.
+    /// The connection closes after it.
     Close,
 }
 
-/// The bytes of a response's head.
+/// Encodes the head of a response.
 pub(super) fn head_bytes(
     head: &http::response::Parts,
     ending: Ending,
@@ -25,7 +25,7 @@ pub(super) fn head_bytes(
     finish(text, head.status, ending, keep_alive)
 }
 
-/// A response of HTTP alone, after which the connection is over.
+/// Encodes a response with a status and no body, after which the connection closes.
 pub(super) fn bare(status: StatusCode) -> Vec<u8> {
     finish(status_line(status), status, Ending::Length(0), false)
 }

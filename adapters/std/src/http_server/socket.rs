@@ -9,16 +9,16 @@ use mcp_sansio_async::{ByteStream, Runtime as _};
 use crate::PipeStream;
 use crate::runtime::ThreadRuntime;
 
-/// What has come and waits to be read, at most, in bytes: the longest head with what follows it.
+/// The most unread input that is buffered, in bytes: limits the longest head and the data after it.
 const INPUT_MAX: usize = 64 * 1024;
-/// What is read at once, in bytes.
+/// Bytes per read.
 const READ_BYTES: usize = 8 * 1024;
 
-/// A connection with what has come of it, that does not wait for its client for ever.
+/// A connection with its input buffer, and time limits for its client.
 #[derive(Debug)]
 pub(super) struct Socket {
     stream: PipeStream,
-    /// What has come and was not taken.
+    /// Input that has been received but not taken.
     input: Vec<u8>,
     ended: bool,
     stall: StallGuard<ThreadRuntime>,
@@ -49,7 +49,7 @@ impl Socket {
     ///
     /// # Errors
     ///
-    /// There will be no more, or there is no room for it: [`io::ErrorKind::OutOfMemory`].
+    /// The input has ended, or the buffer is full: [`io::ErrorKind::OutOfMemory`].
     pub(super) fn poll_fill(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         if self.input.len() >= INPUT_MAX {
             return Poll::Ready(Err(io::ErrorKind::OutOfMemory.into()));
@@ -67,14 +67,14 @@ impl Socket {
         Poll::Ready(Ok(()))
     }
 
-    /// Waits for the line that begins at `start` and has at most `most` bytes: where it ends, line end
-    /// included.
+    /// Waits for the line that begins at `start` and has at most `most` bytes. Returns its end,
+    /// line ending included.
     ///
     /// # Errors
     ///
-    /// As [`poll_fill`](Self::poll_fill); [`io::ErrorKind::InvalidData`] if it is too long, or does not end
-    /// in CRLF. RFC 9112 section 2.2 allows to take a bare LF for a line end; others between here and
-    /// the client may not.
+    /// As [`poll_fill`](Self::poll_fill); [`io::ErrorKind::InvalidData`] if it is too long, or does
+    /// not end in CRLF. RFC 9112 section 2.2 allows a bare LF as a line ending, but a proxy before
+    /// this server may not accept it.
     pub(super) fn poll_line(
         &mut self,
         cx: &mut Context<'_>,
@@ -93,8 +93,8 @@ impl Socket {
         }
     }
 
-    /// Whether the client has gone, which shows when something is read: so this reads ahead as far
-    /// as there is room.
+    /// Waits until the client disconnects. Only reading detects that, so this reads ahead as far as
+    /// the buffer allows.
     pub(super) fn poll_disconnect(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         while self.input.len() < INPUT_MAX {
             if ready!(self.poll_fill(cx)).is_err() {
@@ -104,7 +104,7 @@ impl Socket {
         Poll::Pending
     }
 
-    /// Writes some of it, without an eye on the time.
+    /// Writes some of `bytes`, without a time limit.
     pub(super) fn poll_write(
         &mut self,
         cx: &mut Context<'_>,
@@ -113,7 +113,7 @@ impl Socket {
         self.stream.poll_write(cx, bytes)
     }
 
-    /// Writes all of it, unless the client takes too little for too long.
+    /// Writes all of `bytes`, unless the client reads too little for too long.
     pub(super) async fn write(&mut self, mut bytes: &[u8]) -> io::Result<()> {
         let Self { stream, stall, .. } = self;
         poll_fn(|cx| {
@@ -130,7 +130,7 @@ impl Socket {
         .await
     }
 
-    /// Ends the connection.
+    /// Closes the connection, and lingers until the client has read everything.
     pub(super) async fn linger(mut self) {
         let mut lingering = self.stall.linger(self.input.len());
         poll_fn(|cx| {

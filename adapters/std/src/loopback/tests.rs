@@ -13,7 +13,7 @@ fn is_right(target: &str) -> bool {
     target.ends_with("state=right")
 }
 
-/// Where the loopback listens.
+/// Returns the address of the loopback.
 fn host(loopback: &Loopback) -> String {
     let uri = loopback.redirect_uri();
     uri.strip_prefix("http://").unwrap().split('/').next().unwrap().to_owned()
@@ -24,7 +24,7 @@ fn redirect(loopback: &Loopback, answers: impl Fn(&str) -> bool) -> Option<Strin
     block_on(loopback.0.redirect(answers, || ())).unwrap()
 }
 
-/// What the loopback answers to a request, up to the end of the connection.
+/// Returns the loopback's complete response to a request.
 fn ask(loopback: &Loopback, line: &str) -> String {
     let host = &host(loopback);
     let mut stream = TcpStream::connect(host).unwrap();
@@ -34,7 +34,8 @@ fn ask(loopback: &Loopback, line: &str) -> String {
     response
 }
 
-/// Runs `browser` while another thread waits for the right redirect, which comes of the wait.
+/// Runs `browser` while another thread waits for the right redirect. Returns the result of the
+/// wait.
 fn while_waiting(
     loopback: &Loopback,
     browser: impl FnOnce(&ScopedJoinHandle<'_, Option<String>>),
@@ -82,7 +83,7 @@ fn silent_connections_do_not_block_others() {
                 stream
             })
             .collect();
-        // There is room for so many: the oldest are gone.
+        // The limit on connections has closed the oldest ones.
         assert!(!matches!(silent[0].read(&mut [0]), Ok(1)));
         assert!(ask(&loopback, &format!("GET {RIGHT}")).starts_with("HTTP/1.1 200 "));
     });
@@ -125,7 +126,7 @@ fn a_request_may_come_in_pieces() {
         let host = format!("Host: {host}");
         for piece in ["GET /callback?code=c&", "state=right HTTP/1.1\r\n", &host, "\r\n"] {
             stream.write_all(piece.as_bytes()).unwrap();
-            // Meanwhile others are answered.
+            // Meanwhile other requests are answered.
             ask(&loopback, "GET /favicon.ico");
         }
         stream.write_all(b"\r\n").unwrap();

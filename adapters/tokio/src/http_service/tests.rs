@@ -1,4 +1,4 @@
-//! The time that a service keeps, and the tasks that it needs, on a clock that stands still.
+//! Deadlines and tasks of a service, on a paused clock.
 
 use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
@@ -18,7 +18,7 @@ use super::HttpService;
 use crate::TokioTimer;
 use crate::runtime::TokioRuntime;
 
-/// Counts how often the task is polled that is spawned first, which keeps the time.
+/// Counts the polls of the first task spawned, which is the timer task.
 #[derive(Clone, Debug)]
 struct Counting {
     runtime: TokioRuntime,
@@ -61,7 +61,7 @@ fn server() -> Server {
     )
 }
 
-/// A service, and how often the keeper of its time was woken.
+/// Returns a service, and a counter of its timer task's polls.
 fn counted() -> (http_server::HttpService<Counting>, Arc<AtomicUsize>) {
     let runtime = Counting::current();
     let polls = Arc::clone(&runtime.polls);
@@ -103,7 +103,7 @@ async fn only_an_earlier_deadline_wakes_the_timer_task() {
         assert_eq!(start.elapsed().as_secs(), 5 + count * 15);
     }
     let polls = polls.load(Ordering::Relaxed);
-    // Its first, for the call, for the stream when it opens, and for each deadline.
+    // The first poll, the call, the opening of the stream, and each deadline.
     assert!(polls <= 3 + 1 + 240, "{polls}");
 }
 

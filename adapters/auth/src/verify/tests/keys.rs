@@ -41,7 +41,7 @@ fn tokens_that_name_unknown_keys_have_them_fetched_once_in_a_while() {
         assert!(issuer.check_after(second * SECOND, &verifier, &issuer.named("one")).is_ok());
     }
     assert_eq!(issuer.fetches(), 4);
-    // What is wrong at first sight costs nothing at all.
+    // A token that fails the cheap checks causes no fetch.
     let foreign = issuer.token(&json!({ "alg": "ES256", "kid": "x" }), &json!({}));
     assert!(issuer.check_after(600 * SECOND, &verifier, &foreign).is_err());
     assert_eq!(issuer.fetches(), 4);
@@ -151,7 +151,7 @@ fn concurrent_lookups_share_one_fetch() {
     let mut second = Box::pin(verifier.verify(&forged, NOW + 1));
     assert!(poll(first.as_mut()).is_pending());
     assert!(poll(second.as_mut()).is_pending());
-    // Whoever began the fetch may go; it stays for the others.
+    // The waiter that started the fetch may be dropped; the fetch continues for the others.
     drop(first);
     *arrived.lock().unwrap() = Some(text(&json!({ "keys": [issuer.jwk("one")] })));
     assert_eq!(poll(second.as_mut()), Poll::Ready(Err(JwtError::Key)));

@@ -110,7 +110,7 @@ fn a_member_that_is_there_twice_is_refused() {
 
 #[cfg(feature = "sign")]
 #[test]
-fn what_a_signer_signs_is_verified() {
+fn a_token_of_a_signer_is_verified() {
     use crate::Signer;
 
     let issuer = Issuer::new();
