@@ -1,6 +1,6 @@
 //! Time of round trips between a client and a server in one process: a `ping`, and calls of a tool
-//! that gives its argument back, of which one, some or many are in flight; between the machines,
-//! with handlers, and over HTTP.
+//! that echoes its argument, with one, some or many in flight; between the machines, with handlers,
+//! and over HTTP.
 
 use benches::{Echo, Endpoints, HttpLink, Link, REVISIONS};
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};

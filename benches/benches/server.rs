@@ -1,5 +1,5 @@
-//! Time of what a server does by itself: judging whether a message may come, listing what it offers,
-//! and sending once more what a client has missed.
+//! Time of server operations without a client: checking whether a message is allowed, listing
+//! tools, and replaying missed events.
 
 use core::num::NonZeroUsize;
 use std::hint::black_box;

@@ -1,4 +1,4 @@
-//! What is counted on every change, and held against `benches/budgets.tsv`.
+//! Scenarios that are counted on every change, and compared with `benches/budgets.tsv`.
 
 use core::num::NonZeroUsize;
 use std::fmt;
@@ -13,26 +13,26 @@ use crate::{
     Echo, Endpoints, HttpHarness, HttpLink, Link, LinkOptions, REVISIONS, echo_params, sse, tools,
 };
 
-/// Something that is done again and again.
+/// Repeated work.
 pub struct Scenario {
-    /// What it is called in the file of budgets.
+    /// The name in the file of budgets.
     pub name: String,
-    /// How many operations one run of the work has: what is counted is one of them.
+    /// Operations per run of the work: the counts are per operation.
     pub operations: u32,
-    /// How often the work runs before it is counted, and as often while it is.
+    /// Number of runs before counting, and while counting.
     pub runs: u32,
-    /// Makes the work. What has to be there before it is made here.
+    /// Creates the work, including its prerequisites.
     pub make: Make,
 }
 
-/// Makes something to be done.
+/// Creates a function to run repeatedly.
 pub type Make = Box<dyn Fn() -> Box<dyn FnMut()>>;
 
-/// Something that is opened once, and then stands idle.
+/// An object that is opened once, and then idle.
 pub struct Opening {
-    /// What it is called in the file of budgets.
+    /// The name in the file of budgets.
     pub name: String,
-    /// Opens it. What it takes of the heap is what stays until the result goes.
+    /// Opens the object. The heap it retains is counted until the result is dropped.
     pub open: Box<dyn Fn() -> Box<dyn fmt::Debug>>,
 }
 
@@ -51,7 +51,7 @@ impl fmt::Debug for Opening {
 const SHORT: usize = 64;
 const LONG: usize = 64 * 1024;
 
-/// All scenarios, in the order of the file.
+/// Returns all scenarios, in the order of the file.
 #[must_use]
 pub fn scenarios() -> Vec<Scenario> {
     let mut all = messages();
@@ -72,10 +72,10 @@ pub fn scenarios() -> Vec<Scenario> {
     all
 }
 
-/// All that is opened, in the order of the file.
+/// Returns all openings, in the order of the file.
 #[must_use]
 pub fn openings() -> Vec<Opening> {
-    // They are there once, however many pairs there are.
+    // Shared by all pairs.
     let options = Opening {
         name: "options of all pairs of machines".into(),
         open: Box::new(|| Box::new(LinkOptions::at(Revision::LATEST))),
@@ -167,7 +167,7 @@ fn page(revision: Revision) -> Scenario {
         let catalog = tools::catalog(10_000, page);
         let mut link = Link::open_with(revision, catalog, Limits::DEFAULT);
         let mut params = RawJson::EMPTY_OBJECT;
-        // Somewhere in the list.
+        // Advance into the list.
         for _ in 0..3 {
             let asked = params.clone();
             link.list_tools(&asked, &mut |result| {
@@ -212,14 +212,15 @@ fn exchange(revision: Revision) -> Scenario {
     })
 }
 
-/// How many events a client has missed that comes back.
+/// The number of events that a resuming client has missed.
 pub const MISSED: usize = 200;
 
-/// A server whose session has missed [`MISSED`] events, and the id after which they come.
+/// Returns a server whose session has missed [`MISSED`] events, the session id, and the id of the
+/// last event received.
 ///
 /// # Panics
 ///
-/// A stream has no ids.
+/// If the stream has no event ids.
 #[must_use]
 pub fn missed() -> (HttpHarness, String, String) {
     const URI: &str = "file:///resource";

@@ -16,20 +16,20 @@ const LINE_MAX: usize = 1 << 20;
 /// The arguments of `echo`.
 #[derive(Debug, Deserialize, Serialize)]
 pub struct Echo {
-    /// What is sent back.
+    /// The text to send back.
     pub text: String,
 }
 
 impl Echo {
-    /// A text of `length` bytes.
+    /// Creates a text of `length` bytes.
     #[must_use]
     pub fn new(length: usize) -> Self {
         Self { text: "x".repeat(length) }
     }
 }
 
-/// A server with typed handlers and the client of a host, with framing between them, driven by hand:
-/// what an adapter has of this project, without a runtime or a system call.
+/// A server with typed handlers and the client of a host, connected by framing and polled directly:
+/// the work of this project in an adapter, without a runtime or system calls.
 pub struct Endpoints {
     client: Client,
     near: ClientEndpoint,
@@ -39,21 +39,21 @@ pub struct Endpoints {
 }
 
 impl Endpoints {
-    /// A pair that speaks `revision`, whose server has the tool `echo`.
+    /// Opens a pair at `revision`, whose server has the tool `echo`.
     ///
     /// # Panics
     ///
-    /// They do not agree.
+    /// If the two do not agree.
     #[must_use]
     pub fn open_at(revision: Revision) -> Self {
         Self::open_with(revision, 1)
     }
 
-    /// The same with so many tools, all of which do the same: `echo`, and others.
+    /// Opens a pair with this number of tools: `echo`, and others with the same handler.
     ///
     /// # Panics
     ///
-    /// They do not agree.
+    /// If the two do not agree.
     #[must_use]
     pub fn open_with(revision: Revision, tools: usize) -> Self {
         let mut server = Server::new("bench", "1.0.0");
@@ -63,7 +63,7 @@ impl Endpoints {
             let tool = Tool::new(name, RawJson::parse(schema).expect("JSON"));
             server = server.tool_with(tool, |call: Call<Echo>| call.arguments.text);
         }
-        let far = server.endpoint(2).expect("it offers nothing odd");
+        let far = server.endpoint(2).expect("the tools are valid");
         let host = Host::new("bench", "1.0.0").revisions(Revisions::only(revision));
         let (client, near) = host.connect(1, NOW);
         let (inward, outward) = (LineDecoder::growing(LINE_MAX), LineDecoder::growing(LINE_MAX));
@@ -75,11 +75,11 @@ impl Endpoints {
         endpoints
     }
 
-    /// One call of the tool, answered by its handler and read by the caller.
+    /// Calls the tool once; its handler answers, and the caller reads the result.
     ///
     /// # Panics
     ///
-    /// The answer is not the text.
+    /// If the result is not the text.
     pub fn echo(&mut self, echo: &Echo) {
         let call = self.client.call_tool("echo", echo).into_future();
         let mut call = pin!(call);
@@ -95,11 +95,11 @@ impl Endpoints {
         panic!("the call has no answer");
     }
 
-    /// The same, `count` calls at once.
+    /// Makes `count` concurrent calls.
     ///
     /// # Panics
     ///
-    /// One is not answered.
+    /// If a call is not answered.
     pub fn echo_at_once(&mut self, echo: &Echo, count: usize) {
         let call = || Box::pin(self.client.call_tool("echo", echo).into_future());
         let mut calls: Vec<_> = (0..count).map(|_| call()).collect();
@@ -114,7 +114,7 @@ impl Endpoints {
         panic!("{} calls have no answer", calls.len());
     }
 
-    /// One round of both drivers.
+    /// Polls both drivers once.
     fn poll_both(&mut self) {
         drive(&mut self.near, &mut self.outward, &mut self.far);
         drive(&mut self.far, &mut self.inward, &mut self.near);
@@ -127,7 +127,7 @@ impl fmt::Debug for Endpoints {
     }
 }
 
-/// Lets handlers of one side go on, and carries what it has to say to the other.
+/// Polls the handlers of one side, and delivers its output to the other.
 fn drive(from: &mut impl Endpoint, decoder: &mut LineDecoder<'_>, to: &mut impl Endpoint) {
     from.poll_handlers(&mut Context::from_waker(Waker::noop()), NOW);
     from.transmit(&mut |bytes| {

@@ -14,11 +14,11 @@ use mcp_sansio::protocol::{
 pub(crate) const INITIALIZE: &str = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}"#;
 const INITIALIZED: &str = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
 
-/// A server on HTTP, whose clients are text.
+/// A server on HTTP whose clients are plain text.
 #[derive(Debug)]
 pub struct HttpHarness {
     pub(crate) server: Server,
-    /// Every exchange that there was, over or not.
+    /// All exchanges, including ended ones.
     pub(crate) open: Vec<ExchangeId>,
     pub(crate) now: Instant,
 }
@@ -30,14 +30,13 @@ impl Default for HttpHarness {
 }
 
 impl HttpHarness {
-    /// A server that takes as many sessions and requests as there come.
+    /// Creates a server with the default limits.
     #[must_use]
     pub fn new() -> Self {
         Self::with_limits(ServerLimits::DEFAULT)
     }
 
-    /// The same, that keeps so many events of each stream for a client that comes back, whatever
-    /// their length.
+    /// Creates a server that keeps up to `events` events of each stream for replay, of any length.
     #[must_use]
     pub fn with_rings(events: usize) -> Self {
         let mut limits = ServerLimits::DEFAULT;
@@ -59,11 +58,11 @@ impl HttpHarness {
             .capabilities(offers)
             .limits(each);
         let options = ServerOptions::new().limits(limits);
-        let server = Server::new(peer, options, [1; 32], 1).expect("it offers nothing odd");
+        let server = Server::new(peer, options, [1; 32], 1).expect("the options are valid");
         Self { server, open: Vec::new(), now: Instant::ZERO }
     }
 
-    /// A request, and what its response has of a session.
+    /// Sends a request. Returns the session id of its response, if any.
     pub(crate) fn send(
         &mut self,
         method: &str,
@@ -73,7 +72,7 @@ impl HttpHarness {
         self.ask(method, fields, body, false)
     }
 
-    /// The same; where it is a request of the protocol, and `answered`, it gets its answer at once.
+    /// Sends a request. If it is a protocol request and `answered` is set, it is answered at once.
     fn ask(
         &mut self,
         method: &str,
@@ -99,8 +98,8 @@ impl HttpHarness {
         self.transmit(&mut |_| {})
     }
 
-    /// Sends all there is, and shows the pieces of streams; what the last whole response has of a
-    /// session.
+    /// Transmits all output and passes stream chunks to `see`. Returns the session id of the last
+    /// complete response, if any.
     pub(crate) fn transmit(&mut self, see: &mut dyn FnMut(&[u8])) -> Option<String> {
         let mut session = None;
         while self.server.poll_event().is_some() {}
@@ -120,11 +119,11 @@ impl HttpHarness {
         session
     }
 
-    /// Opens a session of 2025-11-25; its id.
+    /// Opens a session of 2025-11-25 and returns its id.
     ///
     /// # Panics
     ///
-    /// It is refused.
+    /// If it is refused.
     pub fn session(&mut self) -> String {
         let session = self.send("POST", &[], INITIALIZE).expect("a session");
         self.send("POST", &in_session(&session), INITIALIZED);
@@ -132,11 +131,11 @@ impl HttpHarness {
         session
     }
 
-    /// A call of a tool in a session, and its answer.
+    /// Calls a tool in a session, and answers the call.
     ///
     /// # Panics
     ///
-    /// It is refused.
+    /// If it is refused.
     pub fn call(&mut self, session: &str) {
         const CALL: &str = r#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"t","arguments":{"text":"hello"}}}"#;
         self.now = self.now + Duration::from_micros(1);
@@ -145,17 +144,17 @@ impl HttpHarness {
         assert!(self.server.poll_transmit(exchange, self.now).is_none(), "it is over");
     }
 
-    /// The end of a session.
+    /// Ends a session.
     pub fn end(&mut self, session: &str) {
         self.send("DELETE", &in_session(session), "");
         self.open.clear();
     }
 
-    /// Has a session subscribe to a resource, or no longer.
+    /// Subscribes a session to a resource, or unsubscribes it.
     ///
     /// # Panics
     ///
-    /// It is refused.
+    /// If it is refused.
     pub fn subscribe(&mut self, session: &str, uri: &str, on: bool) {
         let verb = if on { "subscribe" } else { "unsubscribe" };
         let body = format!(
@@ -165,12 +164,12 @@ impl HttpHarness {
         self.open.clear();
     }
 
-    /// Opens the stream of a session that is not of a request, behind the event that is named; what
-    /// comes on it at once, in bytes, and the id of its last event.
+    /// Opens the event stream of a session, after the given event. Returns the bytes that arrive at
+    /// once, and the id of the last event.
     ///
     /// # Panics
     ///
-    /// It is refused.
+    /// If it is refused.
     pub fn listen(&mut self, session: &str, last: Option<&str>) -> Listening {
         let mut head = head_of("GET");
         for (name, value) in in_session(session) {
@@ -179,9 +178,9 @@ impl HttpHarness {
         if let Some(last) = last {
             head.field("last-event-id", last.as_bytes());
         }
-        self.server.admit(&head).expect("it may ask");
+        self.server.admit(&head).expect("the request is admitted");
         let (exchange, event) = self.server.handle_request(&head, b"", None, self.now);
-        assert!(event.is_none(), "a stream is no event");
+        assert!(event.is_none(), "opening a stream emits no event");
         let (mut length, mut last_id) = (0, None);
         self.transmit(&mut |bytes| {
             length += bytes.len();
@@ -192,25 +191,25 @@ impl HttpHarness {
         Listening { exchange, length, last_id }
     }
 
-    /// The client of a stream goes away.
+    /// Disconnects the client of a stream.
     pub fn disconnect(&mut self, listening: &Listening) {
         self.server.handle_disconnect(listening.exchange, self.now);
         self.transmit(&mut |_| {});
     }
 
-    /// A request in a session that the server works on, and whose client goes away after the first
-    /// notification of progress.
+    /// Sends a request whose client disconnects after the first progress notification. The server
+    /// continues to work on it.
     ///
     /// # Panics
     ///
-    /// It is refused.
+    /// If it is refused.
     pub fn abandoned(&mut self, session: &str) -> RequestHandle {
         const CALL: &str = r#"{"jsonrpc":"2.0","id":8,"method":"tools/call","params":{"name":"t","_meta":{"progressToken":8}}}"#;
         let mut head = head_of("POST");
         for (name, value) in in_session(session) {
             head.field(name, value.as_bytes());
         }
-        self.server.admit(&head).expect("it may ask");
+        self.server.admit(&head).expect("the request is admitted");
         let (exchange, event) = self.server.handle_request(&head, CALL.as_bytes(), None, self.now);
         let Some(Event::Request(request)) = event else { panic!("not a request") };
         let handle = request.handle;
@@ -220,15 +219,15 @@ impl HttpHarness {
         handle
     }
 
-    /// One notification of progress of a request.
+    /// Sends one progress notification of a request.
     pub fn progress(&mut self, request: RequestHandle, step: u32) {
-        // No more of them in a second than may be.
+        // Respects the limit on progress notifications per second.
         self.now = self.now + Duration::from_millis(1);
         self.server.progress(request, f64::from(step), None, None, self.now);
         self.transmit(&mut |_| {});
     }
 
-    /// The news that a resource has changed.
+    /// Announces a change of a resource.
     pub fn resource_updated(&mut self, uri: &str) {
         self.now = self.now + Duration::from_micros(1);
         self.server.resource_updated(uri, self.now);
@@ -236,13 +235,13 @@ impl HttpHarness {
     }
 }
 
-/// A stream that a client has opened.
+/// A stream opened by a client.
 #[derive(Debug)]
 pub struct Listening {
     exchange: ExchangeId,
-    /// Bytes that came at once.
+    /// Bytes that arrived at once.
     pub length: usize,
-    /// The id of the last event that came.
+    /// The id of the last event received.
     pub last_id: Option<String>,
 }
 
@@ -254,12 +253,12 @@ fn head_of(method: &str) -> RequestHead<'_> {
     head
 }
 
-/// The fields of a request in a session.
+/// Returns the header fields of a request in a session.
 pub(crate) fn in_session(id: &str) -> [(&str, &str); 2] {
     [("mcp-session-id", id), ("mcp-protocol-version", "2025-11-25")]
 }
 
-/// The id of the last event in a piece of a stream.
+/// Returns the id of the last event in a chunk of a stream.
 fn last_id_of(bytes: &[u8]) -> Option<String> {
     let place = memchr::memmem::rfind(bytes, b"id: ")? + b"id: ".len();
     let end = memchr::memchr(b'\n', &bytes[place..])?;

@@ -15,31 +15,32 @@ use crate::link::{Arrived, echoed};
 
 const NOW: Instant = Instant::ZERO;
 
-/// The machines of a client and of a server on HTTP, and their exchanges between them, as heads and
-/// bodies: what an adapter has of this project, without HTTP's own text.
+/// The machines of a client and a server on HTTP, connected by exchanges of heads and bodies: the
+/// work of this project in an adapter, without encoding HTTP.
 #[derive(Debug)]
 pub struct HttpLink {
     client: Client,
     server: Server,
-    /// The client's name for each exchange of the server.
+    /// Maps the exchanges of the server to those of the client.
     exchanges: BTreeMap<ExchangeId, ExchangeId>,
 }
 
 impl HttpLink {
-    /// A pair that speaks `revision`, with a session where that has one.
+    /// Opens a pair at `revision`, with a session if the revision has sessions.
     ///
     /// # Panics
     ///
-    /// The machines do not agree.
+    /// If the machines do not agree.
     #[must_use]
     pub fn open_at(revision: Revision) -> Self {
         let identity = Implementation::new("bench", "1.0.0");
         let offers = ServerCapabilities::new().tools(ToolsCapability::new());
         let server = peer::ServerOptions::new(identity.clone()).capabilities(offers);
-        let server = Server::new(server, ServerOptions::new(), [1; 32], 2).expect("servable");
+        let server =
+            Server::new(server, ServerOptions::new(), [1; 32], 2).expect("the options are valid");
         let client = peer::ClientOptions::new(identity).revisions(Revisions::only(revision));
         let mut limits = ClientLimits::DEFAULT;
-        // As many at once as are measured: what is measured is not the queue.
+        // As many concurrent calls as are measured, so that queueing is not measured.
         limits.requests_max = 1024;
         let url = Location::parse("http://127.0.0.1:8000/mcp").expect("a URL");
         let client = Client::new(client, ClientOptions::new(url).limits(limits), 1, NOW);
@@ -49,20 +50,20 @@ impl HttpLink {
         web
     }
 
-    /// One call of a tool that gives the text of its arguments back.
+    /// Calls a tool that returns the text of its arguments.
     ///
     /// # Panics
     ///
-    /// It has no answer.
+    /// If the call has no answer.
     pub fn echo(&mut self, params: &RawJson<'_>) {
         self.echo_at_once(params, 1);
     }
 
-    /// The same, `count` calls at once.
+    /// Makes `count` concurrent calls.
     ///
     /// # Panics
     ///
-    /// One has no answer.
+    /// If a call has no answer.
     pub fn echo_at_once(&mut self, params: &RawJson<'_>, count: u32) {
         for _ in 0..count {
             let options = CallOptions::default();
@@ -71,7 +72,7 @@ impl HttpLink {
         assert_eq!(self.exchange().ended, count, "each call has an answer");
     }
 
-    /// Carries all there is, until nothing moves.
+    /// Delivers all output until both sides are idle.
     fn exchange(&mut self) -> Arrived {
         let mut arrived = Arrived::default();
         loop {
@@ -107,7 +108,7 @@ impl HttpLink {
         for (name, value) in request.fields() {
             head.field(name, value.as_bytes());
         }
-        self.server.admit(&head).expect("it may ask");
+        self.server.admit(&head).expect("the request is admitted");
         let (exchange, event) = self.server.handle_request(&head, &request.body, None, NOW);
         self.exchanges.insert(exchange, request.exchange);
         if let Some(Event::Request(request)) = event {

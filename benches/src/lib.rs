@@ -1,4 +1,5 @@
-//! What is measured, by the clock in `benches/`, and by instructions and allocations in `src/bin/`.
+//! Code under measurement: `benches/` measures time, and `src/bin/` counts instructions and
+//! allocations.
 
 pub mod budgets;
 mod endpoints;
@@ -19,17 +20,17 @@ pub use http_harness::{HttpHarness, Listening};
 pub use http_link::HttpLink;
 pub use link::{Link, LinkOptions};
 
-/// The oldest revision, the newest with sessions, and the one without.
+/// The oldest revision, the latest one with sessions, and the one without.
 pub const REVISIONS: [Revision; 3] =
     [Revision::V2024_11_05, Revision::V2025_11_25, Revision::V2026_07_28];
 
-/// A request without parameters.
+/// Returns a request without parameters.
 #[must_use]
 pub fn ping() -> String {
     r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#.into()
 }
 
-/// A call of a tool with a text of `length` bytes.
+/// Returns a tool call with a text of `length` bytes.
 #[must_use]
 pub fn echo(length: usize) -> String {
     json!({
@@ -41,14 +42,14 @@ pub fn echo(length: usize) -> String {
     .to_string()
 }
 
-/// The parameters of a call of a tool with a text of `length` bytes.
+/// Returns the parameters of a tool call with a text of `length` bytes.
 #[must_use]
 pub fn echo_params(length: usize) -> RawJson<'static> {
     let params = json!({ "name": "echo", "arguments": { "text": "x".repeat(length) } });
     RawJson::from_serialize(&params).expect("a value is JSON")
 }
 
-/// The answer to a call that is not one long string: many small values.
+/// Returns a response with many small values instead of one long string.
 #[must_use]
 pub fn tool_list(tools: usize) -> String {
     let tool = |number: usize| {

@@ -8,7 +8,7 @@ use mcp_sansio::peer::{
 use mcp_sansio::protocol::{Implementation, Method, ServerCapabilities, ToolsCapability};
 use mcp_sansio::{Instant, Revision, Revisions};
 
-/// What the client and the server of any number of pairs are made from.
+/// The options of the client and server of any number of pairs.
 #[derive(Clone, Debug)]
 pub struct LinkOptions {
     client: ClientOptions,
@@ -16,7 +16,8 @@ pub struct LinkOptions {
 }
 
 impl LinkOptions {
-    /// Options of a pair that speaks `revision`, with what the server offers and the limits of both.
+    /// Creates the options of a pair at `revision`, with the catalog of the server and the limits
+    /// of both.
     #[must_use]
     pub fn new(revision: Revision, catalog: Catalog, limits: Limits) -> Self {
         let identity = Implementation::new("bench", "1.0.0");
@@ -26,49 +27,49 @@ impl LinkOptions {
         Self { client: client.limits(limits.clone()), server: server.limits(limits) }
     }
 
-    /// Options of a pair that speaks `revision`, of a server that offers nothing.
+    /// Creates the options of a pair at `revision`, with an empty catalog.
     #[must_use]
     pub fn at(revision: Revision) -> Self {
         Self::new(revision, Catalog::new(), Limits::DEFAULT)
     }
 }
 
-/// A client and a server of one process, open and at rest.
+/// A client and a server in one process, open and idle.
 #[derive(Debug)]
 pub struct Link {
     client: Client,
     server: Server,
     now: Instant,
-    /// Notifications of progress that come before each answer.
+    /// Progress notifications sent before each answer.
     steps: u32,
 }
 
 impl Link {
-    /// A pair that speaks `revision`.
+    /// Opens a pair at `revision`.
     ///
     /// # Panics
     ///
-    /// The machines do not agree.
+    /// If the machines do not agree.
     #[must_use]
     pub fn open_at(revision: Revision) -> Self {
         Self::open(&LinkOptions::at(revision))
     }
 
-    /// A pair that speaks `revision`, with what the server offers and the limits of both.
+    /// Opens a pair at `revision`, with the catalog of the server and the limits of both.
     ///
     /// # Panics
     ///
-    /// The machines do not agree.
+    /// If the machines do not agree.
     #[must_use]
     pub fn open_with(revision: Revision, catalog: Catalog, limits: Limits) -> Self {
         Self::open(&LinkOptions::new(revision, catalog, limits))
     }
 
-    /// One more pair of these options, which shares them with the others.
+    /// Opens another pair that shares these options.
     ///
     /// # Panics
     ///
-    /// The machines do not agree.
+    /// If the machines do not agree.
     #[must_use]
     pub fn open(options: &LinkOptions) -> Self {
         let LinkOptions { client, server } = options.clone();
@@ -85,34 +86,34 @@ impl Link {
         link
     }
 
-    /// Lets that much time pass.
+    /// Advances the clock.
     pub fn pass(&mut self, time: core::time::Duration) {
         self.now = self.now + time;
     }
 
-    /// One `ping` and its answer.
+    /// Sends one `ping` and receives its answer.
     ///
     /// # Panics
     ///
-    /// It has no answer.
+    /// If it has no answer.
     pub fn ping(&mut self) {
         self.call(Method::Ping, &RawJson::EMPTY_OBJECT, &mut |_| {});
     }
 
-    /// One call of a tool that gives the text of its arguments back.
+    /// Calls a tool that returns the text of its arguments.
     ///
     /// # Panics
     ///
-    /// It has no answer.
+    /// If the call has no answer.
     pub fn echo(&mut self, params: &RawJson<'_>) {
         self.call(Method::ToolsCall, params, &mut |_| {});
     }
 
-    /// The same, `count` calls at once, all of which are made before the first is answered.
+    /// Makes `count` concurrent calls, all before the first is answered.
     ///
     /// # Panics
     ///
-    /// One has no answer.
+    /// If a call has no answer.
     pub fn echo_at_once(&mut self, params: &RawJson<'_>, count: u32) {
         for _ in 0..count {
             self.start(Method::ToolsCall, params, &CallOptions::default());
@@ -120,11 +121,11 @@ impl Link {
         assert_eq!(self.exchange(&mut |_| {}).ended, count, "each call has an answer");
     }
 
-    /// The same, one call, with `steps` notifications of progress before its answer.
+    /// Makes one call, with `steps` progress notifications before its answer.
     ///
     /// # Panics
     ///
-    /// One of these does not come.
+    /// If a notification or the answer does not arrive.
     pub fn echo_with_progress(&mut self, params: &RawJson<'_>, steps: u32) {
         self.steps = steps;
         self.start(Method::ToolsCall, params, &CallOptions::default().progress());
@@ -133,11 +134,11 @@ impl Link {
         self.steps = 0;
     }
 
-    /// Makes `count` calls that the server has and does not answer.
+    /// Makes `count` calls that the server receives but does not answer.
     ///
     /// # Panics
     ///
-    /// One of them is not taken.
+    /// If a call is refused.
     pub fn park(&mut self, params: &RawJson<'_>, count: usize) {
         for _ in 0..count {
             self.start(Method::ToolsCall, params, &CallOptions::default());
@@ -145,21 +146,21 @@ impl Link {
             let bytes = client.poll_transmit().expect("a call");
             for line in lines(bytes) {
                 let event = server.handle_message(line, *now).expect("open");
-                assert!(matches!(event, Some(Event::Request(_))), "the call is taken");
+                assert!(matches!(event, Some(Event::Request(_))), "the call is accepted");
             }
         }
     }
 
-    /// Shows `take` one page of the server's tools: the first, or the one that `params` names.
+    /// Passes one page of the server's tools to `take`: the first, or the one selected by `params`.
     ///
     /// # Panics
     ///
-    /// There is no such page.
+    /// If the page does not exist.
     pub fn list_tools(&mut self, params: &RawJson<'_>, take: &mut dyn FnMut(&RawJson<'_>)) {
         self.call(Method::ToolsList, params, take);
     }
 
-    /// Has the server give that many tools at once from here on.
+    /// Sets the page size of the server.
     pub fn turn_pages_of(&mut self, page: NonZeroUsize) {
         self.server.edit_catalog(|catalog| {
             catalog.page_size(Some(page));
@@ -167,7 +168,7 @@ impl Link {
         self.exchange(&mut |_| {});
     }
 
-    /// When either side has something to do.
+    /// Returns the next deadline of either side.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Instant> {
         [self.client.poll_timeout(), self.server.poll_timeout()].into_iter().flatten().min()
@@ -182,7 +183,7 @@ impl Link {
         self.client.call(method, params, options, self.now).expect("the call is made");
     }
 
-    /// Carries what waits to the other side, and back, and shows the results of calls to `take`.
+    /// Delivers pending output in both directions, and passes the results of calls to `take`.
     fn exchange(&mut self, take: &mut dyn FnMut(&RawJson<'_>)) -> Arrived {
         let Self { client, server, now, steps } = self;
         let mut arrived = Arrived::default();
@@ -214,14 +215,14 @@ impl Link {
     }
 }
 
-/// What has come to a client.
+/// Messages received by a client.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Arrived {
     pub(crate) ended: u32,
     pub(crate) progress: u32,
 }
 
-/// The lines in `bytes`, found fast: what is measured are the machines.
+/// Splits `bytes` into lines with a fast search, so that mainly the machines are measured.
 fn lines(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
     let mut start = 0;
     memchr::memchr_iter(b'\n', bytes).map(move |end| {
@@ -231,7 +232,7 @@ fn lines(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
     })
 }
 
-/// The answer of the tool: a block with the text that came.
+/// Writes the answer of the tool: a block with the received text.
 pub(crate) fn echoed(request: &Request<'_>) -> impl Fn(&mut String) -> Result<(), WriteError> {
     move |out| {
         let arguments = request.arguments();

@@ -4,17 +4,17 @@ use std::hint::black_box;
 
 use mcp_sansio::framing::{SseDecoder, write_event};
 
-/// What a read of a socket brings, in bytes.
+/// The bytes of one read of a socket.
 pub const READ: usize = 16 * 1024;
 
 /// The longest event that is read here, in bytes.
 pub const EVENT_MAX: usize = 8 * 1024 * 1024;
 
-/// `count` events with `length` bytes of data, and with a type and an id if they are `named`.
+/// Encodes `count` events with `length` bytes of data, and with a type and an id if `named`.
 ///
 /// # Panics
 ///
-/// `length` is less than that of a call of a tool without a text.
+/// If `length` is less than that of a tool call without a text.
 #[must_use]
 pub fn stream(count: usize, length: usize, named: bool) -> Vec<u8> {
     let data = crate::echo(length - crate::echo(0).len());
@@ -27,19 +27,19 @@ pub fn stream(count: usize, length: usize, named: bool) -> Vec<u8> {
 ///
 /// # Panics
 ///
-/// Never: what names them can be written.
+/// Never: the type and the id are valid.
 pub fn encode(out: &mut Vec<u8>, count: usize, data: &[u8], named: bool) {
     let (event, id) = if named { (Some("message"), Some("12345")) } else { (None, None) };
     for _ in 0..count {
-        write_event(out, event, id, None, black_box(data)).expect("it can be written");
+        write_event(out, event, id, None, black_box(data)).expect("the event is valid");
     }
 }
 
-/// Reads a stream, a read's worth at a time; how many events there were.
+/// Decodes a stream in chunks of [`READ`] bytes. Returns the number of events.
 ///
 /// # Panics
 ///
-/// An event is longer than the decoder takes.
+/// If an event exceeds the limit of the decoder.
 pub fn decode(decoder: &mut SseDecoder<'_>, stream: &[u8]) -> usize {
     let mut count = 0;
     for mut read in stream.chunks(READ) {

@@ -8,11 +8,11 @@ use mcp_sansio::protocol::Tool;
 
 use crate::Link;
 
-/// A catalog of so many tools, of which a page has `page`.
+/// Creates a catalog with this number of tools and this page size.
 ///
 /// # Panics
 ///
-/// Never: no name is there twice.
+/// Never: the names are unique.
 #[must_use]
 pub fn catalog(tools: usize, page: NonZeroUsize) -> Catalog {
     let schema =
@@ -28,7 +28,7 @@ pub fn catalog(tools: usize, page: NonZeroUsize) -> Catalog {
     catalog
 }
 
-/// The parameters that ask for the page after the one of that result; `None` after the last.
+/// Returns the parameters that request the page after this result; `None` after the last page.
 #[must_use]
 pub fn next_page(result: &RawJson<'_>) -> Option<RawJson<'static>> {
     let cursor = result.get("nextCursor")?;
@@ -36,11 +36,11 @@ pub fn next_page(result: &RawJson<'_>) -> Option<RawJson<'static>> {
     Some(RawJson::parse(&params).ok()?.into_owned())
 }
 
-/// Lists all tools of the server, page by page; how many pages there are.
+/// Lists all tools of the server, page by page. Returns the number of pages.
 ///
 /// # Panics
 ///
-/// A page does not come.
+/// If a page does not arrive.
 pub fn list_all(link: &mut Link) -> usize {
     let (mut pages, mut params) = (0, Some(RawJson::EMPTY_OBJECT));
     while let Some(asked) = params.take() {

@@ -1,42 +1,44 @@
-//! Where tests and chores find the specification: its schemas, its examples and the ledger of rules.
+//! Locates the specification for tests and tools: its schemas, its examples and the ledger of
+//! rules.
 //!
 //! The specification is not part of the repository. Its folder is
 //!
-//! 1. what `MCP_SPEC_DIR` names,
-//! 2. or else `spec` in the folder that `MCP_SHARED_DIR` names,
+//! 1. the value of `MCP_SPEC_DIR`,
+//! 2. or else `spec` in the folder given by `MCP_SHARED_DIR`,
 //! 3. or else `../shared/spec`.
 //!
-//! Paths are relative to the root of the repository. A test that needs the specification fails where
-//! there is none, unless `MCP_SPEC_SKIP=1` says that it may be skipped.
+//! Paths are relative to the root of the repository. A test that needs the specification fails if
+//! it is absent, unless `MCP_SPEC_SKIP=1` allows it to be skipped.
 
 use std::ffi::OsString;
 use std::fmt;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-/// The variable that lets tests without a specification be skipped, if it is `1`.
+/// The variable that allows tests to be skipped if the specification is absent and its value is
+/// `1`.
 const SKIP: &str = "MCP_SPEC_SKIP";
 
-/// The folder that should have the specification, whether or not it is there.
+/// Returns the expected folder of the specification, whether or not it exists.
 #[must_use]
 pub fn specification_folder() -> PathBuf {
     Candidate::from_env(&|name| std::env::var_os(name)).folder
 }
 
-/// The folder with the specification, for a test; `None` if the test is to be skipped, which has
-/// been said on standard error.
+/// Returns the folder of the specification for a test; `None` if the test is skipped, which is
+/// reported on standard error.
 ///
 /// # Panics
 ///
-/// If there is no specification and the environment does not ask to skip. The message says where it
-/// was looked for and what to set.
+/// If the specification is absent and skipping is not allowed. The message names the folder and the
+/// variables to set.
 #[must_use]
 #[track_caller]
 pub fn specification() -> Option<PathBuf> {
     match look_up(&|name| std::env::var_os(name)) {
         Lookup::Found(folder) => Some(folder),
         Lookup::Skip(place) => {
-            // What the printing macros write is captured: nobody would see that the test did not run.
+            // The output of the printing macros is captured, so the notice would not be visible.
             let notice = format!("SKIPPED for {SKIP}=1: {place}\n");
             let _ = std::io::stderr().write_all(notice.as_bytes());
             None
@@ -48,14 +50,14 @@ pub fn specification() -> Option<PathBuf> {
     }
 }
 
-/// Where the specification should be, and what says so.
+/// The expected folder of the specification, and the variable that determines it.
 #[derive(Debug, PartialEq, Eq)]
 struct Candidate {
     folder: PathBuf,
     source: &'static str,
 }
 
-/// What came of looking for the specification.
+/// The outcome of the search for the specification.
 #[derive(Debug, PartialEq, Eq)]
 enum Lookup {
     Found(PathBuf),

@@ -1,17 +1,17 @@
-//! Numbers that look random, for tests: a seed names a run, on every machine and for ever.
+//! Deterministic random numbers for tests: a seed identifies a run, on every machine and
+//! permanently.
 
 #![no_std]
 #![forbid(unsafe_code)]
 
 use core::time::Duration;
 
-/// A generator (SplitMix64). Seeds that were written down name their runs by its algorithm: it stays
-/// as it is.
+/// A generator (SplitMix64). The algorithm must not change, since recorded seeds depend on it.
 #[derive(Clone, Debug)]
 pub struct Random(u64);
 
 impl Random {
-    /// Seeds that follow each other make streams that have nothing in common.
+    /// Creates a generator. Consecutive seeds yield independent streams.
     #[must_use]
     pub fn new(seed: u64) -> Self {
         let mut random = Self(seed);
@@ -26,41 +26,41 @@ impl Random {
         mixed ^ (mixed >> 31)
     }
 
-    /// A number below `bound`, or zero where there is none.
+    /// Returns a number below `bound`, or zero if `bound` is zero.
     pub fn below(&mut self, bound: u64) -> u64 {
         self.next() % bound.max(1)
     }
 
-    /// The same for lengths and places.
+    /// Returns an index below `length`, or zero if `length` is zero.
     ///
     /// # Panics
     ///
-    /// Never: what is below a `usize` is one.
+    /// Never: a number below a `usize` fits one.
     pub fn index(&mut self, length: usize) -> usize {
         usize::try_from(self.below(length as u64)).expect("below a length")
     }
 
-    /// Whether it is one of so many times.
+    /// Returns true with a probability of one in `times`.
     pub fn once_in(&mut self, times: u64) -> bool {
         self.below(times) == 0
     }
 
-    /// One of several, if there are any.
+    /// Returns one of the items, or `None` if there are none.
     pub fn pick<'a, T>(&mut self, items: &'a [T]) -> Option<&'a T> {
         let at = self.index(items.len());
         items.get(at)
     }
 
-    /// One of several that are there.
+    /// Returns one of the items.
     ///
     /// # Panics
     ///
-    /// There are none.
+    /// If there are no items.
     pub fn one_of<T: Copy, const N: usize>(&mut self, items: [T; N]) -> T {
         items[self.index(N)]
     }
 
-    /// A duration of fewer milliseconds than `bound`.
+    /// Returns a duration below `bound` milliseconds.
     pub fn millis(&mut self, bound: u64) -> Duration {
         Duration::from_millis(self.below(bound))
     }
@@ -71,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_numbers_of_a_seed_stay_what_they_are() {
+    fn the_numbers_of_a_seed_do_not_change() {
         let mut random = Random::new(1);
         let numbers = [(); 4].map(|()| random.below(1000));
         assert_eq!(numbers, [158, 846, 752, 873]);

@@ -1,4 +1,4 @@
-//! The public API of each published crate as text, so that a change to it shows in review.
+//! The public API of each published crate as text, so that changes to it are visible in review.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -12,7 +12,11 @@ pub(crate) fn run(arguments: &[&str]) -> Result<(), Failure> {
     let check = match arguments {
         [] => false,
         ["--check"] => true,
-        _ => return Err(Failure::Unable(String::from("api takes --check or nothing"))),
+        _ => {
+            return Err(Failure::Unable(String::from(
+                "unknown arguments: `api` takes --check or nothing",
+            )));
+        }
     };
     let root = files::root();
     let mut outdated = Vec::new();
@@ -44,7 +48,7 @@ pub(crate) fn run(arguments: &[&str]) -> Result<(), Failure> {
     Err(Failure::Failed(format!("not up to date: {}; {remedy}", outdated.join(", "))))
 }
 
-/// The public items of a crate, a line each.
+/// Returns the public items of a crate, one per line.
 fn api(one: &Crate, root: &Path) -> Result<String, Failure> {
     // Features that start with an underscore are for tests.
     let features: Vec<&str> =
@@ -58,7 +62,7 @@ fn api(one: &Crate, root: &Path) -> Result<String, Failure> {
         .arg("--target-dir")
         .arg(&target)
         .args(["--", "-Z", "unstable-options", "--output-format", "json", "--cap-lints", "allow"])
-        // The output as JSON is unstable; this makes a stable compiler give it.
+        // JSON output is unstable; this enables it on a stable compiler.
         .env("RUSTC_BOOTSTRAP", "1")
         .status()?;
     if !status.success() {

@@ -1,4 +1,4 @@
-//! What the machines may cost, and whether they cost more.
+//! Budgets for the cost of the machines, and the check against them.
 
 use std::fmt::Write as _;
 
@@ -6,33 +6,33 @@ use crate::counter::{Count, versions};
 use crate::document::{self, thousands};
 use crate::{Failure, counter, files};
 
-/// The budgets.
+/// The file of budgets.
 const FILE: &str = "benches/budgets.tsv";
-/// Where people read them.
+/// The page that shows the budgets.
 const DOCUMENT: &str = "docs/guide/performance.md";
 const MARK: &str = "budgets";
 
-/// How much more than its budget something may cost, in per cent: what another minor version of the
-/// compiler or of the system's library makes of the same source, or the same compiler in another
-/// folder, whose name has a say in what is inlined: that has been seen to be 1.6.
+/// Tolerance above a budget, in per cent. It covers differences between minor versions of the
+/// compiler or the system's library, and between build folders, whose path influences inlining (1.6
+/// has been observed).
 const TOLERANCE: u64 = 5;
-/// From how much less than its budget on somebody should lower it, in per cent.
+/// Distance below a budget from which on it should be lowered, in per cent.
 const SLACK: u64 = 8;
 
 const HEAD: &str = "\
-# What one operation may cost: `cargo run -p xtask -- budgets` compares, with `--write` it writes this.
-# Heap: bytes that stay where something is opened, the machines themselves among them.
+# Budgets for the cost of one operation. `cargo run -p xtask -- budgets` compares; `--write` updates.
+# Heap: bytes that an open object retains, including the machines themselves.
 ";
 const COLUMNS: &str = "scenario\tinstructions\tallocations\theap";
 
-/// What one operation costs, or may.
+/// The measured cost of one operation, or its budget.
 #[derive(Clone, Debug, PartialEq)]
 struct Cost {
     name: String,
     instructions: u64,
-    /// In hundredths, as some come with every few operations only.
+    /// In hundredths, as some operations allocate only once in a while.
     allocations: u64,
-    /// Bytes that stay.
+    /// Bytes retained.
     heap: Option<u64>,
 }
 
@@ -40,7 +40,7 @@ pub(crate) fn run(arguments: &[&str]) -> Result<(), Failure> {
     match arguments {
         [] => check(),
         ["--write"] => write(),
-        _ => Err(Failure::Unable("budgets takes --write or nothing".into())),
+        _ => Err(Failure::Unable("unknown arguments: `budgets` takes --write or nothing".into())),
     }
 }
 
@@ -66,7 +66,7 @@ fn check() -> Result<(), Failure> {
         return Ok(());
     }
     Err(Failure::Failed(format!(
-        "{} budgets do not hold; counted with {}, the file says with what they were",
+        "{} budgets are exceeded or incomplete; counted with {}, the file names the original versions",
         findings.faults.len(),
         versions()
     )))
@@ -84,11 +84,11 @@ fn write() -> Result<(), Failure> {
     document::replace(DOCUMENT, MARK, &table(&costs))
 }
 
-/// Counts.
+/// Counts all scenarios.
 fn measure() -> Result<Vec<Cost>, Failure> {
     let counts = counter::count("budgets", &[])?;
     let costs: Option<Vec<Cost>> = counts.iter().map(cost).collect();
-    costs.ok_or_else(|| Failure::Unable("`budgets` prints something else".into()))
+    costs.ok_or_else(|| Failure::Unable("cannot parse the output of `budgets`".into()))
 }
 
 fn cost(count: &Count) -> Option<Cost> {
@@ -103,7 +103,7 @@ fn cost(count: &Count) -> Option<Cost> {
     })
 }
 
-/// The costs in a table of budgets; `None` if it is none.
+/// Parses a table of budgets; `None` if it is malformed.
 fn read(text: &str) -> Option<Vec<Cost>> {
     let mut lines = text.lines().filter(|line| !line.starts_with('#'));
     if lines.next() != Some(COLUMNS) {
@@ -134,12 +134,15 @@ fn compare(budgets: &[Cost], costs: &[Cost]) -> Findings {
     for cost in costs {
         match budgets.iter().find(|budget| budget.name == cost.name) {
             Some(budget) => findings.judge(budget, cost),
-            None => findings.faults.push(format!("{}: it has no budget in {FILE}", cost.name)),
+            None => findings.faults.push(format!(
+                "{} has no budget in {FILE}; run `cargo run -p xtask -- budgets --write`",
+                cost.name
+            )),
         }
     }
     for budget in budgets {
         if !costs.iter().any(|cost| cost.name == budget.name) {
-            findings.faults.push(format!("{}: it has a budget, and was not counted", budget.name));
+            findings.faults.push(format!("{} has a budget, but was not counted", budget.name));
         }
     }
     findings
@@ -172,7 +175,7 @@ impl Findings {
 
 type Shown = fn(u64) -> String;
 
-/// How much more `cost` is than `budget`, in per cent.
+/// Returns the excess of `cost` over `budget`, in per cent.
 fn percentage(cost: u64, budget: u64) -> f64 {
     if cost == budget {
         return 0.0;
@@ -184,7 +187,7 @@ fn hundredths(number: u64) -> String {
     format!("{}.{:02}", number / 100, number % 100)
 }
 
-/// A cost beside its budget, as it is printed.
+/// Formats a cost and its budget.
 fn line(cost: &Cost, budget: Option<&Cost>) -> String {
     let (name, allocations) = (&cost.name, hundredths(cost.allocations));
     let heap = cost.heap.map(thousands).unwrap_or_default();
@@ -194,7 +197,7 @@ fn line(cost: &Cost, budget: Option<&Cost>) -> String {
     format!("{name:<55} {instructions:>12} {more:>8} {allocations:>8} {heap:>8}")
 }
 
-/// The budgets as Markdown.
+/// Formats the budgets as Markdown.
 fn table(costs: &[Cost]) -> String {
     let head = ["One of", "Instructions", "Allocations", "Heap, bytes"].map(String::from);
     let row = |cost: &Cost| {

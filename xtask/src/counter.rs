@@ -1,4 +1,4 @@
-//! Instructions of a program of `benches`, measurement by measurement.
+//! Counts the instructions of a program of `benches`, per measurement.
 
 use std::path::Path;
 use std::process::Command;
@@ -6,17 +6,17 @@ use std::process::Command;
 use crate::toolchain::Toolchain;
 use crate::{Failure, files};
 
-/// What a program says of a measurement, and what it took.
+/// A measurement of a program, and its instruction count.
 #[derive(Debug)]
 pub(crate) struct Count {
-    /// The line that the program printed, by its tabs.
+    /// The fields of the line that the program printed, separated by tabs.
     pub(crate) fields: Vec<String>,
-    /// Instructions between the beginning and the end of the function `measured`.
+    /// Instructions between entering and leaving the function `measured`.
     pub(crate) instructions: u64,
 }
 
-/// Builds the program `name` for release, and runs it under callgrind, which counts exactly: from
-/// run to run, and whatever else the machine does.
+/// Builds the program `name` for release and runs it under callgrind, whose counts are reproducible
+/// and independent of other load on the machine.
 pub(crate) fn count(name: &str, arguments: &[&str]) -> Result<Vec<Count>, Failure> {
     let root = files::root();
     let mut build = Toolchain::Own.cargo();
@@ -25,7 +25,7 @@ pub(crate) fn count(name: &str, arguments: &[&str]) -> Result<Vec<Count>, Failur
         return Err(Failure::Unable(format!("`{name}` does not build")));
     }
     let built = files::built(&root).join("release");
-    // What an earlier run left would be taken for what this one counts.
+    // Leftovers of an earlier run would be mistaken for new counts.
     let dumps = built.join(format!("{name}-counts"));
     if dumps.exists() {
         std::fs::remove_dir_all(&dumps)?;
@@ -53,7 +53,7 @@ fn from_line(dumps: &Path, number: usize, line: &str) -> Result<Count, Failure> 
     Ok(Count { fields: line.split('\t').map(str::to_owned).collect(), instructions })
 }
 
-/// The number of instructions in a dump of callgrind.
+/// Returns the number of instructions in a dump of callgrind.
 fn total(dump: &str) -> Option<u64> {
     let total = |line: &str| {
         let rest = line.strip_prefix("summary: ").or_else(|| line.strip_prefix("totals: "))?;
@@ -62,7 +62,7 @@ fn total(dump: &str) -> Option<u64> {
     dump.lines().find_map(total)
 }
 
-/// The compiler and the counter in use, for a remark beside what was counted.
+/// Returns the versions of the compiler and of valgrind, to be recorded with the counts.
 pub(crate) fn versions() -> String {
     let first = |program: &str, argument: &str| {
         let output = Command::new(program).arg(argument).output().ok()?;

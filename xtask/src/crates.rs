@@ -1,4 +1,4 @@
-//! The crates of the workspace and what they depend on, as cargo tells it.
+//! The crates of the workspace and their dependencies, according to cargo.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -12,27 +12,27 @@ use crate::{Failure, files};
 pub(crate) struct Crate {
     pub(crate) name: String,
     pub(crate) description: String,
-    /// Whether others can have it from a registry.
+    /// Whether the crate is published to a registry.
     pub(crate) published: bool,
-    /// Its folder, relative to the workspace's.
+    /// Its folder, relative to the workspace root.
     pub(crate) folder: PathBuf,
     /// Its features, in order.
     pub(crate) features: Vec<String>,
-    /// The crates of the workspace that it is built with; those of its tests are left out.
+    /// Its dependencies in the workspace, without dev-dependencies.
     pub(crate) dependencies: Vec<Dependency>,
 }
 
-/// What a crate needs of another one.
+/// A dependency of a crate.
 #[derive(Debug)]
 pub(crate) struct Dependency {
     pub(crate) name: String,
-    /// Whether a feature turns it on.
+    /// Whether a feature enables it.
     pub(crate) optional: bool,
-    /// The features that it asks for.
+    /// The features that are requested.
     pub(crate) features: Vec<String>,
 }
 
-/// All crates of the workspace, in order of their folders.
+/// Returns all crates of the workspace, ordered by folder.
 pub(crate) fn all() -> Result<Vec<Crate>, Failure> {
     let root = files::root();
     let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned());

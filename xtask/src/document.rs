@@ -1,12 +1,12 @@
-//! Parts of documentation that are printed from data.
+//! Parts of documentation that are generated from data.
 
 use std::fmt::Write as _;
 use std::path::Path;
 
 use crate::{Failure, files};
 
-/// The text of `document` with `table` between the marks `<!-- table name -->` and
-/// `<!-- /table name -->`. `None` if the marks are not there.
+/// Returns `document` with `table` inserted between the marks `<!-- table name -->` and
+/// `<!-- /table name -->`; `None` if the marks are missing.
 pub(crate) fn replaced(document: &str, name: &str, table: &str) -> Option<String> {
     let (open, close) = (format!("<!-- table {name} -->\n"), format!("<!-- /table {name} -->"));
     let start = document.find(&open)? + open.len();
@@ -14,7 +14,7 @@ pub(crate) fn replaced(document: &str, name: &str, table: &str) -> Option<String
     Some(format!("{}\n{table}\n{}", &document[..start], &document[end..]))
 }
 
-/// Puts `table` between the marks in the file `path`.
+/// Inserts `table` between the marks in the file `path`.
 pub(crate) fn replace(path: &str, name: &str, table: &str) -> Result<(), Failure> {
     let path = files::root().join(path);
     let document = std::fs::read_to_string(&path)?;
@@ -23,10 +23,10 @@ pub(crate) fn replace(path: &str, name: &str, table: &str) -> Result<(), Failure
 }
 
 fn unmarked(path: &Path, name: &str) -> Failure {
-    Failure::Unable(format!("{} has no place marked `{name}`", path.display()))
+    Failure::Unable(format!("{} has no marks `<!-- table {name} -->`", path.display()))
 }
 
-/// A table in Markdown: the first column to the left, the others to the right.
+/// Formats a table in Markdown: the first `left` columns are aligned left, the others right.
 pub(crate) fn table(head: &[String], rows: &[Vec<String>], left: usize) -> String {
     let line = |cells: &[String]| format!("| {} |\n", cells.join(" | "));
     let mut text = line(head);
@@ -41,7 +41,7 @@ pub(crate) fn table(head: &[String], rows: &[Vec<String>], left: usize) -> Strin
     text
 }
 
-/// A whole number with commas between its thousands.
+/// Formats a whole number with thousands separators.
 pub(crate) fn thousands(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();

@@ -1,4 +1,4 @@
-//! Drawings of the architecture, made from the code.
+//! Drawings of the architecture, generated from the code.
 
 mod crates;
 mod graph;
@@ -11,7 +11,7 @@ use std::fs;
 use crate::crates::all;
 use crate::{Failure, files, layers};
 
-/// `crates.svg`, `overview.svg` and `request.svg` in `docs/guide`.
+/// Draws `crates.svg`, `overview.svg` and `request.svg` in `docs/guide`.
 pub(crate) fn run(arguments: &[&str]) -> Result<(), Failure> {
     let all = all()?;
     let uses = layers::modules(layers::machine(&all)?)?;
@@ -27,20 +27,24 @@ pub(crate) fn run(arguments: &[&str]) -> Result<(), Failure> {
             ["--check"] => {
                 if fs::read_to_string(path)? != *drawing {
                     let remedy = "run `cargo run -p xtask -- drawings`";
-                    let text = format!("{name} is not what the code says; {remedy}");
+                    let text = format!("{name} is not up to date; {remedy}");
                     return Err(Failure::Failed(text));
                 }
             }
-            _ => return Err(Failure::Unable(String::from("drawings takes --check or nothing"))),
+            _ => {
+                return Err(Failure::Unable(String::from(
+                    "unknown arguments: `drawings` takes --check or nothing",
+                )));
+            }
         }
     }
     if arguments == ["--check"] {
-        println!("the drawings are what the code says");
+        println!("the drawings are up to date");
     }
     Ok(())
 }
 
-/// The file or folder of a module right below `src`, relative to the folder of the workspace.
+/// Returns the file or folder of a module directly below `src`, relative to the workspace root.
 fn module_file(src: &str, module: &str) -> String {
     if files::root().join(src).join(module).is_dir() {
         format!("{src}/{module}/")

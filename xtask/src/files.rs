@@ -3,23 +3,23 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Folders that hold nothing written by hand.
+/// Folders without handwritten files.
 const SKIPPED: [&str; 3] = ["target", "node_modules", "corpus"];
 
-/// The folder of the workspace.
+/// Returns the workspace root.
 pub(crate) fn root() -> PathBuf {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     here.parent().unwrap_or(here).to_path_buf()
 }
 
-/// Where cargo puts what it builds of the workspace in `folder`.
+/// Returns the target directory of the workspace in `folder`.
 pub(crate) fn built(folder: &Path) -> PathBuf {
     let chosen = std::env::var_os("CARGO_TARGET_DIR");
     folder.join(chosen.map_or_else(|| PathBuf::from("target"), PathBuf::from))
 }
 
-/// All files under `root` whose names end in `.extension`, in order, as paths relative to `root`.
-/// Hidden folders, build results and packages are left out.
+/// Returns all files under `root` whose names end in `.extension`, sorted, as paths relative to
+/// `root`. Skips hidden folders, build results and packages.
 pub(crate) fn with_extension(root: &Path, extension: &str) -> io::Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     let mut folders = vec![PathBuf::new()];

@@ -1,4 +1,4 @@
-//! What the example for microcontrollers takes.
+//! The size of the firmware example.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -11,20 +11,20 @@ use crate::{Failure, files};
 pub(crate) const TARGET: &str = "thumbv7m-none-eabi";
 const NAME: &str = "mcp-sansio-firmware";
 
-/// Code, constants, and what variables start with, in bytes. The chip has 256 KiB.
+/// Code, constants, and initial values of variables, in bytes. The chip has 256 KiB.
 const FLASH_MAX: u64 = 172 * 1024;
 /// Variables and the heap, in bytes. The chip has 64 KiB, the rest of which is the stack's.
 const RAM_MAX: u64 = 12 * 1024;
 
-/// How many of the biggest things are shown.
+/// The number of largest symbols shown.
 const SHOWN: usize = 20;
 
-/// What an image takes, in bytes.
+/// The size of an image, in bytes.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Size {
     flash: u64,
     ram: u64,
-    /// Functions and constants, by name.
+    /// Sizes of functions and constants, by name.
     symbols: BTreeMap<String, u64>,
 }
 
@@ -35,19 +35,19 @@ pub(crate) fn size() -> Result<(), Failure> {
     size.check()
 }
 
-/// What the firmware takes of flash, in bytes.
+/// Returns the flash size of the firmware, in bytes.
 pub(crate) fn flash() -> Result<u64, Failure> {
     build().map(|(size, _)| size.flash)
 }
 
-/// Builds the firmware: what it takes, and where it is.
+/// Builds the firmware. Returns its size and the path of the image.
 fn build() -> Result<(Size, PathBuf), Failure> {
     let toolchain = Toolchain::for_target(TARGET).ok_or_else(|| toolchain::missing(&[TARGET]))?;
     eprintln!("{TARGET}: with {toolchain}");
     let folder = files::root().join("examples/firmware");
     let built = folder.join("target");
     let mut command = toolchain.cargo();
-    // The distribution has the linker under another name.
+    // The distribution names the linker differently.
     if matches!(toolchain, Toolchain::Distribution) {
         command.env("CARGO_TARGET_THUMBV7M_NONE_EABI_LINKER", "ld.lld");
     }
@@ -101,15 +101,15 @@ impl Size {
     fn check(&self) -> Result<(), Failure> {
         let mut beyond = Vec::new();
         if self.flash > FLASH_MAX {
-            beyond.push(format!("{} bytes too much flash", self.flash - FLASH_MAX));
+            beyond.push(format!("{} bytes of flash too many", self.flash - FLASH_MAX));
         }
         if self.ram > RAM_MAX {
-            beyond.push(format!("{} bytes too much RAM", self.ram - RAM_MAX));
+            beyond.push(format!("{} bytes of RAM too many", self.ram - RAM_MAX));
         }
         if beyond.is_empty() {
             return Ok(());
         }
-        Err(Failure::Failed(format!("the firmware takes {}", beyond.join(" and "))))
+        Err(Failure::Failed(format!("the firmware exceeds its budget: {}", beyond.join(" and "))))
     }
 }
 
@@ -123,7 +123,10 @@ mod tests {
         assert!(size(FLASH_MAX, RAM_MAX).check().is_ok());
         let failure = size(FLASH_MAX + 1, RAM_MAX + 2).check();
         let Err(Failure::Failed(text)) = failure else { panic!("{failure:?}") };
-        assert_eq!(text, "the firmware takes 1 bytes too much flash and 2 bytes too much RAM");
+        assert_eq!(
+            text,
+            "the firmware exceeds its budget: 1 bytes of flash too many and 2 bytes of RAM too many"
+        );
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! The table of methods as Markdown, printed from the very rows that the machines consult.
+//! The table of methods as Markdown, generated from the table that the machines use.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -10,7 +10,7 @@ use mcp_sansio::{Revision, Revisions};
 use crate::Failure;
 use crate::files::root;
 
-/// Where the documentation keeps the table.
+/// The page that shows the table.
 const DOCUMENT: &str = "docs/guide/gate-table.md";
 
 const HEAD: &str = "\
@@ -35,17 +35,19 @@ pub(crate) fn run(arguments: &[&str]) -> Result<(), Failure> {
         }
         ["--write"] => Ok(fs::write(path, document())?),
         ["--check"] => check(&path),
-        _ => Err(Failure::Unable(String::from("gate-table takes --write, --check or nothing"))),
+        _ => Err(Failure::Unable(String::from(
+            "unknown arguments: `gate-table` takes --write, --check or nothing",
+        ))),
     }
 }
 
 fn check(path: &Path) -> Result<(), Failure> {
     if fs::read_to_string(path)? == document() {
-        println!("{DOCUMENT} is what the table says");
+        println!("{DOCUMENT} is up to date");
         return Ok(());
     }
     let remedy = "run `cargo run -p xtask -- gate-table --write`";
-    Err(Failure::Failed(format!("{DOCUMENT} is not what the table says; {remedy}")))
+    Err(Failure::Failed(format!("{DOCUMENT} is not up to date; {remedy}")))
 }
 
 fn document() -> String {
@@ -97,7 +99,7 @@ fn gate_text(gate: &Gate, revisions: Revisions) -> String {
     }
 }
 
-/// A set of revisions without holes: one, or the first and the last.
+/// Formats a contiguous set of revisions: one, or the first and the last.
 fn spelled(revisions: Revisions) -> String {
     let members: Vec<Revision> = revisions.iter().collect();
     match members[..] {

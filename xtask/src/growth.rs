@@ -1,4 +1,4 @@
-//! How the cost of a message goes with how much there is of other things.
+//! How the cost of a message grows with the number of other objects.
 
 mod plot;
 
@@ -8,11 +8,11 @@ use crate::counter::{Count, versions};
 use crate::document::{self, thousands};
 use crate::{Failure, counter, files};
 
-/// What was counted.
+/// The counts.
 const FILE: &str = "docs/guide/performance/growth.tsv";
-/// The same, drawn.
+/// The plot of the counts.
 const PICTURE: &str = "docs/guide/performance/growth.svg";
-/// Where people read it.
+/// The page that shows the counts.
 const DOCUMENT: &str = "docs/guide/performance.md";
 const MARK: &str = "growth";
 
@@ -22,30 +22,31 @@ const HEAD: &str = "\
 ";
 const COLUMNS: &str = "ever more\twork\texpected\tsize\tinstructions";
 
-/// How far a check goes: it takes seconds, and what grows with the size shows a hundredfold.
+/// The largest size of a check: it takes seconds, and growth with the size shows as a factor of a
+/// hundred.
 const CHECKED_SIZE: &str = "1000";
-/// From which size on it looks: below, tables have their least size, and searches nothing to do.
+/// The smallest size of a check: below it, tables have their minimum size, and searches are
+/// trivial.
 const CHECKED_FROM: u64 = 10;
-/// How many times as much something may cost in the end that does not depend on the size:
-/// searching takes a few steps more.
+/// Allowed factor for a cost that should not depend on the size: searches take a few more steps.
 const FACTOR_MAX: f64 = 1.5;
 
-/// How the cost of a piece of work goes with the size of something else.
+/// The cost of an operation as a function of the number of other objects.
 #[derive(Clone, Debug, PartialEq)]
 struct Curve {
-    /// What there is ever more of.
+    /// The objects that grow in number.
     around: String,
     work: String,
     expected: Expected,
-    /// Sizes, the smallest first, and instructions.
+    /// Sizes in ascending order, and instructions.
     points: Vec<(u64, u64)>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Expected {
-    /// The cost does not depend on the size, or as its logarithm does.
+    /// Constant or logarithmic.
     Flat,
-    /// It is proportional to the size.
+    /// Proportional to the size.
     Linear,
 }
 
@@ -80,7 +81,9 @@ pub(crate) fn run(arguments: &[&str]) -> Result<(), Failure> {
         }
         ["--draw"] => draw(&committed()?),
         ["--check"] => check(&measure(&[CHECKED_SIZE])?),
-        _ => Err(Failure::Unable("growth takes --write, --draw, --check or nothing".into())),
+        _ => Err(Failure::Unable(
+            "unknown arguments: `growth` takes --write, --draw, --check or nothing".into(),
+        )),
     }
 }
 
@@ -102,16 +105,16 @@ fn check(curves: &[Curve]) -> Result<(), Failure> {
     if faults.is_empty() {
         return Ok(());
     }
-    Err(Failure::Failed(format!("{} costs grow with what they should not", faults.len())))
+    Err(Failure::Failed(format!("{} costs grow although they should be constant", faults.len())))
 }
 
 fn measure(arguments: &[&str]) -> Result<Vec<Curve>, Failure> {
     let counts = counter::count("load", arguments)?;
     let points: Option<Vec<Point<'_>>> = counts.iter().map(point).collect();
-    points.map(curves).ok_or_else(|| Failure::Unable("`load` prints something else".into()))
+    points.map(curves).ok_or_else(|| Failure::Unable("cannot parse the output of `load`".into()))
 }
 
-/// One size of one curve.
+/// One point of a curve.
 type Point<'p> = ([&'p str; 2], Expected, (u64, u64));
 
 fn point(count: &Count) -> Option<Point<'_>> {
@@ -120,7 +123,7 @@ fn point(count: &Count) -> Option<Point<'_>> {
     Some(([around, work], Expected::parse(expected)?, (size.parse().ok()?, instructions)))
 }
 
-/// Puts the points of each curve together.
+/// Groups points by curve.
 fn curves(points: Vec<Point<'_>>) -> Vec<Curve> {
     let mut curves: Vec<Curve> = Vec::new();
     for ([around, work], expected, point) in points {
@@ -168,7 +171,7 @@ fn written(curves: &[Curve]) -> String {
     text
 }
 
-/// What was counted as Markdown.
+/// Formats the counts as Markdown.
 fn table(curves: &[Curve]) -> String {
     let sizes = curves.iter().flat_map(|curve| curve.points.iter().map(|(size, _)| *size));
     let sizes: std::collections::BTreeSet<u64> = sizes.collect();
@@ -193,7 +196,8 @@ fn table(curves: &[Curve]) -> String {
 }
 
 impl Curve {
-    /// How many times as much the work costs at the largest size as at `size`, or the first after.
+    /// Returns the ratio of the cost at the largest size to that at `size`, or at the next larger
+    /// one.
     fn factor_from(&self, size: u64) -> f64 {
         let first = self.points.iter().find(|(known, _)| *known >= size);
         let (Some((_, first)), Some((_, last))) = (first, self.points.last()) else { return 1.0 };
@@ -211,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read() {
+    fn a_written_table_is_read_back() {
         let curves = [curve(Expected::Flat, &[1, 2, 3]), curve(Expected::Linear, &[1, 10])];
         let renamed = Curve { work: "a cat".into(), ..curves[1].clone() };
         let curves = [curves[0].clone(), renamed];
@@ -226,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn the_picture_and_the_documentation_show_what_was_counted() {
+    fn the_picture_and_the_documentation_show_the_counts() {
         let text = |path: &str| std::fs::read_to_string(files::root().join(path)).unwrap();
         let (curves, document) = (committed().unwrap(), text(DOCUMENT));
         let remedy = "`cargo run -p xtask -- growth --draw` draws them";

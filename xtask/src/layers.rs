@@ -1,7 +1,7 @@
-//! The layers under `core/`: which module may name which.
+//! The layers under `core/`: which modules may name which others.
 //!
-//! The compiler keeps the crates apart. Inside the crate of the machines, and where cargo would let
-//! a crate have more than it should, this check does.
+//! The compiler enforces the boundaries of crates. This check enforces those inside the machine
+//! crate, and the dependencies between crates.
 
 mod http_words;
 mod references;
@@ -13,14 +13,14 @@ use crate::crates::{self, Crate};
 use crate::source::Source;
 use crate::{Failure, files};
 
-/// Where the layers and the exceptions stand.
+/// The file with the layers and the exceptions.
 const TABLE: &str = "xtask/src/layers.rs";
 
-/// The crate of the machines, whose modules are the layers.
+/// The machine crate, whose modules are the layers.
 pub(crate) const MACHINE: &str = "mcp-sansio";
 
-/// The layers of the machines' crate, from the top. A module may name what is below it, not what is
-/// in its own layer.
+/// The layers of the machine crate, from the top. A module may name modules of lower layers, but
+/// not of its own layer.
 pub(crate) const LAYERS: &[&[Module]] = &[
     &[Module { name: "recording", knows: "calls of a machine on a tape, and their replay" }],
     &[
@@ -28,21 +28,27 @@ pub(crate) const LAYERS: &[&[Module]] = &[
         Module { name: "stream", knows: "byte streams: frames, end of input, when to write" },
     ],
     &[Module { name: "peer", knows: "one connection: eras, ids, deadlines, gate, input rounds" }],
-    &[Module { name: "catalog", knows: "what a server offers, and its lists" }],
+    &[Module {
+        name: "catalog",
+        knows: "tools, resources and prompts of a server, and their lists",
+    }],
     &[Module { name: "protocol", knows: "revisions, methods, capabilities, typed messages" }],
     &[
         Module { name: "framing", knows: "newline frames, Server-Sent Events" },
         Module { name: "seal", knows: "seals for the states of input rounds" },
-        Module { name: "binding", knows: "what carries messages: what it can do, how it fails" },
+        Module {
+            name: "binding",
+            knows: "capabilities and failures of the transports of messages",
+        },
     ],
     &[Module { name: "jsonrpc", knows: "messages, ids, errors, batches; JSON passed on as text" }],
 ];
 
-/// Modules below all layers, which know nothing of the protocol and may name one another.
+/// Modules below all layers, which are independent of the protocol and may name one another.
 pub(crate) const FOUNDATION: [&str; 3] = ["instant", "panic_guard", "principal"];
 
-/// What the sources may not have, and have. The list is to become shorter: an exception that is not
-/// needed any more is an error.
+/// Exceptions to the rules. The list should become shorter: an exception that is no longer needed
+/// is an error.
 const EXCEPTIONS: &[Exception] = &[
     Exception {
         files: &["jsonrpc/writer.rs", "protocol/wire.rs", "recording/recorded.rs"],
@@ -56,14 +62,14 @@ const EXCEPTIONS: &[Exception] = &[
     },
 ];
 
-/// The layer that knows no binding.
+/// The layer that must not depend on a transport.
 const WITHOUT_HTTP: &str = "peer";
 
-/// A module of the machines' crate.
+/// A module of the machine crate.
 #[derive(Debug)]
 pub(crate) struct Module {
     pub(crate) name: &'static str,
-    /// What it is about, in a few words.
+    /// Its subject, in a few words.
     pub(crate) knows: &'static str,
 }
 
@@ -73,26 +79,27 @@ struct Exception {
     /// Relative to the folder `src` of their crate.
     files: &'static [&'static str],
     rule: Rule,
-    /// Why, and what ends it.
-    #[expect(dead_code, reason = "it is for those who read the list")]
+    /// The justification, and the condition for its removal.
+    #[expect(dead_code, reason = "documentation in the list")]
     reason: &'static str,
 }
 
-/// What a file may break.
+/// The rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Rule {
-    /// A module names one that is not below its own.
+    /// A module only names modules below its own.
     Below,
-    /// The layer that knows no binding says a word of HTTP.
+    /// The layer without transports does not mention HTTP.
     NoHttp,
-    /// A public item is hidden from the documentation: other crates could take it for theirs.
+    /// Public items are not hidden from the documentation, where other crates could use them by
+    /// mistake.
     NothingHidden,
 }
 
-/// A place that breaks a rule.
+/// A violation of a rule.
 #[derive(Debug, PartialEq, Eq)]
 struct Finding {
-    /// Relative to the folder of the workspace.
+    /// Relative to the workspace root.
     file: PathBuf,
     /// From 1.
     line: usize,
@@ -100,10 +107,10 @@ struct Finding {
     text: String,
 }
 
-/// A source file of a crate under `core/`, which is not for tests alone.
+/// A source file of a crate under `core/`, other than test code.
 #[derive(Debug)]
 struct File {
-    /// The folder `src` that it is in, relative to the folder of the workspace.
+    /// The folder `src` of its crate, relative to the workspace root.
     folder: PathBuf,
     /// Relative to that folder.
     path: PathBuf,
@@ -112,7 +119,7 @@ struct File {
 }
 
 impl File {
-    /// The path of the module that it is, from the root of the crate.
+    /// Returns the path of its module, from the root of the crate.
     fn module(&self) -> Vec<String> {
         let path = self.path.with_extension("");
         let names = path.iter().map(|part| part.to_string_lossy().into_owned());
@@ -126,7 +133,7 @@ impl File {
     }
 }
 
-/// A module that names another one of its crate.
+/// A reference from one module to another of its crate.
 #[derive(Debug)]
 struct Named<'a> {
     file: &'a File,
@@ -144,10 +151,10 @@ pub(crate) fn run() -> Result<(), Failure> {
         println!("each layer under core/ names only those below it");
         return Ok(());
     }
-    Err(Failure::Failed(format!("{} breaches of the layers", errors.len())))
+    Err(Failure::Failed(format!("{} violations of the layers", errors.len())))
 }
 
-/// Everything in the workspace that breaks a rule without an exception.
+/// Returns all violations in the workspace that have no exception.
 fn errors() -> Result<Vec<String>, Failure> {
     let crates = crates::all()?;
     let mut errors = crate_errors(&crates);
@@ -166,19 +173,19 @@ fn errors() -> Result<Vec<String>, Failure> {
     Ok(errors)
 }
 
-/// The crate of the machines.
+/// Returns the machine crate.
 pub(crate) fn machine(crates: &[Crate]) -> Result<&Crate, Failure> {
-    let missing = || Failure::Unable(format!("there is no crate `{MACHINE}`"));
+    let missing = || Failure::Unable(format!("crate `{MACHINE}` not found"));
     crates.iter().find(|it| it.name == MACHINE).ok_or_else(missing)
 }
 
-/// Which modules of a crate name which others, outside of tests.
+/// Returns which modules of a crate name which others, outside of tests.
 pub(crate) fn modules(one: &Crate) -> Result<BTreeSet<(String, String)>, Failure> {
     let files = sources(one)?;
     Ok(named(&files).into_iter().map(|it| (it.from, it.to)).collect())
 }
 
-/// The source files of a crate, without those that are compiled for tests only.
+/// Returns the source files of a crate, without those compiled only for tests.
 fn sources(one: &Crate) -> Result<Vec<File>, Failure> {
     let folder = one.folder.join("src");
     let within = files::root().join(&folder);
@@ -197,7 +204,7 @@ fn sources(one: &Crate) -> Result<Vec<File>, Failure> {
     Ok(found)
 }
 
-/// What cargo allows between crates and the layers do not.
+/// Returns dependencies between crates that cargo allows, but the layers do not.
 fn crate_errors(crates: &[Crate]) -> Vec<String> {
     let folder = |name: &str| crates.iter().find(|it| it.name == name).map(|it| &it.folder);
     let mut errors = Vec::new();
@@ -215,7 +222,7 @@ fn crate_errors(crates: &[Crate]) -> Vec<String> {
     errors
 }
 
-/// Modules without a layer, and layers without a module.
+/// Returns errors for modules without a layer, and layers without a module.
 fn unplaced(files: &[File]) -> Vec<String> {
     let there: BTreeSet<String> =
         files.iter().filter_map(|file| file.module().into_iter().next()).collect();
@@ -235,7 +242,7 @@ fn unplaced(files: &[File]) -> Vec<String> {
     errors
 }
 
-/// Where a module names one that is not below it.
+/// Returns references to modules that are not below the referring one.
 fn upward(files: &[File]) -> Vec<Finding> {
     let found = named(files).into_iter().filter(|it| !is_below(&it.to, &it.from));
     let finding = |it: Named<'_>| {
@@ -249,17 +256,17 @@ fn upward(files: &[File]) -> Vec<Finding> {
     found.map(finding).collect()
 }
 
-/// Whether `upper` may name `lower`.
+/// Returns whether `upper` may name `lower`.
 pub(crate) fn is_below(lower: &str, upper: &str) -> bool {
     let height = |name: &str| {
         let from_top = LAYERS.iter().position(|layer| layer.iter().any(|it| it.name == name));
         from_top.map(|place| LAYERS.len() - place)
     };
-    // A module without a layer is reported as such.
+    // A module without a layer is reported separately.
     FOUNDATION.contains(&lower) || height(lower) < height(upper)
 }
 
-/// Which modules right below the root of a crate name which others.
+/// Returns references between the top-level modules of a crate.
 fn named(files: &[File]) -> Vec<Named<'_>> {
     let modules: BTreeSet<String> =
         files.iter().filter_map(|file| file.module().into_iter().next()).collect();
@@ -272,7 +279,7 @@ fn named(files: &[File]) -> Vec<Named<'_>> {
         let Some(from) = path.first() else { continue };
         for reference in references::references(&file.source, &path) {
             let Some(first) = reference.path.first() else { continue };
-            // An item of the root itself is of no layer.
+            // An item of the root itself belongs to no layer.
             let to = modules.get(first).or_else(|| exports.get(first));
             if let Some(to) = to.filter(|to| *to != from) {
                 let (from, to) = (from.clone(), to.clone());
@@ -283,7 +290,7 @@ fn named(files: &[File]) -> Vec<Named<'_>> {
     found
 }
 
-/// Where `peer` speaks of HTTP.
+/// Returns the places where `peer` mentions HTTP.
 fn words_of_http(file: &File) -> Vec<Finding> {
     if file.module().first().is_none_or(|module| module != WITHOUT_HTTP) {
         return Vec::new();
@@ -291,7 +298,7 @@ fn words_of_http(file: &File) -> Vec<Finding> {
     let words = http_words::find(&file.source, &file.text);
     let finding = |(line, word)| {
         let text = format!(
-            "`{WITHOUT_HTTP}` says `{word}`: what a binding can do, and how it fails, are values \
+            "`{WITHOUT_HTTP}` mentions `{word}`: capabilities and failures of a transport are values \
              that the binding brings"
         );
         file.finding(line, Rule::NoHttp, text)
@@ -299,14 +306,14 @@ fn words_of_http(file: &File) -> Vec<Finding> {
     words.into_iter().map(finding).collect()
 }
 
-/// Public items that the documentation does not show.
+/// Returns public items that the documentation hides.
 fn hidden(file: &File) -> Vec<Finding> {
     let attributes = file.source.attributes.iter().filter(|it| it.text == "doc(hidden)");
     let text = "a hidden item, which another crate could use as if it were public";
     attributes.map(|it| file.finding(it.line, Rule::NothingHidden, text.to_owned())).collect()
 }
 
-/// What `exceptions` do not allow, and exceptions that are not needed any more.
+/// Returns violations without an exception, and exceptions that are no longer needed.
 fn unexcused(findings: &[Finding], exceptions: &[Exception]) -> Vec<String> {
     let excuses = |exception: &Exception, file: &str, finding: &Finding| {
         exception.rule == finding.rule && finding.file.ends_with(Path::new("src").join(file))
@@ -324,7 +331,9 @@ fn unexcused(findings: &[Finding], exceptions: &[Exception]) -> Vec<String> {
         for file in exception.files {
             if !findings.iter().any(|finding| excuses(exception, file, finding)) {
                 let rule = exception.rule;
-                errors.push(format!("{file} keeps {rule:?} now: remove its exception in {TABLE}"));
+                errors.push(format!(
+                    "{file} no longer violates {rule:?}: remove its exception in {TABLE}"
+                ));
             }
         }
     }
@@ -340,7 +349,7 @@ mod tests {
         assert_eq!(errors().unwrap(), [""; 0]);
     }
 
-    /// Files of a made-up crate with the modules of the real one.
+    /// Returns files of a fictitious crate with the modules of the real one.
     fn files(texts: &[(&str, &str)]) -> Vec<File> {
         let file = |&(path, text): &(&str, &str)| File {
             folder: PathBuf::from("core/machine/src"),
@@ -440,7 +449,7 @@ mod tests {
     }
 
     #[test]
-    fn a_crate_of_the_core_uses_what_is_public_in_the_core() {
+    fn a_crate_of_the_core_uses_public_items_of_the_core() {
         let one = |name: &str, folder: &str, on: &str, feature: &str| Crate {
             name: name.to_owned(),
             description: String::new(),

@@ -1,4 +1,5 @@
-//! Which rules of the protocol the code obeys and the tests hold, by what they cite.
+//! Checks which rules of the protocol are implemented in code and covered by tests, based on
+//! citations.
 
 mod citations;
 mod pages;
@@ -11,7 +12,7 @@ use crate::{Failure, files};
 use citations::{Citation, Found, Kind};
 use rules::{Ledger, Level, Rule};
 
-/// What the arguments ask for.
+/// The parsed arguments.
 #[derive(Default)]
 struct Options<'a> {
     ledger: Option<&'a str>,
@@ -27,7 +28,7 @@ struct Cited {
     test: BTreeSet<String>,
 }
 
-/// How many rules, and how many of them are cited where.
+/// The number of rules, and how many of them are cited in code and in tests.
 #[derive(Default)]
 struct Count {
     rules: usize,
@@ -49,7 +50,7 @@ pub(crate) fn run(arguments: &[&str]) -> Result<(), Failure> {
     let rules: Vec<&Rule> =
         ledger.rules().filter(|rule| options.area.is_none_or(|area| area == rule.area)).collect();
     if rules.is_empty() {
-        return Err(Failure::Unable(format!("the ledger has no area `{}`", or_none(options.area))));
+        return Err(Failure::Unable(format!("no area `{}` in the ledger", or_none(options.area))));
     }
 
     let found = citations::find(&root)?;
@@ -107,7 +108,7 @@ fn or_none(text: Option<&str>) -> &str {
     text.unwrap_or("(any)")
 }
 
-/// What is wrong with a citation, if anything is.
+/// Returns the error in a citation, if any.
 fn wrong(citation: &Citation, ledger: &Ledger) -> Option<String> {
     let Citation { place, id, page, .. } = citation;
     let Some(rule) = ledger.get(id) else {
@@ -126,7 +127,7 @@ fn wrong(citation: &Citation, ledger: &Ledger) -> Option<String> {
     })
 }
 
-/// What is wrong with a citation whose page is not in the specification at `folder`.
+/// Returns an error if the page of a citation is not in the specification at `folder`.
 fn absent(citation: &Citation, folder: &Path) -> Option<String> {
     let (revision, page) = citation.page.as_ref()?;
     (!pages::exists(folder, revision, page))
@@ -189,7 +190,7 @@ fn missing(rules: &[&Rule], cited: &Cited) {
     }
 }
 
-/// The differences between the gaps that `text` lists and those that there are.
+/// Compares the gaps listed in `text` with the actual ones.
 fn check_gaps(text: &str, rules: &[&Rule], cited: &Cited) -> Vec<String> {
     let mut errors = Vec::new();
     let mut listed = BTreeMap::new();

@@ -1,10 +1,10 @@
-//! The chores of this project: `cargo run -p xtask -- help`.
+//! Development tasks of this project: `cargo run -p xtask -- help`.
 
 #![forbid(unsafe_code)]
 #![allow(
     clippy::print_stdout,
     clippy::print_stderr,
-    reason = "a command-line tool answers on the standard streams"
+    reason = "a command-line tool prints to the standard streams"
 )]
 
 mod api;
@@ -29,75 +29,76 @@ mod toolchain;
 use std::process::ExitCode;
 
 const HELP: &str = "\
-The chores of this project.
+Development tasks of this project.
 
 cargo run -p xtask -- COMMAND
 
   api [--check]
       Writes the public API of each published crate, with all its features, to docs/api/CRATE.txt.
       Derived implementations and those of auto traits are left out.
-      --check    writes nothing, and fails where a file is not up to date
+      --check    writes nothing, and fails if a file is not up to date
   budgets [--write]
-      Counts instructions and allocations of what benches/budgets.tsv names, and bytes of the heap;
-      fails where one is more than its budget there: instructions and bytes by more than 5 %, which
-      is left to compilers, allocations at all. Needs valgrind.
-      --write    makes what was counted the budgets, there and in docs/guide/performance.md
+      Counts instructions, allocations and bytes on the heap for the scenarios of
+      benches/budgets.tsv. Fails if instructions or bytes exceed their budget by more than 5 %, a
+      tolerance for differences between compilers, or allocations at all. Needs valgrind.
+      --write    writes the counts as the new budgets, there and in docs/guide/performance.md
   drawings [--check]
       Draws three pictures in docs/guide: overview.svg, inputs and outputs of a machine; crates.svg, the
-      crates and layers; request.svg, a request on its way in and out. Fails where a box names a file
+      crates and layers; request.svg, the path of a request and its result. Fails if a box names a file
       or function that does not exist.
-      --check    draws nothing, and fails unless the files are what the code says
+      --check    draws nothing, and fails if a file is not up to date
   firmware-size
-      Builds examples/firmware and prints what it takes of flash and RAM, and what takes most of
-      it; fails beyond the budget. The path of the image is printed last.
+      Builds examples/firmware and prints its use of flash and RAM, and its largest symbols. Fails
+      if it exceeds the budget. The path of the image is printed last.
   gate-table [--write | --check]
-      Prints docs/guide/gate-table.md, who may send what, from the table that the machines consult.
-      --write    writes it
-      --check    fails unless the file is what the table says
+      Prints docs/guide/gate-table.md, the messages that each side may send, from the table that the
+      machines use.
+      --write    writes the file
+      --check    fails if the file is not up to date
   growth [--write | --draw | --check]
-      Counts instructions of messages while there is ever more of something else, and prints a
-      table. Takes minutes, and valgrind.
-      --write    writes docs/guide/performance/growth.tsv as well, and draws
-      --draw     counts nothing, and draws what is in that file: docs/guide/performance/growth.svg, and
-                 the table in docs/guide/performance.md
-      --check    goes to a size of 1,000, which takes seconds, and fails where a cost grows with a
+      Counts instructions of messages while the number of other objects grows, and prints a table.
+      Takes minutes. Needs valgrind.
+      --write    also writes docs/guide/performance/growth.tsv, and draws
+      --draw     counts nothing, and draws from that file: docs/guide/performance/growth.svg, and the
+                 table in docs/guide/performance.md
+      --check    counts up to a size of 1,000, which takes seconds, and fails if a cost grows with a
                  size that it should not depend on
   layers
-      Checks which module under core/ names which: none names one above it or beside it, `peer` says
-      nothing of HTTP, no crate there depends on one outside, and nothing public is hidden.
+      Checks the modules under core/: none names one in its own layer or above, `peer` does not
+      mention HTTP, no crate there depends on one outside, and no public item is hidden.
   ledger [--ledger FILE] [--area AREA] [--missing] [--check GAPS]
-      Counts the rules of the protocol that code and tests cite, and reports false citations:
-      CONTRIBUTING.md says what a right one is. FILE defaults to requirements.tsv in MCP_SPEC_DIR,
-      by default the folder spec of MCP_SHARED_DIR, by default ../shared beside the repository.
+      Counts the rules of the protocol that code and tests cite, and reports invalid citations; their
+      form is described in CONTRIBUTING.md. FILE defaults to requirements.tsv in MCP_SPEC_DIR, which
+      defaults to the folder spec of MCP_SHARED_DIR, which defaults to ../shared.
       --area     only this area of the ledger
       --missing  also lists the rules without code and those without a test
-      --check    fails unless GAPS lists exactly the gaps that there are; each line of GAPS is
+      --check    fails unless GAPS lists exactly the existing gaps; each line of GAPS is
                  ID, `code` or `test` or `both`, and the reason; MAY rules need no line
   no-std [TARGET...]
       Builds the core for targets without a standard library, by default for all of these:
       thumbv7m-none-eabi thumbv6m-none-eabi riscv32imac-unknown-none-elf wasm32-unknown-unknown
   prose [--check] [PATH...]
-      Lists the turns of phrase that the project avoids, in documentation, comments, messages and
-      names of tests, and how many lines in a thousand have one. PATH: only files below these.
-      --check    lists the turns only if more than 3 lines in a thousand have one, and fails then
+      Lists phrases that the project avoids, in documentation, comments, messages and test names,
+      and how many lines in a thousand contain one. PATH: only files below these.
+      --check    fails, and lists the phrases, only if more than 3 lines in a thousand contain one
   sizes
-      Builds a small server on each adapter, and the examples for WebAssembly and microcontrollers;
-      prints the table of docs/guide/adapters.md: how many crates each brings along, and its size.
+      Builds a small server on each adapter, and the examples for WebAssembly and microcontrollers.
+      Prints the table of docs/guide/adapters.md: the number of crates and the size of each.
   tidy
-      Checks the house rules that the compiler does not: length and names of files, reasons of
-      `allow`, ignored tests, Markdown, and that the code shown in it is that of the examples.
+      Checks conventions that the compiler does not: length and names of files, reasons of `allow`,
+      ignored tests, Markdown, and that the code shown in it equals that of the examples.
   help
       Prints this.
 
-Exit status: 0 all is well, 1 the check failed, 2 it could not be made.
+Exit status: 0 success, 1 the check failed, 2 the check could not be performed.
 ";
 
-/// Why a command did not end well.
+/// Why a command failed.
 #[derive(Debug)]
 enum Failure {
-    /// The check was made and failed; what it found is printed already. The text sums up.
+    /// The check found errors, which have already been printed. The text summarizes them.
     Failed(String),
-    /// The check could not be made.
+    /// The check could not be performed.
     Unable(String),
 }
 

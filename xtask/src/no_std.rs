@@ -1,9 +1,9 @@
-//! Builds of the core where there is no standard library.
+//! Builds the core for targets without a standard library.
 
 use crate::toolchain::{self, Toolchain};
 use crate::{Failure, files};
 
-/// A Cortex-M3, one without compare-and-swap, a RISC-V, and WebAssembly without a host.
+/// A Cortex-M3, a processor without compare-and-swap, a RISC-V, and WebAssembly without a host.
 const TARGETS: [&str; 4] = [
     "thumbv7m-none-eabi",
     "thumbv6m-none-eabi",
@@ -23,7 +23,7 @@ pub(crate) fn run(targets: &[&str]) -> Result<(), Failure> {
         command.args(["--package", "mcp-sansio", "--package", "mcp-sansio-oauth"]);
         command.args(["--target", target]).arg("--target-dir").arg(root.join("target/no-std"));
         if *target == "thumbv6m-none-eabi" {
-            // Handlers share by `alloc::sync::Arc`, which is not there.
+            // Handlers need `alloc::sync::Arc`, which this target lacks.
             command.args(["--features", "client,critical-section,http,recording,seal,server"]);
         } else {
             command.args(["--package", "mcp-sansio-handlers"]);

@@ -1,5 +1,4 @@
-//! Turns of phrase that make text hard to read, and where they are left: in documentation, comments,
-//! messages and the names of tests.
+//! Finds phrases that make text hard to read, in documentation, comments, messages and test names.
 //!
 //! The patterns are noun clauses in place of nouns, chains of `of`, and metaphors. In quinn and in
 //! rustls two to four lines in a thousand match one of them.
@@ -13,13 +12,13 @@ use regex::Regex;
 use crate::source::Source;
 use crate::{Failure, files};
 
-/// How many lines in a thousand may have a turn of phrase that is avoided.
+/// The most lines in a thousand that may contain such a phrase.
 const LINES_MAX: usize = 3;
 
 /// Files that are data: lists of rules, and the public API as text.
 const DATA: [&str; 2] = ["docs/api", "docs/open-rules.txt"];
 
-/// The name of a pattern, and the pattern. Code in backticks is replaced by `c` before.
+/// The patterns and their names. Code in backticks is replaced with `c` before matching.
 const PATTERNS: [(&str, &str); 14] = [
     ("of … of", r"\bof (?:the|an?|its|their|this|that|each|every) (?:[\w-]+ ){1,2}of\b"),
     (
@@ -64,11 +63,11 @@ const PATTERNS: [(&str, &str); 14] = [
     ),
 ];
 
-/// A text, and where each of its lines starts in it.
+/// A text, and the start of each of its lines.
 #[derive(Debug, Default)]
 struct Text {
     text: String,
-    /// Line of the file, from 1, and where it starts in `text`.
+    /// Line numbers in the file, from 1, and their start in `text`.
     lines: Vec<(usize, usize)>,
 }
 
@@ -87,7 +86,7 @@ impl Text {
     }
 }
 
-/// A pattern found.
+/// A match of a pattern.
 #[derive(Debug)]
 struct Finding {
     line: usize,
@@ -114,7 +113,7 @@ impl Patterns {
     }
 
     fn findings(&self, text: &Text, found: &mut Vec<Finding>) {
-        // Replaced by as many bytes, so that places stay what they are.
+        // Replaced with the same number of bytes, so that positions are preserved.
         let blank = |captures: &regex::Captures<'_>| {
             let length = captures[0].len();
             format!("c{}", "_".repeat(length.saturating_sub(1)))
@@ -196,7 +195,7 @@ pub(crate) fn run(arguments: &[&str]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The files that git tracks, in order.
+/// Returns the files tracked by git, in order.
 fn tracked(root: &Path) -> Result<Vec<String>, Failure> {
     let output = Command::new("git").arg("ls-files").current_dir(root).output()?;
     if !output.status.success() {
@@ -206,7 +205,7 @@ fn tracked(root: &Path) -> Result<Vec<String>, Failure> {
     Ok(text.lines().map(str::to_owned).collect())
 }
 
-/// The paragraphs of comments, the messages and the names of the tests in a file.
+/// Returns the paragraphs of comments, the messages and the test names of a file.
 fn rust(path: &Path, text: &str) -> Vec<Text> {
     let source = Source::new(text);
     let mut texts = Vec::new();
@@ -254,7 +253,7 @@ fn one_line(line: usize, text: &str) -> Text {
     one
 }
 
-/// The paragraphs of a page, without its code.
+/// Returns the paragraphs of a page, without its code.
 fn markdown(text: &str) -> Vec<Text> {
     let mut texts = Vec::new();
     let mut paragraph = Text::default();
@@ -312,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn plain_sentences_and_code_have_none() {
+    fn plain_sentences_and_code_do_not_match() {
         let text = "Returns the error of a call.\n\nWhat is a session?\n\n`what is` is code\n\n\
             ```text\nwhat comes of it\n```\n";
         assert_eq!(found(&markdown(text)), []);

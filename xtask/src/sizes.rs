@@ -1,4 +1,4 @@
-//! What each adapter brings along: how many crates, and how big a small server is on it.
+//! The dependencies of each adapter, and the size of a small server based on it.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -6,11 +6,11 @@ use std::path::Path;
 use crate::toolchain::{self, Toolchain};
 use crate::{Failure, files, firmware};
 
-/// The crates are those of this system: elsewhere there are a few others.
+/// The target whose dependencies are counted: other systems have a few others.
 const SYSTEM: &str = "x86_64-unknown-linux-gnu";
 const WASM: &str = "wasm32-unknown-unknown";
 
-/// Crates that somebody who chooses an adapter wants to know of.
+/// Crates that are relevant for the choice of an adapter.
 const NOTABLE: [&str; 15] = [
     "async-executor",
     "async-io",
@@ -34,17 +34,17 @@ const NOTABLE: [&str; 15] = [
 struct Subject {
     name: &'static str,
     package: &'static str,
-    /// The choice of features, as words of a command line.
+    /// Arguments that select the features.
     features: &'static [&'static str],
     made: Artifact,
 }
 
-/// How a server is made.
+/// How a server is built.
 #[derive(Clone, Copy, Debug)]
 enum Artifact {
-    /// As the example of its package that has its name.
+    /// As the example of the same name in its package.
     Example,
-    /// As the workspace of its own under `examples`, for this target.
+    /// As a separate workspace under `examples`, for this target.
     Workspace(&'static str, &'static str),
 }
 
@@ -106,7 +106,7 @@ const HEAD: &str = "\
 | --- | --: | --: | --- | --: |";
 
 impl Subject {
-    /// All cells of the table but the size.
+    /// Returns all cells of the table except the size.
     fn row(&self) -> Result<String, Failure> {
         let linked = self.crates("normal,no-proc-macro")?;
         let compiled = self.crates("normal")?;
@@ -120,7 +120,7 @@ impl Subject {
         Ok(format!("| `{name}` | {linked} | {compiled} | {} |", of_note.join(", ")))
     }
 
-    /// The crates under the package, itself included, each as its name and version.
+    /// Returns the dependencies of the package, including itself, as names and versions.
     fn crates(&self, edges: &str) -> Result<BTreeSet<String>, Failure> {
         let (folder, target) = match self.made {
             Artifact::Example => (files::root(), SYSTEM),
@@ -129,7 +129,7 @@ impl Subject {
         tree(&folder, self.package, self.features, edges, target)
     }
 
-    /// How big the server is without symbols, in bytes.
+    /// Returns the size of the server without symbols, in bytes.
     fn size(&self) -> Result<u64, Failure> {
         match self.made {
             Artifact::Workspace(_, firmware::TARGET) => firmware::flash(),
@@ -150,13 +150,13 @@ impl Subject {
     }
 }
 
-/// How big the module in `folder` is, in bytes.
+/// Returns the size of the module in `folder`, in bytes.
 fn module_size(folder: &Path, target: &str) -> Result<u64, Failure> {
     let toolchain = Toolchain::for_target(target).ok_or_else(|| toolchain::missing(&[target]))?;
     let mut command = toolchain.cargo();
     if matches!(toolchain, Toolchain::Distribution) {
         let linker = toolchain::bundled_linker()
-            .ok_or_else(|| Failure::Unable("no linker makes modules here".into()))?;
+            .ok_or_else(|| Failure::Unable("no linker for WebAssembly found".into()))?;
         command.env("CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_LINKER", linker);
     }
     command.current_dir(folder).args(["build", "--quiet", "--release", "--target", target]);
@@ -167,7 +167,7 @@ fn module_size(folder: &Path, target: &str) -> Result<u64, Failure> {
     Ok(std::fs::metadata(files::built(folder).join(name))?.len())
 }
 
-/// The crates under `package` on `target`, itself included, each as its name and version.
+/// Returns the dependencies of `package` on `target`, including itself, as names and versions.
 fn tree(
     folder: &Path,
     package: &str,
@@ -186,14 +186,14 @@ fn tree(
     Ok(names(&String::from_utf8_lossy(&output.stdout)))
 }
 
-/// The names and versions in what `cargo tree` prints without a prefix: one crate a line, as often
-/// as it is needed.
+/// Parses the names and versions in the output of `cargo tree` without a prefix: one crate per
+/// line, with repetitions.
 fn names(printed: &str) -> BTreeSet<String> {
     let lines = printed.lines().filter(|line| !line.is_empty());
     lines.map(|line| line.split(' ').take(2).collect::<Vec<_>>().join(" ")).collect()
 }
 
-/// In units of 1,000 bytes, as one writes it.
+/// Formats a size in units of 1,000 bytes.
 fn kilobytes(bytes: u64) -> String {
     let text = ((bytes + 500) / 1000).to_string();
     match text.len().checked_sub(3) {
@@ -206,7 +206,7 @@ fn kilobytes(bytes: u64) -> String {
 mod tests {
     use super::*;
 
-    /// What runs futures on its own, or waits for input and output on behalf of others.
+    /// Crates that run futures, or wait for input and output.
     const RUNTIMES: [&str; 10] = [
         "async-executor",
         "async-global-executor",
@@ -221,7 +221,7 @@ mod tests {
     ];
 
     #[test]
-    fn the_crates_in_the_documentation_are_those_that_there_are() {
+    fn the_documentation_lists_the_actual_dependencies() {
         let text = std::fs::read_to_string(files::root().join("docs/guide/adapters.md")).unwrap();
         for subject in &SUBJECTS {
             let row = subject.row().unwrap();
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn the_adapter_for_blocking_code_stands_on_no_runtime() {
+    fn the_blocking_adapter_depends_on_no_runtime() {
         let edges = "normal,build";
         let folder = files::root();
         let tree = |package| tree(&folder, package, &["--all-features"], edges, SYSTEM).unwrap();
@@ -241,12 +241,12 @@ mod tests {
             |line: &String| line.split(' ').next().is_some_and(|name| RUNTIMES.contains(&name));
         let found: Vec<String> = tree("mcp-sansio-std").into_iter().filter(is_runtime).collect();
         assert_eq!(found, [""; 0]);
-        // They would be found.
+        // Other adapters do depend on them.
         assert!(tree("mcp-sansio-tokio").iter().any(is_runtime));
         assert!(tree("mcp-sansio-async-std").iter().any(is_runtime));
     }
 
-    /// The features of `mcp-sansio-oauth` with these of `package`.
+    /// Returns the features of `mcp-sansio-oauth` with these features of `package`.
     fn halves_of_oauth(package: &str, features: &str) -> String {
         let mut command = Toolchain::Own.cargo();
         command.current_dir(files::root()).args(["tree", "--quiet", "--locked"]);

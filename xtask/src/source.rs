@@ -1,4 +1,4 @@
-//! Enough of Rust's lexical rules to tell code, comments and test code apart.
+//! A minimal Rust lexer that distinguishes code, comments and test code.
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -6,20 +6,20 @@ use std::path::{Path, PathBuf};
 /// A line comment, `//`, `///` or `//!`.
 #[derive(Debug)]
 pub(crate) struct Comment {
-    /// Where it starts, in characters from the start of the file.
+    /// Its start, in characters from the start of the file.
     pub(crate) at: usize,
     /// Its line, from 1.
     pub(crate) line: usize,
-    /// The text behind the slashes.
+    /// The text after the slashes.
     pub(crate) text: String,
-    /// Whether nothing but blanks stands before it on its line.
+    /// Whether only white space precedes it on its line.
     pub(crate) alone: bool,
 }
 
 /// The contents of a string literal, escapes included.
 #[derive(Debug)]
 pub(crate) struct Literal {
-    /// Where it starts, in characters from the start of the file.
+    /// Its start, in characters from the start of the file.
     pub(crate) at: usize,
     /// The line of its first character, from 1.
     pub(crate) line: usize,
@@ -31,13 +31,13 @@ pub(crate) struct Literal {
 pub(crate) struct Attribute {
     /// Its line, from 1.
     pub(crate) line: usize,
-    /// The text between the brackets, without blanks and without the contents of strings.
+    /// The text between the brackets, without white space and without the contents of strings.
     pub(crate) text: String,
     inner: bool,
     range: Range<usize>,
 }
 
-/// A function under `#[test]`, or a `const` or `static`, with the comments and attributes on top.
+/// A function with `#[test]`, or a `const` or `static`, with the comments and attributes above it.
 #[derive(Debug)]
 pub(crate) struct Item {
     pub(crate) name: String,
@@ -52,10 +52,10 @@ impl Item {
     }
 }
 
-/// A source file, taken apart.
+/// A parsed source file.
 #[derive(Debug)]
 pub(crate) struct Source {
-    /// The text with the contents of comments, strings and characters replaced by blanks.
+    /// The text with the contents of comments, strings and characters replaced with blanks.
     code: Vec<char>,
     pub(crate) comments: Vec<Comment>,
     pub(crate) literals: Vec<Literal>,
@@ -80,23 +80,23 @@ impl Source {
         source
     }
 
-    /// The text with the contents of comments, strings and characters replaced by blanks.
+    /// Returns the text with the contents of comments, strings and characters replaced with blanks.
     pub(crate) fn code(&self) -> &[char] {
         &self.code
     }
 
-    /// Whether the character at `at` belongs to an item under `#[cfg(test)]`.
+    /// Returns whether the character at `at` belongs to an item with `#[cfg(test)]`.
     pub(crate) fn is_test(&self, at: usize) -> bool {
         self.tests.iter().any(|range| range.contains(&at))
     }
 
-    /// The lines, from 1, on which the code has `needle`.
+    /// Returns the lines, from 1, whose code contains `needle`.
     pub(crate) fn lines_with(&self, needle: &str) -> Vec<usize> {
         let code: String = self.code.iter().collect();
         (1..).zip(code.lines()).filter(|(_, line)| line.contains(needle)).map(|it| it.0).collect()
     }
 
-    /// The functions under `#[test]`, `#[tokio::test]` and the like, in order.
+    /// Returns the functions with `#[test]`, `#[tokio::test]` and the like, in order.
     pub(crate) fn test_functions(&self) -> Vec<Item> {
         let tests = self.attributes.iter().filter(|it| !it.inner && is_test_attribute(&it.text));
         let item = |attribute: &Attribute| {
@@ -106,8 +106,8 @@ impl Source {
         tests.filter_map(item).collect()
     }
 
-    /// The tables of this file that its tests name: each `const` and `static` whose name stands in
-    /// one of `functions`.
+    /// Returns the tables used by tests of this file: each `const` and `static` named in one of
+    /// `functions`.
     pub(crate) fn tables(&self, functions: &[Item]) -> Vec<Item> {
         let mut found = Vec::new();
         for word in ["const", "static"] {
@@ -125,7 +125,7 @@ impl Source {
         found
     }
 
-    /// The item from `start` to `end`, whose name follows the word `keyword`.
+    /// Returns the item from `start` to `end`, whose name follows the word `keyword`.
     fn item(&self, start: usize, line: usize, end: usize, keyword: &str) -> Option<Item> {
         let mut inside = words(&self.code, start..end);
         inside.find(|it| self.is_word_at(it, keyword))?;
@@ -134,7 +134,7 @@ impl Source {
         Some(Item { name, line, range: start..end })
     }
 
-    /// Where the comments and attributes begin that stand on the lines directly above.
+    /// Returns the start of the comments and attributes on the lines directly above.
     fn with_comments(&self, mut start: usize, mut line: usize) -> (usize, usize) {
         loop {
             let comment = self.comments.iter().find(|it| it.alone && it.line + 1 == line);
@@ -150,7 +150,8 @@ impl Source {
         }
     }
 
-    /// Whether a `const` or `static` has a name and a type, and is no parameter of a type.
+    /// Returns whether a `const` or `static` has a name and a type, so that it is not a const
+    /// parameter.
     fn names_constant(&self, keyword: &Range<usize>) -> bool {
         let blank = |c: &&char| !c.is_whitespace();
         let before = self.code[..keyword.start].iter().rfind(blank);
@@ -165,8 +166,8 @@ impl Source {
         self.code[range.clone()].iter().copied().eq(word.chars())
     }
 
-    /// The files and folders, without the `.rs`, of modules that `path` declares as `#[cfg(test)]
-    /// mod name;`.
+    /// Returns the files and folders, without the `.rs`, of modules that `path` declares as
+    /// `#[cfg(test)] mod name;`.
     pub(crate) fn test_files<'a>(&'a self, path: &'a Path) -> impl Iterator<Item = PathBuf> + 'a {
         let folder = match path.file_name().and_then(|name| name.to_str()) {
             Some("lib.rs" | "main.rs" | "mod.rs") => path.with_file_name(""),
@@ -194,13 +195,13 @@ impl Source {
     }
 }
 
-/// Whether an attribute makes a test of a function: `test`, or a path that ends in it.
+/// Returns whether an attribute marks a test function: `test`, or a path that ends in it.
 fn is_test_attribute(text: &str) -> bool {
     let path = text.split('(').next().unwrap_or(text);
     path.rsplit("::").next() == Some("test")
 }
 
-/// Where the words in a part of the code stand: names, keywords and numbers.
+/// Returns the ranges of the words in a part of the code: names, keywords and numbers.
 fn words(code: &[char], range: Range<usize>) -> impl Iterator<Item = Range<usize>> + '_ {
     let mut at = range.start;
     std::iter::from_fn(move || {
@@ -211,14 +212,14 @@ fn words(code: &[char], range: Range<usize>) -> impl Iterator<Item = Range<usize
     })
 }
 
-/// The name in `mod name`, which other attributes and a visibility may precede.
+/// Returns the name in `mod name`, which other attributes and a visibility may precede.
 fn module_name(item: &str) -> Option<&str> {
     let mut words = item.split_whitespace().rev();
     let name = words.next()?;
     (words.next()? == "mod").then_some(name)
 }
 
-/// Where the item ends whose attributes end at `from`; `None` where no item follows.
+/// Returns the end of the item whose attributes end at `from`; `None` if no item follows.
 fn item_end(code: &[char], from: usize) -> Option<usize> {
     const ITEMS: [&str; 16] = [
         "async",
@@ -239,7 +240,7 @@ fn item_end(code: &[char], from: usize) -> Option<usize> {
         "use",
     ];
     let mut at = from;
-    // Further attributes, then the word that says what it is.
+    // Further attributes, then the keyword of the item.
     loop {
         at += code.get(at..)?.iter().position(|c| !c.is_whitespace())?;
         if code[at] != '#' {
@@ -263,7 +264,7 @@ fn item_end(code: &[char], from: usize) -> Option<usize> {
     None
 }
 
-/// Where the bracket closes that opens at `open`.
+/// Returns the position of the bracket that closes the one at `open`.
 fn closing(code: &[char], open: usize) -> Option<usize> {
     let mut depth = 0_usize;
     for (at, c) in code.iter().enumerate().skip(open) {
@@ -309,8 +310,8 @@ fn is_word(c: char) -> bool {
     c.is_alphanumeric() || c == '_'
 }
 
-/// Replaces comments and literals by blanks, keeping lines and lengths, and collects line comments and
-/// string literals.
+/// Replaces comments and literals with blanks, preserving lines and lengths, and collects line
+/// comments and string literals.
 fn blank(text: &str) -> (Vec<char>, Vec<Comment>, Vec<Literal>) {
     let mut code: Vec<char> = text.chars().collect();
     let mut comments = Vec::new();
@@ -394,7 +395,8 @@ fn string(rest: &[char]) -> usize {
     rest.len()
 }
 
-/// Whether a raw string starts with the `r` at `at`, and not a name that has an `r`.
+/// Returns whether a raw string starts with the `r` at `at`, as opposed to a name that contains an
+/// `r`.
 fn starts_raw(code: &[char], at: usize) -> bool {
     let before = |back: usize| at.checked_sub(back).map(|at| code[at]);
     let starts_word = match before(1) {
@@ -417,7 +419,7 @@ fn raw_string(rest: &[char]) -> usize {
     rest.len()
 }
 
-/// The length of a character literal; 0 for a lifetime.
+/// Returns the length of a character literal; 0 for a lifetime.
 fn character(rest: &[char]) -> usize {
     match rest {
         ['\'', '\\', _, tail @ ..] => {

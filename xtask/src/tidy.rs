@@ -1,4 +1,4 @@
-//! House rules that the compiler does not check.
+//! Project conventions that the compiler does not check.
 
 mod markdown;
 mod samples;
@@ -8,13 +8,13 @@ use std::path::Path;
 use crate::source::Source;
 use crate::{Failure, files};
 
-/// Beyond this many lines a file is refused.
+/// Files with more lines are refused.
 const LINES_MAX: usize = 600;
-/// From this many lines on it is mentioned.
+/// Files with at least this many lines cause a warning.
 const LINES_MANY: usize = 400;
-/// A decision is read in one sitting.
+/// A decision record should be readable in one sitting.
 const DECISION_LINES_MAX: usize = 80;
-/// Where the length of files is watched.
+/// Folders in which the length of files is checked.
 const WATCHED: [&str; 7] = [
     "core/collections/src",
     "core/handlers/src",
@@ -24,10 +24,10 @@ const WATCHED: [&str; 7] = [
     "adapters",
     "examples",
 ];
-/// Names that say nothing about what is inside.
+/// Names that do not describe their content.
 const EMPTY_NAMES: [&str; 6] = ["util", "utils", "common", "misc", "helper", "helpers"];
 
-/// What the check found.
+/// The errors and warnings of the check.
 #[derive(Debug, Default)]
 struct Findings {
     errors: Vec<String>,
@@ -63,7 +63,7 @@ pub(crate) fn run() -> Result<(), Failure> {
     if findings.errors.is_empty() {
         return Ok(());
     }
-    Err(Failure::Failed(format!("{} house rules broken", findings.errors.len())))
+    Err(Failure::Failed(format!("{} project conventions violated", findings.errors.len())))
 }
 
 fn rust(path: &Path, text: &str, findings: &mut Findings) {
@@ -71,8 +71,10 @@ fn rust(path: &Path, text: &str, findings: &mut Findings) {
     let errors = &mut findings.errors;
     for part in path.with_extension("").iter() {
         if EMPTY_NAMES.iter().any(|name| part == *name) {
-            errors
-                .push(format!("{name}: a name that says what is inside, not `{}`", part.display()));
+            errors.push(format!(
+                "{name}: choose a name that describes the content instead of `{}`",
+                part.display()
+            ));
         }
     }
     let lines = text.lines().count();
@@ -80,7 +82,7 @@ fn rust(path: &Path, text: &str, findings: &mut Findings) {
         if lines > LINES_MAX {
             errors.push(format!("{name}: {lines} lines, more than {LINES_MAX}"));
         } else if lines > LINES_MANY {
-            findings.warnings.push(format!("{name}: {lines} lines, {LINES_MAX} is the end"));
+            findings.warnings.push(format!("{name}: {lines} lines; the limit is {LINES_MAX}"));
         }
     }
     let source = Source::new(text);
@@ -92,10 +94,10 @@ fn rust(path: &Path, text: &str, findings: &mut Findings) {
                     && attribute.text.contains(&format!(",{word}("))
         };
         if (lifts("allow") || lifts("expect")) && !attribute.text.contains("reason=") {
-            errors.push(format!("{name}:{line}: a lint is lifted without a reason"));
+            errors.push(format!("{name}:{line}: a lint is disabled without a reason"));
         }
         if attribute.text == "ignore" || attribute.text.starts_with("ignore=") {
-            errors.push(format!("{name}:{line}: a test that is ignored"));
+            errors.push(format!("{name}:{line}: ignored test"));
         }
     }
     for unfinished in ["todo!", "unimplemented!"] {
@@ -123,23 +125,23 @@ mod tests {
     }
 
     #[test]
-    fn names_say_what_is_inside() {
+    fn names_describe_their_content() {
         assert_eq!(errors("core/machine/src/utils.rs", "").len(), 1);
         assert_eq!(errors("core/machine/tests/common/mod.rs", "").len(), 1);
         assert_eq!(errors("core/machine/src/commonplace.rs", ""), [""; 0]);
     }
 
     #[test]
-    fn a_lifted_lint_has_its_reason() {
+    fn a_disabled_lint_has_a_reason() {
         assert_eq!(errors("a.rs", "\n#[allow(x)]").len(), 1);
         assert_eq!(errors("a.rs", "#![cfg_attr(y, allow(x))]").len(), 1);
         assert_eq!(errors("a.rs", "#[allow(\n x,\n reason = \"y\"\n)]\n#[warn(x)]"), [""; 0]);
     }
 
     #[test]
-    fn nothing_is_left_for_later() {
+    fn unfinished_code_is_refused() {
         assert_eq!(errors("a.rs", "\ntodo!()"), ["a.rs:2: `todo!`"]);
-        assert_eq!(errors("a.rs", "#[ignore = \"slow\"]"), ["a.rs:1: a test that is ignored"]);
+        assert_eq!(errors("a.rs", "#[ignore = \"slow\"]"), ["a.rs:1: ignored test"]);
         assert_eq!(errors("a.rs", "// todo! and #[ignore]\n\"todo!()\""), [""; 0]);
     }
 }

@@ -1,4 +1,4 @@
-//! What builds for targets that the toolchain in use may not have.
+//! Toolchains for targets that the current one may not support.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -6,21 +6,21 @@ use std::process::Command;
 
 use crate::Failure;
 
-/// Where Debian and its like put a toolchain.
+/// The toolchain of Debian and its derivatives.
 const DISTRIBUTION_CARGO: &str = "/usr/bin/cargo";
 const DISTRIBUTION_RUSTC: &str = "/usr/bin/rustc";
 
-/// What builds for a target.
+/// A toolchain that builds for a target.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Toolchain {
-    /// The one in use has the target's library.
+    /// The current one, which has the target's library.
     Own,
-    /// The distribution's has the library's sources and builds them.
+    /// The distribution's, which builds the library from its sources.
     Distribution,
 }
 
 impl Toolchain {
-    /// One that builds for `target`, if there is any.
+    /// Returns a toolchain that builds for `target`, if any.
     pub(crate) fn for_target(target: &str) -> Option<Self> {
         let has = |compiler: &str, folder: &str| {
             sysroot(compiler).is_some_and(|root| root.join("lib/rustlib").join(folder).is_dir())
@@ -37,7 +37,7 @@ impl Toolchain {
         }
     }
 
-    /// Its cargo.
+    /// Returns its cargo.
     pub(crate) fn cargo(self) -> Command {
         match self {
             Self::Own => own(),
@@ -49,23 +49,24 @@ impl Toolchain {
 impl fmt::Display for Toolchain {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Own => "the toolchain in use",
+            Self::Own => "the current toolchain",
             Self::Distribution => "the distribution's toolchain",
         })
     }
 }
 
-/// That nothing builds for `targets`, and what to do about it.
+/// Returns an error that no toolchain builds for `targets`, and how to install one.
 pub(crate) fn missing(targets: &[&str]) -> Failure {
     let targets = targets.join(" ");
     Failure::Unable(format!(
-        "no toolchain builds for {targets}; either of these brings one:\n  \
+        "no toolchain builds for {targets}; install one with either of these:\n  \
          rustup target add {targets}\n  \
          apt-get install rustc-web cargo-web rust-web-src lld"
     ))
 }
 
-/// The linker that comes with the toolchain in use, for targets that it makes no libraries for.
+/// Returns the linker bundled with the current toolchain, for targets without a linker of their
+/// own.
 pub(crate) fn bundled_linker() -> Option<PathBuf> {
     let compiler = std::env::var("RUSTC").unwrap_or_else(|_| "rustc".to_owned());
     let hosts = std::fs::read_dir(sysroot(&compiler)?.join("lib/rustlib")).ok()?;
@@ -94,13 +95,13 @@ fn distribution() -> Command {
     command
         .env("PATH", format!("/usr/bin:{path}"))
         .env("RUSTC", DISTRIBUTION_RUSTC)
-        // `-Z` on a stable compiler; the sources are those of this very compiler.
+        // `-Z` on a stable compiler; the sources match this compiler.
         .env("RUSTC_BOOTSTRAP", "1")
         .args(["-Z", "build-std=core,alloc"]);
     command
 }
 
-/// Takes away what `cargo run` told this process about its own toolchain.
+/// Removes variables that `cargo run` set for its own toolchain.
 fn forget_own(command: &mut Command) {
     for name in ["LD_LIBRARY_PATH", "RUSTUP_TOOLCHAIN", "CARGO", "RUSTC", "RUSTDOC"] {
         command.env_remove(name);

@@ -1,16 +1,16 @@
-//! Feeds hostile inputs of doubling sizes to the machines, for a counter of instructions.
+//! Feeds hostile inputs of doubling sizes to the machines, under an instruction counter.
 //!
-//! Prints a line for each measurement, in order: the input, its size step, and its length in bytes.
-//! What is counted happens inside of [`measured`], once for each line. `.ci/growth` counts, and
-//! judges how the work grows with the input.
+//! Prints one line per measurement, in order: the input, its size step, and its length in bytes.
+//! Instructions are counted within [`measured`], which runs once per line. `.ci/growth` counts, and
+//! checks how the work grows with the input.
 
-#![allow(clippy::print_stdout, reason = "the lines are its result")]
+#![allow(clippy::print_stdout, reason = "the lines are the output")]
 
 use std::hint::black_box;
 
 use benches::growth::{INPUTS, Input};
 
-/// How much larger the last of a row of sizes is than the first, in steps.
+/// The sizes of an input, as multiples of the smallest.
 const STEPS: [usize; 4] = [1, 2, 4, 8];
 
 fn main() {
@@ -23,7 +23,7 @@ fn main() {
     }
 }
 
-/// The only place where instructions are counted.
+/// The only function whose instructions are counted.
 #[inline(never)]
 fn measured(work: &mut dyn FnMut()) {
     black_box(work)();

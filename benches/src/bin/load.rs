@@ -1,17 +1,17 @@
-//! Does the same with ever more of something around it, for a counter of instructions.
+//! Repeats operations while the number of other objects grows, under an instruction counter.
 //!
-//! Prints a line for each measurement, in order, of values with tabs between them: what there is
-//! more and more of, what is done, how its cost is expected to go, how much there is, and how often
-//! it was done. What is counted happens inside of [`measured`], once for each line.
-//! `cargo run -p xtask -- growth` counts and draws. An argument is the largest size.
+//! Prints one line per measurement, in order, with tab-separated values: the objects that grow in
+//! number, the operation, the expected growth of its cost, the number of objects, and the number of
+//! repetitions. Instructions are counted within [`measured`], which runs once per line.
+//! `cargo run -p xtask -- growth` counts and draws. An optional argument is the largest size.
 
-#![allow(clippy::print_stdout, reason = "the lines are its result")]
+#![allow(clippy::print_stdout, reason = "the lines are the output")]
 
 use std::hint::black_box;
 
 use benches::load::{CURVES, Curve, Expected};
 
-/// How often each thing is done while it is counted, and as often before.
+/// Repetitions of each operation while it is counted, and before that.
 const RUNS: u32 = 32;
 
 fn main() {
@@ -32,7 +32,7 @@ fn main() {
     }
 }
 
-/// The only place where instructions are counted.
+/// The only function whose instructions are counted.
 #[inline(never)]
 fn measured(work: &mut dyn FnMut()) {
     black_box(work)();

@@ -1,4 +1,4 @@
-//! Bytes on their way to becoming frames.
+//! Bytes to be decoded into frames.
 
 use std::hint::black_box;
 

@@ -1,4 +1,4 @@
-//! What a hostile peer sends, in any size: for measuring how the work grows with it.
+//! Input of a hostile peer in any size, to measure how the work grows with it.
 
 mod events;
 mod lines;
@@ -8,11 +8,11 @@ mod text;
 
 use std::fmt;
 
-/// An input that is ready to be fed.
+/// An input with a function that feeds it.
 pub struct Input {
     /// Its length, in bytes.
     pub length: usize,
-    /// Feeds it. What has to be there before it is made already.
+    /// Feeds the input. Its prerequisites already exist.
     pub feed: Box<dyn FnMut()>,
 }
 
@@ -28,7 +28,7 @@ impl fmt::Debug for Input {
     }
 }
 
-/// Makes an input of so many times its least size.
+/// Creates an input of a multiple of its smallest size.
 pub type Make = fn(usize) -> Input;
 
 /// All inputs by name.

@@ -79,7 +79,7 @@ pub(super) fn modern_requests(step: usize) -> Input {
     })
 }
 
-/// A server that asks and asks on one stream, and takes no answer.
+/// A server that keeps asking questions on one stream, and accepts no answer.
 pub(super) fn questions(step: usize) -> Input {
     let revisions = Revisions::only(Revision::V2025_11_25);
     let peer = peer::ClientOptions::new(Implementation::new("c", "1")).revisions(revisions);

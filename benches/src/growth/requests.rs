@@ -1,4 +1,4 @@
-//! Floods of messages, to a server or to a client on a byte stream.
+//! Floods of messages to a server or to a client over a byte stream.
 
 use std::fmt::Write as _;
 use std::hint::black_box;
@@ -18,7 +18,7 @@ use super::Input;
 const NOW: Instant = Instant::ZERO;
 const UNIT: usize = 128;
 
-/// Limits that keep nothing of an input out.
+/// Limits that exclude no input.
 fn limits() -> Limits {
     let mut limits = Limits::DEFAULT;
     limits.requests_in_flight_max = 1 << 20;
@@ -55,7 +55,8 @@ impl ServerHarness {
     }
 
     fn send(&mut self, line: &str) {
-        let event = self.server.handle_message(line.as_bytes(), NOW).expect("it is open");
+        let event =
+            self.server.handle_message(line.as_bytes(), NOW).expect("the connection is open");
         if let Some(Event::Request(request)) = &event {
             self.due.push(request.handle);
         }
@@ -71,7 +72,7 @@ impl ServerHarness {
     }
 }
 
-/// One frame, and all that is sent because of it.
+/// Feeds one frame, and drains all output.
 pub(super) fn one_frame(frame: String) -> Input {
     frames(ServerHarness::new(limits()), vec![frame])
 }
@@ -96,7 +97,7 @@ pub(super) fn new_ids(step: usize) -> Input {
     frames(ServerHarness::new(limits()), many(step, call))
 }
 
-/// Requests, their answers, and cancellations, of a client that reads nothing meanwhile.
+/// Requests, their answers, and cancellations, from a client that does not read meanwhile.
 fn unread(step: usize, is_cancelled: fn(usize) -> bool) -> Input {
     let mut harness = ServerHarness::new(limits());
     let requests = many(step, call);
@@ -114,10 +115,16 @@ fn unread(step: usize, is_cancelled: fn(usize) -> bool) -> Input {
     let length = requests.iter().chain(&cancellations).map(String::len).sum();
     Input::new(length, move || {
         for frame in requests.iter().chain(&cancellations) {
-            let event = harness.server.handle_message(frame.as_bytes(), NOW).expect("it is open");
+            let event = harness
+                .server
+                .handle_message(frame.as_bytes(), NOW)
+                .expect("the connection is open");
             if let Some(Event::Request(request)) = event {
                 let handle = request.handle;
-                harness.server.respond_with(handle, &RawJson::EMPTY_OBJECT).expect("it waits");
+                harness
+                    .server
+                    .respond_with(handle, &RawJson::EMPTY_OBJECT)
+                    .expect("the request is pending");
             }
         }
         while let Some(bytes) = harness.server.poll_transmit() {
@@ -148,7 +155,10 @@ pub(super) fn batch(step: usize) -> Input {
     Input::new(frame.len(), move || {
         harness.send(&frame);
         for handle in core::mem::take(&mut harness.due) {
-            harness.server.respond_with(handle, &RawJson::EMPTY_OBJECT).expect("it waits");
+            harness
+                .server
+                .respond_with(handle, &RawJson::EMPTY_OBJECT)
+                .expect("the request is pending");
         }
         while let Some(bytes) = harness.server.poll_transmit() {
             black_box(bytes);
@@ -166,7 +176,7 @@ fn cancel(id: usize) -> String {
     )
 }
 
-/// A server with so many requests in flight.
+/// Creates a server with this number of requests in flight.
 fn busy(step: usize) -> ServerHarness {
     let mut harness = ServerHarness::new(limits());
     for frame in many(step, call) {
@@ -185,7 +195,7 @@ pub(super) fn cancellations(step: usize) -> Input {
 
 pub(super) fn idle_answers(step: usize) -> Input {
     let mut harness = ServerHarness::new(limits());
-    // All tombstones there may be.
+    // Fill all tombstones.
     for _ in 0..256 {
         let (ping, params) = (Method::Ping, RawJson::EMPTY_OBJECT);
         let call = harness.server.call(ping, &params, &CallOptions::default(), NOW).expect("open");
@@ -266,7 +276,7 @@ fn client(revision: Revision) -> Client {
 }
 
 fn take(client: &mut Client, line: &str) {
-    let event = client.handle_message(line.as_bytes(), NOW).expect("it is open");
+    let event = client.handle_message(line.as_bytes(), NOW).expect("the connection is open");
     black_box(event);
     while let Some(event) = client.poll_event() {
         black_box(event);
@@ -279,7 +289,7 @@ fn take(client: &mut Client, line: &str) {
 fn start(client: &mut Client, method: Method) {
     let params = RawJson::parse(r#"{"name":"t"}"#).expect("JSON");
     let options = CallOptions::default().progress();
-    client.call(method, &params, &options, NOW).expect("it is open");
+    client.call(method, &params, &options, NOW).expect("the connection is open");
     while let Some(bytes) = client.poll_transmit() {
         black_box(bytes);
     }

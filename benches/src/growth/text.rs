@@ -1,4 +1,4 @@
-//! JSON that is hard on its reader, as one frame to a server.
+//! JSON that is expensive to parse, as one frame to a server.
 
 use super::Input;
 use super::requests::{ServerHarness, one_frame};

@@ -1,4 +1,4 @@
-//! Calls that wait for their answer.
+//! Calls that wait for their answers.
 
 use core::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Entries of what a server offers.
+//! Entries of a server's catalog.
 
 use core::num::NonZeroUsize;
 
@@ -30,7 +30,7 @@ impl Page {
         let mut link = Link::open_with(REVISION, catalog, Limits::DEFAULT);
         let mut params = RawJson::EMPTY_OBJECT;
         link.list_tools(&RawJson::EMPTY_OBJECT, &mut |result| {
-            // Of a single tool there is one page.
+            // A list with a single tool has only one page.
             params = tools::next_page(result).unwrap_or(RawJson::EMPTY_OBJECT);
         });
         link.turn_pages_of(pages(1));
@@ -88,6 +88,6 @@ impl Load for Templates {
 
     fn work(&mut self) {
         let uri = format!("file:///{}/a.txt", self.size - 1);
-        assert!(self.catalog.find_template(&uri).is_some(), "it is there");
+        assert!(self.catalog.find_template(&uri).is_some(), "the template is found");
     }
 }

@@ -1,4 +1,5 @@
-//! One thing done while there is ever more of another: for measuring whether it costs more then.
+//! Operations repeated while the number of other objects grows, to measure whether their cost
+//! depends on it.
 
 mod calls;
 mod catalog;
@@ -8,34 +9,34 @@ mod subscriptions;
 
 use std::fmt;
 
-/// Something of which there can be more and more, with work that may notice.
+/// A growing number of objects, and an operation whose cost may depend on it.
 pub trait Load {
-    /// Sees to it that there are `size` of them. Called with ever larger sizes.
+    /// Grows the number of objects to `size`. Called with increasing sizes.
     fn grow(&mut self, size: usize);
-    /// Does what is measured, once. There are as many after it as before.
+    /// Performs the measured operation once. The number of objects is the same before and after.
     fn work(&mut self);
 }
 
-/// How the cost of a piece of work goes with how much there is of something else.
+/// The expected cost of an operation, as a function of the number of other objects.
 pub struct Curve {
-    /// What there is ever more of.
+    /// The objects that grow in number.
     pub around: &'static str,
-    /// What is done.
+    /// The operation.
     pub work: &'static str,
-    /// How its cost goes.
+    /// The expected growth of its cost.
     pub expected: Expected,
-    /// How many there are, from measurement to measurement.
+    /// The numbers of objects to measure at.
     pub sizes: &'static [usize],
-    /// Makes it with none.
+    /// Creates the load without objects.
     pub make: fn() -> Box<dyn Load>,
 }
 
-/// How a cost goes with the size of something.
+/// How a cost grows with a number of objects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Expected {
-    /// It does not depend on it, or as its logarithm does.
+    /// Constant or logarithmic.
     Flat,
-    /// It is proportional to it: everyone is asked whether they are meant.
+    /// Proportional: every object is checked.
     Linear,
 }
 
@@ -49,9 +50,9 @@ impl fmt::Debug for Curve {
 }
 
 const DECADES: &[usize] = &[1, 10, 100, 1_000, 10_000, 100_000];
-/// Where the first is another case: of a single tool there is no page but the first.
+/// For loads where size one is a special case: a single tool has only the first page.
 const MORE: &[usize] = &[10, 100, 1_000, 10_000, 100_000];
-/// Where making as many as that takes too long.
+/// For loads that take too long to create at the largest size.
 const FEWER: &[usize] = &[1, 10, 100, 1_000, 10_000];
 
 const fn flat(
@@ -72,7 +73,7 @@ const fn linear(
     Curve { around, work, expected: Expected::Linear, sizes, make }
 }
 
-/// All of them.
+/// All curves.
 pub const CURVES: &[Curve] = &[
     flat("calls in flight", "a call at 2025-11-25", DECADES, calls::legacy),
     flat("calls in flight", "a call at 2026-07-28", DECADES, calls::modern),

@@ -1,4 +1,4 @@
-//! Events that are kept for clients that come back.
+//! Events that are kept for clients that resume.
 
 use mcp_sansio::peer::RequestHandle;
 
@@ -7,11 +7,11 @@ use crate::HttpHarness;
 
 const URI: &str = "file:///resource";
 
-/// A session whose client has gone, and what is kept for it.
+/// A session whose client has disconnected, and its kept events.
 struct Ring {
     harness: HttpHarness,
     session: String,
-    /// The id of the last event that the client has.
+    /// The id of the last event received by the client.
     last: String,
     back: bool,
 }
@@ -25,7 +25,7 @@ pub(super) fn back() -> Box<dyn Load> {
 }
 
 impl Ring {
-    /// One that is full with `size` events.
+    /// Creates a session whose log is full with `size` events.
     fn new(size: usize, back: bool) -> Self {
         let mut harness = HttpHarness::with_rings(size);
         let session = harness.session();
@@ -35,10 +35,10 @@ impl Ring {
             harness.resource_updated(URI);
         }
         harness.disconnect(&listening);
-        // One that comes without an id gets one.
+        // A stream opened without an id starts with one.
         let listening = harness.listen(&session, None);
         harness.disconnect(&listening);
-        let last = listening.last_id.expect("an id to come back with");
+        let last = listening.last_id.expect("the stream has an event id");
         Self { harness, session, last, back }
     }
 }
@@ -52,14 +52,14 @@ impl Load for Ring {
         self.harness.resource_updated(URI);
         if self.back {
             let listening = self.harness.listen(&self.session, Some(&self.last));
-            assert!(listening.length > 100, "what it has missed comes");
+            assert!(listening.length > 100, "the missed events arrive");
             self.harness.disconnect(&listening);
             self.last = listening.last_id.expect("an event has an id");
         }
     }
 }
 
-/// Sessions with a request each, whose client has gone.
+/// Sessions with a request each, whose clients have disconnected.
 struct Rings {
     harness: HttpHarness,
     requests: Vec<RequestHandle>,
@@ -75,7 +75,7 @@ pub(super) fn many() -> Box<dyn Load> {
 impl Rings {
     const EVENTS: u32 = 4;
 
-    /// One more event on the stream of one request.
+    /// Adds one event to the stream of one request.
     fn more(&mut self, turn: usize) {
         self.step += 1;
         self.harness.progress(self.requests[turn], self.step);

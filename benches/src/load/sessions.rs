@@ -6,7 +6,7 @@ use crate::HttpHarness;
 struct Sessions {
     harness: HttpHarness,
     ids: Vec<String>,
-    /// Which session's turn it is.
+    /// The index of the session to use next.
     turn: usize,
     work: fn(&mut Self),
 }
@@ -15,7 +15,7 @@ const URI: &str = "file:///resource";
 
 pub(super) fn call() -> Box<dyn Load> {
     sessions(|load| {
-        // Not the one that was used last.
+        // Avoids the session used last.
         load.turn = (load.turn + 7919) % load.ids.len();
         load.harness.call(&load.ids[load.turn]);
     })
@@ -37,7 +37,7 @@ pub(super) fn news() -> Box<dyn Load> {
     };
     load.grow(1);
     load.harness.subscribe(&load.ids[0], URI, true);
-    // Its client reads along, so that no log grows.
+    // The client reads its stream, so that no log grows.
     load.harness.listen(&load.ids[0], None);
     Box::new(load)
 }

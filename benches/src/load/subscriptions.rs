@@ -64,17 +64,18 @@ fn subscriptions(more: fn(usize) -> String, work: fn(&mut Subscriptions)) -> Box
 
 impl Subscriptions {
     fn send(&mut self, line: &str) {
-        let event = self.server.handle_message(line.as_bytes(), NOW).expect("it is open");
-        // Subscriptions are for the machine alone.
+        let event =
+            self.server.handle_message(line.as_bytes(), NOW).expect("the connection is open");
+        // The machine handles subscriptions without the application.
         assert!(!matches!(event, Some(Event::Request(_) | Event::Violation(_))), "{event:?}");
         self.transmit();
     }
 
-    /// News of a resource that somebody subscribed to.
+    /// Announces a change of a resource with a subscriber.
     fn tell(&mut self) {
         let uri = format!("file:///{:06}", self.size / 2);
         self.server.resource_updated(&uri);
-        assert!(self.transmit() > 0, "it is told");
+        assert!(self.transmit() > 0, "the subscriber is notified");
     }
 
     fn transmit(&mut self) -> usize {

@@ -1,4 +1,4 @@
-//! A client that authorizes itself with whatever an authorization server answers.
+//! A client that authorizes itself against an authorization server with arbitrary responses.
 
 use mcp_sansio::Instant;
 use mcp_sansio::http::client::Transmit;
@@ -16,27 +16,27 @@ const RESOURCE: &str =
     r#"{"resource":"https://mcp.example/mcp","authorization_servers":["https://as.example"]}"#;
 const ISSUER: &str = r#"{"issuer":"https://as.example","authorization_endpoint":"https://as.example/authorize","token_endpoint":"https://as.example/token","registration_endpoint":"https://as.example/register","code_challenge_methods_supported":["S256"],"token_endpoint_auth_methods_supported":["client_secret_basic"]}"#;
 
-/// As many steps as no authorization takes.
+/// More steps than any authorization takes.
 const STEPS_MAX: usize = 100;
 
-/// Answers a request for a token, and one for a registration, with `body`. What is not valid is not
-/// sent, and what is secret is not shown.
+/// Answers token and registration requests with `body`. Checks that invalid values are not sent,
+/// and secrets are not shown.
 pub(super) fn answer_endpoints(body: &[u8]) {
     let secret = ClientSecret::Password("password".into());
     let issuer = Some("https://as.example".into());
     let client = RegisteredClient { issuer, client_id: "app".into(), secret };
     let machine =
-        ClientOptions::client_credentials().registered(client).expect("it is of one issuer");
+        ClientOptions::client_credentials().registered(client).expect("the client has an issuer");
     run(machine, body);
     let metadata = ClientMetadata::new("app", ApplicationType::Native);
     let code =
-        ClientOptions::code("http://127.0.0.1:7777/callback").expect("it is of this machine");
+        ClientOptions::code("http://127.0.0.1:7777/callback").expect("a loopback redirect URI");
     run(code.register_as(metadata), body);
 }
 
 fn run(options: ClientOptions, body: &[u8]) {
     let now = Instant::ZERO;
-    let server = Location::parse(SERVER).expect("it is a URL");
+    let server = Location::parse(SERVER).expect("a valid URL");
     let peer = peer::ClientOptions::new(Implementation::new("c", "1"));
     let mut http = http::Client::new(peer, http::ClientOptions::new(server.clone()), 0, now);
     let mut auth = Client::new(options, server, [7; 32], 1_800_000_000, now);
@@ -58,7 +58,7 @@ fn run(options: ClientOptions, body: &[u8]) {
             }
         }
     }
-    panic!("there is no end to an authorization");
+    panic!("an authorization does not end");
 }
 
 fn act(auth: &mut Client, action: Action) {
@@ -69,12 +69,12 @@ fn act(auth: &mut Client, action: Action) {
             assert!(is_visible(&request.url), "{:?} for a browser", request.url);
             auth.handle_redirect(request.id, Err(ActionFailure::Declined), now);
         }
-        Action::Sign(_) | Action::Assert(_) => panic!("there is no key here, and no assertion"),
+        Action::Sign(_) | Action::Assert(_) => panic!("no key or assertion is configured"),
         Action::Save(..) | Action::Remove(_) | Action::Withdraw(_) => {}
     }
 }
 
-/// What the request gets, if it is of interest; panics if it could not be sent.
+/// Returns the response to a request, if it is relevant; panics if the request is invalid.
 fn answer<'b>(request: &OutgoingRequest, body: &'b [u8]) -> Option<(u16, &'b [u8])> {
     for (name, value) in request.fields() {
         assert!(is_visible(&value.replace(' ', "-")), "{name}: {value:?}");
@@ -89,8 +89,8 @@ fn answer<'b>(request: &OutgoingRequest, body: &'b [u8]) -> Option<(u16, &'b [u8
         "/mcp" => {
             let authorization = request.fields().find(|(name, _)| *name == "authorization");
             let Some((_, value)) = authorization else { return Some((401, b"")) };
-            let tree: Value = serde_json::from_slice(body).expect("no token but from JSON");
-            let token = tree["access_token"].as_str().expect("a token that was answered");
+            let tree: Value = serde_json::from_slice(body).expect("tokens only come from JSON");
+            let token = tree["access_token"].as_str().expect("the token of the response");
             assert_eq!(value, format!("Bearer {token}"));
             let kind = tree["token_type"].as_str().expect("its type");
             assert!(kind.eq_ignore_ascii_case("bearer"), "a token of type {kind}");
@@ -124,7 +124,7 @@ fn receive(
     }
 }
 
-/// Panics if a text shows a secret of the answer that is too long to stand there by chance.
+/// Panics if a text contains a secret of the response that is too long to occur by chance.
 fn check_shown(shown: &str, body: &[u8]) {
     let Ok(tree) = serde_json::from_slice::<Value>(body) else { return };
     for name in ["access_token", "refresh_token", "client_secret"] {

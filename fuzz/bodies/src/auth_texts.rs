@@ -1,4 +1,4 @@
-//! The bodies of the fuzz targets: what servers and browsers say while a client authorizes itself.
+//! Fuzz targets for the texts that servers and browsers send while a client authorizes itself.
 
 use mcp_sansio::Revision;
 use mcp_sansio::http::{Location, Scheme};
@@ -12,11 +12,11 @@ use mcp_sansio_oauth::{
 
 use super::auth_flow::answer_endpoints;
 
-/// Reads a text as each of the texts of an authorization.
+/// Parses the input as each of the texts of an authorization.
 ///
-/// Challenges are bounded, and what is written from them reads back as them. Documents are read as
-/// a tree would read them. No URL that is used can be read on the way, or has a fragment. A code
-/// comes only with the state and from the issuer that were expected. What is secret is not shown.
+/// Challenges are bounded, and re-encoding and parsing one yields the same challenge. Documents are
+/// read like a JSON tree. Every URL that is used is protected in transit and has no fragment. A
+/// code is only returned with the expected state and issuer. Secrets are not shown.
 pub fn auth_texts(bytes: &[u8]) {
     challenges(bytes);
     answer_endpoints(bytes);
@@ -48,7 +48,7 @@ fn challenges(bytes: &[u8]) {
     assert_eq!(BearerChallenge::select(&challenges), best.or_else(|| wanted.clone().next()));
 }
 
-/// A challenge with every value in quotes and every character of it escaped that can be.
+/// Encodes a challenge with all values quoted and all possible characters escaped.
 fn spelled(challenge: &Challenge) -> String {
     let mut text = challenge.scheme.clone();
     if let Some(token68) = &challenge.token68 {
@@ -71,7 +71,7 @@ fn spelled(challenge: &Challenge) -> String {
 }
 
 fn server() -> Location {
-    Location::parse("https://mcp.example.com/a/mcp").expect("it is a URL")
+    Location::parse("https://mcp.example.com/a/mcp").expect("a valid URL")
 }
 
 fn resource_metadata(bytes: &[u8]) {
@@ -89,7 +89,7 @@ fn resource_metadata(bytes: &[u8]) {
 }
 
 fn resource_fits(resource: &ResourceUri) {
-    let named = Location::parse(resource.as_str()).expect("it was read before");
+    let named = Location::parse(resource.as_str()).expect("parsed before");
     assert!(named.same_origin(&server()), "{resource}");
     let path = named.path_and_query().trim_end_matches('/');
     assert!(server().path_and_query().starts_with(path), "{resource}");
@@ -110,14 +110,14 @@ fn server_metadata(bytes: &[u8]) {
     ];
     for (name, endpoint) in endpoints {
         let Some(endpoint) = endpoint else { continue };
-        let text = tree[name].as_str().expect("it was read from a text");
+        let text = tree[name].as_str().expect("read from a string");
         assert_eq!(Location::parse(text).as_ref(), Ok(&endpoint));
         assert!(!text.contains('#') && is_private(&endpoint), "{name} {text:?}");
     }
 }
 
-/// A document as a tree; `None` where only the tree minds what nobody wants of the document, such as
-/// half of a surrogate pair, or a number beyond all bounds.
+/// Parses a document as a tree; `None` if only the tree rejects parts that the parser ignores, such
+/// as half of a surrogate pair, or a number out of range.
 fn tree(document: &[u8]) -> Option<Value> {
     let document = std::str::from_utf8(document).expect("JSON is UTF-8");
     serde_json::from_str(document).ok()
@@ -133,7 +133,7 @@ fn texts(tree: &Value, name: &str) -> Option<Vec<String>> {
     }
 }
 
-/// Whether nobody on the way can read what is sent there.
+/// Returns whether data sent to the location is protected in transit.
 fn is_private(location: &Location) -> bool {
     location.origin().scheme() == Scheme::Https || location.origin().is_loopback()
 }
@@ -179,11 +179,14 @@ fn redirect(text: &str) {
         let issued = plain.iter().any(|(name, _)| name == "iss");
         assert!(has("iss", issuer) || !(issued || iss_supported), "{query}");
         let shown = format!("{response:?}{code:?}");
-        assert_eq!(shown, "AuthorizationResponse(..)AuthorizationCode(..)", "it may show a secret");
+        assert_eq!(
+            shown, "AuthorizationResponse(..)AuthorizationCode(..)",
+            "the output may contain a secret"
+        );
     }
 }
 
-/// What a part of a form says.
+/// Decodes a part of a form.
 fn plain(text: &str) -> Option<String> {
     let mut bytes = text.bytes();
     let mut plain = Vec::new();

@@ -1,6 +1,6 @@
-//! How a stream is cut into reads.
+//! How a stream is split into reads.
 
-/// Lengths from one up to `limit`, the same ones for the same `seed`.
+/// Returns lengths from one to `limit`, determined by `seed`.
 pub(super) fn random_lengths(seed: u8, limit: usize) -> impl FnMut() -> usize {
     let mut seed = u32::from(seed);
     move || {

@@ -1,4 +1,4 @@
-//! What the application of a machine asks of it, by the verb of an operation: over either binding.
+//! Commands of the application to a machine, by the verb of an operation, over either binding.
 
 use mcp_sansio::Instant;
 use mcp_sansio::catalog::Changes;
@@ -12,11 +12,11 @@ use mcp_sansio::protocol::{LoggingLevel, Verbatim};
 use super::inputs;
 use super::operation::Operation;
 
-/// What a command of an operation came to; `None` where the operation is none.
+/// The result of a command; `None` if the operation is not a command.
 pub(super) type Asked = Option<Result<Applied, CommandError>>;
 
-/// Asks what belongs to no question and no request of the server. `call` is what a cancellation
-/// names.
+/// Runs commands unrelated to the server's questions and requests. `call` is the target of a
+/// cancellation.
 pub(super) fn ask_client(
     machine: &mut impl ClientMachine,
     operation: &Operation<'_>,
@@ -44,7 +44,7 @@ pub(super) fn ask_client(
     Some(machine.apply(command, now))
 }
 
-/// Ends a question: it is taken once.
+/// Answers or cancels a question. Each question is ended once.
 pub(super) fn end_input(
     machine: &mut impl ClientMachine,
     operation: &Operation<'_>,
@@ -63,8 +63,8 @@ pub(super) fn end_input(
     outcome
 }
 
-/// Asks what answers no request. `request` is the one that the operation is about, and `call` what a
-/// cancellation names.
+/// Runs commands that answer no request. `request` is the subject of the operation, and `call` the
+/// target of a cancellation.
 pub(super) fn ask_server(
     machine: &mut impl ServerMachine,
     operation: &Operation<'_>,
@@ -86,7 +86,7 @@ pub(super) fn ask_server(
             let data = &AsJson(text);
             let asked = ServerCommand::Log { request, level, logger: None, data };
             let written = machine.apply(asked, now);
-            assert!(written.is_ok(), "a text can be written: {written:?}");
+            assert!(written.is_ok(), "a string can be written: {written:?}");
             return Some(written);
         }
         b'u' => ServerCommand::ResourceUpdated { uri: text },

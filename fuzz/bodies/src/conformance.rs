@@ -1,29 +1,29 @@
-//! What holds of everything that a machine sends, whatever came in.
+//! Properties of all messages that a machine sends, for any input.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use mcp_sansio::jsonrpc::{Frame, Message, ParseLimits, RequestId, parse};
 use mcp_sansio::peer::Limits;
 
-/// Looks over both directions of a connection.
+/// Checks both directions of a connection.
 #[derive(Debug)]
 pub(super) struct ConformanceChecker {
-    /// How the machine reads: a message that goes too deep is told from one that is no JSON by what
-    /// comes first.
+    /// The limits of the machine's parser: whether a message is nested too deeply or is not JSON
+    /// depends on which error comes first.
     limits: ParseLimits,
-    /// How often each id came with what may be answered under it.
+    /// How many requests or errors were received for each id.
     asked: BTreeMap<Option<RequestId>, usize>,
-    /// How often each was answered.
+    /// How many responses were sent for each id.
     answered: BTreeMap<Option<RequestId>, usize>,
-    /// Ids of requests that this side sent.
+    /// Ids of the requests of this side.
     used: BTreeSet<RequestId>,
 }
 
 impl ConformanceChecker {
-    /// Of a machine with these limits.
+    /// Creates a checker for a machine with these limits.
     pub(super) fn new(limits: &Limits) -> Self {
         Self {
-            // What is refused for its long id is answered under it.
+            // A request refused for its long id is answered with that id.
             limits: ParseLimits {
                 depth: limits.depth_max,
                 batch: usize::MAX,
@@ -35,9 +35,9 @@ impl ConformanceChecker {
         }
     }
 
-    /// Takes note of a frame that comes in.
+    /// Records an incoming frame.
     ///
-    /// What is refused as a whole is answered once, without an id.
+    /// A frame refused as a whole is answered once, without an id.
     pub(super) fn receive(&mut self, frame: &[u8]) {
         self.ask(None);
         match parse(frame, self.limits) {
@@ -54,7 +54,7 @@ impl ConformanceChecker {
         }
     }
 
-    /// Takes note of something that is no frame.
+    /// Records a framing error.
     pub(super) fn receive_error(&mut self) {
         self.ask(None);
     }
@@ -69,7 +69,7 @@ impl ConformanceChecker {
         *self.asked.entry(id).or_default() += 1;
     }
 
-    /// Judges what is sent: whole lines of one message or batch each.
+    /// Checks outgoing bytes: whole lines of one message or batch each.
     pub(super) fn check_lines(&mut self, bytes: &[u8]) {
         let lines = bytes.strip_suffix(b"\n").expect("whole lines");
         for line in lines.split(|byte| *byte == b'\n') {
@@ -78,7 +78,7 @@ impl ConformanceChecker {
         }
     }
 
-    /// Judges one frame that is sent.
+    /// Checks one outgoing frame.
     pub(super) fn check(&mut self, frame: &[u8]) {
         for_each_message(frame, |message| self.check_message(message));
     }
@@ -98,7 +98,7 @@ impl ConformanceChecker {
         }
     }
 
-    /// How many answers were sent.
+    /// Returns the number of responses sent.
     pub(super) fn answers(&self) -> usize {
         self.answered.values().sum()
     }

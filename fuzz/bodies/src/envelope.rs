@@ -1,4 +1,4 @@
-//! Envelopes: a reading in one pass against one through a tree.
+//! Envelopes: the one-pass parser compared with parsing to a tree.
 
 use serde_json::{Map, Value};
 
@@ -7,10 +7,10 @@ use mcp_sansio::jsonrpc::{
     write_notification, write_request, write_result,
 };
 
-/// Compares [`parse`] with a reading of the same bytes through a tree.
+/// Compares [`parse`] with parsing the same bytes to a tree.
 ///
-/// Two differences are meant: numbers too large for an `f64` are JSON here, and a key that occurs
-/// twice in an envelope or an error is refused here.
+/// Two differences are intended: numbers too large for an `f64` are accepted as JSON here, and a
+/// duplicate key in an envelope or an error is refused here.
 pub fn envelope(bytes: &[u8]) {
     let parsed = parse(bytes, ParseLimits::default());
     let tree = serde_json::from_slice::<Value>(bytes);
@@ -52,7 +52,7 @@ fn check_element(element: Result<Message<'_>, Malformed>, tree: &Value) {
         }
         Err(Malformed { reason: Reason::DuplicateMember(_) | Reason::ErrorMalformed, .. }) => {}
         Err(Malformed { reason: Reason::IdTooLong { limit }, id: Some(id), .. }) => {
-            // The tree does not know how it was written: a byte takes at most six as an escape.
+            // The tree does not preserve escapes, which take at most six bytes per byte.
             assert_eq!(tree["id"], serde_json::to_value(&id).expect("an id"));
             assert!(id.to_string().len() * 6 > limit, "{id} of {limit}");
         }
@@ -113,7 +113,7 @@ fn check_message(message: &Message<'_>, object: &Map<String, Value>) {
                 Err(error) => {
                     let tree = &object["error"];
                     assert_eq!(tree["message"], *error.message);
-                    // The tree reads `-0` as a number with a fraction.
+                    // The tree reads `-0` as a floating-point number.
                     assert!(tree["code"] == error.code.0 || error.code.0 == 0);
                     check_text(error.data.as_ref(), tree.get("data"));
                 }
@@ -126,7 +126,7 @@ fn check_id(id: Option<&RequestId>, object: &Map<String, Value>) {
     match (id, object.get("id")) {
         (None, None | Some(Value::Null)) => {}
         (Some(RequestId::Text(text)), Some(id)) => assert_eq!(id, text.as_str()),
-        // The tree reads `-0` as a number with a fraction.
+        // The tree reads `-0` as a floating-point number.
         (Some(RequestId::Number(number)), Some(id)) => assert!(id == number || *number == 0),
         (id, tree) => panic!("{id:?} for {tree:?}"),
     }
@@ -136,7 +136,7 @@ fn check_text(text: Option<&RawJson<'_>>, tree: Option<&Value>) {
     assert_eq!(text.is_some(), tree.is_some());
     let (Some(text), Some(tree)) = (text, tree) else { return };
     assert_eq!(&text.decode::<Value>().expect("checked"), tree);
-    // The tree keeps the last of the members that share a key.
+    // The tree keeps the last of duplicate members.
     let members: Map<String, Value> = text
         .members()
         .map(|member| (member.name().into(), member.value.decode().expect("checked")))
@@ -144,7 +144,7 @@ fn check_text(text: Option<&RawJson<'_>>, tree: Option<&Value>) {
     assert_eq!(members, tree.as_object().cloned().unwrap_or_default());
 }
 
-/// What is written from a message reads back as that message.
+/// Writing and parsing a message yields the same message.
 fn check_written(message: &Message<'_>) {
     let mut out = String::new();
     match message {
@@ -163,7 +163,7 @@ fn check_written(message: &Message<'_>) {
             (None, Ok(_)) => panic!("a result without an id"),
         },
     }
-    .expect("what was parsed can be written");
+    .expect("a parsed message can be written");
     assert!(!out.contains(['\n', '\r']));
     match parse(out.as_bytes(), ParseLimits::default()) {
         Ok(Frame::Single(again)) => assert_eq!(joined(&again), joined(message)),
@@ -171,7 +171,7 @@ fn check_written(message: &Message<'_>) {
     }
 }
 
-/// A form of a message that is the same for texts that differ in line ends.
+/// Formats a message such that texts that only differ in line endings are equal.
 fn joined(message: &Message<'_>) -> String {
     format!("{message:?}").replace(['\n', '\r'], " ")
 }

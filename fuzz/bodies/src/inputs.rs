@@ -1,4 +1,4 @@
-//! What applications say in the targets with operations.
+//! Options and values of the applications in the operation targets.
 
 use std::time::Duration;
 
@@ -16,13 +16,13 @@ use super::operation::Operation;
 /// An object without members.
 pub(super) const EMPTY: RawJson<'static> = RawJson::EMPTY_OBJECT;
 
-/// A letter of the settings by its place; `0` where there is none.
+/// Returns the setting at a position; `0` if absent.
 fn setting(settings: &[u8], at: usize) -> u8 {
     settings.get(at).copied().unwrap_or(b'0')
 }
 
-/// One revision, or a range: `1` to `5` one of them, `l` the legacy ones, `m` the modern one,
-/// everything else all.
+/// Selects one revision or a range: `1` to `5` a single one, `l` the legacy ones, `m` the modern
+/// one, anything else all.
 pub(super) fn revisions(letter: u8) -> Revisions {
     match letter {
         b'1'..=b'5' => Revisions::only(Revision::ALL[usize::from(letter - b'1')]),
@@ -32,7 +32,7 @@ pub(super) fn revisions(letter: u8) -> Revisions {
     }
 }
 
-/// The limits of a machine with these settings.
+/// Returns the limits of a machine with these settings.
 pub(super) fn limits(settings: &[u8]) -> Limits {
     match setting(settings, 1) {
         b's' => Limits::SMALL,
@@ -41,7 +41,7 @@ pub(super) fn limits(settings: &[u8]) -> Limits {
     }
 }
 
-/// One of everything that can be one.
+/// Sets every limit to one where possible.
 fn tiny_limits() -> Limits {
     let mut limits = Limits::SMALL;
     limits.requests_in_flight_max = 1;
@@ -75,7 +75,7 @@ fn timeouts(letter: u8) -> Timeouts {
     timeouts
 }
 
-/// The settings of a server: a letter each for revisions, limits, policy and timeouts.
+/// Parses the settings of a server: a letter each for revisions, limits, policy and timeouts.
 pub(super) fn server_options(settings: &[u8]) -> ServerOptions {
     ServerOptions::new(Implementation::new("s", "1"))
         .capabilities(
@@ -93,22 +93,22 @@ pub(super) fn server_options(settings: &[u8]) -> ServerOptions {
         .timeouts(timeouts(setting(settings, 3)))
 }
 
-/// Something of each kind.
+/// Returns a catalog with one entry of each kind.
 fn catalog() -> Catalog {
     let mut catalog = Catalog::new();
     let schema = r#"{"type":"object","properties":{"a":{"type":"string","x-mcp-header":"A"}}}"#;
-    let schema = RawJson::parse(schema).expect("it is JSON");
-    catalog.add_tool(Tool::new("t", schema)).expect("the first of its name");
-    catalog.add_resource(Resource::new("a:1", "one")).expect("the first of its name");
+    let schema = RawJson::parse(schema).expect("valid JSON");
+    catalog.add_tool(Tool::new("t", schema)).expect("a unique name");
+    catalog.add_resource(Resource::new("a:1", "one")).expect("a unique name");
     let template = ResourceTemplate::new("a:{id}", "any");
-    catalog.add_resource_template(template).expect("the first of its name");
-    catalog.add_prompt(Prompt::new("p")).expect("the first of its name");
+    catalog.add_resource_template(template).expect("a unique name");
+    catalog.add_prompt(Prompt::new("p")).expect("a unique name");
     catalog.take_changes();
     catalog
 }
 
-/// The settings of a client: a letter each for revisions, limits, policy, timeouts, and the era that
-/// is known.
+/// Parses the settings of a client: a letter each for revisions, limits, policy, timeouts, and the
+/// known era.
 pub(super) fn client_options(settings: &[u8]) -> ClientOptions {
     let options = ClientOptions::new(Implementation::new("c", "1"))
         .capabilities(
@@ -128,12 +128,12 @@ pub(super) fn client_options(settings: &[u8]) -> ClientOptions {
     }
 }
 
-/// The method of a call, by the last two digits of the number.
+/// Selects the method of a call by the last two digits of the number.
 pub(super) fn method(operation: &Operation<'_>) -> Method {
     TABLE[operation.number % 100 % TABLE.len()].method
 }
 
-/// The text where it is an object, and one without members otherwise.
+/// Returns the text if it is an object, or else an empty object.
 pub(super) fn params<'a>(operation: &Operation<'a>) -> RawJson<'a> {
     match RawJson::parse(operation.text()) {
         Ok(json) if json.as_str().trim_start().starts_with('{') => json,
@@ -141,7 +141,7 @@ pub(super) fn params<'a>(operation: &Operation<'a>) -> RawJson<'a> {
     }
 }
 
-/// Where the hundreds of the number are odd: progress, and times of its own.
+/// Enables progress and custom timeouts if the hundreds digit of the number is odd.
 pub(super) fn call_options<'a>(operation: &Operation<'_>) -> CallOptions<'a> {
     let options = CallOptions::default();
     if (operation.number / 100).is_multiple_of(2) {
@@ -150,12 +150,12 @@ pub(super) fn call_options<'a>(operation: &Operation<'_>) -> CallOptions<'a> {
     options.progress().timeout(Duration::from_secs(1)).timeout_hard(Duration::from_secs(3))
 }
 
-/// An error with the number as its code, below zero.
+/// Returns an error whose code is the negated number.
 pub(super) fn error<'a>(operation: &Operation<'a>) -> ErrorObject<'a> {
     ErrorObject::new(ErrorCode(-(operation.number as i64)), operation.text())
 }
 
-/// As many questions as the number says, and a state where there is a text.
+/// Returns as many questions as the number says, and a state if there is text.
 pub(super) fn questions(operation: &Operation<'_>) -> InputRequiredResult {
     let mut questions: Map<InputRequest> = Map::default();
     for (index, key) in ["a", "b", "c"].into_iter().take(operation.number % 4).enumerate() {
@@ -168,7 +168,8 @@ pub(super) fn questions(operation: &Operation<'_>) -> InputRequiredResult {
     if operation.text.is_empty() { required } else { required.request_state(operation.text()) }
 }
 
-/// Changes that are asked for, by the bits of the number, and the resource in the text.
+/// Returns a filter with the changes selected by the bits of the number, and the resource in the
+/// text.
 pub(super) fn filter(operation: &Operation<'_>) -> SubscriptionFilter {
     let bit = |bit| operation.number & bit > 0;
     let filter = SubscriptionFilter::new()

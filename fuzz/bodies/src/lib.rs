@@ -1,4 +1,5 @@
-//! The bodies of the fuzz targets. Each takes any bytes and panics when a promise is broken.
+//! The bodies of the fuzz targets. Each takes arbitrary bytes and panics when a property is
+//! violated.
 
 #![forbid(unsafe_code)]
 

@@ -1,11 +1,11 @@
-//! Newline frames: the decoder against a plain search for line ends.
+//! Newline framing: the decoder compared with a plain search for line endings.
 
 use mcp_sansio::framing::{FrameError, LineDecoder};
 
 use super::chunk_lengths::random_lengths;
 
-/// However a stream is split, the frames are those of a plain search for line ends. The first byte
-/// sets the limit, the second the pattern of the pieces.
+/// However a stream is split, the frames are those of a plain search for line endings. The first
+/// byte sets the limit, the second the pattern of the chunks.
 pub fn lines(bytes: &[u8]) {
     let [limit, pattern, stream @ ..] = bytes else { return };
     let limit = usize::from(*limit).max(1);
@@ -27,7 +27,7 @@ fn decode(mut decoder: LineDecoder<'_>, stream: &[u8], piece: &mut dyn FnMut() -
     while !rest.is_empty() {
         let piece = piece().min(rest.len());
         let taken = decoder.feed(&rest[..piece]);
-        assert!(taken > 0, "no room although every frame was taken");
+        assert!(taken > 0, "no space although every frame was taken");
         rest = &rest[taken..];
         while let Some(frame) = decoder.next_frame() {
             frames.push(frame.map(Vec::from));
@@ -42,7 +42,7 @@ fn plain_lines(stream: &[u8], limit: usize) -> Frames {
     for line in stream.split_inclusive(|byte| *byte == b'\n') {
         let ended = line.strip_suffix(b"\n");
         let content = ended.unwrap_or(line);
-        // Without its line end a line that fills the storage is already too long.
+        // A line that fills the buffer without its line ending is already too long.
         if line.len() > limit || (ended.is_none() && line.len() == limit) {
             frames.push(Err(FrameError::TooLong { limit }));
         } else if content.iter().all(|byte| b" \t\r".contains(byte)) {

@@ -1,4 +1,4 @@
-//! Typed messages: what is read is written, and read again.
+//! Typed messages: reads, writes, and reads them again.
 
 use std::fmt::Debug;
 use std::string::ToString;
@@ -11,17 +11,18 @@ use mcp_sansio::protocol::*;
 
 use super::values::same_as_serde_json;
 
-/// Reads a JSON text as every type of the protocol, and writes what was read at every revision.
+/// Reads a JSON text as every type of the protocol, and writes the values at every revision.
 ///
-/// `serde_json` reads the same, or refuses it too. What is written reads back, and is then written the same. At the latest revision each member
-/// that is written has the value that it came with, or is one that is always written. What is
-/// declared grants nothing more after it was written than before.
+/// `serde_json` reads the same values, or also refuses them. Written values can be read back, and
+/// are then written identically. At the latest revision each written member has its original value,
+/// or is one that is always written. Declared capabilities never grow by writing and reading.
 pub fn messages(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else { return };
     let Ok(json) = RawJson::parse(text) else { return };
-    // Numbers beyond all bounds are JSON, but in no tree.
+    // Numbers out of range are JSON, but not representable in a tree.
     let Ok(tree) = json.decode::<Value>() else { return };
-    // Some fractions are another number when they are read again, as none is read to the last bit.
+    // Some fractions change when they are written and read again, as parsing is not exact to the
+    // last bit.
     if serde_json::from_str(&tree.to_string()).ok().as_ref() != Some(&tree) {
         return;
     }
@@ -43,13 +44,13 @@ struct Text<'a> {
     tree: &'a Value,
 }
 
-/// Judges the types that are named, one after the other.
+/// Checks each of the named types.
 macro_rules! judge {
     ($text:ident: $($ty:ty),+ $(,)?) => { $(
         same_as_serde_json::<$ty>($text.json, $text.written);
         if let Ok(value) = $text.json.decode::<$ty>() {
             for revision in Revision::ALL {
-                // Some revisions cannot say some things.
+                // Some revisions cannot express some values.
                 let Ok(written) = value.to_json_at(revision) else { continue };
                 match written.decode::<$ty>() {
                     Ok(again) => compare(stringify!($ty), revision, $text.tree, &written, &again),
@@ -112,18 +113,18 @@ fn words(text: &Text<'_>) {
         Priority, Ttl);
 }
 
-/// What is declared grants nothing more once it was read and written. It may grant less: what only
-/// the other side can declare is no member of the type.
+/// Declared capabilities never grow by reading and writing. They may shrink: members that only the
+/// other side can declare are not part of the type.
 fn declarations(text: &Text<'_>) {
     for revision in Revision::ALL {
         if let Ok(declared) = text.json.decode::<ClientCapabilities>() {
-            let written = declared.to_json_at(revision).expect("there is always a way");
+            let written = declared.to_json_at(revision).expect("writing capabilities succeeds");
             let [came, again] = [text.json.as_str(), written.as_str()]
                 .map(|text| Capabilities::from_client_json(text, revision));
             assert!(grants_no_more(came, again), "{written:?} at {revision}");
         }
         if let Ok(declared) = text.json.decode::<ServerCapabilities>() {
-            let written = declared.to_json_at(revision).expect("there is always a way");
+            let written = declared.to_json_at(revision).expect("writing capabilities succeeds");
             let [came, again] = [text.json.as_str(), written.as_str()]
                 .map(|text| Capabilities::from_server_json(text, revision));
             assert!(grants_no_more(came, again), "{written:?} at {revision}");
@@ -131,9 +132,9 @@ fn declarations(text: &Text<'_>) {
     }
 }
 
-/// The types take some arrays for objects, which the sets refuse.
+/// The types accept some arrays as objects, which the capability sets refuse.
 fn grants_no_more<E: Debug>(came: Result<Capabilities, E>, again: Result<Capabilities, E>) -> bool {
-    let again = again.expect("what is written is valid");
+    let again = again.expect("written capabilities are valid");
     came.is_err() || came.is_ok_and(|came| again.iter().all(|it| came.contains(it)))
 }
 
@@ -148,13 +149,13 @@ fn compare<T: SerializeAt + Debug>(
         Ok(rewritten) => rewritten,
         Err(error) => panic!("{name} {revision}: not written again: {error}: {written:?}"),
     };
-    let tree: Value = written.decode().expect("what is written is JSON");
-    let next: Value = rewritten.decode().expect("what is written is JSON");
-    assert_eq!(tree, next, "{name} {revision} is written in another way the next time");
-    // These are brought within their bounds when they are read.
+    let tree: Value = written.decode().expect("written values are JSON");
+    let next: Value = rewritten.decode().expect("written values are JSON");
+    assert_eq!(tree, next, "{name} {revision} is written differently the second time");
+    // These are clamped when they are read.
     let bounded = matches!(name, "Priority" | "Ttl");
     if revision == Revision::LATEST && !bounded {
-        // The task came by itself, and is written among the other members.
+        // The task was received as a nested object, and is written among the other members.
         let nested = came.get("task").filter(|_| name == "CreateTaskResult");
         let mut flat = nested.unwrap_or(came).clone();
         if let (Value::Object(flat), Some(meta)) = (&mut flat, came.get("_meta")) {
@@ -164,11 +165,11 @@ fn compare<T: SerializeAt + Debug>(
     }
 }
 
-/// Members with a meaning of their own: what tells the type, which is written as it should have
-/// been, and times, which are read with some leniency or came under another name.
+/// Members with special treatment: the tag of the type, which is normalized, and times, which are
+/// read leniently or under another name.
 const OWN: [&str; 7] = ["type", "mode", "method", "resultType", "ttl", "ttlMs", "pollIntervalMs"];
 
-/// Whether each member of what is written came with the same value.
+/// Returns whether each written member has its original value.
 fn is_kept(came: &Value, written: &Value) -> bool {
     match (came, written) {
         (Value::Object(came), Value::Object(written)) => written.iter().all(|(name, value)| {
@@ -183,19 +184,19 @@ fn is_kept(came: &Value, written: &Value) -> bool {
         (Value::Array(came), Value::Array(written)) => {
             came.len() == written.len() && came.iter().zip(written).all(|(a, b)| is_kept(a, b))
         }
-        // Some types take an array of their members in order.
+        // Some types accept an array of their members in order.
         (Value::Array(_), Value::Object(_)) => true,
         (Value::Number(came), Value::Number(written)) => came.as_f64() == written.as_f64(),
         (came, written) => came == written,
     }
 }
 
-/// Whether a weight is written as the nearest that there is.
+/// Returns whether a weight is written as the nearest valid one.
 fn is_bounded(came: &Value, written: &Value) -> bool {
     came.as_f64().map(|came| came.clamp(0.0, 1.0)) == written.as_f64()
 }
 
-/// Whether a member can be written that did not come.
+/// Returns whether a member may be written that was absent.
 fn is_default(name: &str, value: &Value) -> bool {
     match value {
         Value::Null => true,

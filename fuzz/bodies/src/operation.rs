@@ -1,4 +1,4 @@
-//! Operations as lines of text, so that seeds can be read and the fuzzer can move them about.
+//! Operations as lines of text, so that seeds are readable and the fuzzer can rearrange them.
 
 use std::time::Duration;
 
@@ -8,11 +8,12 @@ const OPERATIONS_MAX: usize = 200;
 /// One line of an input.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Operation<'a> {
-    /// Its first byte, which says what is done. A line that begins a JSON text is done with it.
+    /// The first byte, which selects the operation. For a line that begins a JSON text it is a
+    /// brace or bracket.
     pub(super) verb: u8,
-    /// The number that follows the verb; 0 where there is none.
+    /// The number that follows the verb; 0 if absent.
     pub(super) number: usize,
-    /// What follows the number and one space; the whole line where it is a JSON text.
+    /// The text after the number and one space; the whole line if it is a JSON text.
     pub(super) text: &'a [u8],
 }
 
@@ -28,23 +29,23 @@ impl<'a> Operation<'a> {
         Some(Self { verb, number, text: rest.strip_prefix(b" ").unwrap_or(rest) })
     }
 
-    /// The text as UTF-8; empty where it is none.
+    /// Returns the text as UTF-8; empty if it is invalid.
     pub(super) fn text(&self) -> &'a str {
         std::str::from_utf8(self.text).unwrap_or_default()
     }
 
-    /// The number as milliseconds.
+    /// Returns the number as milliseconds.
     pub(super) const fn duration(&self) -> Duration {
         Duration::from_millis(self.number as u64)
     }
 
-    /// The place of one of `count` things, counted from the latest.
+    /// Returns an index into `count` items, counted from the latest.
     pub(super) fn place(&self, count: usize) -> Option<usize> {
         (count > 0).then(|| count - 1 - self.number % count)
     }
 }
 
-/// The first line, which is for settings, and the operations after it.
+/// Splits the input into the first line, which contains the settings, and the operations.
 pub(super) fn script(bytes: &[u8]) -> (&[u8], impl Iterator<Item = Operation<'_>> + Clone) {
     let end = bytes.iter().position(|byte| *byte == b'\n').unwrap_or(bytes.len());
     let (settings, rest) = bytes.split_at(end);

@@ -1,4 +1,4 @@
-//! Streams that arrive in different pieces.
+//! Streams that arrive in different chunks.
 
 use std::fmt::Write;
 
@@ -17,9 +17,9 @@ use mcp_sansio::{
 use super::chunk_lengths::random_lengths;
 use super::inputs;
 
-/// However a stream is split, what comes of it is the same: the same events in the same order, and
-/// the same bytes to be sent. The first line of the input says who reads the stream, how it is cut,
-/// and with which settings; the rest is the stream.
+/// However a stream is split, the outcome is the same: the same events in the same order, and the
+/// same output. The first line of the input selects the reader of the stream, the pattern of the
+/// chunks, and the settings; the rest is the stream.
 pub fn split(bytes: &[u8]) {
     let end = bytes.iter().position(|byte| *byte == b'\n').unwrap_or(bytes.len());
     let (settings, stream) = bytes.split_at(end);
@@ -42,14 +42,14 @@ pub fn split(bytes: &[u8]) {
     assert_eq!(other, whole, "in pieces");
 }
 
-/// What comes of a stream.
+/// The outcome of a stream.
 #[derive(Debug, Default, PartialEq)]
 struct Outcome {
     events: String,
     sent: String,
 }
 
-/// What reads a stream of bytes.
+/// A reader of a byte stream.
 trait Machine {
     fn take<'f>(
         &mut self,
@@ -112,7 +112,7 @@ fn byte_stream(
         }
     }
     if let Some(error) = decoder.handle_eof() {
-        // What is left is told of, whoever still listens.
+        // The rest is reported, even if the machine is closed.
         let _closed = machine.take(Err(error));
     }
     machine.end();
@@ -122,7 +122,7 @@ fn byte_stream(
 
 impl Outcome {
     fn tell(&mut self, what: &dyn std::fmt::Debug) {
-        writeln!(self.events, "{what:?}").expect("a string takes all");
+        writeln!(self.events, "{what:?}").expect("writing to a string succeeds");
     }
 
     fn pull(&mut self, machine: &mut impl Machine) {
@@ -135,7 +135,7 @@ impl Outcome {
     }
 }
 
-/// What an HTTP client makes of the body of a response.
+/// Returns the outcome of a response body for an HTTP client.
 fn body(
     media: u8,
     settings: &[u8],
@@ -144,7 +144,7 @@ fn body(
 ) -> Outcome {
     let now = Instant::ZERO;
     let mut outcome = Outcome::default();
-    let url = Location::parse("https://example.com/mcp").expect("it is a URL");
+    let url = Location::parse("https://example.com/mcp").expect("a valid URL");
     let options = inputs::client_options(settings);
     let mut client = HttpClient::new(options, HttpOptions::new(url), 0, now);
     let mut exchange = outcome.exchange(&mut client);
@@ -172,8 +172,8 @@ fn body(
     client.handle_body_end(exchange, now);
     outcome.exchange(&mut client);
     if client.is_closed() {
-        // Requests that had not left by then never do, and had they left they were cut off: which of
-        // them did is up to how often they were asked for.
+        // Queued requests are never sent after this, and sent ones are aborted: which of them were
+        // sent depends on the number of polls.
         outcome.sent.clear();
     }
     client.close(now);
@@ -181,7 +181,7 @@ fn body(
     outcome
 }
 
-/// A server of the modern era, in answer to the first request.
+/// The answer of a modern server to the first request.
 const DISCOVERED: &str = r#"{"jsonrpc":"2.0","id":1,"result":{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{"listChanged":true}},"ttlMs":0,"cacheScope":"private"}}"#;
 
 fn head(media: &'static str) -> IncomingResponse<'static> {
@@ -191,14 +191,14 @@ fn head(media: &'static str) -> IncomingResponse<'static> {
 }
 
 impl Outcome {
-    /// Takes all that a client has made, and tells the last exchange that it opened.
+    /// Drains the events and output of a client, and returns the last exchange that it opened.
     fn exchange(&mut self, client: &mut HttpClient) -> Option<ExchangeId> {
         while let Some(event) = client.poll_event() {
             self.tell(&event);
         }
         let mut last = None;
         while let Some(transmit) = client.poll_transmit() {
-            writeln!(self.sent, "{transmit:?}").expect("a string takes all");
+            writeln!(self.sent, "{transmit:?}").expect("writing to a string succeeds");
             if let Transmit::Send(request) = transmit {
                 last = Some(request.exchange);
             }

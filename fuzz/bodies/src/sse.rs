@@ -1,4 +1,4 @@
-//! Server-Sent Events: the decoder against the algorithm of the HTML standard.
+//! Server-Sent Events: the decoder compared with the algorithm of the HTML standard.
 
 use std::time::Duration;
 
@@ -6,9 +6,9 @@ use mcp_sansio::framing::{SseDecoder, SseError, write_event};
 
 use super::chunk_lengths::random_lengths;
 
-/// However a stream is split, the events are those of the algorithm of the HTML standard, and what
-/// is written from them reads back as them. The first byte sets the limit, the second the pattern
-/// of the pieces.
+/// However a stream is split, the events are those of the algorithm of the HTML standard, and
+/// encoding and decoding them yields the same events. The first byte sets the limit, the second the
+/// pattern of the chunks.
 pub fn sse(bytes: &[u8]) {
     let [limit, pattern, stream @ ..] = bytes else { return };
     let limit = usize::from(*limit).max(1);
@@ -23,7 +23,7 @@ pub fn sse(bytes: &[u8]) {
     check_written_events(&expected);
 }
 
-/// What a stream yields, and the last id and the reconnection time after it.
+/// The events of a stream, and the last id and reconnection time after it.
 #[derive(Debug, Default, PartialEq)]
 struct Events {
     events: Vec<Result<Event, SseError>>,
@@ -49,7 +49,7 @@ fn decode_events(
     while !rest.is_empty() {
         let piece = piece().min(rest.len());
         let taken = decoder.feed(&rest[..piece]);
-        assert!(taken > 0, "no room although every event was taken");
+        assert!(taken > 0, "no space although every event was taken");
         rest = &rest[taken..];
         while let Some(event) = decoder.next_event() {
             events.push(event.map(|event| Event {
@@ -135,11 +135,11 @@ fn plain_events(stream: &[u8], limit: usize) -> Events {
 fn check_written_events(events: &Events) {
     let mut out = Vec::new();
     let mut expected = Vec::new();
-    // A type with NUL is read, as the standard says, but not written.
+    // The standard allows a type with NUL to be read, but it is not written.
     for event in events.events.iter().flatten().filter(|event| !event.event.contains('\0')) {
         let (name, id) = (event.event.as_str(), event.id.as_deref());
         write_event(&mut out, Some(name), id, event.retry, &event.data)
-            .expect("what was read can be written");
+            .expect("a decoded event can be written");
         expected.push(event);
     }
     let limit = out.len();

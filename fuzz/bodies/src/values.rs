@@ -1,4 +1,4 @@
-//! Values: a JSON text as every kind of Rust type, against `serde_json`.
+//! Values: reads a JSON text as every kind of Rust type, and compares with `serde_json`.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -14,8 +14,8 @@ use serde_json::{Number, Value};
 
 use mcp_sansio::jsonrpc::RawJson;
 
-/// Reads a JSON text as every kind of type that serde knows: each gives the value that `serde_json`
-/// gives, or is refused as there. Other text is read without harm.
+/// Reads a JSON text as every kind of type that serde supports: each yields the value of
+/// `serde_json`, or is refused by both. Invalid text is read without panicking.
 pub fn values(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else { return };
     match RawJson::parse(text) {
@@ -29,7 +29,8 @@ pub fn values(bytes: &[u8]) {
     }
 }
 
-/// What is no JSON never comes so far. If it did, it would be refused or misread, no more.
+/// Decodes invalid text, which the parser normally excludes. It may be refused or misread, but not
+/// panic.
 fn read_anyway(json: &RawJson<'_>) {
     let _read = json.decode::<Value>();
     let _read = json.decode::<Untagged>();
@@ -37,7 +38,7 @@ fn read_anyway(json: &RawJson<'_>) {
     let _read = json.decode::<BTreeMap<u8, &RawValue>>();
 }
 
-/// Reads the text as a type both ways.
+/// Reads the text as a type with both parsers.
 pub(super) fn same_as_serde_json<'t, T: Deserialize<'t> + Debug>(
     json: &'t RawJson<'_>,
     text: &'t str,
@@ -49,7 +50,7 @@ pub(super) fn same_as_serde_json<'t, T: Deserialize<'t> + Debug>(
     }
 }
 
-/// Names the types that a text is read as.
+/// Lists the types that a text is read as.
 macro_rules! read {
     ($json:ident, $text:ident: $($ty:ty),+ $(,)?) => {
         $(same_as_serde_json::<$ty>($json, $text);)+
@@ -73,8 +74,8 @@ fn derived<'t>(json: &'t RawJson<'_>, text: &'t str) {
 }
 
 fn keyed<'t>(json: &'t RawJson<'_>, text: &'t str) {
-    // Where a boolean is wanted, `serde_json` 1.0.154 reads a key from its second byte on, in the
-    // middle of a character if need be, and makes a string of it that is not UTF-8.
+    // For a boolean key, `serde_json` 1.0.154 reads the key from its second byte on, possibly in
+    // the middle of a character, and creates a string that is not UTF-8.
     if text.is_ascii() {
         read!(json, text: BTreeMap<bool, IgnoredAny>);
     } else {
@@ -172,7 +173,7 @@ enum Key {
     B,
 }
 
-/// A number with a fraction, as a key.
+/// A floating-point number as a key.
 #[derive(Debug, Deserialize)]
 struct Fraction(f64);
 

@@ -1,4 +1,4 @@
-//! Properties of Server-Sent Events, over streams that are made of what matters in them.
+//! Properties of Server-Sent Events, over streams of relevant fragments.
 
 use mcp_sansio::framing::{SseDecoder, write_comment, write_event, write_retry};
 use mcp_sansio_fuzz_bodies as bodies;
@@ -30,7 +30,7 @@ proptest! {
 
     // Rule: [SSE-012] [SSE-014].
     #[test]
-    fn what_is_written_is_read(
+    fn encoded_events_are_decoded(
         data in vec(("[^\r]*", prop::option::of("[^\r\n\0]{0,40}"), any::<bool>()), 0..8),
         split in 1_usize..50,
     ) {

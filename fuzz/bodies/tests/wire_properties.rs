@@ -1,4 +1,4 @@
-//! Properties of the text layer, over generated messages and over damaged ones.
+//! Properties of the text layer, over generated and damaged messages.
 
 use mcp_sansio::framing::LineDecoder;
 use mcp_sansio::jsonrpc::{
@@ -40,7 +40,7 @@ fn id() -> impl Strategy<Value = RequestId> {
     ]
 }
 
-/// Envelopes of the known members, most of them wrong in some way.
+/// Envelopes of the known members, most of them invalid in some way.
 fn envelope() -> impl Strategy<Value = Value> {
     let jsonrpc = prop_oneof![8 => Just(json!("2.0")), 1 => value()];
     let id = prop_oneof![4 => id().prop_map(|id| json!(id)), 1 => value()];
@@ -135,7 +135,7 @@ proptest! {
         prop_assert_eq!(request.id, id);
         prop_assert_eq!(request.method, method);
         let read: Value = request.params.expect("written").decode().expect("JSON");
-        // `serde_json` reads some numbers inexactly unless asked otherwise; text does not lie.
+        // `serde_json` reads some numbers inexactly by default, so compare the texts.
         prop_assert_eq!(read.as_object().map(Map::len), params.as_object().map(Map::len));
     }
 
@@ -162,7 +162,7 @@ proptest! {
 
 #[test]
 fn a_long_line_in_small_reads_is_linear_work() {
-    // Quadratic work would take minutes here.
+    // Quadratic work would take minutes.
     let limit = 4 << 20;
     let mut decoder = LineDecoder::growing(limit);
     let line = vec![b'x'; limit - 1];

@@ -1,4 +1,4 @@
-//! The crates that applications use, and the layers inside the crate of the machines.
+//! The crates that applications use, and the layers inside the machine crate.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -10,15 +10,15 @@ use crate::crates::{Crate, Dependency};
 use crate::layers::{self, FOUNDATION, LAYERS, MACHINE};
 
 const WIDTH: f64 = 1080.0;
-/// Around frames, and between a frame and what is inside.
+/// The space around frames and inside of them.
 const MARGIN: f64 = 14.0;
-/// What the title of a frame takes.
+/// The height of a frame's title.
 const HEAD: f64 = LINE + 2.0 * PADDING;
 const CRATE_WIDTH: f64 = 236.0;
 const MODULE_WIDTH: f64 = 330.0;
 
 const LEGEND: [&str; 2] = [
-    "An arrow leads to what is depended on; one that follows from others is left out.",
+    "Arrows point to dependencies; transitive ones are omitted.",
     "Dashed: with a feature. Red: against the layers, an exception in xtask/src/layers.rs.",
 ];
 
@@ -29,7 +29,7 @@ const BANDS: [(&str, &str); 3] = [
     ("core", "no_std; no I/O, clock or randomness"),
 ];
 
-/// Draws `crates`, and the modules of the machines' crate, of which `uses` says what names what.
+/// Draws `crates`, and the modules of the machine crate; `uses` lists which module names which.
 pub(super) fn drawing(
     crates: &[Crate],
     uses: &BTreeSet<(String, String)>,
@@ -41,7 +41,7 @@ pub(super) fn drawing(
     let extra: Vec<f64> = bands.iter().map(|band| band.above()).collect();
     let placed = outer.place(2.0 * MARGIN, WIDTH - 2.0 * MARGIN, MARGIN, &extra);
     let height = placed.bottom + 3.0 * MARGIN + 2.0 * LINE;
-    let mut svg = Svg::new(WIDTH, height, "Crates and layers, and which depends on which");
+    let mut svg = Svg::new(WIDTH, height, "Crates, layers and their dependencies");
     let mut frames = Vec::new();
     for (first, band) in bands.iter().enumerate() {
         let Some((title, about)) = band.title else { continue };
@@ -65,7 +65,7 @@ pub(super) fn drawing(
     Ok(svg.finish())
 }
 
-/// What the line about the modules below all layers takes.
+/// The height of the line about the modules below all layers.
 const FOUNDATION_HEIGHT: f64 = LINE + PADDING;
 
 fn draw_machine(svg: &mut Svg, machine: &Crate, inner: &Graph, area: Area) {
@@ -80,7 +80,7 @@ fn draw_machine(svg: &mut Svg, machine: &Crate, inner: &Graph, area: Area) {
 
 /// A row of crates.
 struct Band {
-    /// The title of the frame that begins with it.
+    /// The title of the frame that begins with this row.
     title: Option<(&'static str, &'static str)>,
 }
 
@@ -90,7 +90,7 @@ impl Band {
     }
 }
 
-/// The crates in rows: each above those that it depends on.
+/// Arranges the crates in rows: each above its dependencies.
 fn crates_graph(crates: &[Crate], room: f64, machine_height: f64) -> (Graph, Vec<Band>) {
     let (mut rows, mut bands) = (Vec::new(), Vec::new());
     let mut drawn = BTreeSet::new();
@@ -121,7 +121,7 @@ fn crates_graph(crates: &[Crate], room: f64, machine_height: f64) -> (Graph, Vec
             }
         }
     }
-    // What is always needed does not follow from what a feature brings.
+    // A required dependency is not implied by an optional one.
     let optional: BTreeSet<(String, String)> = all.difference(&needed).cloned().collect();
     let edge = |class| move |(from, to)| Edge { from, to, class };
     let solid = reduced(&needed, &needed).into_iter().map(edge(""));
@@ -129,11 +129,11 @@ fn crates_graph(crates: &[Crate], room: f64, machine_height: f64) -> (Graph, Vec
     (Graph { rows, edges }, bands)
 }
 
-/// How many crates of `crates` are below each of them.
+/// Returns the height of each crate: the length of its longest chain of dependencies in `crates`.
 fn heights<'a>(crates: &[&'a Crate]) -> BTreeMap<&'a str, usize> {
     let mut heights: BTreeMap<&str, usize> =
         crates.iter().map(|it| (it.name.as_str(), 0)).collect();
-    // Cargo has no cycles, so that each round settles one height at least.
+    // Cargo allows no cycles, so that each round settles at least one height.
     for _ in crates {
         for one in crates {
             let below = one.dependencies.iter().filter_map(|it| heights.get(it.name.as_str()));
@@ -144,7 +144,7 @@ fn heights<'a>(crates: &[&'a Crate]) -> BTreeMap<&'a str, usize> {
     heights
 }
 
-/// The box of a crate; that of the machines is large and empty.
+/// Creates the box of a crate; that of the machine crate is large and empty.
 fn crate_node(one: &Crate, room: f64, machine_height: f64) -> Node {
     let name = one.name.clone();
     if name == MACHINE {
@@ -154,7 +154,7 @@ fn crate_node(one: &Crate, room: f64, machine_height: f64) -> Node {
     Node { name, width: CRATE_WIDTH, height: label.height(), label }
 }
 
-/// The modules in their layers.
+/// Arranges the modules in their layers.
 fn modules(machine: &Crate, uses: &BTreeSet<(String, String)>) -> Graph {
     let src = format!("{}src", folder(machine));
     let node = |module: &layers::Module| {
@@ -171,14 +171,14 @@ fn modules(machine: &Crate, uses: &BTreeSet<(String, String)>) -> Graph {
         uses.partition(|(from, to)| layers::is_below(to, from));
     let edge = |class| move |(from, to)| Edge { from, to, class };
     let edges = reduced(&down, &down).into_iter().map(edge(""));
-    // What the exceptions allow. Modules of one layer are reported elsewhere.
+    // References allowed by exceptions. Those within one layer are reported elsewhere.
     let edges = edges.chain(up.into_iter().map(edge("breach")));
     let row = |name: &str| LAYERS.iter().position(|it| it.iter().any(|it| it.name == name));
     let edges = edges.filter(|it| row(&it.from) != row(&it.to)).collect();
     Graph { rows, edges }
 }
 
-/// The folder of a crate with a slash at its end.
+/// Returns the folder of a crate with a trailing slash.
 fn folder(one: &Crate) -> String {
     format!("{}/", Path::new(&one.folder).display())
 }

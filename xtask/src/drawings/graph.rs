@@ -1,4 +1,4 @@
-//! Boxes in rows, with arrows from row to row that go around the boxes between.
+//! Layout of boxes in rows, with arrows between rows that avoid the boxes.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,14 +6,14 @@ use super::svg::{Area, Label, Svg};
 
 /// The distance between two boxes of a row.
 const GAP: f64 = 26.0;
-/// The distance between two rows: room for the arrows.
+/// The distance between two rows, for the arrows.
 const BETWEEN: f64 = 40.0;
-/// The room of an arrow that passes a row.
+/// The width reserved for an arrow that passes a row.
 const LANE: f64 = 10.0;
-/// How often the order in the rows is improved.
+/// Iterations that improve the order in the rows.
 const SWEEPS: usize = 6;
 
-/// A graph whose nodes know their rows.
+/// A graph whose nodes are assigned to rows.
 #[derive(Debug, Default)]
 pub(super) struct Graph {
     /// From the top.
@@ -35,32 +35,32 @@ pub(super) struct Node {
 pub(super) struct Edge {
     pub(super) from: String,
     pub(super) to: String,
-    /// How it is drawn.
+    /// The CSS class.
     pub(super) class: &'static str,
 }
 
-/// Where everything is.
+/// The positions of all elements.
 #[derive(Debug)]
 pub(super) struct Placed {
-    /// The boxes by their names.
+    /// The boxes by name.
     pub(super) boxes: BTreeMap<String, Area>,
     arrows: Vec<Arrow>,
     pub(super) bottom: f64,
-    /// Where each row begins.
+    /// The top of each row.
     pub(super) tops: Vec<f64>,
 }
 
-/// What stands in a row: a box, or an arrow that passes, by the number of its edge.
+/// An element of a row: a box, or a passing arrow, identified by the index of its edge.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Place {
     Box(String),
     Lane(usize),
 }
 
-/// An edge as the places that it joins, from above to below.
+/// An edge as the elements that it connects, from top to bottom.
 #[derive(Debug)]
 struct Chain {
-    /// The row of the first place.
+    /// The row of the first element.
     row: usize,
     places: Vec<Place>,
     class: &'static str,
@@ -69,20 +69,20 @@ struct Chain {
 }
 
 impl Chain {
-    /// The place in `row` and the one right above it.
+    /// Returns the element in `row` and the one directly above it.
     fn pair_above(&self, row: usize) -> Option<(&Place, &Place)> {
         let index = row.checked_sub(self.row)?;
         Some((self.places.get(index)?, self.places.get(index.checked_sub(1)?)?))
     }
 
-    /// The place in `row` and the one right below it.
+    /// Returns the element in `row` and the one directly below it.
     fn pair_below(&self, row: usize) -> Option<(&Place, &Place)> {
         let index = row.checked_sub(self.row)?;
         Some((self.places.get(index)?, self.places.get(index + 1)?))
     }
 }
 
-/// A line through points, from above.
+/// A line through points, starting at the top.
 #[derive(Debug)]
 struct Arrow {
     points: Vec<(f64, f64)>,
@@ -91,8 +91,8 @@ struct Arrow {
 }
 
 impl Graph {
-    /// Places everything between `left` and `right`, from `top` on. `extra` is free room above
-    /// each row.
+    /// Places everything between `left` and `right`, starting at `top`. `extra` is additional space
+    /// above each row.
     pub(super) fn place(&self, left: f64, right: f64, top: f64, extra: &[f64]) -> Placed {
         let row_of: BTreeMap<&str, usize> = (0..)
             .zip(&self.rows)
@@ -191,7 +191,7 @@ impl Graph {
     }
 }
 
-/// Sorts each row by where its neighbours are, so that arrows cross less.
+/// Sorts each row by the positions of its neighbours, to reduce crossings.
 fn order(rows: &mut [Vec<Place>], chains: &[Chain]) {
     for sweep in 0..SWEEPS {
         let down = sweep % 2 == 0;
@@ -224,8 +224,8 @@ fn order(rows: &mut [Vec<Place>], chains: &[Chain]) {
     }
 }
 
-/// Where the edge `number` leaves or enters `place`: the edges there share its width, in the order
-/// of what is at their other ends.
+/// Returns the point at which edge `number` leaves or enters `place`: the edges there share its
+/// width, in the order of their other ends.
 fn port(
     area: Area,
     number: usize,
@@ -259,7 +259,8 @@ impl Placed {
     }
 }
 
-/// Those of `edges` that do not follow from `all`: from which no longer way leads to the same end.
+/// Returns `edges` without those implied by `all`, that is without edges for which a longer path
+/// leads to the same end.
 pub(super) fn reduced(
     edges: &BTreeSet<(String, String)>,
     all: &BTreeSet<(String, String)>,

@@ -5,7 +5,7 @@ use super::svg::{Area, Label, PADDING, Svg};
 const WIDTH: f64 = 860.0;
 const HEIGHT: f64 = 346.0;
 
-/// Inputs, from above to below: a title and an explanation.
+/// Inputs, from top to bottom: a title and an explanation.
 const INPUTS: [(&str, &str); 3] = [
     ("Bytes, exchanges", "lines of a stream, HTTP requests and responses"),
     ("Commands", "call, respond, cancel, notify"),

@@ -1,4 +1,4 @@
-//! How a request gets from the wire to its handler, and the result back.
+//! The path of a request from the wire to its handler, and of the result back.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -10,13 +10,13 @@ use crate::{Failure, files};
 
 const WIDTH: f64 = 1280.0;
 const MARGIN: f64 = 14.0;
-/// Between columns.
+/// Space between columns.
 const GAP: f64 = 20.0;
-/// Between rows, for the arrows.
+/// Space between rows, for the arrows.
 const BETWEEN: f64 = 24.0;
-/// The names of the columns, below them.
+/// Height of the column names at the bottom.
 const FOOT: f64 = 36.0;
-/// What comes in goes up in the first two columns, what goes out comes down in the others.
+/// Incoming messages move up in the first two columns, outgoing ones move down in the others.
 const COLUMNS: [&str; 4] = ["In, byte stream", "In, HTTP", "Out, HTTP", "Out, byte stream"];
 const COLUMNS_IN: usize = 2;
 
@@ -30,11 +30,11 @@ struct Step {
     about: &'static str,
     /// The crate, the file in its folder `src`, and the function: `name` or `Type::name`.
     code: (&'static str, &'static str, &'static str),
-    /// The first column and the last one.
+    /// The first and the last column.
     columns: (usize, usize),
 }
 
-/// From the top, row by row.
+/// The rows, from the top.
 const ROWS: &[&[Step]] = &[
     &[Step {
         title: "The handler runs",
@@ -71,7 +71,7 @@ const ROWS: &[&[Step]] = &[
     &[
         Step {
             title: "The gate: may it be sent?",
-            about: "One table: who sends what, in which revision and phase, with which capability.",
+            about: "One table: the sender, revisions, phase and capability of each method.",
             code: (MACHINE, "protocol/method.rs", "Row::check"),
             columns: (0, 1),
         },
@@ -170,7 +170,7 @@ const ROWS: &[&[Step]] = &[
     ],
 ];
 
-/// Draws the steps; fails where a box names a file or function that does not exist.
+/// Draws the steps; fails if a box names a file or function that does not exist.
 pub(super) fn drawing(crates: &[Crate]) -> Result<String, Failure> {
     let mut boxes = Vec::new();
     let mut missing = Vec::new();
@@ -211,7 +211,7 @@ pub(super) fn drawing(crates: &[Crate]) -> Result<String, Failure> {
     Ok(svg.finish())
 }
 
-/// The left and right ends of a column.
+/// Returns the left and right edges of a column.
 fn column(number: usize) -> (f64, f64) {
     let count = COLUMNS.len() as f64;
     let width = (WIDTH - 2.0 * MARGIN - (count - 1.0) * GAP) / count;
@@ -219,10 +219,10 @@ fn column(number: usize) -> (f64, f64) {
     (left, left + width)
 }
 
-/// An arrow from box to box in each column, from above; the head is above where it is for what comes
-/// in.
+/// Returns the arrows between the boxes of each column, from top to bottom; for incoming messages
+/// the head is at the top.
 fn arrows(boxes: &[((usize, usize), Area)]) -> Vec<([(f64, f64); 2], bool)> {
-    // By the boxes that they join: the columns in which these follow one another.
+    // The columns in which two boxes are adjacent, by that pair of boxes.
     let mut joined = BTreeMap::<(usize, usize), Vec<usize>>::new();
     for number in 0..COLUMNS.len() {
         let inside = |at: &usize| (boxes[*at].0.0..=boxes[*at].0.1).contains(&number);
@@ -242,32 +242,32 @@ fn arrows(boxes: &[((usize, usize), Area)]) -> Vec<([(f64, f64); 2], bool)> {
     joined.into_iter().map(arrow).collect()
 }
 
-/// The file of a step, relative to the folder of the workspace; an error unless its function is
-/// there.
+/// Returns the file of a step, relative to the workspace root; fails unless it contains the
+/// function.
 fn locate(step: &Step, crates: &[Crate]) -> Result<String, String> {
     let (name, file, function) = step.code;
     let owner = crates.iter().find(|it| it.name == name);
     let folder = owner.map(|it| it.folder.join("src"));
-    let folder = folder.ok_or_else(|| format!("{}: there is no crate `{name}`", step.title))?;
+    let folder = folder.ok_or_else(|| format!("{}: crate `{name}` not found", step.title))?;
     let path = folder.join(file);
     let shown = path.display().to_string();
     let text = fs::read_to_string(files::root().join(path))
-        .map_err(|_| format!("{}: there is no file {shown}", step.title))?;
+        .map_err(|_| format!("{}: file {shown} not found", step.title))?;
     if has_function(&Source::new(&text), function) {
         return Ok(shown);
     }
     Err(format!("{}: {shown} has no function `{function}`", step.title))
 }
 
-/// Whether the code has a function `name`, or `Type::name` in an `impl` of the type or its trait.
-/// Formatted code begins and ends those at the starts of lines.
+/// Returns whether the code has a function `name`, or `Type::name` in an `impl` of the type or its
+/// trait. Relies on formatted code, in which those begin and end at the starts of lines.
 fn has_function(source: &Source, function: &str) -> bool {
     let code: String = source.code().iter().collect();
     let (owner, name) = match function.split_once("::") {
         Some((owner, name)) => (Some(owner), name),
         None => (None, function),
     };
-    // What stands before the brace of the block that the line is in.
+    // The text before the opening brace of the current block.
     let mut head: Option<Vec<&str>> = None;
     let mut complete = true;
     for line in code.lines() {
@@ -318,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn arrows_join_what_follows_in_a_column() {
+    fn arrows_join_adjacent_boxes_of_a_column() {
         let area = |number: f64| Area { x: 0.0, y: number * 50.0, width: 10.0, height: 30.0 };
         let boxes =
             [((0, 3), area(0.0)), ((0, 1), area(1.0)), ((2, 2), area(1.0)), ((1, 1), area(2.0))];

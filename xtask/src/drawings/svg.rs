@@ -1,8 +1,9 @@
-//! A picture that stands for itself: text is text, and no font, script or style is from elsewhere.
+//! A self-contained SVG picture: text is text, and fonts, scripts and styles are not loaded from
+//! elsewhere.
 
 use std::fmt::Write as _;
 
-/// Colours on a light page, and on a dark one.
+/// Colours for a light and a dark page.
 const STYLE: &str = "\
 text{font:13px sans-serif;fill:#1f2328}
 .title{font-weight:bold}
@@ -28,9 +29,9 @@ text{fill:#e6edf3}
 
 /// The height of a line of text.
 pub(super) const LINE: f64 = 17.0;
-/// What is free around the text in a box.
+/// The space around the text in a box.
 pub(super) const PADDING: f64 = 9.0;
-/// What a letter takes at most on average, so that text stays inside whatever font there is.
+/// The maximum average width of a letter, so that text fits with any font.
 const LETTER: f64 = 7.1;
 const LETTER_OF_FILE: f64 = 6.7;
 
@@ -57,14 +58,14 @@ impl Area {
     }
 }
 
-/// What is written in a box, line by line.
+/// The text of a box, line by line.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Label {
     lines: Vec<(&'static str, String)>,
 }
 
 impl Label {
-    /// A title, files and functions, and an explanation, for a box of this width.
+    /// Creates the label of a box of this width: a title, files and functions, and an explanation.
     pub(super) fn new(title: &str, files: &[String], about: &str, width: f64) -> Self {
         let mut lines = Vec::new();
         let room = width - 2.0 * PADDING;
@@ -81,7 +82,7 @@ impl Label {
     }
 }
 
-/// A drawing under way.
+/// A drawing in progress.
 #[derive(Debug)]
 pub(super) struct Svg {
     text: String,
@@ -100,7 +101,7 @@ impl Svg {
         Self { text }
     }
 
-    /// A box with its text.
+    /// Draws a box with its text.
     pub(super) fn labelled(&mut self, area: Area, label: &Label) {
         self.rectangle("box", area);
         for (number, (class, line)) in (0_u32..).zip(&label.lines) {
@@ -109,12 +110,12 @@ impl Svg {
         }
     }
 
-    /// What holds other boxes.
+    /// Draws a frame around other boxes.
     pub(super) fn frame(&mut self, area: Area) {
         self.rectangle("frame", area);
     }
 
-    /// The title of a frame, readable where arrows pass below it.
+    /// Draws the title of a frame, readable where arrows pass below it.
     pub(super) fn heading(&mut self, area: Area, title: &str, about: &str) {
         let (x, y) = (area.x + PADDING, area.y + PADDING + 11.0);
         self.line("title over", x, y, title);
@@ -122,15 +123,15 @@ impl Svg {
         self.line("over", behind, y, about);
     }
 
-    /// A line of text.
+    /// Draws a line of text.
     pub(super) fn line(&mut self, class: &str, x: f64, y: f64, line: &str) {
         let class = if class.is_empty() { String::new() } else { format!(" class=\"{class}\"") };
         let _ =
             writeln!(self.text, "<text{class} x=\"{x:.0}\" y=\"{y:.0}\">{}</text>", escaped(line));
     }
 
-    /// A line through points, which are joined by curves from above to below; the head is at the end
-    /// of the last one, or of the first one if `back`.
+    /// Draws a smooth line through points from top to bottom; the arrow head is at the last point,
+    /// or at the first one if `back`.
     pub(super) fn arrow(&mut self, class: &str, points: &[(f64, f64)], back: bool) {
         let mut path = String::new();
         let mut before = None;
@@ -158,7 +159,7 @@ impl Svg {
         );
     }
 
-    /// A straight arrow.
+    /// Draws a straight arrow.
     pub(super) fn straight(&mut self, [(x, y), (to_x, to_y)]: [(f64, f64); 2]) {
         let _ = writeln!(
             self.text,
@@ -181,7 +182,7 @@ impl Svg {
     }
 }
 
-/// `text` in lines of at most `length` letters, where its words let it.
+/// Wraps `text` into lines of at most `length` letters, if its words allow it.
 fn wrapped(text: &str, length: f64) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split_whitespace() {
@@ -196,7 +197,7 @@ fn wrapped(text: &str, length: f64) -> Vec<String> {
     lines
 }
 
-/// A path in lines of at most `length` letters, broken behind `/` and before `::`.
+/// Wraps a path into lines of at most `length` letters, after `/` and before `::`.
 fn broken(path: &str, length: f64) -> Vec<String> {
     let spaced = path.replace('/', "/ ").replace("::", " ::");
     let mut lines: Vec<String> = Vec::new();

@@ -1,4 +1,4 @@
-//! Curves as a picture that stands for itself: no font, script or style from elsewhere.
+//! Curves as a self-contained picture: fonts, scripts and styles are not loaded from elsewhere.
 
 use std::fmt::Write as _;
 
@@ -10,16 +10,16 @@ const LEFT: f64 = 70.0;
 const RIGHT: f64 = 600.0;
 const TOP: f64 = 30.0;
 const BOTTOM: f64 = 510.0;
-/// The least distance between the labels of two curves.
+/// The minimum distance between the labels of two curves.
 const LINE: f64 = 18.0;
 
-/// Of middling brightness: they are seen on white and on black.
+/// Of medium brightness, visible on both white and black.
 const COLOURS: [&str; 7] =
     ["#3b82f6", "#16a34a", "#d97706", "#db2777", "#8b5cf6", "#0d9488", "#dc2626"];
 const GREY: &str = "#808890";
 
-/// The curves over sizes and instructions, both logarithmic: what does not depend on the size is
-/// level, what is proportional to it rises by a decade for each.
+/// Plots the curves over size and instructions, both logarithmic: a constant cost is level, a
+/// proportional one rises by one decade per decade.
 pub(super) fn svg(curves: &[Curve]) -> String {
     let area = Area::new(curves);
     let mut text = format!(
@@ -43,7 +43,8 @@ pub(super) fn svg(curves: &[Curve]) -> String {
     text
 }
 
-/// The heights of labels: as near to the ends of their curves as there is room for all.
+/// Returns the positions of the labels: as close to the ends of their curves as possible without
+/// overlap.
 fn places(ends: &[(f64, usize)]) -> Vec<f64> {
     let mut places: Vec<f64> = ends.iter().map(|(end, _)| *end).collect();
     let mut least = TOP;
@@ -59,7 +60,7 @@ fn places(ends: &[(f64, usize)]) -> Vec<f64> {
     places
 }
 
-/// What is drawn, in decades.
+/// The plotted range, in decades.
 struct Area {
     sizes: i32,
     costs: std::ops::RangeInclusive<i32>,
@@ -117,7 +118,7 @@ impl Area {
     }
 }
 
-/// A power of ten.
+/// Formats a power of ten.
 fn short(decade: i32) -> String {
     let unit = ["", "k", "M", "G"].get((decade / 3).unsigned_abs() as usize).unwrap_or(&"");
     format!("{}{unit}", 10_u32.pow((decade % 3).unsigned_abs()))
@@ -148,7 +149,7 @@ fn line(text: &mut String, area: &Area, curve: &Curve, number: usize) {
     }
 }
 
-/// The name of a curve at its right, with a thin line from where it ends.
+/// Draws the name of a curve to its right, connected by a thin line.
 fn label(text: &mut String, area: &Area, curve: &Curve, number: usize, end: f64, place: f64) {
     let colour = colour(number);
     let from = curve.points.last().map_or(RIGHT, |(size, _)| area.x(*size)) + 5.0;

@@ -1,14 +1,14 @@
-//! Words of HTTP in code that knows no binding.
+//! Mentions of HTTP in code that must not depend on a transport.
 
 use crate::source::Source;
 
-/// Words that only a binding to HTTP has use for, as parts of names.
+/// Words that only a binding to HTTP uses, as parts of names.
 const WORDS: [&str; 9] =
     ["exchange", "exchanges", "headers", "http", "https", "post", "posting", "posts", "sse"];
 
-/// The names and texts outside of tests that speak of HTTP, each with its line.
+/// Returns the names and texts outside of tests that mention HTTP, with their lines.
 ///
-/// `cfg(feature = "http")` is none: it keeps code out of images that have no use for it.
+/// `cfg(feature = "http")` is allowed: it excludes unused code from images.
 pub(super) fn find(source: &Source, text: &str) -> Vec<(usize, String)> {
     let mut found = Vec::new();
     for (line, name) in names(source) {
@@ -25,7 +25,7 @@ pub(super) fn find(source: &Source, text: &str) -> Vec<(usize, String)> {
     found
 }
 
-/// The names and keywords in the code.
+/// Returns the names and keywords in the code.
 fn names(source: &Source) -> Vec<(usize, String)> {
     let mut found = Vec::new();
     let mut name = String::new();
@@ -46,7 +46,7 @@ fn names(source: &Source) -> Vec<(usize, String)> {
     found
 }
 
-/// What stands in strings, by lines.
+/// Returns the contents of strings, by line.
 fn texts(source: &Source, text: &str) -> Vec<(usize, String)> {
     let mut found = Vec::new();
     let mut line = (1, String::new());
@@ -72,7 +72,7 @@ fn texts(source: &Source, text: &str) -> Vec<(usize, String)> {
     found
 }
 
-/// The parts of a name: `next_post` and `NextPost` have two.
+/// Splits a name into its parts: `next_post` and `NextPost` have two.
 fn parts(name: &str) -> impl Iterator<Item = String> {
     let mut parts = vec![String::new()];
     let mut before = '_';

@@ -1,8 +1,8 @@
-//! Which modules of its own crate a file names: by `crate::`, `self::` and `super::`.
+//! References of a file to modules of its own crate: by `crate::`, `self::` and `super::`.
 
 use crate::source::Source;
 
-/// A path from the root of the crate, as code names it.
+/// A path from the root of the crate, as written in the code.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Reference {
     /// Its line, from 1.
@@ -11,11 +11,11 @@ pub(super) struct Reference {
     pub(super) path: Vec<String>,
 }
 
-/// What `source` names outside of tests; `module` is the path of the module that it is.
+/// Returns the references in `source` outside of tests; `module` is the path of its module.
 pub(super) fn references(source: &Source, module: &[String]) -> Vec<Reference> {
     let tokens = tokens(source.code());
     let mut found = Vec::new();
-    // The modules in this file around the token, each with the depth of its braces.
+    // The inline modules around the token, each with the depth of its braces.
     let mut inside: Vec<(usize, String)> = Vec::new();
     let mut depth = 0_usize;
     for (at, token) in tokens.iter().enumerate() {
@@ -50,8 +50,8 @@ pub(super) fn references(source: &Source, module: &[String]) -> Vec<Reference> {
     found
 }
 
-/// The names that `pub use` gives to items of modules, in the file at the root of the crate: each
-/// with the module that it comes from.
+/// Returns the names that `pub use` in the root file gives to items of modules, each with the
+/// module it comes from.
 pub(super) fn exports(source: &Source) -> Vec<(String, String)> {
     let tokens = tokens(source.code());
     let mut found = Vec::new();
@@ -70,7 +70,7 @@ pub(super) fn exports(source: &Source) -> Vec<(String, String)> {
     found
 }
 
-/// Adds the paths that start at `at` to `paths`, each behind `prefix`, and returns where they end.
+/// Adds the paths that start at `at` to `paths`, each after `prefix`, and returns their end.
 fn tree(tokens: &[Token], mut at: usize, prefix: &[String], paths: &mut Vec<Vec<String>>) -> usize {
     let mut names = prefix.to_vec();
     while let Some(token) = tokens.get(at) {
@@ -113,7 +113,7 @@ fn group(
     at
 }
 
-/// `names` from the root of the crate, said in the module `here`.
+/// Resolves `names`, as written in the module `here`, to a path from the root of the crate.
 fn absolute(here: &[String], names: &[String]) -> Vec<String> {
     let mut path = match names.first().map(String::as_str) {
         Some("self" | "super") => here.to_vec(),
@@ -173,7 +173,7 @@ fn tokens(code: &[char]) -> Vec<Token> {
     found
 }
 
-/// The kinds of the two tokens from `at` on, if there are two.
+/// Returns the kinds of the two tokens from `at` on.
 fn kinds(tokens: &[Token], at: usize) -> Vec<Kind> {
     tokens.iter().skip(at).take(2).map(|it| it.kind.clone()).collect()
 }

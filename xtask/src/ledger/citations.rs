@@ -1,9 +1,9 @@
-//! What the sources cite.
+//! Citations in the sources.
 //!
 //! Code cites with `MCP <revision> <page>#<section> [ID]` in a line comment; several ids may
-//! follow, and the text may go on in the next lines. A test cites with `Rule: [ID]`, in the comment
-//! on top of a function under `#[test]`, in its body, or in a table (`const`, `static`) that a test in
-//! the same file names.
+//! follow, and the text may continue on the next lines. A test cites with `Rule: [ID]`, in the
+//! comment above a function with `#[test]`, in its body, or in a table (`const`, `static`) that a
+//! test in the same file names.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
@@ -14,9 +14,9 @@ use super::rules::REVISIONS;
 use crate::files;
 use crate::source::{Comment, Item, Source};
 
-/// How many rules one test may hold, and one comment in a table of cases.
+/// The most rules that one test, or one comment in a table of cases, may cite.
 ///
-/// A test that breaks says which rule is broken, which it cannot where it holds dozens.
+/// A failing test should identify the broken rule, which it cannot if it covers dozens.
 const RULES_MAX: usize = 6;
 
 /// An id in a comment.
@@ -25,32 +25,32 @@ pub(super) struct Citation {
     /// `path:line`.
     pub(super) place: String,
     pub(super) id: String,
-    /// The revision and the page that the comment names before the id, without the section.
+    /// The revision and page that the comment names before the id, without the section.
     pub(super) page: Option<(String, String)>,
     pub(super) kind: Kind,
 }
 
-/// What a citation is good for.
+/// The effect of a citation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// Code obeys the rule.
+    /// Code implements the rule.
     Code,
-    /// A test holds it.
+    /// A test covers the rule.
     Test,
-    /// A comment in test code speaks of it.
+    /// A comment in test code mentions the rule.
     Mention,
 }
 
-/// What was found in the sources.
+/// The citations and errors found in the sources.
 #[derive(Debug, Default)]
 pub(super) struct Found {
     pub(super) citations: Vec<Citation>,
-    /// Comments that are not of the one form.
+    /// Comments that do not have the required form.
     pub(super) errors: Vec<String>,
 }
 
-/// Reads the sources of the workspace. This crate is not among them, nor are benchmarks and fuzz
-/// targets; the tests beside those are.
+/// Reads the sources of the workspace, except this crate, benchmarks and fuzz targets; the tests of
+/// the fuzz targets are included.
 pub(super) fn find(root: &Path) -> io::Result<Found> {
     let mut sources = Vec::new();
     for path in files::with_extension(root, "rs")? {
@@ -82,7 +82,7 @@ fn read(path: &Path, source: &Source, test_file: bool, found: &mut Found) {
     let mut rule = None;
     let mut previous: Option<&Comment> = None;
     for comment in &source.comments {
-        // A page or `Rule:` holds for the ids behind it, to the end of the comment.
+        // A page or `Rule:` applies to the ids after it, to the end of the comment.
         let goes_on =
             previous.is_some_and(|it| it.line + 1 == comment.line && it.alone && comment.alone);
         if !goes_on {
@@ -129,7 +129,7 @@ fn read(path: &Path, source: &Source, test_file: bool, found: &mut Found) {
                     found.citations.push(Citation {
                         place: place.clone(),
                         id: id.to_owned(),
-                        // A revision that does not exist is reported already.
+                        // A nonexistent revision is already reported.
                         page: named
                             .filter(|(revision, _)| REVISIONS.contains(revision))
                             .map(|(revision, page)| (revision.to_owned(), page.to_owned())),
@@ -152,7 +152,7 @@ fn read(path: &Path, source: &Source, test_file: bool, found: &mut Found) {
     }
 }
 
-/// What may hold a rule in a file.
+/// The items of a file that may cite rules as tests.
 struct TestScopes {
     functions: Vec<Item>,
     tables: Vec<Item>,
@@ -172,7 +172,7 @@ impl TestScopes {
         Self { functions, tables }
     }
 
-    /// What holds the rules that `comment` starts to name.
+    /// Returns the item that contains `comment`.
     fn enclosing(&self, comment: &Comment) -> Option<Place> {
         let holds = |it: &&Item| it.contains(comment.at);
         if let Some(test) = self.functions.iter().find(holds) {
@@ -186,17 +186,17 @@ impl TestScopes {
 
 #[derive(Debug, PartialEq, Eq)]
 enum Mark<'a> {
-    /// A revision and a page of it.
+    /// A revision and one of its pages.
     Page(&'a str, &'a str),
-    /// What begins like one, and is none on this line.
+    /// The beginning of such a citation, without a page on this line.
     NoPage,
-    /// What follows is held by a test.
+    /// Marks the following ids as covered by a test.
     Rule,
     Id(&'a str),
 }
 
-/// The pages (`MCP 2025-06-18 basic/index#requests`), `Rule:` and ids (`[SESS-004]`) in a line, in
-/// order.
+/// Returns the pages (`MCP 2025-06-18 basic/index#requests`), `Rule:` and ids (`[SESS-004]`) in a
+/// line, in order.
 fn marks(text: &str) -> impl Iterator<Item = Mark<'_>> {
     text.char_indices().filter_map(move |(at, c)| {
         let rest = &text[at..];
@@ -223,7 +223,7 @@ fn is_date(text: &str) -> bool {
     text.len() == 10 && text.bytes().all(|b| b.is_ascii_digit() || b == b'-')
 }
 
-/// Letters, a hyphen, three digits.
+/// Returns whether the text is letters, a hyphen, and three digits.
 fn is_id(text: &str) -> bool {
     text.split_once('-').is_some_and(|(area, number)| {
         area.len() >= 2
@@ -368,7 +368,7 @@ mod tests {
         );
         let (few, many) = (rules(4), rules(8).split_off(4 * "[AAA-001]".len()));
         let spread = format!("// Rule: {few}\n#[test]\nfn f() {{\n // Rule: {many}\n}}\n");
-        assert_eq!(errors(spread).len(), 1, "what stands on a test and in it counts together");
+        assert_eq!(errors(spread).len(), 1, "citations above a test and in it are added up");
         let table = |first: &str, second: &str| {
             let rows =
                 format!("const A: [u8; 2] = [\n1, // Rule: {first}\n2, // Rule: {second}\n];");

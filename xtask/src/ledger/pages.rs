@@ -1,12 +1,12 @@
-//! The pages of the specification that rules stand on.
+//! Pages of the specification that contain rules.
 
 use std::cmp::Ordering;
 use std::path::Path;
 
-/// Pages that have another name in a later revision: the older name, the later one.
+/// Pages that were renamed in a later revision: the old and the new name.
 ///
-/// The ledger names one page for a rule, usually that of the newest revision, whereas code may cite
-/// an older one.
+/// The ledger names one page for each rule, usually that of the latest revision, whereas code may
+/// cite an older one.
 const MOVED: [(&str, &str); 9] = [
     ("basic/authorization", "basic/authorization/authorization-server-discovery"),
     ("basic/authorization", "basic/authorization/client-registration"),
@@ -19,7 +19,7 @@ const MOVED: [(&str, &str); 9] = [
     ("basic/utilities/progress", "basic/patterns/progress"),
 ];
 
-/// Whether the specification in `folder` has the page at that revision.
+/// Returns whether the specification in `folder` has the page at that revision.
 pub(super) fn exists(folder: &Path, revision: &str, page: &str) -> bool {
     let path = match page.split_once(':') {
         Some((extension, page)) => Path::new(extension).join(page),
@@ -32,12 +32,12 @@ pub(super) fn exists(folder: &Path, revision: &str, page: &str) -> bool {
     })
 }
 
-/// Whether a citation of `page` at `revision` names the page that the ledger has for the rule.
+/// Returns whether a citation of `page` at `revision` agrees with the page in the ledger.
 ///
-/// At the ledger's own revision it must be that page. At another revision it is the page of that
-/// name, or the one that took its place.
+/// At the ledger's own revision the pages must be equal. At another revision it is the page of the
+/// same name, or the one renamed to or from it.
 pub(super) fn agree(ledger: &str, revision: &str, page: &str) -> bool {
-    // A page of an extension is of no revision.
+    // Pages of extensions have no revision.
     if page == ledger {
         return true;
     }

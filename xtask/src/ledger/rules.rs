@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 pub(super) const REVISIONS: [&str; 5] =
     ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"];
 
-/// How binding a rule is.
+/// The requirement level of a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Level {
     Must,
@@ -39,22 +39,22 @@ pub(super) struct Rule {
     pub(super) level: Level,
     pub(super) revisions: Vec<&'static str>,
     pub(super) text: String,
-    /// The page that says it, without the section: `2026-07-28:basic/index`.
+    /// The page that contains the rule, without the section: `2026-07-28:basic/index`.
     pub(super) page: String,
 }
 
-/// All rules, in the order of their ids.
+/// All rules, ordered by id.
 #[derive(Debug)]
 pub(super) struct Ledger(BTreeMap<String, Rule>);
 
 impl Ledger {
-    /// Reads `id area role level revisions text source`, separated by tabs, below one header line.
+    /// Parses `id area role level revisions text source`, separated by tabs, after one header line.
     pub(super) fn parse(text: &str) -> Result<Self, String> {
         let mut rules = BTreeMap::new();
         for (number, line) in (1..).zip(text.lines()).skip(1) {
             let rule = rule(line).map_err(|error| format!("line {number}: {error}"))?;
             if let Some(rule) = rules.insert(rule.id.clone(), rule) {
-                return Err(format!("line {number}: {} is there twice", rule.id));
+                return Err(format!("line {number}: duplicate id {}", rule.id));
             }
         }
         Ok(Self(rules))
@@ -72,7 +72,7 @@ impl Ledger {
 fn rule(line: &str) -> Result<Rule, String> {
     let fields: Vec<&str> = line.split('\t').collect();
     let [id, area, role, level, revisions, text, source] = fields[..] else {
-        return Err(format!("{} fields where 7 belong", fields.len()));
+        return Err(format!("{} fields instead of 7", fields.len()));
     };
     Ok(Rule {
         id: id.to_owned(),
@@ -88,7 +88,7 @@ fn rule(line: &str) -> Result<Rule, String> {
     })
 }
 
-/// Reads a revision, a range `a..b` that includes both ends, or several of these with commas.
+/// Parses a revision, an inclusive range `a..b`, or a comma-separated list of these.
 fn parse_revisions(text: &str) -> Result<Vec<&'static str>, String> {
     let place = |name: &str| {
         let place = REVISIONS.iter().position(|revision| *revision == name.trim());
@@ -125,8 +125,8 @@ mod tests {
         let ledger = |lines: &[&str]| Ledger::parse(&format!("header\n{}", lines.concat()));
         assert_eq!(ledger(&[line]).map(|it| it.rules().count()), Ok(1));
         let error = |lines: &[&str]| ledger(lines).map(|_| ()).expect_err("broken");
-        assert_eq!(error(&[line, "A-002\tone\n"]), "line 3: 2 fields where 7 belong");
-        assert_eq!(error(&[line, line]), "line 3: A-001 is there twice");
+        assert_eq!(error(&[line, "A-002\tone\n"]), "line 3: 2 fields instead of 7");
+        assert_eq!(error(&[line, line]), "line 3: duplicate id A-001");
         assert_eq!(error(&[&line.replace("MUST", "WILL")]), "line 2: no level `WILL`");
     }
 }

@@ -1,9 +1,9 @@
-//! Markdown: blanks at the ends of lines, tabs, links that lead nowhere.
+//! Markdown: trailing white space, tabs, and broken links.
 
 use std::path::{Component, Path, PathBuf};
 
-/// Adds what is wrong with the file `path` to `errors`; `exists` tells whether a file of the
-/// project is there.
+/// Adds the errors of the file `path` to `errors`; `exists` returns whether a file of the project
+/// exists.
 pub(super) fn check(
     path: &Path,
     text: &str,
@@ -17,7 +17,7 @@ pub(super) fn check(
             errors.push(format!("{name}:{number}: a tab"));
         }
         if line.ends_with(' ') {
-            errors.push(format!("{name}:{number}: blanks at the end"));
+            errors.push(format!("{name}:{number}: trailing white space"));
         }
         if line.trim_start().starts_with("```") {
             fence = !fence;
@@ -32,12 +32,12 @@ pub(super) fn check(
     }
 }
 
-/// Where the files of the project are on the web. The guide links to files outside its folder by these
-/// addresses.
+/// The address of the project's files on the web, which the guide uses to link to files outside its
+/// folder.
 const REPOSITORY: &str = "https://github.com/mcp-sansio/mcp-sansio/blob/main/";
 
-/// The links of a line that lead into the project, without their fragments: `[text](path#part)`
-/// and `[name]: path`.
+/// Returns the links of a line within the project, without fragments: `[text](path#part)` and
+/// `[name]: path`.
 fn links(line: &str) -> Vec<&str> {
     let mut found = Vec::new();
     let mut rest = line;
@@ -63,7 +63,7 @@ fn links(line: &str) -> Vec<&str> {
     found.filter(|link| !link.is_empty()).collect()
 }
 
-/// The file that `link` in `file` names; `None` if it leaves the project.
+/// Returns the file that `link` in `file` names; `None` if it is outside the project.
 fn resolve(file: &Path, link: &str) -> Option<PathBuf> {
     if let Some(path) = link.strip_prefix(REPOSITORY) {
         return Some(PathBuf::from(path));
@@ -97,7 +97,10 @@ mod tests {
 
     #[test]
     fn blanks_and_tabs() {
-        assert_eq!(errors("a \n\tb\n"), ["docs/b.md:1: blanks at the end", "docs/b.md:2: a tab"]);
+        assert_eq!(
+            errors("a \n\tb\n"),
+            ["docs/b.md:1: trailing white space", "docs/b.md:2: a tab"]
+        );
     }
 
     #[test]

@@ -1,13 +1,13 @@
-//! Programs shown in Markdown are files of the project: a block of code after a comment that names
-//! a file is that file, word for word, but for the comment at its head. After a comment `from` a file
-//! it is some lines of that file, one after the other, but for their common indentation.
-//! All other Rust code in the guide and in `README.md` is compiled as a documentation test, so it must
-//! not be marked `ignore`.
+//! Programs shown in Markdown are files of the project: a code block after a comment that names a
+//! file must equal that file, except for the comment at its head. After a comment `from` a file,
+//! the block must be consecutive lines of that file, except for their common indentation. All other
+//! Rust code in the guide and in `README.md` is compiled as a documentation test, so it must not be
+//! marked `ignore`.
 
 use std::path::Path;
 
-/// Adds the blocks of the file `path` that are not what they say; `read` gives the text of a file
-/// of the project.
+/// Adds an error for each block of the file `path` that differs from its source; `read` returns the
+/// text of a file of the project.
 pub(super) fn check(
     path: &Path,
     text: &str,
@@ -25,7 +25,7 @@ pub(super) fn check(
             }
             continue;
         };
-        // Around a table that another command prints.
+        // Marks of a generated table.
         if file.starts_with("table ") || file.starts_with("/table ") {
             continue;
         }
@@ -42,17 +42,17 @@ pub(super) fn check(
             None => (file, false),
         };
         let Some(program) = read(Path::new(file)) else {
-            errors.push(format!("{place}: there is no `{file}`"));
+            errors.push(format!("{place}: `{file}` not found"));
             continue;
         };
         let is_there = if is_part { has_lines(&program, &shown) } else { body(&program) == shown };
         if !is_there {
-            errors.push(format!("{place}: the block is not what `{file}` has"));
+            errors.push(format!("{place}: the block differs from `{file}`"));
         }
     }
 }
 
-/// Whether `shown` stands somewhere in a program, further to the right perhaps.
+/// Returns whether `shown` occurs in a program, possibly indented.
 fn has_lines(program: &str, shown: &[&str]) -> bool {
     let lines: Vec<&str> = program.lines().collect();
     let first = shown.first().copied().unwrap_or_default();
@@ -67,7 +67,7 @@ fn has_lines(program: &str, shown: &[&str]) -> bool {
         })
 }
 
-/// The lines of a program without the comments and attributes at its head.
+/// Returns the lines of a program without the comments and attributes at its head.
 fn body(program: &str) -> Vec<&str> {
     let head = |line: &&str| line.starts_with("//!") || line.starts_with("#![") || line.is_empty();
     program.lines().skip_while(head).collect()
@@ -91,9 +91,9 @@ mod tests {
         assert_eq!(found("<!-- a.rs -->\n```rust\nfn main() {}\n```\n"), [""; 0]);
         assert_eq!(
             found("<!-- a.rs -->\n```rust\nfn main() { }\n```\n"),
-            ["README.md:1: the block is not what `a.rs` has"]
+            ["README.md:1: the block differs from `a.rs`"]
         );
-        assert_eq!(found("<!-- b.rs -->\n```rust\n```\n"), ["README.md:1: there is no `b.rs`"]);
+        assert_eq!(found("<!-- b.rs -->\n```rust\n```\n"), ["README.md:1: `b.rs` not found"]);
     }
 
     #[test]
@@ -125,9 +125,9 @@ mod tests {
         assert_eq!(found("<!-- from a.rs -->\n```rust\nfn main() {}\n```\n"), [""; 0]);
         assert_eq!(
             found("<!-- from a.rs -->\n```rust\nfn main()\n```\n"),
-            ["README.md:1: the block is not what `a.rs` has"]
+            ["README.md:1: the block differs from `a.rs`"]
         );
         let missing = found("<!-- from b.rs -->\n```rust\n```\n");
-        assert_eq!(missing, ["README.md:1: there is no `b.rs`"]);
+        assert_eq!(missing, ["README.md:1: `b.rs` not found"]);
     }
 }

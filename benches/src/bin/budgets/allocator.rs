@@ -1,4 +1,4 @@
-//! The system's allocator, which counts.
+//! The system's allocator with counters.
 
 #![allow(unsafe_code, reason = "an allocator can only be replaced by unsafe code")]
 
@@ -13,17 +13,18 @@ static ALLOCATOR: Counting = Counting;
 static COUNT: AtomicU64 = AtomicU64::new(0);
 static HELD: AtomicU64 = AtomicU64::new(0);
 
-/// How often memory was asked for, or for more of it.
+/// Returns the number of allocations and reallocations.
 pub(crate) fn count() -> u64 {
     COUNT.load(Ordering::Relaxed)
 }
 
-/// Bytes that were asked for and are not given back.
+/// Returns the bytes currently allocated.
 pub(crate) fn held() -> u64 {
     HELD.load(Ordering::Relaxed)
 }
 
-// One thread does all: a load and a store are enough, and cost less than what is counted.
+// The program is single-threaded: a load and a store suffice, and cost less than an atomic
+// addition.
 fn add(to: &AtomicU64, number: u64) {
     to.store(to.load(Ordering::Relaxed).wrapping_add(number), Ordering::Relaxed);
 }
@@ -37,7 +38,7 @@ fn freed(bytes: usize) {
     add(&HELD, (bytes as u64).wrapping_neg());
 }
 
-// SAFETY: every call is handed to the system's allocator as it came.
+// SAFETY: every call is forwarded unchanged to the system's allocator.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         allocated(layout.size());

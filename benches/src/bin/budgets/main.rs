@@ -1,11 +1,11 @@
-//! Runs what is counted on every change, for a counter of instructions.
+//! Runs the scenarios that are counted on every change, under an instruction counter.
 //!
-//! Prints a line for each measurement, in order, of values with tabs between them: its name, how
-//! many operations it has, how many allocations they made, and how many bytes stay on the heap
-//! where it opens something. What is counted happens inside of [`measured`], once for each line.
-//! `cargo run -p xtask -- budgets` counts and compares.
+//! Prints one line per measurement, in order, with tab-separated values: its name, the number of
+//! operations, their allocations, and the bytes that an opening retains on the heap. Instructions
+//! are counted within [`measured`], which runs once per line. `cargo run -p xtask -- budgets`
+//! counts and compares.
 
-#![allow(clippy::print_stdout, reason = "the lines are its result")]
+#![allow(clippy::print_stdout, reason = "the lines are the output")]
 
 mod allocator;
 
@@ -25,7 +25,7 @@ fn main() {
         println!("{name}\t{}\t{allocations}\t", operations * runs);
     }
     for Opening { name, open } in openings() {
-        // What is made once for all is made by the first.
+        // The first run initializes global state.
         drop(open());
         let (before, kept) = (allocator::count(), allocator::held());
         let mut opened: Option<Box<dyn fmt::Debug>> = None;
@@ -36,7 +36,7 @@ fn main() {
     }
 }
 
-/// The only place where instructions are counted.
+/// The only function whose instructions are counted.
 #[inline(never)]
 fn measured(work: &mut dyn FnMut()) {
     black_box(work)();

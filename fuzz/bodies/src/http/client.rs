@@ -15,10 +15,10 @@ use mcp_sansio::peer::{Applied, CallHandle, Event, InputHandle, Subject};
 
 use super::heads::{check_event_id, check_fields};
 
-/// A client on HTTP under any operations and with any server: it sends valid messages in valid
-/// requests and to no other origin, uses no exchange twice, cuts off those that have not ended and
-/// no others, ends every call once, says nothing after its end, never wakes in vain, comes to rest,
-/// and does the same with the same input.
+/// Runs an HTTP client with any operations and any server: it sends valid messages in valid
+/// requests and to no other origin, uses no exchange id twice, aborts exactly those exchanges that
+/// have not ended, ends every call once, emits nothing after its end, requests no superfluous
+/// wake-up, becomes idle, and is deterministic.
 pub fn http_client(bytes: &[u8]) {
     let run = || {
         let (settings, operations) = script(bytes);
@@ -26,27 +26,29 @@ pub fn http_client(bytes: &[u8]) {
         operations.for_each(|operation| harness.operate(&operation));
         harness.finish()
     };
-    assert_eq!(run(), run(), "the same input has another outcome");
+    assert_eq!(run(), run(), "the same input has a different outcome");
 }
 
 struct Harness {
     client: Client,
     now: Instant,
     transcript: String,
-    /// Fields for the next response.
+    /// Header fields of the next response.
     fields: Vec<(String, Vec<u8>)>,
-    /// Exchanges under way, in the order of their requests, and whether each has its head.
+    /// Exchanges in progress, in the order of their requests, and whether each has received its
+    /// head.
     open: Vec<(ExchangeId, bool)>,
     inputs: Vec<InputHandle>,
     /// Calls, and how often each has ended.
     calls: BTreeMap<CallHandle, usize>,
     closed: bool,
-    /// As many as may be under way at once by the limits.
+    /// The most concurrent exchanges that the limits allow.
     exchanges_max: usize,
 }
 
 impl Harness {
-    /// A letter each for what the peer has, then one for limits and one for lost sessions.
+    /// Each setting is one letter: those of the peer, then one for limits and one for lost
+    /// sessions.
     fn new(settings: &[u8]) -> Self {
         let letter = |at: usize| settings.get(at).copied().unwrap_or(b'0');
         let mut limits = ClientLimits::default();
@@ -57,13 +59,13 @@ impl Harness {
             limits.event_bytes_max = 1000;
             limits.error_bytes_max = 100;
         }
-        // Those that are waited for, one that listens, one that ends the session, and those whose
-        // responses go on after the answer is there, as long as they are not many.
+        // Exchanges that are awaited, one that listens, one that ends the session, and a limited
+        // number whose responses continue after the answer.
         let waited_for = limits.requests_max + limits.control_exchanges_max + 2;
         let exchanges_max = waited_for + limits.requests_max + 2 * limits.control_exchanges_max;
         let lost =
             if letter(6) == b'r' { LostSession::RepeatCalls } else { LostSession::FailCalls };
-        let url = Location::parse("https://example.com/mcp").expect("it is a URL");
+        let url = Location::parse("https://example.com/mcp").expect("a valid URL");
         let options = ClientOptions::new(url).limits(limits).lost_session(lost);
         let now = Instant::ZERO;
         let mut harness = Self {
@@ -152,7 +154,7 @@ impl Harness {
         self.pull();
     }
 
-    /// The head of a response: the number is its status, the text says for which exchange.
+    /// The head of a response: the number is its status, the text selects the exchange.
     fn head(&mut self, operation: &Operation<'_>) {
         let fields = std::mem::take(&mut self.fields);
         let which = Operation::parse(operation.text).map_or(0, |inner| inner.number);
@@ -175,7 +177,7 @@ impl Harness {
 
     fn called(&mut self, call: Option<CallHandle>) {
         if let Some(call) = call {
-            assert!(self.calls.insert(call, 0).is_none(), "a handle is used again");
+            assert!(self.calls.insert(call, 0).is_none(), "a handle is reused");
         }
     }
 
@@ -191,17 +193,17 @@ impl Harness {
         self.client.handle_timeout(now);
         self.pull();
         let next = self.client.poll_timeout();
-        assert!(next.is_none_or(|next| next > now), "woken in vain at {now:?}");
+        assert!(next.is_none_or(|next| next > now), "a superfluous wake-up at {now:?}");
     }
 
-    /// Takes all that the machine has made.
+    /// Drains the events and transmits of the machine.
     fn pull(&mut self) {
         while let Some(event) = self.client.poll_event() {
-            writeln!(self.transcript, "{event:?}").expect("a string takes all");
+            writeln!(self.transcript, "{event:?}").expect("writing to a string succeeds");
             self.see(event);
         }
         while let Some(transmit) = self.client.poll_transmit() {
-            writeln!(self.transcript, "{transmit:?}").expect("a string takes all");
+            writeln!(self.transcript, "{transmit:?}").expect("writing to a string succeeds");
             match transmit {
                 Transmit::Send(request) => {
                     assert_eq!(request.url().authority(), "example.com", "another origin");
@@ -210,7 +212,7 @@ impl Harness {
                     check_fields(others.into_iter().map(|(_, value)| value.to_owned()));
                     ids.into_iter().for_each(|(_, id)| check_event_id(id));
                     let known = self.open.iter().any(|(open, _)| *open == request.exchange);
-                    assert!(!known, "an exchange that is under way");
+                    assert!(!known, "the exchange id is in use");
                     if request.method == "POST" {
                         check_form(&request.body);
                     } else {
@@ -220,7 +222,7 @@ impl Harness {
                 }
                 Transmit::Abort(exchange) => {
                     let at = self.open.iter().position(|(open, _)| *open == exchange);
-                    self.open.remove(at.expect("what is over is not cut off"));
+                    self.open.remove(at.expect("only a running exchange is aborted"));
                 }
             }
         }
@@ -231,13 +233,13 @@ impl Harness {
         assert!(!self.closed, "after the end: {event:?}");
         match event {
             Event::InputRequested(input) => {
-                assert!(!self.inputs.contains(&input.handle), "a question comes again");
+                assert!(!self.inputs.contains(&input.handle), "a question is repeated");
                 self.inputs.push(input.handle);
             }
             Event::Ended(ended) => {
-                let count = self.calls.get_mut(&ended.call).expect("the end of a call");
+                let count = self.calls.get_mut(&ended.call).expect("the end of a known call");
                 *count += 1;
-                assert_eq!(*count, 1, "a call ends again");
+                assert_eq!(*count, 1, "a call ends twice");
             }
             Event::Cancelled(cancelled) => {
                 if let Subject::Input(handle) = cancelled.subject {
@@ -249,7 +251,7 @@ impl Harness {
         }
     }
 
-    /// Closes the client and lets what is under way break: after that it is at rest.
+    /// Closes the client and breaks the exchanges in progress: after that it is idle.
     fn finish(mut self) -> String {
         self.client.close(self.now);
         self.pull();
@@ -261,7 +263,7 @@ impl Harness {
         }
         assert!(self.client.is_drained(), "{}", self.transcript);
         assert_eq!(self.client.poll_timeout(), None);
-        assert!(self.open.is_empty(), "{:?} is neither over nor cut off", self.open);
+        assert!(self.open.is_empty(), "{:?} has neither ended nor been aborted", self.open);
         assert!(self.closed && self.calls.values().all(|ends| *ends == 1), "{:?}", self.calls);
         self.transcript
     }

@@ -4,13 +4,14 @@ use mcp_sansio::http::{Content, Location, RequestHead, Response, Server, ServerO
 use mcp_sansio::jsonrpc::{Frame, Message, ParseLimits, parse};
 use mcp_sansio::{Instant, Revisions};
 
-/// Judges heads of requests: the first line is the method and the target, each other one a field.
+/// Checks the handling of request heads: the first line is the method and the target, each other
+/// one a field.
 ///
-/// A server's judgement does not depend on the case of names, on the white space around values, or
-/// on whether it is asked before the body or after it. What it lets through has a host and an origin
-/// of this machine, a method and a path that are served, and bodies that are said to be JSON and
-/// short enough. What it refuses gets a whole response whose fields are valid. Each field is read
-/// as a URL, as well.
+/// A server's decision does not depend on the case of names, on the white space around values, or
+/// on whether it is made before or after the body arrives. An admitted request has a host and an
+/// origin of this machine, a served method and path, and a body that is declared as JSON and short
+/// enough. A refused one gets a complete response with valid fields. Each field is also parsed as a
+/// URL.
 pub fn http_heads(bytes: &[u8]) {
     let mut lines = bytes.split(|byte| *byte == b'\n');
     let request = lines.next().and_then(|line| std::str::from_utf8(line).ok()).unwrap_or_default();
@@ -32,7 +33,8 @@ pub fn http_heads(bytes: &[u8]) {
             (ServerOptions::new().any_path(), &[]),
         ] {
             let peer = inputs::server_options(b"").revisions(revisions);
-            let server = Server::new(peer, options, [7; 32], 0).expect("there are no tools");
+            let server =
+                Server::new(peer, options, [7; 32], 0).expect("a server without tools is valid");
             check_admission(server, paths, method, target, &fields);
         }
     }
@@ -49,7 +51,7 @@ fn check_admission(
     fields.iter().for_each(|(name, value)| head.field(name, value));
     let admitted = server.admit(&head);
     if let Err(refused) = server.locate(&head) {
-        assert_eq!(admitted.as_ref(), Err(&refused), "the place is judged in two ways");
+        assert_eq!(admitted.as_ref(), Err(&refused), "a path is treated inconsistently");
     }
 
     let shouted: Vec<(String, Vec<u8>)> = fields
@@ -58,7 +60,7 @@ fn check_admission(
         .collect();
     let mut other = RequestHead::new(method, target);
     shouted.iter().for_each(|(name, value)| other.field(name, value));
-    assert_eq!(server.admit(&other), admitted, "names in capitals make a difference");
+    assert_eq!(server.admit(&other), admitted, "the case of names makes a difference");
 
     match &admitted {
         Ok(admission) => check_admitted(*admission, paths, &head, fields),
@@ -72,7 +74,7 @@ fn check_admission(
         (Err(refused), sent) => assert_eq!(sent, Some(Transmit::Respond(refused))),
         (Ok(_), Some(Transmit::Respond(response))) => check_refusal(&response),
         (Ok(_), Some(Transmit::Open(_))) => {
-            // A stream stands open: that of events alone does so without a session.
+            // An event stream opens: one without a session is that of the deprecated transport.
             assert_eq!((method, head.path()), ("GET", "/sse"));
         }
         (Ok(_), sent) => panic!("{sent:?} for a request without a body"),
@@ -81,14 +83,14 @@ fn check_admission(
     assert_eq!(server.exchange_count(), 0);
 }
 
-/// What must hold of each request that is let through, said in another way than the server does.
+/// Checks the properties of an admitted request, independent of the server's implementation.
 fn check_admitted(
     admission: Admission,
     paths: &[&str],
     head: &RequestHead<'_>,
     fields: &[(&str, &[u8])],
 ) {
-    let host = only(fields, "host").expect("a request without a host");
+    let host = only(fields, "host").expect("an admitted request has a host");
     assert!(is_here(host), "{}", String::from_utf8_lossy(host));
     if let Some(origin) = only(fields, "origin") {
         let host = [&b"http://"[..], b"https://"].into_iter().find_map(|it| strip(origin, it));
@@ -98,7 +100,7 @@ fn check_admitted(
     assert!(paths.is_empty() || paths.contains(&head.path()), "{}", head.path());
     let media = only(fields, "content-type");
     if head.method() == "POST" {
-        let media = media.expect("a body of no type").to_ascii_lowercase();
+        let media = media.expect("a body has a type").to_ascii_lowercase();
         assert!(media.starts_with(b"application/json"), "{}", String::from_utf8_lossy(&media));
     }
     let singular =
@@ -111,7 +113,7 @@ fn check_admitted(
     assert!(length.is_none_or(|length: usize| length <= admission.body_bytes_max));
 }
 
-/// The value of the field of this name. Panics where it has two.
+/// Returns the value of the field of this name. Panics if there are several.
 fn only<'a>(fields: &[(&str, &'a [u8])], name: &str) -> Option<&'a [u8]> {
     let named = fields.iter().filter(|(other, _)| other.eq_ignore_ascii_case(name));
     let mut values = named.map(|(_, value)| value.trim_ascii());
@@ -120,7 +122,7 @@ fn only<'a>(fields: &[(&str, &'a [u8])], name: &str) -> Option<&'a [u8]> {
     Some(first)
 }
 
-/// Whether a host, with or without a port, can be one of this machine.
+/// Returns whether a host, with or without a port, may be this machine.
 fn is_here(host: &[u8]) -> bool {
     ["localhost", "127.", "[::1]", "[0:", "[::"]
         .iter()
@@ -134,7 +136,7 @@ fn strip<'a>(text: &'a [u8], prefix: &[u8]) -> Option<&'a [u8]> {
     start.eq_ignore_ascii_case(prefix).then_some(rest)
 }
 
-/// A refusal is a whole response with an error in it.
+/// Checks that a refusal is a complete response with an error.
 fn check_refusal(response: &Response) {
     let Response { head, body } = response;
     assert!((400..600).contains(&head.status.0), "{:?}", head.status);
@@ -153,30 +155,34 @@ pub(super) fn check_fields(values: impl Iterator<Item = String>) {
     }
 }
 
-/// The id of an event is the peer's own text, and goes back to it as UTF-8 as browsers send it.
+/// The id of an event is the peer's own text, and browsers return it as UTF-8.
 pub(super) fn check_event_id(value: &str) {
     let visible = |byte: u8| byte >= b' ' && byte != 0x7F;
     assert!(value.bytes().all(visible) && !value.is_empty(), "{value:?} as the id of an event");
 }
 
-/// A URL has one form, and where it leads by itself that is where it leads from elsewhere.
+/// Checks that a URL has one normalized form, and resolves to itself against any base.
 fn check_url(value: &[u8]) {
     let Ok(text) = std::str::from_utf8(value.trim_ascii()) else { return };
-    let base = Location::parse("https://example.com:8443/a/b?c").expect("it is a URL");
+    let base = Location::parse("https://example.com:8443/a/b?c").expect("a valid URL");
     let resolved = base.resolve(text);
     if let Ok(location) = Location::parse(text) {
-        assert_eq!(Location::parse(location.as_str()), Ok(location.clone()), "in another form");
+        assert_eq!(
+            Location::parse(location.as_str()),
+            Ok(location.clone()),
+            "a different normalized form"
+        );
         // A reference that begins with two slashes names a host.
         if !location.path_and_query().starts_with("//") {
             assert_eq!(location.resolve(location.path_and_query()), Ok(location.clone()));
         }
-        assert_eq!(resolved, Ok(location.clone()), "a URL that depends on where it stands");
+        assert_eq!(resolved, Ok(location.clone()), "a URL depends on its base");
         check_fields([location.authority().into(), location.path_and_query().into()].into_iter());
         assert!(location.as_str().ends_with(location.path_and_query()));
         assert!(location.path_and_query().starts_with('/'));
     } else if let Ok(resolved) = resolved {
         assert_eq!(Location::parse(resolved.as_str()), Ok(resolved.clone()));
-        // What stands in a fragment does not matter to where a reference leads.
+        // A fragment does not affect the target of a reference.
         let text = text.split('#').next().unwrap_or_default();
         let elsewhere = text.starts_with("//") || Location::parse(text).is_ok();
         if text.starts_with("//") {

@@ -1,4 +1,4 @@
-//! HTTP: heads, and the machines over exchanges.
+//! HTTP: request heads, and the machines over exchanges.
 
 mod client;
 mod heads;

@@ -5,25 +5,25 @@ use mcp_sansio::peer::Limits;
 
 use super::heads::check_fields;
 
-/// What came on an exchange.
+/// The data received on an exchange.
 pub(super) struct Reply {
     pub(super) head: Option<ResponseHead>,
     pub(super) body: Vec<u8>,
     pub(super) over: bool,
-    /// What the body of the request may be answered with.
+    /// Checks the response against the body of the request.
     pub(super) conformance: ConformanceChecker,
-    /// What came is no message that a client sends at the modern revision.
+    /// Whether the request is not a message that a client sends at the modern revision.
     pub(super) unwanted: bool,
 }
 
 impl Reply {
-    /// Nothing yet, of a machine with these limits.
+    /// Creates an empty reply of a machine with these limits.
     pub(super) fn new(limits: &Limits, unwanted: bool) -> Self {
         let conformance = ConformanceChecker::new(limits);
         Self { head: None, body: Vec::new(), over: false, conformance, unwanted }
     }
 
-    /// Looks over what came, and tells the name of the session that it opens.
+    /// Checks the reply, and returns the id of the session that it opens.
     pub(super) fn check(&mut self) -> Option<String> {
         let head = self.head.as_ref()?;
         check_fields(head.fields().map(|(_, value)| value.into_owned()));
@@ -36,15 +36,15 @@ impl Reply {
             Some(Content::Json) if self.over => self.conformance.check(&self.body),
             Some(Content::Json) => {}
             Some(Content::EventStream) => {
-                // It takes no more at a time than it has room for.
+                // It accepts no more at a time than it has space for.
                 let mut decoder = SseDecoder::growing(1 << 20);
                 let mut rest = self.body.as_slice();
                 while !rest.is_empty() {
                     let taken = decoder.feed(rest);
-                    assert!(taken > 0, "no room though every event was taken");
+                    assert!(taken > 0, "no space although every event was taken");
                     rest = &rest[taken..];
                     while let Some(event) = decoder.next_event() {
-                        let event = event.expect("the limit is high");
+                        let event = event.expect("the event is within the limit");
                         if event.event == "endpoint" {
                             let target = std::str::from_utf8(event.data).expect("a URL is ASCII");
                             session = target.split_once("sessionId=").map(|(_, name)| name.into());

@@ -19,10 +19,10 @@ use mcp_sansio::{Revision, Revisions};
 
 use super::reply::Reply;
 
-/// A server on HTTP under any operations: its books agree, each exchange gets one head and one end,
-/// what it sends are valid messages in valid responses, every request ends once, admission and
-/// handling say the same, it never wakes in vain, keeps nothing in the end, and does the same with
-/// the same input.
+/// Runs an HTTP server with any operations: its internal state is consistent, each exchange gets
+/// one head and one end, it sends valid messages in valid responses, every request ends once,
+/// admission and handling agree, it requests no superfluous wake-up, retains nothing at the end,
+/// and is deterministic.
 pub fn http_server(bytes: &[u8]) {
     let run = || {
         let (settings, operations) = script(bytes);
@@ -30,32 +30,33 @@ pub fn http_server(bytes: &[u8]) {
         operations.for_each(|operation| harness.operate(&operation));
         harness.finish()
     };
-    assert_eq!(run(), run(), "the same input has another outcome");
+    assert_eq!(run(), run(), "the same input has a different outcome");
 }
 
 struct Harness {
     server: Server,
     now: Instant,
     transcript: String,
-    /// Fields for the next request.
+    /// Header fields of the next request.
     fields: Vec<(String, Vec<u8>)>,
-    /// Names of sessions, the latest last.
+    /// Session ids, latest last.
     sessions: Vec<String>,
     principal: Option<Principal>,
     replies: BTreeMap<ExchangeId, Reply>,
     waiting: Vec<Request<'static>>,
-    /// Requests that were handed out, and whether each has ended.
+    /// Requests passed to the application, and whether each has ended.
     requests: BTreeMap<RequestHandle, bool>,
-    /// Clients take nothing for now.
+    /// Whether clients currently read nothing.
     held: bool,
-    /// What is served.
+    /// The revisions served.
     revisions: Revisions,
-    /// Of the machine under the transport.
+    /// The limits of the machine under the transport.
     limits: Limits,
 }
 
 impl Harness {
-    /// A letter each for what the peer has, then one for limits and one for how answers travel.
+    /// Each setting is one letter: those of the peer, then one for limits and one for the form of
+    /// answers.
     fn new(settings: &[u8]) -> Self {
         let letter = |at: usize| settings.get(at).copied().unwrap_or(b'0');
         let mut limits = ServerLimits::default();
@@ -160,7 +161,7 @@ impl Harness {
         }
     }
 
-    /// A POST of a modern message, with the fields that repeat what it says.
+    /// Sends a POST of a modern message, with the header fields that mirror its content.
     fn post_modern(&mut self, body: &[u8]) {
         let tree: Value = serde_json::from_slice(body).unwrap_or_default();
         let members = [
@@ -196,22 +197,22 @@ impl Harness {
         let unwanted = self.is_unwanted(&head, &fields, body);
         let principal = self.principal.as_ref();
         let (exchange, event) = self.server.handle_request(&head, body, principal, self.now);
-        assert!(!unwanted || event.is_none(), "{event:?} of what no client sends");
+        assert!(!unwanted || event.is_none(), "{event:?} from a message that no client sends");
         let mut reply = Reply::new(&self.limits, unwanted);
         reply.conformance.receive(body);
         let fresh = self.replies.insert(exchange, reply).is_none();
-        assert!(fresh, "an exchange that there was before");
+        assert!(fresh, "an exchange id is reused");
         if let Some(event) = event {
             self.see(event.into_owned());
         }
         if let Some(refused) = refused {
             let sent = self.server.poll_transmit(exchange, self.now);
-            assert_eq!(sent, Some(Transmit::Respond(refused)), "admission says another thing");
+            assert_eq!(sent, Some(Transmit::Respond(refused)), "admission and handling disagree");
             self.replies.remove(&exchange);
         }
     }
 
-    /// Whether the body is a response, where a client sends none.
+    /// Returns whether the body is a response at a revision where clients send none.
     fn is_unwanted(
         &self,
         head: &RequestHead<'_>,
@@ -255,7 +256,7 @@ impl Harness {
         };
         assert_eq!(outcome.is_err(), over, "{outcome:?}");
         self.requests.insert(handle, true);
-        assert!(!self.server.is_pending(handle), "due after its answer");
+        assert!(!self.server.is_pending(handle), "pending after its answer");
     }
 
     fn wake(&mut self, now: Instant) {
@@ -263,15 +264,15 @@ impl Harness {
         self.server.handle_timeout(now);
         self.pump();
         let next = self.server.poll_timeout();
-        assert!(next.is_none_or(|next| next > now), "woken in vain at {now:?}");
+        assert!(next.is_none_or(|next| next > now), "a superfluous wake-up at {now:?}");
     }
 
     fn see(&mut self, event: Event<'static>) {
-        writeln!(self.transcript, "{event:?}").expect("a string takes all");
+        writeln!(self.transcript, "{event:?}").expect("writing to a string succeeds");
         match event {
             Event::Request(request) => {
                 let over = self.requests.insert(request.handle, false);
-                assert_ne!(over, Some(true), "a request comes after its end");
+                assert_ne!(over, Some(true), "a request is repeated after its end");
                 self.waiting.push(request);
             }
             Event::Cancelled(cancelled) => {
@@ -288,14 +289,15 @@ impl Harness {
         self.replies.iter().filter(|(_, reply)| !reply.over).map(|(exchange, _)| *exchange)
     }
 
-    /// Takes all that there is.
+    /// Drains the events and transmits of the server.
     fn pump(&mut self) {
         self.server.assert_consistent();
         while let Some(event) = self.server.poll_event() {
             self.see(event);
         }
         while let Some(exchange) = self.server.poll_ready() {
-            // One that is held comes back with the next thing for it, or when all are read.
+            // An exchange that is held becomes ready again with its next data, or when all are
+            // read.
             if !self.held {
                 self.read(exchange);
             }
@@ -310,7 +312,8 @@ impl Harness {
     fn read(&mut self, exchange: ExchangeId) {
         let Some(reply) = self.replies.get_mut(&exchange) else { return };
         while let Some(step) = self.server.poll_transmit(exchange, self.now) {
-            writeln!(self.transcript, "{exchange:?} {step:?}").expect("a string takes all");
+            writeln!(self.transcript, "{exchange:?} {step:?}")
+                .expect("writing to a string succeeds");
             assert!(!reply.over, "{step:?} after the end");
             match step {
                 Transmit::Respond(Response { head, body }) => {
@@ -346,7 +349,7 @@ impl Harness {
         }
     }
 
-    /// Closes the server and lets every client go: nothing is left.
+    /// Closes the server and disconnects every client: nothing is retained.
     fn finish(mut self) -> String {
         self.held = false;
         self.server.close(self.now);
@@ -363,10 +366,10 @@ impl Harness {
                 Some(due) => self.wake(due.max(self.now)),
                 None => break,
             }
-            // A round of questions that nobody answered comes back as its request.
+            // A round of unanswered questions returns as its request.
             self.answer_all();
         }
-        assert_eq!(self.server.poll_timeout(), None, "it does not come to rest");
+        assert_eq!(self.server.poll_timeout(), None, "a deadline is left");
         assert!(self.server.is_drained());
         assert_eq!((self.server.session_count(), self.server.retained()), (0, (0, 0)));
         self.transcript

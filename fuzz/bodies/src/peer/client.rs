@@ -9,10 +9,9 @@ use mcp_sansio::Instant;
 use mcp_sansio::framing::FrameError;
 use mcp_sansio::peer::{Applied, CallHandle, Client, Event, InputHandle, RequestHandle, Subject};
 
-/// A client's side under any operations: it sends whole lines of valid messages, answers nothing
-/// twice and nothing that was not asked, ends every call once, takes the answer to every question
-/// once, says nothing after its end, never wakes in vain, comes to rest, and does the same with the
-/// same input.
+/// Runs a client with any operations: it sends whole lines of valid messages, answers every request
+/// once and nothing else, ends every call once, accepts the answer to every question once, emits
+/// nothing after its end, requests no superfluous wake-up, becomes idle, and is deterministic.
 pub fn peer_client(bytes: &[u8]) {
     let run = || {
         let (settings, operations) = script(bytes);
@@ -23,10 +22,10 @@ pub fn peer_client(bytes: &[u8]) {
         });
         harness.finish()
     };
-    assert_eq!(run(), run(), "the same input has another outcome");
+    assert_eq!(run(), run(), "the same input has a different outcome");
 }
 
-/// A client with its host, and all that is known of it.
+/// A client with its host, and the expected state.
 pub(super) struct ClientHarness {
     pub(super) client: Client,
     pub(super) now: Instant,
@@ -82,7 +81,7 @@ impl ClientHarness {
 
     fn called(&mut self, call: Option<CallHandle>) {
         if let Some(call) = call {
-            assert!(self.calls.insert(call, 0).is_none(), "a handle is used again");
+            assert!(self.calls.insert(call, 0).is_none(), "a handle is reused");
         }
     }
 
@@ -106,7 +105,7 @@ impl ClientHarness {
         assert!(again.is_err(), "answered twice");
     }
 
-    /// Takes a frame, or what is none.
+    /// Handles a frame or a framing error.
     pub(super) fn take(&mut self, frame: Result<&[u8], FrameError>) {
         let closed = self.client.is_closed();
         let event = match frame {
@@ -119,7 +118,7 @@ impl ClientHarness {
                 self.client.handle_frame_error(error)
             }
         };
-        assert!(!closed || event.is_err(), "a frame is taken after the end");
+        assert!(!closed || event.is_err(), "a frame is accepted after the end");
         if let Ok(Some(event)) = event {
             self.see(event.into_owned());
         }
@@ -130,25 +129,25 @@ impl ClientHarness {
         self.now = now;
         self.client.handle_timeout(now);
         let next = self.client.poll_timeout();
-        assert!(next.is_none_or(|next| next > now), "woken in vain at {now:?}");
+        assert!(next.is_none_or(|next| next > now), "a superfluous wake-up at {now:?}");
     }
 
     fn see(&mut self, event: Event<'static>) {
-        writeln!(self.transcript, "{event:?}").expect("a string takes all");
+        writeln!(self.transcript, "{event:?}").expect("writing to a string succeeds");
         assert!(!self.closed, "after the end: {event:?}");
         match event {
             Event::InputRequested(input) => {
-                assert!(!self.inputs.contains(&input.handle), "a question comes again");
+                assert!(!self.inputs.contains(&input.handle), "a question is repeated");
                 self.inputs.push(input.handle);
             }
             Event::Request(request) => {
-                assert!(!self.requests.contains(&request.handle), "a request comes again");
+                assert!(!self.requests.contains(&request.handle), "a request is repeated");
                 self.requests.push(request.handle);
             }
             Event::Ended(ended) => {
-                let count = self.calls.get_mut(&ended.call).expect("the end of a call");
+                let count = self.calls.get_mut(&ended.call).expect("the end of a known call");
                 *count += 1;
-                assert_eq!(*count, 1, "a call ends again");
+                assert_eq!(*count, 1, "a call ends twice");
             }
             Event::Cancelled(cancelled) => match cancelled.subject {
                 Subject::Input(handle) => self.inputs.retain(|input| *input != handle),
@@ -159,7 +158,7 @@ impl ClientHarness {
         }
     }
 
-    /// Takes what the machine has made.
+    /// Drains the events of the machine.
     pub(super) fn look(&mut self) {
         while let Some(event) = self.client.poll_event() {
             self.see(event);
@@ -167,7 +166,7 @@ impl ClientHarness {
         assert!(self.client.poll_event().is_none());
     }
 
-    /// Takes what the machine sends.
+    /// Drains the output of the machine.
     pub(super) fn sent(&mut self) -> Vec<u8> {
         let mut sent = Vec::new();
         while let Some(bytes) = self.client.poll_transmit() {
@@ -180,7 +179,7 @@ impl ClientHarness {
         sent
     }
 
-    /// Ends the input: after that the machine is at rest.
+    /// Ends the input: after that the machine is idle.
     pub(super) fn finish(mut self) -> String {
         self.client.handle_eof();
         self.look();

@@ -4,9 +4,9 @@ use mcp_sansio::framing::LineDecoder;
 use super::client::ClientHarness;
 use super::server::ServerHarness;
 
-/// A client and a server, and a link between them that spoils what it carries: whatever arrives,
-/// each side keeps the promises that it makes alone, and where nothing was spoiled none of the two
-/// finds fault with the other.
+/// Runs a client and a server over a link that corrupts data: for any input each side keeps the
+/// properties of its own target, and if nothing was corrupted, neither side reports a violation by
+/// the other.
 pub fn pair(bytes: &[u8]) {
     let (settings, operations) = script(bytes);
     let middle = settings.iter().position(|byte| *byte == b' ').unwrap_or(settings.len());
@@ -32,15 +32,15 @@ struct Pair {
 
 /// One direction.
 struct Link {
-    /// Bytes that are under way.
+    /// Bytes in transit.
     carried: Vec<u8>,
     decoder: LineDecoder<'static>,
 }
 
 impl Pair {
-    /// `C` and `S` are for the sides, the other verbs for the link: `>` and `<` carry up to so many
-    /// bytes, all without a number; `m` changes the byte at a place, `d` loses and `w` doubles what
-    /// is under way from there on, `i` puts something in.
+    /// `C` and `S` select a side, the other verbs apply to the link: `>` and `<` deliver up to the
+    /// given number of bytes, all without a number; `m` changes the byte at a position, `d` drops
+    /// and `w` duplicates the bytes in transit from there on, `i` inserts text.
     fn operate(&mut self, operation: &Operation<'_>) {
         let side = Operation::parse(operation.text);
         match (operation.verb, side) {
@@ -77,7 +77,7 @@ impl Pair {
         self.server.look();
     }
 
-    /// Takes what the sides send.
+    /// Collects the output of both sides.
     fn collect(&mut self) {
         self.to_server.carried.extend(self.client.sent());
         self.to_client.carried.extend(self.server.sent());
@@ -107,7 +107,7 @@ impl Pair {
     }
 }
 
-/// What would go around the link.
+/// Returns whether an operation would bypass the link.
 const fn is_of_link(verb: u8) -> bool {
     matches!(verb, b'{' | b'E' | b't' | b'T')
 }
@@ -134,7 +134,7 @@ impl Link {
         }
     }
 
-    /// Whether anything changed.
+    /// Corrupts the bytes in transit. Returns whether anything changed.
     fn spoil(&mut self, operation: &Operation<'_>) -> bool {
         if self.carried.is_empty() {
             return false;

@@ -10,9 +10,9 @@ use mcp_sansio::framing::FrameError;
 use mcp_sansio::jsonrpc::ErrorObject;
 use mcp_sansio::peer::{Applied, CallHandle, Event, Request, RequestHandle, Server, Subject};
 
-/// A server's side under any operations: it sends whole lines of valid messages, answers nothing
-/// twice and nothing that was not asked, ends every call and every request once, says nothing after
-/// its end, never wakes in vain, comes to rest, and does the same with the same input.
+/// Runs a server with any operations: it sends whole lines of valid messages, answers every request
+/// once and nothing else, ends every call and every request once, emits nothing after its end,
+/// requests no superfluous wake-up, becomes idle, and is deterministic.
 pub fn peer_server(bytes: &[u8]) {
     let run = || {
         let (settings, operations) = script(bytes);
@@ -20,24 +20,25 @@ pub fn peer_server(bytes: &[u8]) {
         operations.for_each(|operation| harness.operate(&operation));
         harness.finish()
     };
-    assert_eq!(run(), run(), "the same input has another outcome");
+    assert_eq!(run(), run(), "the same input has a different outcome");
 }
 
-/// A server with its application, and all that is known of it.
+/// A server with its application, and the expected state.
 pub(super) struct ServerHarness {
     pub(super) server: Server,
     pub(super) now: Instant,
     pub(super) transcript: String,
     conformance: ConformanceChecker,
     waiting: Vec<Request<'static>>,
-    /// Requests that were handed out, and whether each has ended.
+    /// Requests passed to the application, and whether each has ended.
     requests: BTreeMap<RequestHandle, bool>,
     /// Calls, and how often each has ended.
     calls: BTreeMap<CallHandle, usize>,
     closed: bool,
-    /// Answers of the application that the machine took.
+    /// Answers of the application that the machine accepted.
     answers: usize,
-    /// This side ended the connection, or the client cancelled something: answers may be dropped.
+    /// Whether answers may be dropped, because this side ended the connection or the client
+    /// cancelled a request.
     dropping: bool,
 }
 
@@ -89,11 +90,11 @@ impl ServerHarness {
 
     fn called(&mut self, call: Option<CallHandle>) {
         if let Some(call) = call {
-            assert!(self.calls.insert(call, 0).is_none(), "a handle is used again");
+            assert!(self.calls.insert(call, 0).is_none(), "a handle is reused");
         }
     }
 
-    /// Takes a frame, or what is none.
+    /// Handles a frame or a framing error.
     pub(super) fn take(&mut self, frame: Result<&[u8], FrameError>) {
         let closed = self.server.is_closed();
         let event = match frame {
@@ -106,7 +107,7 @@ impl ServerHarness {
                 self.server.handle_frame_error(error)
             }
         };
-        assert!(!closed || event.is_err(), "a frame is taken after the end");
+        assert!(!closed || event.is_err(), "a frame is accepted after the end");
         if let Ok(Some(event)) = event {
             self.see(event.into_owned());
         }
@@ -138,7 +139,7 @@ impl ServerHarness {
         }
     }
 
-    /// The connection ended here: no request is to be answered any more.
+    /// Marks all requests as ended, since this side has closed the connection.
     fn forget_requests(&mut self) {
         self.requests.values_mut().for_each(|over| *over = true);
     }
@@ -147,23 +148,23 @@ impl ServerHarness {
         self.now = now;
         self.server.handle_timeout(now);
         let next = self.server.poll_timeout();
-        assert!(next.is_none_or(|next| next > now), "woken in vain at {now:?}");
+        assert!(next.is_none_or(|next| next > now), "a superfluous wake-up at {now:?}");
     }
 
     fn see(&mut self, event: Event<'static>) {
-        writeln!(self.transcript, "{event:?}").expect("a string takes all");
+        writeln!(self.transcript, "{event:?}").expect("writing to a string succeeds");
         assert!(!self.closed, "after the end: {event:?}");
         match event {
             Event::Request(request) => {
-                // After a round of input it comes again.
+                // After a round of input the request is repeated.
                 let over = self.requests.insert(request.handle, false);
-                assert_ne!(over, Some(true), "a request comes after its end");
+                assert_ne!(over, Some(true), "a request is repeated after its end");
                 self.waiting.push(request);
             }
             Event::Ended(ended) => {
-                let count = self.calls.get_mut(&ended.call).expect("the end of a call");
+                let count = self.calls.get_mut(&ended.call).expect("the end of a known call");
                 *count += 1;
-                assert_eq!(*count, 1, "a call ends again");
+                assert_eq!(*count, 1, "a call ends twice");
             }
             Event::Cancelled(cancelled) => {
                 self.dropping = true;
@@ -176,7 +177,7 @@ impl ServerHarness {
         }
     }
 
-    /// Takes what the machine has made.
+    /// Drains the events of the machine.
     pub(super) fn look(&mut self) {
         while let Some(event) = self.server.poll_event() {
             self.see(event);
@@ -184,7 +185,7 @@ impl ServerHarness {
         assert!(self.server.poll_event().is_none());
     }
 
-    /// Takes what the machine sends.
+    /// Drains the output of the machine.
     pub(super) fn sent(&mut self) -> Vec<u8> {
         let mut sent = Vec::new();
         while let Some(bytes) = self.server.poll_transmit() {
@@ -197,7 +198,7 @@ impl ServerHarness {
         sent
     }
 
-    /// Ends the input and answers what is left: after that the machine is at rest.
+    /// Ends the input and answers the remaining requests: after that the machine is idle.
     pub(super) fn finish(mut self) -> String {
         self.sent();
         self.server.handle_eof();

@@ -1,4 +1,4 @@
-//! Replays the committed corpora of the fuzz targets, and tries what is near to them.
+//! Replays the committed corpora of the fuzz targets, and mutations of them.
 
 mod mutation;
 
@@ -9,14 +9,14 @@ use mcp_sansio_fuzz_bodies as bodies;
 
 use mutation::Mutation;
 
-/// How many inputs are made of the seeds of each target: a second or two of work.
+/// Mutated inputs per target: one or two seconds of work.
 const MUTATIONS: usize = 2000;
 
 fn corpora() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../corpus")
 }
 
-/// The seeds of a target with their paths, in the order of their names.
+/// Returns the seeds of a target with their paths, sorted by name.
 fn seeds(target: &str) -> Vec<(PathBuf, Vec<u8>)> {
     let corpus = corpora().join(target);
     let entries = fs::read_dir(&corpus).expect("the corpus is committed");
@@ -32,7 +32,7 @@ fn seeds(target: &str) -> Vec<(PathBuf, Vec<u8>)> {
 
 fn replay(target: &str, run: fn(&[u8])) {
     for (path, seed) in seeds(target) {
-        // The name of the seed at fault is in the panic's context.
+        // The panic's context names the seed.
         let result = std::panic::catch_unwind(|| run(&seed));
         assert!(result.is_ok(), "seed {}", path.display());
     }

@@ -1,14 +1,14 @@
-//! Inputs that are near to seeds: the same ones on every machine.
+//! Deterministic mutations of seeds.
 
 use std::fs;
 use std::path::Path;
 
 use seeded_random::Random;
 
-/// The longest input that is made, in bytes: as for libFuzzer.
+/// The longest input, in bytes: as in libFuzzer.
 const LENGTH_MAX: usize = 4096;
 
-/// Makes inputs of seeds.
+/// Creates inputs from seeds.
 pub(crate) struct Mutation {
     seeds: Vec<Vec<u8>>,
     words: Vec<Vec<u8>>,
@@ -21,7 +21,7 @@ impl Mutation {
         Self { seeds, words: text.lines().filter_map(word).collect(), random: Random::new(1) }
     }
 
-    /// The next input.
+    /// Returns the next input.
     pub(crate) fn input(&mut self) -> Vec<u8> {
         let mut input = self.seed();
         for _ in 0..=self.random.index(4) {
@@ -58,7 +58,7 @@ impl Mutation {
                 let at = self.random.index(input.len() + 1);
                 input.splice(at..at, piece);
             }
-            // A line of a script, as often as it takes to come to a limit.
+            // Repeat a line of a script, often enough to reach a limit.
             5 => {
                 let lines: Vec<_> = input.split_inclusive(|byte| *byte == b'\n').collect();
                 let line = lines
@@ -67,7 +67,7 @@ impl Mutation {
                 let times = 1 + self.random.index(80);
                 input.extend(line.iter().cycle().take((line.len() * times).min(LENGTH_MAX)));
             }
-            // The end of another seed.
+            // Append the end of another seed.
             _ => {
                 let other = self.seed();
                 let at = self.random.index(input.len() + 1);
@@ -88,7 +88,7 @@ impl Mutation {
     }
 }
 
-/// A line of a dictionary for libFuzzer: a word in quotation marks, in which `\xAB` is a byte.
+/// Parses a line of a libFuzzer dictionary: a quoted word, in which `\xAB` is a byte.
 fn word(line: &str) -> Option<Vec<u8>> {
     let mut rest = line.strip_prefix('"')?.strip_suffix('"')?.as_bytes();
     let mut word = Vec::new();
