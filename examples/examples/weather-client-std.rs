@@ -1,6 +1,6 @@
-//! A whole client, without any runtime: starts the weather server, `weather-server-std` or what the
-//! command line names, and asks it.
-#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program for people")]
+//! A complete client without a runtime. It starts `weather-server-std`, or the command on the
+//! command line, and calls a tool.
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command line program")]
 
 use std::process::Command;
 use std::time::Duration;

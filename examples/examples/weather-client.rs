@@ -1,6 +1,6 @@
-//! A whole client, on tokio: starts the weather server, `weather-server` or what the command line
-//! names, and asks it.
-#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program for people")]
+//! A complete client on tokio. It starts `weather-server`, or the command on the command line, and
+//! calls a tool.
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command line program")]
 
 use std::time::Duration;
 

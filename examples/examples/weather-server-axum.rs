@@ -1,4 +1,4 @@
-//! A whole server on HTTP, beside other routes of an axum application.
+//! A complete HTTP server in an axum application with other routes.
 
 use axum::Router;
 use axum::routing::get;

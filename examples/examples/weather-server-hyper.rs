@@ -1,4 +1,4 @@
-//! A whole server on HTTP, on hyper alone.
+//! A complete HTTP server on hyper alone.
 
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -32,13 +32,13 @@ async fn main() -> Result<(), mcp::Error> {
     mcp_sansio_examples::http::announce(listener.local_addr()?);
     loop {
         let (socket, _) = listener.accept().await?;
-        // Events are small and must not wait for one another.
+        // Events are small and must be sent without delay.
         socket.set_nodelay(true)?;
         let service = TowerToHyperService::new(service.clone());
         let mut http = http1::Builder::new();
         let connection =
             http.timer(TokioTimer::new()).serve_connection(TokioIo::new(socket), service);
-        // A connection that breaks concerns nobody else.
+        // A failed connection does not affect the others.
         tokio::spawn(async { drop(connection.await) });
     }
 }

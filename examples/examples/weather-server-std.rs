@@ -1,4 +1,4 @@
-//! A whole server, without any runtime.
+//! A complete server without a runtime.
 
 use mcp_sansio_std::{self as mcp, Call, Server};
 use schemars::JsonSchema;

@@ -1,4 +1,4 @@
-//! A whole server, on tokio.
+//! A complete server on tokio.
 
 use mcp_sansio_tokio::{self as mcp, Call, Server};
 use schemars::JsonSchema;

@@ -1,59 +1,56 @@
-//! Command lines, taken apart by hand: a few flags need no library.
+//! A minimal command line parser for a few flags.
 
 use std::collections::VecDeque;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-/// The arguments of a process, one after the other.
+/// The arguments of a process, in order.
 #[derive(Debug)]
 pub struct Arguments(VecDeque<String>);
 
 /// One argument.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Argument {
-    /// `--name`; what follows an `=` is the next value.
+    /// `--name`. A part after `=` is the next value.
     Flag(String),
-    /// Anything else.
+    /// A positional argument.
     Word(String),
-    /// What stands behind `--`.
+    /// The arguments after `--`.
     Rest(Vec<String>),
 }
 
-/// Why a program does not start to work.
+/// Why a program stops before it does its work.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Stop {
-    /// It was asked how to use it.
+    /// Help was requested.
     Help,
-    /// It was used wrongly, and how.
+    /// The command line is invalid, with a message.
     Wrong(String),
 }
 
 impl Stop {
-    /// A wrong use.
+    /// Creates a [`Stop::Wrong`].
     pub fn wrong(message: impl Into<String>) -> Self {
         Self::Wrong(message.into())
     }
 
-    /// A flag that the program does not have.
+    /// Returns the error for an unknown option.
     #[must_use]
     pub fn unknown(flag: &str) -> Self {
-        Self::Wrong(format!("there is no option `{flag}`"))
+        Self::Wrong(format!("unknown option `{flag}`"))
     }
 
-    /// Says so, and with what status to exit: 0 after help, else 2.
+    /// Prints the help or the message, and returns the exit status: 0 for help, otherwise 2.
     #[must_use]
     pub fn report(&self, program: &str, usage: &str) -> ExitCode {
-        // Nobody is left to tell if these fail.
+        // There is nothing left to report a write error to.
         match self {
             Self::Help => {
                 let _ = io::stdout().write_all(usage.as_bytes());
                 ExitCode::SUCCESS
             }
             Self::Wrong(message) => {
-                let _ = writeln!(
-                    io::stderr(),
-                    "{program}: {message}\n`{program} --help` tells how to use it"
-                );
+                let _ = writeln!(io::stderr(), "{program}: {message}\nsee `{program} --help`");
                 ExitCode::from(2)
             }
         }
@@ -61,11 +58,11 @@ impl Stop {
 }
 
 impl Arguments {
-    /// Those of this process, without its name.
+    /// Returns the arguments of this process, without the program name.
     ///
     /// # Errors
     ///
-    /// The caller's fault: one of them is not UTF-8.
+    /// Fails if an argument is not valid UTF-8.
     pub fn from_args() -> Result<Self, Stop> {
         let texts = std::env::args_os().skip(1).map(|argument| {
             argument
@@ -75,17 +72,17 @@ impl Arguments {
         texts.collect::<Result<_, _>>().map(Self)
     }
 
-    /// The first of those that are left, as it was written.
+    /// Returns the first remaining argument as it was written.
     #[must_use]
     pub fn first(&self) -> Option<&str> {
         self.0.front().map(String::as_str)
     }
 
-    /// The next argument.
+    /// Removes and returns the next argument.
     ///
     /// # Errors
     ///
-    /// Help was asked for.
+    /// Returns [`Stop::Help`] if help is requested.
     pub fn shift(&mut self) -> Result<Option<Argument>, Stop> {
         let Some(text) = self.0.pop_front() else { return Ok(None) };
         match text.as_str() {
@@ -105,11 +102,11 @@ impl Arguments {
         }
     }
 
-    /// The value of `flag`, which is the next argument.
+    /// Removes and returns the value of `flag`, which is the next argument.
     ///
     /// # Errors
     ///
-    /// There is none.
+    /// Fails if the value is missing.
     pub fn value(&mut self, flag: &str) -> Result<String, Stop> {
         let missing = || Stop::Wrong(format!("`{flag}` needs a value"));
         self.0.pop_front().filter(|value| value != "--").ok_or_else(missing)
@@ -127,7 +124,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn flags_words_and_the_rest_are_told_apart() {
+    fn flags_words_and_the_rest_are_distinguished() {
         let mut arguments = Arguments::from(["--a", "1", "--b=2=3", "word", "-", "--", "--c", "x"]);
         assert_eq!(arguments.shift(), Ok(Some(Argument::Flag("--a".into()))));
         assert_eq!(arguments.value("--a"), Ok("1".into()));
@@ -140,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_is_named() {
+    fn a_missing_value_is_an_error_that_names_its_flag() {
         let mut arguments = Arguments::from(["--a", "--"]);
         assert!(arguments.shift().is_ok());
         assert_eq!(arguments.value("--a"), Err(Stop::wrong("`--a` needs a value")));

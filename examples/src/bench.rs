@@ -1,4 +1,4 @@
-//! A server that does next to nothing, quickly: what measurements call.
+//! A minimal, fast server for benchmarks.
 
 use std::sync::LazyLock;
 
@@ -8,15 +8,15 @@ use mcp_sansio_handlers::{Call, Error, ReadResource, Server};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-/// The length of `mem://blob`, in bytes.
+/// The length of `mem://blob` in bytes.
 const BLOB_LENGTH: usize = 64 * 1024;
 
-/// The most that `progress` may be asked for: its notifications wait in memory.
+/// The maximum count for `progress`, because its notifications are queued in memory.
 const COUNT_MAX: u32 = 1_000_000;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 struct Echo {
-    /// What to send back
+    /// The text to echo
     text: String,
 }
 
@@ -28,18 +28,18 @@ struct Add {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 struct Count {
-    /// How many notifications to send
+    /// The number of notifications to send
     count: u32,
 }
 
-/// What is at `mem://blob`, once for all servers of a process.
+/// The contents of `mem://blob`, shared by all servers of a process.
 static BLOB: LazyLock<String> = LazyLock::new(|| ('a'..='z').cycle().take(BLOB_LENGTH).collect());
 
-/// The server.
+/// Returns the server.
 #[must_use]
 pub fn server() -> Server {
     let mut limits = Limits::default();
-    // A loop is what is measured here.
+    // Benchmarks send progress in a loop, so the limit is lifted.
     limits.progress_per_second_max = u32::MAX;
     Server::new("bench-server", env!("CARGO_PKG_VERSION"))
         .limits(limits)

@@ -1,37 +1,37 @@
-//! A browser without a user: goes where it is sent.
+//! A browser without a user, which only follows redirects.
 
 use bytes::Bytes;
 use http::header::LOCATION;
 use http::{Request, StatusCode};
 use mcp_sansio_tokio::{Connector, ConnectorError};
 
-/// Why something was not found.
+/// Why a page could not be visited.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum BrowserError {
-    /// The URL is none.
+    /// The URL is invalid.
     Url(http::Error),
-    /// The network's fault, or the server's.
+    /// The exchange failed.
     Exchange(ConnectorError),
-    /// The server answers otherwise.
+    /// The response is not a redirect.
     Status(StatusCode),
 }
 
-/// A browser. It follows no redirect by itself, and stores nothing.
+/// A browser. It does not follow redirects automatically and stores nothing.
 #[derive(Clone, Debug)]
 pub struct Browser {
     connector: Connector,
 }
 
 impl Browser {
-    /// One that makes its exchanges by `connector`.
+    /// Creates a browser that uses `connector`.
     #[must_use]
     pub const fn new(connector: Connector) -> Self {
         Self { connector }
     }
 
-    /// Goes to `url`, and tells where it is sent from there: what a user does who signs in where
-    /// nobody asks them anything.
+    /// Visits `url` and returns the location of the redirect. This signs a user in at an
+    /// authorization server that does not ask for consent.
     ///
     /// # Errors
     ///
@@ -55,7 +55,7 @@ impl std::fmt::Display for BrowserError {
         match self {
             Self::Url(error) => error.fmt(f),
             Self::Exchange(error) => error.fmt(f),
-            Self::Status(status) => write!(f, "the server answers with status {status}"),
+            Self::Status(status) => write!(f, "the server answered with status {status}"),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! A host without anybody behind it: it answers every question with something that fits.
+//! A host without a user, which answers every request with valid made-up values.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -12,18 +12,18 @@ use mcp_sansio::protocol::{
 use mcp_sansio_handlers::{Host, HostRequest};
 use serde_json::{Value, json};
 
-/// What was asked of the host, and what it was told.
+/// Counts of requests and notifications that the host received.
 #[derive(Debug, Default)]
 pub struct Seen {
-    /// Forms and addresses.
+    /// Elicitation requests, for forms and for URLs.
     pub elicitation: AtomicUsize,
-    /// Messages for the model.
+    /// Sampling requests.
     pub sampling: AtomicUsize,
-    /// Questions for the roots.
+    /// Requests for the roots.
     pub roots: AtomicUsize,
     /// Log messages.
     pub logging: AtomicUsize,
-    /// The first rule that the server broke, in words.
+    /// The first protocol violation of the server.
     pub violation: OnceLock<String>,
 }
 
@@ -31,7 +31,8 @@ fn count(counter: &AtomicUsize) {
     counter.fetch_add(1, Ordering::Relaxed);
 }
 
-/// A host that accepts forms with their defaults or made-up values, plays the model, and counts.
+/// Returns a host that accepts forms with their defaults or made-up values, answers sampling
+/// requests, and counts the requests.
 #[must_use]
 pub fn host(name: &str, seen: &Arc<Seen>) -> Host {
     let [elicited, sampled, listed, told] = [(); 4].map(|()| Arc::clone(seen));
@@ -40,7 +41,7 @@ pub fn host(name: &str, seen: &Arc<Seen>) -> Host {
             count(&elicited.elicitation);
             match question.params {
                 ElicitParams::Form(form) => ElicitResult::accept(fill(&form.requested_schema)),
-                // Nobody is here to go to an address.
+                // There is no user who could visit a URL.
                 _ => ElicitResult::decline(),
             }
         })
@@ -64,7 +65,7 @@ pub fn host(name: &str, seen: &Arc<Seen>) -> Host {
         })
 }
 
-/// A form filled in: with its defaults, or with values that fit.
+/// Fills in a form with its defaults or with valid values.
 #[must_use]
 pub fn fill(form: &ElicitSchema) -> Map<ElicitValue> {
     let mut content = Map::new();
@@ -118,7 +119,7 @@ fn number(schema: &NumberSchema) -> ElicitValue {
         number.max(schema.minimum.unwrap_or(number)).min(schema.maximum.unwrap_or(f64::MAX))
     };
     let number = schema.default.unwrap_or_else(|| within(2.0));
-    // The cast saturates, which is as good as any made-up number.
+    // The cast saturates, which is fine for a made-up number.
     if schema.kind == NumberKind::Integer {
         ElicitValue::Integer(number.ceil() as i64)
     } else {
@@ -126,14 +127,14 @@ fn number(schema: &NumberSchema) -> ElicitValue {
     }
 }
 
-/// Made-up arguments with everything that a schema of arguments requires.
+/// Makes up the arguments that a schema requires.
 #[must_use]
 pub fn arguments(schema: &Value) -> Value {
     let required = schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str);
     required.map(|name| (name.to_owned(), made_up(&schema["properties"][name], schema))).collect()
 }
 
-/// A value that fits the schema of one argument; `root` is where its references lead.
+/// Makes up a value for the schema of one argument. References are resolved in `root`.
 fn made_up(schema: &Value, root: &Value) -> Value {
     if let Some(target) = schema["$ref"].as_str()
         && let Some(target) = target.strip_prefix('#').and_then(|path| root.pointer(path))
@@ -186,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn arguments_are_made_up_for_what_is_required_only() {
+    fn only_required_arguments_are_made_up() {
         let schema = json!({
             "$defs": { "mode": { "enum": ["fast", "slow"] } },
             "properties": {

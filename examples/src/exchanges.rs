@@ -1,4 +1,4 @@
-//! An exchanger that shows the HTTP exchanges that pass.
+//! An exchanger that shows HTTP exchanges to a viewer.
 
 use std::borrow::Cow;
 use std::fmt::Write;
@@ -12,31 +12,31 @@ use mcp_sansio_async::{Exchange, Exchanger};
 
 use crate::wire::{Direction, shortened};
 
-/// What is seen of an exchange, in this order.
+/// The events of an exchange, in this order.
 #[derive(Debug)]
 pub enum ExchangeEvent<'a> {
-    /// A request goes out.
+    /// A request is sent.
     Request(&'a OutgoingRequest),
-    /// The head of the response is there.
+    /// The head of the response has arrived.
     Head(&'a IncomingResponse<'a>),
-    /// The body of a response that is no stream, with its length; it may be cut short.
+    /// The body of a response that is not an event stream, possibly truncated, and its full length.
     Body(&'a [u8], usize),
-    /// An event of a response that is a stream.
+    /// An event of an event stream.
     Event(&'a SseEvent<'a>),
-    /// An event that cannot be read, and why.
+    /// An event that could not be decoded, with the reason.
     Unreadable(String),
-    /// The response came to its end.
+    /// The response is complete.
     End,
-    /// It will not.
+    /// The exchange failed.
     Failed(ExchangeFailure),
-    /// This side wants no more of it.
+    /// This side aborted the exchange.
     Aborted,
 }
 
-/// Is shown every event, with the number of its exchange, which counts from one.
+/// A callback for every event. Exchanges are numbered from one.
 pub type ExchangeViewer = Box<dyn FnMut(usize, &ExchangeEvent<'_>) + Send>;
 
-/// Performs exchanges by `X` and shows each of them.
+/// Performs exchanges with `X` and shows their events.
 pub struct Watched<X> {
     exchanger: X,
     watch: Watch,
@@ -52,16 +52,16 @@ pub struct WatchedExchange<X> {
     over: bool,
 }
 
-/// The part of a body that was not shown.
+/// The part of a body that has not been shown.
 enum Body {
     Whole { bytes: Vec<u8>, length: usize },
     Events(SseDecoder<'static>),
 }
 
-/// How much of a body is kept to be shown, in bytes. More than is shown of a line.
+/// The number of body bytes kept for display, which is more than is shown of a line.
 const BODY_LENGTH_MAX: usize = 8 * 1024;
 
-/// The longest event that is shown. As long as the client takes.
+/// The maximum length of a shown event, equal to the limit of the client.
 const EVENT_LENGTH_MAX: usize = 4 * 1024 * 1024;
 
 #[derive(Clone)]
@@ -76,7 +76,7 @@ impl Watch {
 }
 
 impl<X> Watched<X> {
-    /// Looks at the exchanges of `exchanger`.
+    /// Shows the exchanges of `exchanger` to `viewer`.
     #[must_use]
     pub fn new(exchanger: X, viewer: Option<ExchangeViewer>) -> Self {
         let watch = Watch(viewer.map(|viewer| Arc::new(Mutex::new(viewer))));
@@ -126,7 +126,7 @@ impl<X: Exchange> Exchange for WatchedExchange<X> {
     fn poll_body(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<&[u8]>, ExchangeFailure>> {
         let Self { exchange, watch, number, body, over } = self;
         let piece = ready!(exchange.poll_body(cx));
-        // Without a viewer nothing is kept or decoded.
+        // Without a viewer, nothing is kept or decoded.
         if watch.0.is_some() {
             match &piece {
                 Ok(Some(bytes)) => body.take(bytes, |event| watch.show(*number, event)),
@@ -190,8 +190,8 @@ impl Body {
     }
 }
 
-/// An event in words: one line, and one more for each header field and for the content. Names of
-/// sessions and whatever gives access are left out.
+/// Describes an event in one line, with further lines for header fields and the content. Omits
+/// session ids and credentials.
 #[must_use]
 pub fn in_words(number: usize, event: &ExchangeEvent<'_>) -> String {
     let (direction, mut words) = match event {
@@ -201,7 +201,7 @@ pub fn in_words(number: usize, event: &ExchangeEvent<'_>) -> String {
             for (name, value) in request.fields() {
                 field(&mut words, name, value);
             }
-            // A form asks for a token, and shows what it is asked for with.
+            // A form is a token request with credentials.
             let mut fields = request.fields();
             if fields.any(|(name, value)| name == "content-type" && value.contains("form")) {
                 words.push_str("\n      ..");
@@ -228,14 +228,14 @@ pub fn in_words(number: usize, event: &ExchangeEvent<'_>) -> String {
         }
         ExchangeEvent::Event(event) => {
             let mut words = format!("event `{}`", event.event);
-            // Nothing can fail that writes into a string.
+            // Writing to a string cannot fail.
             if let Some(id) = event.id {
                 let _ = write!(words, ", id {id}");
             }
             if let Some(retry) = event.retry {
                 let _ = write!(words, ", retry after {retry:?}");
             }
-            // This one says where to send messages, and so in which session.
+            // An `endpoint` event contains the URL for messages, whose query names the session.
             match str::from_utf8(event.data) {
                 Ok(url) if event.event == "endpoint" => {
                     content(&mut words, without_query(url).as_bytes(), 0);
@@ -256,15 +256,15 @@ pub fn in_words(number: usize, event: &ExchangeEvent<'_>) -> String {
     words
 }
 
-/// Fields whose values are secrets.
+/// Header fields whose values are secret.
 const SECRET: [&str; 6] =
     ["authorization", "cookie", "dpop", "mcp-session-id", "proxy-authorization", "set-cookie"];
 
-/// Members of documents whose values are secrets.
+/// JSON members whose values are secret.
 const SECRET_MEMBERS: [&str; 4] =
     ["\"access_token\"", "\"client_secret\"", "\"id_token\"", "\"refresh_token\""];
 
-/// Whether a body looks like one that hands out tokens or passwords.
+/// Whether a body appears to contain tokens or passwords.
 fn gives_access(body: &[u8]) -> bool {
     let text = String::from_utf8_lossy(body);
     SECRET_MEMBERS.iter().any(|member| text.contains(member))
@@ -276,7 +276,7 @@ fn field(words: &mut String, name: &str, value: &str) {
         "location" => without_query(value),
         _ => Cow::Borrowed(value),
     };
-    // Nothing can fail that writes into a string.
+    // Writing to a string cannot fail.
     let _ = write!(words, "\n      {name}: {value}");
 }
 
@@ -287,7 +287,7 @@ fn content(words: &mut String, bytes: &[u8], length: usize) {
     }
 }
 
-/// A URL without its query, which may name a session or a key.
+/// Returns a URL without its query, which may contain a session id or a key.
 fn without_query(url: &str) -> Cow<'_, str> {
     match url.split_once('?') {
         Some((url, _)) => format!("{url}?..").into(),

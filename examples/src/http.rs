@@ -1,4 +1,4 @@
-//! Servers on HTTP.
+//! HTTP servers.
 
 use std::future::pending;
 use std::io::Write;
@@ -10,12 +10,12 @@ use mcp_sansio_handlers::Server;
 use crate::protected::SeparateIssuer;
 use crate::runtime::{Place, Runtime};
 
-/// Serves on `address` until the process is told to end, and says when it is ready. Where users have
-/// to sign in, the tool `writes` needs more than the others.
+/// Serves on `address` until the process is told to stop, and announces the address once it
+/// listens. With authorization, the tool `writes` requires an additional scope.
 ///
 /// # Errors
 ///
-/// What is wrong, in words.
+/// Returns a description of the failure.
 pub fn serve(place: &Place, server: Server, address: &str, writes: &str) -> Result<(), String> {
     let listener = TcpListener::bind(address);
     let listener = listener.map_err(|error| format!("cannot listen on {address}: {error}"))?;
@@ -29,18 +29,18 @@ pub fn serve(place: &Place, server: Server, address: &str, writes: &str) -> Resu
     let server =
         separate_issuer.protect(server, &url, writes).map_err(|error| error.to_string())?;
     announce(local);
-    // Nobody is left to tell if this fails.
+    // There is nothing left to report a failure to.
     let _ = writeln!(
         std::io::stderr(),
-        "users sign in at {}: try `mcp-inspect tools --url {url} --sign-in`",
+        "sign in at {}: try `mcp-inspect tools --url {url} --sign-in`",
         separate_issuer.issuer()
     );
     run(place, &server, listener)
 }
 
-/// Says that a server listens at `address`: whoever started it waits for this line.
+/// Announces that a server listens at `address`. Parent processes wait for this line.
 pub fn announce(address: SocketAddr) {
-    // Nobody is left to tell if this fails.
+    // There is nothing left to report a failure to.
     let _ = writeln!(std::io::stderr(), "listening on http://{address}/mcp");
 }
 
@@ -77,8 +77,8 @@ async fn run_on_tokio(
     Ok(())
 }
 
-/// On the runtime that this is called in. These leave signals to others: whoever tells the process to
-/// end ends it at once.
+/// Serves on the current runtime, which does not handle signals: a signal ends the process
+/// immediately.
 async fn run_on_async_std(
     server: &Server,
     options: ServerOptions,
@@ -92,7 +92,7 @@ async fn run_on_async_std(
     Ok(())
 }
 
-/// Whoever tells the process to end ends it at once.
+/// Serves without a runtime. A signal ends the process immediately.
 fn run_without_runtime(
     server: &Server,
     options: ServerOptions,
@@ -104,7 +104,7 @@ fn run_without_runtime(
     HttpListener::new(listener).serve(service).map_err(|error| error.to_string())
 }
 
-/// Done when the process is told to end.
+/// Completes when the process is told to stop.
 async fn shutdown_signal() {
     let interrupted = async { drop(tokio::signal::ctrl_c().await) };
     #[cfg(unix)]

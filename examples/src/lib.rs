@@ -1,4 +1,4 @@
-//! What the example programs share: arguments, runtimes, a look at the wire, and two servers.
+//! Shared code of the example programs: arguments, runtimes, a wire viewer, and servers.
 
 #![forbid(unsafe_code)]
 

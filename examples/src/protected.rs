@@ -1,4 +1,4 @@
-//! Servers that want a token, of an authorization server in the same process.
+//! Servers that require tokens of an authorization server in the same process.
 
 use std::error::Error;
 use std::io;
@@ -14,42 +14,42 @@ use tokio::runtime::{Builder, Handle, Runtime};
 
 use crate::authorization_server::{AuthorizationServer, Options};
 
-/// The scope that every request needs.
+/// The scope required by every request.
 pub const BASIC: &str = "mcp:basic";
-/// The scope that changes need.
+/// The scope required by changes.
 pub const WRITE: &str = "mcp:write";
 
-/// A resource with a scope of its own, where the server has it.
+/// A resource with its own scope, if the server has it.
 pub const SCOPED_RESOURCE: &str = "test://scoped-text";
-/// The scope that reading [`SCOPED_RESOURCE`] needs.
+/// The scope required to read [`SCOPED_RESOURCE`].
 pub const READ_RESOURCE: &str = "mcp:resource";
-/// A template whose resources have a scope of their own, where the server has it.
+/// A template whose resources have their own scope, if the server has it.
 pub const SCOPED_TEMPLATE: &str = "test://scoped/{id}/data";
-/// The scope that reading a resource of [`SCOPED_TEMPLATE`] needs.
+/// The scope required to read a resource of [`SCOPED_TEMPLATE`].
 pub const READ_TEMPLATE: &str = "mcp:template";
-/// A prompt with a scope of its own, where the server has it.
+/// A prompt with its own scope, if the server has it.
 pub const SCOPED_PROMPT: &str = "test_scoped_prompt";
-/// The scope that getting [`SCOPED_PROMPT`] needs.
+/// The scope required to get [`SCOPED_PROMPT`].
 pub const GET_PROMPT: &str = "mcp:prompt";
 
-/// What to give, and for what: all scopes there are.
+/// Returns options with all scopes.
 #[must_use]
 pub fn options() -> Options {
     Options::new().scopes([BASIC, WRITE, READ_RESOURCE, READ_TEMPLATE, GET_PROMPT])
 }
 
-/// Starts an authorization server on a free port of this computer.
+/// Starts an authorization server on a free loopback port.
 ///
 /// # Errors
 ///
-/// The system's fault: there is no port, or no entropy.
+/// Fails if no port is free, or if the system's random number generator fails.
 pub async fn authorization_server(options: Options) -> io::Result<AuthorizationServer> {
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     AuthorizationServer::start(listener, options)
 }
 
-/// An authorization server beside a server on whichever runtime: it has a thread of tokio for itself,
-/// until it is dropped.
+/// An authorization server for use with any runtime. It runs on its own tokio thread until it is
+/// dropped.
 #[derive(Debug)]
 pub struct SeparateIssuer {
     runtime: Runtime,
@@ -57,28 +57,28 @@ pub struct SeparateIssuer {
 }
 
 impl SeparateIssuer {
-    /// Starts it, on a free port of this computer.
+    /// Starts the authorization server on a free loopback port.
     ///
     /// # Errors
     ///
-    /// The system's fault: there is no port, no thread, or no entropy.
+    /// Fails if no port or thread is available, or if the system's random number generator fails.
     pub fn start() -> io::Result<Self> {
         let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
         let authorization_server = runtime.block_on(authorization_server(options()))?;
         Ok(Self { runtime, authorization_server })
     }
 
-    /// Who issues the tokens.
+    /// Returns the issuer identifier.
     #[must_use]
     pub fn issuer(&self) -> &str {
         self.authorization_server.issuer()
     }
 
-    /// Has the server want tokens of this one: see [`protect()`].
+    /// Makes the server require tokens of this issuer. See [`protect()`].
     ///
     /// # Errors
     ///
-    /// As there.
+    /// See [`protect()`].
     pub fn protect(
         &self,
         server: Server,
@@ -90,18 +90,18 @@ impl SeparateIssuer {
     }
 }
 
-/// Has the server, which is at `url`, want tokens of `issuer`: with [`BASIC`] for everything, with
-/// [`WRITE`] for the tool `writes`, and with a scope each for [`SCOPED_RESOURCE`],
-/// [`SCOPED_TEMPLATE`] and [`SCOPED_PROMPT`]. The keys of the issuer are fetched on the tokio runtime that
-/// this is called in, wherever the server is.
+/// Makes the server at `url` require tokens of `issuer`: the scope [`BASIC`] for everything,
+/// [`WRITE`] for the tool `writes`, and one scope each for [`SCOPED_RESOURCE`], [`SCOPED_TEMPLATE`]
+/// and [`SCOPED_PROMPT`]. The keys of the issuer are fetched on the current tokio runtime, even if
+/// the server runs elsewhere.
 ///
 /// # Errors
 ///
-/// The caller's fault: one of the URLs is none. The system's: there is no TLS.
+/// Fails if one of the URLs is invalid, or if TLS cannot be initialized.
 ///
 /// # Panics
 ///
-/// Outside of a tokio runtime.
+/// Panics outside of a tokio runtime.
 pub fn protect(
     server: Server,
     url: &str,
@@ -109,14 +109,14 @@ pub fn protect(
     writes: &str,
 ) -> Result<Server, Box<dyn Error>> {
     let resource = resource(url, issuer, writes)?;
-    // Nothing here leaves the computer.
+    // All connections are local, so no proxy is used.
     let connector = Connector::builder().proxy(Proxy::none()).build()?;
     let runtime = Handle::current();
     let verifier = JwtVerifier::new(issuer, url, move |url: String| {
         let fetched = runtime.spawn(connector.fetch(url));
         async { Ok::<_, Box<dyn Error + Send + Sync>>(fetched.await??) }
     })?;
-    // The clock is the same one.
+    // Issuer and server use the same clock.
     let verifier = verifier.leeway(Duration::ZERO);
     Ok(server.protect(resource, move |check: TokenCheck| verifier.check(check), unix_time))
 }

@@ -6,36 +6,38 @@ use std::path::{Path, PathBuf};
 
 use mcp_sansio::recording::Tape;
 
-/// A tape that is kept in a new file, line by line, so that nothing is lost with the process.
+/// Creates a tape that writes each line to a new file immediately, so that no line is lost if the
+/// process ends.
 ///
 /// # Errors
 ///
-/// The file cannot be made.
+/// Fails if the file cannot be created.
 pub fn tape(path: &Path) -> io::Result<Tape> {
     let mut file = File::create(path)?;
     let mut broken = false;
     Ok(Tape::new(move |line| {
         if !broken && let Err(error) = file.write_all(line) {
-            // A line that is missing in the middle would make the rest worthless.
+            // A recording with a missing line in the middle could not be replayed.
             broken = true;
-            let _ = writeln!(io::stderr(), "the recording ends here: {error}");
+            let _ = writeln!(io::stderr(), "the recording was stopped: {error}");
         }
     }))
 }
 
-/// What a server gives each connection that begins: a file in `folder`, by its number.
+/// Returns a function that creates a tape for each connection of a server: a numbered file in
+/// `folder`.
 ///
 /// # Errors
 ///
-/// The folder is not there, and cannot be made.
+/// Fails if the folder does not exist and cannot be created.
 pub fn tapes_in(folder: &Path) -> io::Result<impl Fn(usize) -> Option<Tape> + Send + Sync + use<>> {
     std::fs::create_dir_all(folder)?;
     let folder: PathBuf = folder.into();
     Ok(move |number| opened(&folder.join(format!("connection-{number}.jsonl"))))
 }
 
-/// What a host gives each connection that begins: `path` for the first one, and the same with a
-/// number behind it for others.
+/// Returns a function that creates a tape for each connection of a host: `path` for the first, and
+/// `path` with a number appended for the others.
 pub fn tapes_at(path: &Path) -> impl Fn(usize) -> Option<Tape> + Send + Sync + use<> {
     let path: PathBuf = path.into();
     move |number| match number {
@@ -52,7 +54,7 @@ fn opened(path: &Path) -> Option<Tape> {
     match tape(path) {
         Ok(tape) => Some(tape),
         Err(error) => {
-            // The connection matters more than its recording.
+            // The connection continues without a recording.
             let _ = writeln!(io::stderr(), "cannot record to {}: {error}", path.display());
             None
         }

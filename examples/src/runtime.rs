@@ -1,4 +1,4 @@
-//! The runtimes that the programs can be told to use.
+//! The runtimes that the programs support.
 
 use std::future::{Future, poll_fn};
 use std::path::PathBuf;
@@ -11,29 +11,29 @@ use mcp_sansio_handlers::{IntoEndpoint, Server};
 use crate::arguments::{Argument, Arguments, Stop};
 use crate::{http, recording};
 
-/// What polls the futures, moves the bytes and fires the timers.
+/// The runtime that polls futures, performs I/O and runs timers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Runtime {
-    /// tokio, with one thread.
+    /// tokio with a single thread.
     #[default]
     Tokio,
-    /// smol, with a thread for what it spawns.
+    /// smol, with one thread for spawned tasks.
     Smol,
-    /// async-std, with its threads for what it spawns.
+    /// async-std, with its thread pool for spawned tasks.
     AsyncStd,
-    /// None: blocking calls of the standard library and `poll(2)`.
+    /// No runtime: blocking calls of the standard library and `poll(2)`.
     Std,
 }
 
-/// A pause.
+/// A future that completes after a pause.
 pub type Pause = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 impl Runtime {
-    /// The runtime called `name`.
+    /// Returns the runtime called `name`.
     ///
     /// # Errors
     ///
-    /// The caller's fault: there is none.
+    /// Fails if the name is unknown.
     pub fn parse(name: &str) -> Result<Self, Stop> {
         match name {
             "tokio" => Ok(Self::Tokio),
@@ -41,16 +41,16 @@ impl Runtime {
             "async-std" => Ok(Self::AsyncStd),
             "std" => Ok(Self::Std),
             _ => Err(Stop::Wrong(format!(
-                "there is no runtime `{name}`; there are tokio, smol, async-std and std"
+                "unknown runtime `{name}`; known runtimes: tokio, smol, async-std and std"
             ))),
         }
     }
 
-    /// Waits for some time, inside of this runtime.
+    /// Waits for `duration` on this runtime.
     #[must_use]
     pub fn sleep(self, duration: Duration) -> Pause {
         match self {
-            // The alarm is set where the runtime is known: when it is polled first.
+            // The timer is created at the first poll, which happens on the runtime.
             Self::Tokio => Box::pin(async move { tokio::time::sleep(duration).await }),
             Self::Smol | Self::AsyncStd => Box::pin(async move {
                 async_io::Timer::after(duration).await;
@@ -63,17 +63,17 @@ impl Runtime {
         }
     }
 
-    /// Runs a future to its end on this thread.
+    /// Runs a future to completion on this thread.
     ///
     /// # Errors
     ///
-    /// The system's fault: it is out of descriptors, or the like.
+    /// Fails if the system is out of resources, such as file descriptors.
     pub fn block_on<F: Future>(self, future: F) -> std::io::Result<F::Output> {
         match self {
             Self::Tokio => {
                 let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
                 let output = runtime.block_on(future);
-                // A read of a terminal that still waits does not hold up the end.
+                // A read of a terminal that is still blocked does not delay the exit.
                 runtime.shutdown_background();
                 Ok(output)
             }
@@ -83,11 +83,11 @@ impl Runtime {
         }
     }
 
-    /// Serves on the standard streams until the connection is over.
+    /// Serves on standard input and output until the connection ends.
     ///
     /// # Errors
     ///
-    /// What broke it, in words. That the other side has gone is no error.
+    /// Returns a description of the failure. A client that disconnects is not an error.
     pub fn serve_stdio(self, server: impl IntoEndpoint) -> Result<(), String> {
         match self {
             Self::Tokio => self
@@ -103,30 +103,30 @@ impl Runtime {
     }
 }
 
-/// Where a server serves, and on what.
+/// How and where to serve.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
     /// The runtime.
     pub runtime: Runtime,
-    /// The address to listen on for HTTP; the standard streams where there is none.
+    /// The address to listen on for HTTP. Uses standard input and output if `None`.
     pub http: Option<String>,
-    /// Whether clients of 2024-11-05 are served over HTTP as well.
+    /// Whether to serve clients of 2024-11-05 over HTTP as well.
     pub legacy_sse: bool,
-    /// Whether only those are served over HTTP who have signed in.
+    /// Whether HTTP clients must be authorized.
     pub auth: bool,
-    /// Whether nothing runs as a task.
+    /// Whether tasks are disabled.
     pub no_tasks: bool,
-    /// Where to record what the server does, if anywhere: a folder.
+    /// The folder for recordings, if any.
     pub record: Option<PathBuf>,
 }
 
 impl Place {
-    /// Serves until the connection is over; over HTTP until the process is told to end. Of those who
-    /// have to sign in, the tool `writes` wants more than the others do.
+    /// Serves until the connection ends, or over HTTP until the process is told to stop. With
+    /// authorization, the tool `writes` requires an additional scope.
     ///
     /// # Errors
     ///
-    /// What is wrong, in words. That the other side has gone is no error.
+    /// Returns a description of the failure. A client that disconnects is not an error.
     pub fn serve(&self, server: Server, writes: &str) -> Result<(), String> {
         let server = match &self.record {
             Some(folder) => {
@@ -143,11 +143,11 @@ impl Place {
     }
 }
 
-/// The command line that the servers have in common: where to serve.
+/// Parses the common command line of the servers.
 ///
 /// # Errors
 ///
-/// Help was asked for, or the use is wrong.
+/// Returns [`Stop`] if help is requested or the command line is invalid.
 pub fn parse_server(mut arguments: Arguments) -> Result<Place, Stop> {
     let (mut runtime, mut stdio, mut http) = (Runtime::default(), false, None);
     let (mut legacy_sse, mut auth, mut no_tasks, mut record) = (false, false, false, None);
@@ -164,19 +164,19 @@ pub fn parse_server(mut arguments: Arguments) -> Result<Place, Stop> {
                 _ => return Err(Stop::unknown(&flag)),
             },
             Argument::Word(word) => {
-                return Err(Stop::Wrong(format!("what is `{word}` for?")));
+                return Err(Stop::Wrong(format!("unexpected argument `{word}`")));
             }
-            Argument::Rest(_) => return Err(Stop::wrong("what is `--` for?")),
+            Argument::Rest(_) => return Err(Stop::wrong("unexpected argument `--`")),
         }
     }
     if stdio == http.is_some() {
-        return Err(Stop::wrong("say where to serve: `--stdio` or `--http ADDRESS`"));
+        return Err(Stop::wrong("no transport is given: use `--stdio` or `--http ADDRESS`"));
     }
     if legacy_sse && http.is_none() {
-        return Err(Stop::wrong("`--legacy-sse` goes with `--http ADDRESS`"));
+        return Err(Stop::wrong("`--legacy-sse` needs `--http ADDRESS`"));
     }
     if auth && http.is_none() {
-        return Err(Stop::wrong("`--auth` goes with `--http ADDRESS`"));
+        return Err(Stop::wrong("`--auth` needs `--http ADDRESS`"));
     }
     Ok(Place { runtime, http, legacy_sse, auth, no_tasks, record })
 }

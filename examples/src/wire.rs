@@ -1,4 +1,4 @@
-//! A byte stream that shows the lines that pass.
+//! A byte stream that shows each line to a viewer.
 
 use std::borrow::Cow;
 use std::io;
@@ -7,17 +7,17 @@ use std::task::{Context, Poll};
 
 use mcp_sansio_async::ByteStream;
 
-/// Which way a line goes.
+/// The direction of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
-    /// From the other side.
+    /// From the peer.
     In,
-    /// To the other side.
+    /// To the peer.
     Out,
 }
 
 impl Direction {
-    /// An arrow.
+    /// Returns an arrow.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -27,10 +27,10 @@ impl Direction {
     }
 }
 
-/// Is shown every line.
+/// A callback for every line.
 pub type Viewer = Box<dyn FnMut(Direction, &str) + Send>;
 
-/// A stream of lines that shows each of them, and remembers the ones that cannot be messages.
+/// A byte stream that shows each of its lines and counts the ones that cannot be messages.
 pub struct Wire<S> {
     stream: S,
     input: Line,
@@ -39,12 +39,12 @@ pub struct Wire<S> {
     noise: Noise,
 }
 
-/// Lines that came in and are no messages: what a server printed that should be silent.
+/// Received lines that are not messages, such as debug output of a server.
 #[derive(Clone, Debug, Default)]
 pub struct Noise(Arc<Mutex<(usize, String)>>);
 
 impl Noise {
-    /// How many there were, and the start of the first one.
+    /// Returns the number of lines, and the start of the first one.
     #[must_use]
     pub fn seen(&self) -> (usize, String) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
@@ -59,13 +59,14 @@ impl Noise {
     }
 }
 
-/// How many characters of noise are kept: enough to know it again.
+/// The number of characters kept of the first line, enough to recognize it.
 const NOISE_LENGTH_MAX: usize = 80;
 
-/// How much of a line is shown, in bytes: a screenful.
+/// The maximum number of bytes shown of a line, about a screenful.
 const LINE_LENGTH_MAX: usize = 4096;
 
-/// As much of a text as is shown, where it is or stands for one of `length` bytes.
+/// Shortens a text for display. `length` is the full length of the line if `text` is only its
+/// start.
 pub(crate) fn shortened(text: &str, length: usize) -> Cow<'_, str> {
     let mut end = text.len().min(LINE_LENGTH_MAX);
     while !text.is_char_boundary(end) {
@@ -79,7 +80,7 @@ pub(crate) fn shortened(text: &str, length: usize) -> Cow<'_, str> {
     }
 }
 
-/// A line as far as it has passed.
+/// The part of a line that has been transferred.
 #[derive(Debug, Default)]
 struct Line {
     bytes: Vec<u8>,
@@ -87,14 +88,14 @@ struct Line {
 }
 
 impl<S> Wire<S> {
-    /// Looks at the lines of `stream`.
+    /// Shows the lines of `stream` to `viewer`.
     #[must_use]
     pub fn new(stream: S, viewer: Option<Viewer>) -> Self {
         let (input, output, noise) = Default::default();
         Self { stream, input, output, viewer, noise }
     }
 
-    /// The noise that comes in.
+    /// Returns the received lines that are not messages.
     #[must_use]
     pub fn noise(&self) -> Noise {
         self.noise.clone()

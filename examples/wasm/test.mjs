@@ -1,7 +1,7 @@
-// The module with the official TypeScript SDK, and with peers that misbehave.
+// Tests the module with the official TypeScript SDK and with misbehaving peers.
 //
-// MCP_WASM_MODULE is the module, by default where cargo puts it; MCP_INTEROP_NODE is a folder whose
-// node_modules has the SDK. `.ci/wasm` sets both.
+// MCP_WASM_MODULE is the path of the module, by default cargo's output. MCP_INTEROP_NODE is a
+// folder whose node_modules contains the SDK. `.ci/wasm` sets both.
 import assert from 'node:assert/strict';
 import { existsSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -31,7 +31,7 @@ test('the module imports nothing', () => {
 const information = { name: 'wasm-test', version: '1.0.0' };
 const accept = () => ({ action: 'accept', content: { name: 'Ada' } });
 
-// A client of the second generation at a revision, on an instance of the module.
+// Connects a client of the second SDK generation at a revision to an instance of the module.
 async function connect(mode, exports) {
   const { Client } = await load('@modelcontextprotocol/client');
   const options = { capabilities: { elicitation: {} }, versionNegotiation: { mode } };
@@ -41,7 +41,7 @@ async function connect(mode, exports) {
   return client;
 }
 
-// Everything that the server offers, from either generation of the client.
+// Uses every feature of the server with a client of either generation.
 async function useEverything(client, call = (params, options) => client.callTool(params, options)) {
   const { tools } = await client.listTools();
   const names = tools.map((tool) => tool.name).sort();
@@ -88,7 +88,7 @@ test('the first generation of the SDK uses everything', { skip: missing }, async
 });
 
 for (const [era, mode] of [['legacy', 'legacy'], ['modern', { pin: '2026-07-28' }]]) {
-  test(`a subscriber is told that the note changed, ${era}`, { skip: missing }, async () => {
+  test(`a subscriber is notified that the note changed, ${era}`, { skip: missing }, async () => {
     const client = await connect(mode, instantiate());
     const uri = 'note://latest';
     const told = new Promise((resolve) =>
@@ -101,7 +101,7 @@ for (const [era, mode] of [['legacy', 'legacy'], ['modern', { pin: '2026-07-28' 
   });
 }
 
-test('a call that is given up stops its handler', { skip: missing }, async () => {
+test('a cancelled call stops its handler', { skip: missing }, async () => {
   const exports = instantiate();
   const client = await connect('auto', exports);
   const given = { name: 'countdown', arguments: { steps: 1000 } };
@@ -111,7 +111,7 @@ test('a call that is given up stops its handler', { skip: missing }, async () =>
   await client.close();
 });
 
-test('two connections at once have nothing to do with one another', { skip: missing }, async () => {
+test('two concurrent connections are independent', { skip: missing }, async () => {
   const exports = instantiate();
   const clients = [await connect('auto', exports), await connect('legacy', exports)];
   const texts = (results) => results.map((result) => (result.content ?? result.contents)[0].text);
@@ -146,7 +146,7 @@ for (const call of ['receive', 'handle_timeout']) {
 
 // --- By hand ---------------------------------------------------------------------------------------
 
-// A connection without any manners, whose clock stands still.
+// A connection that may violate the protocol, with a clock that stands still.
 class Peer {
   constructor(exports = instantiate()) {
     this.exports = exports;
@@ -154,7 +154,7 @@ class Peer {
     assert.notEqual(this.handle, 0);
   }
 
-  // Whether the bytes were taken.
+  // Returns whether the bytes were accepted.
   give(bytes, now = 0) {
     const pointer = this.exports.input_buffer(this.handle, bytes.length);
     if (!pointer) return false;
@@ -162,7 +162,7 @@ class Peer {
     return this.exports.receive(this.handle, bytes.length, now) === 1;
   }
 
-  // The messages that wait.
+  // Returns the pending messages.
   take() {
     const parts = [];
     for (let length; (length = this.exports.output_length(this.handle)); ) {
@@ -200,13 +200,13 @@ class Peer {
     return this.exports.memory.buffer.byteLength;
   }
 
-  // Whether it still does what it should.
+  // Returns whether the connection still works.
   isWell(id = 'well') {
     return this.call(id, 'echo', { text: 'well' })[0]?.result?.content[0].text === 'well';
   }
 }
 
-test('bytes one at a time make the same messages', () => {
+test('messages may arrive byte by byte', () => {
   const peer = new Peer();
   for (const byte of Buffer.from('{"jsonrpc":"2.0","id":7,"method":"ping"}\n')) {
     assert.ok(peer.give(Buffer.of(byte)));
@@ -214,7 +214,7 @@ test('bytes one at a time make the same messages', () => {
   assert.equal(peer.take()[0].id, 7);
 });
 
-test('a handler waits for its time and no longer', () => {
+test('a handler waits exactly until its deadline', () => {
   const peer = new Peer().open();
   assert.deepEqual(peer.call(1, 'countdown', { steps: 2 }, 1000), []);
   for (const [due, answers] of [[1050, 0], [1100, 1]]) {
@@ -227,9 +227,9 @@ test('a handler waits for its time and no longer', () => {
   assert.equal(peer.exports.next_deadline_ms(peer.handle), Infinity);
 });
 
-test('garbage does no harm', () => {
+test('garbage has no effect', () => {
   const peer = new Peer().open();
-  // Always the same numbers, so that a failure comes again.
+  // A fixed sequence of numbers, so that failures are reproducible.
   let state = 1;
   const random = () => (state = (Math.imul(state, 1664525) + 1013904223) >>> 0) >>> 24;
   for (let round = 0; round < 2000; round++) {
@@ -243,7 +243,7 @@ test('garbage does no harm', () => {
   assert.ok(peer.isWell());
 });
 
-test('a line that never ends is refused once and takes little memory', (t) => {
+test('an endless line is refused once and needs little memory', (t) => {
   const peer = new Peer().open();
   const before = peer.bytes;
   const part = Buffer.alloc(65536, 'x');
@@ -255,7 +255,7 @@ test('a line that never ends is refused once and takes little memory', (t) => {
   assert.ok(peer.bytes <= before + 4 * 1024 * 1024);
 });
 
-test('ten thousand calls take no memory', (t) => {
+test('ten thousand calls do not grow the memory', (t) => {
   const peer = new Peer().open();
   for (let id = 1; id <= 100; id++) assert.ok(peer.isWell(id));
   const before = peer.bytes;
@@ -265,13 +265,13 @@ test('ten thousand calls take no memory', (t) => {
   assert.equal(peer.bytes, before);
 });
 
-test('a host that takes no output cannot go on giving input', (t) => {
+test('a host that takes no output cannot give more input', (t) => {
   const peer = new Peer().open();
   const params = { name: 'echo', arguments: { text: 'x'.repeat(1000) } };
   let given = 0;
   const line = () => JSON.stringify({ jsonrpc: '2.0', id: ++given, method: 'tools/call', params }) + '\n';
   while (given < 100_000 && peer.give(Buffer.from(Array.from({ length: 50 }, line).join('')))) {}
-  // The last fifty had no buffer to go to.
+  // The last fifty were not accepted.
   assert.ok(given < 10_000);
   t.diagnostic(`memory: ${peer.bytes} bytes with ${given - 50} calls of 1,000 bytes given`);
   assert.ok(peer.bytes <= 8 * 1024 * 1024);
@@ -279,7 +279,7 @@ test('a host that takes no output cannot go on giving input', (t) => {
   assert.ok(peer.isWell());
 });
 
-test('calls beyond what can wait at once are refused', () => {
+test('calls beyond the limit of pending calls are refused', () => {
   const peer = new Peer().open();
   let refused = 0;
   for (let id = 1; id <= 1000; id++) {
@@ -290,7 +290,7 @@ test('calls beyond what can wait at once are refused', () => {
   assert.equal(peer.take().length, 64);
 });
 
-test('the longest calls that wait at once take no more memory than there is a bound for', (t) => {
+test('the longest pending calls stay within the memory bound', (t) => {
   const peer = new Peer().open();
   const padding = 'x'.repeat(262_000);
   for (let id = 1; id <= 1000; id++) peer.call(id, 'countdown', { steps: 1000, padding });
@@ -304,7 +304,7 @@ test('the longest calls that wait at once take no more memory than there is a bo
   assert.equal(peer.bytes, bytes);
 });
 
-test('calls that are cancelled leave nothing behind', () => {
+test('cancelled calls leave nothing behind', () => {
   const peer = new Peer().open();
   const cancel = (requestId) =>
     peer.say({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId } });
@@ -319,7 +319,7 @@ test('calls that are cancelled leave nothing behind', () => {
   assert.equal(peer.exports.next_deadline_ms(peer.handle), Infinity);
 });
 
-test('what a host must not do is refused', () => {
+test('invalid calls of the host are refused', () => {
   const peer = new Peer().open();
   const { exports, handle } = peer;
   for (const unknown of [0, handle + 1, 0xffffffff]) {
@@ -345,7 +345,7 @@ test('what a host must not do is refused', () => {
   assert.ok(peer.isWell());
 });
 
-test('the end of the input ends the connection once all is said', () => {
+test('the end of the input ends the connection after all output', () => {
   const peer = new Peer().open();
   peer.call(1, 'countdown', { steps: 1 });
   assert.equal(peer.exports.end_of_input(peer.handle, 0), 1);

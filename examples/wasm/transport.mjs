@@ -1,4 +1,4 @@
-// A transport for the official TypeScript SDK over the module: give it the exports of an instance.
+// A transport for the official TypeScript SDK that uses the exports of an instance of the module.
 export class WasmTransport {
   #server; #handle; #timer; #decoder = new TextDecoder(); #text = '';
 
@@ -35,12 +35,12 @@ export class WasmTransport {
   #give(bytes) {
     const pointer = this.#server.input_buffer(this.#handle, bytes.length);
     if (!pointer) throw new Error('the connection is over');
-    // The memory is looked up each time: its buffer is another one once it has grown.
+    // Look the memory up each time, because growing it replaces its buffer.
     new Uint8Array(this.#server.memory.buffer, pointer, bytes.length).set(bytes);
     this.#server.receive(this.#handle, bytes.length, performance.now());
   }
 
-  // Takes what waits to be sent, then waits for the time that the server wants to be called at.
+  // Delivers the pending output, then sets a timer for the next deadline.
   #take() {
     for (let length; (length = this.#server.output_length(this.#handle)); ) {
       const pointer = this.#server.output_pointer(this.#handle);
@@ -50,7 +50,7 @@ export class WasmTransport {
     }
     const lines = this.#text.split('\n');
     this.#text = lines.pop();
-    // Later, so that answers do not come before the call that they are to has returned.
+    // Deferred, so that a response does not arrive before `send` has returned.
     for (const line of lines) queueMicrotask(() => this.onmessage?.(JSON.parse(line)));
     if (this.#server.is_over(this.#handle)) return void this.close();
     clearTimeout(this.#timer);

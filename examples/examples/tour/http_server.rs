@@ -1,4 +1,4 @@
-//! A server on a port of this computer.
+//! An HTTP server on a local port.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -19,13 +19,13 @@ pub(crate) struct HttpServer {
 }
 
 impl HttpServer {
-    /// Serves clients of all revisions, on a port that is free; clients that lose a stream are to
-    /// come back after `retry`.
+    /// Serves clients of all revisions on a free port. Clients that lose a stream reconnect after
+    /// `retry`.
     pub(crate) async fn open(server: &Server, retry: Duration) -> Outcome<Self> {
         Self::open_with(|_| Ok(server.clone()), retry).await
     }
 
-    /// The same for a server that has to know where it is.
+    /// Like [`open`](Self::open), for a server that needs its own URL.
     pub(crate) async fn open_with(
         server: impl FnOnce(&str) -> Outcome<Server>,
         retry: Duration,
@@ -39,7 +39,7 @@ impl HttpServer {
         let service = HttpService::new(&server, options)?;
         let (stop, stopped) = oneshot::channel();
         let serving = tokio::spawn(async move {
-            // That the other end is dropped means the same.
+            // Dropping the sender also stops the server.
             let stopped = async { drop(stopped.await) };
             HttpListener::new(listener)
                 .linger(Duration::from_secs(1))

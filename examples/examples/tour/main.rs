@@ -1,5 +1,5 @@
-//! What it does, in one run: a client and a server at every revision, in memory, over pipes and over
-//! HTTP.
+//! A demonstration in one run: a client and a server at every revision, in memory, over pipes and
+//! over HTTP.
 
 mod cutting_proxy;
 mod http_server;
@@ -18,12 +18,12 @@ use stage::Stage;
 const USAGE: &str = "\
 tour [--wire]
 
-Shows a client and a server that talk at every revision of the protocol.
+Shows a client and a server that communicate at every revision of the protocol.
 
   --wire   print every frame and every HTTP exchange as well
 ";
 
-/// What the tour runs when it starts itself as a server.
+/// The role of this process. The tour starts itself as a server.
 enum Role {
     Tour { wire: bool },
     Server,
@@ -36,8 +36,10 @@ fn parse(mut arguments: Arguments) -> Result<Role, Stop> {
             Argument::Flag(flag) if flag == "--wire" => wire = true,
             Argument::Flag(flag) => return Err(Stop::unknown(&flag)),
             Argument::Word(word) if word == "serve" => return Ok(Role::Server),
-            Argument::Word(word) => return Err(Stop::Wrong(format!("what is `{word}` for?"))),
-            Argument::Rest(_) => return Err(Stop::wrong("what is `--` for?")),
+            Argument::Word(word) => {
+                return Err(Stop::Wrong(format!("unexpected argument `{word}`")));
+            }
+            Argument::Rest(_) => return Err(Stop::wrong("unexpected argument `--`")),
         }
     }
     Ok(Role::Tour { wire })
@@ -58,7 +60,7 @@ fn main() -> ExitCode {
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            // Nobody is left to tell if this fails.
+            // There is nothing left to report a failure to.
             let _ = writeln!(io::stderr(), "tour: {error}");
             ExitCode::FAILURE
         }

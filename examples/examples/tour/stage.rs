@@ -1,4 +1,4 @@
-//! Connections to play on, and the words that go with them.
+//! Connections for the scenes, and the output of the tour.
 
 use std::error::Error;
 use std::io::{self, IsTerminal, Write};
@@ -21,24 +21,23 @@ use crate::trace::Trace;
 
 pub(crate) type Outcome<T = ()> = Result<T, Box<dyn Error>>;
 
-/// How long a client waits after its connection broke. Shorter than in life, where it is a second
-/// or longer.
+/// The delay of a client before it reconnects. Real clients wait a second or longer.
 pub(crate) const PAUSE: Duration = Duration::from_millis(50);
 
-/// Where the tour plays.
+/// Opens connections and prints the narration.
 pub(crate) struct Stage {
     wire: bool,
     bold: bool,
 }
 
-/// How to go about the server at `url`.
+/// Returns the client options for the server at `url`.
 pub(crate) fn options(url: &str) -> Outcome<ClientOptions> {
     let mut backoff = Backoff::DEFAULT;
     backoff.initial = PAUSE;
     Ok(ClientOptions::new(Location::parse(url)?).backoff(backoff))
 }
 
-/// A client on its visit to a server over HTTP.
+/// A client with an HTTP connection.
 pub(crate) struct Visit {
     pub(crate) client: Client,
     pub(crate) trace: Trace,
@@ -46,10 +45,10 @@ pub(crate) struct Visit {
 }
 
 impl Visit {
-    /// Leaves in good order: all that there was to say is said.
+    /// Closes the connection after everything has been sent, and returns the trace.
     pub(crate) async fn leave(self) -> Trace {
         self.client.close();
-        // One that panicked has left, too.
+        // A driver that panicked has ended, too.
         let _ended = self.driver.await;
         self.trace
     }
@@ -72,14 +71,14 @@ impl Stage {
         print(&format!("  {line}"));
     }
 
-    /// What belongs to the line before.
+    /// Prints lines that belong to the previous line.
     pub(crate) fn list(&self, lines: impl IntoIterator<Item = String>) {
         for line in lines {
             self.say(&format!("  {line}"));
         }
     }
 
-    /// A server and a client with a pipe of memory between them.
+    /// Connects a client and a server with an in-memory pipe.
     pub(crate) fn in_memory(&self, server: &Server, host: &Host) -> Outcome<(Client, Trace)> {
         let (near, far) = duplex(64 * 1024);
         self.serve(server, far)?;
@@ -87,7 +86,7 @@ impl Stage {
         Ok(self.connect(host, TokioStream::new(reader, writer)))
     }
 
-    /// Drives the server's side of a pipe.
+    /// Drives the server side of a pipe.
     pub(crate) fn serve(&self, server: &Server, pipe: DuplexStream) -> Outcome {
         let (reader, writer) = split(pipe);
         let endpoint = server.endpoint(seed())?;
@@ -95,7 +94,7 @@ impl Stage {
         Ok(())
     }
 
-    /// Drives the client's side of a stream.
+    /// Drives the client side of a stream.
     pub(crate) fn connect(
         &self,
         host: &Host,
@@ -114,7 +113,7 @@ impl Stage {
         (client, trace)
     }
 
-    /// A client of a server over HTTP.
+    /// Connects a client to an HTTP server.
     pub(crate) fn visit(&self, options: ClientOptions, host: &Host) -> Outcome<Visit> {
         let (trace, wire) = (Trace::default(), self.wire);
         let noting = trace.clone();
@@ -124,7 +123,7 @@ impl Stage {
                 print(&format!("    {}", in_words(number, event)).replace('\n', "\n    "));
             }
         });
-        // Nothing here leaves the computer.
+        // All connections are local, so no proxy is used.
         let connector = Connector::builder().proxy(Proxy::none()).build()?;
         let exchanger = Watched::new(TokioExchanger::new(connector), Some(viewer));
         let (client, endpoint) = with_system_support(host)?.connect_http(options, seed(), now());
@@ -132,7 +131,7 @@ impl Stage {
         Ok(Visit { client, trace, driver })
     }
 
-    /// A client of this program, started once more as a server.
+    /// Starts this program as a child server and connects a client to it.
     pub(crate) fn child(&self, host: &Host) -> Outcome<(Client, Trace, ChildServer)> {
         let mut command = Command::new(std::env::current_exe()?);
         command.arg("serve");
@@ -141,17 +140,17 @@ impl Stage {
         Ok((client, trace, child))
     }
 
-    /// Ends a child, which should need no force.
+    /// Ends a child process, which should exit without being killed.
     pub(crate) async fn end(&self, client: Client, child: ChildServer) -> Outcome {
         client.close();
         let report = child.shutdown(GracePeriods::default()).await?;
-        let forced = if report.forced { ", but only by force" } else { "" };
-        self.say(&format!("the child left: {}{forced}", report.status));
+        let forced = if report.forced { ", after a kill" } else { "" };
+        self.say(&format!("the child exited: {}{forced}", report.status));
         Ok(())
     }
 }
 
 fn print(line: &str) {
-    // Whoever closes the pipe has seen enough.
+    // A closed pipe is not an error: the reader has seen enough.
     let _ = writeln!(io::stdout(), "{line}");
 }

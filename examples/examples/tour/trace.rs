@@ -1,4 +1,4 @@
-//! What passes between a client and a server, in a few words.
+//! Summaries of the messages between a client and a server.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -10,14 +10,14 @@ use mcp_sansio_examples::exchanges::ExchangeEvent;
 use mcp_sansio_examples::wire::Direction;
 use serde_json::Value;
 
-/// What a connection has seen so far. Clones are the same trace.
+/// Everything a connection has transferred so far. Clones share the trace.
 #[derive(Clone, Default)]
 pub(crate) struct Trace(Arc<Mutex<Seen>>);
 
 #[derive(Default)]
 struct Seen {
     messages: Vec<String>,
-    /// By their numbers: responses may come in another order.
+    /// Indexed by number, because responses may arrive in another order.
     exchanges: BTreeMap<usize, String>,
 }
 
@@ -36,7 +36,8 @@ impl Trace {
             let mut words = request.method.to_owned();
             let path = request.url().path_and_query().split('?').next().unwrap_or_default();
             match &*in_short(&request.body) {
-                // What is no message goes to somebody else, or has to do with others.
+                // A request without a message goes to an authorization server or fetches metadata,
+                // so show its path.
                 UNKNOWN if path.starts_with("/.well-known/") || !request.body.is_empty() => {
                     words = format!("{words} {path}");
                 }
@@ -44,12 +45,12 @@ impl Trace {
                 message => words = format!("{words} {message}"),
             }
             if let Some((_, id)) = request.fields().find(|(name, _)| *name == "last-event-id") {
-                // Nothing can fail that writes into a string.
+                // Writing to a string cannot fail.
                 let _ = write!(words, " with Last-Event-ID {id}");
             }
             exchanges.insert(number, words);
         } else if let Some(words) = exchanges.get_mut(&number) {
-            // Nothing can fail that writes into a string.
+            // Writing to a string cannot fail.
             let _ = match event {
                 ExchangeEvent::Head(head) => write!(words, " → {}", head.status().0),
                 ExchangeEvent::Failed(_) => write!(words, ", cut off"),
@@ -58,12 +59,12 @@ impl Trace {
         }
     }
 
-    /// The messages since the last time.
+    /// Returns the messages since the last call.
     pub(crate) fn take(&self) -> String {
         mem::take(&mut self.lock().messages).join("  ")
     }
 
-    /// The exchanges since [`clear`](Self::clear).
+    /// Returns the exchanges since [`clear`](Self::clear).
     pub(crate) fn exchanges(&self) -> Vec<String> {
         self.lock().exchanges.values().cloned().collect()
     }
@@ -77,12 +78,12 @@ impl Trace {
     }
 }
 
-/// The progress of a call, each step in a few words.
+/// The progress notifications of a call.
 #[derive(Clone, Default)]
 pub(crate) struct Steps(Arc<Mutex<Vec<String>>>);
 
 impl Steps {
-    /// What takes note of them.
+    /// Returns a callback that records progress notifications.
     pub(crate) fn counter(&self) -> impl FnMut(&Progress<'_>) + Send + 'static {
         let Self(steps) = self.clone();
         move |progress| {
@@ -96,10 +97,10 @@ impl Steps {
     }
 }
 
-/// What is no message.
+/// The summary of a body that is not a message.
 const UNKNOWN: &str = "?";
 
-/// A message in a few words.
+/// Summarizes a message in a few words.
 fn in_short(message: &[u8]) -> String {
     let message: Value = serde_json::from_slice(message).unwrap_or_default();
     match (&message["method"], &message["result"], &message["error"]) {

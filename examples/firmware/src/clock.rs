@@ -1,4 +1,4 @@
-//! The time since the start, counted by `SysTick`.
+//! The time since startup, counted by `SysTick`.
 
 use core::cell::Cell;
 
@@ -8,14 +8,14 @@ use cortex_m_rt::exception;
 use critical_section::Mutex;
 use mcp_sansio::Instant;
 
-/// How fast the processor runs: the PLL's 200 MHz by 16, as QEMU has it after a reset. A real board
-/// has to start its PLL first.
+/// The frequency of the processor: the PLL's 200 MHz divided by 16, as QEMU configures it after a
+/// reset. A real board has to start its PLL first.
 pub(crate) const HERTZ: u32 = 12_500_000;
 
-/// 64 bits: 32 would go round after seven weeks.
+/// 64 bits, because 32 bits would overflow after seven weeks.
 static MILLIS: Mutex<Cell<u64>> = Mutex::new(Cell::new(0));
 
-/// Starts to count, with an interrupt every millisecond.
+/// Starts the counter with an interrupt every millisecond.
 pub(crate) fn start(mut timer: SYST) {
     timer.set_clock_source(SystClkSource::Core);
     timer.set_reload(HERTZ / 1000 - 1);
@@ -24,7 +24,7 @@ pub(crate) fn start(mut timer: SYST) {
     timer.enable_interrupt();
 }
 
-/// The time it is.
+/// Returns the current time.
 pub(crate) fn now() -> Instant {
     Instant::from_millis(critical_section::with(|cs| MILLIS.borrow(cs).get()))
 }

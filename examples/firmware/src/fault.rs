@@ -1,4 +1,4 @@
-//! The end of everything: say why on UART 1, and start anew.
+//! Fatal errors: report the reason on UART 1 and reset the device.
 
 use core::fmt::Write;
 use core::panic::PanicInfo;
@@ -11,22 +11,22 @@ use crate::uart::{self, Report};
 #[panic_handler]
 fn panic(info: &PanicInfo<'_>) -> ! {
     cortex_m::interrupt::disable();
-    // A port that takes bytes never refuses any.
+    // Writing to the port cannot fail.
     let _ = writeln!(Report, "{info}");
     SCB::sys_reset()
 }
 
 #[exception]
-// SAFETY: it touches nothing that what it interrupts could have left half done.
+// SAFETY: the handler accesses no state that the interrupted code could have left half-modified.
 unsafe fn HardFault(frame: &ExceptionFrame) -> ! {
     let _ = writeln!(Report, "fault at {:#x}", frame.pc());
     SCB::sys_reset()
 }
 
 #[exception]
-// SAFETY: what is shared with the rest of the program is so in critical sections.
+// SAFETY: all state shared with the rest of the program is accessed in critical sections.
 unsafe fn DefaultHandler(interrupt: i16) {
     if !uart::serve(interrupt) {
-        panic!("interrupt {interrupt} that nobody asked for");
+        panic!("unexpected interrupt {interrupt}");
     }
 }

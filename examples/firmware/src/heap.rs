@@ -1,4 +1,4 @@
-//! The heap, and the most of it that was ever in use.
+//! The heap and its peak use.
 
 use core::alloc::{GlobalAlloc, Layout};
 use core::mem::MaybeUninit;
@@ -8,7 +8,7 @@ use embedded_alloc::LlffHeap;
 
 /// The size of the heap, in bytes.
 ///
-/// The server needs two fifths of it at rest, and two thirds whatever its peer does.
+/// The server needs two fifths of it when idle, and at most two thirds under any input.
 pub(crate) const SIZE: usize = 11 * 1024;
 
 static mut MEMORY: [MaybeUninit<u8>; SIZE] = [MaybeUninit::uninit(); SIZE];
@@ -16,36 +16,36 @@ static mut MEMORY: [MaybeUninit<u8>; SIZE] = [MaybeUninit::uninit(); SIZE];
 #[global_allocator]
 static HEAP: Measured = Measured { heap: LlffHeap::empty(), peak: AtomicUsize::new(0) };
 
-/// An allocator that remembers its peak.
+/// An allocator that records its peak use.
 struct Measured {
     heap: LlffHeap,
     peak: AtomicUsize,
 }
 
-// SAFETY: all is left to the allocator inside.
+// SAFETY: every call is forwarded to the inner allocator.
 unsafe impl GlobalAlloc for Measured {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        // SAFETY: the caller's promises are passed on.
+        // SAFETY: the caller upholds the contract of `GlobalAlloc`.
         let memory = unsafe { self.heap.alloc(layout) };
         self.peak.fetch_max(self.heap.used(), Ordering::Relaxed);
         memory
     }
 
     unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
-        // SAFETY: the caller's promises are passed on.
+        // SAFETY: the caller upholds the contract of `GlobalAlloc`.
         unsafe { self.heap.dealloc(memory, layout) }
     }
 }
 
-/// Gives the heap its memory. Before anything else, and once.
+/// Gives the heap its memory. Must be called once, before the first allocation.
 pub(crate) fn start() {
     static STARTED: AtomicUsize = AtomicUsize::new(0);
     assert_eq!(STARTED.swap(1, Ordering::Relaxed), 0, "the heap is started once");
-    // SAFETY: the memory is used for nothing else, and this is the only time.
+    // SAFETY: the memory is used for nothing else, and this runs only once.
     unsafe { HEAP.heap.init((&raw mut MEMORY).addr(), SIZE) }
 }
 
-/// The most bytes that were ever in use.
+/// Returns the peak number of bytes in use.
 pub(crate) fn peak() -> usize {
     HEAP.peak.load(Ordering::Relaxed)
 }

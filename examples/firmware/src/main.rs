@@ -1,7 +1,7 @@
-//! An MCP server on a Cortex-M3, in a bare loop: the board lm3s6965evb, as QEMU has it.
+//! An MCP server in a bare loop on a Cortex-M3: the board lm3s6965evb of QEMU.
 //!
-//! UART 0 is the server's stream, and a break on it begins another connection. UART 1 says why the
-//! device has reset, if it has.
+//! UART 0 carries the MCP stream; a break on it starts another connection. UART 1 reports why the
+//! device was reset.
 
 #![no_std]
 #![no_main]
@@ -32,16 +32,17 @@ use sensor::Sensor;
 use timers::Timers;
 use uart::{Receiver, Sender};
 
-/// The longest line that is taken, in bytes. Calls with short arguments and the metadata of
+/// The maximum length of a received line, in bytes. Calls with short arguments and the metadata of
 /// 2026-07-28 need about half of it.
 const LINE_LENGTH_MAX: usize = 1024;
 
-/// Keys hash tables. The device has no randomness and trusts the one host on its line.
+/// The seed of the hash tables. The device has no source of randomness and trusts the host on its
+/// line.
 const SEED: u64 = 0;
 
 #[entry]
 fn main() -> ! {
-    let peripherals = Peripherals::take().expect("nobody has taken them");
+    let peripherals = Peripherals::take().expect("taken once");
     heap::start();
     power::turn_on();
     lamp::start();
@@ -51,7 +52,7 @@ fn main() -> ! {
     let server = service::server(&sensor, &timers);
     let mut line = [0; LINE_LENGTH_MAX];
     loop {
-        // After an end, such as a break or too many errors on the line, the next connection begins.
+        // When a connection ends, because of a break or too many line errors, the next one starts.
         let mut driver = connection(&server, (&mut receiver, &mut sender), &mut line);
         let remote = driver.endpoint().handle();
         let mut shown = sensor.value();
@@ -61,7 +62,7 @@ fn main() -> ! {
             timers.wake_due(now);
             if sensor.value().abs_diff(shown) >= 8 {
                 shown = sensor.value();
-                // Where there is no room for it, the next change tells.
+                // If the queue is full, the next change is reported instead.
                 let _told = remote.resource_updated(service::TEMPERATURE);
             }
             match driver.poll(now) {
@@ -75,23 +76,22 @@ fn main() -> ! {
 
 type Connection<'l> = PolledDriver<'l, ServerEndpoint<Local>, &'l mut Receiver, &'l mut Sender>;
 
-/// The server's side of a connection on the serial port, which reads into `line`.
-// Not inlined, so that the stack that it takes to put it together is free afterwards.
+/// Returns a driver for a server connection on the serial port, which reads into `line`.
+// Not inlined, so that the stack used to build it is released afterwards.
 #[inline(never)]
 fn connection<'l>(
     server: &Server<Local>,
     (receiver, sender): (&'l mut Receiver, &'l mut Sender),
     line: &'l mut [u8],
 ) -> Connection<'l> {
-    // Without the error, whose text would take two kilobytes.
-    let Ok(endpoint) = server.endpoint(SEED) else { panic!("what is offered has good names") };
+    // Discards the error, whose text would take two kilobytes of flash.
+    let Ok(endpoint) = server.endpoint(SEED) else { panic!("the names are valid") };
     PolledDriver::new(endpoint, receiver, sender, line)
 }
 
-/// Sleeps until the next interrupt, which comes every millisecond at the latest; not at all where
-/// there is something to do already.
+/// Sleeps until the next interrupt, at most a millisecond, unless work is already pending.
 fn sleep(until: Option<Instant>, is_woken: impl Fn() -> bool) {
-    // An interrupt that comes in between ends the sleep, though it is served only afterwards.
+    // An interrupt that arrives in between ends the sleep, although it is handled only afterwards.
     cortex_m::interrupt::free(|_| {
         let is_due = until.is_some_and(|until| until <= clock::now());
         if !uart::has_received() && !is_woken() && !is_due {

@@ -1,26 +1,26 @@
-//! Registers of the hardware.
+//! Hardware registers.
 
-/// A register of 32 bits at a fixed address.
+/// A 32-bit register at a fixed address.
 #[derive(Clone, Copy)]
 pub(crate) struct Register(usize);
 
 impl Register {
-    /// The register at `address`.
+    /// Returns the register at `address`.
     ///
     /// # Safety
     ///
-    /// There is a register of 32 bits, and reading or writing it changes no memory.
+    /// `address` must be that of a 32-bit register whose reads and writes do not affect memory.
     pub(crate) const unsafe fn at(address: usize) -> Self {
         Self(address)
     }
 
     pub(crate) fn read(self) -> u32 {
-        // SAFETY: there is a register, as whoever made this value has seen to.
+        // SAFETY: the caller of `at` guarantees that the register exists.
         unsafe { (self.0 as *const u32).read_volatile() }
     }
 
     pub(crate) fn write(self, value: u32) {
-        // SAFETY: as for reading.
+        // SAFETY: see `read`.
         unsafe { (self.0 as *mut u32).write_volatile(value) }
     }
 

@@ -1,16 +1,16 @@
-//! A thermometer on an analogue input, simulated: its value drifts.
+//! A simulated thermometer on an analog input, whose value drifts.
 
 use core::cell::Cell;
 use core::time::Duration;
 
 use mcp_sansio::Instant;
 
-/// How often it is converted.
+/// The interval between conversions.
 const PERIOD: Duration = Duration::from_millis(100);
 
 /// The thermometer.
 pub(crate) struct Sensor {
-    /// What the converter says, of 12 bits.
+    /// The latest 12-bit conversion.
     value: Cell<u16>,
     noise: Cell<u32>,
     due: Cell<Instant>,
@@ -21,7 +21,7 @@ impl Sensor {
         Self { value: Cell::new(1764), noise: Cell::new(1), due: Cell::new(Instant::ZERO) }
     }
 
-    /// Lets the time go by: the value drifts by a step at most with each conversion.
+    /// Advances the time. Each conversion changes the value by at most one step.
     pub(crate) fn advance(&self, now: Instant) {
         while self.due.get() <= now {
             self.due.set(self.due.get() + PERIOD);
@@ -32,15 +32,15 @@ impl Sensor {
         }
     }
 
-    /// The latest conversion: 0 to 4095.
+    /// Returns the latest conversion, from 0 to 4095.
     pub(crate) fn value(&self) -> u16 {
         self.value.get()
     }
 }
 
-/// Thousandths of a degree Celsius: an LM35 with 10 mV for each degree, at 3 V for 12 bits, with a
-/// gain of 5.6.
+/// Converts a value to thousandths of a degree Celsius: an LM35 with 10 mV per degree and a gain of
+/// 5.6, at 3 V for 12 bits.
 pub(crate) fn millicelsius(value: u16) -> u32 {
-    // 3,000,000 / 4096 in lower terms: 4095 times that has no room in 32 bits.
+    // 3,000,000 / 4096, reduced so that the product with 4095 fits into 32 bits.
     u32::from(value) * 375_000 / 512 / 56
 }

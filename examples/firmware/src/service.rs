@@ -1,4 +1,4 @@
-//! What the device offers.
+//! The MCP server of the device.
 
 use alloc::format;
 use alloc::rc::Rc;
@@ -15,7 +15,7 @@ use crate::sensor::{Sensor, millicelsius};
 use crate::timers::Timers;
 use crate::{heap, lamp, stack};
 
-/// The resource that changes by itself.
+/// The URI of the resource that changes over time.
 pub(crate) const TEMPERATURE: &str = "sensor://temperature";
 
 #[derive(Deserialize)]
@@ -45,16 +45,16 @@ struct Memory {
     stack: Usage,
 }
 
-/// Bytes.
+/// Sizes in bytes.
 #[derive(Serialize)]
 struct Usage {
     size: usize,
     peak: usize,
 }
 
-/// The server, on a `sensor` that somebody lets drift, with `timers` that somebody rings.
-// Not inlined, nor are its parts, so that the stack that it takes to put it together is free
-// afterwards.
+/// Returns the server. The caller advances `sensor` and wakes `timers`.
+// Neither this function nor its parts are inlined, so that the stack used to build the server is
+// released afterwards.
 #[inline(never)]
 pub(crate) fn server(sensor: &Rc<Sensor>, timers: &Timers) -> Server<Local> {
     let server = Server::local("thermometer", env!("CARGO_PKG_VERSION"))
@@ -123,7 +123,7 @@ fn tools(server: Server<Local>, sensor: &Rc<Sensor>, timers: &Timers) -> Server<
 async fn average(call: &Call<Samples>, sensor: &Sensor, timers: &Timers) -> Result<String, Error> {
     let samples = call.arguments.samples;
     if !(1..=100).contains(&samples) {
-        return Err(Error::failed("`samples` is a number from 1 to 100"));
+        return Err(Error::failed("`samples` must be from 1 to 100"));
     }
     let mut sum = 0;
     for taken in 1..=samples {
@@ -147,9 +147,7 @@ fn resources(server: Server<Local>, sensor: &Rc<Sensor>) -> Server<Local> {
         )
         .resource(
             Resource::new("device://memory", "memory")
-                .description(
-                    "Bytes of the heap and of the stack, and the most that were ever in use",
-                )
+                .description("Sizes and peak use of heap and stack, in bytes")
                 .mime_type("application/json"),
             |call: Call<ReadResource>| -> Result<TextResourceContents, Error> {
                 let memory = Memory {
@@ -164,13 +162,13 @@ fn resources(server: Server<Local>, sensor: &Rc<Sensor>) -> Server<Local> {
         )
 }
 
-/// In words, with one decimal place.
+/// Formats a temperature with one decimal place.
 fn celsius(millis: u32) -> String {
     let tenths = (millis + 50) / 100;
     format!("{}.{} °C", tenths / 10, tenths % 10)
 }
 
-/// The schema of a tool's arguments.
+/// Parses the schema of a tool's arguments.
 fn schema(text: &'static str) -> RawJson<'static> {
     let Ok(schema) = RawJson::parse(text) else { panic!("the schemas of this file are JSON") };
     schema

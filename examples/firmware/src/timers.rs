@@ -1,4 +1,4 @@
-//! Handlers that wait for a time. The main loop wakes them.
+//! Timers for handlers. The main loop wakes them.
 
 use alloc::rc::Rc;
 use alloc::vec::Vec;
@@ -11,7 +11,7 @@ use mcp_sansio::Instant;
 
 use crate::clock;
 
-/// Who waits, and for when. Clones are the same timers.
+/// Deadlines and the tasks that wait for them. Clones share the timers.
 #[derive(Clone, Default)]
 pub(crate) struct Timers(Rc<RefCell<Vec<(Instant, Waker)>>>);
 
@@ -29,7 +29,7 @@ impl Timers {
         .await;
     }
 
-    /// Wakes those whose time has come.
+    /// Wakes the tasks whose deadline has passed.
     pub(crate) fn wake_due(&self, now: Instant) {
         self.0.borrow_mut().retain(|(end, waker)| {
             let waits = *end > now;

@@ -1,4 +1,4 @@
-//! UART 0: received by interrupt into a ring, sent byte by byte.
+//! UART 0: receives by interrupt into a ring buffer, and sends byte by byte.
 
 use core::cell::RefCell;
 use core::fmt;
@@ -12,7 +12,7 @@ use heapless::Deque;
 use crate::clock;
 use crate::register::Register;
 
-/// A PL011 as the LM3S6965 has them.
+/// A PL011 of the LM3S6965.
 struct Port {
     data: Register,
     flags: Register,
@@ -25,11 +25,11 @@ struct Port {
 }
 
 impl Port {
-    /// The port whose registers start at `base`.
+    /// Returns the port whose registers start at `base`.
     ///
     /// # Safety
     ///
-    /// They do.
+    /// `base` must be the address of the registers of a PL011.
     const unsafe fn at(base: usize) -> Self {
         // SAFETY: the offsets are those of the PL011.
         unsafe {
@@ -46,22 +46,22 @@ impl Port {
         }
     }
 
-    /// 115,200 bits a second, 8 data bits, no parity.
+    /// Configures 115,200 bits per second, 8 data bits, no parity.
     ///
-    /// Without the port's queues: to turn them on empties them, and a host that starts QEMU has sent
-    /// its first message by then. So the interrupt must never wait for longer than a byte takes, 87
-    /// microseconds.
+    /// The port's FIFOs stay disabled: enabling them clears them, and a host that starts QEMU has
+    /// already sent its first message by then. Without them, the interrupt must be handled within
+    /// the time of one byte, 87 microseconds.
     fn start(&self) {
         const BAUD: u32 = 115_200;
-        // In 64ths, rounded.
+        // The divisor in 64ths, rounded.
         const DIVISOR: u32 = (clock::HERTZ * 8 / BAUD).div_ceil(2);
         const EIGHT_BITS: u32 = 0b11 << 5;
-        const ON_BOTH_WAYS: u32 = 0b11 << 8 | 1;
+        const ENABLE_BOTH_DIRECTIONS: u32 = 0b11 << 8 | 1;
         self.control.write(0);
         self.whole_divisor.write(DIVISOR / 64);
         self.fraction_divisor.write(DIVISOR % 64);
         self.line.write(EIGHT_BITS);
-        self.control.write(ON_BOTH_WAYS);
+        self.control.write(ENABLE_BOTH_DIRECTIONS);
     }
 
     fn has_received(&self) -> bool {
@@ -84,7 +84,7 @@ const REPORT: Port = unsafe { Port::at(0x4000_d000) };
 #[derive(Clone, Copy)]
 struct Interrupt;
 
-// SAFETY: it always has the same number, that of the LM3S6965.
+// SAFETY: the number is constant and is that of UART 0 on the LM3S6965.
 unsafe impl InterruptNumber for Interrupt {
     fn number(self) -> u16 {
         NUMBER
@@ -93,20 +93,20 @@ unsafe impl InterruptNumber for Interrupt {
 
 const NUMBER: u16 = 5;
 
-/// Something was received.
+/// The receive interrupt bit.
 const RECEIVED: u32 = 1 << 4;
 
-/// The most that is taken out of the ring with interrupts off.
+/// The maximum number of bytes removed from the ring with interrupts disabled.
 const AT_ONCE: usize = 16;
 
-/// Received and not read. 256: what comes in 22 ms at 115,200 bits a second.
+/// Received bytes that have not been read. 256 bytes arrive in 22 ms at 115,200 bits per second.
 static RING: Mutex<RefCell<Ring>> =
     Mutex::new(RefCell::new(Ring { bytes: Deque::new(), lost: None, ended: false }));
 
 struct Ring {
     bytes: Deque<u8, 256>,
     lost: Option<Lost>,
-    /// There was a break: what follows the bytes is another connection.
+    /// A break was received. The bytes after it belong to another connection.
     ended: bool,
 }
 
@@ -133,12 +133,13 @@ pub(crate) fn start() -> (Receiver, Sender) {
     REPORT.start();
     SERVER.start();
     SERVER.mask.write(RECEIVED);
-    // SAFETY: its handler is in place, and no critical section relies on it being off.
+    // SAFETY: the interrupt handler is installed, and no critical section relies on this interrupt
+    // being masked.
     unsafe { NVIC::unmask(Interrupt) };
     (Receiver(()), Sender(()))
 }
 
-/// Whether the interrupt with this number is that of UART 0; it is then served.
+/// Handles the interrupt if it is that of UART 0. Returns whether it was.
 pub(crate) fn serve(interrupt: i16) -> bool {
     if interrupt != NUMBER.cast_signed() {
         return false;
@@ -148,8 +149,8 @@ pub(crate) fn serve(interrupt: i16) -> bool {
 }
 
 impl Ring {
-    /// Takes what the port has, as far as there is room and up to a break. What is left stays in
-    /// the port, with interrupts off, until something is read here.
+    /// Moves received bytes into the ring until the ring is full or a break arrives. Any further
+    /// bytes stay in the port, with interrupts masked, until the ring is read.
     fn receive(&mut self) {
         const FAULTS: u32 = 0b1111 << 8;
         const BREAK: u32 = 1 << 10;
@@ -167,7 +168,7 @@ impl Ring {
             if received & FAULTS != 0 {
                 self.lost = Some(Lost);
             }
-            // There is room.
+            // The ring is not full.
             let _ = self.bytes.push_back(received as u8);
         }
         SERVER.mask.write(RECEIVED);
@@ -177,8 +178,8 @@ impl Ring {
 /// The receiving half.
 pub(crate) struct Receiver(());
 
-/// The sending half. It waits where the port is busy; nothing is lost meanwhile, as receiving goes
-/// on by interrupt.
+/// The sending half. Blocks while the port is busy. No input is lost, because interrupts continue
+/// to receive.
 pub(crate) struct Sender(());
 
 impl ErrorType for Receiver {
@@ -195,7 +196,7 @@ impl ReadReady for Receiver {
     }
 }
 
-/// Whether there is something to read.
+/// Whether the receiver has data or a break to report.
 pub(crate) fn has_received() -> bool {
     critical_section::with(|cs| {
         let ring = RING.borrow_ref(cs);
@@ -222,7 +223,7 @@ impl Read for Receiver {
                 ring.receive();
                 Ok((length > 0 || ended || buffer.is_empty()).then_some(length))
             })?;
-            // A line has no end but a break, on which the next connection begins.
+            // A serial line only ends with a break, which starts the next connection.
             if let Some(length) = read {
                 return Ok(length);
             }
@@ -242,7 +243,7 @@ impl Write for Sender {
     }
 }
 
-/// UART 1, for the last words of the device: beside the server's stream, whatever state that is in.
+/// UART 1, for the reason of a reset. It is separate from the MCP stream.
 pub(crate) struct Report;
 
 impl fmt::Write for Report {

@@ -1,4 +1,4 @@
-//! What happens with the user: the request to sign in, the question, the way back.
+//! The authorization endpoint: the request, the consent page, and the redirect.
 
 use form_urlencoded::Serializer;
 
@@ -11,23 +11,23 @@ use super::options::{Approval, Options};
 use super::page;
 use super::parameters::Parameters;
 
-/// What the user's browser gets to see.
+/// The response to the user's browser.
 pub(super) enum AuthorizationResponse {
-    /// The way back to the client.
+    /// A redirect to the client.
     Redirect(String),
-    /// A question, as a page.
+    /// A consent page.
     Consent(String),
-    /// What is wrong, where there is nobody to be sent back to.
+    /// An error page, if the request has no trusted redirect URI.
     Error(Failure),
 }
 
-/// Requests that wait for the user.
+/// Requests that wait for the user's consent.
 pub(super) struct Authorizations {
     issuer: String,
     waiting: BoundedMap<PendingConsent>,
 }
 
-/// A request that is in order.
+/// A valid request that waits for consent.
 #[derive(Clone)]
 struct PendingConsent {
     consent: Consent,
@@ -39,7 +39,7 @@ impl Authorizations {
         Self { issuer: issuer.into(), waiting: BoundedMap::new(options.limits.codes_max) }
     }
 
-    /// A client has sent the user here.
+    /// Handles an authorization request.
     pub(super) fn begin(
         &mut self,
         query: &[u8],
@@ -77,7 +77,7 @@ impl Authorizations {
         }
     }
 
-    /// The user has answered the question.
+    /// Handles the user's answer on the consent page.
     pub(super) fn answer(
         &mut self,
         form: &[u8],
@@ -85,9 +85,10 @@ impl Authorizations {
         now: u64,
     ) -> AuthorizationResponse {
         let answer = Parameters::parse(form).and_then(|form| {
-            let id = form.require("request", "there is no `request`")?;
+            let id = form.require("request", "`request` is missing")?;
             let waiting = self.waiting.remove(id);
-            let waiting = waiting.ok_or(Failure::request("nothing waits for this answer"))?;
+            let waiting = waiting
+                .ok_or(Failure::request("no authorization request is pending for this answer"))?;
             Ok((waiting, form.get("answer") == Some("approve")))
         });
         match answer {
@@ -127,25 +128,25 @@ impl Authorizations {
         if let Some(state) = state {
             query.append_pair("state", state);
         }
-        // MCP 2026-07-28 basic/authorization/index#authorization-response-validation [AUTHS-026]: in
-        // errors, too.
+        // MCP 2026-07-28 basic/authorization/index#authorization-response-validation [AUTHS-026]:
+        // error responses include `iss` as well.
         query.append_pair("iss", &self.issuer);
         let separator = if redirect_uri.contains('?') { '&' } else { '?' };
         AuthorizationResponse::Redirect(format!("{redirect_uri}{separator}{}", query.finish()))
     }
 }
 
-/// The request, its client, and where the client may have the user sent back to. Until all three
-/// are known, nobody is sent anywhere.
+/// Returns the request, its client, and the redirect URI. Nothing is redirected until all three
+/// have been validated.
 // MCP 2026-07-28 basic/authorization/security-considerations#token-theft [AUTHS-029]
 fn trusted<'a>(
     query: &[u8],
     clients: &'a Clients,
 ) -> Result<(Parameters, &'a Client, String), Failure> {
     let request = Parameters::parse(query)?;
-    let client = clients.find(request.require("client_id", "there is no `client_id`")?);
-    let client = client.ok_or(Failure::request("there is no such client"))?;
-    let redirect_uri = request.require("redirect_uri", "there is no `redirect_uri`")?.to_owned();
+    let client = clients.find(request.require("client_id", "`client_id` is missing")?);
+    let client = client.ok_or(Failure::request("unknown client"))?;
+    let redirect_uri = request.require("redirect_uri", "`redirect_uri` is missing")?.to_owned();
     // MCP 2026-07-28 basic/authorization/security-considerations#open-redirection [AUTHS-025]
     if !client.may_redirect_to(&redirect_uri) {
         return Err(Failure::request("the client has not registered this `redirect_uri`"));
@@ -153,23 +154,27 @@ fn trusted<'a>(
     Ok((request, client, redirect_uri))
 }
 
-/// What the client wants, and the challenge to its proof that it was the one who asked.
+/// Returns the requested permission and the code challenge.
 fn consent(
     request: &Parameters,
     client: &Client,
     options: &Options,
 ) -> Result<(Permission, String), Failure> {
-    if request.require("response_type", "there is no `response_type`")? != "code" {
-        let description = "the only response type is `code`";
+    if request.require("response_type", "`response_type` is missing")? != "code" {
+        let description = "the only supported `response_type` is `code`";
         return Err(Failure::new("unsupported_response_type", description));
     }
     if !client.may_use(GrantType::AuthorizationCode) {
-        return Err(Failure::new("unauthorized_client", "the client may not use codes"));
+        return Err(Failure::new(
+            "unauthorized_client",
+            "the client may not use the authorization code grant",
+        ));
     }
-    // MCP 2026-07-28 basic/authorization/index#overview [AUTHS-022]: OAuth 2.1 has PKCE for everybody.
-    let challenge = request.require("code_challenge", "there is no `code_challenge`")?;
+    // MCP 2026-07-28 basic/authorization/index#overview [AUTHS-022]: OAuth 2.1 requires PKCE from
+    // every client.
+    let challenge = request.require("code_challenge", "`code_challenge` is missing")?;
     if request.get("code_challenge_method") != Some("S256") || challenge.len() != 43 {
-        return Err(Failure::request("the only `code_challenge_method` is `S256`"));
+        return Err(Failure::request("the only supported `code_challenge_method` is `S256`"));
     }
     let permission = Permission {
         client_id: client.id.clone(),
@@ -180,11 +185,11 @@ fn consent(
     Ok((permission, challenge.into()))
 }
 
-/// The longest name of a user, in bytes.
+/// The maximum length of a user name, in bytes.
 const LOGIN_HINT_LENGTH_MAX: usize = 64;
 
-/// Who signs in: whoever the client says (OpenID Connect Core 1.0, section 3.1.2.1), without any
-/// proof, or else the one user that there is.
+/// Returns the user who signs in: the one named by the client, without proof (`login_hint` of
+/// OpenID Connect Core 1.0, section 3.1.2.1), or the default user.
 fn subject<'a>(request: &'a Parameters, options: &'a Options) -> Result<&'a str, Failure> {
     match request.get("login_hint") {
         None => Ok(&options.subject),
@@ -193,17 +198,17 @@ fn subject<'a>(request: &'a Parameters, options: &'a Options) -> Result<&'a str,
     }
 }
 
-/// What the token is to be for (RFC 8707).
+/// Returns the resource of the token (RFC 8707).
 pub(super) fn resource(request: &Parameters) -> Result<&str, Failure> {
     let target = |description| Failure::new("invalid_target", description);
-    let resource = request.get("resource").ok_or_else(|| target("there is no `resource`"))?;
+    let resource = request.get("resource").ok_or_else(|| target("`resource` is missing"))?;
     let absolute = resource.split_once("://").is_some_and(|(scheme, rest)| {
         matches!(scheme, "http" | "https") && !rest.is_empty() && !rest.contains('#')
     });
-    if absolute { Ok(resource) } else { Err(target("`resource` is the URL of a server")) }
+    if absolute { Ok(resource) } else { Err(target("`resource` must be the URL of a server")) }
 }
 
-/// The scopes to give: those that are asked for, if there are such.
+/// Returns the requested scopes, if all of them are known.
 pub(super) fn scopes(request: &Parameters, options: &Options) -> Result<Vec<String>, Failure> {
     let Some(scope) = request.get("scope") else {
         return Ok(options.scopes.iter().take(1).cloned().collect());
@@ -212,7 +217,7 @@ pub(super) fn scopes(request: &Parameters, options: &Options) -> Result<Vec<Stri
     if scopes.iter().all(|scope| options.scopes.contains(scope)) {
         Ok(scopes)
     } else {
-        Err(Failure::new("invalid_scope", "there is no such scope"))
+        Err(Failure::new("invalid_scope", "unknown scope"))
     }
 }
 
@@ -253,9 +258,11 @@ mod tests {
         }
     }
 
-    /// What the client learns.
-    fn learned(shown: AuthorizationResponse) -> Parameters {
-        let AuthorizationResponse::Redirect(url) = shown else { panic!("nobody is sent back") };
+    /// Returns the parameters of the redirect to the client.
+    fn redirect_parameters(shown: AuthorizationResponse) -> Parameters {
+        let AuthorizationResponse::Redirect(url) = shown else {
+            panic!("the response is not a redirect")
+        };
         let query = url.strip_prefix("https://a.example/?x=1&").unwrap();
         Parameters::parse(query.as_bytes()).unwrap()
     }
@@ -263,14 +270,14 @@ mod tests {
     #[test]
     fn a_response_has_a_code_the_state_and_the_issuer() {
         // Rule: [AUTHS-026].
-        let response = learned(TestServer::new(Approval::Automatic).begin(REQUEST));
+        let response = redirect_parameters(TestServer::new(Approval::Automatic).begin(REQUEST));
         assert!(response.get("code").is_some());
         assert_eq!(response.get("state"), Some("s&t"));
         assert_eq!(response.get("iss"), Some(ISSUER));
     }
 
     #[test]
-    fn errors_go_back_to_the_client_with_the_issuer() {
+    fn errors_are_redirected_to_the_client_with_the_issuer() {
         // Rule: [AUTHS-022] [AUTHS-026].
         for (from, to, error) in [
             ("response_type=code", "response_type=token", "unsupported_response_type"),
@@ -281,17 +288,18 @@ mod tests {
             ("mcp:basic", "mcp:other", "invalid_scope"),
         ] {
             let request = REQUEST.replace(from, to);
-            let response = learned(TestServer::new(Approval::Automatic).begin(&request));
+            let response =
+                redirect_parameters(TestServer::new(Approval::Automatic).begin(&request));
             assert_eq!(response.get("error"), Some(error), "{to}");
             assert_eq!(response.get("iss"), Some(ISSUER), "{to}");
             assert_eq!(response.get("code"), None, "{to}");
         }
-        let response = learned(TestServer::new(Approval::Denied).begin(REQUEST));
+        let response = redirect_parameters(TestServer::new(Approval::Denied).begin(REQUEST));
         assert_eq!(response.get("error"), Some("access_denied"));
     }
 
     #[test]
-    fn the_user_that_the_client_names_signs_in() {
+    fn the_user_named_by_the_client_signs_in() {
         for (hint, user) in
             [("", "user"), ("&login_hint=ann%7Cb", "ann|b"), ("&login_hint=", "user")]
         {
@@ -305,7 +313,7 @@ mod tests {
             assert_eq!(permission.subject, user);
         }
         let long = format!("{REQUEST}&login_hint={}", "x".repeat(LOGIN_HINT_LENGTH_MAX + 1));
-        let response = learned(TestServer::new(Approval::Automatic).begin(&long));
+        let response = redirect_parameters(TestServer::new(Approval::Automatic).begin(&long));
         assert_eq!(response.get("error"), Some("invalid_request"));
     }
 
@@ -335,7 +343,7 @@ mod tests {
             let (id, _) = id.split_once('"').unwrap();
             let form = format!("request={id}&answer={answer}");
             let TestServer { authorizations, grants, .. } = &mut server;
-            let response = learned(authorizations.answer(form.as_bytes(), grants, 100));
+            let response = redirect_parameters(authorizations.answer(form.as_bytes(), grants, 100));
             assert!(response.get(parameter).is_some(), "{answer}");
             let again = authorizations.answer(form.as_bytes(), grants, 100);
             assert!(matches!(again, AuthorizationResponse::Error(_)));

@@ -1,8 +1,8 @@
 use std::collections::VecDeque;
 
-/// Values under names, at most so many of them: the oldest makes room for a new one.
+/// A map with a maximum size. Inserting into a full map evicts the oldest entry.
 ///
-/// Searched from end to end, which is quick enough for as few as there are.
+/// Lookups are linear, which is fast enough for these sizes.
 #[derive(Debug)]
 pub(super) struct BoundedMap<T> {
     entries: VecDeque<(String, T)>,
@@ -10,12 +10,12 @@ pub(super) struct BoundedMap<T> {
 }
 
 impl<T> BoundedMap<T> {
-    /// None yet, and never more than `max`.
+    /// Creates an empty map for at most `max` entries.
     pub(super) const fn new(max: usize) -> Self {
         Self { entries: VecDeque::new(), max }
     }
 
-    /// Keeps a value under a name that is not in use.
+    /// Inserts a value under a name that is not in use.
     pub(super) fn insert(&mut self, name: String, value: T) {
         while !self.entries.is_empty() && self.entries.len() >= self.max {
             self.entries.pop_front();
@@ -36,7 +36,7 @@ impl<T> BoundedMap<T> {
         self.entries.remove(place).map(|(_, value)| value)
     }
 
-    /// Drops the values that are not wanted.
+    /// Removes the values that are not wanted.
     pub(super) fn retain(&mut self, mut wanted: impl FnMut(&T) -> bool) {
         self.entries.retain(|(_, value)| wanted(value));
     }

@@ -1,4 +1,4 @@
-//! Who may ask for tokens, and how it proves that it is it.
+//! Clients and their authentication at the token endpoint.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -12,10 +12,10 @@ use super::keys;
 use super::parameters::Parameters;
 use super::redirect_uri;
 
-/// How a client that proves itself with a key says so (RFC 7523).
+/// The `client_assertion_type` of a client that authenticates with a key (RFC 7523).
 const JWT_BEARER_ASSERTION: &str = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
 
-/// A client that the server knows.
+/// A client known to the server.
 #[derive(Clone)]
 pub struct Client {
     pub(super) id: String,
@@ -25,35 +25,35 @@ pub struct Client {
     pub(super) grant_types: Vec<GrantType>,
 }
 
-/// How a client proves at the token endpoint that it is it.
+/// How a client authenticates at the token endpoint.
 #[derive(Clone)]
 #[non_exhaustive]
 pub enum ClientAuthentication {
-    /// It cannot: a public client.
+    /// No authentication: a public client.
     None,
-    /// With a password, by HTTP's basic authentication.
+    /// A password in HTTP Basic authentication.
     Basic(String),
-    /// With a password, in the form.
+    /// A password in the form.
     Post(String),
-    /// With a signature by one of the keys of this JWK set.
+    /// A signature by one of the keys of this JWK set.
     PrivateKey(Value),
 }
 
-/// What a token is asked for with.
+/// The type of a grant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum GrantType {
-    /// A code that the user came back with.
+    /// An authorization code from the redirect of the user.
     AuthorizationCode,
-    /// What was given with an earlier token.
+    /// A refresh token.
     RefreshToken,
-    /// Nothing but the client itself.
+    /// The client's own authentication.
     ClientCredentials,
-    /// What an issuer says that the server trusts (RFC 7523).
+    /// An assertion of a trusted issuer (RFC 7523).
     JwtBearer,
 }
 
-/// The clients that there are: those of the options, and those that registered.
+/// All clients: those of the options and those that registered.
 pub(super) struct Clients {
     known: Vec<Client>,
     registered: BoundedMap<Client>,
@@ -78,7 +78,7 @@ impl GrantType {
 }
 
 impl Client {
-    /// One that may do nothing yet.
+    /// Creates a client that may not use any grant yet.
     #[must_use]
     pub fn new(id: impl Into<String>, authentication: ClientAuthentication) -> Self {
         Self {
@@ -90,14 +90,14 @@ impl Client {
         }
     }
 
-    /// Lets it ask for tokens with this.
+    /// Allows the client to use this grant type.
     #[must_use]
     pub fn grant_type(mut self, grant_type: GrantType) -> Self {
         self.grant_types.push(grant_type);
         self
     }
 
-    /// Lets it have users sent back to `uri`. On a loopback host the port does not matter.
+    /// Allows the client to use this redirect URI. On a loopback host, the port is ignored.
     #[must_use]
     pub fn redirect_uri(mut self, uri: impl Into<String>) -> Self {
         self.redirect_uris.push(uri.into());
@@ -109,7 +109,7 @@ impl Client {
     }
 
     pub(super) fn may_use(&self, grant_type: GrantType) -> bool {
-        // Whoever cannot prove who it is has nothing of its own to get (OAuth 2.1, section 4.2).
+        // A public client cannot use the client credentials grant (OAuth 2.1, section 4.2).
         let public = matches!(self.authentication, ClientAuthentication::None);
         self.grant_types.contains(&grant_type)
             && !(public && grant_type == GrantType::ClientCredentials)
@@ -117,7 +117,7 @@ impl Client {
 }
 
 impl ClientAuthentication {
-    /// Its name at registration.
+    /// Returns the name of the method in registrations.
     pub(super) const fn name(&self) -> &'static str {
         match self {
             Self::None => "none",
@@ -141,9 +141,9 @@ impl Clients {
         self.known.iter().find(|client| client.id == id).or_else(|| self.registered.get(id))
     }
 
-    /// The client that asks for a token.
-    // MCP 2026-07-28 basic/authorization/index#overview [AUTHS-022]: in the way that it is known to,
-    // and in no other.
+    /// Returns the client that sends a token request.
+    // MCP 2026-07-28 basic/authorization/index#overview [AUTHS-022]: the client must use its
+    // registered authentication method.
     pub(super) fn authenticate(
         &self,
         headers: &HeaderMap,
@@ -155,7 +155,7 @@ impl Clients {
         let assertion = form.get("client_assertion");
         let offered = [basic.is_some(), form.get("client_secret").is_some(), assertion.is_some()];
         if offered.into_iter().filter(|it| *it).count() > 1 {
-            return Err(Failure::request("a client proves itself in one way"));
+            return Err(Failure::request("use only one authentication method"));
         }
         let basic = basic.map(|it| it.ok_or(Failure::client())).transpose()?;
         let id = match (&basic, form.get("client_id"), assertion) {
@@ -190,7 +190,7 @@ impl Clients {
     }
 }
 
-/// Id and password, each of which was encoded as in a form (RFC 6749, section 2.3.1).
+/// Decodes id and password, each of which is form-encoded (RFC 6749, section 2.3.1).
 fn basic(header: &str) -> Option<(String, String)> {
     let (scheme, credentials) = header.split_once(' ')?;
     if !scheme.eq_ignore_ascii_case("basic") {
@@ -205,7 +205,7 @@ fn basic(header: &str) -> Option<(String, String)> {
     Some((decode(id), decode(secret)))
 }
 
-/// Whether both texts are the same, in a time that does not tell where they differ.
+/// Compares both texts in constant time.
 fn is_same(ours: &str, theirs: &str) -> bool {
     let (ours, theirs) = (ours.as_bytes(), theirs.as_bytes());
     ours.len() == theirs.len()
@@ -213,7 +213,7 @@ fn is_same(ours: &str, theirs: &str) -> bool {
 }
 
 impl std::fmt::Debug for Client {
-    /// Leaves the secret out.
+    /// Omits the secret.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Client")
             .field("id", &self.id)
@@ -225,7 +225,7 @@ impl std::fmt::Debug for Client {
 }
 
 impl std::fmt::Debug for ClientAuthentication {
-    /// Leaves the secret out.
+    /// Omits the secret.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(self.name())
     }
@@ -245,7 +245,7 @@ mod tests {
         Clients::new(vec![Client::new("a b", authentication)], 1)
     }
 
-    fn is_let_in(clients: &Clients, header: Option<&str>, form: &str) -> bool {
+    fn is_authenticated(clients: &Clients, header: Option<&str>, form: &str) -> bool {
         let mut headers = HeaderMap::new();
         if let Some(header) = header {
             let value = format!("Basic {}", STANDARD.encode(header));
@@ -270,10 +270,13 @@ mod tests {
             (ClientAuthentication::Post("x+y".into()), [false, false, true, false]),
         ] {
             let clients = clients(authentication);
-            assert_eq!(ways.map(|(header, form)| is_let_in(&clients, header, form)), expected);
-            assert!(!is_let_in(&clients, Some("a+b:x%2By"), "client_secret=x%2By"));
-            assert!(!is_let_in(&clients, None, "client_id=other"));
-            assert!(!is_let_in(&clients, None, ""));
+            assert_eq!(
+                ways.map(|(header, form)| is_authenticated(&clients, header, form)),
+                expected
+            );
+            assert!(!is_authenticated(&clients, Some("a+b:x%2By"), "client_secret=x%2By"));
+            assert!(!is_authenticated(&clients, None, "client_id=other"));
+            assert!(!is_authenticated(&clients, None, ""));
         }
     }
 
@@ -289,7 +292,7 @@ mod tests {
             let assertion = keys.sign("JWT", &claims).unwrap();
             let kind = JWT_BEARER_ASSERTION;
             let form = format!("client_assertion_type={kind}&client_assertion={assertion}");
-            is_let_in(&clients, None, &form)
+            is_authenticated(&clients, None, &form)
         };
         assert!(tries("aud", json!([ISSUER])));
         assert!(!tries("aud", json!("http://127.0.0.1:2")));
@@ -300,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn a_public_client_gets_nothing_on_its_own() {
+    fn a_public_client_cannot_use_client_credentials() {
         // Rule: [AUTHS-022].
         let client = Client::new("a", ClientAuthentication::None);
         let client = client.grant_type(GrantType::ClientCredentials);

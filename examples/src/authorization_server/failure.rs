@@ -1,12 +1,13 @@
 use http::StatusCode;
 use serde_json::{Value, json};
 
-/// Why a request is refused, as RFC 6749 (section 5.2) and RFC 7591 (section 3.2.2) have it.
+/// The reason for refusing a request, as defined in RFC 6749 (section 5.2) and RFC 7591 (section
+/// 3.2.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Failure {
-    /// The code: `invalid_grant`, …
+    /// The error code, such as `invalid_grant`.
     pub(super) error: &'static str,
-    /// The same in words, without anything of the request.
+    /// A description that contains no part of the request.
     pub(super) description: &'static str,
 }
 
@@ -20,7 +21,7 @@ impl Failure {
     }
 
     pub(super) const fn client() -> Self {
-        Self::new("invalid_client", "the client is not known, or does not prove that it is it")
+        Self::new("invalid_client", "the client is unknown or its authentication failed")
     }
 
     pub(super) const fn grant(description: &'static str) -> Self {
@@ -28,7 +29,7 @@ impl Failure {
     }
 
     pub(super) const fn entropy() -> Self {
-        Self::new("server_error", "the system has no entropy")
+        Self::new("server_error", "the system's random number generator failed")
     }
 
     pub(super) fn status(&self) -> StatusCode {

@@ -1,4 +1,4 @@
-//! What the user has agreed to, and what stands for it: codes and refresh tokens.
+//! The user's consent, and the codes and refresh tokens issued for it.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -9,10 +9,10 @@ use super::failure::Failure;
 use super::keys::secret;
 use super::options::Limits;
 
-/// How long a code is good for, in seconds: a client exchanges it at once.
+/// The lifetime of a code in seconds. Clients exchange it at once.
 const CODE_LIFETIME: u64 = 60;
 
-/// Who may do what, where, and by which client.
+/// The permission of a client to act for a user at a resource.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Permission {
     pub(super) client_id: String,
@@ -21,11 +21,11 @@ pub(super) struct Permission {
     pub(super) scopes: Vec<String>,
 }
 
-/// Everything that comes of one consent.
+/// Identifies all tokens that were issued for the same consent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Family(u64);
 
-/// What a code was given for.
+/// The consent for which a code was issued.
 #[derive(Clone)]
 pub(super) struct Consent {
     pub(super) permission: Permission,
@@ -33,7 +33,7 @@ pub(super) struct Consent {
     pub(super) challenge: String,
 }
 
-/// How a client redeems a code.
+/// The parameters with which a client redeems a code.
 pub(super) struct Redemption<'a> {
     pub(super) code: &'a str,
     pub(super) client_id: &'a str,
@@ -69,7 +69,7 @@ impl Grants {
         }
     }
 
-    /// A code for what the user has agreed to just now.
+    /// Issues a code for a consent.
     pub(super) fn issue_code(&mut self, consent: Consent, now: u64) -> Result<String, Failure> {
         let code = secret()?;
         self.families += 1;
@@ -79,7 +79,7 @@ impl Grants {
         Ok(code)
     }
 
-    /// What a code stands for, once.
+    /// Redeems a code. Each code can be redeemed once.
     // MCP 2026-07-28 basic/authorization/index#overview [AUTHS-022]: OAuth 2.1, section 4.1.3.
     pub(super) fn redeem_code(
         &mut self,
@@ -87,32 +87,34 @@ impl Grants {
         now: u64,
     ) -> Result<(Permission, Family), Failure> {
         let code = self.codes.get_mut(redemption.code);
-        let code = code.ok_or(Failure::grant("there is no such code"))?;
+        let code = code.ok_or(Failure::grant("unknown code"))?;
         let consent = &code.consent;
-        // A code of somebody else's stays good: whoever has got hold of it cannot spoil it either.
+        // A code of another client stays valid, so that a client that obtained it cannot invalidate
+        // it.
         if consent.permission.client_id != redemption.client_id {
-            return Err(Failure::grant("the code is another client's"));
+            return Err(Failure::grant("the code was issued to another client"));
         }
         if code.spent {
-            // Two have it, and one of them is a thief: what came of it is of no use any more.
+            // The code was used twice, so one of the users is an attacker. Revoke all tokens issued
+            // for it.
             let family = code.family;
             self.refresh_tokens.retain(|token| token.family != family);
-            return Err(Failure::grant("the code was used already"));
+            return Err(Failure::grant("the code has already been used"));
         }
         code.spent = true;
         if code.expires <= now {
-            return Err(Failure::grant("the code is too old"));
+            return Err(Failure::grant("the code has expired"));
         }
         if redemption.redirect_uri.is_some_and(|uri| uri != consent.redirect_uri) {
-            return Err(Failure::grant("the code was for another redirect URI"));
+            return Err(Failure::grant("the code was issued for another redirect URI"));
         }
         if challenge_of(redemption.verifier).as_ref() != Some(&consent.challenge) {
-            return Err(Failure::grant("`code_verifier` is not that of the request"));
+            return Err(Failure::grant("`code_verifier` does not match the request"));
         }
         Ok((consent.permission.clone(), code.family))
     }
 
-    /// A refresh token of that family.
+    /// Issues a refresh token of this family.
     pub(super) fn issue_refresh_token(
         &mut self,
         permission: Permission,
@@ -124,9 +126,9 @@ impl Grants {
         Ok(token)
     }
 
-    /// What a refresh token stands for, once: the next one comes with the answer.
-    // MCP 2026-07-28 basic/authorization/security-considerations#open-redirection [AUTHS-025]: rotation,
-    // for all clients.
+    /// Redeems a refresh token, which can be used once. The caller issues its successor.
+    // MCP 2026-07-28 basic/authorization/security-considerations#open-redirection [AUTHS-025]:
+    // refresh tokens of all clients rotate.
     pub(super) fn redeem_refresh_token(
         &mut self,
         token: &str,
@@ -134,24 +136,24 @@ impl Grants {
     ) -> Result<(Permission, Family), Failure> {
         let token = self.refresh_tokens.get_mut(token);
         let token = token.filter(|token| token.permission.client_id == client_id);
-        let token = token.ok_or(Failure::grant("there is no such refresh token"))?;
+        let token = token.ok_or(Failure::grant("unknown refresh token"))?;
         if token.spent {
-            // As with codes: there is no telling which of the two is the client.
+            // As with codes, either of the two users may be the attacker.
             let family = token.family;
             self.refresh_tokens.retain(|token| token.family != family);
-            return Err(Failure::grant("the refresh token was used already"));
+            return Err(Failure::grant("the refresh token has already been used"));
         }
         token.spent = true;
         Ok((token.permission.clone(), token.family))
     }
 
-    /// Takes back every refresh token.
+    /// Revokes all refresh tokens.
     pub(super) fn revoke_all(&mut self) {
         self.refresh_tokens.retain(|_| false);
     }
 }
 
-/// The challenge that belongs to a verifier (RFC 7636), if it is one.
+/// Returns the challenge for a verifier (RFC 7636), or `None` if the verifier is malformed.
 fn challenge_of(verifier: &str) -> Option<String> {
     let unreserved = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
     let is_verifier = (43..=128).contains(&verifier.len()) && verifier.bytes().all(unreserved);
@@ -174,7 +176,7 @@ mod tests {
         }
     }
 
-    /// Grants with one code, given at 100.
+    /// Returns grants with one code that was issued at time 100.
     fn with_code() -> (Grants, String) {
         let mut grants = Grants::new(&Limits::DEFAULT);
         let consent = Consent {
@@ -203,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn a_code_is_for_its_client_its_redirect_its_verifier_and_a_minute() {
+    fn a_code_is_bound_to_its_client_redirect_and_verifier_and_expires() {
         // Rule: [AUTHS-022].
         let refused = |change: fn(&mut Redemption<'_>), now| {
             let (mut grants, code) = with_code();
@@ -220,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn refresh_tokens_rotate_and_a_used_one_ends_its_family() {
+    fn refresh_tokens_rotate_and_reuse_revokes_their_family() {
         // Rule: [AUTHS-025].
         let (mut grants, code) = with_code();
         let (granted, family) = grants.redeem_code(&redemption(&code), 101).unwrap();

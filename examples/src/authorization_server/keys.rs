@@ -1,4 +1,4 @@
-//! The keys that sign tokens, and JSON Web Tokens of theirs (ES256).
+//! Signing keys and the JSON Web Tokens signed with them (ES256).
 
 use std::collections::VecDeque;
 use std::{fmt, io};
@@ -14,10 +14,11 @@ use serde_json::{Value, json};
 
 use super::failure::Failure;
 
-/// Keys that are published at once: the one that signs, and those whose tokens may still be around.
+/// The maximum number of published keys: the current one and earlier ones whose tokens may still be
+/// valid.
 const KEYS_MAX: usize = 3;
 
-/// Keys for signing with ES256, of which the newest one signs.
+/// Keys for ES256 signatures. The newest one signs.
 pub struct SigningKeys {
     keys: VecDeque<SigningKey>,
     made: u64,
@@ -29,25 +30,25 @@ struct SigningKey {
 }
 
 impl SigningKeys {
-    /// One fresh key.
+    /// Generates a first key.
     ///
     /// # Errors
     ///
-    /// The system's fault: it has no entropy.
+    /// Fails if the system's random number generator fails.
     pub fn generate() -> io::Result<Self> {
         let mut keys = Self { keys: VecDeque::new(), made: 0 };
         keys.rotate()?;
         Ok(keys)
     }
 
-    /// Signs with a fresh key from now on. The last two before it stay published.
+    /// Generates a new signing key. The two previous keys stay published.
     ///
     /// # Errors
     ///
-    /// The system's fault: it has no entropy. Nothing has changed then.
+    /// Fails if the system's random number generator fails. The keys are unchanged then.
     pub fn rotate(&mut self) -> io::Result<()> {
         let random = SystemRandom::new();
-        let failed = |_| io::Error::other("the system has no entropy");
+        let failed = |_| io::Error::other("the system's random number generator failed");
         let algorithm = &ECDSA_P256_SHA256_FIXED_SIGNING;
         let document = EcdsaKeyPair::generate_pkcs8(algorithm, &random).map_err(failed)?;
         let pair = EcdsaKeyPair::from_pkcs8(algorithm, document.as_ref(), &random);
@@ -58,11 +59,11 @@ impl SigningKeys {
         Ok(())
     }
 
-    /// The public halves, as a JWK set.
+    /// Returns the public keys as a JWK set.
     #[must_use]
     pub fn to_jwks(&self) -> Value {
         let keys = self.keys.iter().map(|key| {
-            // An uncompressed point: 4, then both coordinates in 32 bytes each.
+            // An uncompressed point: the byte 4, then both coordinates with 32 bytes each.
             let (x, y) = key.pair.public_key().as_ref()[1..].split_at(32);
             json!({
                 "kty": "EC", "crv": "P-256", "use": "sig", "alg": "ES256", "kid": key.id,
@@ -72,11 +73,11 @@ impl SigningKeys {
         json!({ "keys": keys.collect::<Vec<_>>() })
     }
 
-    /// A JSON Web Token of this `typ` with these claims.
+    /// Signs a JSON Web Token with this `typ` and these claims.
     ///
     /// # Errors
     ///
-    /// The system's fault: it has no entropy.
+    /// Fails if the system's random number generator fails.
     pub fn sign(&self, kind: &str, claims: &Value) -> io::Result<String> {
         let key = &self.keys[0];
         let header = json!({ "alg": "ES256", "typ": kind, "kid": key.id });
@@ -84,26 +85,28 @@ impl SigningKeys {
             [header, claims.clone()].map(|part| URL_SAFE_NO_PAD.encode(part.to_string()));
         let input = format!("{header}.{claims}");
         let signature = key.pair.sign(&SystemRandom::new(), input.as_bytes());
-        let signature = signature.map_err(|_| io::Error::other("the system has no entropy"))?;
+        let signature = signature
+            .map_err(|_| io::Error::other("the system's random number generator failed"))?;
         Ok(format!("{input}.{}", URL_SAFE_NO_PAD.encode(signature)))
     }
 }
 
 impl fmt::Debug for SigningKeys {
-    /// Leaves the keys out.
+    /// Omits the keys.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("SigningKeys").field("made", &self.made).finish_non_exhaustive()
     }
 }
 
-/// The claims of a token that one of the keys of `jwks` has signed with ES256, whatever they say.
+/// Returns the claims of a token if one of the keys of `jwks` signed it with ES256. Does not check
+/// the claims.
 #[must_use]
 pub fn verify(token: &str, jwks: &Value) -> Option<Value> {
     let (input, signature) = token.rsplit_once('.')?;
     let (header, claims) = input.split_once('.')?;
     let decode = |part: &str| URL_SAFE_NO_PAD.decode(part).ok();
     let header: Value = serde_json::from_slice(&decode(header)?).ok()?;
-    // What a header says of its key counts for nothing but the choice among ours.
+    // The header is only used to choose one of the given keys.
     if header["alg"] != "ES256" {
         return None;
     }
@@ -128,7 +131,7 @@ fn is_signed(input: &str, signature: &[u8], key: &Value) -> Option<bool> {
     Some(key.verify(input.as_bytes(), signature).is_ok())
 }
 
-/// Whether claims are for `audience`, which may be one of several.
+/// Whether the claims name `audience`, alone or in a list.
 pub(super) fn is_for(claims: &Value, audience: &str) -> bool {
     match &claims["aud"] {
         Value::Array(all) => all.iter().any(|it| it == audience),
@@ -136,20 +139,20 @@ pub(super) fn is_for(claims: &Value, audience: &str) -> bool {
     }
 }
 
-/// Whether claims say until when they hold, and it is not over.
+/// Whether the claims have an expiry in the future and are valid at `now`.
 pub(super) fn is_current(claims: &Value, now: u64) -> bool {
     let begun = claims["nbf"].as_u64().is_none_or(|from| from <= now);
     begun && claims["exp"].as_u64().is_some_and(|end| now < end)
 }
 
-/// Who a token says that it is from, to look up its keys with.
+/// Returns the unverified issuer of a token, to look up its keys.
 pub(super) fn unverified_issuer(token: &str) -> Option<String> {
     let claims = URL_SAFE_NO_PAD.decode(token.split('.').nth(1)?).ok()?;
     let claims: Value = serde_json::from_slice(&claims).ok()?;
     claims["iss"].as_str().map(Into::into)
 }
 
-/// A text that nobody can guess: 32 bytes of the system's entropy in base64.
+/// Returns an unguessable text: 32 random bytes in base64.
 pub(super) fn secret() -> Result<String, Failure> {
     let mut bytes = [0; 32];
     getrandom::fill(&mut bytes).map_err(|_| Failure::entropy())?;

@@ -1,11 +1,11 @@
-//! What the server says of itself.
+//! The server's metadata documents.
 
 use serde_json::{Value, json};
 
 use super::clients::GrantType;
 use super::options::Options;
 
-/// Where things are below the issuer.
+/// Paths relative to the issuer.
 pub(super) const AUTHORIZATION: &str = "/authorize";
 pub(super) const APPROVAL: &str = "/approve";
 pub(super) const TOKENS: &str = "/token";
@@ -14,10 +14,10 @@ pub(super) const KEYS: &str = "/jwks";
 pub(super) const OAUTH_METADATA: &str = "/.well-known/oauth-authorization-server";
 pub(super) const OPENID_METADATA: &str = "/.well-known/openid-configuration";
 
-/// The metadata of RFC 8414.
+/// Returns the metadata of RFC 8414.
 // MCP 2025-06-18 basic/authorization#overview [AUTHS-023]
-// MCP 2026-07-28 basic/authorization/index#overview [AUTHS-024]: and for clients that look for OpenID
-// Connect, the same with what that asks for.
+// MCP 2026-07-28 basic/authorization/index#overview [AUTHS-024]: clients that use OpenID Connect
+// Discovery find the same metadata with the fields that it requires.
 pub(super) fn oauth(issuer: &str, options: &Options) -> Value {
     let at = |path| format!("{issuer}{path}");
     json!({
@@ -29,21 +29,21 @@ pub(super) fn oauth(issuer: &str, options: &Options) -> Value {
         "scopes_supported": options.scopes,
         "response_types_supported": ["code"],
         "response_modes_supported": ["query"],
-        // MCP 2025-03-26 basic/authorization#oauth-grant-types [AUTHS-004]: for users, and for
-        // machines.
+        // MCP 2025-03-26 basic/authorization#oauth-grant-types [AUTHS-004]: grants for users and
+        // for machine-to-machine clients.
         "grant_types_supported": GrantType::ALL.map(GrantType::name),
         "token_endpoint_auth_methods_supported":
             ["none", "client_secret_basic", "client_secret_post", "private_key_jwt"],
         "token_endpoint_auth_signing_alg_values_supported": ["ES256"],
         "code_challenge_methods_supported": ["S256"],
-        // MCP 2026-07-28 basic/authorization/index#authorization-response-validation [AUTHS-026]: every
-        // response has `iss`, and this says so.
+        // MCP 2026-07-28 basic/authorization/index#authorization-response-validation [AUTHS-026]:
+        // announces that every authorization response has `iss`.
         "authorization_response_iss_parameter_supported": true,
     })
 }
 
-/// The metadata of OpenID Connect Discovery. There are no ID tokens: this is a place to find the
-/// rest at.
+/// Returns the metadata of OpenID Connect Discovery. The server issues no ID tokens; the document
+/// only lets clients find the endpoints.
 pub(super) fn openid(issuer: &str, options: &Options) -> Value {
     let mut metadata = oauth(issuer, options);
     metadata["subject_types_supported"] = json!(["public"]);

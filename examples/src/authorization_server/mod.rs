@@ -1,10 +1,10 @@
 //! An OAuth 2.1 authorization server, **for tests and demonstrations only**.
 //!
-//! It does what MCP asks of one: metadata in both forms, registration, codes with PKCE, refresh
-//! tokens that rotate, tokens for one resource each, `iss` in its responses. But nobody signs in
-//! with anything: there is one user, who agrees to everything unless told otherwise, and whoever
-//! reaches the server acts for them. All that it knows is lost when it ends. So it listens on
-//! loopback addresses alone.
+//! It supports what MCP requires: metadata in both forms, registration, codes with PKCE, rotating
+//! refresh tokens, tokens bound to one resource, and `iss` in its responses. It does not
+//! authenticate users: there is one user, who agrees to everything by default, and every client
+//! that reaches the server acts for that user. All state is lost when it stops. For these reasons
+//! it only listens on loopback addresses.
 //!
 //! ```no_run
 //! # use mcp_sansio_examples::authorization_server::{AuthorizationServer, Options};
@@ -55,14 +55,14 @@ pub use options::{Approval, Limits, Options, TrustedIssuer};
 use service::Service;
 pub use service::Tally;
 
-/// The longest body of a request, in bytes: a JSON Web Token or two.
+/// The maximum length of a request body in bytes, enough for one or two JSON Web Tokens.
 const BODY_BYTES_MAX: usize = 64 * 1024;
-/// How long a request may take to come.
+/// How long receiving a request may take.
 const REQUEST_TIME: Duration = Duration::from_secs(10);
-/// Connections at once; others wait to be accepted.
+/// The maximum number of concurrent connections. Further ones wait to be accepted.
 const CONNECTIONS_MAX: usize = 64;
 
-/// An authorization server for tests and demonstrations, until it is dropped.
+/// An authorization server for tests and demonstrations. It stops when dropped.
 pub struct AuthorizationServer {
     issuer: String,
     service: Arc<Mutex<Service>>,
@@ -70,21 +70,22 @@ pub struct AuthorizationServer {
 }
 
 impl AuthorizationServer {
-    /// Serves on `listener`, whose address is of a loopback interface.
+    /// Serves on `listener`, which must be bound to a loopback address.
     ///
     /// # Errors
     ///
-    /// The caller's fault: others could reach that address. The system's: it has no entropy.
+    /// Fails if the address is not a loopback address, or if the system's random number generator
+    /// fails.
     ///
     /// # Panics
     ///
-    /// Outside of a tokio runtime with I/O and time enabled.
+    /// Panics outside of a tokio runtime with I/O and time enabled.
     pub fn start(listener: TcpListener, options: Options) -> io::Result<Self> {
         let address = listener.local_addr()?;
-        // MCP 2026-07-28 basic/authorization/security-considerations#communication-security [AUTHS-025]:
-        // endpoints have `https`, unless nothing leaves this computer.
+        // MCP 2026-07-28 basic/authorization/security-considerations#communication-security
+        // [AUTHS-025]: endpoints use `https`, except on loopback addresses.
         if !address.ip().is_loopback() {
-            let reason = "an authorization server for tests listens on loopback addresses alone";
+            let reason = "an authorization server for tests only listens on loopback addresses";
             return Err(io::Error::new(io::ErrorKind::InvalidInput, reason));
         }
         let issuer = format!("http://{address}");
@@ -94,33 +95,33 @@ impl AuthorizationServer {
         Ok(Self { issuer, service, serving })
     }
 
-    /// Its issuer identifier, which is its URL.
+    /// Returns the issuer identifier, which is the URL of the server.
     #[must_use]
     pub fn issuer(&self) -> &str {
         &self.issuer
     }
 
-    /// Its public keys, as a JWK set: the same as at its `jwks_uri`.
+    /// Returns the public keys as a JWK set, as served at `jwks_uri`.
     #[must_use]
     pub fn jwks(&self) -> Value {
         self.service().keys.to_jwks()
     }
 
-    /// Signs with a fresh key from now on. The last two before it stay published.
+    /// Generates a new signing key. The two previous keys stay published.
     ///
     /// # Errors
     ///
-    /// The system's fault: it has no entropy.
+    /// Fails if the system's random number generator fails.
     pub fn rotate_keys(&self) -> io::Result<()> {
         self.service().keys.rotate()
     }
 
-    /// Takes back every refresh token. Access tokens stay good until they end.
+    /// Revokes all refresh tokens. Access tokens stay valid until they expire.
     pub fn revoke_refresh_tokens(&self) {
         self.service().revoke_all();
     }
 
-    /// What was done until now.
+    /// Returns the counts of requests so far.
     #[must_use]
     pub fn tally(&self) -> Tally {
         self.service().tally
@@ -132,7 +133,7 @@ impl AuthorizationServer {
 }
 
 impl fmt::Debug for AuthorizationServer {
-    /// Leaves out what it keeps: much of it is secret.
+    /// Omits the state, which contains secrets.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let issuer = &self.issuer;
         f.debug_struct("AuthorizationServer").field("issuer", issuer).finish_non_exhaustive()
@@ -146,13 +147,13 @@ impl Drop for AuthorizationServer {
 }
 
 async fn serve(listener: TcpListener, service: Arc<Mutex<Service>>) {
-    // With it go the connections.
+    // Dropping the set closes the connections.
     let mut connections = JoinSet::new();
     loop {
         tokio::select! {
             accepted = listener.accept(), if connections.len() < CONNECTIONS_MAX => match accepted {
                 Ok((socket, _)) => drop(connections.spawn(serve_connection(socket, Arc::clone(&service)))),
-                // Out of descriptors, say: it may get better.
+                // For example, no free file descriptors: retry later.
                 Err(_) => tokio::time::sleep(Duration::from_millis(50)).await,
             },
             Some(_) = connections.join_next() => {}
@@ -167,7 +168,7 @@ async fn serve_connection(socket: TcpStream, service: Arc<Mutex<Service>>) {
     });
     let mut http = http1::Builder::new();
     http.timer(TokioTimer::new()).header_read_timeout(REQUEST_TIME);
-    // A connection that breaks concerns nobody else.
+    // A failed connection does not affect the others.
     drop(http.serve_connection(TokioIo::new(socket), respond).await);
 }
 
@@ -189,7 +190,8 @@ fn status(status: StatusCode) -> Response<Bytes> {
     response
 }
 
-/// Nothing panics halfway through a change, so a poisoned lock guards what is whole.
+/// Locks the service. No code panics in the middle of a change, so a poisoned lock is still
+/// consistent.
 fn lock(service: &Mutex<Service>) -> MutexGuard<'_, Service> {
     service.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -4,7 +4,8 @@ use serde_json::Value;
 
 use super::clients::Client;
 
-/// What an [`AuthorizationServer`](super::AuthorizationServer) gives, to whom, and for how long.
+/// The options of an [`AuthorizationServer`](super::AuthorizationServer): scopes, clients and
+/// lifetimes.
 #[derive(Clone, Debug)]
 pub struct Options {
     pub(super) scopes: Vec<String>,
@@ -16,41 +17,43 @@ pub struct Options {
     pub(super) limits: Limits,
 }
 
-/// What the user says when a client wants access.
+/// How the user answers an authorization request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Approval {
-    /// Yes, without being asked.
+    /// Approves without asking.
     Automatic,
-    /// No, without being asked.
+    /// Denies without asking.
     Denied,
-    /// A page asks them.
+    /// Asks on a consent page.
     Page,
 }
 
-/// Whose assertions are taken for grants (RFC 7523).
+/// An issuer whose assertions are accepted as grants (RFC 7523).
 #[derive(Clone, Debug)]
 pub struct TrustedIssuer {
-    /// What it is called in `iss`.
+    /// The `iss` claim of the issuer.
     pub issuer: String,
-    /// Its public keys, as a JWK set.
+    /// The public keys as a JWK set.
     pub keys: Value,
 }
 
-/// How much is kept. Beyond that the oldest is forgotten.
+/// Limits of the stored state. Beyond a limit, the oldest entry is evicted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Limits {
-    /// Clients that registered by themselves. 256 by default.
+    /// Dynamically registered clients. 256 by default.
     pub clients_max: usize,
-    /// Requests that wait for the user, and, apart from them, authorization codes. 256 by default.
+    /// Requests that wait for the user; also, counted separately, authorization codes. 256 by
+    /// default.
     pub codes_max: usize,
-    /// Refresh tokens, those of which only the memory is left included. 1024 by default.
+    /// Refresh tokens, including those that were used and are kept to detect reuse. 1024 by
+    /// default.
     pub refresh_tokens_max: usize,
 }
 
 impl Limits {
-    /// What a test or a demonstration never reaches.
+    /// Far more than a test or a demonstration uses.
     pub const DEFAULT: Self = Self { clients_max: 256, codes_max: 256, refresh_tokens_max: 1024 };
 }
 
@@ -61,14 +64,16 @@ impl Default for Options {
 }
 
 impl Options {
-    /// A user `user` who says yes to everything, the scope `mcp:basic`, and access for 5 minutes.
+    /// A user `user` who approves every request, the scope `mcp:basic`, and access tokens with a
+    /// lifetime of 5 minutes.
     #[must_use]
     pub fn new() -> Self {
         Self {
             scopes: vec!["mcp:basic".into()],
             approval: Approval::Automatic,
             subject: "user".into(),
-            // MCP 2026-07-28 basic/authorization/security-considerations#token-theft [AUTHS-029]: short.
+            // MCP 2026-07-28 basic/authorization/security-considerations#token-theft [AUTHS-029]:
+            // access tokens are short-lived.
             access_token_lifetime: Duration::from_secs(300),
             clients: Vec::new(),
             trusted: Vec::new(),
@@ -76,49 +81,49 @@ impl Options {
         }
     }
 
-    /// The scopes that there are. The first is what a client gets that names none.
+    /// Sets the supported scopes. A request without a scope gets the first one.
     #[must_use]
     pub fn scopes<S: Into<String>>(mut self, scopes: impl IntoIterator<Item = S>) -> Self {
         self.scopes = scopes.into_iter().map(Into::into).collect();
         self
     }
 
-    /// What the user says.
+    /// Sets how the user answers.
     #[must_use]
     pub const fn approval(mut self, approval: Approval) -> Self {
         self.approval = approval;
         self
     }
 
-    /// Who the user is: `sub` of the tokens.
+    /// Sets the user name, which is the `sub` claim of the tokens.
     #[must_use]
     pub fn subject(mut self, subject: impl Into<String>) -> Self {
         self.subject = subject.into();
         self
     }
 
-    /// How long an access token is good for, in whole seconds.
+    /// Sets the lifetime of access tokens, in whole seconds.
     #[must_use]
     pub const fn access_token_lifetime(mut self, lifetime: Duration) -> Self {
         self.access_token_lifetime = lifetime;
         self
     }
 
-    /// A client that is known without having registered.
+    /// Adds a client that does not need to register.
     #[must_use]
     pub fn client(mut self, client: Client) -> Self {
         self.clients.push(client);
         self
     }
 
-    /// Takes the assertions of `issuer` for grants.
+    /// Accepts the assertions of `issuer` as grants.
     #[must_use]
     pub fn trust(mut self, issuer: TrustedIssuer) -> Self {
         self.trusted.push(issuer);
         self
     }
 
-    /// How much is kept.
+    /// Sets the limits of the stored state.
     #[must_use]
     pub const fn limits(mut self, limits: Limits) -> Self {
         self.limits = limits;

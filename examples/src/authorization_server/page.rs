@@ -1,9 +1,10 @@
-//! The page that asks the user.
+//! The consent page.
 
 use super::grants::Consent;
 use super::metadata::APPROVAL;
 
-/// Asks whether the client called `name` may have what it wants; `id` names the request.
+/// Renders a page that asks whether to grant the consent to the client called `name`. `id`
+/// identifies the request.
 pub(super) fn question(name: &str, consent: &Consent, id: &str) -> String {
     let permission = &consent.permission;
     let [name, resource, scopes, redirect_uri, id] =
@@ -26,7 +27,7 @@ pub(super) fn question(name: &str, consent: &Consent, id: &str) -> String {
     )
 }
 
-/// What is wrong, for a user whom nobody waits for.
+/// Renders an error page for requests that cannot be redirected to a client.
 pub(super) fn refusal(description: &str) -> String {
     let description = escape(description);
     format!(
@@ -36,7 +37,7 @@ pub(super) fn refusal(description: &str) -> String {
     )
 }
 
-/// A text as HTML shows it, in quotes too.
+/// Escapes a text for HTML, including attribute values.
 fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for character in text.chars() {

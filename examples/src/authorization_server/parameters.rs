@@ -2,19 +2,19 @@ use std::collections::BTreeMap;
 
 use super::failure::Failure;
 
-/// The parameters of a request: of its query, or of the form in its body.
+/// The parameters of a request, from its query or from the form in its body.
 #[derive(Default)]
 pub(super) struct Parameters(BTreeMap<String, String>);
 
 impl Parameters {
-    /// Reads `application/x-www-form-urlencoded`.
+    /// Parses `application/x-www-form-urlencoded`.
     pub(super) fn parse(text: &[u8]) -> Result<Self, Failure> {
         let mut parameters = BTreeMap::new();
         for (name, value) in form_urlencoded::parse(text).into_owned() {
-            // Without a value it counts as absent, and none may be there twice (RFC 6749,
-            // section 3.1).
+            // A parameter without a value counts as absent, and no parameter may occur twice (RFC
+            // 6749, section 3.1).
             if !value.is_empty() && parameters.insert(name, value).is_some() {
-                return Err(Failure::request("a parameter is there twice"));
+                return Err(Failure::request("a parameter occurs twice"));
             }
         }
         Ok(Self(parameters))
@@ -24,7 +24,7 @@ impl Parameters {
         self.0.get(name).map(String::as_str)
     }
 
-    /// A parameter that has to be there; `missing` says so where it is not.
+    /// Returns a required parameter, or an error with the description `missing`.
     pub(super) fn require(&self, name: &str, missing: &'static str) -> Result<&str, Failure> {
         self.get(name).ok_or_else(|| Failure::request(missing))
     }
@@ -35,7 +35,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn parameters_are_decoded_and_there_once() {
+    fn parameters_are_decoded_and_occur_once() {
         let parameters = Parameters::parse(b"a=1&b=x+y%2Fz&c=").unwrap();
         assert_eq!(
             ["a", "b", "c"].map(|name| parameters.get(name)),

@@ -1,8 +1,8 @@
-//! Where users may be sent back to.
+//! Validation of redirect URIs.
 
 use std::ops::Range;
 
-/// What kind of application a client is (OpenID Connect Dynamic Client Registration, section 2).
+/// The type of a client application (OpenID Connect Dynamic Client Registration, section 2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ApplicationType {
     Native,
@@ -10,7 +10,7 @@ pub(super) enum ApplicationType {
 }
 
 impl ApplicationType {
-    /// Absent means web there.
+    /// An absent type means web.
     pub(super) fn parse(name: Option<&str>) -> Option<Self> {
         match name {
             None | Some("web") => Some(Self::Web),
@@ -26,11 +26,11 @@ impl ApplicationType {
         }
     }
 
-    /// Whether a client of this kind may have its users sent to `uri`.
+    /// Whether a client of this type may register `uri`.
     // MCP 2025-03-26 basic/authorization#security-considerations [AUTHS-005]
     pub(super) fn may_have(self, uri: &str) -> bool {
         let Some((scheme, rest)) = uri.split_once(':') else { return false };
-        // Nothing that a header or a browser reads in another way, and no fragment.
+        // Rejects fragments and all characters that headers or browsers may interpret differently.
         if !uri.bytes().all(|byte| byte.is_ascii_graphic() && !br#""<>\^`{|}#"#.contains(&byte)) {
             return false;
         }
@@ -40,16 +40,17 @@ impl ApplicationType {
             (Self::Web, _) => false,
             (Self::Native, "https") => host.is_some(),
             (Self::Native, "http") => host.is_some_and(is_loopback),
-            // A scheme of the application's own is a domain name turned round (RFC 8252,
-            // section 7.1): `javascript` and `data` are none.
+            // The scheme of a native application is a reversed domain name (RFC 8252, section 7.1),
+            // which excludes `javascript` and `data`.
             (Self::Native, scheme) => scheme.contains('.') && !rest.is_empty(),
         }
     }
 }
 
-/// Whether `asked_for` is the registered URI: the same text, but for the port on a loopback host,
-/// which a native application does not know beforehand (RFC 8252, section 7.3).
-// MCP 2026-07-28 basic/authorization/security-considerations#open-redirection [AUTHS-025]: exactly.
+/// Whether `asked_for` equals the registered URI. The port of a loopback host may differ, because a
+/// native application does not know it in advance (RFC 8252, section 7.3).
+// MCP 2026-07-28 basic/authorization/security-considerations#open-redirection [AUTHS-025]: exact
+// match.
 pub(super) fn matches(registered: &str, asked_for: &str) -> bool {
     registered == asked_for
         || matches!(
@@ -58,7 +59,7 @@ pub(super) fn matches(registered: &str, asked_for: &str) -> bool {
         )
 }
 
-/// An `http` URI of a loopback host in two parts, what stands before the port and what behind it.
+/// Splits an `http` URI of a loopback host into the parts before and after the port.
 fn without_port(uri: &str) -> Option<(&str, &str)> {
     let host = host(uri).filter(|_| uri.starts_with("http://"))?;
     if !is_loopback(&uri[host.clone()]) {
@@ -72,7 +73,7 @@ fn without_port(uri: &str) -> Option<(&str, &str)> {
     Some((before, behind))
 }
 
-/// Where the host stands in an `http` or `https` URI, which names nobody who logs in there.
+/// Returns the position of the host in an `http` or `https` URI without user information.
 fn host(uri: &str) -> Option<Range<usize>> {
     let (scheme, rest) = uri.split_once("://")?;
     let authority = &rest[..rest.find(['/', '?', '#']).unwrap_or(rest.len())];
@@ -96,7 +97,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_kind_of_application_decides_over_its_redirect_uris() {
+    fn redirect_uris_depend_on_the_application_type() {
         // Rule: [AUTHS-005].
         use ApplicationType::{Native, Web};
         for (uri, native, web) in [
@@ -121,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn a_redirect_uri_is_the_registered_one_but_for_a_loopback_port() {
+    fn a_redirect_uri_must_equal_the_registered_one_except_for_a_loopback_port() {
         // Rule: [AUTHS-025].
         for (registered, asked_for, expected) in [
             ("https://a.example/cb", "https://a.example/cb", true),

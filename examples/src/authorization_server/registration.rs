@@ -1,4 +1,4 @@
-//! How clients make themselves known (RFC 7591).
+//! Dynamic client registration (RFC 7591).
 
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -8,10 +8,10 @@ use super::failure::Failure;
 use super::keys::secret;
 use super::redirect_uri::ApplicationType;
 
-/// Redirect URIs of one client.
+/// The maximum number of redirect URIs of one client.
 const REDIRECT_URIS_MAX: usize = 16;
 
-/// What a client says of itself. The rest is not looked at.
+/// The client metadata that is used. Other fields are ignored.
 #[derive(Deserialize)]
 struct ClientMetadata {
     client_name: Option<String>,
@@ -24,25 +24,25 @@ struct ClientMetadata {
     jwks: Option<Value>,
 }
 
-/// Registers a client, and returns what it is known as.
+/// Registers a client and returns its registration.
 pub(super) fn register(clients: &mut Clients, body: &[u8], now: u64) -> Result<Value, Failure> {
-    let metadata: ClientMetadata = serde_json::from_slice(body)
-        .map_err(|_| invalid("this is not the metadata of a client"))?;
+    let metadata: ClientMetadata =
+        serde_json::from_slice(body).map_err(|_| invalid("the body is not client metadata"))?;
     let kind = ApplicationType::parse(metadata.application_type.as_deref())
-        .ok_or(invalid("`application_type` is `native` or `web`"))?;
+        .ok_or(invalid("`application_type` must be `native` or `web`"))?;
     check_redirect_uris(kind, &metadata.redirect_uris)?;
     let grant_types = grant_types(metadata.grant_types.as_deref())?;
     if metadata.response_types.is_some_and(|types| types.iter().any(|it| it != "code")) {
-        return Err(invalid("the only response type is `code`"));
+        return Err(invalid("the only supported response type is `code`"));
     }
     let authentication = match metadata.token_endpoint_auth_method.as_deref() {
         Some("none") => ClientAuthentication::None,
         None | Some("client_secret_basic") => ClientAuthentication::Basic(secret()?),
         Some("client_secret_post") => ClientAuthentication::Post(secret()?),
         Some("private_key_jwt") => ClientAuthentication::PrivateKey(
-            metadata.jwks.ok_or(invalid("a client that signs says with which key"))?,
+            metadata.jwks.ok_or(invalid("`private_key_jwt` needs `jwks`"))?,
         ),
-        Some(_) => return Err(invalid("there is no such `token_endpoint_auth_method`")),
+        Some(_) => return Err(invalid("unknown `token_endpoint_auth_method`")),
     };
     let client = Client {
         id: secret()?,
@@ -59,16 +59,19 @@ pub(super) fn register(clients: &mut Clients, body: &[u8], now: u64) -> Result<V
 // MCP 2025-03-26 basic/authorization#security-considerations [AUTHS-005]
 fn check_redirect_uris(kind: ApplicationType, uris: &[String]) -> Result<(), Failure> {
     let refused = match uris {
-        [] => "there is no redirect URI",
+        [] => "`redirect_uris` is empty",
         _ if uris.len() > REDIRECT_URIS_MAX => "there are too many redirect URIs",
         _ if uris.iter().all(|uri| kind.may_have(uri)) => return Ok(()),
-        _ if kind == ApplicationType::Web => "a web application has `https` URIs of other hosts",
-        _ => "a native application has `https` URIs, of loopback hosts, or of its own scheme",
+        _ if kind == ApplicationType::Web => {
+            "a web application must use `https` URIs of hosts other than loopback"
+        }
+        _ => "a native application must use `https`, a loopback host, or its own scheme",
     };
     Err(Failure::new("invalid_redirect_uri", refused))
 }
 
-/// What a client that anybody could have registered may ask with: always with the user behind it.
+/// Returns the allowed grant types. Dynamically registered clients may only use grants that involve
+/// the user.
 fn grant_types(names: Option<&[String]>) -> Result<Vec<GrantType>, Failure> {
     let Some(names) = names else { return Ok(vec![GrantType::AuthorizationCode]) };
     let types: Option<Vec<_>> = names
@@ -80,7 +83,7 @@ fn grant_types(names: Option<&[String]>) -> Result<Vec<GrantType>, Failure> {
         .collect();
     types
         .filter(|types| types.contains(&GrantType::AuthorizationCode))
-        .ok_or(invalid("who registers by itself gets tokens by codes, and may renew them"))
+        .ok_or(invalid("a registered client may only use authorization codes and refresh tokens"))
 }
 
 fn describe(client: &Client, kind: ApplicationType, now: u64) -> Value {
@@ -99,7 +102,7 @@ fn describe(client: &Client, kind: ApplicationType, now: u64) -> Value {
     match &client.authentication {
         ClientAuthentication::Basic(secret) | ClientAuthentication::Post(secret) => {
             response["client_secret"] = json!(secret);
-            // It does not end.
+            // The secret does not expire.
             response["client_secret_expires_at"] = json!(0);
         }
         ClientAuthentication::PrivateKey(jwks) => response["jwks"] = jwks.clone(),
@@ -133,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_learns_what_it_is_known_as() {
+    fn a_registration_returns_the_client_id_and_the_secret() {
         let response = try_to(&native()).unwrap();
         assert_eq!(response["client_name"], "test");
         assert_eq!(response["application_type"], "native");
@@ -150,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn redirect_uris_are_those_of_the_kind_of_application() {
+    fn redirect_uris_must_fit_the_application_type() {
         // Rule: [AUTHS-005].
         let mut metadata = native();
         metadata["redirect_uris"] = json!(["http://app.example/"]);
@@ -158,7 +161,7 @@ mod tests {
         metadata["redirect_uris"] = json!([]);
         assert_eq!(try_to(&metadata), Err("invalid_redirect_uri"));
         let mut metadata = native();
-        // Without a word it is of the web.
+        // Without an application type, the client is a web application.
         metadata["application_type"] = Value::Null;
         assert_eq!(try_to(&metadata), Err("invalid_redirect_uri"));
         metadata["redirect_uris"] = json!(["https://app.example/callback"]);

@@ -1,4 +1,4 @@
-//! Requests in, responses out, with the time as an argument.
+//! The server as a function from requests to responses, with the time as an argument.
 
 use bytes::Bytes;
 use http::header::{
@@ -17,19 +17,19 @@ use super::options::Options;
 use super::tokens::TokenEndpoint;
 use super::{metadata, page, registration};
 
-/// How often each thing was done since the start.
+/// Counts of requests since the start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Tally {
-    /// Clients that registered.
+    /// Registered clients.
     pub registrations: usize,
-    /// Times that a user was sent here by a client.
+    /// Authorization requests.
     pub authorizations: usize,
-    /// Tokens that were given for codes.
+    /// Tokens issued for codes.
     pub codes_redeemed: usize,
-    /// Tokens that were renewed.
+    /// Tokens issued for refresh tokens.
     pub refreshes: usize,
-    /// Token requests that were refused.
+    /// Refused token requests.
     pub refusals: usize,
 }
 
@@ -57,7 +57,7 @@ impl Service {
         }
     }
 
-    /// Answers a request that came at `now`, in seconds since 1970.
+    /// Answers a request that arrived at `now`, in seconds since 1970.
     pub(super) fn handle(&mut self, request: &Request<Bytes>, now: u64) -> Response<Bytes> {
         let allowed = match request.uri().path() {
             metadata::OAUTH_METADATA
@@ -65,10 +65,10 @@ impl Service {
             | metadata::KEYS
             | metadata::AUTHORIZATION => Method::GET,
             metadata::APPROVAL | metadata::TOKENS | metadata::REGISTRATION => Method::POST,
-            _ => return text(StatusCode::NOT_FOUND, "there is nothing here\n"),
+            _ => return text(StatusCode::NOT_FOUND, "not found\n"),
         };
         if request.method() != allowed {
-            let mut response = text(StatusCode::METHOD_NOT_ALLOWED, "not in this way\n");
+            let mut response = text(StatusCode::METHOD_NOT_ALLOWED, "method not allowed\n");
             let value =
                 HeaderValue::from_static(if allowed == Method::GET { "GET" } else { "POST" });
             response.headers_mut().insert(ALLOW, value);
@@ -87,7 +87,7 @@ impl Service {
         }
     }
 
-    /// Takes back every refresh token.
+    /// Revokes all refresh tokens.
     pub(super) fn revoke_all(&mut self) {
         self.grants.revoke_all();
     }
@@ -105,7 +105,7 @@ impl Service {
         let answer = if is_of_type(request, "application/x-www-form-urlencoded") {
             endpoint.answer(request.headers(), request.body(), now)
         } else {
-            Err(Failure::request("this is no form"))
+            Err(Failure::request("the body is not a form"))
         };
         match answer {
             Ok((grant_type, response)) => {
@@ -127,7 +127,7 @@ impl Service {
         let answer = if is_of_type(request, "application/json") {
             registration::register(&mut self.clients, request.body(), now)
         } else {
-            Err(Failure::new("invalid_client_metadata", "this is no JSON"))
+            Err(Failure::new("invalid_client_metadata", "the body is not JSON"))
         };
         match answer {
             Ok(response) => {
@@ -154,17 +154,20 @@ fn refused(failure: Failure) -> Response<Bytes> {
     response
 }
 
-/// What the user's browser gets.
+/// Converts the outcome of an authorization request to a response for the browser.
 fn show(shown: AuthorizationResponse) -> Response<Bytes> {
     match shown {
         AuthorizationResponse::Redirect(url) => match HeaderValue::try_from(url) {
             Ok(location) => {
-                // So that a browser that comes from the form does not post it once more.
+                // The browser follows with a GET and does not send the consent form again.
                 let mut response = answer(StatusCode::SEE_OTHER, "text/plain", Bytes::new());
                 response.headers_mut().insert(LOCATION, location);
                 response
             }
-            Err(_) => text(StatusCode::INTERNAL_SERVER_ERROR, "there is no such address\n"),
+            Err(_) => text(
+                StatusCode::INTERNAL_SERVER_ERROR,
+                "the redirect URI is not a valid header value\n",
+            ),
         },
         AuthorizationResponse::Consent(page) => html(StatusCode::OK, page),
         AuthorizationResponse::Error(failure) => {
@@ -173,7 +176,7 @@ fn show(shown: AuthorizationResponse) -> Response<Bytes> {
     }
 }
 
-/// A page that runs nothing and that no other page shows as a part of itself.
+/// A page that runs no scripts and cannot be framed.
 fn html(status: StatusCode, page: String) -> Response<Bytes> {
     let mut response = answer(status, "text/html; charset=utf-8", page.into());
     let policy = HeaderValue::from_static("default-src 'none'; frame-ancestors 'none'");
@@ -185,15 +188,15 @@ fn text(status: StatusCode, text: &'static str) -> Response<Bytes> {
     answer(status, "text/plain", Bytes::from_static(text.as_bytes()))
 }
 
-/// A document for everybody.
+/// A document that anyone may read.
 fn public(document: &Value) -> Response<Bytes> {
     let mut response = private(StatusCode::OK, document);
-    // Tests turn keys quickly.
+    // Tests rotate keys often.
     response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
     response
 }
 
-/// A document for whoever asked.
+/// A document for one client.
 fn private(status: StatusCode, document: &Value) -> Response<Bytes> {
     answer(status, "application/json", document.to_string().into())
 }

@@ -1,4 +1,4 @@
-//! What clients get tokens for.
+//! The token endpoint.
 
 use http::HeaderMap;
 use serde_json::{Value, json};
@@ -11,7 +11,7 @@ use super::keys::{self, SigningKeys, secret};
 use super::options::Options;
 use super::parameters::Parameters;
 
-/// What a token request is judged by.
+/// The state for answering a token request.
 pub(super) struct TokenEndpoint<'a> {
     pub(super) issuer: &'a str,
     pub(super) options: &'a Options,
@@ -21,7 +21,7 @@ pub(super) struct TokenEndpoint<'a> {
 }
 
 impl TokenEndpoint<'_> {
-    /// Answers a token request: what it was granted for, and the response.
+    /// Answers a token request. Returns the grant type and the response.
     pub(super) fn answer(
         &mut self,
         headers: &HeaderMap,
@@ -30,8 +30,8 @@ impl TokenEndpoint<'_> {
     ) -> Result<(GrantType, Value), Failure> {
         let form = Parameters::parse(body)?;
         let client = self.clients.authenticate(headers, &form, self.issuer, now)?;
-        let grant_type = form.require("grant_type", "there is no `grant_type`")?;
-        let description = "there is no such grant type";
+        let grant_type = form.require("grant_type", "`grant_type` is missing")?;
+        let description = "unknown grant type";
         let grant_type = GrantType::parse(grant_type)
             .ok_or_else(|| Failure::new("unsupported_grant_type", description))?;
         if !client.may_use(grant_type) {
@@ -59,10 +59,10 @@ impl TokenEndpoint<'_> {
         now: u64,
     ) -> Result<Value, Failure> {
         let redemption = Redemption {
-            code: form.require("code", "there is no `code`")?,
+            code: form.require("code", "`code` is missing")?,
             client_id: &client.id,
             redirect_uri: form.get("redirect_uri"),
-            verifier: form.require("code_verifier", "there is no `code_verifier`")?,
+            verifier: form.require("code_verifier", "`code_verifier` is missing")?,
         };
         let (permission, family) = self.grants.redeem_code(&redemption, now)?;
         check_resource(&permission, resource)?;
@@ -76,24 +76,25 @@ impl TokenEndpoint<'_> {
         resource: &str,
         now: u64,
     ) -> Result<Value, Failure> {
-        let token = form.require("refresh_token", "there is no `refresh_token`")?;
+        let token = form.require("refresh_token", "`refresh_token` is missing")?;
         let (permission, family) = self.grants.redeem_refresh_token(token, &client.id)?;
         check_resource(&permission, resource)?;
         let mut narrowed = permission.clone();
         if form.get("scope").is_some() {
             narrowed.scopes = scopes(form, self.options)?;
             if !narrowed.scopes.iter().all(|scope| permission.scopes.contains(scope)) {
-                return Err(Failure::new("invalid_scope", "the user did not agree to this"));
+                return Err(Failure::new("invalid_scope", "the user has not granted this scope"));
             }
         }
         let mut response = self.grant(&narrowed, None, now)?;
-        // The next one is worth as much as this one was (RFC 6749, section 6).
+        // The next refresh token has the scopes of this one, even if fewer were requested (RFC
+        // 6749, section 6).
         response["refresh_token"] = json!(self.grants.issue_refresh_token(permission, family)?);
         Ok(response)
     }
 
-    /// For what an issuer says that is trusted (RFC 7523, section 3). It counts until it ends, however
-    /// often it is shown.
+    /// Issues a token for an assertion of a trusted issuer (RFC 7523, section 3). An assertion may
+    /// be used repeatedly until it expires.
     fn for_assertion(
         &mut self,
         form: &Parameters,
@@ -101,18 +102,18 @@ impl TokenEndpoint<'_> {
         resource: &str,
         now: u64,
     ) -> Result<Value, Failure> {
-        let assertion = form.require("assertion", "there is no `assertion`")?;
+        let assertion = form.require("assertion", "`assertion` is missing")?;
         let issuer = keys::unverified_issuer(assertion);
         let trusted = self.options.trusted.iter().find(|it| Some(&it.issuer) == issuer.as_ref());
         let claims = trusted.and_then(|it| keys::verify(assertion, &it.keys));
-        let claims = claims.ok_or(Failure::grant("the assertion is of nobody who is trusted"))?;
+        let claims = claims.ok_or(Failure::grant("the issuer of the assertion is not trusted"))?;
         if !keys::is_for(&claims, self.issuer) {
             return Err(Failure::grant("the assertion is for another server"));
         }
         if !keys::is_current(&claims, now) {
-            return Err(Failure::grant("the assertion does not hold at this time"));
+            return Err(Failure::grant("the assertion has expired or is not yet valid"));
         }
-        // An assertion of an enterprise (ID-JAG) says which client and which resource it is for.
+        // An enterprise assertion (ID-JAG) names its client and its resource.
         let is_other = |name: &str, ours: &str| claims.get(name).is_some_and(|it| *it != *ours);
         if is_other("client_id", &client.id) || is_other("resource", resource) {
             return Err(Failure::grant("the assertion is for another client or resource"));
@@ -122,10 +123,10 @@ impl TokenEndpoint<'_> {
         self.grant(&permission(client, subject, resource, scopes), None, now)
     }
 
-    /// An access token, and one to renew it with where there is a family for it.
+    /// Issues an access token, and a refresh token if there is a family.
     // MCP 2025-03-26 basic/authorization#security-considerations [AUTHS-006]
-    // MCP 2026-07-28 basic/authorization/security-considerations#token-theft [AUTHS-029]: access ends
-    // soon.
+    // MCP 2026-07-28 basic/authorization/security-considerations#token-theft [AUTHS-029]: access
+    // tokens are short-lived.
     fn grant(
         &mut self,
         permission: &Permission,
@@ -167,7 +168,7 @@ fn renewable(client: &Client, family: Family) -> Option<Family> {
     client.may_use(GrantType::RefreshToken).then_some(family)
 }
 
-/// A token is for the resource that the user agreed to.
+/// Checks that the token is for the resource that the user has granted.
 fn check_resource(permission: &Permission, resource: &str) -> Result<(), Failure> {
     if permission.resource == resource {
         Ok(())
@@ -191,7 +192,7 @@ mod tests {
     const VERIFIER: &str = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk";
     const CHALLENGE: &str = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM";
 
-    /// Everything that there is to a token, at 100.
+    /// A complete setup for issuing tokens, at time 100.
     struct TestSetup {
         options: Options,
         clients: Clients,
@@ -274,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_is_for_one_resource_and_ends_soon() {
+    fn a_token_is_for_one_resource_and_short_lived() {
         // Rule: [AUTHS-006] [AUTHS-022] [AUTHS-029].
         let mut setup = TestSetup::new();
         let code = setup.code();
@@ -296,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn each_renewal_has_another_token_to_renew_with() {
+    fn each_refresh_returns_a_new_refresh_token() {
         // Rule: [AUTHS-025].
         let mut setup = TestSetup::new();
         let code = setup.code();
@@ -304,7 +305,7 @@ mod tests {
         let mut response = setup.ask(&renew(&first, "mcp:basic")).unwrap();
         assert_eq!(response["scope"], "mcp:basic");
         let second = response["refresh_token"].take();
-        // What was left out this time is not lost.
+        // A scope that was omitted once can be requested again.
         let mut response = setup.ask(&renew(&second, "")).unwrap();
         assert_eq!(response["scope"], "mcp:basic mcp:write");
         let third = response["refresh_token"].take();
@@ -313,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn a_machine_has_access_of_its_own() {
+    fn a_client_can_use_client_credentials() {
         let mut setup = TestSetup::new();
         let form = [
             ("grant_type", "client_credentials"),
@@ -332,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn an_assertion_counts_if_its_issuer_is_trusted_and_it_is_for_this() {
+    fn an_assertion_needs_a_trusted_issuer_and_this_audience() {
         let mut setup = TestSetup::new();
         let good = json!({
             "iss": "http://idp", "sub": "somebody", "aud": ISSUER, "exp": 160,

@@ -1,4 +1,4 @@
-//! What happens on HTTP: exchanges, and the streams of events that they carry.
+//! HTTP exchanges of a recording and their event streams.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -9,14 +9,14 @@ use super::line::{Field, Line, Payload, Transmit};
 use super::links::Reader;
 use super::{Exchange, Kind, Side};
 
-/// The longest event that is drawn, in bytes: as long as the body of a request may be.
+/// The maximum length of a drawn event in bytes, equal to the limit for request bodies.
 const EVENT_LENGTH_MAX: usize = 4 * 1024 * 1024;
 
 /// The exchanges of a recording.
 #[derive(Debug, Default)]
 pub(super) struct Exchanges {
     all: Vec<Open>,
-    /// Those under way, by the machine's names for them.
+    /// Open exchanges by the identifier that the machine uses.
     open: BTreeMap<Vec<u32>, usize>,
 }
 
@@ -25,7 +25,7 @@ struct Open {
     drawn: Exchange,
     begun: bool,
     ended: bool,
-    /// Whose requests have their ids from one count: a session, or the exchange alone.
+    /// The scope in which request ids are unique: a session, or this exchange alone.
     scope: String,
     events: Option<SseDecoder<'static>>,
     body: Vec<u8>,
@@ -72,11 +72,11 @@ fn field<'a>(fields: &'a [(String, Field)], name: &str) -> Option<&'a str> {
     fields.iter().find(|(known, _)| known == name).map(|(_, value)| value.text())
 }
 
-/// A head, as HTTP has it.
+/// Formats a head as HTTP does.
 fn head(first: &str, fields: &[(String, Field)]) -> String {
     let mut text = String::from(first);
     for (name, value) in fields {
-        // Writing to a text does not fail.
+        // Writing to a string cannot fail.
         let _ = write!(text, "\n{name}: {}", value.text());
     }
     text
@@ -118,7 +118,7 @@ impl Reader {
                 self.end(exchange, number, Some((Side::Client, "closed by the client", "")));
             }
             ("disconnect", Some(exchange)) => {
-                self.end(exchange, number, Some((Side::Client, "the client has gone", "")));
+                self.end(exchange, number, Some((Side::Client, "the client disconnected", "")));
             }
             ("exchange_failed", Some(exchange)) => {
                 let failure = said.failure.map_or("", |failure| failure.get());
@@ -178,7 +178,7 @@ impl Reader {
         open.events = events.then(|| SseDecoder::growing(EVENT_LENGTH_MAX));
         open.is_message = !events;
         let label = match (status, events) {
-            (_, true) => format!("{status}, a stream of events"),
+            (_, true) => format!("{status}, an event stream"),
             _ => status.to_string(),
         };
         let kind = if status < 400 { Kind::Transport } else { Kind::Error };

@@ -1,4 +1,4 @@
-//! JSON for people, and what of a message is drawn.
+//! Formatting of JSON, and the drawn parts of a message.
 
 use std::borrow::Cow;
 
@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-/// A message, as far as it is drawn.
+/// The parts of a message that are drawn.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Message<'a> {
@@ -48,7 +48,7 @@ pub(super) struct Failure {
     pub(super) message: Value,
 }
 
-/// The messages in a text: one, those of a batch, or none.
+/// Splits a batch into its messages. Any other text is a single message.
 pub(super) fn messages(text: &str) -> Vec<&str> {
     match serde_json::from_str::<Vec<&RawValue>>(text) {
         Ok(batch) => batch.into_iter().map(RawValue::get).collect(),
@@ -56,7 +56,7 @@ pub(super) fn messages(text: &str) -> Vec<&str> {
     }
 }
 
-/// A value in as few words as it has.
+/// Returns strings without quotes, and other values as JSON.
 pub(super) fn brief(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
@@ -64,8 +64,8 @@ pub(super) fn brief(value: &Value) -> String {
     }
 }
 
-/// JSON with line ends and indentation; anything else as it is. Nothing else is changed: numbers
-/// and keys stay as they were written, and in their order.
+/// Indents JSON. Numbers, keys and their order stay unchanged, and a text that is not JSON is
+/// returned as is.
 pub(super) fn indented(text: &str) -> String {
     if serde_json::from_str::<&RawValue>(text).is_err() {
         return text.into();
@@ -74,7 +74,7 @@ pub(super) fn indented(text: &str) -> String {
     let mut characters = text.chars().peekable();
     let line = |out: &mut String, depth: usize| {
         out.push('\n');
-        // Indentation of what is nested without end would be longer than the text.
+        // The indentation is limited because deep nesting could make it longer than the text.
         out.push_str(&"  ".repeat(depth.min(40)));
     };
     while let Some(character) = characters.next() {
@@ -122,7 +122,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn json_is_indented_and_otherwise_as_it_was() {
+    fn json_is_indented_and_otherwise_unchanged() {
         let text = r#"{"b":[1.50,{ }],"a\"{":"x, {y}: \\"}"#;
         let expected = "{\n  \"b\": [\n    1.50,\n    {}\n  ],\n  \"a\\\"{\": \"x, {y}: \\\\\"\n}";
         assert_eq!(indented(text), expected);
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn a_batch_has_many_messages_and_anything_else_is_one() {
+    fn a_batch_is_split_and_any_other_text_is_one_message() {
         assert_eq!(messages(r#"[{"id":1}, {"id":2}]"#), [r#"{"id":1}"#, r#"{"id":2}"#]);
         assert_eq!(messages("x"), ["x"]);
     }

@@ -1,4 +1,4 @@
-//! The lines of a recording, as far as they are drawn.
+//! The parts of a recording's lines that are drawn.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -47,9 +47,9 @@ struct Identity {
 impl Start {
     pub(super) fn read(text: &str) -> Result<Self, String> {
         let first: First<'_> =
-            serde_json::from_str(text).map_err(|error| format!("this is no recording: {error}"))?;
+            serde_json::from_str(text).map_err(|error| format!("not a recording: {error}"))?;
         if first.recording != 1 {
-            return Err(format!("the recording is of format {}", first.recording));
+            return Err(format!("unknown recording format {}", first.recording));
         }
         let (machine, made) = first.machine.iter().next().ok_or("the recording has no machine")?;
         let (recorded, http) = match machine.as_str() {
@@ -57,7 +57,7 @@ impl Start {
             "client" => (Side::Client, false),
             "http_server" => (Side::Server, true),
             "http_client" => (Side::Client, true),
-            other => return Err(format!("there is no machine `{other}`")),
+            other => return Err(format!("unknown machine `{other}`")),
         };
         let made: Made = serde_json::from_str(made.get()).map_err(|error| error.to_string())?;
         let at = made.at;
@@ -71,13 +71,13 @@ impl Start {
 #[derive(Debug)]
 pub(super) struct Line<'a> {
     pub(super) verb: String,
-    pub(super) said: Said<'a>,
+    pub(super) said: CallFields<'a>,
 }
 
-/// What calls say, whichever they are.
+/// The drawn arguments of a call, for all kinds of calls.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(super) struct Said<'a> {
+pub(super) struct CallFields<'a> {
     pub(super) at: Option<u64>,
     #[serde(borrow)]
     pub(super) frame: Option<Payload<'a>>,
@@ -101,7 +101,7 @@ pub(super) struct Said<'a> {
     pub(super) failure: Option<&'a RawValue>,
 }
 
-/// What left on an exchange.
+/// An output on an exchange.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Transmit<'a> {
@@ -140,7 +140,7 @@ impl Field {
     }
 }
 
-/// Bytes.
+/// A recorded byte string.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Payload<'a> {
@@ -162,7 +162,7 @@ impl Payload<'_> {
         }
     }
 
-    /// The texts that stand on lines of their own.
+    /// Returns the text of each line.
     pub(super) fn texts(&self) -> Vec<String> {
         let bytes = self.bytes();
         let text = match String::from_utf8_lossy(&bytes) {
@@ -182,8 +182,9 @@ impl<'a> Line<'a> {
         let call: BTreeMap<String, &'a RawValue> = serde_json::from_str(text)?;
         let mut calls = call.into_iter();
         let one = calls.next().filter(|_| calls.next().is_none());
-        let (verb, said) = one.ok_or_else(|| serde::de::Error::custom("a line is one call"))?;
-        // Other calls have members of the same names that mean something else; they are not drawn.
+        let (verb, said) =
+            one.ok_or_else(|| serde::de::Error::custom("expected one call per line"))?;
+        // Other calls have fields of the same names with other meanings. They are not drawn.
         let said = serde_json::from_str(said.get()).unwrap_or_default();
         Ok(Self { verb, said })
     }

@@ -1,4 +1,4 @@
-//! From lines to rows, and from each row to the request that it is about.
+//! Converts the lines of a recording to rows, and links each row to its request.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use super::json::{Message, brief, indented, messages};
 use super::line::{Line, Start};
 use super::{Diagram, Kind, Row, Side};
 
-/// What is known while lines are read.
+/// The state while a recording is read.
 #[derive(Debug)]
 pub(super) struct Reader {
     pub(super) recorded: Side,
@@ -19,7 +19,7 @@ pub(super) struct Reader {
     tokens: BTreeMap<(String, Side, String), String>,
     pub(super) exchanges: Exchanges,
     http: bool,
-    /// The end of what came last on a byte stream, where it was no whole line.
+    /// The incomplete line at the end of the last input of a byte stream.
     rest: Vec<u8>,
 }
 
@@ -87,7 +87,7 @@ impl Reader {
         }
     }
 
-    /// Draws the messages in a text.
+    /// Adds rows for the messages in a text.
     pub(super) fn message(
         &mut self,
         line: usize,
@@ -162,7 +162,7 @@ impl Reader {
         (Kind::Notification, label, link)
     }
 
-    /// Something that the recorded side noticed.
+    /// Adds a note about an event on the recorded side.
     pub(super) fn note(&mut self, line: usize, label: &str, detail: &str) {
         self.push(line, self.recorded, Kind::Note, label, detail);
     }

@@ -1,6 +1,6 @@
-//! A recording as a picture: who said what to whom, when, and on which stream.
+//! Sequence diagrams of recordings: the messages with their direction, time and stream.
 //!
-//! It reads lines as `docs/guide/recording.md` describes them, and knows nothing of the machines.
+//! Reads the format described in `docs/guide/recording.md`. Does not depend on the machines.
 
 mod exchanges;
 mod json;
@@ -12,12 +12,12 @@ mod text;
 use line::Line;
 pub use page::page;
 
-/// Which side a message comes from, or is about.
+/// The side that sends a message, or that a note is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Side {
-    /// On the left.
+    /// Drawn on the left.
     Client,
-    /// On the right.
+    /// Drawn on the right.
     Server,
 }
 
@@ -30,78 +30,78 @@ impl Side {
     }
 }
 
-/// What a row of the diagram is.
+/// The kind of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// A message that wants an answer.
+    /// A request.
     Request,
-    /// An answer with a result.
+    /// A response with a result.
     Result,
-    /// An answer with an error.
+    /// A response with an error.
     Error,
-    /// A message that wants none.
+    /// A notification.
     Notification,
-    /// What is said in terms of HTTP alone.
+    /// An HTTP head without a JSON-RPC message.
     Transport,
-    /// A stream that is taken up again.
+    /// A resumed stream.
     Resumption,
-    /// The end of a way before its time.
+    /// An exchange or a stream that ended early.
     Cut,
-    /// Something that one side notices.
+    /// A note about an event on one side.
     Note,
 }
 
 /// A row of the diagram.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Row {
-    /// The number of the line in the recording.
+    /// The line number in the recording.
     pub line: usize,
-    /// The time, in nanoseconds of the recorded machine's clock.
+    /// The time in nanoseconds on the clock of the recorded machine.
     pub at: Option<u64>,
-    /// Where it comes from; of a note, whose it is.
+    /// The sender of the message, or the side that a note is about.
     pub from: Side,
-    /// What it is.
+    /// The kind of the row.
     pub kind: Kind,
-    /// A few words on it.
+    /// A short description.
     pub label: String,
-    /// The whole of it.
+    /// The full text.
     pub detail: String,
-    /// The request that it is, answers or is about.
+    /// The related request: the request itself, or the one that is answered or referred to.
     pub link: Option<String>,
     /// The exchange that carries it.
     pub exchange: Option<usize>,
 }
 
-/// Where an exchange stands in the diagram.
+/// An exchange and its position in the diagram.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Exchange {
-    /// What it is called.
+    /// The title of the exchange.
     pub name: String,
-    /// Its first row and its last one.
+    /// The indices of the first row and the last row.
     pub rows: (usize, usize),
-    /// It ended before its time.
+    /// Whether the exchange ended early.
     pub cut: bool,
 }
 
 /// A recording as rows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagram {
-    /// Whose machine was recorded.
+    /// The side whose machine was recorded.
     pub recorded: Side,
-    /// What the machine is called.
+    /// The name of the machine.
     pub name: String,
-    /// What happened, in order.
+    /// The rows in order.
     pub rows: Vec<Row>,
-    /// The exchanges, where it happened over HTTP.
+    /// The exchanges of a recording over HTTP.
     pub exchanges: Vec<Exchange>,
 }
 
 impl Diagram {
-    /// Reads a recording, as far as it can be read.
+    /// Reads a recording, up to the first line that cannot be read.
     ///
     /// # Errors
     ///
-    /// Its first line is none of a recording. Says why.
+    /// Returns a description if the first line is not that of a recording.
     pub fn read(recording: &[u8]) -> Result<Self, String> {
         let text = String::from_utf8_lossy(recording);
         let mut lines = text.lines();

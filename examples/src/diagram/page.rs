@@ -1,4 +1,4 @@
-//! The diagram as a page that needs nothing else: no network, no files beside it.
+//! The diagram as a self-contained HTML page without external files.
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Write};
@@ -12,24 +12,24 @@ use super::{Diagram, Kind, Row, Side};
 const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
 
-/// The height of a row and the width of a lane, in pixels of the page.
+/// The height of a row and the width of a lane in CSS pixels.
 const ROW: usize = 30;
 const LANE: usize = 12;
 
-/// More lanes than can be told apart: further exchanges share the last one.
+/// The maximum number of distinguishable lanes. Further exchanges share the last one.
 const LANES_MAX: usize = 24;
 
-/// The longest label, in characters; the rest is in the detail.
+/// The maximum length of a label in characters. The detail has the full text.
 const LABEL_MAX: usize = 120;
 
-/// The page.
+/// Renders the page.
 ///
-/// What peers have said is text in it and nothing else, and no script runs but the page's own: its
-/// policy names that by its digest.
+/// All peer input is escaped as text. Only the page's own script can run, because the content
+/// security policy allows it by its hash.
 #[must_use]
 pub fn page(diagram: &Diagram) -> String {
     let mut out = String::new();
-    // Writing to a text does not fail.
+    // Writing to a string cannot fail.
     let _ = write_page(&mut out, diagram);
     out
 }
@@ -115,8 +115,8 @@ const fn word(side: Side) -> &'static str {
     }
 }
 
-/// The lane of each exchange, such that those at one time stand side by side, and how many there
-/// are.
+/// Assigns a lane to each exchange, so that concurrent exchanges are side by side. Returns the
+/// lanes and their number.
 fn lanes(diagram: &Diagram) -> (Vec<usize>, usize) {
     let mut free_from: Vec<usize> = Vec::new();
     let mut lane_of = Vec::new();
@@ -147,7 +147,7 @@ fn write_row(
     let direction = if row.from == Side::Client { "right" } else { "left" };
     write!(out, "<li class=\"row {direction} {}\" tabindex=0", class_of(row.kind))?;
     if let Some(link) = &row.link {
-        // What peers call their requests stays out of the page's attributes.
+        // Request ids come from the peer, so the attributes contain numbers instead.
         let next = links.len();
         let number = links.entry(link.clone()).or_insert(next);
         write!(out, " data-link={number}")?;
@@ -170,7 +170,7 @@ fn write_row(
     Ok(())
 }
 
-/// The exchanges as bars beside the rows, from their request to their end.
+/// Draws each exchange as a bar next to its rows.
 fn write_lanes(
     out: &mut String,
     diagram: &Diagram,
@@ -205,7 +205,7 @@ mod tests {
     use super::*;
     use crate::diagram::Diagram;
 
-    /// A recording of a peer that would like to be markup.
+    /// Returns a recording of a peer that tries to inject markup.
     fn hostile() -> String {
         let text = r#"</pre><script>alert(1)</script><img src=x onerror=alert(1)>' \" &amp;"#;
         let start = format!(
@@ -227,12 +227,12 @@ mod tests {
     }
 
     #[test]
-    fn nothing_that_a_peer_says_is_markup() {
+    fn peer_input_is_escaped() {
         let drawn = page(&Diagram::read(hostile().as_bytes()).unwrap());
         assert_eq!(drawn.matches("<script").count(), 1);
         assert_eq!(drawn.matches("<img").count(), 0);
         assert!(drawn.contains("&lt;script&gt;alert(1)&lt;/script&gt;"));
-        // Within each tag there are the page's own attributes alone; what is quoted is a value.
+        // Each tag contains only the attributes of the page. Quoted text is a value.
         for (tag, _) in drawn.split('<').skip(1).filter_map(|rest| rest.split_once('>')) {
             let names: String = tag.split('"').step_by(2).collect();
             assert!(!names.contains("onerror") && !names.contains("alert"), "{tag}");
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn the_page_needs_nothing_else() {
+    fn the_page_has_no_external_references() {
         let drawn = page(&Diagram::read(hostile().as_bytes()).unwrap());
         for outside in ["http://", "https://", "url(", "@import", "src=\"", "href="] {
             assert!(!drawn.contains(outside), "{outside}");
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn the_script_is_the_one_that_the_policy_allows() {
+    fn the_policy_allows_exactly_the_script() {
         let drawn = page(&Diagram::read(hostile().as_bytes()).unwrap());
         let script = drawn.split("<script>").nth(1).unwrap().split("</script>").next().unwrap();
         let digest = ring::digest::digest(&ring::digest::SHA256, script.as_bytes());

@@ -1,9 +1,9 @@
-//! Text of anybody as text of a page, and as nothing else.
+//! Escaping of untrusted text for HTML.
 
 use std::fmt::Write;
 
-/// Appends text such that no browser takes any of it for markup. What would not be seen, or would
-/// turn the order of what is, is spelled out.
+/// Appends text so that browsers do not interpret any of it as markup. Invisible characters and
+/// characters that change the text direction are written as escapes.
 pub(super) fn write_text(out: &mut String, text: &str) {
     for character in text.chars() {
         match character {
@@ -13,8 +13,8 @@ pub(super) fn write_text(out: &mut String, text: &str) {
             '"' => out.push_str("&quot;"),
             '\'' => out.push_str("&#39;"),
             '\n' | '\t' => out.push(character),
-            _ if is_unseen(character) => {
-                // Writing to a text does not fail.
+            _ if is_invisible(character) => {
+                // Writing to a string cannot fail.
                 let _ = write!(out, "\\u{{{:x}}}", u32::from(character));
             }
             _ => out.push(character),
@@ -22,13 +22,13 @@ pub(super) fn write_text(out: &mut String, text: &str) {
     }
 }
 
-fn is_unseen(character: char) -> bool {
+fn is_invisible(character: char) -> bool {
     character.is_control()
         || matches!(character, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}')
         || matches!(character, '\u{2028}' | '\u{2029}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
 }
 
-/// As much of a text as has room, on one line.
+/// Returns the first line of a text, shortened to `length_max` characters.
 pub(super) fn shortened(text: &str, length_max: usize) -> String {
     let line = text.split(['\n', '\r']).next().unwrap_or_default();
     match line.char_indices().nth(length_max) {
@@ -42,7 +42,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_text_is_markup() {
+    fn text_is_escaped() {
         let mut out = String::new();
         write_text(&mut out, "<b a='x' c=\"y\">&\u{202e}\u{0}\n");
         assert_eq!(out, "&lt;b a=&#39;x&#39; c=&quot;y&quot;&gt;&amp;\\u{202e}\\u{0}\n");

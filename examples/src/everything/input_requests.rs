@@ -1,4 +1,4 @@
-//! Tools that ask the user or the model one thing.
+//! Tools that request one input from the user or the model.
 
 use mcp_sansio::Era;
 use mcp_sansio::protocol::{
@@ -12,18 +12,18 @@ use mcp_sansio_handlers::{
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-/// The only question of a tool needs no better name.
+/// The key of the only input request of a tool.
 const KEY: &str = "answer";
 
 #[derive(Debug, Deserialize, JsonSchema)]
 struct Prompt {
-    /// What to ask the model
+    /// The prompt for the model
     prompt: String,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
 struct Message {
-    /// What to tell the user
+    /// The message for the user
     message: String,
 }
 
@@ -32,10 +32,10 @@ pub(super) fn offer(server: Server) -> Server {
         .tool("test_sampling", "Asks the model", test_sampling)
         .tool("test_missing_capability", "Needs a client with a model", test_missing_capability)
         .tool("test_elicitation", "Asks the user for a name and an address", test_elicitation)
-        .tool("test_streaming_elicitation", "Asks the user to go on", test_streaming_elicitation)
+        .tool("test_streaming_elicitation", "Asks the user to continue", test_streaming_elicitation)
         .tool(
             "test_elicitation_sep1034_defaults",
-            "Asks with a form that is filled in already",
+            "Asks with a form that has default values",
             |call: Call<NoArguments>| show_form(&call, "Review and update", defaults()),
         )
         .tool(
@@ -45,10 +45,10 @@ pub(super) fn offer(server: Server) -> Server {
         )
 }
 
-/// Ends a handler for now with questions, by key.
+/// Suspends a handler with input requests by key.
 ///
-/// A client of the modern era that cannot be asked is refused by the protocol. One of the legacy
-/// era is told as a failure of the tool, so that its model can do without.
+/// If the client lacks a capability, the protocol refuses the request of a modern client. A legacy
+/// client gets a tool error, so that its model can work without the input.
 pub(super) fn ask<'k, T>(
     call: &Context,
     questions: impl IntoIterator<Item = (&'k str, InputRequest)>,
@@ -71,12 +71,12 @@ pub(super) fn ask<'k, T>(
     }
 }
 
-/// A question to the model.
+/// Returns a sampling request.
 pub(super) fn sampling(prompt: &str) -> InputRequest {
     CreateMessageParams::new([SamplingMessage::user(prompt)], 100_i64).into()
 }
 
-/// The text of a model's answer.
+/// Returns the text of a sampling result.
 pub(super) fn text_of(message: &CreateMessageResult) -> &str {
     let first = match &message.content {
         OneOrMany::One(content) => Some(content),
@@ -114,10 +114,10 @@ fn test_elicitation(call: Call<Message>) -> Result<String, Error> {
 
 fn test_streaming_elicitation(call: Call<NoArguments>) -> Result<String, Error> {
     let schema = ElicitSchema::new().field("ok", BooleanSchema::new().description("Go on"));
-    show_form(&call, "Shall I go on?", schema)
+    show_form(&call, "Continue?", schema)
 }
 
-/// Asks with a form, and says what came of it.
+/// Shows a form and reports the user's response.
 fn show_form(call: &Context, message: &str, schema: ElicitSchema) -> Result<String, Error> {
     let Some(answer) = call.input::<serde_json::Value>(KEY)? else {
         return ask(call, [(KEY, Elicit::form_with(message, schema))], None);

@@ -1,14 +1,14 @@
-//! The smallest picture and the shortest sound.
+//! A minimal image and a minimal sound.
 
 /// A PNG of one red pixel, in base64.
 pub(super) const PNG: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
 
-/// Its media type.
+/// The media type of [`PNG`].
 pub(super) const PNG_TYPE: &str = "image/png";
 
-/// A WAV of a millisecond of silence, in base64.
+/// A WAV of one millisecond of silence in base64.
 pub(super) const WAV: &str =
     "UklGRiwAAABXQVZFZm10IBAAAAABAAEAQB8AAEAfAAABAAgAZGF0YQgAAACAgICAgICAgA==";
 
-/// Its media type.
+/// The media type of [`WAV`].
 pub(super) const WAV_TYPE: &str = "audio/wav";

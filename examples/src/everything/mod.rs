@@ -1,6 +1,6 @@
 //! A server with every feature. Its handlers are written once and serve all five revisions.
 //!
-//! Names that start with `test_` are fixtures of the official conformance suite, or go with them.
+//! Names that start with `test_` are fixtures of the official conformance suite, or extend them.
 
 mod input_requests;
 mod media;
@@ -15,11 +15,11 @@ use mcp_sansio_handlers::Server;
 
 use crate::runtime::Runtime;
 
-/// The tool that changes something: it needs more than the others, where anybody asks.
+/// The tool that changes something. With authorization, it requires an additional scope.
 pub const WRITES: &str = "test_touch_watched_resource";
 
-/// The server; its tools pause on the timer of `runtime`, and some of them run as `tasks` if they
-/// may.
+/// Returns the server. Its tools pause with the timers of `runtime`. With `tasks`, some of them run
+/// as tasks.
 #[must_use]
 pub fn server(runtime: Runtime, tasks: bool) -> Server {
     let server = Server::new("everything-server", env!("CARGO_PKG_VERSION"))
@@ -41,7 +41,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn everything_that_is_offered_has_a_good_name() {
+    fn all_names_are_valid() {
         assert!(server(Runtime::Std, true).endpoint(0).is_ok());
         assert!(server(Runtime::Std, false).endpoint(0).is_ok());
     }

@@ -1,4 +1,4 @@
-//! Prompts of all kinds, and completion for one of them.
+//! Prompts of all kinds, with completion for one of them.
 
 use mcp_sansio::protocol::{
     CompleteParams, CompletionReference, ElicitSchema, ImageContent, Prompt, PromptArgument,
@@ -48,8 +48,8 @@ pub(super) fn offer(server: Server) -> Server {
         )
         .prompt(
             Prompt::new("test_prompt_with_embedded_resource")
-                .description("Brings a resource along")
-                .arguments([required("resourceUri", "URI of the resource to bring")]),
+                .description("Contains a resource")
+                .arguments([required("resourceUri", "URI of the resource")]),
             |call: Call<About>| {
                 let uri = &call.arguments.resource_uri;
                 vec![
@@ -59,7 +59,7 @@ pub(super) fn offer(server: Server) -> Server {
             },
         )
         .prompt(
-            Prompt::new("test_prompt_with_image").description("Brings a picture along"),
+            Prompt::new("test_prompt_with_image").description("Contains an image"),
             |_: Call<NoArguments>| {
                 vec![
                     PromptMessage::user(ImageContent::new(media::PNG, media::PNG_TYPE)),

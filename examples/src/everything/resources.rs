@@ -1,4 +1,4 @@
-//! Resources: a text, a picture, one to watch, and a family of them.
+//! Resources: a text, an image, one that can be watched, and a template.
 
 use mcp_sansio::protocol::{
     BlobResourceContents, Resource, ResourceContents, ResourceTemplate, TextResourceContents,
@@ -8,7 +8,7 @@ use mcp_sansio_handlers::{Call, ReadResource, Server};
 use super::media;
 use crate::protected::{SCOPED_RESOURCE, SCOPED_TEMPLATE};
 
-/// The resource that is there to be subscribed to.
+/// The resource for subscriptions.
 pub(super) const WATCHED: &str = "test://watched-resource";
 
 const PLAIN: &str = "text/plain";
@@ -25,7 +25,7 @@ pub(super) fn offer(server: Server) -> Server {
         )
         .resource(
             Resource::new("test://static-binary", "static-binary")
-                .description("A picture that never changes")
+                .description("An image that never changes")
                 .mime_type(media::PNG_TYPE),
             |call: Call<ReadResource>| {
                 let contents = BlobResourceContents::new(call.arguments.uri.as_str(), media::PNG);
@@ -40,7 +40,7 @@ pub(super) fn offer(server: Server) -> Server {
         )
         .resource_template(
             ResourceTemplate::new("test://template/{id}/data", "template")
-                .description("Data of whatever has an id")
+                .description("Data of any id")
                 .mime_type("application/json"),
             |call: Call<ReadResource>| {
                 let id = call.arguments.variable("id").unwrap_or_default();
@@ -52,7 +52,7 @@ pub(super) fn offer(server: Server) -> Server {
         )
 }
 
-/// What has a scope of its own where clients sign in.
+/// Registers the items that have their own scopes with authorization.
 pub(super) fn offer_scoped(server: Server) -> Server {
     server
         .resource(

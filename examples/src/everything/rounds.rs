@@ -1,4 +1,4 @@
-//! Tools that ask in several ways, in several rounds, or with a state that must come back intact.
+//! Tools that request several inputs, in one or more rounds, with a protected request state.
 
 use mcp_sansio::protocol::{Capability, ElicitSchema, InputRequest, ListRootsParams, StringSchema};
 use mcp_sansio_handlers::{Call, Elicit, Error, NoArguments, Server};
@@ -37,7 +37,7 @@ pub(super) fn offer(server: Server) -> Server {
         .tool(
             "test_input_required_result_multiple_inputs",
             "Asks for three things at once",
-            all_three,
+            all_inputs,
         )
         .tool(
             "test_input_required_result_multi_round",
@@ -46,8 +46,8 @@ pub(super) fn offer(server: Server) -> Server {
         )
         .tool(
             "test_input_required_result_capabilities",
-            "Asks for whatever the client offers",
-            whatever,
+            "Asks for everything that the client supports",
+            all_supported,
         )
 }
 
@@ -100,7 +100,7 @@ fn confirm(call: Call<NoArguments>) -> Result<String, Error> {
     }
 }
 
-fn all_three(call: Call<NoArguments>) -> Result<String, Error> {
+fn all_inputs(call: Call<NoArguments>) -> Result<String, Error> {
     let name = call.input::<Name>("user_name")?;
     let greeting = call.sampled("greeting")?;
     let roots = call.roots("client_roots")?;
@@ -125,7 +125,8 @@ fn step_by_step(call: Call<NoArguments>) -> Result<String, Error> {
                 return ask(&call, [("step1", who())], Some("step 2".into()));
             };
             let name = answer.content.map_or_else(|| "nobody".into(), |content| content.name);
-            // What the first round brought is in the state: the client does not send it again.
+            // The state carries the input of the first round, because the client does not send it
+            // again.
             ask(&call, [("step2", colour())], Some(format!("step 3 {name}")))
         }
         Some(state) => {
@@ -145,7 +146,7 @@ fn colour() -> InputRequest {
     Elicit::form_with("What is your favourite colour?", schema)
 }
 
-fn whatever(call: Call<NoArguments>) -> Result<String, Error> {
+fn all_supported(call: Call<NoArguments>) -> Result<String, Error> {
     if !call.inputs().is_empty() {
         return Ok("Thank you.".into());
     }
@@ -161,7 +162,7 @@ fn whatever(call: Call<NoArguments>) -> Result<String, Error> {
         questions.push(("roots", where_to_work()));
     }
     if questions.is_empty() {
-        return Ok("The client offers nothing to ask for.".into());
+        return Ok("The client supports no input requests.".into());
     }
     ask(&call, questions, None)
 }

@@ -1,4 +1,4 @@
-//! Tools that run as tasks, for clients that know tasks.
+//! Tools that run as tasks for clients that support tasks.
 
 use std::time::Duration;
 
@@ -11,23 +11,23 @@ use serde::Deserialize;
 
 use crate::runtime::Runtime;
 
-/// How long the short tasks take: long enough to be seen at work.
+/// The duration of the short tasks, long enough to be observed while they run.
 const WORK: Duration = Duration::from_millis(500);
 
-/// The longest computation, in seconds.
+/// The maximum duration of a computation in seconds.
 const SECONDS_MAX: f64 = 600.0;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 struct Whom {
-    /// Whom to greet
+    /// The name to greet
     name: String,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
 struct Computation {
-    /// How long it takes
+    /// The duration of the computation
     seconds: f64,
-    /// What to call it
+    /// The name of the computation
     label: Option<String>,
 }
 
@@ -49,9 +49,9 @@ struct Name {
     name: String,
 }
 
-/// Lets the tools run as tasks.
+/// Enables tasks.
 pub(super) fn allow(server: Server) -> Server {
-    // Without entropy there are no tasks, and calls are calls.
+    // If the random number generator fails, tasks stay disabled and calls run directly.
     match task_settings() {
         Ok(settings) => server.tasks(settings.poll_interval(Duration::from_millis(500))),
         Err(_) => server,
@@ -84,7 +84,7 @@ pub(super) fn offer(server: Server, runtime: Runtime) -> Server {
             move |call: Call<NoArguments>| async move {
                 call.require_task()?;
                 runtime.sleep(WORK).await;
-                Err::<&str, _>(Error::Protocol(ErrorObject::internal("the job broke down")))
+                Err::<&str, _>(Error::Protocol(ErrorObject::internal("the job failed")))
             },
         )
         .tool(
@@ -105,7 +105,8 @@ pub(super) fn offer(server: Server, runtime: Runtime) -> Server {
         .task_support("multi_input", TaskSupport::Optional)
 }
 
-/// A tool without arguments that clients without tasks do not get to see, or are refused.
+/// Defines a tool without arguments that always runs as a task. It is hidden from clients without
+/// tasks, and their calls are refused.
 fn always_a_task(name: &str, description: &str) -> Tool {
     let schema = RawJson::parse(r#"{"type":"object"}"#).expect("this is JSON");
     let execution = ToolExecution::new().task_support(TaskSupport::Required);
@@ -156,7 +157,7 @@ async fn asked_first(call: Call<NoArguments>, runtime: Runtime) -> Result<String
         return Err(Error::task_required());
     }
     let Some(answer) = call.input::<Name>("user_name")? else {
-        // Before there is a task: this is asked of the call.
+        // This input belongs to the call, before the task is created.
         let who = Elicit::form::<Name>("What is your name?");
         return call.require_input("user_name", who).into_result();
     };

@@ -1,4 +1,4 @@
-//! Tools that need nobody but themselves.
+//! Tools that need no input from the user or the model.
 
 use std::time::Duration;
 
@@ -14,18 +14,18 @@ use serde::Deserialize;
 use super::{media, resources};
 use crate::runtime::Runtime;
 
-/// The pause between the steps of a slow tool: long enough to be seen.
+/// The pause between the steps of a slow tool, long enough to be observed.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// The pause between log messages. The conformance suite asks for about this much.
+/// The pause between log messages, as the conformance suite expects.
 const LOG_PAUSE: Duration = Duration::from_millis(50);
 
-/// When a client whose connection was let go of is to come back.
+/// The delay before a client reconnects after its connection was released.
 const RETRY: Duration = Duration::from_millis(200);
 
 #[derive(Debug, Deserialize, JsonSchema)]
 struct Echo {
-    /// What to send back
+    /// The text to echo
     text: String,
 }
 
@@ -36,14 +36,14 @@ struct Header {
 
 pub(super) fn offer(server: Server, runtime: Runtime) -> Server {
     server
-        // The first of the list succeeds without arguments.
+        // The first tool in the list must succeed without arguments.
         .tool(
             "test_simple_text",
             "Returns a text",
             |_: Call<NoArguments>| "This is a simple text response for testing.",
         )
         .tool("echo", "Sends the text back", |call: Call<Echo>| call.arguments.text)
-        .tool("test_image_content", "Returns a picture", |_: Call<NoArguments>| {
+        .tool("test_image_content", "Returns an image", |_: Call<NoArguments>| {
             ContentBlock::from(image())
         })
         .tool("test_audio_content", "Returns a sound", |_: Call<NoArguments>| {
@@ -54,7 +54,7 @@ pub(super) fn offer(server: Server, runtime: Runtime) -> Server {
         })
         .tool(
             "test_multiple_content_types",
-            "Returns a text, a picture and a resource",
+            "Returns a text, an image and a resource",
             |_: Call<NoArguments>| {
                 vec![
                     ContentBlock::text("Multiple content types test:"),
@@ -96,31 +96,31 @@ pub(super) fn offer(server: Server, runtime: Runtime) -> Server {
         )
         .tool(
             "test_logging_tool",
-            "Sends a log message to whoever asked for any",
+            "Sends a log message to clients that requested logging",
             |call: Call<NoArguments>| {
                 call.log_as(LoggingLevel::Info, Some("test_logging_tool"), "called");
                 "Logged."
             },
         )
         .tool("test_reconnection", "Takes its time", move |call: Call<NoArguments>| async move {
-            // Over HTTP the client comes back for the result.
+            // Over HTTP, the client reconnects for the result.
             call.release_connection(RETRY);
             runtime.sleep(LOG_PAUSE).await;
             "The result was worth the wait."
         })
         .tool(
             "test_trigger_tool_change",
-            "Changes the list of tools: the description of this one",
+            "Changes the list of tools by changing this description",
             trigger_tool_change,
         )
         .tool(
             "test_trigger_prompt_change",
-            "Changes the list of prompts: the description of one",
+            "Changes the list of prompts by changing a description",
             trigger_prompt_change,
         )
         .tool(
             super::WRITES,
-            "Tells of an update of test://watched-resource",
+            "Reports an update of test://watched-resource",
             |call: Call<NoArguments>| {
                 call.resource_updated(resources::WATCHED)?;
                 Ok::<_, Error>("Touched.")
@@ -128,7 +128,7 @@ pub(super) fn offer(server: Server, runtime: Runtime) -> Server {
         )
         .tool_with(
             Tool::new("test_custom_header", literal(CUSTOM_HEADER))
-                .description("Takes a value that HTTP clients repeat in a header"),
+                .description("Takes a value that HTTP clients also send in a header"),
             |call: Call<Header>| call.arguments.value,
         )
         .tool_with(
@@ -142,7 +142,7 @@ fn image() -> ImageContent {
     ImageContent::new(media::PNG, media::PNG_TYPE)
 }
 
-/// A text resource as a block of content.
+/// Returns a text resource as a content block.
 pub(super) fn embedded(uri: &str, text: &str) -> ContentBlock {
     let contents = TextResourceContents::new(uri, text).mime_type("text/plain");
     EmbeddedResource::new(ResourceContents::Text(contents)).into()
@@ -153,7 +153,7 @@ fn trigger_tool_change(call: Call<NoArguments>) -> Result<&'static str, Error> {
         if let Some(tool) = catalog.tool("test_trigger_tool_change") {
             let mut tool = tool.clone();
             tool.description = Some(toggled(tool.description));
-            // It was good before, and only its description is new.
+            // The tool was valid before, and only its description changes.
             let _updated = catalog.update_tool(tool);
         }
     })?;
@@ -165,14 +165,14 @@ fn trigger_prompt_change(call: Call<NoArguments>) -> Result<&'static str, Error>
         if let Some(prompt) = catalog.prompt("test_simple_prompt") {
             let mut prompt = prompt.clone();
             prompt.description = Some(toggled(prompt.description));
-            // As above.
+            // As in `trigger_tool_change`.
             let _updated = catalog.update_prompt(prompt);
         }
     })?;
     Ok("The list of prompts has changed.")
 }
 
-/// The same description with or without a mark.
+/// Adds or removes a mark at the end of the description.
 fn toggled(description: Option<String>) -> String {
     const MARK: &str = " (changed)";
     let text = description.unwrap_or_default();
@@ -192,7 +192,7 @@ const CUSTOM_HEADER: &str = r#"{
     "required": ["value"]
 }"#;
 
-/// Listed as it stands here, white space included.
+/// Listed exactly as written here, including white space.
 const JSON_SCHEMA_2020_12: &str = r##"{
     "$schema": "https://json-schema.org/draft/2020-12/schema",
     "type": "object",

@@ -1,32 +1,32 @@
-//! A serial line that is simulated: one direction, slow, and as noisy as asked for.
+//! A simulated serial line: one direction, slow, with configurable noise.
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
 use mcp_sansio::Instant;
 
-/// A byte with its start and stop bit, at 115,200 bits a second.
+/// The time of a byte with start bit and stop bit at 115,200 bits per second.
 const BYTE_TIME: Duration = Duration::from_nanos(86_806);
 
-/// How often something happens to a packet, in packets of a thousand.
+/// How often packets are disturbed, per thousand packets.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Noise {
-    /// It is lost.
+    /// The packet is lost.
     pub lost: u64,
-    /// It comes twice.
+    /// The packet arrives twice.
     pub doubled: u64,
-    /// Bits are flipped, bytes lost, or bytes come that nobody sent.
+    /// Bits are flipped, bytes are lost, or extra bytes are inserted.
     pub damaged: u64,
 }
 
-/// What became of the packets of a line.
+/// Counts of the disturbed packets of a line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LineCounts {
-    /// Packets that never came.
+    /// Lost packets.
     pub lost: u64,
-    /// Packets that came twice.
+    /// Packets that arrived twice.
     pub doubled: u64,
-    /// Packets that came, but not as they were sent.
+    /// Packets that arrived damaged.
     pub damaged: u64,
 }
 
@@ -35,35 +35,35 @@ pub struct LineCounts {
 pub struct Line {
     noise: Noise,
     random: Random,
-    /// What is under way, and when it arrives.
-    under_way: VecDeque<(Instant, Vec<u8>)>,
+    /// The packets in transit and their arrival times.
+    in_transit: VecDeque<(Instant, Vec<u8>)>,
     free_at: Instant,
     is_cut: bool,
     counts: LineCounts,
 }
 
 impl Line {
-    /// A line on which the same packets at the same times always meet the same noise: that of
-    /// `seed`.
+    /// Creates a line. The same packets at the same times always meet the same noise, which is
+    /// derived from `seed`.
     #[must_use]
     pub const fn new(noise: Noise, seed: u64) -> Self {
         Self {
             noise,
             random: Random(seed),
-            under_way: VecDeque::new(),
+            in_transit: VecDeque::new(),
             free_at: Instant::ZERO,
             is_cut: false,
             counts: LineCounts { lost: 0, doubled: 0, damaged: 0 },
         }
     }
 
-    /// Cuts it: nothing arrives any more.
+    /// Cuts the line. Nothing arrives from now on.
     pub fn cut(&mut self) {
         self.is_cut = true;
-        self.under_way.clear();
+        self.in_transit.clear();
     }
 
-    /// When it has sent what it has, and takes the next packet.
+    /// Returns the time at which the current packet is sent and the line accepts the next one.
     #[must_use]
     pub const fn free_at(&self) -> Instant {
         self.free_at
@@ -81,30 +81,30 @@ impl Line {
                 if self.happens(self.noise.damaged) {
                     self.damage(&mut bytes);
                 }
-                // A reader sees it in pieces, wherever it happens to look.
+                // The receiver sees the bytes in two pieces, split anywhere.
                 let seen = self.random.below(bytes.len() as u64 + 1) as usize;
                 let tail = bytes.split_off(seen);
-                self.under_way.push_back((start + BYTE_TIME * bytes.len() as u32, bytes));
-                self.under_way.push_back((self.free_at, tail));
+                self.in_transit.push_back((start + BYTE_TIME * bytes.len() as u32, bytes));
+                self.in_transit.push_back((self.free_at, tail));
             }
         }
         self.counts.lost += u64::from(is_lost);
         self.counts.doubled += u64::from(copies > 1 && !is_lost);
     }
 
-    /// What has arrived at `now`, piece by piece.
+    /// Returns the next piece that has arrived by `now`.
     pub fn receive(&mut self, now: Instant) -> Option<Vec<u8>> {
         self.arrives_at().filter(|at| *at <= now)?;
-        self.under_way.pop_front().map(|(_, bytes)| bytes)
+        self.in_transit.pop_front().map(|(_, bytes)| bytes)
     }
 
-    /// When the next bytes arrive.
+    /// Returns the time at which the next bytes arrive.
     #[must_use]
     pub fn arrives_at(&self) -> Option<Instant> {
-        self.under_way.front().map(|(at, _)| *at)
+        self.in_transit.front().map(|(at, _)| *at)
     }
 
-    /// What became of the packets so far.
+    /// Returns the counts of the disturbed packets so far.
     #[must_use]
     pub const fn counts(&self) -> LineCounts {
         self.counts
@@ -124,7 +124,7 @@ impl Line {
                 bytes.remove(place);
             }
             _ => {
-                // Markers among it, which look like the start of a packet.
+                // Insert markers, which look like the start of a packet.
                 let noise = [0x7e, 0x01, 0xff].repeat(1 + self.random.below(20) as usize);
                 bytes.splice(place..place, noise);
             }
@@ -132,12 +132,12 @@ impl Line {
     }
 }
 
-/// A small generator of numbers that look random: SplitMix64.
+/// A small pseudorandom number generator: SplitMix64.
 #[derive(Debug)]
 struct Random(u64);
 
 impl Random {
-    /// A number below `sides`, which is not 0.
+    /// Returns a number below `sides`, which must not be 0.
     const fn below(&mut self, sides: u64) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.0;

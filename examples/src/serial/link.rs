@@ -1,4 +1,4 @@
-//! The link layer: a stream of bytes over a line that loses, doubles and damages packets.
+//! The link layer: a reliable byte stream over a line that loses, duplicates and damages packets.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -7,46 +7,49 @@ use mcp_sansio::Instant;
 
 use super::packet::{Kind, PAYLOAD_MAX, Packet, PacketReader};
 
-/// Packets that may be under way without an acknowledgement. Far fewer than there are numbers, so
-/// that an old packet is never taken for a new one.
+/// The maximum number of unacknowledged packets. Much smaller than the number of sequence numbers,
+/// so that an old packet is never mistaken for a new one.
 const WINDOW: usize = 8;
-/// Bytes that may wait to be packed. Beyond that the application has to wait.
+/// The maximum number of bytes that wait to be sent. Beyond that, the application has to wait.
 const WAITING_MAX: usize = 4096;
-/// Packets that may wait for the application. Beyond that the other side has to send again.
+/// The maximum number of packets that wait for the application. Beyond that, the peer has to
+/// retransmit.
 const ARRIVED_MAX: usize = 16;
-/// How long an acknowledgement may take: twice what a full window takes at 115,200 bits a second.
+/// The time before unacknowledged packets are retransmitted: twice the duration of a full window at
+/// 115,200 bits per second.
 const RESEND: Duration = Duration::from_millis(200);
-/// The longest pause within a packet: twice what a whole one takes.
+/// The longest pause within a packet: twice the duration of a whole packet.
 const GAP: Duration = Duration::from_millis(24);
-/// How long a side says nothing at the most.
+/// The longest time without sending a packet.
 const KEEP_ALIVE: Duration = Duration::from_millis(500);
-/// How long the other side may be silent. Ten packets in a row, one for each `KEEP_ALIVE`, have
-/// to be lost before it is taken for dead by mistake.
+/// The time without any packet after which the link is lost. A working link is only given up if ten
+/// consecutive packets, one per `KEEP_ALIVE`, are lost.
 pub const SILENCE_MAX: Duration = Duration::from_secs(5);
 
-/// One end of a link, as a machine: what came over the line and the time go in; what to send, what
-/// arrived and when to come back come out. It does not know what the bytes mean.
+/// One end of a link as a state machine. Inputs are received bytes and the time; outputs are
+/// packets to send, received data and the next deadline. The link does not interpret the bytes that
+/// it carries.
 ///
-/// Ask [`Link::poll_transmit`] whenever the line has room, and [`Link::poll_event`] whenever the
-/// application has.
+/// Call [`Link::poll_transmit`] whenever the line accepts a packet, and [`Link::poll_event`]
+/// whenever the application accepts data.
 #[derive(Debug)]
 pub struct Link {
     reader: PacketReader,
-    /// When the last bytes came.
+    /// When bytes were last received.
     read_at: Instant,
-    /// The number of the next packet to take.
+    /// The number of the next packet to accept.
     expected: u8,
     arrived: VecDeque<Vec<u8>>,
     incoming: Incoming,
-    /// Whether to say what is expected, or that this side is there, if there is nothing else to say.
-    owes_packet: bool,
+    /// Whether to send an acknowledgement or a keep-alive if there is no data to send.
+    packet_pending: bool,
     waiting: VecDeque<u8>,
     outgoing: Outgoing,
-    /// What has no acknowledgement, oldest first.
+    /// Unacknowledged packets, oldest first.
     window: VecDeque<Piece>,
     /// The number of the first packet in the window.
     oldest: u8,
-    /// How many packets of the window are under way.
+    /// The number of packets in the window that have been sent.
     sent: usize,
     resend_at: Option<Instant>,
     spoke_at: Instant,
@@ -56,7 +59,7 @@ pub struct Link {
     counts: Counts,
 }
 
-/// What a packet is made of.
+/// The contents of a packet.
 #[derive(Debug)]
 struct Piece {
     kind: Kind,
@@ -67,48 +70,49 @@ struct Piece {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Incoming {
     Open,
-    /// It ended, and nobody was told.
+    /// The input has ended, but this has not been reported.
     Ended,
-    Told,
+    Reported,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Outgoing {
     Open,
-    /// The end waits behind everything else.
+    /// The end is sent after all pending data.
     Closing,
     /// The end is in the window.
     Ending,
-    /// The other side has everything.
+    /// The peer has received everything.
     Over,
 }
 
-/// What comes out of a link for the application.
+/// An event for the application.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// The next bytes of the other side: each byte once, in order.
+    /// The next bytes of the peer. Each byte is delivered once and in order.
     Received(Vec<u8>),
-    /// The other side has nothing more to say.
+    /// The peer has closed its stream.
     Ended,
-    /// Nothing was heard for [`SILENCE_MAX`]: the line or the other side is dead.
+    /// Nothing was received for [`SILENCE_MAX`]: the line or the peer is dead.
     Lost,
 }
 
-/// What a link has gone through, in packets.
+/// Counts of the packets of a link.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Sent, again or not.
+    /// Packets sent, including retransmissions.
     pub sent: u64,
-    /// Sent again.
+    /// Retransmissions.
     pub resent: u64,
-    /// Come undamaged.
+    /// Undamaged packets received.
     pub received: u64,
-    /// Come undamaged and passed over: a second time, or before their turn.
+    /// Undamaged packets that were discarded because they were duplicates or out of order, or
+    /// because the receive queue was full.
     pub refused: u64,
 }
 
 impl Link {
-    /// A link to a side that begins at about the same time.
+    /// Creates a link to a peer that starts at about the same time.
     #[must_use]
     pub fn new(now: Instant) -> Self {
         Self {
@@ -117,7 +121,7 @@ impl Link {
             expected: 0,
             arrived: VecDeque::new(),
             incoming: Incoming::Open,
-            owes_packet: false,
+            packet_pending: false,
             waiting: VecDeque::new(),
             outgoing: Outgoing::Open,
             window: VecDeque::new(),
@@ -132,8 +136,8 @@ impl Link {
         }
     }
 
-    /// Takes as much of `bytes` as there is room for, and says how much. Once the link is closed or
-    /// dead all of it is taken, and dropped.
+    /// Queues as many of `bytes` as there is room for, and returns how many. Once the link is
+    /// closed or dead, all bytes are discarded and their number is returned.
     pub fn write(&mut self, bytes: &[u8]) -> usize {
         if self.is_dead || self.outgoing != Outgoing::Open {
             return bytes.len();
@@ -143,14 +147,14 @@ impl Link {
         length
     }
 
-    /// Ends the stream behind what was written. Extra calls do nothing.
+    /// Ends the stream after all pending data. Further calls have no effect.
     pub fn close(&mut self) {
         if self.outgoing == Outgoing::Open {
             self.outgoing = Outgoing::Closing;
         }
     }
 
-    /// Takes any bytes that came over the line.
+    /// Processes bytes received from the line.
     pub fn handle_bytes(&mut self, bytes: &[u8], now: Instant) {
         if !self.is_dead {
             self.read_at = now;
@@ -159,7 +163,7 @@ impl Link {
         }
     }
 
-    /// Takes the packets that are whole.
+    /// Processes all complete packets.
     fn take_packets(&mut self, now: Instant) {
         while let Some(packet) = self.reader.next_packet() {
             self.heard_at = now;
@@ -177,8 +181,9 @@ impl Link {
             if packet.kind == Kind::Acknowledgement {
                 continue;
             }
-            // Taken or not: the other side learns which one is expected.
-            self.owes_packet = true;
+            // Acknowledge every packet, even a discarded one, so that the peer learns the expected
+            // number.
+            self.packet_pending = true;
             let has_room = self.arrived.len() < ARRIVED_MAX;
             if packet.sequence != self.expected || self.incoming != Incoming::Open || !has_room {
                 self.counts.refused += 1;
@@ -192,7 +197,7 @@ impl Link {
         }
     }
 
-    /// Does what is due at `now`. Extra calls do nothing.
+    /// Processes the deadlines that have expired at `now`. Spurious calls have no effect.
     pub fn handle_timeout(&mut self, now: Instant) {
         let is_due = |deadline: Option<Instant>| deadline.is_some_and(|deadline| deadline <= now);
         if is_due(self.silence_at()) {
@@ -205,21 +210,21 @@ impl Link {
             return;
         }
         if is_due(self.gap_at()) {
-            // A length that was damaged would have it wait for what never comes.
+            // With a damaged length, the reader would wait for bytes that never arrive.
             while self.reader.is_incomplete() {
                 self.reader.give_up();
                 self.take_packets(now);
             }
         }
         if is_due(self.resend_at) {
-            // All of them: the other side takes none out of turn.
+            // Retransmit the whole window, because the peer accepts packets only in order.
             self.sent = 0;
             self.resend_at = None;
         }
-        self.owes_packet |= is_due(self.keep_alive_at());
+        self.packet_pending |= is_due(self.keep_alive_at());
     }
 
-    /// What came; `None` if that was all for now, or for good.
+    /// Returns the next event, or `None` if there is none at the moment or the link has ended.
     pub fn poll_event(&mut self) -> Option<Event> {
         if let Some(bytes) = self.arrived.pop_front() {
             return Some(Event::Received(bytes));
@@ -227,11 +232,11 @@ impl Link {
         if self.incoming != Incoming::Ended {
             return None;
         }
-        self.incoming = Incoming::Told;
+        self.incoming = Incoming::Reported;
         Some(if self.is_dead { Event::Lost } else { Event::Ended })
     }
 
-    /// The next packet, once the line has room for it.
+    /// Returns the next packet. Call it when the line accepts a packet.
     pub fn poll_transmit(&mut self, now: Instant) -> Option<&[u8]> {
         self.fill_window();
         let (oldest, acknowledged) = (self.oldest, self.expected);
@@ -243,40 +248,40 @@ impl Link {
                 self.resend_at.get_or_insert(now + RESEND);
                 Packet { kind: *kind, sequence, acknowledged, payload }
             }
-            None if self.owes_packet && !self.is_dead => {
+            None if self.packet_pending && !self.is_dead => {
                 Packet { kind: Kind::Acknowledgement, sequence: 0, acknowledged, payload: &[] }
             }
             None => return None,
         };
         self.packet.clear();
         packet.encode(&mut self.packet);
-        self.owes_packet = false;
+        self.packet_pending = false;
         self.spoke_at = now;
         self.counts.sent += 1;
         Some(&self.packet)
     }
 
-    /// When [`Link::handle_timeout`] has something to do, if nothing comes before.
+    /// Returns the time at which to call [`Link::handle_timeout`] if nothing is received before.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Instant> {
         let deadlines = [self.gap_at(), self.resend_at, self.keep_alive_at(), self.silence_at()];
         deadlines.into_iter().flatten().min().filter(|_| !self.is_dead)
     }
 
-    /// Whether both sides have said everything, or one is dead. What the other side repeats is
+    /// Whether both sides have closed, or the link is dead. Retransmissions of the peer are
     /// acknowledged even then.
     #[must_use]
     pub fn is_over(&self) -> bool {
         self.is_dead || self.incoming != Incoming::Open && self.outgoing == Outgoing::Over
     }
 
-    /// What it has gone through.
+    /// Returns the counts of the packets so far.
     #[must_use]
     pub const fn counts(&self) -> Counts {
         self.counts
     }
 
-    /// Puts what waits into the window, as far as there is room.
+    /// Moves pending data into the window as far as there is room.
     fn fill_window(&mut self) {
         while self.window.len() < WINDOW && !self.waiting.is_empty() {
             let length = self.waiting.len().min(PAYLOAD_MAX);
@@ -294,7 +299,7 @@ impl Link {
     }
 
     fn keep_alive_at(&self) -> Option<Instant> {
-        (!self.is_over() && !self.owes_packet).then(|| self.spoke_at + KEEP_ALIVE)
+        (!self.is_over() && !self.packet_pending).then(|| self.spoke_at + KEEP_ALIVE)
     }
 
     fn silence_at(&self) -> Option<Instant> {

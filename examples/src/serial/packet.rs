@@ -1,38 +1,38 @@
-//! What goes over the line: packets, and how they are found again among damaged bytes.
+//! The packets on the line, and how the reader finds them among damaged bytes.
 
 use crc::{CRC_32_ISO_HDLC, Crc};
 
-/// The most bytes that a packet carries. Short, since a packet is sent again as a whole.
+/// The maximum payload of a packet in bytes. Small, because packets are retransmitted as a whole.
 pub const PAYLOAD_MAX: usize = 128;
 
-/// Where a packet may begin. The byte occurs elsewhere, too: the checksum tells.
+/// The first byte of a packet. It may also occur elsewhere; the checksum decides.
 const MARKER: u8 = 0x7e;
 /// Marker, kind, sequence, acknowledged, length.
 const HEADER_LENGTH: usize = 5;
 const CHECKSUM_LENGTH: usize = 4;
-/// The longest packet, in bytes.
+/// The maximum length of a packet in bytes.
 pub const PACKET_LENGTH_MAX: usize = HEADER_LENGTH + PAYLOAD_MAX + CHECKSUM_LENGTH;
 
-/// Of 32 bits: of 16, one damaged packet in 65,536 would pass, and damage is what this is for.
+/// A 32-bit checksum. With 16 bits, one damaged packet in 65,536 would be accepted.
 const CHECKSUM: Crc<u32> = Crc::<u32>::new(&CRC_32_ISO_HDLC);
 
-/// One packet.
+/// A packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Packet<'b> {
-    /// What it is.
+    /// The kind of the packet.
     pub kind: Kind,
-    /// The number of a packet of data or of the end, counted from 0 and around.
+    /// The number of a data or end packet. It starts at 0 and wraps around.
     pub sequence: u8,
-    /// The number that the sender expects next: all before it have arrived.
+    /// The number that the sender expects next: it has received all packets before it.
     pub acknowledged: u8,
     /// At most [`PAYLOAD_MAX`] bytes.
     pub payload: &'b [u8],
 }
 
-/// What a packet is.
+/// The kind of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// An acknowledgement alone. It has no number of its own.
+    /// An acknowledgement without data. It has no number of its own.
     Acknowledgement,
     /// A piece of the stream.
     Data,
@@ -41,11 +41,11 @@ pub enum Kind {
 }
 
 impl Packet<'_> {
-    /// Writes the packet to the end of `bytes`.
+    /// Appends the encoded packet to `bytes`.
     pub fn encode(&self, bytes: &mut Vec<u8>) {
         let start = bytes.len();
         bytes.extend([MARKER, self.kind as u8, self.sequence, self.acknowledged]);
-        debug_assert!(self.payload.len() <= PAYLOAD_MAX, "the link cuts the stream");
+        debug_assert!(self.payload.len() <= PAYLOAD_MAX, "the link splits the stream");
         bytes.push(self.payload.len() as u8);
         bytes.extend(self.payload);
         let checksum = CHECKSUM.checksum(&bytes[start + 1..]);
@@ -53,15 +53,15 @@ impl Packet<'_> {
     }
 }
 
-/// What the bytes at some place are.
+/// The result of parsing bytes.
 enum Found<'b> {
     Packet {
         packet: Packet<'b>,
         length: usize,
     },
-    /// The start of a packet, perhaps.
+    /// Possibly the start of a packet.
     Incomplete,
-    /// No packet.
+    /// Not a packet.
     Noise,
 }
 
@@ -89,27 +89,28 @@ fn find(bytes: &[u8]) -> Found<'_> {
     Found::Packet { packet, length: HEADER_LENGTH + length + CHECKSUM_LENGTH }
 }
 
-/// Finds packets in what comes over a line.
+/// Finds packets in the bytes received from a line.
 #[derive(Debug, Default)]
 pub struct PacketReader {
     bytes: Vec<u8>,
-    /// How many of the bytes are done with.
+    /// The number of bytes that have been processed.
     taken: usize,
     noise: u64,
 }
 
 impl PacketReader {
-    /// Takes what came. What is no packet is dropped at the next [`PacketReader::next_packet`].
+    /// Adds received bytes. Bytes that do not belong to a packet are dropped by the next call of
+    /// [`PacketReader::next_packet`].
     pub fn feed(&mut self, bytes: &[u8]) {
         self.bytes.drain(..std::mem::take(&mut self.taken));
         self.bytes.extend_from_slice(bytes);
     }
 
-    /// The next undamaged packet. Take all before more bytes are fed: then less than one packet is
-    /// kept.
+    /// Returns the next undamaged packet. If all packets are read before more bytes are added, the
+    /// reader buffers less than one packet.
     ///
-    /// A damaged packet costs only itself: behind a marker that came to nothing the search goes on
-    /// with the very next byte.
+    /// A damaged packet does not affect others: after a false marker, the search continues with the
+    /// next byte.
     pub fn next_packet(&mut self) -> Option<Packet<'_>> {
         let length = loop {
             let rest = &self.bytes[self.taken..];
@@ -132,13 +133,13 @@ impl PacketReader {
         }
     }
 
-    /// Whether the bytes end within what may be a packet.
+    /// Whether the remaining bytes may be the start of a packet.
     #[must_use]
     pub const fn is_incomplete(&self) -> bool {
         self.taken < self.bytes.len()
     }
 
-    /// Does not wait for the rest of an incomplete packet, which was none or lost its end.
+    /// Skips an incomplete packet that was only noise or has lost its end.
     pub fn give_up(&mut self) {
         if self.is_incomplete() {
             self.taken += 1;
@@ -146,7 +147,7 @@ impl PacketReader {
         }
     }
 
-    /// Bytes that belonged to no undamaged packet.
+    /// Returns the number of bytes that belonged to no undamaged packet.
     #[must_use]
     pub const fn noise(&self) -> u64 {
         self.noise
@@ -166,7 +167,7 @@ mod tests {
         bytes
     }
 
-    /// How many packets there are in `bytes`, all of them [`PACKET`].
+    /// Returns the number of packets in `bytes`, all of which must equal [`PACKET`].
     fn count(bytes: &[u8], piece: usize) -> usize {
         let (mut reader, mut count) = (PacketReader::default(), 0);
         for piece in bytes.chunks(piece) {
@@ -181,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn packets_are_found_however_their_bytes_come() {
+    fn packets_are_found_in_pieces_of_any_size() {
         let bytes = encoded(PACKET).repeat(3);
         for piece in 1..=bytes.len() {
             assert_eq!(count(&bytes, piece), 3);

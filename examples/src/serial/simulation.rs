@@ -1,4 +1,4 @@
-//! Two stations, the line between them, and a clock that goes as fast as there is nothing to do.
+//! Two stations, the line between them, and a virtual clock that jumps to the next event.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -12,11 +12,11 @@ use mcp_sansio_handlers::Endpoint;
 use super::line::{Line, LineCounts, Noise};
 use super::station::Station;
 
-/// How long anything may take on the clock of a simulation, before it is given up.
+/// The time limit of a simulation, on its own clock.
 const PATIENCE: Duration = Duration::from_secs(3600);
 
-/// A client and a server on the two ends of a line. Nothing in it waits, and the same seeds make
-/// the same conversation.
+/// A client and a server at the two ends of a line. It never blocks, and the same seeds produce the
+/// same conversation.
 #[derive(Debug)]
 pub struct Simulation<C, S> {
     client: Station<C>,
@@ -27,7 +27,7 @@ pub struct Simulation<C, S> {
     wake_flag: Arc<WakeFlag>,
 }
 
-/// Whether somebody wants to be polled.
+/// Whether a task was woken.
 #[derive(Debug, Default)]
 struct WakeFlag(AtomicBool);
 
@@ -38,7 +38,8 @@ impl Wake for WakeFlag {
 }
 
 impl<C: Endpoint, S: Endpoint> Simulation<C, S> {
-    /// Connects both by a line with the noise of `seed`. The clock starts with zero.
+    /// Connects both endpoints with a line whose noise is derived from `seed`. The clock starts at
+    /// zero.
     #[must_use]
     pub fn new(client: C, server: S, noise: Noise, seed: u64) -> Self {
         let now = Instant::ZERO;
@@ -52,25 +53,25 @@ impl<C: Endpoint, S: Endpoint> Simulation<C, S> {
         }
     }
 
-    /// The side of the client.
+    /// Returns the client side.
     #[must_use]
     pub const fn client(&self) -> &Station<C> {
         &self.client
     }
 
-    /// The side of the server.
+    /// Returns the server side.
     #[must_use]
     pub const fn server(&self) -> &Station<S> {
         &self.server
     }
 
-    /// The time it is.
+    /// Returns the current time.
     #[must_use]
     pub const fn now(&self) -> Instant {
         self.now
     }
 
-    /// What became of the packets of both directions.
+    /// Returns the counts of the disturbed packets in both directions.
     #[must_use]
     pub const fn counts(&self) -> LineCounts {
         let (one, other) = (self.to_server.counts(), self.to_client.counts());
@@ -87,7 +88,8 @@ impl<C: Endpoint, S: Endpoint> Simulation<C, S> {
         self.to_client.cut();
     }
 
-    /// Lets time pass until `future` is done. `None` if it never is.
+    /// Runs the simulation until `future` is ready. Returns `None` if it does not become ready
+    /// within the time limit.
     pub fn run<F: IntoFuture>(&mut self, future: F) -> Option<F::Output> {
         let mut future = pin!(future.into_future());
         let waker = Waker::from(Arc::clone(&self.wake_flag));
@@ -104,7 +106,7 @@ impl<C: Endpoint, S: Endpoint> Simulation<C, S> {
         None
     }
 
-    /// Lets time pass until both sides have come to their end. Whether they have.
+    /// Runs the simulation until both sides have ended. Returns whether they have.
     pub fn run_to_end(&mut self) -> bool {
         let waker = Waker::from(Arc::clone(&self.wake_flag));
         let mut cx = Context::from_waker(&waker);
@@ -113,8 +115,8 @@ impl<C: Endpoint, S: Endpoint> Simulation<C, S> {
         self.client.link().is_over() && self.server.link().is_over()
     }
 
-    /// Does what can be done now; if that is nothing, goes on to when there is something. Whether
-    /// there ever is.
+    /// Advances both sides at the current time. If no task was woken, jumps to the next event.
+    /// Returns `false` if there is none.
     fn step(&mut self, cx: &mut Context<'_>) -> bool {
         self.client.turn(cx, self.now);
         send(&mut self.client, &mut self.to_server, self.now);
@@ -136,7 +138,7 @@ impl<C: Endpoint, S: Endpoint> Simulation<C, S> {
         true
     }
 
-    /// When there is something to do.
+    /// Returns the time of the next event.
     fn next(&self) -> Option<Instant> {
         let lines = [&self.to_server, &self.to_client];
         let busy = lines.map(|line| Some(line.free_at()).filter(|at| *at > self.now));
@@ -146,7 +148,7 @@ impl<C: Endpoint, S: Endpoint> Simulation<C, S> {
     }
 }
 
-/// Sends a packet if there is one, and the line has room.
+/// Sends a packet if one is pending and the line accepts it.
 fn send<E: Endpoint>(station: &mut Station<E>, line: &mut Line, now: Instant) {
     if line.free_at() <= now
         && let Some(packet) = station.poll_transmit(now)

@@ -1,4 +1,4 @@
-//! One end of the line: an endpoint of MCP on a link.
+//! One end of the line: an MCP endpoint on a link.
 
 use std::convert::Infallible;
 use std::task::Context;
@@ -8,44 +8,45 @@ use mcp_sansio::stream::{Action, Connection, Endpoint, Settings};
 
 use super::link::{Event, Link, SILENCE_MAX};
 
-/// An endpoint on a link, as one machine: bytes of the line and the time go in, packets come out.
+/// An endpoint on a link, combined to one state machine. Inputs are bytes of the line and the time;
+/// outputs are packets.
 #[derive(Debug)]
 pub struct Station<E> {
     connection: Connection<'static, E, Infallible>,
     link: Link,
-    /// What the link has received and the connection has not read.
+    /// Bytes that the link has received and the connection has not read yet.
     received: Vec<u8>,
 }
 
 impl<E: Endpoint> Station<E> {
-    /// Puts `endpoint` on a link that begins now.
+    /// Creates a station with `endpoint` on a new link.
     #[must_use]
     pub fn new(endpoint: E, now: Instant) -> Self {
         let mut settings = Settings::DEVICE;
         settings.frame_length_max = 1 << 20;
-        // The last packets may have to be sent again.
+        // Leave time to retransmit the last packets.
         settings.linger = SILENCE_MAX;
         let connection = Connection::new(endpoint, settings);
         Self { connection, link: Link::new(now), received: Vec::new() }
     }
 
-    /// The link, to look at.
+    /// Returns the link for inspection.
     #[must_use]
     pub const fn link(&self) -> &Link {
         &self.link
     }
 
-    /// Takes what came over the line.
+    /// Processes bytes received from the line.
     pub fn handle_bytes(&mut self, bytes: &[u8], now: Instant) {
         self.link.handle_bytes(bytes, now);
     }
 
-    /// Does what is due at `now`. [`Station::turn`] does the rest.
+    /// Processes the link's expired deadlines. Call [`Station::turn`] afterwards.
     pub fn handle_timeout(&mut self, now: Instant) {
         self.link.handle_timeout(now);
     }
 
-    /// Moves what can move between the endpoint and its link.
+    /// Moves data between the endpoint and its link.
     pub fn turn(&mut self, cx: &mut Context<'_>, now: Instant) {
         loop {
             match self.connection.advance(cx, now) {
@@ -56,7 +57,7 @@ impl<E: Endpoint> Station<E> {
                 Action::Close | Action::Restart | Action::Done => {
                     let Ok(()) = self.connection.finish();
                     self.link.close();
-                    // What still comes is for nobody, but the other side waits until it has arrived.
+                    // Discard further input, which the peer still needs to have acknowledged.
                     while self.link.poll_event().is_some() {}
                     return;
                 }
@@ -64,7 +65,7 @@ impl<E: Endpoint> Station<E> {
         }
     }
 
-    /// Gives the link as much as it takes.
+    /// Writes as much output to the link as it accepts.
     fn write(&mut self, now: Instant) {
         let (mut took, mut is_full) = (false, false);
         self.connection.transmit(&mut |bytes| {
@@ -80,12 +81,12 @@ impl<E: Endpoint> Station<E> {
         }
     }
 
-    /// Reads what the link has received. Whether there was anything.
+    /// Reads data that the link has received. Returns whether there was any.
     fn read(&mut self, now: Instant) -> bool {
         if self.received.is_empty() {
             match self.link.poll_event() {
                 Some(Event::Received(bytes)) => self.received = bytes,
-                // A dead line is the end of the input, like one that was closed.
+                // A dead line ends the input like a closed one.
                 Some(Event::Ended | Event::Lost) => {
                     self.connection.handle_read(Ok(0), now);
                     return true;
@@ -101,12 +102,12 @@ impl<E: Endpoint> Station<E> {
         true
     }
 
-    /// The next packet for the line.
+    /// Returns the next packet for the line.
     pub fn poll_transmit(&mut self, now: Instant) -> Option<&[u8]> {
         self.link.poll_transmit(now)
     }
 
-    /// When there is something to do.
+    /// Returns the next deadline.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Instant> {
         self.link.poll_timeout().into_iter().chain(self.connection.poll_timeout()).min()

@@ -1,4 +1,4 @@
-//! What is said over the line: a thermometer, and whoever asks it. Nothing here knows of lines.
+//! The application: a thermometer and its client. It does not depend on the transport.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -12,23 +12,24 @@ use serde_json::json;
 
 #[derive(Deserialize, JsonSchema)]
 struct Samples {
-    /// How many samples to take
+    /// The number of samples to take
     samples: u32,
 }
 
 #[derive(Deserialize, JsonSchema)]
 struct Note {
-    /// What to keep
+    /// The note to keep
     text: String,
 }
 
 #[derive(Deserialize, JsonSchema)]
 struct Reference {
-    /// What another thermometer says, in degrees Celsius
+    /// The reading of another thermometer in degrees Celsius
     degrees: f64,
 }
 
-/// A server with a call that reports progress, one that asks the user, and one with long texts.
+/// Returns a server with a call that reports progress, one that asks the user, and one with long
+/// texts.
 #[must_use]
 pub fn server() -> Server {
     Server::new("thermometer", "1.0.0")
@@ -39,23 +40,26 @@ pub fn server() -> Server {
             }
             "21.5 °C"
         })
-        .tool("calibrate", "Sets it by another thermometer", calibrate)
-        .tool("note", "Keeps a note, and says it again", |call: Call<Note>| call.arguments.text)
+        .tool("calibrate", "Calibrates it with another thermometer", calibrate)
+        .tool("note", "Keeps a note and returns it", |call: Call<Note>| call.arguments.text)
 }
 
 async fn calibrate(call: Call<NoArguments>) -> Result<String, Error> {
     match call.input::<Reference>("reference")? {
         None => call
-            .require_input("reference", Elicit::form::<Reference>("What does the other one say?"))
+            .require_input(
+                "reference",
+                Elicit::form::<Reference>("What does the other thermometer show?"),
+            )
             .into_result(),
         Some(answer) => match answer.content {
             Some(reference) => Ok(format!("Set to {} °C.", reference.degrees)),
-            None => Ok("Left as it is.".into()),
+            None => Ok("Not changed.".into()),
         },
     }
 }
 
-/// A host whose user always gives the same answer.
+/// Returns a host whose user always gives the same answer.
 #[must_use]
 pub fn host() -> Host {
     Host::new("reader", "1.0.0").on_elicit(|_: HostRequest<ElicitParams>| {
@@ -63,24 +67,24 @@ pub fn host() -> Host {
     })
 }
 
-/// What the reader has got.
+/// The results of the calls.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Readings {
-    /// The steps that were reported while the samples were taken.
+    /// The progress values reported while the samples were taken.
     pub progress: Vec<f64>,
-    /// What came of it.
+    /// The result of the average.
     pub average: String,
-    /// What came of the calibration.
+    /// The result of the calibration.
     pub calibration: String,
-    /// The note as it came back.
+    /// The note returned by the server.
     pub note: String,
 }
 
-/// Uses all that the thermometer offers.
+/// Calls all tools of the thermometer.
 ///
 /// # Errors
 ///
-/// A call failed.
+/// Fails if a call fails.
 pub async fn read(client: &Client, note: &str) -> Result<Readings, ClientError> {
     client.opened().await?;
     let steps = Arc::new(Mutex::new(Vec::new()));

@@ -1,4 +1,4 @@
-//! The authorization server, over its socket.
+//! The authorization server over its socket.
 
 use bytes::Bytes;
 use form_urlencoded::Serializer;
@@ -14,7 +14,7 @@ const RESOURCE: &str = "http://127.0.0.1:1/mcp";
 const VERIFIER: &str = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk";
 const CHALLENGE: &str = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM";
 
-/// A client by hand.
+/// A hand-written client.
 struct Visitor {
     server: AuthorizationServer,
     connector: Connector,
@@ -69,7 +69,7 @@ impl Visitor {
         client["client_id"].as_str().unwrap().to_owned()
     }
 
-    /// The parameters that the user comes back with.
+    /// Returns the parameters of the redirect.
     async fn sign_in(&self, client_id: &str) -> Vec<(String, String)> {
         let query = Serializer::new(String::new())
             .extend_pairs([
@@ -100,7 +100,7 @@ fn named<'a>(parameters: &'a [(String, String)], name: &str) -> &'a str {
 }
 
 #[tokio::test]
-async fn a_client_finds_out_registers_signs_in_and_renews() {
+async fn a_client_discovers_registers_signs_in_and_refreshes() {
     // Rule: [AUTHS-022] [AUTHS-023] [AUTHS-025] [AUTHS-026].
     let visitor = Visitor::new(Options::new().scopes(["mcp:basic", "mcp:write"])).await;
     let issuer = visitor.server.issuer();
@@ -190,7 +190,7 @@ async fn an_invalid_request_is_refused() {
 }
 
 #[tokio::test]
-async fn it_listens_on_loopback_only() {
+async fn the_server_only_listens_on_loopback_addresses() {
     let listener = TcpListener::bind("0.0.0.0:0").await.unwrap();
     assert!(AuthorizationServer::start(listener, Options::new()).is_err());
 }

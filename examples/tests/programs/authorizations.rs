@@ -23,10 +23,10 @@ use serde_json::json;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
-/// How long access lasts where a test waits for its end.
+/// The lifetime of an access token in tests that wait for its expiry.
 const BRIEF: Duration = Duration::from_secs(2);
 
-/// A server and who gives tokens for it.
+/// A protected server and its authorization server.
 struct TestSetup {
     authorization_server: AuthorizationServer,
     url: String,
@@ -40,7 +40,7 @@ impl TestSetup {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}/mcp", listener.local_addr().unwrap());
         let server = Server::new("test", "1")
-            .tool("whoami", "Says whose token it is", |call: Call<NoArguments>| {
+            .tool("whoami", "Returns the subject of the token", |call: Call<NoArguments>| {
                 let principal = call.principal().map(|it| it.as_str().to_owned());
                 principal.unwrap_or_default().rsplit('|').next().unwrap_or_default().to_owned()
             })
@@ -60,7 +60,7 @@ impl TestSetup {
         connected.map_err(|error| error.to_string())
     }
 
-    /// A client whose user is a browser that goes where it is sent.
+    /// Returns a client authorization whose user is a browser that only follows redirects.
     fn user(&self) -> Authorization {
         let options = ClientOptions::code("http://127.0.0.1:8910/callback").unwrap();
         let metadata = ClientMetadata::new("test", ApplicationType::Native);
@@ -76,7 +76,7 @@ impl TestSetup {
         )
     }
 
-    /// Whose token the client has.
+    /// Returns the subject of the client's token.
     async fn subject(&self, authorization: Authorization) -> String {
         let client = self.connect(authorization).await.unwrap();
         let subject = ask(&client, "whoami").await.unwrap();
@@ -102,7 +102,7 @@ fn known_as(setup: &TestSetup, client_id: &str, secret: ClientSecret) -> Registe
 }
 
 #[tokio::test]
-async fn a_machine_proves_itself_with_a_password() {
+async fn a_client_authenticates_with_a_password() {
     let authentication = ClientAuthentication::Basic("p:w/d+ü".into());
     let known =
         KnownClient::new("robot 1", authentication).grant_type(GrantType::ClientCredentials);
@@ -118,7 +118,7 @@ async fn a_machine_proves_itself_with_a_password() {
 }
 
 #[tokio::test]
-async fn a_machine_proves_itself_with_a_key() {
+async fn a_client_authenticates_with_a_key() {
     let signer = Signer::generate_es256().unwrap();
     let jwk: serde_json::Value = serde_json::from_str(&signer.public_jwk()).unwrap();
     let authentication = ClientAuthentication::PrivateKey(json!({ "keys": [jwk] }));
@@ -156,7 +156,7 @@ async fn a_workload_presents_an_assertion_from_its_identity_provider() {
 }
 
 #[tokio::test]
-async fn calls_at_once_share_one_renewal() {
+async fn concurrent_calls_share_one_refresh() {
     let setup = TestSetup::new(protected::options().access_token_lifetime(BRIEF)).await;
     let client = setup.connect(setup.user()).await.unwrap();
     tokio::time::sleep(BRIEF).await;
@@ -169,7 +169,7 @@ async fn calls_at_once_share_one_renewal() {
 }
 
 #[tokio::test]
-async fn a_user_whose_consent_was_taken_back_is_asked_once_more() {
+async fn a_user_who_revoked_consent_is_asked_again() {
     let setup = TestSetup::new(protected::options().access_token_lifetime(BRIEF)).await;
     let client = setup.connect(setup.user()).await.unwrap();
     setup.authorization_server.revoke_refresh_tokens();
@@ -181,7 +181,7 @@ async fn a_user_whose_consent_was_taken_back_is_asked_once_more() {
 }
 
 #[tokio::test]
-async fn calls_at_once_that_need_more_ask_the_user_once() {
+async fn concurrent_calls_that_need_more_scopes_ask_the_user_once() {
     let setup = TestSetup::new(protected::options()).await;
     let client = setup.connect(setup.user()).await.unwrap();
     let (one, two) = tokio::join!(ask(&client, "write"), ask(&client, "write"));
@@ -191,7 +191,7 @@ async fn calls_at_once_that_need_more_ask_the_user_once() {
 }
 
 #[tokio::test]
-async fn a_later_connection_has_the_tokens_of_the_one_before() {
+async fn a_later_connection_reuses_the_stored_tokens() {
     let setup = TestSetup::new(protected::options()).await;
     let authorization = setup.user();
     assert_eq!(setup.subject(authorization.clone()).await, "user");

@@ -1,13 +1,13 @@
-//! Whatever is wrong with a server, `mcp-inspect` says so in one message and in time.
+//! `mcp-inspect` reports every failure of a server in one message and in time.
 
 use std::time::{Duration, SystemTime};
 
-use crate::http_server_process::Manner::{Blurts, Says, Trails};
-use crate::http_server_process::stranger;
+use crate::http_server_process::Manner::{Responds, SendsFirst, Stalls};
+use crate::http_server_process::foreign_server;
 use crate::process::{Outcome, RUNTIMES, everything, run};
 
-/// Looks into a server of a few words of shell, and says how long it took.
-#[allow(clippy::disallowed_methods, reason = "a test with a watch")]
+/// Inspects a server written in shell. Returns the outcome and the time that it took.
+#[allow(clippy::disallowed_methods, reason = "the test measures time")]
 fn inspect(runtime: &str, words: &[&str]) -> (Outcome, Duration) {
     let start = SystemTime::now();
     let outcome = run("mcp-inspect", [&["info", "--runtime", runtime][..], words].concat());
@@ -25,7 +25,7 @@ fn failure(runtime: &str, words: &[&str]) -> String {
 }
 
 #[test]
-fn a_program_that_is_not_there_is_named() {
+fn a_missing_program_is_named() {
     for runtime in RUNTIMES {
         let message = failure(runtime, &["--", "no-such-server", "--flag"]);
         assert!(
@@ -44,14 +44,14 @@ fn stderr_is_forwarded() {
         let message = failure(runtime, &["--", "sh", "-c", script]);
         assert!(message.contains("exit status: 3"), "{message}");
         assert!(message.ends_with("\n  no database\n"), "{message}");
-        // Also where it dies with a request in hand.
+        // The same if it exits with a request in flight.
         let message = failure(runtime, &["--", "sh", "-c", &format!("read line; {script}")]);
         assert!(message.ends_with("\n  no database\n"), "{message}");
     }
 }
 
 #[test]
-fn silence_ends_in_time() {
+fn a_silent_server_times_out() {
     for runtime in RUNTIMES {
         for script in ["exec sleep 60", "trap '' TERM; while :; do sleep 1; done"] {
             let message = failure(runtime, &["--timeout", "0.5", "--", "sh", "-c", script]);
@@ -61,7 +61,7 @@ fn silence_ends_in_time() {
 }
 
 #[test]
-fn noise_is_reported_and_survived() {
+fn invalid_output_is_reported_and_tolerated() {
     for runtime in RUNTIMES {
         let quoted = everything(runtime).join(" ");
         let script = format!("echo starting up; exec {quoted}");
@@ -75,7 +75,7 @@ fn noise_is_reported_and_survived() {
 }
 
 #[test]
-fn a_broken_rule_is_named() {
+fn a_protocol_violation_is_described() {
     let answers = [
         (r#"{"jsonrpc":"2.0","id":999,"result":{}}"#, "not in flight"),
         (r#"{"jsonrpc":"2.0","id":1,"result":[]}"#, "`result` is not an object"),
@@ -92,67 +92,70 @@ fn a_broken_rule_is_named() {
 }
 
 #[test]
-fn a_server_that_repeats_everything_is_no_server() {
+fn a_server_that_echoes_its_input_is_rejected() {
     for runtime in RUNTIMES {
         failure(runtime, &["--timeout", "2", "--", "cat"]);
     }
 }
 
-/// Looks for a server at a URL where there is none.
+/// Returns the failure of a connection to `url`.
 fn failure_at(url: &str) -> String {
     failure("tokio", &["--timeout", "1", "--url", url])
 }
 
 #[test]
 fn a_closed_port_differs_from_a_foreign_server() {
-    let nobody = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let url = format!("http://{}/mcp?key=secret", nobody.local_addr().unwrap());
-    drop(nobody);
+    let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/mcp?key=secret", closed.local_addr().unwrap());
+    drop(closed);
     let message = failure_at(&url);
     assert!(message.contains("cannot be reached") && message.contains("refused"), "{message}");
     assert!(!message.contains("secret"), "{message}");
 
-    let strangers = [
-        (Says("SSH-2.0-OpenSSH_9.9\r\n\r\n"), "breaks HTTP"),
-        (Says("HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n"), "HTTP status 404"),
-        (Says("HTTP/1.1 500 Oops\r\ncontent-length: 0\r\n\r\n"), "HTTP status 500"),
+    let servers = [
+        (Responds("SSH-2.0-OpenSSH_9.9\r\n\r\n"), "breaks HTTP"),
+        (Responds("HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n"), "HTTP status 404"),
+        (Responds("HTTP/1.1 500 Oops\r\ncontent-length: 0\r\n\r\n"), "HTTP status 500"),
         (
-            Says("HTTP/1.1 200 OK\r\ncontent-type: text/html\r\ncontent-length: 4\r\n\r\n<br>"),
+            Responds("HTTP/1.1 200 OK\r\ncontent-type: text/html\r\ncontent-length: 4\r\n\r\n<br>"),
             "content type is neither JSON nor an event stream",
         ),
         (
-            Says(
+            Responds(
                 "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 5\r\n\r\nhello",
             ),
             "not JSON",
         ),
         (
-            Says("HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 9\r\n\r\n{"),
+            Responds(
+                "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 9\r\n\r\n{",
+            ),
             "the connection was lost",
         ),
         (
-            Says("HTTP/1.1 401 No\r\nwww-authenticate: Bearer\r\ncontent-length: 0\r\n\r\n"),
+            Responds("HTTP/1.1 401 No\r\nwww-authenticate: Bearer\r\ncontent-length: 0\r\n\r\n"),
             "requires authorization (HTTP status 401): Bearer; use `--sign-in` to sign in",
         ),
         (
-            Says("HTTP/1.1 403 No\r\ncontent-length: 0\r\n\r\n"),
+            Responds("HTTP/1.1 403 No\r\ncontent-length: 0\r\n\r\n"),
             "requires authorization (HTTP status 403)",
         ),
         (
-            Says(
+            Responds(
                 "HTTP/1.1 302 Found\r\nlocation: http://example.com/\r\ncontent-length: 0\r\n\r\n",
             ),
             "redirects to `http://example.com/`",
         ),
-        (Trails(""), "did not answer within 1 s"),
-        (Trails("HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n"), "did not answer"),
+        (Stalls(""), "did not answer within 1 s"),
+        (Stalls("HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n"), "did not answer"),
     ];
-    for (manner, what) in strangers {
-        let message = failure_at(&format!("http://{}/mcp", stranger(manner)));
+    for (behavior, what) in servers {
+        let message = failure_at(&format!("http://{}/mcp", foreign_server(behavior)));
         assert!(message.contains(what), "`{what}` is not in `{message}`");
         assert_eq!(message.lines().count(), 1, "{message}");
     }
-    let message = failure_at(&format!("https://{}/mcp", stranger(Blurts("220 smtp.example\r\n"))));
+    let message =
+        failure_at(&format!("https://{}/mcp", foreign_server(SendsFirst("220 smtp.example\r\n"))));
     assert!(message.contains("no secure connection"), "{message}");
 }
 

@@ -1,10 +1,10 @@
-//! The everything server at 2026-07-28, spoken to by hand as the conformance suite does.
+//! Requests sent by hand to the everything server at 2026-07-28, as in the conformance suite.
 
 use serde_json::{Value, json};
 
 use crate::process::{RUNTIMES, Server};
 
-/// Parameters with what every modern request carries.
+/// Adds the metadata that every modern request carries.
 fn with_meta(mut params: Value, capabilities: Value) -> Value {
     params["_meta"] = json!({
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
@@ -34,7 +34,7 @@ fn a_failed_legacy_server_is_forgotten() {
 }
 
 #[test]
-fn a_capability_that_is_missing_is_named() {
+fn a_missing_capability_is_named() {
     for runtime in RUNTIMES {
         let mut server = Server::start(runtime);
         let params = with_meta(json!({ "name": "test_missing_capability" }), json!({}));
@@ -52,7 +52,7 @@ fn a_capability_that_is_missing_is_named() {
 }
 
 #[test]
-fn only_the_answer_that_was_asked_for_counts() {
+fn only_the_requested_input_is_accepted() {
     let name = "test_input_required_result_elicitation";
     let answer = json!({ "action": "accept", "content": { "name": "Ada" } });
     for runtime in RUNTIMES {
@@ -79,7 +79,7 @@ fn only_the_answer_that_was_asked_for_counts() {
 }
 
 #[test]
-fn a_state_that_was_tampered_with_is_refused() {
+fn a_modified_state_is_refused() {
     let name = "test_input_required_result_tampered_state";
     for runtime in RUNTIMES {
         let mut server = Server::start(runtime);
@@ -97,7 +97,7 @@ fn a_state_that_was_tampered_with_is_refused() {
 }
 
 #[test]
-fn a_state_is_new_in_each_round() {
+fn each_round_has_a_new_state() {
     let name = "test_input_required_result_multi_round";
     let answer = |key: &str, field: &str| json!({ key: { "action": "accept", "content": { field: "blue" } } });
     for runtime in RUNTIMES {
@@ -126,7 +126,7 @@ fn a_state_is_new_in_each_round() {
 }
 
 #[test]
-fn a_subscription_stream_carries_only_what_was_subscribed() {
+fn a_subscription_stream_carries_only_subscribed_notifications() {
     for runtime in RUNTIMES {
         let mut server = Server::start(runtime);
         let filters = [
@@ -183,7 +183,7 @@ fn log_messages_are_sent_to_subscribed_clients() {
 }
 
 #[test]
-fn the_lists_are_complete_and_their_schemas_untouched() {
+fn the_lists_are_complete_and_their_schemas_unchanged() {
     for runtime in RUNTIMES {
         let mut server = Server::start(runtime);
         let list = |server: &mut Server, method: &str| {
@@ -216,7 +216,7 @@ fn the_lists_are_complete_and_their_schemas_untouched() {
     }
 }
 
-/// The forms whose defaults and choices must be on the wire as they were written.
+/// The defaults and choices of forms must be sent unchanged.
 #[test]
 fn forms_keep_their_defaults_and_choices() {
     for runtime in RUNTIMES {

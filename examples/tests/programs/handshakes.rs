@@ -7,7 +7,7 @@ use crate::process::{Outcome, RUNTIMES, everything, run};
 
 const REVISIONS: [&str; 5] = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"];
 
-/// Runs `mcp-inspect` with a server; both on `runtime`.
+/// Runs `mcp-inspect` with a server, both on `runtime`.
 fn inspect(runtime: &str, words: &[&str]) -> Outcome {
     let mut arguments: Vec<String> = words.iter().map(|word| (*word).into()).collect();
     arguments.extend(["--runtime".into(), runtime.into(), "--".into()]);
@@ -15,7 +15,7 @@ fn inspect(runtime: &str, words: &[&str]) -> Outcome {
     run("mcp-inspect", arguments)
 }
 
-/// What is printed where all goes well.
+/// Returns the output of a successful run.
 fn printed(runtime: &str, words: &[&str]) -> String {
     let outcome = inspect(runtime, words);
     assert_eq!(outcome.code, Some(0), "{words:?}: {outcome:?}");
@@ -27,7 +27,7 @@ fn check(runtime: &str, words: &[&str]) -> Value {
 }
 
 #[test]
-fn every_revision_is_spoken() {
+fn every_revision_is_supported() {
     for runtime in RUNTIMES {
         for revision in REVISIONS {
             let summary = check(runtime, &["--revision", revision]);
@@ -66,7 +66,7 @@ fn a_handler_that_asks_serves_both_eras() {
 }
 
 #[test]
-fn a_tool_that_cannot_ask_says_so() {
+fn a_tool_that_cannot_ask_reports_the_missing_capability() {
     let outcome = inspect(
         "std",
         &["call", "test_elicitation", r#"{"message":"m"}"#, "--revision", "2025-03-26"],
@@ -119,7 +119,7 @@ fn the_wire_is_shown_both_ways() {
 }
 
 #[test]
-fn listening_ends_in_time() {
+fn listening_ends_after_the_timeout() {
     for revision in ["2025-11-25", "2026-07-28"] {
         let words =
             ["listen", "test://watched-resource", "--timeout", "0.3", "--revision", revision];

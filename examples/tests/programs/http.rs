@@ -1,4 +1,4 @@
-//! Every feature over HTTP, from our clients to our servers.
+//! Every feature over HTTP, from the example clients to the example servers.
 
 use std::thread;
 use std::time::Duration;
@@ -11,17 +11,17 @@ use crate::process::{Outcome, run, run_in};
 
 const REVISIONS: [&str; 5] = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"];
 
-/// The runtimes that a client over HTTP has.
+/// The runtimes of the HTTP clients.
 const RUNTIMES: [&str; 3] = ["tokio", "smol", "async-std"];
 
-/// The transports by their paths: Streamable HTTP, and HTTP+SSE.
+/// The transports by their paths: Streamable HTTP and HTTP+SSE.
 const PATHS: [&str; 2] = ["/mcp", "/sse"];
 
 fn inspect(url: &str, words: &[&str]) -> Outcome {
     run("mcp-inspect", words.iter().copied().chain(["--url", url]))
 }
 
-/// What is printed where all goes well.
+/// Returns the output of a successful run.
 fn printed(url: &str, words: &[&str]) -> String {
     let outcome = inspect(url, words);
     assert_eq!(outcome.code, Some(0), "{words:?}: {outcome:?}");
@@ -33,7 +33,7 @@ fn check(url: &str, words: &[&str]) -> Value {
 }
 
 #[test]
-fn every_revision_is_spoken_at_one_address() {
+fn every_revision_is_supported_at_one_address() {
     let http_server = HttpServerProcess::everything();
     for (revision, runtime) in
         REVISIONS.into_iter().flat_map(|revision| RUNTIMES.map(|runtime| (revision, runtime)))
@@ -50,7 +50,7 @@ fn every_revision_is_spoken_at_one_address() {
 }
 
 #[test]
-fn each_side_runs_on_any_runtime_or_on_none() {
+fn clients_and_servers_run_with_any_runtime_or_without_one() {
     for (there, here) in [
         ("std", "std"),
         ("std", "tokio"),
@@ -84,7 +84,7 @@ fn each_side_runs_on_any_runtime_or_on_none() {
 }
 
 #[test]
-fn the_old_transport_is_found_by_its_url() {
+fn the_old_transport_is_detected_by_its_url() {
     let http_server = HttpServerProcess::everything();
     for revision in &REVISIONS[..4] {
         let summary = check(&http_server.url("/sse"), &["--revision", revision]);
@@ -109,7 +109,7 @@ fn each_subcommand_prints_its_result() {
         )));
         assert!(print(&["read", "test://template/7/data"]).contains("Data for ID: 7"));
         assert_eq!(print(&["call", "echo", r#"{"text":"hi"}"#]), "hi\n");
-        // One whose argument is repeated in a header.
+        // A tool whose argument is also sent in a header.
         assert_eq!(print(&["call", "test_custom_header", r#"{"value":"Zoë"}"#]), "Zoë\n");
         let got = print(&["get", "test_prompt_with_arguments", r#"{"arg1":"a","arg2":2}"#]);
         assert_eq!(got, "user: Prompt with arguments: arg1='a', arg2='2'\n");
@@ -152,7 +152,7 @@ fn progress_and_log_messages_arrive_before_the_result() {
 }
 
 #[test]
-fn a_client_comes_back_for_long_work() {
+fn a_client_reconnects_for_long_work() {
     let http_server = HttpServerProcess::everything();
     let words = ["call", "test_reconnection", "--wire", "--revision", "2025-11-25"];
     let outcome = inspect(&http_server.url("/mcp"), &words);
@@ -161,7 +161,7 @@ fn a_client_comes_back_for_long_work() {
 }
 
 #[test]
-fn listening_prints_what_changes_and_ends_in_time() {
+fn listening_prints_changes_and_ends_after_the_timeout() {
     let http_server = HttpServerProcess::everything();
     let visitors = [("/mcp", "2025-11-25"), ("/mcp", "2026-07-28"), ("/sse", "2025-11-25")];
     let listeners = visitors.map(|(path, revision)| {
@@ -169,7 +169,7 @@ fn listening_prints_what_changes_and_ends_in_time() {
         let words = ["listen", "test://watched-resource", "--timeout", "3", "--revision", revision];
         (path, revision, thread::spawn(move || inspect(&url, &words)))
     });
-    // Until all of them listen: there is time for some tries.
+    // Repeat until all clients listen, as the timeout allows.
     for _ in 0..6 {
         thread::sleep(Duration::from_millis(300));
         printed(&http_server.url("/mcp"), &["call", "test_trigger_tool_change"]);
@@ -211,9 +211,9 @@ fn exchanges_are_shown_without_secrets_and_the_session_ends() {
 }
 
 #[test]
-fn a_client_uses_everything() {
+fn a_client_uses_every_feature() {
     let http_server = HttpServerProcess::everything();
-    // Before, some of what is there could not be used: it asks the user.
+    // Older revisions do not support elicitation, which some of the tools need.
     for revision in &REVISIONS[2..] {
         let environment = [("MCP_CONFORMANCE_PROTOCOL_VERSION", *revision)];
         let outcome = run_in("everything-client", [http_server.url("/mcp")], &environment);

@@ -1,4 +1,4 @@
-//! Servers on HTTP: ours, and some that are none.
+//! HTTP servers: the example programs, and programs that are not MCP servers.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -7,7 +7,7 @@ use std::thread;
 
 use crate::process::example;
 
-/// A server of ours that serves HTTP, until it is dropped.
+/// An example server that serves HTTP until it is dropped.
 pub(crate) struct HttpServerProcess {
     child: Child,
     /// `http://ADDRESS`
@@ -29,7 +29,7 @@ impl HttpServerProcess {
         said.read_line(&mut line).unwrap();
         let origin = line.strip_prefix("listening on ").and_then(|url| url.strip_suffix("/mcp\n"));
         let origin = origin.unwrap_or_else(|| panic!("{line}")).to_owned();
-        // Whatever else it says is for whoever looks into a test that fails.
+        // Forward the remaining output to help debug failing tests.
         thread::spawn(move || std::io::copy(&mut said, &mut std::io::stderr()));
         Self { child, origin }
     }
@@ -45,53 +45,54 @@ impl HttpServerProcess {
 
 impl Drop for HttpServerProcess {
     fn drop(&mut self) {
-        // It has exited if these fail.
+        // These fail if the server has already exited.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// What somebody does with a connection who is no MCP server.
+/// The behavior of a program that is not an MCP server.
 #[derive(Clone, Copy)]
-pub(crate) enum Manner {
-    /// Answers every request with this, and hangs up.
-    Says(&'static str),
-    /// Says this without being asked, and hangs up.
-    Blurts(&'static str),
-    /// Answers every request with this, and says no more.
-    Trails(&'static str),
+pub(crate) enum Behavior {
+    /// Responds to every request with this text and closes the connection.
+    Responds(&'static str),
+    /// Sends this text before any request and closes the connection.
+    SendsFirst(&'static str),
+    /// Responds to every request with this text and keeps the connection open.
+    Stalls(&'static str),
 }
 
-/// Somebody who listens, until the test ends. The address, without a scheme.
-pub(crate) fn stranger(manner: Manner) -> String {
+/// Starts a program that listens until the test process ends. Returns its address without a scheme.
+pub(crate) fn foreign_server(behavior: Behavior) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     thread::spawn(move || {
         for connection in listener.incoming().map_while(Result::ok) {
-            thread::spawn(move || be_rude(connection, manner));
+            thread::spawn(move || misbehave(connection, behavior));
         }
     });
     address.to_string()
 }
 
-fn be_rude(mut connection: TcpStream, manner: Manner) {
-    let (Manner::Says(text) | Manner::Blurts(text) | Manner::Trails(text)) = manner;
-    if !matches!(manner, Manner::Blurts(_)) {
+fn misbehave(mut connection: TcpStream, behavior: Behavior) {
+    let (Behavior::Responds(text) | Behavior::SendsFirst(text) | Behavior::Stalls(text)) = behavior;
+    if !matches!(behavior, Behavior::SendsFirst(_)) {
         read_request(&mut connection);
     }
-    // Who hangs up says so: else the next request may be on its way already, and is lost.
-    let text = match manner {
-        Manner::Says(_) => text.replacen("\r\n\r\n", "\r\nconnection: close\r\n\r\n", 1),
-        Manner::Blurts(_) | Manner::Trails(_) => text.into(),
+    // Announce the close. Otherwise, the client may already send its next request, which would be
+    // lost.
+    let text = match behavior {
+        Behavior::Responds(_) => text.replacen("\r\n\r\n", "\r\nconnection: close\r\n\r\n", 1),
+        Behavior::SendsFirst(_) | Behavior::Stalls(_) => text.into(),
     };
-    // Whoever has gone learns no more.
+    // The client may have disconnected.
     let _ = connection.write_all(text.as_bytes());
-    if matches!(manner, Manner::Trails(_)) {
+    if matches!(behavior, Behavior::Stalls(_)) {
         let _ = connection.read_to_end(&mut Vec::new());
     }
 }
 
-/// Reads a request whole, so that to hang up does not cut off the answer.
+/// Reads a whole request, because closing a socket with unread data could discard the response.
 fn read_request(connection: &mut TcpStream) {
     let mut reader = BufReader::new(connection);
     let (mut line, mut length) = (String::new(), 0);

@@ -1,4 +1,4 @@
-//! Runs the built programs, as their users would.
+//! Runs the built example programs like their users.
 
 mod authorization_server;
 mod authorizations;
@@ -14,5 +14,5 @@ mod samples;
 mod sign_in;
 mod web_servers;
 
-/// What `everything-server` offers by template.
+/// The resource templates of `everything-server`.
 const TEMPLATES: [&str; 2] = ["test://template/{id}/data", "test://scoped/{id}/data"];

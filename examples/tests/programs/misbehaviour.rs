@@ -1,4 +1,4 @@
-//! No peer that breaks the rules stops a server.
+//! Servers survive peers that violate the protocol.
 
 use std::time::{Duration, SystemTime};
 
@@ -25,7 +25,7 @@ fn a_wrong_first_message_is_answered() {
 }
 
 #[test]
-fn bad_parameters_are_told_from_unknown_methods() {
+fn invalid_parameters_and_unknown_methods_have_different_errors() {
     let bad = [
         ("tools/call", json!({})),
         ("tools/call", json!({ "name": 7 })),
@@ -57,7 +57,7 @@ fn bad_parameters_are_told_from_unknown_methods() {
 }
 
 #[test]
-fn garbage_lines_are_answered_and_survived() {
+fn garbage_lines_are_answered_and_tolerated() {
     let garbage: [&[u8]; 6] = [
         b"hello\n",
         b"{\n",
@@ -109,7 +109,8 @@ fn pings_before_the_first_read_are_all_answered() {
             pings += &format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"ping\"}}\n");
         }
         server.send_bytes(pings.as_bytes());
-        // Answers to pings do not wait for others, so the first one may come anywhere.
+        // Pings are answered independently of other requests, so the response to the first request
+        // may come anywhere.
         let mut next = 0;
         for _ in 0..=COUNT {
             let answer = server.receive();
@@ -124,7 +125,7 @@ fn pings_before_the_first_read_are_all_answered() {
 }
 
 #[test]
-fn a_client_that_never_reads_is_not_waited_for() {
+fn a_client_that_never_reads_does_not_delay_the_exit() {
     for runtime in RUNTIMES {
         let mut server = Server::start(runtime);
         server.send_bytes(format!("{OPENING}\n").as_bytes());
@@ -142,7 +143,7 @@ fn a_client_that_closes_its_read_half_is_not_an_error() {
         let mut server = Server::open(runtime);
         server.stop_listening();
         for id in 0..10 {
-            // The server may be gone already.
+            // The server may have exited already.
             let ping = json!({ "jsonrpc": "2.0", "id": id, "method": "ping" });
             if !server.try_send(&ping) {
                 break;
@@ -162,7 +163,7 @@ fn equal_ids_of_both_sides_are_not_confused() {
                 "params": { "name": "test_streaming_elicitation" },
             })
         };
-        // Learn an id of the server's, and use the next one.
+        // Learn the current id of the server, and use the next one.
         server.send(&call(&json!("first")));
         let question = server.receive();
         assert_eq!(question["method"], "elicitation/create");
@@ -171,18 +172,18 @@ fn equal_ids_of_both_sides_are_not_confused() {
         assert_eq!(server.receive()["id"], "first");
         let id = json!(question["id"].as_i64().unwrap() + 1);
 
-        // The call and the question that it asks have the same id.
+        // The call and its elicitation request have the same id.
         server.send(&call(&id));
         let question = server.receive();
         assert_eq!((&question["method"], &question["id"]), (&json!("elicitation/create"), &id));
-        // The client cancels its call; the server cancels its question.
+        // The client cancels its call, and the server cancels its request.
         server.send(&json!({
             "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": id },
         }));
         let cancelled = server.receive();
         assert_eq!(cancelled["method"], "notifications/cancelled", "{cancelled}");
         assert_eq!(cancelled["params"]["requestId"], id);
-        // Too late, and cancelled once more: neither is answered.
+        // A late response and a second cancellation are both ignored.
         server.send(&json!({ "jsonrpc": "2.0", "id": id, "result": answer }));
         server.send(&json!({
             "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": id },
@@ -193,7 +194,7 @@ fn equal_ids_of_both_sides_are_not_confused() {
 
 // Rule: [STDIO-017].
 #[test]
-#[allow(clippy::disallowed_methods, reason = "a test with a watch")]
+#[allow(clippy::disallowed_methods, reason = "the test measures time")]
 fn the_end_of_the_input_ends_the_server() {
     let lines = [
         "",

@@ -1,4 +1,4 @@
-//! Programs to run, and servers to talk to line by line.
+//! Example programs, and servers that are used line by line.
 
 use std::ffi::OsStr;
 use std::io::{BufRead, BufReader, Write};
@@ -10,28 +10,28 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-/// The runtimes, to run each test with.
+/// The runtimes for each test.
 pub(crate) const RUNTIMES: [&str; 4] = ["tokio", "smol", "async-std", "std"];
 
-/// The longest that an answer may take. Far more than it does.
+/// The timeout for a response, far longer than it takes.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// The built example called `name`.
+/// Returns the path of a built example.
 pub(crate) fn example(name: &str) -> PathBuf {
     let test = std::env::current_exe().unwrap();
     let folder = test.parent().and_then(|deps| deps.parent()).unwrap().join("examples");
     let path = folder.join(name).with_extension(std::env::consts::EXE_EXTENSION);
-    assert!(path.is_file(), "{} is not built: `cargo build --examples`", path.display());
+    assert!(path.is_file(), "{} is not built: run `cargo build --examples`", path.display());
     path
 }
 
-/// The everything server, as words of a command line.
+/// Returns the command line of the everything server.
 pub(crate) fn everything(runtime: &str) -> Vec<String> {
     let path = example("everything-server").to_str().unwrap().to_owned();
     vec![path, "--stdio".into(), "--runtime".into(), runtime.into()]
 }
 
-/// What a program came to.
+/// The exit code and the output of a program.
 #[derive(Debug)]
 pub(crate) struct Outcome {
     pub(crate) code: Option<i32>,
@@ -39,12 +39,12 @@ pub(crate) struct Outcome {
     pub(crate) stderr: String,
 }
 
-/// Runs an example to its end.
+/// Runs an example until it exits.
 pub(crate) fn run<S: AsRef<OsStr>>(name: &str, arguments: impl IntoIterator<Item = S>) -> Outcome {
     run_in(name, arguments, &[])
 }
 
-/// The same with some variables in its environment.
+/// Like [`run`], with additional environment variables.
 pub(crate) fn run_in<S: AsRef<OsStr>>(
     name: &str,
     arguments: impl IntoIterator<Item = S>,
@@ -63,7 +63,7 @@ pub(crate) fn run_in<S: AsRef<OsStr>>(
     }
 }
 
-/// A server that is spoken to by hand.
+/// A server that the test sends messages to.
 pub(crate) struct Server {
     child: Child,
     input: Option<ChildStdin>,
@@ -85,7 +85,7 @@ impl Server {
         Self { child, input, output, lines: None }
     }
 
-    /// A server whose legacy session is open.
+    /// Starts a server and opens a legacy session.
     pub(crate) fn open(runtime: &str) -> Self {
         let mut server = Self::start(runtime);
         let answer = server.ask(
@@ -110,18 +110,18 @@ impl Server {
         self.input.as_mut().unwrap().write_all(bytes).unwrap();
     }
 
-    /// Sends a message to a server that may have gone. Whether it was there.
+    /// Sends a message to a server that may have exited. Returns whether it was written.
     pub(crate) fn try_send(&mut self, message: &Value) -> bool {
         self.input.as_mut().unwrap().write_all(format!("{message}\n").as_bytes()).is_ok()
     }
 
-    /// Closes the pipe that the server writes to, once its next line has come.
+    /// Closes the reading end of the server's output pipe after its next line.
     pub(crate) fn stop_listening(&mut self) {
         self.lines = None;
         self.output = None;
     }
 
-    /// The next message of the server. Nothing is read before the first time.
+    /// Returns the next message of the server. Reading starts with the first call.
     pub(crate) fn receive(&mut self) -> Value {
         let output = &mut self.output;
         let lines = self.lines.get_or_insert_with(|| {
@@ -138,12 +138,12 @@ impl Server {
         });
         match lines.recv_timeout(PATIENCE) {
             Ok(line) => serde_json::from_str(&line).unwrap_or_else(|_| panic!("{line}")),
-            Err(RecvTimeoutError::Timeout) => panic!("the server says nothing"),
-            Err(RecvTimeoutError::Disconnected) => panic!("the server has gone"),
+            Err(RecvTimeoutError::Timeout) => panic!("the server sent no message in time"),
+            Err(RecvTimeoutError::Disconnected) => panic!("the server closed its output"),
         }
     }
 
-    /// Makes a request and returns the next message, which must be its answer.
+    /// Sends a request and returns the next message, which must be its response.
     pub(crate) fn ask(&mut self, id: &str, method: &str, params: Value) -> Value {
         self.send(&json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }));
         let answer = self.receive();
@@ -151,16 +151,16 @@ impl Server {
         answer
     }
 
-    /// Asserts that the server is there and has nothing else to say.
+    /// Asserts that the server is running and has no pending output.
     pub(crate) fn assert_alive(&mut self) {
         let answer = self.ask("alive?", "ping", json!({}));
         assert_eq!(answer["result"], json!({}));
     }
 
-    /// Ends the input and waits for the end.
+    /// Closes the input and waits for the exit.
     pub(crate) fn end(mut self) -> ExitStatus {
         drop(self.input.take());
-        // What is left unread must not hold it up.
+        // Close the output first, so that unread output does not block the server.
         let unread = (self.output.take(), self.lines.take());
         let (mut left, pause) = (PATIENCE, Duration::from_millis(5));
         loop {
@@ -177,7 +177,7 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // It has exited if these fail.
+        // These fail if the server has already exited.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

@@ -1,4 +1,4 @@
-//! What programs record can be played again, and drawn.
+//! Recordings made by the programs can be replayed and drawn.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use crate::http_server_process::HttpServerProcess;
 use crate::process::{Outcome, RUNTIMES, everything, run};
 
-/// A folder of this test's own, empty.
+/// Returns an empty folder for one test.
 fn folder(name: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("recordings").join(name);
     let _missing = fs::remove_dir_all(&folder);
@@ -22,7 +22,7 @@ fn replay(file: &Path) -> Outcome {
     run("mcp-inspect", ["replay", text(file)])
 }
 
-fn assert_the_same(file: &Path) {
+fn assert_replays(file: &Path) {
     let outcome = replay(file);
     assert_eq!(outcome.code, Some(0), "{}: {outcome:?}", file.display());
     let last = outcome.stdout.lines().last().unwrap();
@@ -31,7 +31,7 @@ fn assert_the_same(file: &Path) {
 }
 
 #[test]
-fn both_sides_of_a_byte_stream_do_the_same_again() {
+fn both_sides_of_a_byte_stream_can_be_replayed() {
     for (runtime, revision) in
         RUNTIMES.into_iter().zip(["2024-11-05", "2026-07-28"].into_iter().cycle())
     {
@@ -43,16 +43,16 @@ fn both_sides_of_a_byte_stream_do_the_same_again() {
         words.extend(["--record".into(), text(&folder).into()]);
         let outcome = run("mcp-inspect", words);
         assert_eq!(outcome.code, Some(0), "{outcome:?}");
-        assert_the_same(&client);
-        assert_the_same(&folder.join("connection-1.jsonl"));
+        assert_replays(&client);
+        assert_replays(&folder.join("connection-1.jsonl"));
     }
 }
 
-/// What the tools want that are called.
+/// Arguments that suit all of the called tools.
 const ARGUMENTS: &str = r#"{"message":"Well?","prompt":"Well?"}"#;
 
 #[test]
-fn both_sides_of_http_do_the_same_again() {
+fn both_sides_of_http_can_be_replayed() {
     let calls =
         ["test_tool_with_progress", "test_elicitation", "test_sampling", "test_reconnection"];
     for (runtime, revision) in [("tokio", "2025-11-25"), ("std", "2026-07-28")] {
@@ -66,14 +66,14 @@ fn both_sides_of_http_do_the_same_again() {
                 ["call", tool, ARGUMENTS, "--revision", revision, "--record", text(&client)];
             let outcome = run("mcp-inspect", words.into_iter().chain(["--url", &url]));
             assert_eq!(outcome.code, Some(0), "{outcome:?}");
-            assert_the_same(&client);
+            assert_replays(&client);
         }
-        // Each line is there as soon as its call is done.
-        assert_the_same(&folder.join("connection-1.jsonl"));
+        // Each line is written as soon as its call has finished.
+        assert_replays(&folder.join("connection-1.jsonl"));
     }
 }
 
-/// A recording of a call, and the folder that it is in.
+/// Records a call. Returns the folder and the recording.
 fn recorded(name: &str, argument: &str) -> (PathBuf, PathBuf) {
     let folder = folder(name);
     let file = folder.join("client.jsonl");
@@ -110,20 +110,20 @@ fn the_first_difference_is_shown_with_both_texts() {
 }
 
 #[test]
-fn the_wire_and_every_call_can_be_looked_at() {
+fn replay_can_print_the_wire_or_every_call() {
     let (_, file) = recorded("views", "hello");
     let wire = run("mcp-inspect", ["replay", text(&file), "--wire"]).stdout;
     assert!(wire.lines().any(|line| line.starts_with("<-- {\"message\":")), "{wire}");
     assert!(wire.lines().any(|line| line.starts_with("--> {\"sent\":")), "{wire}");
     assert!(!wire.contains("{\"event\":{"), "{wire}");
     let all = run("mcp-inspect", ["replay", text(&file), "--step"]).stdout;
-    // All but the first line, and the sum.
+    // Everything but the first line, plus the summary.
     let lines = fs::read_to_string(&file).unwrap().lines().count();
     assert_eq!(all.lines().count(), lines, "{all}");
 }
 
 #[test]
-fn a_page_shows_the_conversation_and_nothing_else() {
+fn a_page_shows_the_conversation_as_text() {
     let (folder, file) = recorded("page", "<script>alert(1)</script>");
     let page = folder.join("page.html");
     let outcome = run("mcp-inspect", ["show", text(&file), "-o", text(&page)]);

@@ -1,4 +1,4 @@
-//! The short programs do what they show.
+//! The sample programs print the expected output.
 
 use crate::process::{example, run};
 
@@ -14,8 +14,8 @@ fn the_tour_completes() {
         "POST tools/call → 200, cut off\n    GET with Last-Event-ID 2-2 → 200\n",
         "1 of 5, 2 of 5, 3 of 5, 4 of 5, 5 of 5\n  Arrived after 5 steps\n",
         "Tea is ready\n",
-        "the user agrees to more: a token for mcp:basic mcp:write   Booked for 4.\n",
-        "nobody is asked   Sunny in Oslo\n    POST /token → 200\n    POST tools/call → 200\n",
+        "the user grants another scope: a token for mcp:basic mcp:write   Booked for 4.\n",
+        "refreshed without the user   Sunny in Oslo\n    POST /token → 200\n    POST tools/call → 200\n",
     ] {
         assert!(outcome.stdout.contains(words), "{outcome:?}");
     }
@@ -40,7 +40,7 @@ fn the_weather_is_sunny() {
 }
 
 #[test]
-fn the_bare_loop_speaks_both_eras() {
+fn the_bare_loop_supports_both_eras() {
     for revision in ["2024-11-05", "2026-07-28"] {
         let server = example("bare-loop");
         let words = ["call", "shout", r#"{"text":"hi"}"#, "--revision", revision, "--"];
@@ -50,7 +50,7 @@ fn the_bare_loop_speaks_both_eras() {
 }
 
 #[test]
-fn odd_transports_carry_both_eras() {
+fn custom_transports_support_both_eras() {
     let outcome = run("message-queue", [] as [&str; 0]);
     assert_eq!(outcome.stdout, "1 of 1\nseueuq\n", "{outcome:?}");
     for seed in ["1", "2"] {

@@ -1,4 +1,4 @@
-//! Signing in, with all parties as processes of their own. The test plays the browser.
+//! Browser sign-in with each party in its own process. The test acts as the browser.
 
 use std::io::{BufRead, BufReader, Read};
 use std::path::PathBuf;
@@ -10,14 +10,14 @@ use mcp_sansio_tokio::Connector;
 use crate::http_server_process::HttpServerProcess;
 use crate::process::{Outcome, RUNTIMES, example, run};
 
-/// A file of its own, which goes with it.
+/// A credential file in a temporary folder, which is removed with the value.
 struct Store(PathBuf);
 
 impl Store {
     fn new(name: &str) -> Self {
         let name = format!("mcp-inspect-{name}-{}", std::process::id());
         let folder = std::env::temp_dir().join(name);
-        // What an earlier process of that number has left.
+        // An earlier process with the same id may have left a folder.
         let _ = std::fs::remove_dir_all(&folder);
         Self(folder)
     }
@@ -33,16 +33,16 @@ impl Drop for Store {
     }
 }
 
-/// Looks into a server; whenever it wants the user to sign in, `browse` is given the URL. What it
-/// came to, and how often that was.
+/// Inspects a server and passes each sign-in URL to `browse`. Returns the outcome and the number of
+/// sign-ins.
 fn inspect(words: &[&str], browse: impl Fn(&str)) -> (Outcome, usize) {
     watch(Command::new(example("mcp-inspect")).args(words), browse)
 }
 
-/// The same with any program that says where to sign in.
+/// Like [`inspect`], for any program that prints a sign-in URL.
 fn watch(command: &mut Command, browse: impl Fn(&str)) -> (Outcome, usize) {
     let mut child = command
-        // Nobody's desktop is to open anything.
+        // Prevents the program from opening a browser.
         .env("PATH", "")
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
@@ -64,7 +64,8 @@ fn watch(command: &mut Command, browse: impl Fn(&str)) -> (Outcome, usize) {
     (Outcome { code, stdout, stderr }, visits)
 }
 
-/// Goes to the page, where the user is not asked, and back to the program: what it shows.
+/// Visits the authorization page, which needs no user, and follows the redirect. Returns the page
+/// shown by the program.
 fn follow(url: &str) -> String {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
@@ -80,7 +81,7 @@ fn agree(url: &str) {
 }
 
 fn forbid(url: &str) {
-    panic!("nobody should have to go to {url}");
+    panic!("no sign-in is expected at {url}");
 }
 
 #[test]
@@ -103,7 +104,7 @@ fn a_user_signs_in_steps_up_and_is_remembered() {
         assert_eq!(mode & 0o777, 0o600);
     }
     assert_eq!(call(&echo, forbid), ("hi\n".into(), 0));
-    // This one changes something.
+    // This tool requires another scope.
     assert_eq!(call(&["call", "test_touch_watched_resource"], agree).1, 1);
     assert_eq!(call(&["call", "test_touch_watched_resource"], forbid).1, 0);
     for revision in ["2025-03-26", "2025-06-18", "2025-11-25"] {
@@ -142,7 +143,7 @@ fn the_sample_client_signs_in() {
 }
 
 #[test]
-fn nothing_that_gives_access_is_shown() {
+fn credentials_are_not_printed() {
     let http_server = HttpServerProcess::start("everything-server", &["--auth"]);
     let url = http_server.url("/mcp");
     let words = ["tools", "--wire", "--url", &url, "--sign-in", "--scope", "mcp:write"];

@@ -1,4 +1,4 @@
-//! The servers that stand in frameworks of others answer a call.
+//! Servers inside of other frameworks answer a call.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::process::example;
 
-/// A server that is ended with the test.
+/// A server process that is killed when dropped.
 struct WebServer {
     child: Child,
     address: String,
@@ -28,7 +28,7 @@ impl WebServer {
         server
     }
 
-    /// The whole response to a request that closes the connection.
+    /// Returns the whole response to a request that closes the connection.
     fn ask(&self, request: &str) -> String {
         let mut stream = TcpStream::connect(&self.address).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();

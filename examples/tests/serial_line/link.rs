@@ -1,11 +1,11 @@
-//! The link alone, on a line without noise.
+//! The link on a line without noise.
 
 use std::time::Duration;
 
 use mcp_sansio::Instant;
 use mcp_sansio_examples::serial::link::{Event, Link, SILENCE_MAX};
 
-/// Two links on a line without noise, on which a packet takes a millisecond.
+/// Two links on a line without noise, with a transfer time of one millisecond per packet.
 struct Links {
     ends: [Link; 2],
     now: Instant,
@@ -16,12 +16,12 @@ impl Links {
         Self { ends: [Link::new(Instant::ZERO), Link::new(Instant::ZERO)], now: Instant::ZERO }
     }
 
-    /// Moves a packet each way, unless it is to be lost on the way to `deaf`.
-    fn turn(&mut self, deaf: Option<usize>) {
+    /// Moves one packet in each direction. Packets to `unreachable` are lost.
+    fn turn(&mut self, unreachable: Option<usize>) {
         self.now = self.now + Duration::from_millis(1);
         for from in [0, 1] {
             let packet = self.ends[from].poll_transmit(self.now).map(<[u8]>::to_vec);
-            if let Some(packet) = packet.filter(|_| deaf != Some(1 - from)) {
+            if let Some(packet) = packet.filter(|_| unreachable != Some(1 - from)) {
                 self.ends[1 - from].handle_bytes(&packet, self.now);
             }
             self.ends[from].handle_timeout(self.now);
@@ -30,7 +30,7 @@ impl Links {
 }
 
 #[test]
-fn numbers_go_around() {
+fn sequence_numbers_wrap_around() {
     let mut links = Links::new();
     let all: Vec<u8> = (0..100_000_u32).map(|number| number as u8).collect();
     let (mut written, mut read) = (0, Vec::new());
@@ -47,14 +47,14 @@ fn numbers_go_around() {
 }
 
 #[test]
-fn a_reader_that_stops_blocks_the_writer() {
+fn a_reader_that_stops_reading_blocks_the_writer() {
     let mut links = Links::new();
     let mut written = 0;
     for _ in 0..3000 {
         written += links.ends[0].write(&[0; 1000]);
         links.turn(None);
     }
-    // What waits to be packed, a window, and what waits to be read.
+    // The pending bytes, a full window, and the receive queue.
     assert!(written <= 4096 + (8 + 16) * 128, "{written}");
     let mut read = 0;
     for _ in 0..3000 {
@@ -67,7 +67,7 @@ fn a_reader_that_stops_blocks_the_writer() {
 }
 
 #[test]
-fn the_end_comes_after_everything_else_and_once() {
+fn the_end_is_delivered_last_and_once() {
     let mut links = Links::new();
     links.ends[0].write(b"last words");
     links.ends[0].close();
@@ -78,7 +78,7 @@ fn the_end_comes_after_everything_else_and_once() {
     assert_eq!(links.ends[1].poll_event(), Some(Event::Received(b"last words".to_vec())));
     assert_eq!(links.ends[1].poll_event(), Some(Event::Ended));
     assert!(!links.ends[0].is_over() && !links.ends[1].is_over());
-    // The other side still has something to say; that it was heard is lost at first.
+    // The peer still sends data, and the acknowledgements for it are lost at first.
     links.ends[1].write(b"an answer");
     links.ends[1].close();
     for _ in 0..300 {
@@ -97,7 +97,7 @@ fn the_end_comes_after_everything_else_and_once() {
 }
 
 #[test]
-fn a_side_that_is_not_heard_is_lost_to_the_peer_and_then_falls_silent() {
+fn an_unreachable_side_is_lost_to_the_peer_and_then_stops() {
     let mut links = Links::new();
     for _ in 0..=2 * SILENCE_MAX.as_millis() {
         links.turn(Some(1));

@@ -1,5 +1,5 @@
-//! MCP over a noisy serial line: thousands of conversations, each with noise of its own, in both
-//! eras; and a line that dies.
+//! MCP over a noisy serial line: thousands of conversations with different noise in both eras, and
+//! a line that fails.
 
 mod link;
 
@@ -13,10 +13,10 @@ use mcp_sansio_examples::serial::simulation::Simulation;
 use mcp_sansio_examples::serial::thermometer::{self, Readings};
 use mcp_sansio_handlers::{Client, ClientEndpoint, ClientError, ServerEndpoint};
 
-/// How many schedules of noise each era goes through.
+/// The number of noise schedules per era.
 const SCHEDULES: u64 = 1000;
 
-/// One packet in five does not come as it was sent.
+/// One packet in five is disturbed.
 const NOISE: Noise = Noise { lost: 60, doubled: 60, damaged: 80 };
 
 type Pair = Simulation<ClientEndpoint, ServerEndpoint>;
@@ -28,12 +28,12 @@ fn connect(revision: Revision, noise: Noise, seed: u64) -> (Client, Pair) {
     (client, Simulation::new(endpoint, server, noise, seed))
 }
 
-/// Of several packets.
+/// Returns a note that needs several packets.
 fn note(seed: u64) -> String {
     (0..100).map(|line| format!("{seed} and {line}~\n")).collect()
 }
 
-/// A whole conversation, and what it took.
+/// Runs a whole conversation and returns the counts and the duration.
 fn run_conversation(revision: Revision, seed: u64) -> (Counts, Counts, LineCounts, Instant) {
     let (client, mut simulation) = connect(revision, NOISE, seed);
     let note = note(seed);
@@ -62,20 +62,20 @@ fn every_conversation_survives(revision: Revision) {
         resent += client.resent + server.resent;
         refused += client.refused + server.refused;
     }
-    // The noise was there.
+    // The noise has affected packets of every kind.
     for met in [counts.lost, counts.doubled, counts.damaged, resent, refused] {
         assert!(met > SCHEDULES, "{counts:?}, {resent} sent again, {refused} refused");
     }
 }
 
 #[test]
-fn conversations_of_the_handshake_era_survive_the_noise() {
+fn legacy_conversations_survive_the_noise() {
     // Rule: [LIFE-014] [LIFE-016].
     every_conversation_survives(Revision::V2025_11_25);
 }
 
 #[test]
-fn conversations_of_the_stateless_era_survive_the_noise() {
+fn modern_conversations_survive_the_noise() {
     // Rule: [LIFE-015] [LIFE-016].
     every_conversation_survives(Revision::V2026_07_28);
 }
@@ -88,7 +88,7 @@ fn the_same_seed_makes_the_same_conversation() {
 }
 
 #[test]
-fn a_quiet_line_needs_no_packet_twice() {
+fn a_line_without_noise_needs_no_retransmission() {
     let (client, mut simulation) = connect(Revision::LATEST, Noise::default(), 1);
     simulation.run(thermometer::read(&client, &note(1))).unwrap().unwrap();
     for link in [simulation.client().link(), simulation.server().link()] {
@@ -97,7 +97,7 @@ fn a_quiet_line_needs_no_packet_twice() {
 }
 
 #[test]
-fn a_dead_line_is_the_end_of_the_connection() {
+fn a_dead_line_ends_the_connection() {
     for revision in [Revision::V2025_11_25, Revision::V2026_07_28] {
         let (client, mut simulation) = connect(revision, NOISE, 5);
         simulation.run(thermometer::read(&client, "")).unwrap().unwrap();
@@ -118,10 +118,10 @@ fn a_dead_line_is_the_end_of_the_connection() {
 }
 
 #[test]
-fn an_idle_line_that_lives_is_not_taken_for_dead() {
+fn an_idle_line_stays_connected() {
     let (client, mut simulation) = connect(Revision::LATEST, NOISE, 3);
     simulation.run(client.opened()).unwrap().unwrap();
-    // An hour of nothing.
+    // An idle hour.
     let idle = simulation.now();
     assert!(simulation.run(std::future::pending::<()>()).is_none());
     assert!(simulation.now().saturating_since(idle) > Duration::from_secs(3590));

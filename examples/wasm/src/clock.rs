@@ -1,4 +1,4 @@
-//! The time as the host tells it, and the handlers that wait for one.
+//! The time given by the host, and timers for handlers.
 
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
@@ -10,25 +10,26 @@ use core::time::Duration;
 use mcp_sansio::Instant;
 use spin::Mutex;
 
-/// The clock of one connection. Clones are the same clock.
+/// The clock of one connection. Clones share the clock.
 #[derive(Clone, Default)]
 pub(crate) struct Clock(Arc<Mutex<State>>);
 
 #[derive(Default)]
 struct State {
     now: Instant,
-    /// Who waits, by the time and in the order of their coming.
+    /// The waiting tasks by deadline, then in the order in which they started to wait.
     alarms: BTreeMap<(Instant, u64), Waker>,
     sleeps: u64,
 }
 
 impl Clock {
-    /// The time it is.
+    /// Returns the current time.
     pub(crate) fn now(&self) -> Instant {
         self.0.lock().now
     }
 
-    /// Sets the time, never back, and wakes those whose time has come.
+    /// Sets the time, unless it is earlier than before, and wakes the tasks whose deadline has
+    /// passed.
     pub(crate) fn set(&self, now: Instant) {
         let mut state = self.0.lock();
         let now = state.now.max(now);
@@ -40,7 +41,7 @@ impl Clock {
         }
     }
 
-    /// When the next alarm rings.
+    /// Returns the earliest deadline.
     pub(crate) fn deadline(&self) -> Option<Instant> {
         self.0.lock().alarms.first_key_value().map(|((end, _), _)| *end)
     }
@@ -53,7 +54,7 @@ impl Clock {
     }
 }
 
-/// Ready when its time has come.
+/// A future that is ready once its deadline has passed.
 pub(crate) struct Sleep {
     key: (Instant, u64),
     clock: Clock,
@@ -73,7 +74,7 @@ impl Future for Sleep {
 }
 
 impl Drop for Sleep {
-    /// A handler that was cancelled leaves nothing behind.
+    /// Removes the timer of a cancelled handler.
     fn drop(&mut self) {
         self.clock.0.lock().alarms.remove(&self.key);
     }

@@ -1,4 +1,4 @@
-//! One connection: the server's side of it, and the bytes on their way in.
+//! One connection: a server endpoint and its input buffer.
 
 use alloc::sync::Arc;
 use alloc::task::Wake;
@@ -15,31 +15,31 @@ use mcp_sansio_handlers::ServerEndpoint;
 use crate::clock::Clock;
 use crate::service;
 
-/// The longest line that is taken, in bytes.
+/// The maximum length of a received line, in bytes.
 const LINE_LENGTH_MAX: usize = 256 * 1024;
 
-/// The most bytes that are taken at once.
+/// The maximum number of bytes per [`receive`](Connection::receive).
 const INPUT_LENGTH_MAX: usize = 64 * 1024;
 
-/// How often handlers go on in one call of the host. One that always could is left for the next
-/// call, which is due at once.
+/// How often handlers are polled in one call of the host. A handler that is always ready continues
+/// in the next call, which is due immediately.
 const ROUNDS_MAX: usize = 16;
 
 pub(crate) struct Connection {
     stream: stream::Connection<'static, ServerEndpoint, Infallible>,
     clock: Clock,
-    /// Where the host writes.
+    /// The buffer that the host writes to.
     input: Vec<u8>,
-    /// What of it was not read yet.
+    /// The part of `input` that has not been read.
     rest: Range<usize>,
-    /// The host has said that nothing comes behind it.
+    /// Whether the host has reported the end of the input.
     has_ended: bool,
     is_over: bool,
     woken: Arc<Woken>,
     waker: Waker,
 }
 
-/// Notes that a handler can go on.
+/// Records that a handler was woken.
 #[derive(Default)]
 struct Woken(AtomicBool);
 
@@ -54,14 +54,14 @@ impl Wake for Woken {
 }
 
 impl Connection {
-    /// A connection that begins at `now`. `seed` keys its hash tables. `None`, a fault of this
-    /// module, when something that is offered has a bad name.
+    /// Creates a connection at `now`. `seed` keys its hash tables. Returns `None` if the server has
+    /// an invalid name, which is a bug of this module.
     pub(crate) fn new(seed: u64, now: Instant) -> Option<Self> {
         let clock = Clock::default();
         clock.set(now);
         let mut settings = Settings::DEFAULT;
         settings.frame_length_max = LINE_LENGTH_MAX;
-        // All that the host has written is taken before it gets its turn.
+        // All input of a call is processed before the call returns to the host.
         settings.frames_per_poll_max = INPUT_LENGTH_MAX;
         let endpoint = service::server(&clock).endpoint(seed).ok()?;
         let stream = stream::Connection::new(endpoint, settings);
@@ -71,8 +71,8 @@ impl Connection {
         Some(Self { stream, clock, input, rest, has_ended, is_over, woken, waker })
     }
 
-    /// Where the host can write `length` bytes. `None` for more than it may at once, and while
-    /// output has to be taken first.
+    /// Returns the address at which the host can write `length` bytes. Returns `None` for more than
+    /// [`INPUT_LENGTH_MAX`], after the end of input, and while output has to be consumed first.
     pub(crate) fn input_buffer(&mut self, length: usize) -> Option<*mut u8> {
         if length > INPUT_LENGTH_MAX || !self.rest.is_empty() || self.has_ended {
             return None;
@@ -83,31 +83,31 @@ impl Connection {
         Some(self.input.as_mut_ptr())
     }
 
-    /// Takes what the host has written; whether there was room for so much.
+    /// Reads `length` bytes that the host has written. Returns whether they fit into the buffer.
     pub(crate) fn receive(&mut self, length: usize, now: Instant) -> bool {
         if length > self.input.len() || !self.rest.is_empty() || self.has_ended {
             return false;
         }
         self.rest = 0..length;
-        self.go_on(now);
+        self.advance(now);
         true
     }
 
-    /// Takes the end of the input.
+    /// Reports the end of the input.
     pub(crate) fn end_of_input(&mut self, now: Instant) {
         self.has_ended = true;
-        self.go_on(now);
+        self.advance(now);
     }
 
-    /// Moves everything that moves at `now`.
-    pub(crate) fn go_on(&mut self, now: Instant) {
+    /// Advances the connection at `now` as far as possible.
+    pub(crate) fn advance(&mut self, now: Instant) {
         self.clock.set(now);
         let now = self.clock.now();
         let mut rounds = 0;
         self.stream.reset_budget();
         loop {
             match self.stream.advance(&mut Context::from_waker(&self.waker), now) {
-                // The host takes what waits when it has room for it.
+                // The host fetches the pending output after the call.
                 Action::Write => {}
                 Action::Wait if self.stream.wants_read() && self.read(now) => {}
                 Action::Wait
@@ -125,7 +125,7 @@ impl Connection {
         }
     }
 
-    /// Reads what the host has written. Whether there was news.
+    /// Reads from the input buffer. Returns whether there was input or the end of it.
     fn read(&mut self, now: Instant) -> bool {
         if self.rest.is_empty() && !self.has_ended {
             return false;
@@ -138,7 +138,7 @@ impl Connection {
         true
     }
 
-    /// What waits to be sent, in one piece: there may be another behind it.
+    /// Returns the first contiguous part of the pending output. There may be more after it.
     pub(crate) fn output(&mut self) -> (*const u8, usize) {
         let mut output = (core::ptr::null(), 0);
         self.stream.transmit(&mut |bytes| {
@@ -148,8 +148,8 @@ impl Connection {
         output
     }
 
-    /// Takes away what the host has sent; whether so much was shown. What there was no room for
-    /// goes on.
+    /// Removes output that the host has sent, and continues with input that had to wait. Returns
+    /// `false` if `length` exceeds the output.
     pub(crate) fn consume(&mut self, length: usize) -> bool {
         if length > self.output().1 {
             return false;
@@ -161,11 +161,11 @@ impl Connection {
         if self.output().1 == 0 {
             self.stream.handle_flushed();
         }
-        self.go_on(now);
+        self.advance(now);
         true
     }
 
-    /// When to [go on](Self::go_on), if nothing comes before.
+    /// Returns the time at which to call [`advance`](Self::advance) if no other call comes before.
     pub(crate) fn deadline(&self) -> Option<Instant> {
         if self.woken.0.load(Ordering::Relaxed) {
             return Some(self.clock.now());
@@ -173,7 +173,7 @@ impl Connection {
         [self.stream.poll_timeout(), self.clock.deadline()].into_iter().flatten().min()
     }
 
-    /// Whether nothing more will come, and nothing waits to be sent or answered.
+    /// Whether the connection has ended and all output has been consumed.
     pub(crate) const fn is_over(&self) -> bool {
         self.is_over
     }

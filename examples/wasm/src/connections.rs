@@ -1,4 +1,4 @@
-//! The connections of the module, by their handles.
+//! The open connections by handle.
 
 use alloc::collections::BTreeMap;
 
@@ -6,12 +6,13 @@ use mcp_sansio::Instant;
 
 use crate::connection::Connection;
 
-/// The most at once: what each can hold is bounded, and so is all of it.
+/// The maximum number of connections. Each has bounded memory, so the total is bounded, too.
 const COUNT_MAX: usize = 64;
 
 pub(crate) struct Connections {
     open: BTreeMap<u32, Connection>,
-    /// The last handle. None is given twice, so that an old one never means another connection.
+    /// The last handle. Handles are not reused, so that a stale handle never refers to another
+    /// connection.
     last: u32,
 }
 
@@ -20,7 +21,7 @@ impl Connections {
         Self { open: BTreeMap::new(), last: 0 }
     }
 
-    /// The handle of a new connection. `None` where there are too many.
+    /// Opens a connection and returns its handle. Returns `None` if too many are open.
     pub(crate) fn connect(&mut self, seed: u64, now: Instant) -> Option<u32> {
         if self.open.len() >= COUNT_MAX {
             return None;
@@ -36,7 +37,7 @@ impl Connections {
         self.open.get_mut(&handle)
     }
 
-    /// Drops a connection; whether there was one.
+    /// Drops a connection. Returns whether it was open.
     pub(crate) fn close(&mut self, handle: u32) -> bool {
         self.open.remove(&handle).is_some()
     }

@@ -1,7 +1,7 @@
-//! An MCP server in a WebAssembly module without any import: whoever loads it brings bytes and the
-//! time, and takes bytes. What it exports is in `abi.rs`.
+//! An MCP server in a WebAssembly module without imports: the host passes bytes and the time, and
+//! fetches the output. The exported functions are in `abi.rs`.
 
-// Elsewhere it is only checked, not run.
+// On other targets, the crate is only checked.
 #![cfg_attr(target_arch = "wasm32", no_std)]
 
 extern crate alloc;
@@ -16,7 +16,7 @@ mod service;
 #[global_allocator]
 static HEAP: dlmalloc::GlobalDlmalloc = dlmalloc::GlobalDlmalloc;
 
-/// Ends the call of the host with a trap. What was locked stays so, and later calls are refused.
+/// Traps. A locked mutex stays locked, so later calls are refused.
 #[cfg(target_arch = "wasm32")]
 #[panic_handler]
 fn panic(_: &core::panic::PanicInfo<'_>) -> ! {

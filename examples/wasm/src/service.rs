@@ -1,4 +1,4 @@
-//! What the module offers. Nothing of it knows that it runs in one.
+//! The MCP server of the module. It does not depend on WebAssembly.
 
 use alloc::format;
 use alloc::string::String;
@@ -16,10 +16,10 @@ use spin::Mutex;
 
 use crate::clock::Clock;
 
-/// The resource that changes.
+/// The resource that can change.
 const NOTE: &str = "note://latest";
 
-/// The longest note, in bytes.
+/// The maximum length of a note, in bytes.
 const NOTE_LENGTH_MAX: usize = 4096;
 
 #[derive(Deserialize)]
@@ -37,13 +37,13 @@ struct Name {
     name: String,
 }
 
-/// The server of one connection, which tells the time with `clock`. Each has a note of its own.
+/// Returns the server of one connection, which uses `clock`. Each server has its own note.
 pub(crate) fn server(clock: &Clock) -> Server {
     let server = Server::new("wasm", env!("CARGO_PKG_VERSION"))
-        .instructions("A server inside of this program.")
+        .instructions("A server inside this program.")
         .limits(limits())
         .subscriptions();
-    let note = Arc::new(Mutex::new(String::from("Nothing is noted.")));
+    let note = Arc::new(Mutex::new(String::from("The note is empty.")));
     let server = questions(tools(server, clock));
     notes(server, &note).prompt(
         Prompt::new("introduce")
@@ -53,8 +53,8 @@ pub(crate) fn server(clock: &Clock) -> Server {
     )
 }
 
-/// For a host that has other things to do. A call of a legacy client is kept while it waits, with all
-/// of its line: 64 of them are 16 MiB.
+/// Limits for a host with other work. A pending call of a legacy client keeps its whole line, so 64
+/// calls need up to 16 MiB.
 fn limits() -> Limits {
     let mut limits = Limits::DEFAULT;
     limits.requests_in_flight_max = 64;
@@ -66,7 +66,7 @@ fn tools(server: Server, clock: &Clock) -> Server {
     let clock = clock.clone();
     server
         .tool_with(
-            Tool::new("echo", schema(TEXT)).description("Says the same"),
+            Tool::new("echo", schema(TEXT)).description("Returns the text"),
             |call: Call<Text>| call.arguments.text.clone(),
         )
         .tool_with(
@@ -86,7 +86,7 @@ const STEPS: &str = r#"{"type":"object","properties":{"steps":{"type":"integer",
 async fn countdown(call: &Call<Steps>, clock: &Clock) -> Result<String, Error> {
     let steps = call.arguments.steps;
     if !(1..=1000).contains(&steps) {
-        return Err(Error::failed("`steps` is a number from 1 to 1000"));
+        return Err(Error::failed("`steps` must be from 1 to 1000"));
     }
     for step in 1..=steps {
         call.progress(step.into(), Some(steps.into()), &format!("{} to go", steps - step));
@@ -103,12 +103,12 @@ fn questions(server: Server) -> Server {
             let Some(answer) = call.input::<Name>("name")? else {
                 let form = ElicitSchema::new().field("name", StringSchema::new());
                 return call
-                    .require_input("name", Elicit::form_with("Who are you?", form))
+                    .require_input("name", Elicit::form_with("What is your name?", form))
                     .into_result();
             };
             Ok(match answer.content {
                 Some(Name { name }) => format!("Hello, {name}."),
-                None => "Hello, whoever you are.".into(),
+                None => "Hello, stranger.".into(),
             })
         },
     )
@@ -130,12 +130,12 @@ fn notes(server: Server, note: &Arc<Mutex<String>>) -> Server {
             },
         )
         .resource(
-            Resource::new(NOTE, "note").description("The note that was written last"),
+            Resource::new(NOTE, "note").description("The latest note"),
             move |_: Call<ReadResource>| TextResourceContents::new(NOTE, read.lock().clone()),
         )
 }
 
-/// The schema of a tool's arguments.
+/// Parses the schema of a tool's arguments.
 fn schema(text: &'static str) -> RawJson<'static> {
     RawJson::parse(text).expect("the schemas of this file are JSON")
 }

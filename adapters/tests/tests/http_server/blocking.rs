@@ -1,4 +1,4 @@
-//! Handlers that hold their thread, where there are others.
+//! Handlers that block a thread of a runtime with several threads.
 
 use crate::served::{HandlerGate, Served, gated};
 use crate::wire::{Post, Wire, in_time, text};
@@ -10,7 +10,7 @@ async fn a_blocking_handler_does_not_block_other_requests() {
     let mut blocked = Wire::connect(served.address).await;
     blocked.send(Post::call("block").bytes()).await;
     gate.arrival().await;
-    // Not while the lock is held: the service is looked at, and closes.
+    // Not while the lock is held, because this inspects and closes the service.
     in_time(tokio::task::spawn_blocking({
         let service = served.service.clone();
         move || service.handle().resource_updated("test://resource")

@@ -58,7 +58,9 @@ fn size(package: &str, profile: &str) -> Option<f64> {
     build.args(["--quiet", "--package", package, "--profile", profile, "--target-dir"]);
     let status = build.arg(&folder).status().expect("cargo starts");
     let program = folder.join(profile).join(package);
-    status.success().then(|| std::fs::metadata(program).expect("the program was built").len() as f64)
+    status
+        .success()
+        .then(|| std::fs::metadata(program).expect("the program was built").len() as f64)
 }
 
 fn folder(package: &str) -> PathBuf {

@@ -1,4 +1,4 @@
-//! Over HTTP: one server, at one address, for clients of every age.
+//! Scenes over HTTP: one server at one address for clients of every revision.
 
 use mcp_sansio::http::ClientOptions;
 use mcp_sansio::{Revision, Revisions};
@@ -11,12 +11,12 @@ use crate::http_server::HttpServer;
 use crate::stage::{Outcome, PAUSE, Stage, options};
 use crate::trace::Steps;
 
-/// How many steps the walk has whose stream is cut,
+/// The number of steps of the walk whose stream is cut.
 const STEPS: usize = 5;
-/// and in the middle of which.
+/// The step whose notification is cut.
 const CUT_AT: usize = 3;
 
-/// Without a stream for what a server says unasked, which would only distract.
+/// Returns options without the stream for server messages, which would clutter the trace.
 fn quietly(url: &str) -> Outcome<ClientOptions> {
     Ok(options(url)?.listen(false))
 }
@@ -32,12 +32,12 @@ pub(super) async fn play(stage: &Stage, server: &Server) -> Outcome {
 }
 
 async fn negotiation(stage: &Stage, http_server: &HttpServer) -> Outcome {
-    stage.title("6. The same server over HTTP: clients of three ages, at one address");
+    stage.title("6. The same server over HTTP: three kinds of clients at one address");
     let legacy = host().revisions(Revisions::only(Revision::V2025_06_18));
     let visitors = [
         ("a new client", host(), "/mcp"),
         ("one of 2025-06-18", legacy, "/mcp"),
-        ("one that is sent to the old transport", host(), "/sse"),
+        ("one that uses the old transport", host(), "/sse"),
     ];
     for (who, host, path) in visitors {
         let visit = stage.visit(options(&http_server.url(path))?, &host)?;
@@ -51,7 +51,7 @@ async fn negotiation(stage: &Stage, http_server: &HttpServer) -> Outcome {
 }
 
 async fn progress(stage: &Stage, http_server: &HttpServer) -> Outcome {
-    stage.title("7. A call with progress: its answer becomes a stream of events");
+    stage.title("7. A call with progress: the response becomes an event stream");
     for revision in [Revision::V2025_11_25, Revision::V2026_07_28] {
         let host = host().revisions(Revisions::only(revision));
         let visit = stage.visit(quietly(&http_server.url("/mcp"))?, &host)?;
@@ -97,14 +97,14 @@ async fn cut(stage: &Stage, http_server: &HttpServer) -> Outcome {
         .call_tool("walk", &json!({ "steps": STEPS }))
         .on_progress(steps.counter())
         .await?;
-    stage.say(&format!("the network fails in the middle of the news of step {CUT_AT}"));
+    stage.say(&format!("the network fails in the middle of the notification of step {CUT_AT}"));
     stage.list(visit.trace.exchanges());
     let steps = steps.take();
     stage.say(&steps.join(", "));
     stage.say(text(&result));
     let expected: Vec<_> = (1..=STEPS).map(|step| format!("{step} of {STEPS}")).collect();
     if !cut.is_done() || steps != expected {
-        return Err("each step should have come once, in spite of the cut".into());
+        return Err("each step should have arrived once in spite of the cut".into());
     }
     stage.say("each step and the result arrived, once and in order");
     visit.leave().await;
@@ -112,7 +112,7 @@ async fn cut(stage: &Stage, http_server: &HttpServer) -> Outcome {
 }
 
 async fn long_work(stage: &Stage, http_server: &HttpServer) -> Outcome {
-    stage.title("10. Long work lets go of the connection; the client comes back for the result");
+    stage.title("10. Long work releases the connection; the client reconnects for the result");
     let host = host().revisions(Revisions::only(Revision::V2025_11_25));
     let visit = stage.visit(quietly(&http_server.url("/mcp"))?, &host)?;
     visit.client.opened().await?;
@@ -125,7 +125,7 @@ async fn long_work(stage: &Stage, http_server: &HttpServer) -> Outcome {
         .filter(|line| line.starts_with("GET with Last-Event-ID"))
         .count();
     if polls == 0 {
-        return Err("the client should have come back".into());
+        return Err("the client should have reconnected".into());
     }
     stage.list(visit.trace.exchanges());
     stage.say(text(&result));

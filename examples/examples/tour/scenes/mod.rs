@@ -1,4 +1,4 @@
-//! What is played, with whom, and in which order.
+//! The scenes of the tour, with their server and their client.
 
 mod http;
 mod sign_in;
@@ -17,7 +17,7 @@ use crate::stage::{Outcome, Stage};
 /// The pause between two steps of a walk.
 const STEP: Duration = Duration::from_millis(10);
 
-/// How long tea draws, and when a client is to come back for it.
+/// How long tea brews, and after which time a client reconnects for it.
 const DRAW: Duration = Duration::from_millis(150);
 const RETRY: Duration = Duration::from_millis(50);
 
@@ -29,23 +29,23 @@ struct Place {
 
 #[derive(Deserialize, JsonSchema)]
 struct Booking {
-    /// How many people come
+    /// How many people will come
     guests: u32,
 }
 
 #[derive(Deserialize, JsonSchema)]
 struct Confirmation {
-    /// Is it all right?
+    /// Confirm the booking?
     sure: bool,
 }
 
 #[derive(Deserialize, JsonSchema)]
 struct Walk {
-    /// How many steps to take
+    /// The number of steps to walk
     steps: u32,
 }
 
-/// The server of the tour. Nothing in it knows of revisions or transports.
+/// The server of the tour. It does not depend on revisions or transports.
 pub(crate) fn server(runtime: Runtime) -> Server {
     Server::new("tour", "1.0.0")
         .tool("forecast", "Weather at a place", async |call: Call<Place>| {
@@ -63,7 +63,7 @@ pub(crate) fn server(runtime: Runtime) -> Server {
         .tool("walk", "Goes step by step", move |call: Call<Walk>| async move {
             let steps = call.arguments.steps;
             for step in 1..=steps {
-                call.progress(f64::from(step), Some(f64::from(steps)), "on the way");
+                call.progress(f64::from(step), Some(f64::from(steps)), "walking");
                 runtime.sleep(STEP).await;
             }
             format!("Arrived after {steps} steps")
@@ -75,7 +75,7 @@ pub(crate) fn server(runtime: Runtime) -> Server {
         })
 }
 
-/// A handler that needs the user. It is called again with the answer.
+/// A handler that needs the user. It is called again with the response.
 async fn book(call: Call<Booking>) -> Result<String, Error> {
     match call.input::<Confirmation>("confirm")? {
         None => {
@@ -94,7 +94,7 @@ fn host() -> Host {
     })
 }
 
-/// What a tool says.
+/// Returns the text of a tool result.
 fn text(result: &CallToolResult) -> &str {
     result.content.first().and_then(|block| block.as_text()).unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! Over HTTP to a server that wants to know who asks.
+//! Scenes over HTTP with a server that requires authorization.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -16,10 +16,10 @@ use super::{host, text};
 use crate::http_server::HttpServer;
 use crate::stage::{Outcome, PAUSE, Stage, options};
 
-/// How long access lasts. Shorter than in life, where it is minutes.
+/// The lifetime of an access token. Real servers use minutes.
 const ACCESS: Duration = Duration::from_secs(2);
 
-/// What became of the authorization, in a few words.
+/// The events of the authorization, described in a few words.
 #[derive(Clone, Default)]
 struct Events(Arc<Mutex<Vec<String>>>);
 
@@ -37,7 +37,9 @@ impl Events {
 }
 
 pub(super) async fn play(stage: &Stage, server: &Server) -> Outcome {
-    stage.title("11. A server that wants a token: the client gets one, a better one, a fresh one");
+    stage.title(
+        "11. A server that requires a token: a first one, one with more scopes, a refreshed one",
+    );
     let options_of_tokens = protected::options().access_token_lifetime(ACCESS);
     let authorization_server = protected::authorization_server(options_of_tokens).await?;
     let protect =
@@ -54,18 +56,21 @@ pub(super) async fn play(stage: &Stage, server: &Server) -> Outcome {
 
     visit.trace.clear();
     let result = visit.client.call_tool("book", &json!({ "guests": 4 })).await?;
-    stage.say(&format!("the user agrees to more: {}   {}", events.take(), text(&result)));
+    stage.say(&format!("the user grants another scope: {}   {}", events.take(), text(&result)));
     stage.list(visit.trace.exchanges());
 
     tokio::time::sleep(ACCESS).await;
     visit.trace.clear();
     let result = visit.client.call_tool("forecast", &json!({ "location": "Oslo" })).await?;
-    stage.say(&format!("the token is over, and nobody is asked   {}", text(&result)));
+    stage.say(&format!(
+        "the token has expired and is refreshed without the user   {}",
+        text(&result)
+    ));
     stage.list(visit.trace.exchanges());
     visit.leave().await;
     http_server.close().await?;
     let tally = authorization_server.tally();
-    // On a busy machine a token may expire once more on the way.
+    // On a busy machine, a token may expire once more in the meantime.
     if tally.authorizations == 2 && tally.refreshes >= 1 {
         Ok(())
     } else {
@@ -73,7 +78,7 @@ pub(super) async fn play(stage: &Stage, server: &Server) -> Outcome {
     }
 }
 
-/// The program plays the browser, too.
+/// This program also acts as the browser.
 fn authorization() -> Outcome<Authorization> {
     let options = ClientOptions::code("http://127.0.0.1:8910/callback")?
         .register_as(ClientMetadata::new("tour", ApplicationType::Native));

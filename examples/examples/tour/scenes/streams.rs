@@ -1,4 +1,4 @@
-//! Over streams of bytes: in memory, and a child's standard streams.
+//! Scenes over byte streams: in memory, and over the standard streams of a child process.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -36,7 +36,7 @@ async fn negotiation(stage: &Stage, server: &Server) -> Outcome {
     }
     let (client, trace) = stage.in_memory(server, &host())?;
     let session = client.opened().await?;
-    stage.say(&format!("left to itself: {}   {}", session.revision, trace.take()));
+    stage.say(&format!("by default: {}   {}", session.revision, trace.take()));
     Ok(())
 }
 
@@ -84,26 +84,27 @@ async fn timeout(stage: &Stage) -> Outcome {
     let patience = Duration::from_millis(100);
     let ended = client.call_tool("ponder", &json!({})).timeout(patience).await;
     let Err(error) = ended else { return Err("the call should have timed out".into()) };
-    // The cancellation is on its way when the call ends; a further call comes behind it.
+    // The cancellation may still be in transit when the call ends. A further call is sent after it.
     client.call_tool("forecast", &json!({ "location": "Hamar" })).await?;
-    stage.say(&format!("after {patience:?} the caller learns: {error}"));
+    stage.say(&format!("after {patience:?} the call fails: {error}"));
     stage.say(&trace.take());
     if !cancelled.load(Ordering::Relaxed) {
-        return Err("the server was not told".into());
+        return Err("the server did not receive the cancellation".into());
     }
-    stage.say("the server was told, dropped the handler, and served the next call");
+    stage
+        .say("the server received the cancellation, dropped the handler, and served the next call");
     Ok(())
 }
 
 async fn stray_line(stage: &Stage, server: &Server) -> Outcome {
-    stage.title("5. A line that is no message");
+    stage.title("5. A line that is not a message");
     let (mut near, far) = duplex(64 * 1024);
     stage.serve(server, far)?;
     near.write_all(b"Hello? Is anybody there?\n").await?;
     let (reader, writer) = split(near);
     let (client, trace) = stage.connect(&host(), TokioStream::new(reader, writer));
     client.opened().await?;
-    stage.say(&format!("answered and survived: {}", trace.take()));
+    stage.say(&format!("answered, and the connection stays open: {}", trace.take()));
     let result = client.call_tool("forecast", &json!({ "location": "Tromsø" })).await?;
     stage.say(text(&result));
     Ok(())
