@@ -2,7 +2,7 @@
 
 use std::time::{Duration, SystemTime};
 
-use crate::http_server_process::Manner::{Responds, SendsFirst, Stalls};
+use crate::http_server_process::Behavior::{Responds, SendsFirst, Stalls};
 use crate::http_server_process::foreign_server;
 use crate::process::{Outcome, RUNTIMES, everything, run};
 
