@@ -45,7 +45,7 @@ impl Key {
 #[derive(Debug)]
 pub struct Slab<T> {
     slots: Vec<Slot<T>>,
-    /// Head of the list of free slots, the most recently freed first, or [`END`].
+    /// The most recently freed slot, the head of the free list, or [`END`].
     free: u32,
     len: u32,
 }
@@ -69,7 +69,7 @@ impl<T> Default for Slab<T> {
     }
 }
 
-/// End of the list of free slots.
+/// End of the free list.
 const END: u32 = u32::MAX;
 
 impl<T> Slab<T> {

@@ -3,23 +3,23 @@ use core::fmt;
 
 use mcp_sansio_sync::Arc;
 
-/// Who sends a request, as the adapter or a layer above it has verified: a user of this server.
+/// The sender of a request, as verified by the adapter or a higher layer: a user of this server.
 ///
-/// Sessions belong to the principal that opened them. Two principals are the same if their texts
-/// are; what is in it (`issuer|subject`, an account number) is the application's choice. It is
-/// never sent to anybody.
+/// Sessions belong to the principal that opened them. Two principals are equal if their texts are
+/// equal. The application chooses the text (`issuer|subject`, an account number); it is never sent
+/// to a peer.
 // MCP 2025-11-25 security-best-practices#session-hijacking [SESS-014]
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Principal(Arc<str>);
 
 impl Principal {
-    /// A principal by this name.
+    /// Creates a principal with this name.
     #[must_use]
     pub fn new(name: impl Into<String>) -> Self {
         Self(name.into().into())
     }
 
-    /// The name.
+    /// Returns the name.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
@@ -27,7 +27,7 @@ impl Principal {
 }
 
 impl fmt::Debug for Principal {
-    /// Leaves the name out: logs are read by many.
+    /// Omits the name, because logs have many readers.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Principal(..)")
     }

@@ -1,8 +1,8 @@
-//! The lock and the atomics of an exploration of schedules by `shuttle`.
+//! The lock and the atomics for exploring schedules with `shuttle`.
 //!
-//! `shuttle`'s own types work only inside of an exploration. Those here are of `shuttle` where they
-//! were made inside of one, and the ordinary ones elsewhere, so that the feature changes nothing
-//! for tests that explore nothing.
+//! The types of `shuttle` work only inside an exploration. The types here use `shuttle` if they
+//! were created inside an exploration, and the ordinary implementation otherwise, so that the
+//! feature does not affect other tests.
 
 use alloc::boxed::Box;
 use core::cell::Cell;
@@ -12,13 +12,12 @@ use std::sync::{PoisonError, TryLockError};
 use crate::parking;
 
 std::thread_local! {
-    /// Whether this thread runs an exploration, whose threads are all on it.
+    /// Whether this thread runs an exploration, which runs all of its threads on one OS thread.
     static EXPLORING: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Runs `test` under many schedules, which are drawn at random, the same ones each time: as many as
-/// `MCP_SCHEDULES` says, or some, divided by the `weight` of one. A schedule under which nothing can
-/// go on is a failure.
+/// Runs `test` under many random but reproducible schedules. Their number is `MCP_SCHEDULES` or a
+/// default, divided by the `weight` of one run. A schedule that deadlocks is a failure.
 pub fn explore(weight: usize, test: impl Fn() + Send + Sync + 'static) {
     use shuttle::scheduler::{PctScheduler, RandomScheduler};
 
@@ -38,16 +37,16 @@ pub fn explore(weight: usize, test: impl Fn() + Send + Sync + 'static) {
     let _exploring = Exploring;
     let config = || {
         let mut config = shuttle::Config::new();
-        // Whole machines run on these stacks, without optimisations.
+        // Complete machines run on these stacks, without optimizations.
         config.stack_size = 1024 * 1024;
-        // Of weak memory: see the decision.
+        // About weak memory ordering: see the decision.
         config.silence_warnings = true;
         config
     };
     let run = alloc::sync::Arc::clone(&test);
     let random = RandomScheduler::new_from_seed(SEED, schedules);
     shuttle::Runner::new(random, config()).run(move || run());
-    // Few changes of thread at places that are chosen well find what needs one long pause.
+    // A few well-chosen preemptions find bugs that need one long pause.
     let pct = PctScheduler::new_from_seed(SEED, 3, schedules);
     shuttle::Runner::new(pct, config()).run(move || test());
 }
@@ -56,8 +55,8 @@ pub(crate) struct Lock<T>(Kind<T>);
 
 enum Kind<T> {
     Ordinary(parking::Lock<T>),
-    /// With something to look at while it is held: only there does `shuttle` change threads, so
-    /// others find the lock held.
+    /// Includes a flag to access while the lock is held: `shuttle` switches threads only at such
+    /// accesses, so that other threads find the lock taken.
     Explored(Box<(shuttle::sync::Mutex<T>, shuttle::sync::atomic::AtomicBool)>),
 }
 
@@ -109,7 +108,7 @@ impl<T> Lock<T> {
     }
 }
 
-/// `core::sync::atomic::AtomicBool`, or `shuttle`'s where it was made in an exploration.
+/// `core::sync::atomic::AtomicBool`, or `shuttle`'s if it was created in an exploration.
 #[derive(Debug)]
 pub struct AtomicBool(Flag);
 
@@ -126,7 +125,7 @@ impl Default for AtomicBool {
 }
 
 impl AtomicBool {
-    /// A flag.
+    /// Creates a flag.
     pub fn new(value: bool) -> Self {
         Self(if EXPLORING.get() {
             Flag::Explored(Box::new(shuttle::sync::atomic::AtomicBool::new(value)))
@@ -135,7 +134,7 @@ impl AtomicBool {
         })
     }
 
-    /// As that of `core`.
+    /// See `core::sync::atomic::AtomicBool::load`.
     pub fn load(&self, ordering: Ordering) -> bool {
         match &self.0 {
             Flag::Ordinary(value) => value.load(ordering),
@@ -143,7 +142,7 @@ impl AtomicBool {
         }
     }
 
-    /// As that of `core`.
+    /// See `core::sync::atomic::AtomicBool::store`.
     pub fn store(&self, value: bool, ordering: Ordering) {
         match &self.0 {
             Flag::Ordinary(atomic) => atomic.store(value, ordering),
@@ -151,7 +150,7 @@ impl AtomicBool {
         }
     }
 
-    /// As that of `core`.
+    /// See `core::sync::atomic::AtomicBool::swap`.
     pub fn swap(&self, value: bool, ordering: Ordering) -> bool {
         match &self.0 {
             Flag::Ordinary(atomic) => atomic.swap(value, ordering),
@@ -159,7 +158,7 @@ impl AtomicBool {
         }
     }
 
-    /// As that of `core`.
+    /// See `core::sync::atomic::AtomicBool::fetch_or`.
     pub fn fetch_or(&self, value: bool, ordering: Ordering) -> bool {
         match &self.0 {
             Flag::Ordinary(atomic) => atomic.fetch_or(value, ordering),

@@ -1,6 +1,6 @@
-//! The lock, the atomics and the reference counts of `mcp-sansio`.
+//! The lock, atomics and reference counts of `mcp-sansio`.
 //!
-//! What the lock is made of depends on where it runs: see `docs/decisions/0022-one-lock.md`.
+//! The implementation of the lock depends on the platform: see `docs/decisions/0022-one-lock.md`.
 //!
 //! | Feature | Lock | Waits by |
 //! | --- | --- | --- |
@@ -8,7 +8,7 @@
 //! | `critical-section` without `std` | a critical section | masking interrupts |
 //! | neither | a spin lock | trying again |
 //!
-//! Features only add: all of them behave the same, but for how they wait.
+//! Features are additive: all implementations behave the same except for how they wait.
 
 #![no_std]
 #![forbid(unsafe_code)]
@@ -39,14 +39,14 @@ use spinning as backend;
 
 use core::fmt;
 
-/// Shared ownership: `alloc::sync::Arc`, or its counterpart of `portable-atomic` where the target
-/// has no compare-and-swap.
+/// Shared ownership: `alloc::sync::Arc`, or the `portable-atomic` equivalent if the target has no
+/// compare-and-swap.
 #[cfg(target_has_atomic = "ptr")]
 pub use alloc::sync::Arc;
 #[cfg(not(target_has_atomic = "ptr"))]
 pub use portable_atomic_util::Arc;
 
-/// Atomics, which an exploration of schedules replaces.
+/// Atomics, replaced when exploring schedules.
 pub mod atomic {
     #[cfg(not(feature = "_shuttle"))]
     pub use core::sync::atomic::AtomicBool;
@@ -59,23 +59,23 @@ pub mod atomic {
 #[cfg(feature = "_shuttle")]
 pub use explored::explore;
 
-/// A lock that is held for a push, a pop or an assignment.
+/// A lock that is held only briefly, for a push, a pop or an assignment.
 ///
-/// What runs under it is this project's own and short: no waker, no handler, no destructor of another
-/// crate, and no second lock. So nothing waits long, nothing panics, and a critical section is
-/// enough to implement it. The one exception is the sink of a recording over HTTP, which has to be
-/// quick itself. [`try_lock`](Self::try_lock) never waits on a single core: an interrupt
-/// may call it.
+/// Code under the lock belongs to this project and is short: it runs no wakers, handlers or
+/// destructors of other crates, and takes no second lock. So it never waits long or panics, and a
+/// critical section suffices as implementation. The only exception is the sink of a recording over
+/// HTTP, which must be fast. [`try_lock`](Self::try_lock) never waits on a single core, so an
+/// interrupt may call it.
 pub struct Mutex<T>(backend::Lock<T>);
 
 impl<T> Mutex<T> {
-    /// A lock that is free.
+    /// Creates an unlocked lock.
     #[cfg(not(feature = "_shuttle"))]
     pub const fn new(value: T) -> Self {
         Self(backend::Lock::new(value))
     }
 
-    /// A lock that is free.
+    /// Creates an unlocked lock.
     #[cfg(feature = "_shuttle")]
     pub fn new(value: T) -> Self {
         Self(backend::Lock::new(value))
@@ -87,13 +87,13 @@ impl<T> Mutex<T> {
         self.0.lock(change)
     }
 
-    /// Runs `change` under the lock, unless it is held already.
+    /// Runs `change` under the lock, unless it is already taken.
     #[inline]
     pub fn try_lock<R>(&self, change: impl FnOnce(&mut T) -> R) -> Option<R> {
         self.0.try_lock(change)
     }
 
-    /// The value of a lock that nobody else can hold.
+    /// Returns the value of a lock that is not shared.
     #[inline]
     pub fn get_mut(&mut self) -> &mut T {
         self.0.get_mut()
@@ -107,7 +107,7 @@ impl<T: Default> Default for Mutex<T> {
 }
 
 impl<T> fmt::Debug for Mutex<T> {
-    /// Does not take the lock, so that it cannot wait.
+    /// Does not take the lock, so that formatting never waits.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Mutex").finish_non_exhaustive()
     }
@@ -118,7 +118,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_lock_that_is_held_is_not_taken_a_second_time() {
+    fn a_lock_that_is_held_cannot_be_taken_again() {
         let mutex = Mutex::new(1);
         let inner = mutex.lock(|value| {
             *value += 1;
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn threads_that_wait_for_a_lock_get_it_one_after_the_other() {
+    fn waiting_threads_get_the_lock_one_at_a_time() {
         const TIMES: usize = 1000;
         let mutex = Mutex::new(0);
         std::thread::scope(|scope| {

@@ -2,8 +2,8 @@ use core::cell::RefCell;
 
 use critical_section::Mutex;
 
-/// A critical section, as the image defines it: nothing preempts the one that holds it, so an
-/// interrupt or a task of a higher priority never waits for one that cannot run.
+/// A critical section as the program defines it. Its holder is not preempted, so an interrupt or a
+/// task of higher priority never waits for a holder that cannot run.
 pub(crate) struct Lock<T>(Mutex<RefCell<T>>);
 
 impl<T> Lock<T> {
@@ -19,7 +19,7 @@ impl<T> Lock<T> {
     #[inline]
     pub(crate) fn try_lock<R>(&self, change: impl FnOnce(&mut T) -> R) -> Option<R> {
         critical_section::with(|section| {
-            // Held only by code further up this very stack.
+            // Only held by code further up on the same stack.
             let mut value = self.0.borrow(section).try_borrow_mut().ok()?;
             Some(change(&mut value))
         })

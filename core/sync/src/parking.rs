@@ -1,6 +1,6 @@
 use std::sync::{PoisonError, TryLockError};
 
-/// The lock of the standard library: a thread that waits is parked, so the one that holds it runs.
+/// The lock of the standard library. Waiting threads are parked, so that the holder can run.
 pub(crate) struct Lock<T>(std::sync::Mutex<T>);
 
 impl<T> Lock<T> {
@@ -8,8 +8,8 @@ impl<T> Lock<T> {
         Self(std::sync::Mutex::new(value))
     }
 
-    // Poison says that something panicked between two steps of a change. What runs under this lock
-    // is this crate's own, and leaves the value whole at each step; so it says nothing.
+    // Poison indicates a panic in the middle of a change. Code under this lock belongs to this
+    // crate and leaves the value valid after each step, so poison is ignored.
     #[inline]
     pub(crate) fn lock<R>(&self, change: impl FnOnce(&mut T) -> R) -> R {
         change(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))

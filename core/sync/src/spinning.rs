@@ -1,6 +1,6 @@
-/// A spin lock, where there is nothing else: right where one thread runs, or where threads run on
-/// cores of their own. A thread that preempts the one that holds it, on the same core, would wait
-/// for ever: such a system has an implementation of `critical-section`, and turns that feature on.
+/// A spin lock as the fallback. It is correct with a single thread or if threads run on separate
+/// cores. If a thread preempts the holder on the same core, it waits forever: such a system has an
+/// implementation of `critical-section` and should enable that feature.
 pub(crate) struct Lock<T>(spin::Mutex<T>);
 
 impl<T> Lock<T> {

@@ -178,11 +178,11 @@ impl Entry {
         let fault = if questions.is_empty() && required.request_state.is_none() {
             Some("input required, but neither questions nor a state")
         } else if questions.len() > limits.inputs_per_round_max {
-            Some("more questions than one round may have")
+            Some("more input requests than one round may have")
         } else if self.rounds > limits.rounds_max {
             Some("more rounds of input than the limit allows")
         } else if questions.iter().any(|(_, question)| question.method().is_none()) {
-            Some("a question of a method that hosts do not know")
+            Some("an input request with an unknown method")
         } else {
             None
         };

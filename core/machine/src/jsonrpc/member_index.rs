@@ -2,7 +2,7 @@ use super::members::Member;
 use super::raw::RawJson;
 use super::scan::{PREFIX_IS_CACHED, ScanError, Scanner};
 
-/// Positions of the members of a message's parameters or result, recorded while the message is
+/// Positions of the members in a message's parameters or result, recorded while the message is
 /// validated, so that readers need not scan for the ends of the values again.
 #[derive(Debug, Default)]
 pub(crate) struct MemberIndex {

@@ -12,8 +12,8 @@ pub(super) fn unquote(text: &str) -> Option<Cow<'_, str>> {
     unescape(inner)
 }
 
-/// Resolves the escapes of a string given without its quotes; borrows if there are none. Returns
-/// `None` if an escape is half of a surrogate pair.
+/// Resolves the escapes of a string given without its quotes; borrows a string without escapes.
+/// Returns `None` if an escape is half of a surrogate pair.
 #[inline]
 pub(super) fn unescape(written: &str) -> Option<Cow<'_, str>> {
     unescape_if(is_escaped(written), written)

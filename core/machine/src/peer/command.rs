@@ -20,7 +20,7 @@ use super::outgoing::CallOptions;
 pub enum ClientCommand<'a> {
     /// Sends a request: see [`Client::call`](super::Client::call).
     Call {
-        /// A method of the protocol or of an extension.
+        /// A method of the protocol or an extension.
         method: MethodName<'a>,
         /// The parameters, an object without `_meta`.
         params: &'a dyn WriteJsonAt,

@@ -89,7 +89,7 @@ pub struct Limits {
     /// commands are refused with an error. They are shared like `reports_max`. Each costs some 100
     /// bytes plus its content.
     pub commands_max: usize,
-    /// Bytes of the reports of one request that wait for the driver, and separately of its
+    /// Total size in bytes of one request's reports that wait for the driver, and separately of its
     /// commands: the text and the overhead of each. 16 MiB, the same as the output queue. Shared
     /// like `reports_max`.
     pub mailbox_bytes_max: usize,

@@ -8,7 +8,7 @@ use crate::jsonrpc::RawJson;
 struct Repeat(&'static str);
 
 impl Repeat {
-    /// The text before the name for a member of the parameters or of `_meta`.
+    /// The text before the name for a member of the parameters or `_meta`.
     const BEFORE: &str = "`";
     const AFTER: &str = "` is repeated";
 
@@ -58,7 +58,7 @@ macro_rules! names {
 }
 
 names! {
-    /// A member of the parameters of a request or notification: of any method, revision and
+    /// A parameter member in a request or notification: of any method, revision and
     /// direction, including the tasks extension.
     ///
     /// One list serves all methods. An intermediary may look for a `name` without knowing the

@@ -199,7 +199,7 @@ impl Limits {
         ])
     }
 
-    /// Heap of the events of one message and of the close, including their texts.
+    /// Heap of the events that one message and the close cause, including their texts.
     const fn events_max(&self, count: usize, received_max: usize) -> usize {
         let texts = mul(add(self.batch_length_max, self.inputs_per_round_max), mul(3, ALLOCATION));
         sum(&[vector::<Event<'static>>(add(count, 2)), texts, received_max])
@@ -219,7 +219,7 @@ impl Limits {
         Outbox::memory_max(self.transmit_bytes_max, waiting)
     }
 
-    /// Heap of the names of `count` resources or tasks.
+    /// Heap of `count` names, of resources or tasks.
     const fn names_max(&self, count: usize) -> usize {
         mul(count, add(self.uri_length_max, ALLOCATION))
     }
@@ -291,7 +291,7 @@ const fn index(count: usize) -> usize {
     add(bytes + bytes / 2, 2 * ALLOCATION)
 }
 
-/// Heap of an ordered set of `count` entries.
+/// Heap of an ordered set with `count` entries.
 pub(crate) const fn set<T>(count: usize) -> usize {
     if count == 0 {
         return 0;

@@ -190,7 +190,7 @@ impl<'a> Metadata<'a> {
         Ok(())
     }
 
-    /// Returns the subject of a request of `method`. The other member may be present, but has no
+    /// Returns the subject of a request for `method`. The other member may be present, but has no
     /// meaning.
     pub(crate) fn subject(&self, method: Method) -> Option<&str> {
         match method {
@@ -199,7 +199,7 @@ impl<'a> Metadata<'a> {
         }
     }
 
-    /// Returns the positions of the subject and the arguments of a request of `method`.
+    /// Returns the positions of the subject and the arguments in a request for `method`.
     pub(crate) const fn places(&self, method: Method) -> Places {
         let subject = match method {
             Method::ToolsCall | Method::PromptsGet => self.found.name,
@@ -211,7 +211,7 @@ impl<'a> Metadata<'a> {
         Places { subject, arguments: self.found.arguments }
     }
 
-    /// Returns the defect of the arguments of a tool or prompt, if any. `null` is refused because
+    /// Returns the defect in the arguments of a tool or prompt, if any. `null` is refused because
     /// it is not an object: the schemas of all revisions have `arguments?: object`, and readers
     /// would disagree on whether `null` is absent or of the wrong type.
     // MCP 2026-07-28 server/tools#calling-tools [TOOL-004]
@@ -469,7 +469,7 @@ mod tests {
             let arguments = places.arguments(&params);
             assert_eq!(arguments, Some(RawJson::trusted(r#"{"name":1}"#)), "{method}");
         }
-        // Absent members have no position, whatever other members exist.
+        // Absent members have no position, regardless of other members.
         let places = Metadata::read(&RawJson::trusted("{}")).unwrap().places(Method::ToolsCall);
         assert_eq!((places.subject(&params), places.arguments(&params)), (None, None));
     }

@@ -1,10 +1,11 @@
-//! One connection's protocol state, for either role: lifecycle, ids, deadlines, the gate, input
-//! rounds, subscriptions.
+//! The protocol state of one connection, for either role: lifecycle, ids, deadlines, capability
+//! checks, input rounds and subscriptions.
 //!
-//! [`Client`] and [`Server`] are the machines. They know nothing of threads, sockets and clocks:
-//! frames, commands and the time go in; lines of text, events and the next deadline come out.
+//! [`Client`] and [`Server`] are the machines. They use no threads, sockets or clocks: the input is
+//! frames, commands and the current time; the output is lines of text, events and the next
+//! deadline.
 //!
-//! What every implementation has to have is here, in each of the five revisions.
+//! This module implements the required protocol features of all five revisions.
 // MCP 2026-07-28 basic/index#message-patterns [RPC-032]
 // MCP 2025-11-25 basic/index#messages [RPC-033]
 

@@ -5,9 +5,8 @@ use crate::Revisions;
 use super::limits::{Limits, Timeouts};
 use super::policy::Policy;
 
-/// What the machine of a connection is made from: the options of its role, `R`, and those that both
-/// roles have. [`ServerOptions`](super::ServerOptions) and [`ClientOptions`](super::ClientOptions)
-/// are the two.
+/// Options of a connection: those of its role, `R`, and those that both roles share. See
+/// [`ServerOptions`](super::ServerOptions) and [`ClientOptions`](super::ClientOptions).
 ///
 /// ```
 /// use mcp_sansio::peer::{ClientOptions, ConnectionOptions, Limits, ServerOptions};
@@ -24,8 +23,9 @@ use super::policy::Policy;
 /// assert_eq!(server.limits_ref().calls_in_flight_max, client.limits_ref().calls_in_flight_max);
 /// ```
 ///
-/// A clone shares all of it with the original, and so do machines made from clones: make the options
-/// once and each connection from a clone, and a connection costs what is its own.
+/// A clone shares its data with the original, and so do machines created from clones. Create the
+/// options once and each connection from a clone, so that a connection allocates only its own
+/// state.
 #[derive(Clone, Debug)]
 pub struct ConnectionOptions<R> {
     pub(crate) role: R,
@@ -33,8 +33,8 @@ pub struct ConnectionOptions<R> {
     pub(crate) revisions: Revisions,
 }
 
-/// What a connection grants the other side, and for how long. It never changes, so all connections
-/// that are made from the same options share it.
+/// Limits, timeouts and policy of a connection. They never change, so all connections created from
+/// the same options share them.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ConnectionConfig {
     pub(crate) limits: Limits,
@@ -43,13 +43,13 @@ pub(crate) struct ConnectionConfig {
 }
 
 impl<R> ConnectionOptions<R> {
-    /// Options of a role, with the defaults of what both have.
+    /// Creates options for a role, with default values for the shared options.
     pub(crate) fn with_role(role: R) -> Self {
         Self { role, config: Arc::default(), revisions: Revisions::ALL }
     }
 
-    /// The revisions to speak: all by default. Both eras may be among them; a client then finds out
-    /// which one the server is of.
+    /// Sets the revisions to speak, by default all. They may include both eras; a client then
+    /// detects the server's era.
     // MCP 2026-07-28 learn-versioning#negotiation [VER-008],
     // MCP 2026-07-28 basic/versioning#backward-compatibility-with-initialization-based-versions
     // [VER-015]
@@ -59,34 +59,34 @@ impl<R> ConnectionOptions<R> {
         self
     }
 
-    /// The bounds on what the other side can cost.
+    /// Sets the limits on the resources that a peer can use.
     #[must_use]
     pub fn limits(mut self, limits: Limits) -> Self {
         self.config_mut().limits = limits;
         self
     }
 
-    /// How long things may take.
+    /// Sets the timeouts.
     #[must_use]
     pub fn timeouts(mut self, timeouts: Timeouts) -> Self {
         self.config_mut().timeouts = timeouts;
         self
     }
 
-    /// What to do when the other side breaks a rule.
+    /// Sets the reactions to protocol violations of the peer.
     #[must_use]
     pub fn policy(mut self, policy: Policy) -> Self {
         self.config_mut().policy = policy;
         self
     }
 
-    /// What to do when the other side breaks a rule, to be changed.
+    /// Returns the reactions to protocol violations for modification.
     #[must_use]
     pub fn policy_mut(&mut self) -> &mut Policy {
         &mut self.config_mut().policy
     }
 
-    /// The bounds on what the other side can cost.
+    /// Returns the limits on the resources that a peer can use.
     #[must_use]
     pub fn limits_ref(&self) -> &Limits {
         &self.config.limits

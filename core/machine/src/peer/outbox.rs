@@ -9,28 +9,27 @@ use crate::protocol::Method;
 
 use super::queue::{self, MOVED_MIN, Queue, Tag};
 
-/// What waits to be sent. On a byte stream: whole lines, in order within each of two lanes.
+/// The transmit queue. On a byte stream: complete lines, in order within each of two lanes.
 ///
-/// The control lane (cancellations, answers to pings) overtakes the bulk lane, never inside a
-/// line, so that it is not stuck behind megabytes of results.
+/// The control lane (cancellations, ping responses) overtakes the bulk lane between lines, so that
+/// it does not wait behind megabytes of results.
 ///
-/// On a binding with a channel for each request: single messages, in order, each with its channel.
+/// On a binding with one channel per request: single messages in order, each with its channel.
 #[derive(Debug)]
 pub(crate) struct Outbox {
     bulk: Queue,
-    /// Made with its first message, on a byte stream only.
+    /// Created with its first message, on a byte stream only.
     control: Option<Box<Queue>>,
-    /// The messages in the bulk queue one by one, where they are taken one by one.
+    /// The messages of the bulk queue, if they are taken one at a time.
     by_channel: Option<VecDeque<ChannelMessage>>,
-    /// The lane of the last chunk. The other lane waits until that has gone.
+    /// The lane of the last chunk. The other lane waits until that chunk is sent.
     last: Lane,
-    /// The chunk was given out by [`Outbox::poll`]: it is gone as soon as anything is asked for
-    /// again.
+    /// Whether [`Outbox::poll`] returned the chunk; it is then discarded on the next access.
     given: bool,
 }
 
-/// The channel of a message, on bindings with more than one: that of the request which it answers or
-/// on whose behalf it is sent. A byte stream has one channel and ignores this.
+/// The channel of a message on bindings with several: the channel of the request that it answers or
+/// relates to. A byte stream has one channel and ignores this value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Channel(pub(crate) u32);
 
@@ -39,76 +38,77 @@ impl Channel {
     pub(crate) const UNSOLICITED: Self = Self(u32::MAX);
 }
 
-/// One message on a binding with channels, or a signal on a channel without a message.
+/// A message on a binding with channels, or a signal on a channel without a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ChannelMessage {
     pub(crate) channel: Channel,
     pub(crate) part: Part,
-    /// Of an answer: the request that it answers.
+    /// The request that a response answers.
     pub(crate) tag: Tag,
     length: usize,
 }
 
-/// What a message is to its channel.
+/// The kind of a message on its channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Part {
     /// A request of this side.
     Request(SentRequest),
     /// A notification of this side.
     Notification(SentNotification),
-    /// Some of the answers of a batch, but not the last ones.
+    /// A batch's responses, but not the last ones.
     Answers,
-    /// The answer to what came on the channel: the last message on it.
+    /// The response to the message received on the channel, and the last message on it.
     Answer(Verdict),
-    /// No message: what came on the channel gets no answer, as it was cancelled.
+    /// No message: the request on the channel was cancelled and gets no response.
     Withdrawn,
-    /// No message: a request that is answered was cancelled.
+    /// No message: a request that was already answered was cancelled.
     Recalled(Tag),
-    /// No message: the request with this id is given up, in an era that says so by closing its channel.
+    /// No message: the request with this id is abandoned, in an era that signals this by closing
+    /// its channel.
     Abort(i64),
 }
 
-/// A request as its writer knows it. A binding repeats some of it outside of the message, and need
-/// not parse the message for that.
+/// A sent request. A binding repeats some of these values outside of the message, without parsing
+/// it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct SentRequest {
     pub(crate) id: i64,
-    /// The method, if it is one of the table.
+    /// The method, if the protocol defines it.
     pub(crate) method: Option<Method>,
-    /// The revision that its `_meta` names.
+    /// The revision in its `_meta`.
     pub(crate) revision: Option<Revision>,
-    /// Where in the message the members of its parameters begin that follow `_meta`: in the first
-    /// 4 GiB.
+    /// Offset in the message of the parameter members after `_meta`, if within the first 4 GiB.
     pub(crate) members: u32,
 }
 
-/// A notification as its writer knows it.
+/// A sent notification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct SentNotification {
     pub(crate) method: Method,
-    /// Of a cancellation: the request of this side that it names.
+    /// The cancelled request of this side, if this is a cancellation.
     pub(crate) cancelled: Option<i64>,
 }
 
 impl From<Method> for Part {
-    /// A notification that names no request.
+    /// Creates a notification that names no request.
     fn from(method: Method) -> Self {
         Self::Notification(SentNotification { method, cancelled: None })
     }
 }
 
-/// What an answer says, for bindings that say it a second time in terms of their own.
+/// The outcome of a response, for bindings that also report it outside of the message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// A result, or a batch of answers.
+    /// A result, or a batch of responses.
     Result,
-    /// An error of whoever worked on the request.
+    /// An error from the handler of the request.
     Failed(ErrorCode),
-    /// The request was not let through: malformed, of an unknown method, beyond the gate.
+    /// The request was refused before it was handled: it is malformed, its method is unknown, or
+    /// the capability checks failed.
     Refused(ErrorCode),
 }
 
-/// Which line of traffic a message belongs to.
+/// The lane of a message.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Lane {
     #[default]
@@ -116,14 +116,14 @@ pub(crate) enum Lane {
     Control,
 }
 
-/// Capacity that an empty queue keeps at most. More would be memory that an idle connection holds
-/// for a burst long gone; less would be allocated again with every message of ordinary size.
+/// Maximum capacity that an empty queue keeps. More would burden an idle connection after a burst;
+/// less would reallocate for each message of ordinary size.
 const RETAINED: usize = 256 * 1024;
 
-/// The same of the control lane, whose messages are short: some ten of them.
+/// Like [`RETAINED`], for the control lane: about ten short messages.
 const CONTROL_RETAINED: usize = 1024;
 
-/// Room for a message of ordinary size, in bytes.
+/// Initial capacity for a message of ordinary size, in bytes.
 const MESSAGE_LENGTH: usize = 256;
 
 impl Outbox {
@@ -137,11 +137,11 @@ impl Outbox {
         }
     }
 
-    /// The most memory that one of whole lines takes, in bytes, where never more than `waiting`
-    /// bytes wait and `transmit_bytes_max` is the limit that it was [made for](Self::hold_to).
+    /// Returns the maximum memory of a line queue, in bytes, if at most `waiting` bytes are
+    /// queued and `transmit_bytes_max` is the limit given to [`hold_to`](Self::hold_to).
     pub(super) const fn memory_max(transmit_bytes_max: usize, waiting: usize) -> usize {
-        // What waits is in two lanes, of which one grows at a time; the other may be empty and
-        // hold what it retains.
+        // The output is in two lanes, of which one grows at a time; the other may be empty and keep
+        // its retained capacity.
         queue::memory_max(waiting)
             .saturating_add(MOVED_MIN * 2)
             .saturating_add(bulk_retained(transmit_bytes_max))
@@ -150,17 +150,17 @@ impl Outbox {
             .saturating_add(queue::pieces_retained(CONTROL_RETAINED))
     }
 
-    /// Keeps no more memory, when it is empty, than becomes one that holds so many bytes.
+    /// Limits the memory of the empty queue in proportion to `transmit_bytes_max`.
     pub(super) const fn hold_to(&mut self, transmit_bytes_max: usize) {
         self.bulk.retained = bulk_retained(transmit_bytes_max);
     }
 
-    /// Keys the hash tables of what the other side names.
+    /// Sets the seed of the hash tables for names that the peer chooses.
     pub(super) const fn key_with(&mut self, seed: u64) {
         self.bulk.key_with(seed);
     }
 
-    /// Appends one message: `write` writes its JSON, on one line.
+    /// Appends one message. `write` writes its JSON on one line.
     // MCP 2026-07-28 basic/transports/stdio#stdio [STDIO-001]: messages are delimited by newlines.
     pub(crate) fn push(
         &mut self,
@@ -192,7 +192,7 @@ impl Outbox {
         self.try_push_as(lane, channel, tag, |out| write(out).map(|()| part))
     }
 
-    /// The same where only the writer can tell what it is.
+    /// Like [`try_push`](Self::try_push), if the part is known only after writing.
     pub(crate) fn try_push_as<E>(
         &mut self,
         lane: Lane,
@@ -204,7 +204,8 @@ impl Outbox {
         let queue = if by_channel.is_some() { bulk } else { queue_of(bulk, control, lane) };
         let text = &mut queue.text;
         if by_channel.is_some() && text.capacity() == 0 {
-            // It leaves as it is, so each message makes room anew: at once, not bit by bit.
+            // The buffer is moved out with its message, so each message allocates a new one, once
+            // and not in steps.
             text.reserve(MESSAGE_LENGTH);
         }
         let before = text.len();
@@ -229,7 +230,7 @@ impl Outbox {
         Ok(())
     }
 
-    /// Appends messages as one array, each of which can be withdrawn.
+    /// Appends messages as one array, from which each can be withdrawn.
     // MCP 2025-03-26 basic/index#batching [BATCH-001]
     pub(crate) fn push_batch(&mut self, channel: Channel, part: Part, messages: &[(Tag, &str)]) {
         let Self { bulk, by_channel, .. } = self;
@@ -251,34 +252,34 @@ impl Outbox {
         }
     }
 
-    /// Withdraws all with this tag that is not on its way; whether there was anything. On a binding
-    /// with channels nothing waits here.
+    /// Withdraws all messages with this tag that are not being sent, and returns whether there were
+    /// any. On a binding with channels no messages wait here.
     pub(crate) fn withdraw(&mut self, tag: Tag) -> bool {
         let bulk = self.bulk.withdraw(tag);
         self.control.as_mut().is_some_and(|control| control.withdraw(tag)) || bulk
     }
 
-    /// Whether anything with this tag waits that is not on its way.
+    /// Returns whether messages with this tag wait that are not being sent.
     pub(crate) fn is_waiting(&mut self, tag: Tag) -> bool {
         let bulk = self.bulk.is_waiting(tag);
         bulk || self.control.as_mut().is_some_and(|control| control.is_waiting(tag))
     }
 
-    /// Says something of a channel without a message. On a byte stream there is nothing to say.
+    /// Queues a signal for a channel. Does nothing on a byte stream.
     pub(crate) fn signal(&mut self, channel: Channel, part: Part) {
         if let Some(by_channel) = &mut self.by_channel {
             by_channel.push_back(ChannelMessage { channel, part, tag: Tag::NONE, length: 0 });
         }
     }
 
-    /// The next message, which stays until it is taken.
+    /// Returns the next message without removing it.
     #[cfg(any(feature = "http", test))]
     pub(crate) fn next_message(&self) -> Option<(ChannelMessage, &str)> {
         let message = *self.by_channel.as_ref()?.front()?;
         Some((message, self.bulk.message(message.length)))
     }
 
-    /// Takes the next message away, without its bytes.
+    /// Removes the next message, without returning its bytes.
     #[cfg(any(feature = "http", test))]
     pub(crate) fn skip_message(&mut self) {
         if let Some(message) = self.by_channel.as_mut().and_then(VecDeque::pop_front) {
@@ -286,7 +287,7 @@ impl Outbox {
         }
     }
 
-    /// Takes the next message away, with its bytes; copies nothing where it is the only one.
+    /// Removes the next message and returns its bytes, without a copy if it is the only one.
     #[cfg(any(feature = "http", test))]
     pub(crate) fn take_message(&mut self) -> String {
         let Some(message) = self.by_channel.as_mut().and_then(VecDeque::pop_front) else {
@@ -300,7 +301,7 @@ impl Outbox {
         text
     }
 
-    /// Drops what waits, in part sent or not: nobody reads it any more.
+    /// Drops all queued output, including partially sent lines.
     pub(crate) fn clear(&mut self) {
         self.given = false;
         self.bulk.clear();
@@ -309,10 +310,10 @@ impl Outbox {
         }
     }
 
-    /// Gives back the memory of a busier time, where nothing waits.
+    /// Releases spare memory if the queue is empty.
     #[cfg(feature = "http")]
     pub(crate) fn shrink(&mut self) {
-        /// A few small messages.
+        /// Capacity for a few small messages.
         const RETAINED: usize = 1024;
         const MESSAGES: usize = 8;
         if self.bulk.len() == 0 && self.bulk.text.capacity() > RETAINED {
@@ -325,19 +326,19 @@ impl Outbox {
         }
     }
 
-    /// Bytes that wait, those on their way included.
+    /// Returns the number of queued bytes, including those being sent.
     pub(crate) fn len(&self) -> usize {
         let given = if self.given { self.sending().leaving } else { 0 };
         self.bulk.len() + self.control.as_ref().map_or(0, |control| control.len()) - given
     }
 
-    /// The same, and what is kept for each message of them.
+    /// Like [`len`](Self::len), plus the overhead of each message.
     pub(crate) fn held(&self) -> usize {
         let given = if self.given { self.sending().leaving } else { 0 };
         self.bulk.held() + self.control.as_ref().map_or(0, |control| control.held()) - given
     }
 
-    /// The next chunk, for a caller that writes all of it.
+    /// Returns the next chunk, for a caller that writes all of it.
     pub(crate) fn poll(&mut self) -> Option<&[u8]> {
         self.retire();
         if !self.select() {
@@ -348,8 +349,8 @@ impl Outbox {
         Some(queue.chunk(queue.leaving))
     }
 
-    /// The next chunk, for a caller that may write part of it and says how much with
-    /// [`Outbox::consume`].
+    /// Returns the next chunk, for a caller that may write only some of it and reports the number
+    /// of bytes with [`Outbox::consume`].
     pub(crate) fn peek(&mut self) -> &[u8] {
         self.retire();
         self.select();
@@ -357,7 +358,7 @@ impl Outbox {
         queue.chunk(queue.leaving)
     }
 
-    /// Takes away the first `length` bytes of what [`Outbox::peek`] showed.
+    /// Removes the first `length` bytes returned by [`Outbox::peek`].
     pub(crate) fn consume(&mut self, length: usize) {
         let queue = queue_of(&mut self.bulk, &mut self.control, self.last);
         queue.advance(length.min(queue.leaving));
@@ -370,12 +371,13 @@ impl Outbox {
         }
     }
 
-    /// Sees to it that a chunk is on its way, if anything waits; whether one is.
+    /// Starts the next chunk if none is being sent. Returns whether there is one.
     fn select(&mut self) -> bool {
         if self.sending().leaving > 0 {
             return true;
         }
-        // By turns where both wait: a flood of pings must not keep answers from leaving.
+        // The lanes alternate if both have messages, so that a flood of pings does not block
+        // responses.
         let bulk_waits = self.bulk.len() > 0;
         let control_waits = self.control.as_ref().is_some_and(|control| control.len() > 0);
         if control_waits && !(bulk_waits && self.last == Lane::Control) {
@@ -388,7 +390,7 @@ impl Outbox {
         queue_of(&mut self.bulk, &mut self.control, self.last).select()
     }
 
-    /// The lane of the chunk that is on its way, if one is.
+    /// Returns the queue of the current chunk.
     fn sending(&self) -> &Queue {
         self.control.as_deref().filter(|_| self.last == Lane::Control).unwrap_or(&self.bulk)
     }
@@ -410,7 +412,7 @@ fn control_of(bulk: &Queue) -> Box<Queue> {
     Box::new(bulk.alike(CONTROL_RETAINED))
 }
 
-/// What the bulk lane keeps when it is empty.
+/// Capacity that the empty bulk lane keeps.
 const fn bulk_retained(transmit_bytes_max: usize) -> usize {
     let quarter = transmit_bytes_max / 4;
     if quarter < MESSAGE_LENGTH {

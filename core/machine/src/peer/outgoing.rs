@@ -1,4 +1,4 @@
-//! A request on its way out: how the caller wants it, and what goes into its `_meta`.
+//! An outgoing request: its options and its `_meta`.
 
 use alloc::string::String;
 use core::cell::Cell;
@@ -18,80 +18,81 @@ use super::method_name::MethodName;
 use super::outbox::{Channel, Lane, Outbox, Part, SentRequest};
 use super::queue::Tag;
 
-/// Reads a number, if it is one.
+/// Parses a number, if the value is one.
 pub(super) type ReadNumber = fn(&RawJson<'_>) -> Option<f64>;
 
-/// How one call is made: its time, its progress, its metadata.
+/// Options of one call: timeouts, progress and metadata.
 ///
-/// `CallOptions::default()` takes the connection's [`Timeouts`](crate::peer::Timeouts) and asks for no progress.
+/// `CallOptions::default()` uses the connection's [`Timeouts`](crate::peer::Timeouts) and asks for
+/// no progress.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct CallOptions<'a> {
     // MCP 2026-07-28 basic/patterns/cancellation#timeouts [TIME-004]
-    /// Without an answer and without progress for this long, the call is given up and cancelled.
-    /// `None`: [`Timeouts::call`](crate::peer::Timeouts::call).
+    /// Time without a response or progress after which the call is cancelled. `None` uses
+    /// [`Timeouts::call`](crate::peer::Timeouts::call).
     pub timeout: Option<Duration>,
-    /// The longest that the call may take altogether. `None`: [`Timeouts::call_hard`](crate::peer::Timeouts::call_hard).
+    /// Maximum total time of the call. `None` uses
+    /// [`Timeouts::call_hard`](crate::peer::Timeouts::call_hard).
     pub timeout_hard: Option<Duration>,
-    /// Progress does not push the deadline back.
+    /// Whether progress does not extend the deadline.
     pub progress_keeps_deadline: bool,
-    /// How the numbers of progress notifications are read, if any are asked for: only
-    /// [`progress`](Self::progress) leads to that code, so that an image has it only then.
+    /// How to parse the numbers in progress notifications, if the call asks for progress. Only
+    /// [`progress`](Self::progress) references that code, so that it is linked only if used.
     pub(super) progress: Option<ReadNumber>,
-    /// The least level of log messages for this call, at revisions that have it per request; at
-    /// others it has no effect. `None`: that of the connection.
+    /// Minimum level of log messages for this call, at revisions that set it per request; ignored
+    /// at others. `None` uses the level of the connection.
     pub log_level: Option<LoggingLevel>,
-    /// Members for `_meta`, an object. Keys that the machine writes itself are left out.
+    /// Members for `_meta`, an object. Keys that the machine writes itself are skipped.
     pub meta: Option<RawJson<'a>>,
-    /// Whether the call asks to be a task; only [`task`](Self::task) leads to that code. Methods
-    /// outside the protocol are none.
+    /// Whether the call asks for a task. Only [`task`](Self::task) references that code. Ignored
+    /// for methods that the protocol does not define.
     pub(super) task: Option<Augmentation>,
 }
 
 impl<'a> CallOptions<'a> {
-    /// The same with another `timeout`.
+    /// Sets `timeout`.
     #[must_use]
     pub const fn timeout(mut self, timeout: Duration) -> Self {
         self.timeout = Some(timeout);
         self
     }
 
-    /// The same with another `timeout_hard`.
+    /// Sets `timeout_hard`.
     #[must_use]
     pub const fn timeout_hard(mut self, timeout: Duration) -> Self {
         self.timeout_hard = Some(timeout);
         self
     }
 
-    /// The same, asking for progress.
+    /// Asks for progress.
     #[must_use]
     pub const fn progress(mut self) -> Self {
         self.progress = Some(|number| number.decode().ok());
         self
     }
 
-    /// Whether progress is asked for.
+    /// Returns whether the call asks for progress.
     #[must_use]
     pub const fn wants_progress(&self) -> bool {
         self.progress.is_some()
     }
 
-    /// The same with another `log_level`.
+    /// Sets `log_level`.
     #[must_use]
     pub const fn log_level(mut self, level: LoggingLevel) -> Self {
         self.log_level = Some(level);
         self
     }
 
-    /// The same, asking for a task that is kept for `ttl`, or for as long as the other side likes:
-    /// at 2025-11-25, for `tools/call` and what a server may ask a client, and where the other side
-    /// declared that it runs them so. The answer is a
-    /// [`CreateTaskResult`](crate::protocol::CreateTaskResult), and all else for the caller to ask
-    /// for.
+    /// Asks for a task that is kept for `ttl`, or for a time that the peer chooses. Supported at
+    /// 2025-11-25 for `tools/call` and for requests from a server to a client, if the peer declared
+    /// it. The response is a [`CreateTaskResult`](crate::protocol::CreateTaskResult); the caller
+    /// requests everything else itself.
     ///
-    /// A call that is given up is not cancelled: the task has a name for that, which its answer
-    /// has. Progress, if the call asks for any, comes after the answer, until `cancel` is called
-    /// with the handle of the call, which ended with its answer: then nothing else happens.
+    /// If the call times out or is cancelled, the task is not: use the task id from the response.
+    /// If the call asks for progress, progress events follow after the response until `cancel` is
+    /// called with the handle of the ended call; that call has no other effect.
     // MCP 2025-11-25 basic/utilities/tasks#creating-tasks [TASK-001]
     // MCP 2025-11-25 basic/utilities/cancellation#behavior-requirements [CANC-009]
     #[must_use]
@@ -100,19 +101,19 @@ impl<'a> CallOptions<'a> {
         self
     }
 
-    /// Whether a task is asked for.
+    /// Returns whether the call asks for a task.
     #[must_use]
     pub const fn wants_task(&self) -> bool {
         self.task.is_some()
     }
 
-    /// For how long the task is to be kept, if one is asked for.
+    /// Returns how long the task is to be kept, if the call asks for one.
     #[cfg(feature = "recording")]
     pub(crate) fn task_ttl(&self) -> Option<Option<Duration>> {
         self.task.map(|task| task.ttl)
     }
 
-    /// The same with members for `_meta`.
+    /// Sets additional members for `_meta`.
     #[must_use]
     pub fn meta(mut self, meta: RawJson<'a>) -> Self {
         self.meta = Some(meta);
@@ -123,29 +124,29 @@ impl<'a> CallOptions<'a> {
 /// The `_meta` of an outgoing request.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct MetaParts<'a> {
-    /// What every request of the session has.
+    /// The members that all requests of the session share.
     pub(super) fixed: Option<&'a FixedMeta>,
     pub(super) log_level: Option<LoggingLevel>,
     pub(super) progress_token: Option<i64>,
     pub(super) own: Option<&'a RawJson<'a>>,
 }
 
-/// Members of the `_meta` of every modern request.
+/// The `_meta` members of all modern requests.
 #[derive(Debug)]
 pub(super) struct FixedMeta {
-    /// The revision that they name.
+    /// The revision that they contain.
     pub(super) revision: Revision,
-    /// Their text, without braces.
+    /// The members as text, without braces.
     pub(super) text: String,
 }
 
-/// What is sent and why, as far as neither the caller nor the clock decides it.
+/// Request fields set by the machine.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Outgoing<'a> {
     pub(super) method: &'a MethodName<'a>,
     pub(super) purpose: Purpose,
     pub(super) parts: MetaParts<'a>,
-    /// A further round may have to send it again.
+    /// Whether a further round may send the request again.
     pub(super) repeatable: bool,
     pub(super) channel: Channel,
 }
@@ -162,7 +163,7 @@ impl<'a> Outgoing<'a> {
     }
 }
 
-/// Writes a request: `_meta` first, where there is any, then the parameters.
+/// Writes a request: `_meta` first, if it is not empty, then the parameters.
 pub(super) fn write_call(
     outbox: &mut Outbox,
     channel: Channel,
@@ -203,7 +204,7 @@ impl MetaParts<'_> {
             && self.own.is_none()
     }
 
-    /// The members, without the braces.
+    /// Writes the members without braces.
     fn write(&self, out: &mut String) {
         let start = out.len();
         let comma = |out: &mut String| {

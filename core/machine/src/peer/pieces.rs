@@ -5,15 +5,15 @@ use alloc::collections::VecDeque;
 
 use super::queue::{Kind, Tag};
 
-/// A part of a frame that may be withdrawn.
+/// A section of a frame that can be withdrawn.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Piece {
-    /// That of its tag; of the end of an array the number of its messages that are left.
+    /// The value of its tag; for the end of an array, the number of remaining messages.
     pub(super) value: u64,
     pub(super) length: u32,
-    /// How many pieces before this one the last with the same tag is; zero if there is none.
+    /// Distance to the previous piece with the same tag, or zero for the first.
     pub(super) previous: u32,
-    /// How many pieces after this one its frame ends.
+    /// Distance to the last piece of the frame.
     pub(super) end: u32,
     pub(super) kind: Kind,
 }
@@ -27,7 +27,7 @@ impl Piece {
         matches!(self.kind, Kind::Withdrawn)
     }
 
-    /// The tag under which the index has it.
+    /// Returns the tag under which the piece is indexed.
     pub(super) const fn tag(&self) -> Option<Tag> {
         match self.kind {
             Kind::Untied | Kind::Withdrawn => None,
@@ -36,11 +36,11 @@ impl Piece {
     }
 }
 
-/// Pieces in order. Most of the time there is one, which takes no memory of its own.
+/// A list of pieces. Usually there is only one, which needs no allocation.
 #[derive(Debug, Default)]
 pub(super) struct Pieces {
     pub(super) first: Option<Piece>,
-    #[allow(clippy::box_collection, reason = "most have none, which takes a word")]
+    #[allow(clippy::box_collection, reason = "usually empty, and then one word in size")]
     pub(super) rest: Option<Box<VecDeque<Piece>>>,
 }
 
@@ -86,7 +86,7 @@ impl Pieces {
         }
     }
 
-    /// Keeps memory for no more than `count`, where it is empty.
+    /// Releases memory for more than `count` pieces, if the list is empty.
     pub(super) fn shrink_to(&mut self, count: usize) {
         if let Some(rest) = &mut self.rest
             && rest.capacity() > count

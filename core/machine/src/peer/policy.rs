@@ -1,58 +1,58 @@
-/// What is done when the other side breaks a rule.
+/// The reaction to a protocol violation of the peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "recording", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "recording", serde(rename_all = "snake_case"))]
 pub enum Reaction {
-    /// Answer where the protocol has an answer, report a
-    /// [`Violation`](crate::peer::Event::Violation), go on.
+    /// Sends an error response if the protocol defines one, reports a
+    /// [`Violation`](crate::peer::Event::Violation), and continues.
     Survive,
-    /// Answer, report, and close: whoever drives the machine gets an error from then on.
+    /// Answers, reports and closes the connection. Further input returns an error.
     Close,
 }
 
-/// What is done about each class of violation. By default all are survived: the peers that close
-/// on a stray line or a wrong first message are the ones that people complain of.
+/// The reaction to each class of violation. By default the connection survives all of them, because
+/// users complain about peers that close on a stray line or a wrong first message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "recording", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "recording", serde(default))]
 #[non_exhaustive]
 pub struct Policy {
-    /// A frame that is not JSON, not a message, too long or cut short.
+    /// A frame that is not JSON, not a message, too long or truncated.
     pub malformed: Reaction,
     /// A request whose id is in use.
     pub duplicate_id: Reaction,
-    /// A response to a request that was never sent, or was answered before.
+    /// A response to a request that was never sent or was already answered.
     pub unknown_response: Reaction,
     /// A message that the revision, the phase or a missing capability forbids.
     pub forbidden: Reaction,
-    /// Methods that the protocol does not know: refused unless the application wants them.
+    /// A request or notification whose method the protocol does not define. Refused by default.
     pub unknown_methods: UnknownMethods,
     /// An `initialize` without a member that every legacy revision requires.
     pub incomplete_initialize: IncompleteInitialize,
 }
 
-/// What is done with an `initialize` that lacks `protocolVersion`, `capabilities`, or `clientInfo`
-/// with its `name` and `version`. One of the wrong type is always refused.
+/// How to handle an `initialize` that lacks `protocolVersion`, `capabilities`, or `clientInfo` with
+/// its `name` and `version`. A member of the wrong type is always refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "recording", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "recording", serde(rename_all = "snake_case"))]
 pub enum IncompleteInitialize {
-    /// It is answered "invalid params", with the name of the member.
+    /// Answers with "invalid params" and the name of the member.
     // MCP 2025-11-25 basic/lifecycle#initialization [LIFE-001]
     Refuse,
-    /// It is served: an absent version as one that this server does not speak, absent capabilities
-    /// as none.
+    /// Accepts the request: a missing version counts as unsupported, and missing capabilities as
+    /// empty.
     Accept,
 }
 
-/// What is done with requests and notifications whose method the protocol does not know.
+/// How to handle requests and notifications whose method the protocol does not define.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "recording", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "recording", serde(rename_all = "snake_case"))]
 pub enum UnknownMethods {
-    /// Requests are answered "method not found", notifications are ignored.
+    /// Answers requests with "method not found" and ignores notifications.
     Refuse,
-    /// Both are handed to the application.
+    /// Delivers both to the application.
     Deliver,
 }
 

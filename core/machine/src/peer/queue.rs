@@ -1,5 +1,5 @@
-//! One lane of the transmit queue: whole frames in order, of which those of a cancelled request can
-//! be withdrawn.
+//! One lane of the transmit queue: complete frames in order, from which the frames of a cancelled
+//! request can be withdrawn.
 
 use alloc::boxed::Box;
 use alloc::string::String;
@@ -12,7 +12,7 @@ use crate::jsonrpc::RequestId;
 
 use super::pieces::{Piece, Pieces};
 
-/// What a frame belongs to: all that is sent for one request has the tag of its id.
+/// Identifies the request of a frame: all messages sent for one request have the tag of its id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Tag {
     pub(super) kind: Kind,
@@ -21,32 +21,32 @@ pub(crate) struct Tag {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Kind {
-    /// Nothing that could be cancelled.
+    /// Messages that cannot be cancelled.
     Untied,
-    /// A request of the other side, by its integer id.
+    /// A request of the peer with an integer id.
     Number,
-    /// The same by the hash of its string id. The hash is keyed, so two ids of one connection that
-    /// have the same are not to be expected, and cannot be aimed at.
+    /// A request of the peer with a string id, by its hash. The hash is keyed, so collisions within
+    /// a connection are not expected and cannot be caused on purpose.
     Text,
     /// A request of this side, by its id.
     Own,
-    /// It is withdrawn.
+    /// Withdrawn messages.
     Withdrawn,
 }
 
 impl Tag {
-    /// Of what cannot be cancelled.
+    /// The tag of messages that cannot be cancelled.
     pub(crate) const NONE: Self = Self { kind: Kind::Untied, value: 0 };
 
-    /// Of what is withdrawn.
+    /// The tag of withdrawn messages.
     pub(crate) const WITHDRAWN: Self = Self { kind: Kind::Withdrawn, value: 0 };
 
-    /// Of a request of this side.
+    /// Returns the tag for a request of this side.
     pub(crate) const fn own(id: i64) -> Self {
         Self { kind: Kind::Own, value: id.cast_unsigned() }
     }
 
-    /// Of a request of the other side.
+    /// Returns the tag for a request of the peer.
     pub(crate) fn from_id(id: &RequestId, hasher: &KeyedHash) -> Self {
         match id {
             RequestId::Number(number) => Self { kind: Kind::Number, value: number.cast_unsigned() },
@@ -55,36 +55,35 @@ impl Tag {
     }
 }
 
-/// Frames in one piece of memory, and where they are in it.
+/// Frames in one buffer, with their positions.
 ///
-/// What leaves when, and what counts as waiting, follows from what was pushed, withdrawn and sent
-/// alone, not from how it lies in memory: a machine that is played back may have moved it at other
-/// times.
+/// The order of output and the number of queued bytes depend only on pushed, withdrawn and sent
+/// frames, not on the memory layout: a replayed machine may have moved its buffer at other times.
 #[derive(Debug)]
 pub(super) struct Queue {
     pub(super) text: String,
     pub(super) head: usize,
-    /// Capacity that it keeps when it is empty.
+    /// Capacity to keep when the queue is empty.
     pub(super) retained: usize,
-    /// Bytes from `head` on that are on their way out: the chunk.
+    /// Number of bytes from `head` on that are being sent: the current chunk.
     pub(super) leaving: usize,
-    /// What follows those. A frame is one piece, or several of which all but the last continue.
+    /// The pieces after the chunk. A frame is one piece, or several.
     pieces: Pieces,
-    /// Where they are by their tags. Only a cancellation makes it.
+    /// Index of the pieces by tag, created by the first cancellation.
     index: Option<Box<PieceIndex>>,
     hasher: KeyedHash,
 }
 
-/// Finds the pieces with a tag. They are numbered as they come, from when this was made.
+/// Finds the pieces with a tag. Pieces are numbered in order since the index was created.
 #[derive(Debug, Default)]
 struct PieceIndex {
-    /// The number of the first piece.
+    /// Number of the first piece.
     first: u64,
-    /// The last piece with each tag, of those before the number `end`, as the low half of its
+    /// The last piece with each tag among the pieces before number `end`, as the low half of its
     /// number.
     last: HashTable<u32>,
     end: u64,
-    /// The pieces that are withdrawn, and their bytes.
+    /// Count and size of the withdrawn pieces.
     withdrawn: Withdrawn,
 }
 
@@ -94,30 +93,30 @@ struct Withdrawn {
     bytes: usize,
 }
 
-/// The most that leaves at once, whole frames permitting.
+/// Maximum size of a chunk, unless a single frame is longer.
 pub(super) const CHUNK: usize = 64 * 1024;
 
-/// What has left of a queue is worth moving the rest for.
+/// Number of sent bytes that justifies moving the rest.
 pub(super) const MOVED_MIN: usize = 256;
 
-/// What counts as waiting for each piece beside its bytes: a quarter of what is kept for it while
-/// its tables grow, so that the whole costs no more than as many bytes would.
+/// Size that each piece adds to the queued bytes: a quarter of its memory while the tables grow, so
+/// that the total costs no more than the same number of bytes.
 pub(super) const PIECE: usize = 32;
 
-/// Bytes that an empty queue keeps for each place for a piece that it keeps: a message of ordinary
-/// size.
+/// Retained bytes per retained piece, for an empty queue: a message of ordinary size.
 const RETAINED_PER_PIECE: usize = 256;
 
-/// What an empty queue keeps for pieces, with so much for their bytes.
+/// Memory for pieces that an empty queue keeps if it retains `retained` bytes.
 pub(super) const fn pieces_retained(retained: usize) -> usize {
     retained / RETAINED_PER_PIECE * size_of::<Piece>()
 }
 
-/// The most memory that one takes of which `waiting` bytes wait, those counted for pieces included.
+/// Returns the maximum memory of a queue with `waiting` queued bytes, including those counted for
+/// pieces.
 pub(super) const fn memory_max(waiting: usize) -> usize {
-    /// The first places of its tables.
+    /// Initial size of the tables.
     const TABLES: usize = 512;
-    // It moves once a quarter has left or is withdrawn, and grows by doubling.
+    // The buffer moves once a quarter of it is sent or withdrawn, and grows by doubling.
     let length = waiting.saturating_add(waiting / 3).saturating_add(MOVED_MIN);
     length.saturating_mul(3).saturating_add(TABLES)
 }
@@ -135,17 +134,17 @@ impl Queue {
         }
     }
 
-    /// Keys the hash table of what the other side names.
+    /// Sets the seed of the hash table for names that the peer chooses.
     pub(super) const fn key_with(&mut self, seed: u64) {
         self.hasher = KeyedHash::with_seed(seed);
     }
 
-    /// An empty one that is keyed as this one.
+    /// Creates an empty queue with the same hash seed.
     pub(super) fn alike(&self, retained: usize) -> Self {
         Self { hasher: self.hasher.clone(), ..Self::new(retained) }
     }
 
-    /// Bytes that wait, those on their way included.
+    /// Returns the number of queued bytes, including those being sent.
     pub(super) fn len(&self) -> usize {
         self.text.len() - self.head - self.withdrawn().bytes
     }
@@ -154,7 +153,7 @@ impl Queue {
         self.index.as_ref().map_or_else(Withdrawn::default, |index| index.withdrawn)
     }
 
-    /// The same, and what counts for each piece of them.
+    /// Like [`len`](Self::len), plus the overhead of each piece.
     pub(super) fn held(&self) -> usize {
         self.len() + (self.pieces.len() - self.withdrawn().pieces) * PIECE
     }
@@ -163,13 +162,13 @@ impl Queue {
         &self.text.as_bytes()[self.head..self.head + length]
     }
 
-    /// The next message, where nothing of it has left.
+    /// Returns the next message, if no byte of it was sent.
     #[cfg(any(feature = "http", test))]
     pub(super) fn message(&self, length: usize) -> &str {
         &self.text[self.head..self.head + length]
     }
 
-    /// Notes that the last `length` bytes are a frame.
+    /// Records that the last `length` bytes are a frame.
     #[inline]
     pub(super) fn note(&mut self, tag: Tag, length: usize) {
         let Tag { kind, value } = tag;
@@ -181,9 +180,9 @@ impl Queue {
         }
     }
 
-    /// A frame of more than 4 GiB is several pieces, and is not withdrawn.
+    /// Records a frame of more than 4 GiB as several pieces that cannot be withdrawn.
     #[cold]
-    #[allow(clippy::cast_possible_truncation, reason = "lengths and counts of parts")]
+    #[allow(clippy::cast_possible_truncation, reason = "each part fits into 32 bits")]
     fn note_huge(&mut self, length: usize) {
         const LENGTH: usize = 1 << 31;
         let count = length.div_ceil(LENGTH);
@@ -197,9 +196,12 @@ impl Queue {
         }
     }
 
-    /// Notes that the last bytes are an array of these messages, with a byte before each and
+    /// Records that the last bytes are an array of these messages, with one byte before each and
     /// [`ARRAY_END`] after them.
-    #[allow(clippy::cast_possible_truncation, reason = "all are less than the sum")]
+    #[allow(
+        clippy::cast_possible_truncation,
+        reason = "each length is less than the sum, which fits"
+    )]
     pub(super) fn note_array(&mut self, messages: &[(Tag, &str)]) {
         let length: usize = messages.iter().map(|(_, message)| message.len() + 1).sum();
         if u32::try_from(length).is_err() {
@@ -214,13 +216,13 @@ impl Queue {
         self.pieces.push_back(Piece { value, length, previous: 0, end: 0, kind: Kind::Untied });
     }
 
-    /// Takes whole frames for the next chunk: as many as fit, the first one even if it does not.
-    /// They are on their way from here on; whether there are any.
+    /// Selects complete frames for the next chunk: as many as fit, and at least one. They are being
+    /// sent from now on. Returns whether there are any.
     #[inline]
     pub(super) fn select(&mut self) -> bool {
-        debug_assert_eq!(self.leaving, 0, "one chunk after the other");
+        debug_assert_eq!(self.leaving, 0, "one chunk at a time");
         if self.index.is_none() && self.text.len() - self.head <= CHUNK {
-            // All of it, as nearly always.
+            // All queued bytes fit in nearly all cases.
             self.leaving = self.text.len() - self.head;
             self.pieces.first = None;
             if self.pieces.rest.is_some() {
@@ -257,13 +259,13 @@ impl Queue {
         length > 0
     }
 
-    /// Takes away the first `length` bytes of the chunk.
+    /// Removes the first `length` bytes of the chunk.
     pub(super) fn advance(&mut self, length: usize) {
         self.leaving = self.leaving.saturating_sub(length);
         self.drop_front(length);
     }
 
-    /// Drops everything, what is on its way included.
+    /// Drops all frames, including those being sent.
     pub(super) fn clear(&mut self) {
         self.pieces.clear();
         self.index = None;
@@ -271,10 +273,10 @@ impl Queue {
         self.drop_front(self.text.len() - self.head);
     }
 
-    /// Withdraws all that has this tag and is not on its way; whether there was anything.
+    /// Withdraws all messages with this tag that are not being sent, and returns whether there were
+    /// any.
     ///
-    /// Takes constant time for each piece that is withdrawn, and for each that came since the last
-    /// time.
+    /// Takes constant time for each withdrawn piece and for each piece pushed since the last call.
     pub(super) fn withdraw(&mut self, tag: Tag) -> bool {
         let Some(mut number) = self.take_last(tag) else { return false };
         let Self { pieces, index: Some(index), .. } = self else { return false };
@@ -284,7 +286,7 @@ impl Queue {
             if end > 0
                 && let Some(last) = pieces.get_mut(index.place(number + end))
             {
-                // An array of which nothing is left needs no end.
+                // An empty array needs no end.
                 last.value -= 1;
                 if last.value == 0 {
                     index.withdrawn.note(last);
@@ -299,7 +301,8 @@ impl Queue {
         true
     }
 
-    /// Whether anything with this tag is not on its way. Takes as long as to withdraw one piece.
+    /// Returns whether messages with this tag are queued and not being sent. Costs as much as
+    /// withdrawing one piece.
     pub(super) fn is_waiting(&mut self, tag: Tag) -> bool {
         let Some(number) = self.take_last(tag) else { return false };
         if let Some(index) = &mut self.index {
@@ -308,7 +311,7 @@ impl Queue {
         true
     }
 
-    /// Takes the last piece with this tag out of the index, which it brings up to date.
+    /// Updates the index and removes the last piece with this tag from it.
     fn take_last(&mut self, tag: Tag) -> Option<u64> {
         if self.pieces.is_empty() {
             return None;
@@ -319,7 +322,7 @@ impl Queue {
         index.take_last(tag, pieces, hasher)
     }
 
-    /// Takes out the first `count` pieces, without their bytes.
+    /// Removes the first `count` pieces, but not their bytes.
     fn pop(&mut self, count: usize) {
         if let Some(index) = &mut self.index {
             index.pop(&self.pieces, count, &self.hasher);
@@ -330,7 +333,7 @@ impl Queue {
         }
     }
 
-    /// There are no pieces any more.
+    /// Resets the index after the last piece was removed.
     fn forget(&mut self) {
         self.index = None;
         self.pieces.shrink_to(self.retained / RETAINED_PER_PIECE);
@@ -338,8 +341,8 @@ impl Queue {
 
     // ------------------------------------------------------------------ gaps
 
-    /// Takes what is withdrawn out of the first `count` pieces, which are whole frames with nothing
-    /// on its way before them: what is left moves up to what follows.
+    /// Removes the withdrawn pieces from the first `count` pieces, which are complete frames at the
+    /// head of the queue. The remaining bytes move up to the following frame.
     fn close_gaps(&mut self, count: usize) {
         let (mut end, mut gaps) = (self.head, Withdrawn::default());
         for piece in self.pieces.iter().take(count) {
@@ -353,7 +356,7 @@ impl Queue {
             index.withdrawn.pieces -= gaps.pieces;
             index.withdrawn.bytes -= gaps.bytes;
         }
-        // As long as what it replaces, so that nothing behind it moves.
+        // The replacement has the same length, so that the following bytes stay in place.
         let mut moved = String::with_capacity(end - self.head);
         moved.extend(core::iter::repeat_n(' ', gaps.bytes));
         let (mut at, mut first) = (self.head, true);
@@ -378,16 +381,16 @@ impl Queue {
                 self.text.shrink_to(self.retained);
             }
         } else if self.head >= MOVED_MIN && self.head >= self.text.len() / 4 {
-            // Moves at most three times as much as was sent since the last move: constant work per
-            // byte. Were it left to later, a queue that is never empty would grow far beyond what
-            // waits in it.
+            // Moves at most three times the number of bytes sent since the last move, which is
+            // constant work per byte. Without this move, a queue that is never empty would grow far
+            // beyond its queued bytes.
             let moved = self.text_before(self.head);
             self.text.drain(..moved);
             self.head -= moved;
         }
     }
 
-    /// Where the character begins that a byte is of.
+    /// Returns the start of the character that contains a byte.
     fn text_before(&self, at: usize) -> usize {
         let mut start = at;
         while !self.text.is_char_boundary(start) {
@@ -396,8 +399,8 @@ impl Queue {
         start
     }
 
-    /// Moves what waits over what is withdrawn, once that and what has left is a quarter: constant
-    /// work per byte, as above.
+    /// Moves the queued bytes over the withdrawn ones once sent and withdrawn bytes make up a
+    /// quarter of the buffer: constant work per byte.
     fn compact(&mut self) {
         let gone = self.head + self.withdrawn().bytes;
         if gone < MOVED_MIN || gone < self.text.len() / 4 {
@@ -407,7 +410,7 @@ impl Queue {
         let mut at = self.head + self.leaving;
         let mut rest = String::with_capacity(self.text.len() - start - self.withdrawn().bytes);
         rest.push_str(self.text.get(start..at).unwrap_or_default());
-        // How many pieces of the frame are left so far.
+        // Number of remaining pieces of the frame so far.
         let mut left = 0;
         for _ in 0..self.pieces.len() {
             let Some(mut piece) = self.pieces.pop_front() else { break };
@@ -441,7 +444,7 @@ impl Queue {
 }
 
 impl PieceIndex {
-    /// The place of the piece with a number, of those that wait.
+    /// Converts the number of a queued piece to its position.
     fn place(&self, number: u64) -> usize {
         usize::try_from(number - self.first).unwrap_or(usize::MAX)
     }
@@ -463,7 +466,7 @@ impl PieceIndex {
         self.end = number;
     }
 
-    /// Takes the last piece with this tag out.
+    /// Removes the last piece with this tag.
     fn take_last(&mut self, tag: Tag, pieces: &Pieces, hasher: &KeyedHash) -> Option<u64> {
         let first = self.first;
         let has_tag = |low: &u32| {
@@ -483,7 +486,7 @@ impl PieceIndex {
         self.last.insert_unique(hasher.hash_one(tag.value), low_half(number), hash_of);
     }
 
-    /// Forgets the first `count` pieces.
+    /// Removes the first `count` pieces.
     fn pop(&mut self, pieces: &Pieces, count: usize, hasher: &KeyedHash) {
         if count < pieces.len() && !self.last.is_empty() {
             for (piece, number) in pieces.iter().zip(self.first..).take(count) {
@@ -500,7 +503,7 @@ impl PieceIndex {
         self.end = self.end.max(self.first);
     }
 
-    /// Forgets all pieces. Nothing is withdrawn any more.
+    /// Removes all pieces, including withdrawn ones.
     fn clear(&mut self) {
         self.last.clear();
         self.end = self.first;
@@ -509,7 +512,7 @@ impl PieceIndex {
 }
 
 impl Withdrawn {
-    /// Withdraws a piece.
+    /// Marks a piece as withdrawn.
     fn note(&mut self, piece: &mut Piece) {
         piece.kind = Kind::Withdrawn;
         self.pieces += 1;
@@ -517,10 +520,10 @@ impl Withdrawn {
     }
 }
 
-/// What ends an array.
+/// The text after the last message of an array.
 pub(super) const ARRAY_END: &str = "]\n";
 
-/// Appends a piece. The `first` one that is left of an array begins it, whatever came before.
+/// Appends a piece. The `first` remaining one of an array starts with the bracket.
 fn push_piece(out: &mut String, piece: &str, first: bool) {
     match piece.strip_prefix(',').filter(|_| first) {
         Some(message) => {
@@ -531,12 +534,13 @@ fn push_piece(out: &mut String, piece: &str, first: bool) {
     }
 }
 
-#[allow(clippy::cast_possible_truncation, reason = "the half of a number")]
+#[allow(clippy::cast_possible_truncation, reason = "the low half is intended")]
 const fn low_half(number: u64) -> u32 {
     number as u32
 }
 
-/// How far a number is from `first`, by its low half. There are fewer than 2^32 pieces.
+/// Returns the distance of a number from `first`, given its low half. There are fewer than 2^32
+/// pieces.
 const fn distance(first: u64, low: u32) -> usize {
     low.wrapping_sub(low_half(first)) as usize
 }

@@ -13,7 +13,7 @@ use crate::{Instant, Revision};
 use super::outbox::Channel;
 use super::queue::Tag;
 
-/// The requests of the other side that are not answered yet.
+/// The pending requests of the peer.
 #[derive(Debug)]
 pub(super) struct Requests {
     entries: Slab<InFlight>,
@@ -22,7 +22,7 @@ pub(super) struct Requests {
     listening: Listening,
 }
 
-/// What open listen streams hold, all together.
+/// Resources used by all open listen streams together.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Listening {
     pub(super) streams: usize,
@@ -31,7 +31,7 @@ pub(super) struct Listening {
 }
 
 impl Listening {
-    /// What one of them holds.
+    /// Counts the resources of one listen stream.
     pub(super) fn from_filter(filter: &SubscriptionFilter) -> Self {
         let count = |names: &Option<Vec<String>>| names.as_ref().map_or(0, Vec::len);
         let (resources, tasks) = (count(&filter.resource_subscriptions), count(&filter.task_ids));
@@ -39,59 +39,58 @@ impl Listening {
     }
 }
 
-/// One of them.
+/// A pending request of the peer.
 #[derive(Debug)]
 pub(super) struct InFlight {
     pub(super) id: RequestId,
-    /// `None` for a method outside the table.
+    /// `None` for a method that the protocol does not define.
     pub(super) method: Option<Method>,
     pub(super) revision: Revision,
     pub(super) capabilities: Capabilities,
     // MCP 2026-07-28 basic/patterns/progress#implementation-notes [PROG-007]
     pub(super) progress: Option<ProgressLimiter>,
-    /// The least level of log messages that the request asks for.
+    /// Minimum level of log messages that the request asks for.
     // MCP 2026-07-28 server/utilities/logging#per-request-log-level [LOG-007]
     pub(super) log_level: Option<LoggingLevel>,
     pub(super) reply: ReplyTo,
     pub(super) owner: RequestOwner,
     pub(super) rounds: u32,
-    /// The tool that is called, if its results have a schema.
+    /// The called tool, if its results have a schema.
     pub(super) tool: Option<DescribedTool>,
 }
 
-/// Where the answer to a request goes.
-// MCP 2026-07-28 basic/index#statelessness [LIFE-010]: requests that have nothing to do with each
-// other share a connection.
+/// Where to send the response to a request.
+// MCP 2026-07-28 basic/index#statelessness [LIFE-010]: unrelated requests share a connection.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ReplyTo {
-    /// The way on which the request came.
+    /// The channel that received the request.
     pub(super) channel: Channel,
-    /// The batch that collects the answer.
+    /// The batch that collects the response.
     pub(super) batch: Option<Key>,
 }
 
 impl ReplyTo {
-    /// Onto the way of a request that is not part of a batch.
+    /// Replies on the channel of a request that is not part of a batch.
     pub(super) const fn on(channel: Channel) -> Self {
         Self { channel, batch: None }
     }
 }
 
-/// Who works on a request.
+/// The component that processes a request.
 #[derive(Debug)]
 pub(super) enum RequestOwner {
     /// The application.
     Application,
-    /// The machine: it asks the host on the application's behalf.
+    /// The machine, which requests input from the host for the application.
     Input { round: Key },
-    /// Nobody: the request is an open listen stream.
+    /// No component: the request is an open listen stream.
     Listening(SubscriptionFilter),
 }
 
-/// The progress that a request asked for: says which of its reports may be sent.
+/// The progress token of a request, with a filter for its reports.
 #[derive(Debug)]
 pub struct ProgressLimiter {
-    /// What the notifications are named by.
+    /// The token that identifies the notifications.
     pub token: RequestId,
     last: Option<f64>,
     window: Instant,
@@ -99,14 +98,14 @@ pub struct ProgressLimiter {
 }
 
 impl ProgressLimiter {
-    /// Of a request with this progress token. Nothing is sent yet.
+    /// Creates a limiter for a request with this progress token.
     #[must_use]
     pub const fn new(token: RequestId) -> Self {
         Self { token, last: None, window: Instant::ZERO, sent: 0 }
     }
 
-    /// Whether `progress` may be sent now, with at most `per_second` notifications in a second; if so
-    /// it counts as sent.
+    /// Returns whether `progress` may be sent now, with at most `per_second` notifications per
+    /// second. If so, it counts as sent.
     // MCP 2025-11-25 basic/utilities/progress#progress-flow [PROG-003] [PROG-008]: strictly
     // increasing, and rate limited.
     pub fn admit(&mut self, progress: f64, per_second: u32, now: Instant) -> bool {
@@ -127,17 +126,17 @@ impl ProgressLimiter {
 }
 
 impl Requests {
-    /// What keys the hash tables of this connection.
+    /// Returns the keyed hasher of this connection.
     pub(super) fn hasher(&self) -> KeyedHash {
         self.hasher.clone()
     }
 
-    /// The hash of a tag.
+    /// Returns the hash of a tag.
     pub(super) fn hash(&self, tag: Tag) -> u64 {
         self.hasher.hash_one(tag)
     }
 
-    /// The tag of what is sent for a request with this id.
+    /// Returns the tag of messages that are sent for a request with this id.
     pub(super) fn tag(&self, id: &RequestId) -> Tag {
         Tag::from_id(id, &self.hasher)
     }
@@ -151,7 +150,7 @@ impl Requests {
         }
     }
 
-    /// What open listen streams hold, all together.
+    /// Returns the resources used by all open listen streams together.
     pub(super) const fn listening(&self) -> Listening {
         self.listening
     }
@@ -204,7 +203,7 @@ impl Requests {
         Some(request)
     }
 
-    /// Forgets all requests: they get no answer.
+    /// Drops all requests without a response.
     pub(super) fn clear(&mut self) {
         let mut slot = 0;
         while let Some(key) = self.entries.find_from(slot, |_| true) {
@@ -213,7 +212,7 @@ impl Requests {
         }
     }
 
-    /// The first request at or after `slot` that `wanted` accepts.
+    /// Returns the first request at or after `slot` that `wanted` accepts.
     pub(super) fn find_from(&self, slot: u32, wanted: impl Fn(&InFlight) -> bool) -> Option<Key> {
         self.entries.find_from(slot, wanted)
     }
@@ -227,14 +226,14 @@ impl Requests {
 mod tests {
     use super::*;
 
-    /// Ids whose hashes under `seed` end in the same bits, as many as `wanted`.
+    /// Returns `wanted` ids whose hashes under `seed` end in the same bits.
     fn colliding(seed: u64, bits: u32, wanted: usize) -> Vec<RequestId> {
         let hasher = KeyedHash::with_seed(seed);
         let ends_alike = |id: &RequestId| hasher.hash_one(id).trailing_zeros() >= bits;
         (0..).map(RequestId::Number).filter(ends_alike).take(wanted).collect()
     }
 
-    /// The most of these ids that a table of `places` places has to look at for any of them.
+    /// Returns the largest number of these ids in one bucket of a table with `places` buckets.
     fn crowd(ids: &[RequestId], seed: u64, places: u64) -> usize {
         let hasher = KeyedHash::with_seed(seed);
         let mut counts = alloc::collections::BTreeMap::new();

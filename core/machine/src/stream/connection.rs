@@ -7,26 +7,26 @@ use crate::framing::LineDecoder;
 
 use super::{Endpoint, Settings};
 
-/// One endpoint on one byte stream, without the stream: a machine that takes what was read, says
-/// what to write, and knows when to do which.
+/// One endpoint on one byte stream, without the I/O: it accepts the bytes that were read, provides
+/// the bytes to write, and decides when to read and write.
 ///
-/// * All frames of one read are handed over before anything is written, unless
-///   [`Settings::frames_before_write`] says otherwise, and all that waits then leaves in as few
-///   writes as the stream allows.
-/// * Reading goes on while a write waits, and the other way around, so that two sides that write
-///   without reading do not block each other. It stops while the endpoint
+/// * All frames of one read are handled before output is written, unless
+///   [`Settings::frames_before_write`] is lower. The queued output is then sent in as few writes as
+///   the stream allows.
+/// * Reading continues while a write is pending, and vice versa, so that two peers that write
+///   without reading do not block each other. Reading pauses while the endpoint
 ///   [`is_congested`](Endpoint::is_congested).
-/// * One poll does a bounded amount of work: see [`Settings::frames_per_poll_max`].
-/// * After the end of the input handlers have [`Settings::linger`] to finish their answers. What
-///   waits to be sent then still is, as long as the other side takes some of it every so often.
+/// * Each poll does a bounded amount of work: see [`Settings::frames_per_poll_max`].
+/// * After the end of the input, handlers have [`Settings::linger`] to complete their responses.
+///   Queued output is sent after that as well, as long as the peer keeps reading some of it.
 ///
-/// The memory for frames is lent, or grows up to [`Settings::frame_length_max`].
+/// Frame memory is lent, or grows up to [`Settings::frame_length_max`].
 ///
 /// # Driving it
 ///
-/// A poll of the driver calls [`reset_budget`](Self::reset_budget), then
-/// [`advance`](Self::advance) again and again, and does what the [`Action`] says. `X` is what the
-/// driver knows of a broken stream; [`finish`](Self::finish) returns the first one.
+/// In each poll the driver calls [`reset_budget`](Self::reset_budget), then
+/// [`advance`](Self::advance) repeatedly, and performs each returned [`Action`]. `X` is the
+/// driver's error type for a broken stream; [`finish`](Self::finish) returns the first error.
 pub struct Connection<'b, E, X> {
     endpoint: E,
     decoder: LineDecoder<'b>,
@@ -36,55 +36,56 @@ pub struct Connection<'b, E, X> {
     output: Output,
     /// Whether another stream can replace this one.
     restarts: bool,
-    /// Whether the decoder may hold frames that were not handed over.
+    /// Whether the decoder may hold unhandled frames.
     has_backlog: bool,
-    /// Whether the driver has had its chance to write since the last step.
+    /// Whether the driver could write since the last step.
     has_written: bool,
-    /// How much this poll may still do.
+    /// Remaining work of this poll, in frames.
     budget: usize,
-    /// How many frames are handed over before the next write.
+    /// Number of frames to handle before the next write.
     burst: usize,
-    /// The length of what [`Self::space`] returned last.
+    /// Length of the last buffer returned by [`Self::space`].
     offered: usize,
-    /// How many reads in a row have failed.
+    /// Number of consecutive failed reads.
     read_errors: u32,
-    /// Until when handlers may run. `None` before the connection is over in some way.
+    /// When handlers must end. `None` until the end of the input or the output, or a close.
     linger_until: Option<Instant>,
-    /// When the stream last took bytes.
+    /// When the stream last accepted bytes.
     written_at: Option<Instant>,
     failure: Option<X>,
 }
 
-/// What the driver does next. Only [`Wait`](Self::Wait) may take time.
+/// The next action of the driver. Only [`Wait`](Self::Wait) may block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub enum Action {
-    /// Write as much of [`Connection::transmit`] as there is room for, flush it, and advance.
+    /// Write as much of [`Connection::transmit`] as the stream accepts, flush it, and advance.
     Write,
-    /// Wait for the first of: input, if the connection [wants it](Connection::wants_read); room for
-    /// output that did not fit; [`Connection::poll_timeout`]; the waker given to
+    /// Wait for the first of: input, if the connection [wants it](Connection::wants_read); space
+    /// for output that did not fit; [`Connection::poll_timeout`]; the waker passed to
     /// [`Connection::advance`]. Then advance.
     Wait,
-    /// The budget of this poll is used up, but there is more to do: let others run, and come back.
+    /// The budget of this poll is used up and there is more work: let other tasks run, then poll
+    /// again.
     Yield,
-    /// Everything is written and flushed: close the output, if the stream has a way to, for no longer
-    /// than until [`Connection::poll_timeout`]. Then [finish](Connection::finish).
+    /// All output is written and flushed: close the output, if the stream supports it, waiting no
+    /// longer than [`Connection::poll_timeout`]. Then [finish](Connection::finish).
     Close,
-    /// The endpoint goes on with another stream, to a new process of the same server: see
+    /// The endpoint continues on another stream, to a new process of the same server: see
     /// [`Connection::restarting`].
     Restart,
-    /// Nothing more is to be moved: [finish](Connection::finish).
+    /// No more bytes are to be transferred: [finish](Connection::finish).
     Done,
 }
 
 /// Why a read or a write failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault<X> {
-    /// The other side has gone, as it may at any time. It is not an error.
+    /// The peer closed the stream, which it may do at any time. Not an error.
     // MCP 2026-07-28 basic/transports/stdio#shutdown [STDIO-018]: a server may close its output and
     // exit.
     Gone,
-    /// The stream is broken: its own fault, or the other side's.
+    /// The stream failed, because of itself or the peer.
     Broken(X),
 }
 
@@ -92,7 +93,7 @@ pub enum Fault<X> {
 enum Phase {
     Running,
     Restart,
-    /// What waits is sent, and nothing else happens.
+    /// Queued output is sent, and no other work is done.
     Closing,
     Done,
 }
@@ -100,22 +101,22 @@ enum Phase {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Input {
     Open,
-    /// Nothing more can be read, but frames of what was may remain.
+    /// The input has ended, but unhandled frames may remain.
     Ended,
-    /// The endpoint knows, too.
+    /// The endpoint was notified of the end.
     Reported,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Output {
     Flushed,
-    /// Something is to be written or flushed.
+    /// Output must be written or flushed.
     Waiting,
     Broken,
 }
 
 impl<E: Endpoint, X> Connection<'static, E, X> {
-    /// A connection whose memory for frames grows as it is needed.
+    /// Creates a connection whose frame memory grows as needed.
     #[must_use]
     pub fn new(endpoint: E, settings: Settings) -> Self {
         let decoder = LineDecoder::growing(settings.frame_length_max.max(1));
@@ -124,9 +125,9 @@ impl<E: Endpoint, X> Connection<'static, E, X> {
 }
 
 impl<'b, E: Endpoint, X> Connection<'b, E, X> {
-    /// A connection that frames in `line`, whose length is the longest line that is taken, line end
-    /// included. Where it is empty nothing can be read, and a read of nothing is the end of the
-    /// input.
+    /// Creates a connection that buffers frames in `line`, whose length is the maximum line length,
+    /// including the line end. If it is empty, no input can be read, and an empty read is the end
+    /// of the input.
     #[must_use]
     pub const fn lent(endpoint: E, line: &'b mut [u8], settings: Settings) -> Self {
         Self::with_decoder(endpoint, LineDecoder::lent(line), settings)
@@ -153,36 +154,36 @@ impl<'b, E: Endpoint, X> Connection<'b, E, X> {
         }
     }
 
-    /// Lets the endpoint [restart](Endpoint::restart) the connection where the stream ends before it
-    /// is open. [`Self::advance`] then returns [`Action::Restart`]: start the other side anew, and
-    /// make a new connection of [`Self::into_endpoint`] and the new stream. Without this, the end of
-    /// the stream is the end of the connection.
+    /// Lets the endpoint [restart](Endpoint::restart) the connection if the stream ends before the
+    /// connection is open. [`Self::advance`] then returns [`Action::Restart`]: restart the server,
+    /// and create a new connection from [`Self::into_endpoint`] and the new stream. Otherwise the
+    /// connection ends with the stream.
     #[must_use]
     pub const fn restarting(mut self) -> Self {
         self.restarts = true;
         self
     }
 
-    /// With settings of the caller's. [`Settings::frame_length_max`] counts no more.
+    /// Replaces the settings. [`Settings::frame_length_max`] has no effect any more.
     #[must_use]
     pub fn settings(mut self, settings: Settings) -> Self {
         self.settings = settings;
         self
     }
 
-    /// What is driven.
+    /// Returns the endpoint.
     #[must_use]
     pub const fn endpoint(&self) -> &E {
         &self.endpoint
     }
 
-    /// What is driven, for commands. Advance the connection afterwards.
+    /// Returns the endpoint for commands. Advance the connection afterwards.
     #[must_use]
     pub const fn endpoint_mut(&mut self) -> &mut E {
         &mut self.endpoint
     }
 
-    /// What is driven. Bytes that were read but not handed over are lost.
+    /// Returns the endpoint. Bytes that were read but not handled are lost.
     #[must_use]
     pub fn into_endpoint(self) -> E {
         self.endpoint
@@ -190,7 +191,7 @@ impl<'b, E: Endpoint, X> Connection<'b, E, X> {
 
     // ------------------------------------------------------------------ progress
 
-    /// Starts a new poll, which may do as much as [`Settings::frames_per_poll_max`] says.
+    /// Starts a new poll with the budget of [`Settings::frames_per_poll_max`].
     pub fn reset_budget(&mut self) {
         self.budget = self.settings.frames_per_poll_max.max(1);
         self.reset_burst();
@@ -200,8 +201,8 @@ impl<'b, E: Endpoint, X> Connection<'b, E, X> {
         self.burst = self.settings.frames_before_write.max(1);
     }
 
-    /// Does what is due at `now`, hands frames over, runs handlers, and says what comes next. The
-    /// waker in `cx` is woken when a handler can go on.
+    /// Processes expired deadlines, handles frames, polls handlers, and returns the next action.
+    /// The waker in `cx` is woken when a handler can continue.
     pub fn advance(&mut self, cx: &mut Context<'_>, now: Instant) -> Action {
         let has_written = mem::take(&mut self.has_written);
         match self.phase {
@@ -223,7 +224,7 @@ impl<'b, E: Endpoint, X> Connection<'b, E, X> {
         }
     }
 
-    /// Takes what waits on this side of the stream.
+    /// Processes all input that is already available.
     fn step(&mut self, cx: &mut Context<'_>, now: Instant) -> Action {
         if self.endpoint.poll_timeout().is_some_and(|deadline| deadline <= now) {
             self.endpoint.handle_timeout(now);
@@ -232,7 +233,7 @@ impl<'b, E: Endpoint, X> Connection<'b, E, X> {
         if self.phase == Phase::Restart {
             return Action::Restart;
         }
-        // A step without frames costs as well, so that nothing makes the driver's loop an endless one.
+        // A step without frames also uses the budget, so that the driver's loop always ends.
         let Some(budget) = self.budget.checked_sub(1) else { return Action::Yield };
         self.budget = budget;
         self.endpoint.poll_handlers(cx, now);
@@ -247,7 +248,7 @@ impl<'b, E: Endpoint, X> Connection<'b, E, X> {
         Action::Write
     }
 
-    /// When to [advance](Self::advance), if nothing else happens before.
+    /// Returns when to call [`advance`](Self::advance) at the latest.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Instant> {
         match self.phase {
@@ -269,16 +270,16 @@ impl<'b, E: Endpoint, X> Connection<'b, E, X> {
         self.linger_until.get_or_insert(now + self.settings.linger);
     }
 
-    /// Whether nothing happens any more, except that what waits is sent.
-    // MCP 2026-07-28 basic/transports/stdio#shutdown [STDIO-017]: a server exits promptly when its
-    // input ends: as soon as all is answered, and at the latest when the time for that is over.
+    /// Returns whether only queued output remains to be sent.
+    // MCP 2026-07-28 basic/transports/stdio#shutdown [STDIO-017]: a server exits promptly after its
+    // input ends: once all requests are answered, or when the linger time is over.
     fn is_over(&self, now: Instant) -> bool {
         self.endpoint.is_drained()
             || self.linger_until.is_some_and(|end| end <= now)
             || self.output == Output::Broken && self.input == Input::Reported
     }
 
-    /// Sees to it that all who wait for the endpoint learn of the end.
+    /// Reports the end to the endpoint and its handlers.
     fn start_closing(&mut self, cx: &mut Context<'_>, now: Instant) {
         if self.input != Input::Reported && !self.endpoint.is_closed() {
             self.endpoint.handle_eof(now);
@@ -289,11 +290,11 @@ impl<'b, E: Endpoint, X> Connection<'b, E, X> {
         self.phase = Phase::Closing;
     }
 
-    /// Ends the connection. Everything after this is [`Action::Done`].
+    /// Ends the connection. All further actions are [`Action::Done`].
     ///
     /// # Errors
     ///
-    /// The first [`Fault::Broken`] that was reported; later calls return none.
+    /// Returns the first reported [`Fault::Broken`]; later calls return no error.
     pub fn finish(&mut self) -> Result<(), X> {
         self.phase = Phase::Done;
         self.failure.take().map_or(Ok(()), Err)
@@ -301,30 +302,30 @@ impl<'b, E: Endpoint, X> Connection<'b, E, X> {
 
     // ------------------------------------------------------------------ input
 
-    /// Whether anything should be read now.
+    /// Returns whether input should be read now.
     #[must_use]
     pub fn wants_read(&self) -> bool {
         self.input == Input::Open && !self.has_backlog && !self.endpoint.is_congested()
     }
 
-    /// Where to read to. Not empty where the connection [wants to read](Self::wants_read), unless
-    /// the memory for frames is.
+    /// Returns the buffer to read into. It is not empty if the connection [wants to
+    /// read](Self::wants_read), unless the frame memory is empty.
     pub fn space(&mut self) -> &mut [u8] {
         let space = self.decoder.space();
         self.offered = space.len().min(self.settings.read_length_max.max(1));
         &mut space[..self.offered]
     }
 
-    /// The decoder, for a driver whose reads outlive its borrow of the connection: it takes the
-    /// decoder out, reads to its [`space`](LineDecoder::space), and puts it back before
+    /// Returns the decoder, for a driver whose reads outlive its borrow of the connection: it takes
+    /// the decoder out, reads into its [`space`](LineDecoder::space), and puts it back before
     /// [`Self::handle_read`].
     pub const fn decoder_mut(&mut self) -> &mut LineDecoder<'b> {
         &mut self.decoder
     }
 
-    /// Takes the outcome of a read: how many bytes of [`Self::space`] are filled. Zero is the end of
-    /// the input, and so is a stream that is broken, after [`Settings::read_errors_max`]. After the
-    /// end of the input nothing is taken.
+    /// Handles the outcome of a read: the number of bytes of [`Self::space`] that were filled. Zero
+    /// is the end of the input; so is a broken stream, after [`Settings::read_errors_max`]. Reads
+    /// after the end of the input are ignored.
     pub fn handle_read(&mut self, read: Result<usize, Fault<X>>, now: Instant) {
         if self.input != Input::Open {
             return;
@@ -334,8 +335,8 @@ impl<'b, E: Endpoint, X> Connection<'b, E, X> {
             Ok(length) => {
                 self.read_errors = 0;
                 self.decoder.commit(length);
-                // A full read is followed by more; an idle connection keeps its memory small, also
-                // after it has had a list or two.
+                // After a full read more bytes are expected. An idle connection keeps its memory
+                // small, even after it received a few lists.
                 if length == self.offered {
                     let wanted = length.saturating_mul(4).min(self.settings.read_length_max);
                     self.decoder.reserve(wanted);
@@ -359,12 +360,12 @@ impl<'b, E: Endpoint, X> Connection<'b, E, X> {
         self.start_linger(now);
     }
 
-    /// Whether there may be frames to hand over, and the endpoint takes more.
+    /// Returns whether there may be frames to handle and the endpoint accepts more.
     fn has_frames(&self) -> bool {
         self.has_backlog && !self.endpoint.is_congested()
     }
 
-    /// Hands frames over until there are none, the endpoint is congested, or a write is due.
+    /// Handles frames until all are handled, the endpoint is congested, or a write is due.
     fn take_frames(&mut self, now: Instant) {
         let mut left = self.burst.min(self.budget);
         while left > 0 && self.has_frames() {
@@ -384,7 +385,7 @@ impl<'b, E: Endpoint, X> Connection<'b, E, X> {
     fn report_end(&mut self, now: Instant) {
         self.input = Input::Reported;
         if self.restarts && self.endpoint.restart(now) {
-            // What broke the stream ends here, and half a frame with it.
+            // The error of the old stream and its incomplete frame do not affect the new one.
             self.failure = None;
             self.phase = Phase::Restart;
             return;
@@ -397,11 +398,11 @@ impl<'b, E: Endpoint, X> Connection<'b, E, X> {
 
     // ------------------------------------------------------------------ output
 
-    /// Shows what waits to be sent to `write`, which says how much of it was taken; again and again
-    /// until that is less than it was shown, or nothing waits.
+    /// Passes the queued output to `write`, which returns the number of bytes it accepted, until it
+    /// accepts less than it was given or the queue is empty.
     pub fn transmit(&mut self, write: &mut dyn FnMut(&[u8]) -> usize) {
         if self.output == Output::Broken {
-            // Kept, it would congest the endpoint and hold up reading.
+            // Keeping the output would congest the endpoint and stop reading.
             self.endpoint.transmit(&mut |bytes| bytes.len());
             return;
         }
@@ -414,7 +415,7 @@ impl<'b, E: Endpoint, X> Connection<'b, E, X> {
         });
     }
 
-    /// Moves what waits to be sent into `buffer`, as much as fits, and returns how much that was.
+    /// Moves queued output into `buffer`, as much as fits, and returns the number of bytes.
     pub fn fill(&mut self, buffer: &mut [u8]) -> usize {
         let mut filled = 0;
         self.transmit(&mut |bytes| {
@@ -426,25 +427,25 @@ impl<'b, E: Endpoint, X> Connection<'b, E, X> {
         filled
     }
 
-    /// Whether the stream is to be flushed, once it has taken everything.
+    /// Returns whether the stream must be flushed once all output is written.
     #[must_use]
     pub fn needs_flush(&self) -> bool {
         self.output == Output::Waiting
     }
 
-    /// The stream has taken some bytes.
+    /// Records that the stream accepted some bytes.
     pub const fn handle_written(&mut self, now: Instant) {
         self.written_at = Some(now);
     }
 
-    /// The stream has taken everything and holds nothing back.
+    /// Records that all output was written and flushed.
     pub fn handle_flushed(&mut self) {
         if self.output == Output::Waiting {
             self.output = Output::Flushed;
         }
     }
 
-    /// Gives up writing. What the other side had sent before it left is still taken.
+    /// Stops writing after an error. Input that the peer sent before it closed is still handled.
     pub fn handle_write_error(&mut self, fault: Fault<X>, now: Instant) {
         self.output = Output::Broken;
         self.start_linger(now);

@@ -3,65 +3,65 @@ use core::task::Context;
 use crate::framing::FrameError;
 use crate::{Instant, PanicGuard};
 
-/// One side of a connection with its application attached: what a [`Connection`](super::Connection)
-/// drives, or an adapter whose transport has messages instead of a stream of bytes. The loop of
-/// such an adapter:
+/// One side of a connection with its application attached. It is driven by a
+/// [`Connection`](super::Connection), or by an adapter whose transport has messages instead of a
+/// byte stream. The loop of such an adapter:
 ///
-/// 1. [`poll_handlers`](Self::poll_handlers), so that handlers go on;
-/// 2. [`transmit`](Self::transmit) as much as the transport takes without blocking;
-/// 3. wait for the first of: a message (unless [`is_congested`](Self::is_congested)), room to
-///    write (if there was not enough), [`poll_timeout`](Self::poll_timeout), the waker of step 1;
-/// 4. push what came: [`handle_frame`](Self::handle_frame), [`handle_eof`](Self::handle_eof) at the
-///    end of the input, [`handle_timeout`](Self::handle_timeout) when the deadline has come; start
-///    again.
+/// 1. [`poll_handlers`](Self::poll_handlers), so that handlers make progress;
+/// 2. [`transmit`](Self::transmit) as much as the transport accepts without blocking;
+/// 3. wait for the first of: a message (unless [`is_congested`](Self::is_congested)), space to
+///    write (if output is left), [`poll_timeout`](Self::poll_timeout), the waker of step 1;
+/// 4. push the input: [`handle_frame`](Self::handle_frame), [`handle_eof`](Self::handle_eof) at
+///    the end of the input, [`handle_timeout`](Self::handle_timeout) when the deadline has passed;
+///    repeat.
 ///
-/// The loop ends when [`is_drained`](Self::is_drained), or, after the end of the input, when the
-/// adapter's patience does: a handler may still be working on an answer that the other side reads.
+/// The loop ends when [`is_drained`](Self::is_drained), or a limited time after the end of the
+/// input: a handler may still be computing a response that the peer reads.
 pub trait Endpoint {
-    /// Runs the application's functions in `guard` from here on: handlers, hosts' answers,
-    /// callbacks and observers. Called before anything else, where the adapter can catch a panic.
+    /// Runs the application's functions in `guard`: handlers, input handlers, callbacks and
+    /// observers. Call it before all other methods if the adapter can catch panics.
     ///
-    /// A request whose handler panics is answered with an internal error, and so is one that an
-    /// observer panics at; the connection goes on. Does nothing by default.
+    /// If a handler or an observer panics, the request is answered with an internal error and the
+    /// connection continues. Does nothing by default.
     fn catch_panics(&mut self, guard: PanicGuard) {
         let _ = guard;
     }
 
-    /// Takes one frame, or what the decoder found instead of one.
+    /// Handles one frame or a framing error.
     fn handle_frame(&mut self, frame: Result<&[u8], FrameError>, now: Instant);
 
-    /// Takes the end of the input.
+    /// Handles the end of the input.
     fn handle_eof(&mut self, now: Instant);
 
-    /// Takes the end of a stream in whose place the adapter can have another one, to a new process of
-    /// the same server. `true`: the endpoint goes on with that one; all that it transmits from here
-    /// on is for it. `false`: nothing has changed, and [`handle_eof`](Self::handle_eof) comes next. See
-    /// [`peer::Client::restart`](crate::peer::Client::restart).
+    /// Handles the end of a stream that the adapter can replace, with a new process of the same
+    /// server. Returns `true` if the endpoint continues on the new stream; all later output is for
+    /// that stream. Returns `false` if nothing changed; call [`handle_eof`](Self::handle_eof) next.
+    /// See [`peer::Client::restart`](crate::peer::Client::restart).
     fn restart(&mut self, now: Instant) -> bool {
         let _ = now;
         false
     }
 
-    /// Does what is due at `now`. Extra calls do nothing.
+    /// Processes expired deadlines. Extra calls do nothing.
     fn handle_timeout(&mut self, now: Instant);
 
-    /// Lets handlers go on that can, and takes what the application wants to send. The waker in
+    /// Polls the handlers that can continue, and collects output of the application. The waker in
     /// `cx` is woken when there is more to do.
     fn poll_handlers(&mut self, cx: &mut Context<'_>, now: Instant);
 
-    /// Shows the bytes that wait to `write`, which says how many it took; again and again until it
-    /// takes fewer than it was shown, or none wait.
+    /// Passes the queued bytes to `write`, which returns the number of bytes it accepted, until it
+    /// accepts less than it was given or the queue is empty.
     fn transmit(&mut self, write: &mut dyn FnMut(&[u8]) -> usize);
 
-    /// When [`handle_timeout`](Self::handle_timeout) has something to do, if nothing comes before.
+    /// Returns the time of the next [`handle_timeout`](Self::handle_timeout), if one is needed.
     fn poll_timeout(&self) -> Option<Instant>;
 
-    /// Whether so much waits to be sent that nothing more should be read.
+    /// Returns whether the queued output is so large that reading should pause.
     fn is_congested(&self) -> bool;
 
-    /// Whether the connection is over and nothing waits to be sent or answered.
+    /// Returns whether the connection is closed, all output is sent and no response is pending.
     fn is_drained(&self) -> bool;
 
-    /// Whether the connection is over, though answers may still be on their way.
+    /// Returns whether the connection is closed. Responses may still be pending.
     fn is_closed(&self) -> bool;
 }

@@ -1,8 +1,8 @@
 //! The byte-stream binding: pipes, sockets, serial lines.
 //!
-//! A [`Connection`] puts an [`Endpoint`] on a stream of bytes: it cuts the input into frames, decides
-//! when to read, when to write and when to stop, and ends the connection in good order. What drives
-//! it moves bytes and tells the time, and knows no rule:
+//! A [`Connection`] runs an [`Endpoint`] on a byte stream: it splits the input into frames, decides
+//! when to read, write and stop, and closes the connection in order. Its driver only transfers
+//! bytes and provides the time:
 //!
 //! ```
 //! use core::task::{Context, Waker};

@@ -6,10 +6,10 @@ use crate::peer::{Client, Event, Server, StreamMachine};
 
 use super::Endpoint;
 
-/// A machine with a function that takes its events: an [`Endpoint`] without handlers.
+/// A machine with a callback for its events: an [`Endpoint`] without handlers.
 ///
-/// The function gets each event with the machine, to answer or to ask, and the time. It is called in
-/// the order of what caused the events, before the next input.
+/// The callback receives each event with the machine, for responses and calls, and the time. Events
+/// are delivered in the order of their causes, before the next input.
 #[derive(Clone, Debug)]
 pub struct OnEvent<M, F> {
     machine: M,
@@ -17,19 +17,20 @@ pub struct OnEvent<M, F> {
 }
 
 impl<M, F: FnMut(Event<'_>, &mut M, Instant)> OnEvent<M, F> {
-    /// Calls `on_event` for each event of `machine`, a [`Server`] or a [`Client`].
+    /// Creates an endpoint that calls `on_event` for each event of `machine`, a [`Server`] or a
+    /// [`Client`].
     #[must_use]
     pub const fn new(machine: M, on_event: F) -> Self {
         Self { machine, on_event }
     }
 
-    /// The machine.
+    /// Returns the machine.
     #[must_use]
     pub const fn machine(&self) -> &M {
         &self.machine
     }
 
-    /// The machine, for commands.
+    /// Returns the machine for commands.
     #[must_use]
     pub const fn machine_mut(&mut self) -> &mut M {
         &mut self.machine
@@ -52,7 +53,7 @@ macro_rules! impl_endpoint {
                     Ok(frame) => self.machine.handle_message(frame, now),
                     Err(error) => self.machine.handle_frame_error(error),
                 };
-                // A closed connection says so with an event of its own.
+                // A closed connection is reported by a separate event.
                 if let Ok(Some(event)) = event {
                     (self.on_event)(event, &mut self.machine, now);
                 }

@@ -151,7 +151,7 @@ fn the_rest_of_a_batch_is_rejected_if_too_many_responses_wait() {
     send(&mut server, &format!("[{}]", calls.join(",")));
     let lines = read(&mut server).concat();
     assert!(lines.matches(r#""result":{}"#).count() >= 5, "{lines}");
-    assert!(lines.matches("too many answers wait").count() >= 50, "{lines}");
+    assert!(lines.matches("too many responses are queued").count() >= 50, "{lines}");
     assert_eq!(lines.matches(r#""id":"#).count(), 100);
 }
 

@@ -190,7 +190,10 @@ fn an_answer_over_the_limit_is_delivered_as_a_refusal() {
     let long = format!(r#"{{"action":"accept","content":{{"a":"{}"}}}}"#, "x".repeat(200));
     answer(&mut pair, &input, &long);
     let again = pair.request();
-    assert_eq!(again.inputs.refusal("q").unwrap().message, "the answer is too long to be kept");
+    assert_eq!(
+        again.inputs.refusal("q").unwrap().message,
+        "the input response is too long to be stored"
+    );
     // The bytes are released, so the next input request has room.
     pair.server.require_input(again, &ask([("q", form())]), pair.now).unwrap();
     pair.drive();

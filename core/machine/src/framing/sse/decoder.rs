@@ -35,7 +35,7 @@ pub struct SseDecoder<'b> {
     data: usize,
     /// Start of the incomplete line.
     line: usize,
-    /// End of the prefix of that line that was searched and contains no line end.
+    /// Offset up to which that line was searched without finding a line end.
     searched: usize,
     event: String,
     /// Whether `event` belongs to the previously returned event.

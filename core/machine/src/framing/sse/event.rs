@@ -48,7 +48,7 @@ pub enum SseError {
     /// The input ended within an event. The event is dropped.
     #[error("the input ended {length} bytes into an event")]
     Truncated {
-        /// Number of bytes of its data and of its last line that were received.
+        /// Number of received bytes in its data and its last line.
         length: usize,
     },
 }

@@ -87,8 +87,7 @@ impl Client {
         call.is_some_and(|call| call.purpose == Purpose::Application)
     }
 
-    /// Ends the pending request with this id because of a failure of the binding. The server is not
-    /// notified.
+    /// Ends the pending request with this id because the binding failed. The server is not notified.
     pub(crate) fn fail_call(&mut self, id: i64, failure: Failure<'static>, now: Instant) {
         let Some(key) = self.connection.calls.by_id(id) else { return };
         if !self.is_pending(id) {

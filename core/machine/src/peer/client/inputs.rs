@@ -298,7 +298,7 @@ impl Client {
     }
 }
 
-/// Returns the method and parameters of an entry of `inputRequests`, if this client declared
+/// Returns the method and parameters of an `inputRequests` entry, if this client declared
 /// support for it.
 // MCP 2026-07-28 basic/patterns/mrtr#inputrequests [MRTR-004] [MRTR-005]
 fn question<'f>(

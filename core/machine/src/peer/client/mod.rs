@@ -54,15 +54,15 @@ use subscriptions::{Legacy, UriState};
 /// # Driving it
 ///
 /// * Push the input: [`handle_message`](Self::handle_message) for each frame,
-/// [`handle_frame_error`](Self::handle_frame_error) for a framing error,
-/// [`handle_eof`](Self::handle_eof) once at the end, [`handle_timeout`](Self::handle_timeout) when
-/// the deadline has passed. Extra calls of the latter do nothing.
+///   [`handle_frame_error`](Self::handle_frame_error) for a framing error,
+///   [`handle_eof`](Self::handle_eof) once at the end, [`handle_timeout`](Self::handle_timeout)
+///   when the deadline has passed. Extra calls of the latter do nothing.
 /// * Push the commands of the application: [`call`](Self::call), [`cancel`](Self::cancel),
-/// [`subscribe`](Self::subscribe), [`answer_input`](Self::answer_input) and others.
+///   [`subscribe`](Self::subscribe), [`answer_input`](Self::answer_input) and others.
 /// * After each of these, poll until there is no more output: [`poll_event`](Self::poll_event)
-/// before the next input, so that events keep the order of their causes;
-/// [`poll_transmit`](Self::poll_transmit) as soon as the stream accepts bytes;
-/// [`poll_timeout`](Self::poll_timeout) for the next deadline.
+///   before the next input, so that events keep the order of their causes;
+///   [`poll_transmit`](Self::poll_transmit) as soon as the stream accepts bytes;
+///   [`poll_timeout`](Self::poll_timeout) for the next deadline.
 /// * `now` is the current time, not the deadline that fired.
 ///
 /// No method blocks, panics because of the server's input, or does work that is not proportional to
@@ -371,7 +371,7 @@ impl Client {
 
     // ------------------------------------------------------------------ outputs
 
-    /// Returns the next bytes for the stream, complete lines, or `None` if there are none. The
+    /// Returns the next bytes for the stream, complete lines, or `None` if the queue is empty. The
     /// caller must write all of them; they are discarded on the next call.
     #[must_use]
     pub fn poll_transmit(&mut self) -> Option<&[u8]> {
@@ -379,8 +379,8 @@ impl Client {
     }
 
     /// Returns the next bytes for the stream, for a driver that may write only some of them and
-    /// reports the number with [`consume_transmit`](Self::consume_transmit). Empty if there are
-    /// none. Returned bytes stay queued until consumed, even if their call is cancelled meanwhile.
+    /// reports the number with [`consume_transmit`](Self::consume_transmit). Empty if no
+    /// output is queued. Returned bytes stay queued until consumed, even if their call is cancelled meanwhile.
     #[must_use]
     pub fn peek_transmit(&mut self) -> &[u8] {
         self.connection.outbox.peek()

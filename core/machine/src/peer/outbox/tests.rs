@@ -48,7 +48,7 @@ fn queued_messages_leave_in_one_chunk_and_control_goes_first() {
 }
 
 #[test]
-fn a_flood_of_control_traffic_leaves_bulk_its_turn() {
+fn a_flood_of_control_traffic_does_not_block_bulk() {
     let mut outbox = Outbox::new(Binding::ByteStream);
     push(&mut outbox, Lane::Bulk, "answer");
     push(&mut outbox, Lane::Control, "ping");
@@ -59,7 +59,7 @@ fn a_flood_of_control_traffic_leaves_bulk_its_turn() {
 }
 
 #[test]
-fn control_never_enters_a_chunk_that_is_half_written() {
+fn control_never_interrupts_a_partially_written_chunk() {
     let mut outbox = Outbox::new(Binding::ByteStream);
     push(&mut outbox, Lane::Bulk, "bulk");
     assert_eq!(outbox.peek(), b"bulk\n");
@@ -85,7 +85,7 @@ fn control_waits_for_one_chunk_of_whole_lines_at_most() {
 }
 
 #[test]
-fn a_queue_that_is_never_empty_takes_no_more_memory_than_it_must() {
+fn a_queue_that_is_never_empty_uses_bounded_memory() {
     let mut outbox = Outbox::new(Binding::ByteStream);
     outbox.hold_to(4096);
     for _ in 0..10_000 {
@@ -98,7 +98,7 @@ fn a_queue_that_is_never_empty_takes_no_more_memory_than_it_must() {
     assert!(outbox.bulk.text.capacity() < 2048, "{}", outbox.bulk.text.capacity());
 }
 
-/// Pushes a line with a tag.
+/// Pushes a tagged line.
 fn tag(outbox: &mut Outbox, id: i64, text: &str) {
     outbox.push(Lane::Bulk, Channel::UNSOLICITED, MESSAGE, Tag::own(id), |out| {
         out.push_str(text);
@@ -141,10 +141,10 @@ fn messages_being_written_are_not_withdrawn() {
 }
 
 #[test]
-fn messages_are_withdrawn_from_the_array_that_they_are_in() {
+fn messages_are_withdrawn_from_their_array() {
     let texts = ["0", "11", "222", "3333"];
     for gone in 0..16_u32 {
-        // In reach of the head, and moved over by a compaction.
+        // Once near the head of the queue, and once moved by a compaction.
         for before in [1, 1000] {
             let mut outbox = Outbox::new(Binding::ByteStream);
             tag(&mut outbox, 9, &"x".repeat(before));
@@ -189,11 +189,11 @@ fn withdrawing_frees_queued_messages_and_their_memory() {
 }
 
 #[test]
-fn random_pushes_and_withdrawals_leave_what_is_not_withdrawn() {
+fn random_pushes_and_withdrawals_leave_the_other_messages() {
     let mut random = Random::new(1);
     for _ in 0..200 {
         let mut outbox = Outbox::new(Binding::ByteStream);
-        // What the queue should hold: the tag and the line.
+        // The expected content of the queue: tag and line.
         let mut waiting: Vec<(i64, String)> = Vec::new();
         for number in 0..300 {
             match random.below(10) {
@@ -213,7 +213,7 @@ fn random_pushes_and_withdrawals_leave_what_is_not_withdrawn() {
                 }
                 _ => {
                     let mut chunk = Vec::new();
-                    // In parts that end anywhere, with messages withdrawn in between.
+                    // In chunks that end anywhere, with withdrawals in between.
                     loop {
                         let shown = outbox.peek();
                         let length = shown.len().min(1 + random.below(200) as usize);
@@ -238,7 +238,7 @@ fn random_pushes_and_withdrawals_leave_what_is_not_withdrawn() {
 }
 
 #[test]
-fn a_message_that_fails_to_be_written_leaves_nothing_behind() {
+fn a_failed_message_leaves_no_output() {
     let mut outbox = Outbox::new(Binding::ByteStream);
     let failed = outbox.try_push(Lane::Bulk, Channel::UNSOLICITED, MESSAGE, Tag::NONE, |out| {
         out.push_str("half");
@@ -250,7 +250,7 @@ fn a_message_that_fails_to_be_written_leaves_nothing_behind() {
 }
 
 #[test]
-fn memory_of_a_burst_is_given_back() {
+fn memory_of_a_burst_is_released() {
     let mut outbox = Outbox::new(Binding::ByteStream);
     push(&mut outbox, Lane::Bulk, &"x".repeat(2 * RETAINED));
     outbox.poll();

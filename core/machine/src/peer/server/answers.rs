@@ -34,7 +34,8 @@ impl Server {
         Ok(self.finish_answer(&id, method, revision, reply, result)?)
     }
 
-    /// Checks the result of a tool. One that does not fit is none that clients may see.
+    /// Checks the result of a tool. A result that violates the output schema is not sent to the
+    /// client.
     // MCP 2026-07-28 server/tools#output-schema [TOOL-019]
     fn check_output(
         &mut self,
@@ -64,8 +65,8 @@ impl Server {
     }
 
     // MCP 2025-11-25 basic/utilities/progress#behavior-requirements [PROG-004] [PROG-006]
-    // MCP 2026-07-28 basic/transports/streamable-http#receiving-messages [PROG-011]: on the way of its
-    // request.
+    // MCP 2026-07-28 basic/transports/streamable-http#receiving-messages [PROG-011]: on the channel
+    // of its request.
     pub(super) fn send_progress(
         &mut self,
         request: RequestHandle,
@@ -116,8 +117,8 @@ impl Server {
         data: &dyn WriteJson,
     ) -> Result<(), WriteError> {
         let entry = request.and_then(|request| self.connection.requests.get(request.key));
-        // MCP 2026-07-28 server/utilities/logging#per-request-log-level [LOG-009]: what is said for
-        // a request goes nowhere else.
+        // MCP 2026-07-28 server/utilities/logging#per-request-log-level [LOG-009]: a message for a
+        // request is sent only on its stream.
         if request.is_some() && entry.is_none() || self.is_behind() {
             return Ok(());
         }
@@ -155,13 +156,13 @@ impl Server {
         } else if request.is_none() && self.connection.closed.is_some() {
             Ok(())
         } else {
-            // What belongs to a request goes before its answer, and that may come after the end of
-            // the input.
+            // A message of a request precedes its response, which may follow after the end of the
+            // input.
             self.notify_session(Method::Message, channel, tag, &params)
         }
     }
 
-    /// Whether a request waits for an answer of the application.
+    /// Returns whether a request waits for a response from the application.
     #[must_use]
     pub fn is_pending(&self, request: RequestHandle) -> bool {
         self.revision_of(request).is_ok()
@@ -185,9 +186,9 @@ impl Server {
         self.connection.requests.remove(request.key).ok_or(CommandError::NotDue)
     }
 
-    /// Writes the answer to a request that has left the table: a result, and whether it is a
-    /// [plain](WriteJsonAt::is_plain) one. It is compiled once, not for each kind of result: that is
-    /// a tenth of a device's image.
+    /// Writes the response to a request that was removed from the table: a result, and whether it
+    /// is [plain](WriteJsonAt::is_plain). Not generic over the kind of result, which saves a tenth
+    /// of a device image.
     pub(super) fn finish_answer(
         &mut self,
         id: &RequestId,
@@ -211,7 +212,7 @@ impl Server {
             }
         };
         let written = match reply.batch {
-            // The common case is written straight into the queue.
+            // The common case is written directly into the queue.
             None => {
                 let part = Part::Answer(Verdict::Result);
                 // MCP 2025-11-25 basic/utilities/cancellation#behavior-requirements [CANC-002]
@@ -233,14 +234,14 @@ impl Server {
             }
         };
         if written.is_err() {
-            // The client waits for an answer: it gets one.
+            // The client still needs a response.
             let error = ErrorObject::internal("the result could not be written");
             self.answer_error(id, &error, reply);
         }
         written
     }
 
-    /// Answers a request that never was in the table.
+    /// Answers a request that was never added to the table.
     pub(super) fn answer_by_machine(
         &mut self,
         incoming: &Incoming<'_, '_>,
@@ -249,7 +250,8 @@ impl Server {
         self.answer_incoming(incoming, result, false);
     }
 
-    /// The same with a [plain](WriteJsonAt::is_plain) result.
+    /// Like [`answer_by_machine`](Self::answer_by_machine), for a [plain](WriteJsonAt::is_plain)
+    /// result.
     pub(super) fn answer_plain(&mut self, incoming: &Incoming<'_, '_>, result: &dyn WriteJson) {
         self.answer_incoming(incoming, result, true);
     }
@@ -262,7 +264,7 @@ impl Server {
     ) {
         let method = incoming.method.known();
         let (revision, reply) = (incoming.revision, incoming.reply);
-        // A failure has been answered with an internal error already.
+        // On failure an internal error was already sent.
         let _answered = self.finish_answer(&incoming.id, method, revision, reply, (result, plain));
     }
 
@@ -278,7 +280,7 @@ impl Server {
         let _answered = self.finish_answer(id, method, revision, reply, (&AsJson(result), false));
     }
 
-    /// The empty result of a legacy request.
+    /// Sends the empty result of a legacy request.
     pub(super) fn answer_empty(&mut self, id: &RequestId, reply: ReplyTo) {
         self.write_answer(Lane::Bulk, id, reply, Verdict::Result, |out| {
             write_empty_result(out, id)
@@ -286,7 +288,7 @@ impl Server {
     }
 
     // MCP 2025-11-25 basic/utilities/ping#behavior-requirements [PING-001]: promptly, so it
-    // overtakes results that wait.
+    // overtakes queued results.
     pub(super) fn answer_ping(&mut self, id: &RequestId, reply: ReplyTo) {
         self.write_answer(Lane::Control, id, reply, Verdict::Result, |out| {
             write_empty_result(out, id);
@@ -294,7 +296,8 @@ impl Server {
     }
 
     pub(super) fn answer_list(&mut self, method: Method, incoming: &Incoming<'_, '_>) {
-        // Held for the time, so that a page is written straight from its entries.
+        // The catalog is shared for the duration of the call, so that a page is written directly
+        // from its entries.
         let catalog = Arc::clone(&self.catalog);
         let tasks = match (incoming.revision.era(), &self.session) {
             (Era::Modern, _) => incoming.client.contains(Capability::TasksExtension),
@@ -310,7 +313,7 @@ impl Server {
     }
 }
 
-/// What the modern era wants in every result.
+/// The members that the modern era requires in every result.
 struct Additions<'a> {
     identity: &'a str,
     cache: Option<&'a CacheHints>,
@@ -319,7 +322,7 @@ struct Additions<'a> {
 }
 
 impl Additions<'_> {
-    /// Completes the result that was written from `start` on.
+    /// Completes the result that starts at `start`.
     // MCP 2026-07-28 schema.json#Result [RPC-010], MCP 2026-07-28 basic/index#result-responses
     // [RPC-019] [META-011], MCP 2026-07-28 server/utilities/caching#cacheable-results [CACHE-001]
     fn complete(&self, out: &mut String, start: usize) -> Result<(), WriteError> {
@@ -355,7 +358,7 @@ impl Additions<'_> {
             }
         }
         let mut empty = text.bytes().filter(|b| !b.is_ascii_whitespace()).nth(1) == Some(b'}');
-        // The identity goes into the `_meta` that is there.
+        // The identity is added to the existing `_meta`.
         if let Some((range, named)) = &meta
             && !named
             && !self.identity.is_empty()

@@ -15,35 +15,35 @@ use crate::{Instant, Revision};
 
 use super::{Server, Session};
 
-/// The revision that has batches.
+/// The revision that supports batches.
 const BATCHES: Revision = Revision::V2025_03_26;
 
-/// What a request of a batch is refused with whose client has too much to read already.
-const MUCH_WAITS: &str = "too many answers wait to be read; try again later";
+/// Error message for a request of a batch whose client has too much unread output.
+const TOO_MANY_QUEUED: &str = "too many responses are queued; read them and try again";
 
-/// The batches whose answers are to come.
+/// The batches with pending responses.
 #[derive(Debug, Default)]
 pub(in crate::peer) struct Batches {
     entries: Slab<Batch>,
-    /// Bytes of the answers in them.
+    /// Number of bytes of the collected responses.
     bytes: usize,
-    /// Where these wait.
+    /// Positions of the collected responses, by tag.
     places: Index,
 }
 
-/// A batch of requests whose answers leave together.
+/// A batch of requests that are answered in one frame.
 #[derive(Debug)]
 pub(in crate::peer) struct Batch {
-    /// Requests that are not answered yet, and one more while the batch is being read.
+    /// Number of pending requests, plus one while the batch is being read.
     waiting: usize,
-    /// The texts of the answers so far.
+    /// The concatenated texts of the collected responses.
     answers: String,
-    /// Which they are, in order.
+    /// The collected responses, in order.
     answered: Vec<Answered>,
     channel: Channel,
 }
 
-/// An answer that waits for others of its batch.
+/// A response that waits for other responses of its batch.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::peer) struct Answered {
     tag: Tag,
@@ -56,13 +56,13 @@ impl Answered {
     }
 }
 
-/// Where an answer waits, as a number: in which batch, and at which place there.
+/// Encodes the position of a collected response, its batch and index, as a number.
 fn place(batch: Key, at: usize) -> u64 {
     u64::from(batch.slot) << 32 | at as u64
 }
 
-/// The batch and the place that a number stands for.
-#[allow(clippy::cast_possible_truncation, reason = "the halves of a number")]
+/// Decodes the batch and the index from a number.
+#[allow(clippy::cast_possible_truncation, reason = "both halves fit into 32 bits")]
 fn find(batches: &Slab<Batch>, number: u64) -> Option<(Key, usize)> {
     Some((batches.key_at((number >> 32) as u32)?, number as u32 as usize))
 }
@@ -78,7 +78,7 @@ impl Batch {
 }
 
 impl Batches {
-    /// Withdraws the answer with this tag; whether there is one.
+    /// Withdraws the response with this tag, and returns whether there was one.
     fn withdraw(&mut self, hash: u64, tag: Tag) -> bool {
         let Self { entries, places, .. } = self;
         let has_tag = |number| {
@@ -99,7 +99,7 @@ impl Server {
         self.batches.as_mut()?.entries.get_mut(key)
     }
 
-    /// Takes a batch: the first event is returned, the others wait in the queue of events.
+    /// Handles a batch: returns the first event and queues the others.
     // MCP 2025-03-26 basic/index#batching [BATCH-001] [BATCH-003]
     // MCP 2025-06-18 basic/transports#stdio [BATCH-010] [STDIO-010]
     pub(super) fn receive_batch<'f>(
@@ -127,8 +127,8 @@ impl Server {
                     }
                     let reply = ReplyTo { channel, batch: Some(key) };
                     if self.connection.is_congested() {
-                        // Between two frames nothing more would be read.
-                        let error = ErrorObject::internal(MUCH_WAITS);
+                        // Between two frames the driver would stop reading.
+                        let error = ErrorObject::internal(TOO_MANY_QUEUED);
                         self.answer_error(&request.id, &error, reply);
                         continue;
                     }
@@ -165,7 +165,7 @@ impl Server {
         Ok(first)
     }
 
-    /// Writes an answer to where it belongs: on its own, or into its batch.
+    /// Writes a response, either as a frame of its own or into its batch.
     pub(super) fn write_answer(
         &mut self,
         lane: Lane,
@@ -196,7 +196,7 @@ impl Server {
             if batch.waiting > 1 && tag != Tag::NONE {
                 places.insert_hashed(self.connection.requests.hash(tag), place(key, at));
             }
-            // More would be held for as long as the slowest request takes.
+            // Without this limit, responses would be buffered until the slowest request completes.
             // MCP 2025-03-26 basic/transports#sending-messages-to-the-server [BATCH-009]
             if *bytes > self.connection.config.limits.batch_bytes_max && batch.waiting > 1 {
                 self.send_batched(key, Part::Answers);
@@ -205,7 +205,7 @@ impl Server {
         self.leave_batch(Some(key));
     }
 
-    /// Sends the answers that a batch has so far.
+    /// Sends the collected responses of a batch.
     fn send_batched(&mut self, key: Key, part: Part) {
         let Some(Batches { entries, bytes, places }) = self.batches.as_deref_mut() else { return };
         let Some(batch) = entries.get_mut(key) else { return };
@@ -228,7 +228,7 @@ impl Server {
         }
     }
 
-    /// Withdraws what is to be sent for a request that is answered, but whose answer has not left.
+    /// Withdraws the queued messages for a request that was answered, including its response.
     pub(super) fn withdraw_answer(&mut self, id: &jsonrpc::RequestId) {
         let tag = self.connection.tag(id);
         self.connection.outbox.withdraw(tag);
@@ -239,7 +239,7 @@ impl Server {
         }
     }
 
-    /// Forgets a request that the client gave up.
+    /// Drops a request that the client cancelled.
     pub(super) fn give_up_request<'f>(
         &mut self,
         key: Key,
@@ -259,7 +259,7 @@ impl Server {
         Some(Event::Cancelled(Cancelled { subject, reason }))
     }
 
-    /// A request needs no answer any more.
+    /// Handles a request that needs no response any more.
     pub(super) fn withdraw(&mut self, reply: ReplyTo) {
         match reply.batch {
             None => self.connection.outbox.signal(reply.channel, Part::Withdrawn),
@@ -267,7 +267,8 @@ impl Server {
         }
     }
 
-    /// One of a batch needs no answer any more. The last one sends what there is.
+    /// Handles a request of a batch that needs no response any more. After the last one, the
+    /// collected responses are sent.
     pub(super) fn leave_batch(&mut self, batch: Option<Key>) {
         let Some(key) = batch else { return };
         let Some(batch) = self.batch(key) else { return };
@@ -298,7 +299,7 @@ impl Server {
         });
     }
 
-    /// Answers a request that is not let through, whatever it is about.
+    /// Answers a request that is refused before it is handled.
     pub(super) fn answer_refusal(
         &mut self,
         id: &jsonrpc::RequestId,

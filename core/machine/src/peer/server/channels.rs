@@ -1,4 +1,4 @@
-//! The server's side of a binding with a channel for each request.
+//! The server on a binding with one channel per request.
 
 use alloc::string::String;
 
@@ -15,9 +15,9 @@ use super::{Declared, Server, ServerConfig};
 use crate::peer::metadata::Read;
 
 impl Server {
-    /// Takes one frame that came on `channel`. What it says of requests is answered there, at once
-    /// or later; for each channel with a request an answer comes, or the news that none will. `read`
-    /// is what the parameters of a single request say.
+    /// Handles a frame received on `channel`. Responses to its requests are sent on that channel,
+    /// at once or later. Each channel with a request gets a response or a signal that it will not
+    /// be answered. `read` is the metadata of a single request.
     pub(crate) fn handle_on_channel<'f>(
         &mut self,
         frame: Result<Frame<'f>, Malformed>,
@@ -37,16 +37,16 @@ impl Server {
         flow
     }
 
-    /// Swaps what is known of the last modern client. Where each modern request has a machine of
-    /// its own, whoever has these machines keeps it for them.
+    /// Swaps the cached declaration of the last modern client. If each modern request has its own
+    /// machine, the owner of the machines keeps the cache for them.
     pub(crate) const fn swap_declared(&mut self, declared: &mut Option<Declared>) {
         core::mem::swap(&mut self.last_declared, declared);
     }
 
-    /// The client has closed the channel of a request, which in the modern era gives it up.
+    /// Handles a closed channel, which in the modern era cancels its request.
     // MCP 2026-07-28 basic/transports/streamable-http#cancellation [CANC-017]
     pub(crate) fn handle_channel_closed(&mut self, channel: Channel, now: Instant) {
-        // One request, or none: each modern request has a machine of its own.
+        // There is at most one request, because each modern request has its own machine.
         let found = self.connection.requests.find_from(0, |entry| entry.reply.channel == channel);
         if let Some(key) = found {
             let event = self.give_up_request(key, None, now);
@@ -54,14 +54,14 @@ impl Server {
         }
     }
 
-    /// Takes over what the server offers from now on. Nobody is told.
+    /// Replaces the catalog and the capabilities of the server without notifying the client.
     pub(crate) fn adopt(&mut self, server_config: &ServerConfig) {
         self.catalog = Arc::clone(&server_config.catalog);
         self.modern = server_config.modern;
         self.guard = server_config.guard;
     }
 
-    /// The next message of this side and its channel, until it is taken.
+    /// Returns the next outgoing message and its channel, without removing it.
     pub(crate) fn next_message(&self) -> Option<(ChannelMessage, &str)> {
         self.connection.outbox.next_message()
     }
@@ -74,22 +74,22 @@ impl Server {
         self.connection.outbox.take_message()
     }
 
-    /// The channel on which a request came.
+    /// Returns the channel that received a request.
     pub(crate) fn channel_of(&self, request: RequestHandle) -> Option<Channel> {
         self.connection.requests.get(request.key).map(|entry| entry.reply.channel)
     }
 
-    /// Whether a listen stream is open.
+    /// Returns whether a listen stream is open.
     pub(crate) const fn is_listening(&self) -> bool {
         self.connection.requests.listening().streams > 0
     }
 
-    /// Ends every listen stream.
+    /// Ends all listen streams.
     pub(crate) fn finish_listening(&mut self) {
         self.end_listening();
     }
 
-    /// The client has gone for good: its requests are given up and its calls end.
+    /// Handles the permanent loss of the client: drops its requests and ends its calls.
     pub(crate) fn abandon(&mut self, now: Instant) {
         let mut slot = 0;
         while let Some(key) = self.connection.requests.find_from(slot, |_| true) {
@@ -100,7 +100,7 @@ impl Server {
         self.close();
     }
 
-    /// Gives back the memory of a busier time, as many connections may stand idle.
+    /// Releases spare memory, because many connections may be idle.
     pub(crate) fn shrink(&mut self) {
         const EVENTS: usize = 4;
         let events = &mut self.connection.events;
@@ -110,22 +110,22 @@ impl Server {
         self.connection.outbox.shrink();
     }
 
-    /// The revision of the legacy session, once a client opened one.
+    /// Returns the revision of the legacy session, if there is one.
     pub(crate) fn session_revision(&self) -> Option<Revision> {
         self.session.as_ref().map(super::Session::revision)
     }
 
-    /// Requests of the client that wait for their answer.
+    /// Returns the number of pending requests of the client.
     pub(crate) fn requests_in_flight(&self) -> usize {
         self.connection.requests.len()
     }
 
-    /// Whether nothing is under way, so that the machine may serve another modern request.
+    /// Returns whether the machine is idle, so that it may serve another modern request.
     pub(crate) fn is_fresh(&self) -> bool {
         self.session.is_none() && self.connection.requests.len() == 0 && self.is_quiet()
     }
 
-    /// Whether it has made nothing that is still to be taken, and goes on.
+    /// Returns whether the machine is open and has no output.
     pub(crate) fn is_quiet(&self) -> bool {
         self.connection.closed.is_none()
             && self.connection.events.is_empty()

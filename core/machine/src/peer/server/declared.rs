@@ -1,4 +1,4 @@
-//! What modern clients declare with each request.
+//! The capabilities that modern clients declare with each request.
 
 use alloc::string::String;
 
@@ -10,17 +10,17 @@ use crate::protocol::Capabilities;
 
 use super::Server;
 
-/// The longest declaration that is kept, in bytes: those of real clients have some hundred.
+/// Maximum length of a cached declaration in bytes; those of real clients have some hundred.
 pub(in crate::peer) const DECLARED_LENGTH_MAX: usize = 2048;
 
-/// What a modern client declared last, and how it reads at a revision.
+/// The last declaration of a modern client, and its capabilities at a revision.
 #[derive(Debug)]
 pub(crate) struct Declared {
-    /// The start of a `_meta` that ends in the capabilities, or these alone.
+    /// The start of a `_meta` up to the end of the capabilities, or only the capabilities.
     text: String,
-    /// Where in there they begin.
+    /// Offset of the capabilities in the text.
     start: usize,
-    /// The members before their end.
+    /// The members of that prefix.
     seen: Seen,
     pub(crate) revision: Revision,
     pub(super) capabilities: Capabilities,
@@ -29,7 +29,8 @@ pub(crate) struct Declared {
 impl Declared {
     /// See [`Metadata::prefix`](crate::peer::metadata::Metadata::prefix).
     pub(crate) fn cached_prefix(&self) -> CachedPrefix<'_> {
-        // A `_meta` begins with a brace.
+        // A `_meta` starts with a brace, so the offset is zero only for capabilities without a
+        // prefix.
         if PREFIX_IS_CACHED && self.start > 0 {
             CachedPrefix { text: &self.text, seen: self.seen }
         } else {
@@ -39,8 +40,9 @@ impl Declared {
 }
 
 impl Server {
-    /// Reads what a client declares with a request. Clients declare the same with each one, so the
-    /// reading of the last text is kept: it stands for that text, not for the client.
+    /// Parses the capabilities that a client declares with a request. Clients repeat the same
+    /// declaration, so the result for the last text is cached. The cache belongs to the text, not
+    /// to a client.
     pub(super) fn declared_by_client(
         &mut self,
         declared: &str,
@@ -63,7 +65,7 @@ impl Server {
         let CachedPrefix { text, seen } = prefix.unwrap_or_else(alone);
         if text.len() <= DECLARED_LENGTH_MAX {
             let start = text.len() - declared.len();
-            // Many clients of one server take turns, and one buffer.
+            // The clients of a server share one buffer.
             let mut kept = self.last_declared.take().map(|last| last.text).unwrap_or_default();
             kept.clear();
             kept.push_str(text);

@@ -18,7 +18,7 @@ use crate::{Era, Revision, Revisions};
 use super::receive::Incoming;
 use super::{Server, Session};
 
-/// The level from which log messages go to a client that has not set one: the server's decision.
+/// Minimum level of log messages for a client that has not set one. The server may choose it.
 // MCP 2025-11-25 schema.json#SetLevelRequest [LOG-004]
 const LOG_LEVEL_UNASKED: LoggingLevel = LoggingLevel::Info;
 
@@ -100,15 +100,15 @@ impl Server {
         self.bad_parameters(crate::protocol::Method::Initialize, what)
     }
 
-    /// What a server without the handshake says to a client that needs it. The client has no way
-    /// forward, so the message is for people.
+    /// Returns the error of a server without the handshake for a client that needs it. The client
+    /// cannot continue, so the message is for people.
     // MCP 2026-07-28 basic/versioning#backward-compatibility-with-initialization-based-versions
     // [VER-017] [LIFE-020]
     fn no_handshake(&self) -> ErrorObject<'static> {
         let supported = spelled(self.revisions);
         ErrorObject::new(
             ErrorCode::METHOD_NOT_FOUND,
-            format!("this server has no `initialize`; it speaks {supported}"),
+            format!("this server does not support `initialize`; supported revisions: {supported}"),
         )
         .with_data(RawJson::trusted_shared(format!(r#"{{"supported":{supported}}}"#).into()))
     }
@@ -132,12 +132,12 @@ impl Server {
         self.answer_by_machine(incoming, &AsJson(&AtRevision(&result, incoming.revision)));
     }
 
-    /// Whether the client has confirmed the session.
+    /// Returns whether the client has confirmed the session.
     pub(crate) fn is_initialized(&self) -> bool {
         self.session.as_ref().is_some_and(|session| session.initialized)
     }
 
-    /// Whether any of the revisions in force is of `era`.
+    /// Returns whether any enabled revision belongs to `era`.
     pub(super) fn speaks(&self, era: Era) -> bool {
         let of_era = match era {
             Era::Legacy => Revisions::LEGACY,
@@ -147,7 +147,7 @@ impl Server {
     }
 }
 
-/// The members of an `initialize` that every legacy revision requires.
+/// The members of an `initialize` that all legacy revisions require.
 struct InitializeMembers<'f> {
     version: Option<RawJson<'f>>,
     capabilities: Option<RawJson<'f>>,
@@ -155,7 +155,7 @@ struct InitializeMembers<'f> {
 }
 
 impl InitializeMembers<'_> {
-    /// What is missing or of the wrong type, if anything.
+    /// Returns the missing or wrongly typed member, if any.
     // MCP 2025-11-25 basic/lifecycle#initialization [LIFE-001]
     fn fault(&self, incomplete: IncompleteInitialize) -> Option<&'static str> {
         let (mut name, mut client_version) = (None, None);
@@ -191,7 +191,7 @@ impl InitializeMembers<'_> {
     }
 }
 
-/// The set as a JSON array, newest first.
+/// Returns the set as a JSON array, newest first.
 fn spelled(revisions: Revisions) -> String {
     let mut text = String::from("[");
     for revision in revisions.iter().rev() {

@@ -1,7 +1,7 @@
-//! The named methods of servers: each is short for a command.
+//! The named methods of servers, shorthands for commands.
 
-/// The named methods for [`ServerCommand`](crate::peer::ServerCommand) that servers have, whatever they are bound to. Where
-/// `now` is left out it is as with those of clients.
+/// Defines the named methods for [`ServerCommand`](crate::peer::ServerCommand), which servers have
+/// over any binding. Methods omit `now` under the same conditions as those of clients.
 macro_rules! server_methods {
     ($server:ty $(, $now:ident)?) => {
         const _: () = {
@@ -13,17 +13,18 @@ macro_rules! server_methods {
             use $crate::protocol::{InputRequiredResult, LoggingLevel, Verbatim, WriteJsonAt};
 
             impl $server {
-                /// Answers a request with a result, written as the request's revision has it.
+                /// Answers a request with a result, encoded for the request's revision.
                 ///
-                /// What the revision wants in every result (`resultType`, the server's identity,
-                /// caching hints) is added where it is missing.
+                /// Members that the revision requires in every result (`resultType`, the server's
+                /// identity, caching hints) are added if they are missing.
                 ///
                 /// # Errors
                 ///
-                /// [`CommandError::NotDue`](crate::peer::CommandError::NotDue) is an ordinary race
-                /// with a cancellation. After
-                /// [`CommandError::NotWritable`](crate::peer::CommandError::NotWritable), the
-                /// caller's fault, the client got an internal error.
+                /// Returns [`CommandError::NotDue`](crate::peer::CommandError::NotDue) in an
+                /// ordinary race with a cancellation. Returns
+                /// [`CommandError::NotWritable`](crate::peer::CommandError::NotWritable) if the
+                /// result could not be encoded, which is the caller's fault; the client then
+                /// received an internal error.
                 pub fn respond(
                     &mut self,
                     request: RequestHandle,
@@ -33,12 +34,12 @@ macro_rules! server_methods {
                     self.apply(ServerCommand::Respond { request, result }, at!($($now)?)).map(drop)
                 }
 
-                /// Answers a request with a result of the caller's own: JSON text, or
-                /// [`AsJson`](crate::jsonrpc::AsJson) around anything that serialises to an object.
+                /// Answers a request with the caller's own result type: JSON text, or
+                /// [`AsJson`](crate::jsonrpc::AsJson) around a value that serializes to an object.
                 ///
                 /// # Errors
                 ///
-                /// See [`respond`](Self::respond).
+                /// Returns the errors of [`respond`](Self::respond).
                 pub fn respond_with(
                     &mut self,
                     request: RequestHandle,
@@ -48,13 +49,13 @@ macro_rules! server_methods {
                     self.respond(request, &Verbatim(result) $(, $now)?)
                 }
 
-                /// Answers a request with an error. Codes that the request's revision does not have
-                /// become those that it has.
+                /// Answers a request with an error. Codes that the request's revision does not
+                /// define are replaced with codes that it defines.
                 ///
                 /// # Errors
                 ///
-                /// [`CommandError::NotDue`](crate::peer::CommandError::NotDue): it was answered or
-                /// cancelled.
+                /// Returns [`CommandError::NotDue`](crate::peer::CommandError::NotDue) if the
+                /// request was already answered or cancelled.
                 pub fn reject(
                     &mut self,
                     request: RequestHandle,
@@ -64,25 +65,27 @@ macro_rules! server_methods {
                     self.apply(ServerCommand::Reject { request, error }, at!($($now)?)).map(drop)
                 }
 
-                /// Answers a request with questions for the user or the host: "input required".
+                /// Answers a request with input requests for the user or the host: "input
+                /// required".
                 ///
                 /// In the modern era the client answers them and sends the request again. In a
-                /// legacy session the machine asks, waits for all answers, and hands the same request
-                /// to the application once more, with the answers in
-                /// [`Request::inputs`](crate::peer::Request::inputs). The application sees no
-                /// difference.
+                /// legacy session the machine sends the input requests, waits for all responses,
+                /// and delivers the same request to the application again with the responses in
+                /// [`Request::inputs`](crate::peer::Request::inputs). The application handles both
+                /// eras in the same way.
                 ///
-                /// `request` is kept only in a legacy session; hand in an owned one to share its text
-                /// instead of copying it. There a `tasks/result` may ask as well, for its task: the
-                /// caller then puts the task into the `_meta` of each question.
+                /// `request` is stored only in a legacy session; pass an owned request to share its
+                /// text instead of copying it. In a legacy session, a `tasks/result` may also
+                /// require input for its task; the caller then adds the task to the `_meta` of each
+                /// input request.
                 ///
                 /// # Errors
                 ///
-                /// In each case the client got an answer.
-                /// [`CommandError::NotDeclared`](crate::peer::CommandError::NotDeclared): the client
-                /// cannot be asked this.
-                /// [`CommandError::InputNotAllowed`](crate::peer::CommandError::InputNotAllowed): the
-                /// caller's fault.
+                /// The client receives a response in each case. Returns
+                /// [`CommandError::NotDeclared`](crate::peer::CommandError::NotDeclared) if the
+                /// client does not support the input requests, and
+                /// [`CommandError::InputNotAllowed`](crate::peer::CommandError::InputNotAllowed)
+                /// for a mistake of the caller.
                 pub fn require_input(
                     &mut self,
                     request: Request<'_>,
@@ -93,22 +96,21 @@ macro_rules! server_methods {
                     self.apply(ServerCommand::RequireInput { request, required }, now).map(drop)
                 }
 
-                /// Gives up the questions that a request waits for in a legacy session: the client is
-                /// told, and the request waits for an answer of the application again. Nothing
-                /// happens to any other.
+                /// Withdraws the input requests that a request waits for in a legacy session: the
+                /// client is notified, and the request waits for a response from the application
+                /// again. Has no effect on other requests.
                 ///
-                /// For what need not be known any more, such as the questions of a task that was
-                /// cancelled.
+                /// Use it for input that is not needed any more, such as that of a cancelled task.
                 pub fn withdraw_input(&mut self, request: RequestHandle, now: Instant) {
                     let _done = self.apply(ServerCommand::WithdrawInput(request), now);
                 }
 
-                /// Sends progress of a request that asked for it.
+                /// Sends progress for a request that asked for it.
                 ///
-                /// Dropped without an error where nobody asked, where `progress` does not increase,
-                /// and where it comes more often than
+                /// Silently dropped if the client did not ask for progress, if `progress` does not
+                /// increase, if reports exceed
                 /// [`Limits::progress_per_second_max`](crate::peer::Limits::progress_per_second_max),
-                /// and while the client's queue is full.
+                /// or while the client's queue is full.
                 pub fn progress(
                     &mut self,
                     request: RequestHandle,
@@ -121,18 +123,18 @@ macro_rules! server_methods {
                     let _done = self.apply(command, now);
                 }
 
-                /// Sends progress of a task of 2025-11-25, whose call is answered already: `params`
+                /// Sends progress for a task of 2025-11-25 whose call is already answered. `params`
                 /// are those of `notifications/progress`, with the call's token and the task in
-                /// `_meta`. It goes on the channel of `request`, one that waits for the task, or else
-                /// like what belongs to no request.
+                /// `_meta`. The notification is sent on the channel of `request`, a request that
+                /// waits for the task, or otherwise on the channel for messages without a request.
                 ///
-                /// Dropped without an error where no session is of that revision, and while the
-                /// client's queue is full. That progress increases, and comes not too often, is up to
-                /// the caller, which keeps the token.
+                /// Silently dropped if no session has that revision, and while the client's queue
+                /// is full. The caller has the token and must ensure that progress increases and is
+                /// not sent too often.
                 ///
                 /// # Errors
                 ///
-                /// The caller's: `params` is not an object.
+                /// Fails if `params` is not an object, which is the caller's fault.
                 pub fn task_progress(
                     &mut self,
                     request: RequestHandle,
@@ -143,15 +145,15 @@ macro_rules! server_methods {
                     self.apply(command, at!($($now)?)).map(drop)
                 }
 
-                /// Sends a log message on behalf of `request`; on behalf of none, in every legacy
-                /// session. Only where the client wants messages of this level: of the session in the
-                /// legacy era, of that request in the modern one. Dropped without an error once the
-                /// request has ended, and while the client's queue is full: a client that reads
-                /// nothing is not written to without end.
+                /// Sends a log message for `request`, or in every legacy session if `request` is
+                /// `None`. Sent only if the client wants messages of this level: per session in the
+                /// legacy era, per request in the modern era. Silently dropped once the request has
+                /// ended, and while the client's queue is full, so that output for a client that
+                /// does not read stays bounded.
                 ///
                 /// # Errors
                 ///
-                /// The caller's: `data` cannot be written.
+                /// Fails if `data` cannot be encoded, which is the caller's fault.
                 pub fn log<D: serde::Serialize + ?Sized>(
                     &mut self,
                     request: Option<RequestHandle>,
@@ -164,12 +166,12 @@ macro_rules! server_methods {
                     self.apply(command, at!($($now)?)).map(drop)
                 }
 
-                /// Tells every client that subscribed to `uri` that the resource changed.
+                /// Notifies every client that subscribed to `uri` that the resource changed.
                 pub fn resource_updated(&mut self, uri: &str $(, $now: Instant)?) {
                     let _done = self.apply(ServerCommand::ResourceUpdated { uri }, at!($($now)?));
                 }
 
-                /// Tells clients that a list changed which the catalog does not hold.
+                /// Notifies clients of a change to a list that the catalog does not hold.
                 pub fn announce(&mut self, changes: Changes $(, $now: Instant)?) {
                     let _done = self.apply(ServerCommand::Announce(changes), at!($($now)?));
                 }
@@ -179,7 +181,7 @@ macro_rules! server_methods {
 }
 pub(crate) use server_methods;
 
-/// Those of servers over a byte stream, where the connection is always there.
+/// Defines the methods of servers over a byte stream, which always have a connection.
 macro_rules! stream_server_methods {
     ($server:ty) => {
         const _: () = {
@@ -192,12 +194,12 @@ macro_rules! stream_server_methods {
             impl $server {
                 /// Sends a request to a legacy client, such as a `ping`.
                 ///
-                /// To ask the user or the host on behalf of a request, use
-                /// [`require_input`](Self::require_input), which serves both eras.
+                /// To request input from the user or the host for a request, use
+                /// [`require_input`](Self::require_input), which supports both eras.
                 ///
                 /// # Errors
                 ///
-                /// Nothing was sent: see [`CommandError`](crate::peer::CommandError).
+                /// Returns [`CommandError`](crate::peer::CommandError) if the request was not sent.
                 pub fn call(
                     &mut self,
                     method: Method,
@@ -208,17 +210,19 @@ macro_rules! stream_server_methods {
                     started(self.apply(ServerCommand::Call { method, params, options }, now))
                 }
 
-                /// Gives up a call: the client is told, and the call ends with [`Failure::Cancelled`](crate::peer::Failure::Cancelled).
+                /// Cancels a call: the client is notified, and the call ends with
+                /// [`Failure::Cancelled`](crate::peer::Failure::Cancelled).
                 pub fn cancel(&mut self, call: CallHandle, reason: &str, now: Instant) {
                     let _done = self.apply(ServerCommand::Cancel { call, reason }, now);
                 }
 
-                /// Sends a notification to a legacy client that no other method sends, such as
-                /// `notifications/elicitation/complete` or `notifications/tasks/status`.
+                /// Sends a notification to a legacy client that has no method of its own here, such
+                /// as `notifications/elicitation/complete` or `notifications/tasks/status`.
                 ///
                 /// # Errors
                 ///
-                /// Nothing was sent: see [`CommandError`](crate::peer::CommandError).
+                /// Returns [`CommandError`](crate::peer::CommandError) if the notification was not
+                /// sent.
                 pub fn notify(
                     &mut self,
                     method: Method,
@@ -227,15 +231,15 @@ macro_rules! stream_server_methods {
                     self.apply(ServerCommand::Notify { method, params }, Instant::ZERO).map(drop)
                 }
 
-                /// Tells clients that listen for it of the status of a task. Dropped without an error while the
-                /// machine is [congested](Self::is_congested): a client asks for it as well.
+                /// Notifies clients that listen to a task of its status. Silently dropped while the
+                /// machine is [congested](Self::is_congested); clients also poll the status.
                 pub fn task_changed(&mut self, status: &TaskStatusParams) {
                     let command = ServerCommand::TaskChanged { status, principal: None };
                     let _done = self.apply(command, Instant::ZERO);
                 }
 
-                /// Ends the connection from this side: listen streams and calls end, requests without an
-                /// answer get none.
+                /// Closes the connection: listen streams and calls end, and pending requests get no
+                /// response.
                 pub fn close(&mut self) {
                     let _done = self.apply(ServerCommand::Close, Instant::ZERO);
                 }

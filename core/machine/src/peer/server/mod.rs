@@ -58,45 +58,47 @@ use server_config::ServerIdentity;
 
 /// The server's side of one connection over a byte stream, as a state machine.
 ///
-/// It speaks every revision that its options allow: a legacy session after `initialize` and modern
-/// requests, each with its own metadata, at once on the same stream.
+/// It speaks all revisions that its options allow: a legacy session after `initialize`, and modern
+/// requests, each with its own metadata, at the same time on the same stream.
 ///
 /// # Driving it
 ///
-/// * Push what comes in: [`handle_message`](Self::handle_message) for each frame,
-///   [`handle_frame_error`](Self::handle_frame_error) for one that is none,
+/// * Push the input: [`handle_message`](Self::handle_message) for each frame,
+///   [`handle_frame_error`](Self::handle_frame_error) for a framing error,
 ///   [`handle_eof`](Self::handle_eof) once at the end, [`handle_timeout`](Self::handle_timeout)
-///   when the deadline has come. Spurious calls of the latter do nothing.
-/// * Push what the application wants: [`respond`](Self::respond), [`reject`](Self::reject),
+///   when the deadline has passed. Extra calls of the latter do nothing.
+/// * Push the commands of the application: [`respond`](Self::respond), [`reject`](Self::reject),
 ///   [`require_input`](Self::require_input), [`progress`](Self::progress), [`log`](Self::log) and
-///   the like.
-/// * After any of these, pull until dry: [`poll_event`](Self::poll_event) before the next input,
-///   so that events keep the order of their causes; [`poll_transmit`](Self::poll_transmit) as soon
-///   as the stream takes bytes; [`poll_timeout`](Self::poll_timeout) to know when to come back.
-/// * `now` is the time it is, not the deadline that fired.
+///   others.
+/// * After each of these, poll until there is no more output: [`poll_event`](Self::poll_event)
+///   before the next input, so that events keep the order of their causes;
+///   [`poll_transmit`](Self::poll_transmit) as soon as the stream accepts bytes;
+///   [`poll_timeout`](Self::poll_timeout) for the next deadline.
+/// * `now` is the current time, not the deadline that fired.
 ///
-/// Nothing here blocks, panics because of the client, or does work out of proportion to its input.
+/// No method blocks, panics because of the client's input, or does work that is not proportional to
+/// its input.
 #[derive(Debug)]
 pub struct Server {
     connection: Connection,
     identity: Arc<ServerIdentity>,
     catalog: Arc<Catalog>,
-    /// What the server declares to modern clients.
+    /// The capabilities that the server declares to modern clients.
     modern: Capabilities,
     revisions: Revisions,
-    /// What a modern client declared last.
+    /// The last declaration of a modern client.
     last_declared: Option<Declared>,
     session: Option<Session>,
     rounds: Slab<Round>,
-    /// Made with the first one.
+    /// Created with the first batch.
     batches: Option<Box<Batches>>,
-    /// Bytes that rounds of input keep.
+    /// Number of bytes that input rounds hold.
     input_bytes: usize,
     pending: pending_notifications::PendingNotifications,
     guard: PanicGuard,
 }
 
-/// What a legacy client and this server agreed on.
+/// The outcome of the negotiation with a legacy client.
 #[derive(Debug)]
 pub struct Session {
     revision: Revision,
@@ -109,32 +111,32 @@ pub struct Session {
 }
 
 impl Session {
-    /// The negotiated revision.
+    /// Returns the negotiated revision.
     #[must_use]
     pub const fn revision(&self) -> Revision {
         self.revision
     }
 
-    /// What the client declared.
+    /// Returns the capabilities that the client declared.
     #[must_use]
     pub const fn client_capabilities(&self) -> Capabilities {
         self.client
     }
 
-    /// What this server declared to it.
+    /// Returns the capabilities that this server declared to the client.
     #[must_use]
     pub const fn server_capabilities(&self) -> Capabilities {
         self.server
     }
 
-    /// What the client says that it is: for display and logs, not to be relied on.
+    /// Returns the client's description of itself, for display and logs only. It is not verified.
     // MCP 2026-07-28 basic/index#_meta [SEC-013]
     #[must_use]
     pub const fn client_info(&self) -> &Json {
         &self.client_info
     }
 
-    /// Whether the client subscribed to updates of `uri`.
+    /// Returns whether the client subscribed to updates of `uri`.
     #[must_use]
     pub fn is_subscribed(&self, uri: &str) -> bool {
         self.subscribed.contains(uri)
@@ -142,10 +144,10 @@ impl Session {
 }
 
 impl Server {
-    /// A server at the start of a connection.
+    /// Creates a server for a new connection.
     ///
-    /// `seed` keys the hash tables of what the client names: draw it at random, so that a client
-    /// cannot aim at collisions. It has no influence on any output.
+    /// `seed` keys the hash tables for names that the client chooses. Draw it at random, so that a
+    /// client cannot cause collisions. It does not affect any output.
     #[must_use]
     pub fn new(options: ServerOptions, seed: u64) -> Self {
         Self::with_binding(&ServerConfig::new(options), Binding::ByteStream, seed)
@@ -169,20 +171,20 @@ impl Server {
         }
     }
 
-    /// Runs the validator of the catalog in `guard` from here on. A call whose arguments or result it
-    /// panics at is answered with an internal error.
+    /// Runs the validator of the catalog in `guard`. If it panics on the arguments or the result of
+    /// a call, the call is answered with an internal error.
     pub const fn catch_panics(&mut self, guard: PanicGuard) {
         self.guard = guard;
     }
 
     // ------------------------------------------------------------------ from the client
 
-    /// Takes one frame, and returns what the application must know of it.
+    /// Handles one frame and returns the event it causes, if any.
     ///
     /// # Errors
     ///
-    /// The connection is over, before or because of this frame. Rules that the client broke are
-    /// answered and reported as [`Event::Violation`], unless the policy says to close.
+    /// Fails if the connection is closed, before or because of this frame. Protocol violations are
+    /// answered and reported as [`Event::Violation`], unless the policy closes the connection.
     pub fn handle_message<'f>(
         &mut self,
         frame: &'f [u8],
@@ -205,11 +207,11 @@ impl Server {
         flow
     }
 
-    /// Takes the news that the decoder found something that is no frame.
+    /// Reports a framing error of the decoder.
     ///
     /// # Errors
     ///
-    /// The connection is over.
+    /// Fails if the connection is closed.
     pub fn handle_frame_error(
         &mut self,
         error: FrameError,
@@ -223,10 +225,10 @@ impl Server {
         flow
     }
 
-    /// Takes the end of the input.
+    /// Handles the end of the input.
     ///
-    /// Calls to the client end, as their answers cannot come any more. Requests that wait for an
-    /// answer may still get it: a client may close its output and read on. See
+    /// Calls to the client end, because their responses cannot arrive any more. Pending requests
+    /// can still be answered: a client may close its output and continue to read. See
     /// [`is_drained`](Self::is_drained).
     // MCP 2026-07-28 basic/transports/stdio#shutdown [STDIO-017]
     pub fn handle_eof(&mut self) {
@@ -234,14 +236,14 @@ impl Server {
         self.finish_close();
     }
 
-    /// The connection is over, but not by the application: what the machine has under way ends,
-    /// and the client, which may still read, is told so.
+    /// Ends the machine's pending work after the connection was closed other than by the
+    /// application. The client may still read and is notified.
     fn finish_close(&mut self) {
         self.fail_rounds();
         self.end_listening();
     }
 
-    /// Does what is due at `now`. Extra calls do nothing.
+    /// Processes expired deadlines. Extra calls do nothing.
     pub fn handle_timeout(&mut self, now: Instant) {
         while let Some((key, call)) = self.connection.take_expired(now) {
             match call.purpose {
@@ -266,12 +268,12 @@ impl Server {
 
     // ------------------------------------------------------------------ from the application
 
-    /// Carries out a command of the application.
+    /// Applies a command of the application.
     ///
     /// # Errors
     ///
-    /// See [`CommandError`].
-    // Inlined, so that an image has only the commands that its program uses.
+    /// Returns [`CommandError`] if the command could not be carried out.
+    // Inlined, so that only the commands that a program uses are linked into it.
     #[inline(always)]
     pub fn apply(
         &mut self,
@@ -355,7 +357,8 @@ impl Server {
     ) -> Result<(), CommandError> {
         self.connection.check_open()?;
         Connection::check_kind(method, MethodKind::Notification)?;
-        // These depend on what the client asked for, which their own verbs know.
+        // These depend on subscriptions and log levels of the client, which their own methods
+        // check.
         if matches!(method, Method::Message | Method::ResourcesUpdated) {
             return Err(CommandError::OutOfPlace(method));
         }
@@ -379,7 +382,7 @@ impl Server {
         self.drop_requests();
     }
 
-    /// Changes what the server offers. Clients that asked for it are told which lists changed.
+    /// Edits the catalog. Clients that asked for it are notified of the changed lists.
     pub fn edit_catalog<T>(&mut self, edit: impl FnOnce(&mut Catalog) -> T) -> T {
         let catalog = Arc::make_mut(&mut self.catalog);
         let edited = edit(catalog);
@@ -390,51 +393,52 @@ impl Server {
 
     // ------------------------------------------------------------------ outputs
 
-    /// The next bytes for the stream, whole lines; `None` when there are none. Whoever takes them
-    /// writes all of them; the next call considers them gone.
+    /// Returns the next bytes for the stream, complete lines, or `None` if the queue is empty. The
+    /// caller must write all of them; they are discarded on the next call.
     #[must_use]
     pub fn poll_transmit(&mut self) -> Option<&[u8]> {
         self.flush_pending();
         self.connection.outbox.poll()
     }
 
-    /// The next bytes for the stream, for a driver that may write only part of them and tells how
-    /// many with [`consume_transmit`](Self::consume_transmit). Empty when there are none. What was
-    /// shown stays until it is consumed, whatever is cancelled meanwhile.
+    /// Returns the next bytes for the stream, for a driver that may write only some of them and
+    /// reports the number with [`consume_transmit`](Self::consume_transmit). Empty if no
+    /// output is queued. Returned bytes stay queued until consumed, even if their request is cancelled
+    /// meanwhile.
     #[must_use]
     pub fn peek_transmit(&mut self) -> &[u8] {
         self.flush_pending();
         self.connection.outbox.peek()
     }
 
-    /// Takes away the first `length` bytes that [`peek_transmit`](Self::peek_transmit) showed.
+    /// Removes the first `length` bytes returned by [`peek_transmit`](Self::peek_transmit).
     pub fn consume_transmit(&mut self, length: usize) {
         self.connection.outbox.consume(length);
     }
 
-    /// The next event that the machine made by itself.
+    /// Returns the next event that was not caused by a frame.
     #[must_use]
     pub fn poll_event(&mut self) -> Option<Event<'static>> {
         self.connection.events.pop_front()
     }
 
-    /// When [`handle_timeout`](Self::handle_timeout) has something to do, if nothing comes before.
-    /// May change with every call of another method.
+    /// Returns the time of the next [`handle_timeout`](Self::handle_timeout), if one is needed. Any
+    /// other method may change it.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Instant> {
         self.connection.next_deadline()
     }
 
-    /// Whether more waits to be sent than
-    /// [`Limits::transmit_bytes_max`](super::Limits::transmit_bytes_max): stop reading until the
+    /// Returns whether the queued output exceeds
+    /// [`Limits::transmit_bytes_max`](super::Limits::transmit_bytes_max). Stop reading until the
     /// client has taken some of it.
     #[must_use]
     pub fn is_congested(&self) -> bool {
         self.connection.is_congested()
     }
 
-    /// Whether the connection is closed, no request waits for its answer and no byte waits to be
-    /// sent: nothing is lost by dropping the machine.
+    /// Returns whether the connection is closed, no request is pending and all output has been
+    /// sent, so that the machine can be dropped without loss.
     #[must_use]
     pub fn is_drained(&self) -> bool {
         self.connection.closed.is_some()
@@ -442,19 +446,19 @@ impl Server {
             && self.connection.outbox.len() == 0
     }
 
-    /// Whether the connection is over, though answers may still be due.
+    /// Returns whether the connection is closed. Responses may still be pending.
     #[must_use]
     pub const fn is_closed(&self) -> bool {
         self.connection.closed.is_some()
     }
 
-    /// The legacy session, once a client opened one.
+    /// Returns the legacy session, if there is one.
     #[must_use]
     pub const fn session(&self) -> Option<&Session> {
         self.session.as_ref()
     }
 
-    /// What the server offers.
+    /// Returns the catalog of the server.
     #[must_use]
     pub fn catalog(&self) -> &Catalog {
         &self.catalog
@@ -462,13 +466,14 @@ impl Server {
 
     // ------------------------------------------------------------------ shared by the parts
 
-    /// What the server declares at `revision`: what its options say and what its catalog has.
+    /// Returns the capabilities that the server declares at `revision`, from its options and its
+    /// catalog.
     fn declared(&self, revision: Revision) -> ServerCapabilities {
         self.catalog.complete(self.identity.capabilities.clone(), revision)
     }
 
-    /// Sends a notification in the legacy session, if the gate lets it through. Nothing that is said
-    /// unasked is, once the connection is over.
+    /// Sends a notification in the legacy session if the capability checks allow it. No
+    /// notifications are sent after the connection was closed.
     fn notify_session(
         &mut self,
         method: Method,
@@ -503,7 +508,7 @@ impl Server {
     }
 }
 
-/// Parameters of a message that has none.
+/// The parameters of a message without parameters.
 const NO_PARAMS: RawJson<'static> = RawJson::EMPTY_OBJECT;
 
 server_methods!(Server);

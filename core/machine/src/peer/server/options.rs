@@ -8,10 +8,10 @@ use crate::protocol::{CacheHints, Implementation, ServerCapabilities};
 
 use super::server_config::ServerIdentity;
 
-/// What a server is, offers and puts up with.
+/// Options of a server: identity, catalog, limits, timeouts and policy.
 pub type ServerOptions = ConnectionOptions<ServerRole>;
 
-/// What only the options of a server have.
+/// The server-specific part of [`ServerOptions`].
 #[derive(Clone, Debug)]
 pub struct ServerRole {
     pub(crate) identity: Arc<ServerIdentity>,
@@ -19,46 +19,47 @@ pub struct ServerRole {
 }
 
 impl ServerOptions {
-    /// A server called `identity` that speaks all revisions and offers nothing yet.
+    /// Creates options for a server called `identity` that speaks all revisions and has an empty
+    /// catalog.
     #[must_use]
     pub fn new(identity: Implementation) -> Self {
         let identity = Arc::new(ServerIdentity::new(identity));
         Self::with_role(ServerRole { identity, catalog: Arc::default() })
     }
 
-    /// Tells the model how to use the server.
+    /// Sets the instructions for the model on how to use the server.
     #[must_use]
     pub fn instructions(mut self, instructions: impl Into<String>) -> Self {
         self.identity_mut().instructions = Some(instructions.into());
         self
     }
 
-    /// Capabilities beside those that follow from the catalog: logging, completions, tasks,
-    /// extensions, experimental ones.
+    /// Sets capabilities in addition to those that follow from the catalog: logging, completions,
+    /// tasks, extensions and experimental ones.
     #[must_use]
     pub fn capabilities(mut self, capabilities: ServerCapabilities) -> Self {
         self.identity_mut().capabilities = capabilities;
         self
     }
 
-    /// The tools, resources and prompts to offer.
+    /// Sets the catalog of tools, resources and prompts.
     #[must_use]
     pub fn catalog(mut self, mut catalog: Catalog) -> Self {
-        // What it was made with is no news.
+        // The initial content is not a change to announce.
         let _initial = catalog.take_changes();
         self.role.catalog = Arc::new(catalog);
         self
     }
 
-    /// How long clients may keep what the machine answers by itself, at revisions with caching
-    /// hints. By default not at all.
+    /// Sets how long clients may cache the results that the machine generates, at revisions with
+    /// caching hints. By default not at all.
     #[must_use]
     pub fn cache(mut self, cache: CacheHints) -> Self {
         self.identity_mut().cache = cache;
         self
     }
 
-    /// Leaves the server's name out of results at 2026-07-28.
+    /// Omits the server's name from results at 2026-07-28.
     // MCP 2026-07-28 basic/index#_meta [META-011]
     #[must_use]
     pub fn anonymous(mut self) -> Self {
@@ -66,7 +67,7 @@ impl ServerOptions {
         self
     }
 
-    /// The same without keep-alive pings: on HTTP a session is not one connection that could die.
+    /// Disables keep-alive pings: on HTTP a session is not a single connection that could be lost.
     #[cfg(feature = "http")]
     pub(crate) fn without_keep_alive(mut self) -> Self {
         self.config_mut().timeouts.keep_alive = None;
@@ -78,7 +79,7 @@ impl ServerOptions {
         &self.role.catalog
     }
 
-    /// Changes what is offered to connections that are opened from now on. Nobody is told.
+    /// Edits the catalog for connections opened from now on. No client is notified.
     pub fn edit_catalog<T>(&mut self, edit: impl FnOnce(&mut Catalog) -> T) -> T {
         let catalog = self.catalog_mut();
         let edited = edit(catalog);
@@ -86,13 +87,13 @@ impl ServerOptions {
         edited
     }
 
-    // Out of line: it has the code that copies a catalog.
+    // Not inlined, because it contains the code that copies a catalog.
     #[inline(never)]
     fn catalog_mut(&mut self) -> &mut Catalog {
         Arc::make_mut(&mut self.role.catalog)
     }
 
-    /// What the server declares beyond its catalog, to be changed.
+    /// Returns the capabilities in addition to the catalog's for modification.
     #[must_use]
     pub fn capabilities_mut(&mut self) -> &mut ServerCapabilities {
         &mut self.identity_mut().capabilities

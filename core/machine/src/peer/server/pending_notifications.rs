@@ -1,4 +1,4 @@
-//! News for a client that is too far behind to be sent more: kept once each, not once each time.
+//! Deferred notifications for a client that is too far behind: each is kept once.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -8,20 +8,20 @@ use crate::peer::requests::RequestOwner;
 
 use super::Server;
 
-/// What a client is to be told as soon as it has taken some of what waits for it.
+/// The change notifications to send once the client has read some of its queued output.
 ///
-/// Each item says only that something changed, so that one of a kind says all. There are no more
-/// URIs here than the client subscribed to.
+/// Each item only states that something changed, so notifications for the same item are merged.
+/// There are no more URIs than the client subscribed to.
 #[derive(Debug, Default)]
 pub(super) struct PendingNotifications {
     lists: Changes,
-    /// In order, each once.
+    /// In order and without duplicates.
     resources: Vec<String>,
 }
 
 impl Server {
-    /// Whether more waits for the client than the limit, so that nothing is added which can be
-    /// left out or said later.
+    /// Returns whether the queued output exceeds the limit, so that optional messages are dropped
+    /// or deferred.
     pub(super) fn is_behind(&self) -> bool {
         self.connection.binding.has_one_queue() && self.connection.is_congested()
     }
@@ -50,7 +50,7 @@ impl Server {
         }
     }
 
-    /// Tells what is owed, if there is room again.
+    /// Sends the deferred notifications if the queue has space again.
     pub(super) fn flush_pending(&mut self) {
         let PendingNotifications { lists, resources } = &self.pending;
         if (*lists == Changes::default() && resources.is_empty()) || self.is_behind() {
@@ -59,7 +59,7 @@ impl Server {
         let PendingNotifications { lists, resources } = core::mem::take(&mut self.pending);
         self.tell_lists(lists);
         for uri in resources {
-            // Should there be too much again, it is owed again.
+            // If the queue fills up again, the notification is deferred again.
             self.tell_resource(&uri);
         }
     }

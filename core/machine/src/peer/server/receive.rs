@@ -26,7 +26,7 @@ use crate::{Era, Instant, Revision};
 use super::declared::Declared;
 use super::{NO_PARAMS, Server, Session};
 
-/// A request that is to be answered. The metadata is borrowed, as it is too large to be moved.
+/// A request to be answered. The metadata is borrowed, because it is too large to move.
 pub(super) struct Incoming<'m, 'f> {
     pub(super) id: RequestId,
     pub(super) method: MethodName<'f>,
@@ -37,13 +37,13 @@ pub(super) struct Incoming<'m, 'f> {
     pub(super) reply: ReplyTo,
 }
 
-/// What a call is about; or the result that tells the model what is wrong with its arguments; or the
-/// error that tells the client.
+/// The target of a call; a tool result with the defects of the arguments, for the model; or an
+/// error for the client.
 type Checked = Result<Result<Target, CallToolResult>, ErrorObject<'static>>;
 
 impl Server {
-    /// Takes a message. `read` is what its parameters say, where they have been read on the way
-    /// here: a message is read once.
+    /// Handles a message. `read` is the metadata of its parameters if the caller has already parsed
+    /// them, so that no message is parsed twice.
     pub(super) fn receive<'f>(
         &mut self,
         message: Message<'f>,
@@ -67,7 +67,7 @@ impl Server {
         reply: ReplyTo,
     ) -> Flow<'f> {
         let RequestMessage { id, method, params } = message;
-        // The answers could not be told apart.
+        // The two responses could not be told apart.
         if self.connection.requests.contains(&id) {
             let error = ErrorObject::invalid_request("a request with this id is in flight");
             self.answer_refusal(&id, &error, reply);
@@ -77,8 +77,8 @@ impl Server {
                 .violation(self.connection.config.policy.duplicate_id, violation);
         }
         let known = Method::parse(&method);
-        // MCP 2025-11-25 basic/utilities/ping#behavior-requirements [PING-001]: promptly, also
-        // before initialization is complete. Most have no parameters to read.
+        // MCP 2025-11-25 basic/utilities/ping#behavior-requirements [PING-001]: promptly, even
+        // before initialization is complete. Most pings have no parameters.
         let ping = known == Some(Method::Ping) && self.speaks(Era::Legacy);
         if ping && params.as_ref().is_none_or(|params| params.as_str() == "{}") {
             self.answer_ping(&id, reply);
@@ -96,7 +96,7 @@ impl Server {
         };
         let metadata = match read {
             Ok(metadata) => metadata,
-            // Otherwise nothing of its parameters matters.
+            // Other defects of its parameters do not matter.
             Err(_) if ping && check_repeats(&params).is_ok() => {
                 self.answer_ping(&id, reply);
                 return Ok(None);
@@ -126,8 +126,8 @@ impl Server {
             reply,
         };
         // MCP 2026-07-28 basic/versioning#backward-compatibility-with-initialization-based-versions
-        // [VER-016]: the request says which era it is of. A server of the legacy era alone ignores
-        // what it cannot know.
+        // [VER-016]: the request identifies its era. A server without modern revisions ignores the
+        // modern members.
         if modern { self.receive_modern(incoming) } else { self.receive_legacy(incoming) }
     }
 
@@ -156,15 +156,15 @@ impl Server {
         self.dispatch(incoming)
     }
 
-    /// A request without metadata and without a session.
+    /// Refuses a request without metadata and without a session.
     fn refuse_before_initialize<'f>(&mut self, incoming: &Incoming<'_, 'f>) -> Flow<'f> {
         let served = |method: Method| {
             self.revisions.iter().any(|revision| method.row().client.revisions.contains(revision))
         };
         let error = match incoming.method {
             MethodName::Known(method) if served(method) => {
-                // MCP 2026-07-28 basic/index#_meta [META-009]: without the metadata a request is
-                // malformed; for a legacy client the same answer says what to do instead.
+                // MCP 2026-07-28 basic/index#_meta [META-009]: a request without the metadata is
+                // malformed. The same response tells a legacy client to send `initialize`.
                 ErrorObject::invalid_params(if self.speaks(Era::Modern) {
                     "send `initialize` first, or the protocol version and client capabilities in `_meta`"
                 } else {
@@ -178,11 +178,12 @@ impl Server {
         self.connection.violation(self.connection.config.policy.forbidden, violation)
     }
 
-    /// A request that carries its own metadata, judged by nothing else.
+    /// Handles a request with its own metadata, independent of any session.
     // MCP 2026-07-28 basic/index#statelessness [LIFE-009],
     // MCP 2026-07-28 schema.json#RequestMetaObject [CAP-020]
     fn receive_modern<'f>(&mut self, mut incoming: Incoming<'_, 'f>) -> Flow<'f> {
-        // MCP 2025-06-18 basic/transports#sending-messages-to-the-server [BATCH-010]: a line is one message.
+        // MCP 2025-06-18 basic/transports#sending-messages-to-the-server [BATCH-010]: a line is one
+        // message.
         if incoming.reply.batch.is_some() {
             let error = ErrorObject::invalid_request("a modern request is not part of a batch");
             self.answer_refusal(&incoming.id, &error, incoming.reply);
@@ -249,7 +250,7 @@ impl Server {
         self.dispatch(incoming)
     }
 
-    /// Answers a request for what is only ever a notification.
+    /// Refuses a request whose method is defined only as a notification.
     fn refuse_notification<'f>(&mut self, incoming: &Incoming<'_, 'f>) -> Flow<'f> {
         let error = ErrorObject::method_not_found(incoming.method.as_str());
         self.answer_refusal(&incoming.id, &error, incoming.reply);
@@ -257,7 +258,7 @@ impl Server {
         self.connection.violation(self.connection.config.policy.forbidden, violation)
     }
 
-    /// Answers what the gate does not let through.
+    /// Refuses a request that failed the capability checks.
     fn refuse<'f>(&mut self, incoming: &Incoming<'_, 'f>, refusal: GateError) -> Flow<'f> {
         let error = match refusal {
             // MCP 2026-07-28 basic/index#_meta [CAP-022]
@@ -273,7 +274,7 @@ impl Server {
         self.connection.violation(self.connection.config.policy.forbidden, violation)
     }
 
-    /// A request that is in order: the machine answers what it can by itself.
+    /// Dispatches a valid request. The machine answers some methods itself.
     fn dispatch<'f>(&mut self, incoming: Incoming<'_, 'f>) -> Flow<'f> {
         let method = match &incoming.method {
             MethodName::Known(method) => *method,
@@ -341,8 +342,9 @@ impl Server {
         }
     }
 
-    /// Has the arguments of a call checked by the validator of the catalog, if it has one. Those of a
-    /// call that is to be a task are left to whoever makes the task: they are the task's to fail.
+    /// Validates the arguments of a call with the validator of the catalog, if there is one. The
+    /// arguments of a call that asks for a task are validated by the creator of the task, because
+    /// they make the task fail and not the call.
     // MCP 2026-07-28 server/tools#security-considerations [TOOL-030]
     fn check_arguments(&self, target: Target, incoming: &Incoming<'_, '_>) -> Checked {
         let Target::Tool(tool) = target else { return Ok(Ok(target)) };
@@ -359,7 +361,7 @@ impl Server {
         }
     }
 
-    /// Whether a call is to be a task from its beginning.
+    /// Returns whether a call asks for a task when it starts.
     // MCP 2025-11-25 basic/utilities/tasks#task-support-and-handling [TASK-006]
     fn asks_for_task(&self, incoming: &Incoming<'_, '_>) -> bool {
         self.runs_tools_as_tasks()
@@ -367,13 +369,13 @@ impl Server {
             && incoming.metadata.asks_for_task
     }
 
-    /// Whether the client of the session was told that tools run as tasks.
+    /// Returns whether the server declared to the client of the session that tools run as tasks.
     fn runs_tools_as_tasks(&self) -> bool {
         let session = self.session.as_ref();
         session.is_some_and(|session| session.server.contains(Capability::TasksToolsCall))
     }
 
-    /// Hands a request to the application.
+    /// Delivers a request to the application.
     fn deliver<'f>(&mut self, incoming: Incoming<'_, 'f>, target: Target) -> Flow<'f> {
         let Incoming { id, method, params, metadata, revision, client, reply } = incoming;
         if self.connection.requests.len() >= self.connection.config.limits.requests_in_flight_max {
@@ -449,7 +451,7 @@ impl Server {
 
     // ------------------------------------------------------------------ notifications
 
-    // MCP 2025-11-25 basic/index#notifications [RPC-013]: never answered, whatever is wrong.
+    // MCP 2025-11-25 basic/index#notifications [RPC-013]: never answered, even if it is malformed.
     fn receive_notification<'f>(
         &mut self,
         message: NotificationMessage<'f>,
@@ -517,8 +519,8 @@ impl Server {
                 self.connection.start_keep_alive(revision, now);
                 Ok(Some(Event::Opened(Opened { revision })))
             }
-            // MCP 2025-11-25 basic/lifecycle#initialization [LIFE-003]: said already. A client that
-            // says it again, say because it saw no response to its POST, does no harm.
+            // MCP 2025-11-25 basic/lifecycle#initialization [LIFE-003]: already confirmed. A client
+            // may repeat the notification, for example because it received no response to its POST.
             Some(_) => Ok(None),
             None => {
                 let violation =
@@ -528,7 +530,7 @@ impl Server {
         }
     }
 
-    /// The client gives up one of its requests.
+    /// Handles the client's cancellation of one of its requests.
     // MCP 2025-11-25 basic/utilities/cancellation#error-handling [CANC-004] [CANC-006] [CANC-007]:
     // unknown, finished and malformed ones are ignored.
     fn cancelled<'f>(&mut self, params: &RawJson<'f>, now: Instant) -> Flow<'f> {
@@ -540,11 +542,11 @@ impl Server {
                 _ => {}
             }
         }
-        // Only the client's own requests are looked at: each direction has its own ids.
+        // Only the client's own requests are searched: each direction has its own ids.
         let Some(id) = id else { return Ok(None) };
         // MCP 2025-11-25 basic/utilities/cancellation#behavior-requirements [CANC-003]
-        // MCP 2026-07-28 basic/transports/stdio#cancellation [CANC-016]: no message from here on, and
-        // of those that were made none that has not left.
+        // MCP 2026-07-28 basic/transports/stdio#cancellation [CANC-016]: no further messages are
+        // sent, and queued ones are withdrawn.
         let Some(key) = self.connection.requests.by_id(&id) else {
             self.withdraw_answer(&id);
             return Ok(None);
@@ -554,7 +556,7 @@ impl Server {
 
     // ------------------------------------------------------------------ responses
 
-    /// What is no message may name a call all the same, which ends with it.
+    /// Handles a malformed message. If it names a call, the call ends.
     // MCP 2025-11-25 basic/index#responses [RPC-007], MCP 2025-11-25 schema.json#Result [RPC-010]
     pub(super) fn receive_malformed<'f>(
         &mut self,

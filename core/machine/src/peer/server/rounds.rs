@@ -1,4 +1,4 @@
-//! Input rounds: what a handler needs from the user or the host, asked in the way of the era.
+//! Input rounds: how a handler obtains input from the user or the host, in either era.
 
 use alloc::boxed::Box;
 use alloc::string::String;
@@ -23,16 +23,16 @@ use crate::{Era, Instant, Revision};
 
 use super::Server;
 
-/// The questions of one round in a legacy session.
+/// The input requests of one round in a legacy session.
 #[derive(Debug)]
 pub(in crate::peer) struct Round {
-    /// What is handed to the application again when all are answered. Shared with the application
-    /// by reference count where it handed in an owned request.
+    /// The request to deliver to the application again once all input requests are answered. If the
+    /// application passed in an owned request, the data is shared by reference count.
     request: Request<'static>,
     state: Option<String>,
     questions: Vec<PendingInput>,
     waiting: usize,
-    /// What of this is counted against the limit, in bytes.
+    /// Number of bytes that count against the limit.
     bytes: usize,
 }
 
@@ -60,30 +60,32 @@ impl Server {
         // MCP 2026-07-28 basic/patterns/mrtr#server-requirements-basic-workflow [MRTR-002]
         // [MRTR-003] [MRTR-004]
         let unknown = |question: &InputRequest| question.method().is_none();
-        // MCP 2025-11-25 basic/utilities/tasks#input-required-status [TASK-015]: what a task asks
-        // reaches the client on the way of the request that waits for its result.
+        // MCP 2025-11-25 basic/utilities/tasks#input-required-status [TASK-015]: input requests of
+        // a task are sent on the channel of the request that waits for its result.
         let waits_for_task = entry.method == Some(Method::TasksResult);
         let not_allowed = if !waits_for_task
             && !entry.method.is_some_and(Method::allows_input_rounds)
         {
-            Some("only tools/call, prompts/get and resources/read can be answered with questions")
+            Some(
+                "only tools/call, prompts/get and resources/read can be answered with input requests",
+            )
         } else if count == 0 && required.request_state.is_none() {
             Some("input required, but neither questions nor a state")
         } else if count > self.connection.config.limits.inputs_per_round_max {
-            Some("more questions than one round may have")
+            Some("more input requests than one round may have")
         } else if questions.into_iter().flat_map(Map::iter).any(|(_, question)| unknown(question)) {
-            Some("a question of a method that hosts do not know")
+            Some("an input request with an unknown method")
         } else if entry.rounds >= self.connection.config.limits.rounds_max {
-            Some("more rounds of input than the limit allows")
+            Some("more input rounds than the limit allows")
         } else if revision.era() == Era::Legacy && self.connection.closed.is_some() {
-            Some("the connection is over, so nobody can be asked")
+            Some("the connection is closed, so no input can be requested")
         } else if revision.era() == Era::Legacy && count > 0 && !self.is_initialized() {
             // MCP 2025-11-25 basic/lifecycle#initialization [LIFE-005]
-            Some("the client has not confirmed the session, so it cannot be asked yet")
+            Some("the client has not confirmed the session yet, so no input can be requested")
         } else if revision.era() == Era::Legacy
             && round_bytes(request, required) > self.input_room()
         {
-            Some("more input is waited for than the limit allows")
+            Some("the pending input exceeds the limit")
         } else {
             None
         };
@@ -104,7 +106,7 @@ impl Server {
             let message = alloc::format!("this needs the client capability `{capability}`");
             match (revision.era(), entry.method) {
                 (Era::Modern, _) => self.send_error(handle, capability.missing())?,
-                // A result that the model sees: it may do without.
+                // A tool result for the model, which may continue without the input.
                 // MCP 2025-11-25 schema.json#CallToolResult [TOOL-008]
                 (Era::Legacy, Some(Method::ToolsCall)) => {
                     self.send_result(handle, &CallToolResult::error(message))?;
@@ -137,7 +139,7 @@ impl Server {
         }
     }
 
-    /// Sends the questions of a round as requests of this side.
+    /// Sends the input requests of a round as requests of this side.
     fn ask(
         &mut self,
         request: &Request<'_>,
@@ -187,13 +189,13 @@ impl Server {
             }
         }
         if waiting == 0 {
-            // Only a state: the application wants to be called again.
+            // There is only a state: the application wants to be called again.
             self.finish_round(round);
         }
         Ok(())
     }
 
-    /// How many bytes more may be kept for rounds of input.
+    /// Returns how many more bytes input rounds may store.
     fn input_room(&self) -> usize {
         self.connection.config.limits.input_bytes_max.saturating_sub(self.input_bytes)
     }
@@ -215,7 +217,7 @@ impl Server {
             Err(error) => error.message.len() + error.data.as_ref().map_or(0, |d| d.as_str().len()),
         };
         if length > self.input_room() {
-            return self.input_failed(round, index, "the answer is too long to be kept");
+            return self.input_failed(round, index, "the input response is too long to be stored");
         }
         if let Some(round) = self.rounds.get_mut(round) {
             round.bytes += length;
@@ -245,11 +247,12 @@ impl Server {
         }
     }
 
-    /// All is answered: the application gets its request back, as if the client had sent it again.
+    /// Ends a round with all input requests answered: delivers the request to the application
+    /// again, as if the client had sent it again.
     fn finish_round(&mut self, key: Key) {
         let Some(round) = self.remove_round(key) else { return };
         let Round { mut request, state, questions, .. } = round;
-        // At once: the answers are still there while it grows.
+        // Allocated once, because the responses exist while the text grows.
         let length = |question: &PendingInput| {
             let answer = question.answer.as_ref().and_then(|answer| answer.as_ref().ok());
             answer.map_or(0, |answer| question.key.len() + answer.as_str().len() + 4)
@@ -283,7 +286,7 @@ impl Server {
         }
     }
 
-    /// The request of a round is cancelled, so its questions are too.
+    /// Cancels the input requests of a round whose request was cancelled.
     pub(super) fn abandon_round(&mut self, key: Key, now: Instant) {
         let Some(round) = self.remove_round(key) else { return };
         for call in round.questions.iter().filter_map(|question| question.call) {
@@ -293,7 +296,8 @@ impl Server {
         }
     }
 
-    /// The connection is over, so what rounds wait for cannot come: the client is told so.
+    /// Fails all rounds after the connection was closed, because their input cannot arrive any
+    /// more. The client is notified.
     pub(super) fn fail_rounds(&mut self) {
         let mut slot = 0;
         while let Some(key) = self
@@ -303,7 +307,7 @@ impl Server {
         {
             slot = key.slot + 1;
             if let Some(entry) = self.connection.requests.remove(key) {
-                let error = ErrorObject::internal("the input that this needs cannot come any more");
+                let error = ErrorObject::internal("the required input cannot arrive any more");
                 self.answer_error(&entry.id, &error, entry.reply);
             }
         }
@@ -311,7 +315,7 @@ impl Server {
         self.input_bytes = 0;
     }
 
-    /// The application closed the connection: no request gets an answer any more.
+    /// Drops all requests without a response after the application closed the connection.
     pub(super) fn drop_requests(&mut self) {
         let mut slot = 0;
         while let Some(key) = self.connection.requests.find_from(slot, |_| true) {
@@ -325,14 +329,14 @@ impl Server {
     }
 }
 
-/// What a round keeps from its beginning, in bytes.
+/// Returns the number of bytes that a round stores from its start.
 fn round_bytes(request: &Request<'_>, required: &InputRequiredResult) -> usize {
     let names = required.input_requests.iter().flat_map(Map::iter).map(|(name, _)| name.len());
     let state = required.request_state.as_ref().map_or(0, String::len);
     request.params.as_str().len() + state + names.sum::<usize>()
 }
 
-/// The capability that a question needs and the client lacks.
+/// Returns the capability that an input request needs and the client lacks.
 fn missing_for(
     question: &InputRequest,
     declared: Capabilities,

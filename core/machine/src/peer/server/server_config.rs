@@ -10,27 +10,27 @@ use crate::{PanicGuard, Revision, Revisions};
 use super::options::ServerRole;
 use super::{ServerOptions, lifecycle};
 
-/// What the connections of one server are made from, and share: a connection more costs what is
-/// its own.
+/// The shared configuration of a server's connections, so that each connection allocates only its
+/// own state.
 #[derive(Clone, Debug)]
 pub(crate) struct ServerConfig {
     pub(super) identity: Arc<ServerIdentity>,
     pub(crate) catalog: Arc<Catalog>,
-    /// What the server declares to modern clients.
+    /// The capabilities that the server declares to modern clients.
     pub(super) modern: Capabilities,
     pub(super) config: Arc<ConnectionConfig>,
     pub(super) revisions: Revisions,
     pub(crate) guard: PanicGuard,
 }
 
-/// What a server is, and does not become.
+/// The immutable identity of a server.
 #[derive(Clone, Debug)]
 pub(crate) struct ServerIdentity {
     pub(crate) implementation: Implementation,
     pub(crate) instructions: Option<String>,
     pub(crate) capabilities: ServerCapabilities,
     pub(crate) cache: CacheHints,
-    /// `"_meta":{…serverInfo…}` of modern results, ready to be written; empty if anonymous.
+    /// The `"_meta":{…serverInfo…}` of modern results as text; empty if anonymous.
     pub(crate) identity_meta: String,
 }
 
@@ -41,13 +41,13 @@ impl ServerConfig {
         Self { identity, catalog, modern, config, revisions, guard: PanicGuard::NONE }
     }
 
-    /// The same for connections that begin with a handshake.
+    /// Returns the configuration for connections that start with a handshake.
     #[cfg(feature = "http")]
     pub(crate) fn for_legacy_sessions(&self) -> Self {
         Self { revisions: self.revisions.intersection(Revisions::LEGACY), ..self.clone() }
     }
 
-    /// The revisions that the server speaks.
+    /// Returns the revisions that the server speaks.
     #[cfg(feature = "http")]
     pub(crate) const fn revisions(&self) -> Revisions {
         self.revisions
@@ -58,7 +58,7 @@ impl ServerConfig {
         self.config.limits.parse_limits()
     }
 
-    /// Changes what connections made from here on offer, and says which lists changed.
+    /// Edits the catalog for new connections, and returns which lists changed.
     #[cfg(feature = "http")]
     pub(crate) fn edit_catalog<T>(
         &mut self,
@@ -83,7 +83,8 @@ impl ServerIdentity {
         }
     }
 
-    /// What the server declares at `revision`, as far as the gate knows it.
+    /// Returns the capabilities that the server declares at `revision`, as far as this crate knows
+    /// them.
     pub(super) fn declared_set(&self, catalog: &Catalog, revision: Revision) -> Capabilities {
         let declared = catalog.complete(self.capabilities.clone(), revision).to_json_at(revision);
         declared

@@ -62,7 +62,8 @@ impl Server {
     // MCP 2025-11-25 server/tools#list-changed-notification [TOOL-005],
     // MCP 2025-11-25 server/prompts#list-changed-notification [PRMT-010],
     // MCP 2025-11-25 server/resources#list-changed-notification [RSRC-006]
-    // MCP 2026-07-28 basic/index#statelessness [LIFE-013]: each listener by its subscription's id.
+    // MCP 2026-07-28 basic/index#statelessness [LIFE-013]: each listener with the id of its
+    // subscription.
     // MCP 2026-07-28 server/tools#list-changed-notification [TOOL-006],
     // MCP 2026-07-28 server/prompts#list-changed-notification [PRMT-011],
     // MCP 2026-07-28 basic/patterns/subscriptions#notification-filter [SUBS-002],
@@ -91,7 +92,7 @@ impl Server {
         }
     }
 
-    /// Sends a notification on every listen stream that wants it.
+    /// Sends a notification on every listen stream that subscribed to it.
     // MCP 2026-07-28 basic/patterns/subscriptions#receiving-notifications [SUBS-006],
     // MCP 2026-07-28 basic/index#_meta [META-012]
     fn notify_listeners(
@@ -118,20 +119,24 @@ impl Server {
         }
     }
 
-    /// Opens a listen stream. It needs no answer until it ends.
+    /// Opens a listen stream. Its response is sent when it ends.
     // MCP 2026-07-28 basic/patterns/subscriptions#opening-a-stream [SUBS-001] [SUBS-007]
     pub(super) fn listen<'f>(&mut self, incoming: Incoming<'_, 'f>) -> Flow<'f> {
         let filter = incoming.params.get("notifications").filter(RawJson::is_object);
-        // Before it is read: each URI costs many times the bytes that its text has.
+        // Checked before decoding, because each URI costs many times its text length.
         if let Some(what) = filter.as_ref().and_then(|filter| self.overfull(filter)) {
             self.answer_error(&incoming.id, &ErrorObject::internal(what), incoming.reply);
             return Ok(None);
         }
         let asked = filter.and_then(|filter| filter.decode::<SubscriptionFilter>().ok());
         let Some(asked) = asked else {
-            let error = ErrorObject::invalid_params("`notifications` is a subscription filter");
+            let error =
+                ErrorObject::invalid_params("`notifications` must be a subscription filter");
             self.answer_error(&incoming.id, &error, incoming.reply);
-            return self.bad_parameters(Method::SubscriptionsListen, "no subscription filter");
+            return self.bad_parameters(
+                Method::SubscriptionsListen,
+                "the subscription filter is missing or invalid",
+            );
         };
         // MCP 2026-07-28 ext-tasks:tasks#protocol-errors [TASK-036]
         let tasks = Capability::TasksExtension;
@@ -149,7 +154,7 @@ impl Server {
         let too_much = if too_long(&asked.resource_subscriptions) {
             Some("a resource URI is too long")
         } else if too_long(&asked.task_ids) {
-            Some("the name of a task is too long")
+            Some("a task id is too long")
         } else {
             None
         };
@@ -193,7 +198,7 @@ impl Server {
         Ok(None)
     }
 
-    /// What there would be too much of with one more listen stream of this filter.
+    /// Returns the limit that one more listen stream with this filter would exceed, if any.
     fn overfull(&self, filter: &RawJson<'_>) -> Option<&'static str> {
         let open = self.connection.requests.listening();
         let limits = &self.connection.config.limits;
@@ -216,7 +221,7 @@ impl Server {
         }
     }
 
-    /// What of a filter the server's capabilities cover.
+    /// Returns the part of a filter that the server's capabilities cover.
     fn honour(&self, asked: SubscriptionFilter) -> SubscriptionFilter {
         let has = |capability| self.modern.contains(capability);
         let mut honoured = SubscriptionFilter::default();
@@ -234,7 +239,7 @@ impl Server {
         honoured
     }
 
-    /// `resources/subscribe` and `resources/unsubscribe` of a legacy session.
+    /// Handles `resources/subscribe` and `resources/unsubscribe` in a legacy session.
     // MCP 2025-11-25 schema.json#SubscribeRequest [RSRC-004]
     pub(super) fn change_subscription(&mut self, method: Method, incoming: &Incoming<'_, '_>) {
         let uri = incoming.metadata.uri.as_deref().map(String::from);
@@ -267,7 +272,7 @@ impl Server {
                         })
                 }
             }
-            _ => Err(ErrorObject::invalid_params("`uri` is a string")),
+            _ => Err(ErrorObject::invalid_params("`uri` must be a string")),
         };
         match outcome {
             Ok(()) => self.answer_empty(&incoming.id, incoming.reply),
@@ -275,7 +280,7 @@ impl Server {
         }
     }
 
-    /// Ends every listen stream from this side, so that clients know it was meant.
+    /// Ends all listen streams with a response, so that clients see that the end was intended.
     // MCP 2026-07-28 basic/patterns/subscriptions#graceful-closure [SUBS-008]
     // MCP 2026-07-28 basic/patterns/cancellation#behavior-requirements [CANC-019] [CANC-020]
     pub(super) fn end_listening(&mut self) {
@@ -289,7 +294,7 @@ impl Server {
             let Some(entry) = self.connection.requests.remove(key) else { return };
             debug_assert_eq!(entry.revision.era(), Era::Modern, "a legacy session has no streams");
             let id = entry.id;
-            // In the bulk lane, behind what the stream still has to deliver.
+            // Sent in the bulk lane, after the queued notifications of the stream.
             let reason = "the server ends the stream";
             if !self.connection.binding.cancels_by_closing() {
                 let write = |out: &mut String| write_id(out, &id);
@@ -309,7 +314,7 @@ impl Server {
     }
 }
 
-/// Parameters of a notification on a listen stream: `_meta` names the stream.
+/// Parameters of a notification on a listen stream, with the stream's id in `_meta`.
 struct OnStream<'a> {
     id: &'a RequestId,
     params: &'a dyn WriteJson,
@@ -322,7 +327,7 @@ impl WriteJson for OnStream<'_> {
     }
 }
 
-/// An object that is still open, with the `_meta` that names a listen stream.
+/// Writes the start of an object, including the `_meta` with the id of a listen stream.
 fn write_subscription_meta(out: &mut String, id: &RequestId) {
     out.push_str(r#"{"_meta":{""#);
     out.push_str(SUBSCRIPTION_ID);

@@ -1,5 +1,5 @@
-//! What tasks of 2025-11-25 need of the machine, which does not know them: the answer to their call
-//! has left, and what belongs to them goes on.
+//! Support for tasks of 2025-11-25. The machine does not track tasks: the response to their call
+//! was already sent, and further messages follow.
 
 use crate::jsonrpc::WriteJson;
 use crate::peer::handle::RequestHandle;
