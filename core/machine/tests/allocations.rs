@@ -1,8 +1,9 @@
-//! Steady-state traffic allocates nothing inside the machines.
+//! Traffic in a steady state allocates nothing inside the machines.
 //!
-//! The counting is per thread, so that the test harness's own threads do not disturb it.
+//! Allocations are counted per thread, so that other threads of the test harness do not affect the
+//! count.
 
-#![allow(unsafe_code, reason = "an allocator can only be replaced by unsafe code")]
+#![allow(unsafe_code, reason = "replacing the allocator requires unsafe code")]
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -15,7 +16,7 @@ use mcp_sansio::protocol::{
 };
 use mcp_sansio::{Era, Instant, Revision, Revisions};
 
-/// The system's allocator, counting what each thread asks of it.
+/// The system allocator, with a count of allocations per thread.
 struct Counting;
 
 thread_local! {
@@ -23,26 +24,26 @@ thread_local! {
 }
 
 fn count() {
-    // A thread that is ending has no counter any more, and is not one that is measured.
+    // A thread that is ending has no counter. It is never a measured thread.
     let _gone = COUNT.try_with(|count| count.set(count.get() + 1));
 }
 
-// SAFETY: every call is handed to the system's allocator as it came.
+// SAFETY: every call is passed to the system allocator unchanged.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         count();
-        // SAFETY: the caller keeps the contract of `GlobalAlloc`.
+        // SAFETY: the caller upholds the contract of `GlobalAlloc`.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // SAFETY: the caller keeps the contract of `GlobalAlloc`.
+        // SAFETY: the caller upholds the contract of `GlobalAlloc`.
         unsafe { System.dealloc(pointer, layout) }
     }
 
     unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         count();
-        // SAFETY: the caller keeps the contract of `GlobalAlloc`.
+        // SAFETY: the caller upholds the contract of `GlobalAlloc`.
         unsafe { System.realloc(pointer, layout, size) }
     }
 }
@@ -50,7 +51,7 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// A client and a server that are open, and lines on their way through one buffer.
+/// A client and a server with an open connection, and a buffer for the lines between them.
 struct Link {
     client: Client,
     server: Server,
@@ -78,8 +79,8 @@ impl Link {
         link
     }
 
-    /// Carries what waits to the server, answers its requests, and carries back what it sends;
-    /// how many calls ended.
+    /// Transfers the output of the client to the server, answers its requests, and transfers the
+    /// output of the server back. Returns how many calls ended.
     fn exchange(&mut self) -> u32 {
         let Self { client, server, now, answer } = self;
         let mut ended = 0;
@@ -111,7 +112,7 @@ impl Link {
         assert!(self.client.poll_timeout().is_none());
     }
 
-    /// What a thousand round trips allocate, after as many to warm up.
+    /// Returns the number of allocations in a thousand round trips, after a thousand to warm up.
     fn allocations(&mut self, method: Method, params: &RawJson<'_>) -> u64 {
         for _ in 0..1000 {
             self.round_trip(method, params);
@@ -149,7 +150,7 @@ fn a_ping_allocates_nothing() {
 
 #[test]
 fn a_tool_call_allocates_nothing() {
-    // A modern server may send a call once more around, whatever its client can be asked.
+    // A modern server may repeat a call with a state, even for a client without capabilities.
     let modern = echo().into_owned();
     for revision in Revision::ALL {
         let legacy = revision.era() == Era::Legacy;
@@ -160,8 +161,8 @@ fn a_tool_call_allocates_nothing() {
 }
 
 #[test]
-fn a_tool_call_that_may_need_input_allocates_nothing_where_its_text_is_shared() {
-    // The text is kept for further rounds by reference count, not by copy.
+fn a_tool_call_that_may_need_input_allocates_nothing_if_its_text_is_shared() {
+    // The text is kept for later rounds by reference count, without a copy.
     let params = echo().into_owned();
     for revision in Revision::ALL {
         let host = ClientCapabilities::new().roots(RootsCapability::new());

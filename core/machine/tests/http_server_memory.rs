@@ -1,6 +1,6 @@
-//! What the HTTP server costs: bytes for a session that stands idle, allocations for a call.
+//! Memory of the HTTP server: bytes of an idle session, and allocations of a call.
 
-#![allow(unsafe_code, reason = "an allocator can only be replaced by unsafe code")]
+#![allow(unsafe_code, reason = "replacing the allocator requires unsafe code")]
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -13,7 +13,7 @@ use mcp_sansio::jsonrpc::RawJson;
 use mcp_sansio::peer::{self, Event};
 use mcp_sansio::protocol::{Implementation, ServerCapabilities, ToolsCapability};
 
-/// The system's allocator, counting what each thread asks of it.
+/// The system allocator, with counts of allocations and bytes per thread.
 struct Counting;
 
 thread_local! {
@@ -22,28 +22,28 @@ thread_local! {
 }
 
 fn count(calls: u64, bytes: i64) {
-    // A thread that is ending has no counter any more, and is not one that is measured.
+    // A thread that is ending has no counter. It is never a measured thread.
     let _gone = COUNT.try_with(|count| count.set(count.get() + calls));
     let _gone = BYTES.try_with(|held| held.set(held.get() + bytes));
 }
 
-// SAFETY: every call is handed to the system's allocator as it came.
+// SAFETY: every call is passed to the system allocator unchanged.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         count(1, layout.size() as i64);
-        // SAFETY: the caller keeps the contract of `GlobalAlloc`.
+        // SAFETY: the caller upholds the contract of `GlobalAlloc`.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
         count(0, -(layout.size() as i64));
-        // SAFETY: the caller keeps the contract of `GlobalAlloc`.
+        // SAFETY: the caller upholds the contract of `GlobalAlloc`.
         unsafe { System.dealloc(pointer, layout) }
     }
 
     unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         count(1, size as i64 - layout.size() as i64);
-        // SAFETY: the caller keeps the contract of `GlobalAlloc`.
+        // SAFETY: the caller upholds the contract of `GlobalAlloc`.
         unsafe { System.realloc(pointer, layout, size) }
     }
 }
@@ -81,7 +81,8 @@ impl TestServer {
         }
     }
 
-    /// A request that is answered at once, as an adapter would perform it; and what that allocated.
+    /// Sends a request that is answered at once, as an adapter does. Returns the response and the
+    /// number of allocations.
     fn post(&mut self, more: &[(&str, &str)], body: &str) -> (Response, u64) {
         let Self { server, now, answer } = self;
         let mut head = RequestHead::new("POST", "/mcp");
@@ -113,18 +114,18 @@ impl TestServer {
     }
 }
 
-/// What a session may cost that stands idle, with its table entries, its deadline and its machine,
-/// which makes two fifths of it. It is 1,838 on a computer of 64 bits.
+/// Limit for an idle session, including its table entries, its deadline and its machine, which
+/// takes two fifths. The actual value is 1,838 on a 64-bit computer.
 const SESSION_BYTES_MAX: i64 = 1920;
 
 #[test]
-fn ten_thousand_idle_sessions_cost_little_and_all_expire() {
+fn ten_thousand_idle_sessions_use_little_memory_and_all_expire() {
     const SESSIONS: usize = 10_000;
     let mut server = TestServer::new();
     let empty = BYTES.get();
     for number in 0..SESSIONS {
         let id = server.open();
-        // Some have been busier than others.
+        // Some sessions have handled a call.
         if number % 10 == 0 {
             let (response, _) = server.post(&[("mcp-session-id", &id)], CALL);
             assert_eq!(response.head.status.0, 200);
@@ -141,12 +142,12 @@ fn ten_thousand_idle_sessions_cost_little_and_all_expire() {
     assert_eq!(server.server.poll_timeout(), None);
     while server.server.poll_event().is_some() {}
     let left = (BYTES.get() - empty) / SESSIONS as i64;
-    // The tables keep their room for the next ones; the machines are gone.
-    assert!(left <= 1024, "{left} bytes per session that was");
+    // The tables keep their capacity; the machines are freed.
+    assert!(left <= 1024, "{left} bytes per expired session");
 }
 
 #[test]
-fn a_call_answered_at_once_allocates_a_response_and_little_else() {
+fn a_call_answered_at_once_allocates_little_except_its_response() {
     let mut server = TestServer::new();
     let id = server.open();
     let legacy: &[(&str, &str)] =

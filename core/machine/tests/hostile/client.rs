@@ -1,4 +1,4 @@
-//! Servers that mean harm to a client on a byte stream.
+//! Malicious servers and a client on a byte stream.
 
 use mcp_sansio::jsonrpc::RawJson;
 use mcp_sansio::peer::{
@@ -19,7 +19,7 @@ struct TestClient {
     asked: usize,
     violations: usize,
     said: Vec<String>,
-    /// The id of the call that was made last.
+    /// The id of the last call.
     last_id: i64,
 }
 
@@ -103,7 +103,8 @@ impl TestClient {
         call
     }
 
-    /// A server that behaves is heard, and all of it took no more than was promised.
+    /// Asserts that a well-behaved server is still served, and that the memory stayed within the
+    /// limit.
     fn hears(&mut self) {
         let call = self.call(Method::ToolsCall);
         self.ended.clear();
@@ -188,7 +189,7 @@ fn endless_progress_is_delivered_and_ends_with_its_call() {
 }
 
 #[test]
-fn input_rounds_without_end_end_the_call() {
+fn endless_input_rounds_end_the_call() {
     // Rule: [MRTR-009].
     let mut client = TestClient::modern();
     client.call(Method::ToolsCall);
@@ -222,7 +223,7 @@ fn too_many_input_requests_end_the_call() {
 }
 
 #[test]
-fn states_that_are_too_long_to_keep_end_their_calls() {
+fn states_over_the_limit_end_their_calls() {
     let mut client = TestClient::modern();
     let state = "s".repeat(1200);
     for _ in 0..3 {
@@ -239,7 +240,7 @@ fn states_that_are_too_long_to_keep_end_their_calls() {
 }
 
 #[test]
-fn batches_of_anything_are_passed_over() {
+fn invalid_batches_are_ignored() {
     let mut client = TestClient::legacy();
     for _ in 0..MANY {
         client.line("[1,1,1,1,1,1,1,1]");
@@ -250,7 +251,7 @@ fn batches_of_anything_are_passed_over() {
 }
 
 #[test]
-fn lists_without_an_end_are_the_callers_to_give_up() {
+fn endless_lists_are_left_to_the_caller() {
     // Rule: [PAGE-004].
     let mut client = TestClient::modern();
     for page in 0..MANY {

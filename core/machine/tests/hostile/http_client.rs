@@ -1,4 +1,4 @@
-//! Servers that mean harm to a client on HTTP.
+//! Malicious servers and a client on HTTP.
 
 use std::time::Duration;
 
@@ -17,11 +17,11 @@ use crate::allocator::{begin, held, measured};
 const MANY: usize = 3000;
 const EVENT_MAX: usize = 2048;
 
-/// A legacy client with an open connection, whose network is in the hands of its server.
+/// A legacy client with an open connection. The test controls its network.
 struct TestClient {
     client: Client,
     now: Instant,
-    /// What was sent and not answered yet: its body, or its method where it has none.
+    /// Pending requests: the body, or the method of a request without one.
     sent: Vec<(ExchangeId, String)>,
     ended: Vec<Result<String, Failure<'static>>>,
     listening: Option<ExchangeId>,
@@ -81,7 +81,7 @@ impl TestClient {
         self.turn();
     }
 
-    /// Takes out what the client has made.
+    /// Polls the output of the client.
     fn turn(&mut self) {
         while let Some(transmit) = measured(|| self.client.poll_transmit()) {
             if let Transmit::Send(request) = &transmit {
@@ -125,7 +125,7 @@ impl TestClient {
         (exchange, RawJson::parse(&text).unwrap().get("id").unwrap().decode().unwrap())
     }
 
-    /// A server that behaves is heard.
+    /// Asserts that a well-behaved server is still served.
     fn hears(&mut self) {
         for (exchange, _) in core::mem::take(&mut self.sent) {
             self.head(exchange, 405, "");
@@ -141,7 +141,7 @@ impl TestClient {
 }
 
 #[test]
-fn comments_without_end_take_no_memory() {
+fn endless_comments_use_no_memory() {
     let mut client = TestClient::new();
     let listening = client.listening.unwrap();
     client.body(listening, b": still here\n\n");
@@ -149,12 +149,12 @@ fn comments_without_end_take_no_memory() {
     for _ in 0..MANY {
         client.body(listening, &b": still here\n\n".repeat(50));
     }
-    assert!(held() <= before + 2 * EVENT_MAX, "{before} bytes became {}", held());
+    assert!(held() <= before + 2 * EVENT_MAX, "{before} bytes grew to {}", held());
     client.hears();
 }
 
 #[test]
-fn an_event_without_end_ends_its_call_and_nothing_else() {
+fn an_endless_event_ends_its_call_only() {
     let mut client = TestClient::new();
     let (exchange, _) = client.call();
     client.head(exchange, 200, "text/event-stream");
@@ -162,14 +162,14 @@ fn an_event_without_end_ends_its_call_and_nothing_else() {
     for _ in 0..MANY {
         client.body(exchange, b"data: and more, and more, and more\n");
     }
-    assert!(held() <= before + 8 * EVENT_MAX, "{before} bytes became {}", held());
+    assert!(held() <= before + 8 * EVENT_MAX, "{before} bytes grew to {}", held());
     let too_long = Failure::Transport(TransportFailure::TooLong { limit: EVENT_MAX });
     assert_eq!(client.ended, [Err(too_long)]);
     client.hears();
 }
 
 #[test]
-fn a_server_that_wants_no_pause_between_streams_does_not_make_the_client_spin() {
+fn a_retry_delay_of_zero_does_not_make_the_client_spin() {
     // Rule: [SSE-008].
     let mut client = TestClient::new();
     let (mut exchange, _) = client.call();
@@ -198,7 +198,7 @@ fn a_server_that_wants_no_pause_between_streams_does_not_make_the_client_spin() 
 }
 
 #[test]
-fn a_server_that_wants_to_be_left_alone_forever_does_not_keep_its_call() {
+fn an_endless_retry_delay_does_not_keep_a_call() {
     let mut client = TestClient::new();
     let (exchange, _) = client.call();
     client.head(exchange, 200, "text/event-stream");
@@ -211,7 +211,7 @@ fn a_server_that_wants_to_be_left_alone_forever_does_not_keep_its_call() {
 }
 
 #[test]
-fn streams_that_break_without_end_are_given_up() {
+fn streams_that_keep_breaking_are_abandoned() {
     // Rule: [RESUME-001].
     let mut client = TestClient::new();
     let (exchange, _) = client.call();
@@ -242,7 +242,7 @@ fn streams_that_break_without_end_are_given_up() {
 }
 
 #[test]
-fn pings_without_end_ask_the_driver_to_stop_reading() {
+fn endless_pings_congest_the_client() {
     let mut client = TestClient::new();
     let listening = client.listening.unwrap();
     let ping = "data: {\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n\n";
@@ -253,7 +253,7 @@ fn pings_without_end_ask_the_driver_to_stop_reading() {
         assert!(pings < MANY, "it reads on");
     }
     assert!(pings > 8);
-    // They leave one after the other as the server takes them.
+    // Responses are sent one after the other, as the server accepts them.
     let mut answered = 0;
     while let Some((exchange, _)) = client.sent.pop() {
         client.answer(exchange, 202, "", "");

@@ -1,4 +1,4 @@
-//! Clients that mean harm to a server on HTTP.
+//! Malicious clients and a server on HTTP.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -20,7 +20,7 @@ struct TestServer {
     now: Instant,
     open: Vec<ExchangeId>,
     due: Vec<RequestHandle>,
-    /// Who sends the requests.
+    /// Principal of the requests.
     principal: Option<Principal>,
     address: Option<IpAddr>,
 }
@@ -47,7 +47,7 @@ impl TestServer {
         }
     }
 
-    /// A request; its whole response, where there is one at once.
+    /// Sends a request. Returns its response if that is complete at once.
     fn send(&mut self, method: &str, fields: &[(&str, &str)], body: &str) -> Option<Response> {
         let mut head = RequestHead::new(method, "/mcp");
         head.field("host", b"localhost");
@@ -107,7 +107,7 @@ impl TestServer {
         self.send(method, &fields, body)
     }
 
-    /// A client that behaves is served.
+    /// Asserts that a well-behaved client is still served.
     fn serves(&mut self) {
         self.hang_up();
         self.due.clear();
@@ -133,7 +133,7 @@ fn call(id: usize) -> String {
     format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"t"}}}}"#)
 }
 
-/// Does the same again and again: from some time on it takes no more memory.
+/// Repeats an attack, and asserts that its memory stops growing.
 fn levels_off(server: &mut TestServer, mut harm: impl FnMut(&mut TestServer, usize)) {
     for number in 0..MANY {
         harm(server, number);
@@ -142,13 +142,13 @@ fn levels_off(server: &mut TestServer, mut harm: impl FnMut(&mut TestServer, usi
     for number in MANY..2 * MANY {
         harm(server, number);
     }
-    // A table may have doubled once more.
-    assert!(held() <= before + before / 2, "{before} bytes became {}", held());
+    // The capacity of a table may have doubled once.
+    assert!(held() <= before + before / 2, "{before} bytes grew to {}", held());
     server.serves();
 }
 
 #[test]
-fn sessions_beyond_the_limit_are_refused_until_others_end() {
+fn sessions_over_the_limit_are_refused_until_others_end() {
     let mut server = TestServer::new();
     levels_off(&mut server, |server, number| {
         let response = server.send("POST", &[], INITIALIZE).unwrap();
@@ -156,8 +156,8 @@ fn sessions_beyond_the_limit_are_refused_until_others_end() {
     });
 }
 
-/// Opens sessions without end, pings all that there are, and sees whether another caller gets a
-/// session of its own at any time and can use it.
+/// Opens sessions in a loop, pings all of them, and asserts that another caller can open and use a
+/// session at any time.
 fn takes_and_holds(
     server: &mut TestServer,
     greedy: &dyn Fn(&mut TestServer),
@@ -179,7 +179,7 @@ fn takes_and_holds(
             let session = server.session();
             greedy(server);
             held.retain(|id| server.in_session(id, "POST", PING).unwrap().head.status.0 == 200);
-            assert!(held.len() < 4, "the greedy one gave way");
+            assert!(held.len() < 4, "the sessions of the greedy caller are closed");
             modest(server);
             assert_eq!(server.in_session(&session, "POST", PING).unwrap().head.status.0, 200);
             assert_eq!(server.in_session(&session, "DELETE", "").unwrap().head.status.0, 204);
@@ -191,7 +191,7 @@ fn takes_and_holds(
 #[test]
 fn one_principal_cannot_exhaust_the_sessions() {
     let mut server = TestServer::new();
-    // They outlive the machine's: what it frees is its own.
+    // The greedy caller keeps many sessions: closing one frees memory of its own only.
     let (greedy, modest) = (Principal::new("greedy"), Principal::new("modest"));
     takes_and_holds(&mut server, &|server| server.principal = Some(greedy.clone()), &|server| {
         server.principal = Some(modest.clone())
@@ -209,7 +209,7 @@ fn one_address_cannot_exhaust_the_sessions() {
 }
 
 #[test]
-fn callers_without_end_are_forgotten_with_what_they_held() {
+fn former_callers_are_forgotten_with_their_state() {
     let mut server = TestServer::new();
     levels_off(&mut server, |server, number| {
         server.principal = Some(Principal::new(format!("caller {number}")));
@@ -224,7 +224,7 @@ fn callers_without_end_are_forgotten_with_what_they_held() {
 }
 
 #[test]
-fn sessions_that_are_opened_and_ended_leave_nothing_behind() {
+fn sessions_that_have_ended_leave_no_state() {
     let mut server = TestServer::new();
     levels_off(&mut server, |server, _| {
         let session = server.session();
@@ -233,7 +233,7 @@ fn sessions_that_are_opened_and_ended_leave_nothing_behind() {
 }
 
 #[test]
-fn requests_whose_clients_go_away_are_kept_in_small_number() {
+fn the_number_of_abandoned_requests_is_bounded() {
     let mut server = TestServer::new();
     let session = server.session();
     levels_off(&mut server, |server, number| {
@@ -244,7 +244,7 @@ fn requests_whose_clients_go_away_are_kept_in_small_number() {
 }
 
 #[test]
-fn a_stream_that_is_opened_and_left_again_and_again_stays_one_stream() {
+fn a_stream_that_is_reopened_in_a_loop_remains_one_stream() {
     // Rule: [HSRV-017].
     let mut server = TestServer::new();
     let session = server.session();
@@ -259,7 +259,7 @@ fn a_stream_that_is_opened_and_left_again_and_again_stays_one_stream() {
 }
 
 #[test]
-fn ids_of_events_and_sessions_that_never_were_are_refused() {
+fn unknown_ids_of_events_and_sessions_are_refused() {
     // Rule: [SESS-008].
     let mut server = TestServer::new();
     let session = server.session();
@@ -302,7 +302,7 @@ fn requests_that_repeat_members_are_each_refused() {
 }
 
 #[test]
-fn bodies_of_anything_are_each_refused() {
+fn invalid_bodies_are_each_refused() {
     let mut server = TestServer::new();
     let deep = format!("{}1{}", "[".repeat(500), "]".repeat(500));
     let batch = format!("[{}1]", "1,".repeat(500));

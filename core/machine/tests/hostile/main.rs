@@ -1,7 +1,7 @@
-//! Peers that mean harm: the machines survive them, say what the protocol wants, stay within what
-//! their limits promise, and serve whoever behaves afterwards.
+//! Malicious peers: the machines tolerate them, respond as the protocol requires, stay within the
+//! memory of their limits, and serve well-behaved peers afterwards.
 
-#![allow(unsafe_code, reason = "an allocator can only be replaced by unsafe code")]
+#![allow(unsafe_code, reason = "replacing the allocator requires unsafe code")]
 
 #[path = "../memory/allocator.rs"]
 mod allocator;

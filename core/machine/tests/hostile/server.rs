@@ -1,4 +1,4 @@
-//! Clients that mean harm to a server on a byte stream.
+//! Malicious clients and a server on a byte stream.
 
 use std::collections::BTreeMap;
 
@@ -17,15 +17,15 @@ const LENGTHS: MessageLengths = MessageLengths::new(LINE_MAX, 512);
 const MANY: usize = 3000;
 const MODERN: &str = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}"#;
 
-/// A server of small limits, with the driver that its contract asks for.
+/// A server with small limits, driven as its contract requires.
 struct TestServer {
     decoder: LineDecoder<'static>,
     server: Server,
-    /// Requests whose handlers never come to an end by themselves.
+    /// Requests whose handlers never finish.
     due: Vec<RequestHandle>,
-    /// How often each kind of line was sent, ids left out.
+    /// How often each kind of line was sent, without ids.
     said: BTreeMap<String, usize>,
-    /// How often each kind of event was told.
+    /// How many violations were reported.
     violations: usize,
 }
 
@@ -92,12 +92,13 @@ impl TestServer {
         }
     }
 
-    /// How many lines of this kind were sent.
+    /// Returns how many lines of this kind were sent.
     fn count(&self, words: &str) -> usize {
         self.said.iter().filter(|(kind, _)| kind.contains(words)).map(|(_, count)| count).sum()
     }
 
-    /// A client that behaves is served, and all of it took no more than was promised.
+    /// Asserts that a well-behaved client is still served, and that the memory stayed within the
+    /// limit.
     fn serves(&mut self) {
         for handle in core::mem::take(&mut self.due) {
             measured(|| drop(self.server.respond_with(handle, &RawJson::EMPTY_OBJECT)));
@@ -105,19 +106,19 @@ impl TestServer {
         self.read();
         self.said.clear();
         self.line(r#"{"jsonrpc":"2.0","id":"well","method":"tools/call","params":{"name":"t"}}"#);
-        let handle = self.due.pop().expect("a call is handed on");
+        let handle = self.due.pop().expect("a call is delivered");
         let answer = RawJson::parse(r#"{"content":[],"well":true}"#).unwrap();
         measured(|| self.server.respond_with(handle, &answer).unwrap());
         self.read();
         assert_eq!(self.count(r#""well":true"#), 1, "{:?}", self.said);
         let most = Limits::SMALL.server_memory_max(LENGTHS) + LineDecoder::memory_max(LINE_MAX);
-        // The chunk that is looked at here is a copy.
+        // `read` copies the chunk.
         let copy = 3 * Limits::SMALL.transmit_bytes_max;
         assert!(peak() <= most + copy, "{} bytes, of {most}", peak());
     }
 }
 
-/// A line without what tells it from others of its kind.
+/// Returns the line without digits, to group lines of one kind.
 fn kind(line: &str) -> String {
     let kept: String = line.chars().filter(|c| !c.is_ascii_digit()).collect();
     kept.chars().take(200).collect()
@@ -147,7 +148,7 @@ fn a_request_byte_by_byte_is_a_request() {
 }
 
 #[test]
-fn requests_beyond_the_limit_are_each_refused() {
+fn requests_over_the_limit_are_each_refused() {
     let mut server = TestServer::new();
     for id in 0..MANY {
         server.line(&format!(
@@ -161,7 +162,7 @@ fn requests_beyond_the_limit_are_each_refused() {
 }
 
 #[test]
-fn requests_under_an_id_that_is_in_use_are_each_refused() {
+fn requests_with_an_id_in_use_are_each_refused() {
     let mut server = TestServer::new();
     for _ in 0..MANY {
         server.line(r#"{"jsonrpc":"2.0","id":"same","method":"tools/call","params":{"name":"t"}}"#);
@@ -174,7 +175,7 @@ fn requests_under_an_id_that_is_in_use_are_each_refused() {
 #[test]
 fn requests_that_repeat_members_are_each_refused() {
     let mut server = TestServer::new();
-    // As many repeats as fit, of members that are known and of others.
+    // As many repeats as fit, of known members and of others.
     let (names, unknown) = (r#","name":"u""#.repeat(120), r#","x":1"#.repeat(200));
     for id in 0..MANY {
         let known = format!(r#"{{"name":"t"{names}}}"#);
@@ -208,7 +209,7 @@ fn unknown_cancellations_are_skipped() {
 }
 
 #[test]
-fn requests_that_are_cancelled_at_once_leave_nothing_behind() {
+fn requests_that_are_cancelled_at_once_leave_no_state() {
     // Rule: [CANC-003].
     let mut server = TestServer::new();
     for id in 0..MANY {
@@ -242,7 +243,7 @@ fn unknown_progress_is_ignored_and_malformed_progress_reported() {
 }
 
 #[test]
-fn subscriptions_beyond_the_limit_are_each_refused() {
+fn subscriptions_over_the_limit_are_each_refused() {
     let mut server = TestServer::new();
     for id in 0..MANY {
         server.line(&format!(
@@ -255,7 +256,7 @@ fn subscriptions_beyond_the_limit_are_each_refused() {
 }
 
 #[test]
-fn listen_streams_beyond_the_limit_are_each_refused() {
+fn listen_streams_over_the_limit_are_each_refused() {
     let mut server = TestServer::new();
     for id in 0..MANY {
         server.line(&format!(
@@ -274,7 +275,7 @@ fn listen_streams_beyond_the_limit_are_each_refused() {
 }
 
 #[test]
-fn a_filter_of_a_thousand_empty_names_is_refused_before_it_is_read() {
+fn a_filter_of_a_thousand_empty_names_is_refused_before_it_is_parsed() {
     let mut server = TestServer::new();
     let names = vec![r#""""#; 500].join(",");
     for id in 0..100 {
@@ -287,7 +288,7 @@ fn a_filter_of_a_thousand_empty_names_is_refused_before_it_is_read() {
 }
 
 #[test]
-fn batches_of_anything_are_answered_element_by_element() {
+fn invalid_batches_are_answered_element_by_element() {
     // Rule: [BATCH-003].
     let mut server = TestServer::new();
     let limit = Limits::SMALL.batch_length_max;
@@ -301,7 +302,7 @@ fn batches_of_anything_are_answered_element_by_element() {
 }
 
 #[test]
-fn batches_that_wait_for_one_answer_do_not_pile_up() {
+fn incomplete_batches_do_not_accumulate() {
     let mut server = TestServer::new();
     for id in 0..MANY {
         let pings = [r#"{"jsonrpc":"2.0","id":"p","method":"ping"}"#; 7].join(",");
@@ -314,7 +315,7 @@ fn batches_that_wait_for_one_answer_do_not_pile_up() {
 }
 
 #[test]
-fn values_too_deep_are_refused_under_their_id() {
+fn values_that_are_nested_too_deeply_are_refused_with_their_id() {
     let mut server = TestServer::new();
     for (open, close) in [("[", "]"), (r#"{"a":"#, "}")] {
         let (open, close) = (open.repeat(300), close.repeat(300));
@@ -327,11 +328,11 @@ fn values_too_deep_are_refused_under_their_id() {
 }
 
 #[test]
-fn huge_numbers_and_strings_of_escapes_are_read_like_any_other() {
+fn huge_numbers_and_escaped_strings_are_accepted() {
     let mut server = TestServer::new();
     let digits = "9".repeat(1800);
     let escapes = r"\u0041".repeat(300);
-    // Short enough for the answer to be counted whole.
+    // Short enough that the response is counted whole.
     let id = r"\u0041".repeat(30);
     for line in [
         format!(r#"{{"jsonrpc":"2.0","id":{digits},"method":"tools/call"}}"#),

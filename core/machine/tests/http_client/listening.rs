@@ -22,7 +22,7 @@ fn asking() -> Net {
 }
 
 #[test]
-fn the_stream_is_not_requested_again_if_the_server_has_none() {
+fn the_stream_is_not_requested_again_from_a_server_without_it() {
     // Rule: [HCLI-009].
     for status in [400, 404, 405, 501, 200] {
         let mut net = asking();

@@ -419,7 +419,7 @@ impl Net {
         self.count
     }
 
-    /// Returns the JSON-RPC id of the message of an exchange.
+    /// Returns the JSON-RPC id of an exchange's message.
     pub(crate) fn id_of(&self, n: usize) -> i64 {
         let body = core::str::from_utf8(&self.request(n).body).unwrap();
         RawJson::parse(body).unwrap().get("id").unwrap().decode().unwrap()

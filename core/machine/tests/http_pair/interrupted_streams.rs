@@ -1,4 +1,4 @@
-//! Streams that break, and what is left of them.
+//! Streams that break and are resumed.
 
 use std::collections::BTreeMap;
 
@@ -19,20 +19,21 @@ use crate::played::HttpServer as Server;
 const RESUMING: [Revision; 3] =
     [Revision::V2025_03_26, Revision::V2025_06_18, Revision::V2025_11_25];
 
-/// Steps of progress of each call.
+/// Progress notifications of each call.
 const STEPS: u32 = 4;
 
-/// A server whose tool reports its steps, and a client that calls it.
+/// The applications: a server whose tool reports progress, and a client that calls it.
 #[derive(Default)]
 struct Work {
     /// Calls to make once the connection is open.
     calls: usize,
     opened: usize,
-    /// Progress and log messages of each call as they came, and how often it ended.
+    /// Progress and log messages of each call in the order of receipt, and the outcomes of each
+    /// call.
     seen: BTreeMap<CallHandle, Vec<String>>,
     ended: BTreeMap<CallHandle, Vec<Result<Json, String>>>,
     list_changes: usize,
-    /// Requests that the server works on, with the step that each is at.
+    /// Running requests of the server, with their current step.
     working: Vec<(RequestHandle, u32)>,
 }
 
@@ -41,7 +42,7 @@ impl Work {
         Self { calls, ..Self::default() }
     }
 
-    /// One more step of each piece of work.
+    /// Performs one step of each running request.
     fn advance(&mut self, server: &mut Server, now: Instant) -> bool {
         let working = std::mem::take(&mut self.working);
         let busy = !working.is_empty();
@@ -53,7 +54,7 @@ impl Work {
                 self.working.push((request, step));
             } else {
                 let result = CallToolResult::text("done");
-                // It may have been cancelled.
+                // The request may have been cancelled.
                 let _answered = server.respond(request, &result, now);
             }
         }
@@ -119,7 +120,7 @@ fn network(revision: Revision, cuts: Cuts) -> Network {
     Network::new(client, server, Revisions::only(revision), cuts)
 }
 
-/// Runs some calls to their end, with a list that changes meanwhile.
+/// Runs `calls` calls until they end. The list of tools changes in the meantime.
 fn run(revision: Revision, calls: usize, cuts: Cuts) -> (Work, Network) {
     let (mut work, mut network) = (Work::of(calls), network(revision, cuts));
     let mut changed = false;
@@ -140,7 +141,7 @@ fn run(revision: Revision, calls: usize, cuts: Cuts) -> (Work, Network) {
             network.run(&mut work, settled);
         }
     }
-    // Whatever is still on its way arrives: a client that waits to come back does.
+    // Everything in transit is delivered, and a client that waits to reconnect does so.
     let end = network.now + std::time::Duration::from_secs(60);
     network.run(&mut work, |network| network.now > end);
     (work, network)
@@ -163,7 +164,7 @@ fn expect_everything_once(work: &Work, revision: Revision, what: &str) {
 fn a_stream_that_is_cut_at_any_byte_is_resumed_without_loss() {
     // Rule: [RESUME-004] [RESUME-006] [RESUME-007] [SSE-011].
     for revision in RESUMING {
-        // A proper end in the middle of a stream is what polling looks like.
+        // A regular end in the middle of a stream is how a server makes clients poll.
         let manners: &[bool] =
             if revision == Revision::V2025_11_25 { &[false, true] } else { &[false] };
         for &politely in manners {
@@ -174,8 +175,8 @@ fn a_stream_that_is_cut_at_any_byte_is_resumed_without_loss() {
                 if network.counts.cuts == 0 {
                     break;
                 }
-                // Before the first event there is no id to come back with, so what a call's own
-                // stream carries is lost with it, and said to be.
+                // Before the first event there is no event id to resume from, so the messages of
+                // the stream are lost, and the call fails.
                 let what = format!("cut at {cut}, politely: {politely}");
                 if network.counts.resumed > 0 || work.ended.values().all(|e| e[0].is_ok()) {
                     expect_everything_once(&work, revision, &what);
@@ -192,7 +193,7 @@ fn a_stream_that_is_cut_at_any_byte_is_resumed_without_loss() {
 }
 
 #[test]
-fn streams_that_break_again_and_again_are_resumed_without_loss() {
+fn streams_that_break_repeatedly_are_resumed_without_loss() {
     // Rule: [RESUME-004] [RESUME-006].
     for revision in RESUMING {
         for each in [300, 350, 400, 500, 700] {
@@ -217,7 +218,7 @@ fn a_modern_stream_that_is_cut_ends_its_call_once_and_cancels_its_request() {
         let lost = work.ended.values().filter(|ended| ended[0].is_err()).count();
         assert!(work.ended.values().all(|ended| ended.len() == 1));
         assert!(lost <= 1, "cut at {cut}: {lost} calls are lost with one stream");
-        assert!(work.working.is_empty(), "cut at {cut}: a request is still worked on");
+        assert!(work.working.is_empty(), "cut at {cut}: a request is still running");
         assert!(network.is_idle());
         cut += 1;
     }

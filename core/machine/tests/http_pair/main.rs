@@ -1,4 +1,4 @@
-//! The HTTP client's machine against the HTTP server's, over a network that breaks.
+//! The HTTP client machine and the HTTP server machine, over a network that breaks.
 
 mod interrupted_streams;
 mod network;

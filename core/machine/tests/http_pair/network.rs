@@ -1,4 +1,4 @@
-//! A client's machine and a server's, and a network between them that does what it is told.
+//! A client machine, a server machine, and a scripted network between them.
 
 use std::collections::BTreeMap;
 
@@ -13,18 +13,18 @@ use mcp_sansio::{Instant, Revisions};
 
 use crate::played::{self, HttpClient as Client, HttpServer as Server, Played};
 
-/// What the network does to the streams of events that it carries.
+/// The faults of event streams.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Cuts {
-    /// After this many bytes of streams altogether the one under way breaks, once.
+    /// The current stream breaks once, after this many bytes of all streams.
     pub(crate) after: Option<usize>,
-    /// Each stream breaks after this many bytes of its own.
+    /// Each stream breaks after this many of its own bytes.
     pub(crate) each: Option<usize>,
-    /// A cut looks like a proper end to the client.
+    /// Whether a cut looks like a regular end to the client.
     pub(crate) politely: bool,
 }
 
-/// What moved.
+/// Statistics of the network.
 #[derive(Debug, Default)]
 pub(crate) struct Counts {
     pub(crate) exchanges: usize,
@@ -38,7 +38,7 @@ pub(crate) struct Network {
     pub(crate) now: Instant,
     pub(crate) counts: Counts,
     cuts: Cuts,
-    /// Bytes of streams of events that came through.
+    /// Bytes of event streams that were delivered.
     carried: usize,
     links: BTreeMap<ExchangeId, Link>,
     _played: [Played; 2],
@@ -49,7 +49,7 @@ struct Link {
     carried: usize,
 }
 
-/// The application of either side.
+/// The applications of both sides.
 pub(crate) trait Application {
     fn on_client(&mut self, event: Event<'_>, client: &mut Client, now: Instant);
     fn on_server(&mut self, event: Event<'_>, server: &mut Server, now: Instant);
@@ -73,7 +73,8 @@ impl Network {
         Self { client, server, now, counts, cuts, carried: 0, links, _played: played }
     }
 
-    /// Goes on until nothing moves any more, neither by itself nor with time, or `done`.
+    /// Runs until nothing can be transferred and no deadline is pending, or until `done` returns
+    /// true.
     pub(crate) fn run(
         &mut self,
         application: &mut impl Application,
@@ -92,14 +93,14 @@ impl Network {
             let later = [self.client.poll_timeout(), self.server.poll_timeout()];
             assert!(
                 later.into_iter().flatten().all(|later| later > self.now),
-                "a deadline that has passed is still there: {later:?} at {:?}",
+                "an expired deadline is still set: {later:?} at {:?}",
                 self.now
             );
         }
-        panic!("it does not come to an end");
+        panic!("no end of the schedule");
     }
 
-    /// Moves whatever can move now.
+    /// Transfers everything that can be transferred now.
     fn step(&mut self, application: &mut impl Application) -> bool {
         let mut moved = false;
         while let Some(event) = self.client.poll_event() {
@@ -162,7 +163,7 @@ impl Network {
         self.client.handle_response(exchange, &received, self.now);
     }
 
-    /// Moves one thing that the server has to send on an exchange.
+    /// Transfers one part of the server's output for an exchange.
     fn carry_response(&mut self, exchange: ExchangeId) -> bool {
         let Some(link) = self.links.get_mut(&exchange) else { return false };
         let room = [
@@ -206,7 +207,7 @@ impl Network {
         }
     }
 
-    /// Whether neither side has anything under way.
+    /// Returns whether no exchange is pending.
     pub(crate) fn is_idle(&self) -> bool {
         self.links.is_empty()
     }

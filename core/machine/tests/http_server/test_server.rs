@@ -20,7 +20,7 @@ use crate::played::{self, HttpServer as Server, Played};
 use crate::reply::{Reply, State};
 use crate::schema_checker::SchemaChecker;
 
-/// Index of an exchange of a [`TestServer`], in the order of the requests.
+/// Index of an exchange in a [`TestServer`], in the order of the requests.
 pub(crate) type Ticket = usize;
 
 pub(crate) struct TestServer {
@@ -134,7 +134,7 @@ impl TestServer {
         self.server.assert_consistent();
     }
 
-    /// Reads at most `count` parts of the output of an exchange.
+    /// Reads at most `count` parts of the output for an exchange.
     fn drain(&mut self, exchange: ExchangeId, count: usize) {
         let ticket = self.tickets[&exchange];
         if !self.replies[ticket].reads {
@@ -322,7 +322,7 @@ impl TestServer {
         self.pump();
     }
 
-    /// Announces a change of the list of tools.
+    /// Announces a change of the tool list.
     pub(crate) fn tools_changed(&mut self) {
         let changes = Changes { tools: true, ..Changes::default() };
         self.server.announce(changes, self.now);

@@ -1,4 +1,4 @@
-//! The system's allocator, counting what a plain one would take for each thread.
+//! The system allocator, with a count of the bytes that a simple allocator would use, per thread.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -8,18 +8,18 @@ struct Counting;
 thread_local! {
     static HELD: Cell<usize> = const { Cell::new(0) };
     static PEAK: Cell<usize> = const { Cell::new(0) };
-    /// Whether what is allocated and given back counts.
+    /// Whether allocations are counted.
     static COUNTS: Cell<bool> = const { Cell::new(false) };
 }
 
-/// What an allocation takes of a heap: a header of a word, rounded up to two words.
+/// Returns the heap that an allocation uses: with a header of one word, rounded up to two words.
 fn cost(size: usize) -> usize {
     const WORD: usize = size_of::<usize>();
     (size + WORD).next_multiple_of(2 * WORD)
 }
 
 fn counts() -> bool {
-    // A thread that is ending has no counter any more, and is not one that is measured.
+    // A thread that is ending has no counter. It is never a measured thread.
     COUNTS.try_with(Cell::get).unwrap_or(false)
 }
 
@@ -40,25 +40,25 @@ fn give_back(size: usize) {
     let _gone = HELD.try_with(|held| held.set(held.get().wrapping_sub(cost(size))));
 }
 
-// SAFETY: every call is handed to the system's allocator as it came.
+// SAFETY: every call is passed to the system allocator unchanged.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         take(layout.size());
-        // SAFETY: the caller keeps the contract of `GlobalAlloc`.
+        // SAFETY: the caller upholds the contract of `GlobalAlloc`.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
         give_back(layout.size());
-        // SAFETY: the caller keeps the contract of `GlobalAlloc`.
+        // SAFETY: the caller upholds the contract of `GlobalAlloc`.
         unsafe { System.dealloc(pointer, layout) }
     }
 
-    // A plain allocator makes a larger place before it gives the smaller one back.
+    // A simple allocator allocates the new block before it frees the old one.
     unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         take(size);
         give_back(layout.size());
-        // SAFETY: the caller keeps the contract of `GlobalAlloc`.
+        // SAFETY: the caller upholds the contract of `GlobalAlloc`.
         unsafe { System.realloc(pointer, layout, size) }
     }
 }
@@ -66,8 +66,7 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// Does something whose heap counts, from beginning to end: what it allocates is given back in such
-/// a call as well.
+/// Runs `work` and counts its allocations. They must be freed inside such a call as well.
 pub(crate) fn measured<T>(work: impl FnOnce() -> T) -> T {
     COUNTS.set(true);
     let made = work();
@@ -75,25 +74,25 @@ pub(crate) fn measured<T>(work: impl FnOnce() -> T) -> T {
     made
 }
 
-/// Begins to measure anew.
+/// Starts a new measurement.
 pub(crate) fn begin() {
     HELD.set(0);
     PEAK.set(0);
 }
 
-/// The heap that is held now, in bytes.
-#[allow(dead_code, reason = "one of the two that use this file has no need of it")]
+/// Returns the heap in use, in bytes.
+#[allow(dead_code, reason = "one of the two test crates with this file does not use it")]
 pub(crate) fn held() -> usize {
     HELD.get()
 }
 
-/// The most heap that was held at once, in bytes.
+/// Returns the peak of the heap in use, in bytes.
 pub(crate) fn peak() -> usize {
     PEAK.get()
 }
 
 #[test]
-fn both_places_of_a_buffer_that_moves_are_seen() {
+fn a_reallocation_counts_both_blocks() {
     begin();
     let mut buffer = Vec::new();
     measured(|| buffer.reserve_exact(1000));

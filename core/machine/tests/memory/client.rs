@@ -1,4 +1,4 @@
-//! A client whose server takes everything that it can get.
+//! A client whose server makes it use as much memory as possible.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use mcp_sansio::{Revision, Revisions};
 use crate::allocator::{begin, measured, peak};
 use crate::limits::{large, odd, small};
 
-/// The client, and a server that reads nothing unless it is told to.
+/// The client, and a server that reads nothing until the test does.
 struct TestClient {
     client: Client,
     limits: Limits,
@@ -24,7 +24,7 @@ struct TestClient {
     calls: Vec<CallHandle>,
     inputs: Vec<InputHandle>,
     next_id: u64,
-    /// The id of the client's next request, as it counts them.
+    /// The id of the client's next request.
     expected: i64,
 }
 
@@ -50,7 +50,8 @@ impl TestClient {
         }
     }
 
-    /// A frame comes in, unless it would be too long or nothing is read.
+    /// Delivers a frame, unless it is too long or the client is congested. Returns whether it was
+    /// delivered.
     fn send(&mut self, frame: &str) -> bool {
         if frame.len() > self.lengths.received_max || self.client.is_congested() {
             return false;
@@ -80,7 +81,7 @@ impl TestClient {
         format!("{:0>64}", self.next_id)
     }
 
-    /// A frame as long as frames may be: `before`, a text, `after`.
+    /// Returns a frame of the greatest length: `before`, a text, `after`.
     fn longest(&self, before: &str, after: &str) -> String {
         let length = self.lengths.received_max.saturating_sub(before.len() + after.len());
         [before, &"x".repeat(length), after].concat()
@@ -106,7 +107,7 @@ impl TestClient {
         self.drain();
     }
 
-    /// Calls, as many as there may be, under ever new names.
+    /// Makes as many calls as the limit allows, repeatedly and with new ids.
     fn fill_calls(&mut self, params: &RawJson<'_>) {
         for round in 0..3 {
             loop {
@@ -133,7 +134,7 @@ impl TestClient {
         }
     }
 
-    /// The server asks for input instead of an answer, on each call that is under way.
+    /// Answers every pending call with input requests.
     fn ask(&mut self, state: usize) {
         let first = self.expected - i64::try_from(self.calls.len()).unwrap();
         for id in first..self.expected {
@@ -150,7 +151,8 @@ impl TestClient {
         }
     }
 
-    /// Requests of the server, under ever new names, and then as many as there may be stay.
+    /// Sends requests of the server with new ids until the limit is reached, and leaves them
+    /// pending.
     fn fill_requests(&mut self) {
         for _ in 0..=self.limits.requests_in_flight_max * 4 {
             if self.inputs.len() >= self.limits.requests_in_flight_max && !self.inputs.is_empty() {
@@ -174,7 +176,7 @@ impl TestClient {
         )
     }
 
-    /// As many messages in one as there may be.
+    /// Sends a batch of the greatest length.
     fn batch(&mut self) {
         let mut text = String::from("[");
         for _ in 0..self.limits.batch_length_max {
@@ -188,9 +190,9 @@ impl TestClient {
         self.drain();
     }
 
-    /// The server stops reading, and then everything ends at once.
+    /// Stops reading, then ends the connection.
     fn stop_reading(&mut self) {
-        // A modern server asks nothing, so a client has nothing to answer.
+        // A modern server sends no requests, so the client has nothing to answer.
         let asks = self.client.session().is_some_and(|s| s.revision() < Revision::V2026_07_28);
         while asks && !self.client.is_congested() {
             let id = self.id();
@@ -217,14 +219,14 @@ impl TestClient {
     }
 }
 
-/// What a server can make a client take, in the way that comes to most, and what the formula says.
+/// Returns the greatest memory that a server can make a client use, and the result of the formula.
 fn measure((limits, lengths): (Limits, MessageLengths), seed: u64) -> (usize, usize) {
     let params = RawJson::parse(r#"{"name":"t"}"#).unwrap().into_owned();
-    // A text that is shared is the application's.
+    // The application keeps the shared text.
     let _shared = params.clone();
     let formula = limits.client_memory_max(lengths);
     let mut most = 0;
-    // Requests of the server; many questions; long states.
+    // Requests of the server; many input requests; long states.
     let (legacy, modern) = (Revision::V2025_03_26, Revision::V2026_07_28);
     let state = lengths.received_max / 2;
     for (revision, state) in [(legacy, 0), (modern, 0), (modern, state)] {
@@ -244,7 +246,7 @@ fn measure((limits, lengths): (Limits, MessageLengths), seed: u64) -> (usize, us
         let peak = peak();
         assert!(
             peak <= formula,
-            "{peak} bytes at {revision}, and {formula} were promised: {limits:?}, {lengths:?}"
+            "{peak} bytes at {revision}, but the formula allows {formula}: {limits:?}, {lengths:?}"
         );
         most = most.max(peak);
     }
@@ -252,19 +254,19 @@ fn measure((limits, lengths): (Limits, MessageLengths), seed: u64) -> (usize, us
 }
 
 #[test]
-fn a_small_client_stays_within_its_formula_and_needs_a_fifth_of_it() {
+fn a_small_client_uses_between_a_fifth_and_all_of_its_formula() {
     let (peak, formula) = measure(small(), 7);
     assert!(peak * 5 >= formula, "{peak} of {formula}");
 }
 
 #[test]
-fn a_large_client_stays_within_its_formula_and_needs_a_fifth_of_it() {
+fn a_large_client_uses_between_a_fifth_and_all_of_its_formula() {
     let (peak, formula) = measure(large(), 7);
     assert!(peak * 5 >= formula, "{peak} of {formula}");
 }
 
 #[test]
-fn clients_of_odd_limits_stay_within_their_formula() {
+fn clients_with_unusual_limits_stay_within_their_formula() {
     for seed in 0..60 {
         let (peak, formula) = measure(odd(seed), seed);
         assert!(peak * 12 >= formula, "{peak} of {formula}, seed {seed}");

@@ -1,9 +1,9 @@
-//! The limits that are tried: the two that there are, and odd ones.
+//! The limits of the tests: the two presets, and unusual ones.
 
 use mcp_sansio::peer::{Limits, MessageLengths};
 use seeded_random::Random;
 
-/// Limits that nobody would choose, the same for the same seed.
+/// Returns unusual limits, which are equal for equal seeds.
 pub(crate) fn odd(seed: u64) -> (Limits, MessageLengths) {
     let mut random = Random::new(seed);
     let mut draw = |most: usize| random.index(most + 1);
@@ -22,7 +22,7 @@ pub(crate) fn odd(seed: u64) -> (Limits, MessageLengths) {
     (limits, MessageLengths::new(1500 + draw(6000), 300 + draw(3000)))
 }
 
-/// Limits as they are, but for what would take minutes to fill.
+/// Returns the default limits, reduced where filling them would take minutes.
 pub(crate) fn large() -> (Limits, MessageLengths) {
     let mut limits = Limits::DEFAULT;
     limits.requests_in_flight_max = 256;
@@ -33,12 +33,12 @@ pub(crate) fn large() -> (Limits, MessageLengths) {
     (limits, MessageLengths::new(64 * 1024, 1024))
 }
 
-/// Small ones, with the lengths of a device.
+/// Returns the small limits, with the message lengths of a device.
 pub(crate) const fn small() -> (Limits, MessageLengths) {
     (Limits::SMALL, MessageLengths::new(1024, 512))
 }
 
-/// What a device may choose that has little heap for one connection, and does one thing at a time.
+/// Returns limits for a device with little heap that handles one request at a time.
 const fn tight() -> (Limits, MessageLengths) {
     let mut limits = Limits::SMALL;
     limits.batch_length_max = 1;
@@ -57,7 +57,7 @@ const fn tight() -> (Limits, MessageLengths) {
 
 #[cfg(target_pointer_width = "64")]
 #[test]
-fn the_documentation_has_the_figures_of_the_formulas() {
+fn the_documentation_has_the_results_of_the_formulas() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/guide/memory.md");
     let documentation = std::fs::read_to_string(path).unwrap();
     let (small, small_lengths) = small();

@@ -1,7 +1,7 @@
-//! No connection takes more heap than the formulas say, with every limit at its cap at once; and
-//! the formulas are not idle.
+//! No connection uses more heap than the formulas allow, even when all limits are reached at once,
+//! and the formulas are not much too high.
 
-#![allow(unsafe_code, reason = "an allocator can only be replaced by unsafe code")]
+#![allow(unsafe_code, reason = "replacing the allocator requires unsafe code")]
 
 mod allocator;
 mod client;

@@ -1,4 +1,4 @@
-//! A server whose client takes everything that it can get.
+//! A server whose client makes it use as much memory as possible.
 
 use std::time::Duration;
 
@@ -17,13 +17,13 @@ use crate::limits::{large, odd, small};
 
 const MODERN: &str = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"c","version":"1"},"io.modelcontextprotocol/clientCapabilities":{"extensions":{"io.modelcontextprotocol/tasks":{}}}}"#;
 
-/// The server, and a client that reads nothing unless it is told to.
+/// The server, and a client that reads nothing until the test does.
 struct TestServer {
     server: Server,
     limits: Limits,
     lengths: MessageLengths,
     now: Instant,
-    /// Requests that wait for an answer, as far as their handlers go on.
+    /// Pending requests of running handlers.
     due: Vec<RequestHandle>,
     next_id: u64,
 }
@@ -47,7 +47,8 @@ impl TestServer {
         }
     }
 
-    /// A frame comes in, unless it would be too long or nothing is read.
+    /// Delivers a frame, unless it is too long or the server is congested. Returns whether it was
+    /// delivered.
     fn send(&mut self, frame: &str) -> bool {
         if frame.len() > self.lengths.received_max || self.server.is_congested() {
             return false;
@@ -78,14 +79,14 @@ impl TestServer {
         measured(|| while self.server.poll_transmit().is_some() {});
     }
 
-    /// A name that is as long as names of requests may be.
+    /// Returns a new request id of the greatest length.
     fn id(&mut self) -> String {
         self.next_id += 1;
         let length = self.limits.id_length_max;
         format!("{:0>length$}", self.next_id)
     }
 
-    /// A frame as long as frames may be: `before`, a text, `after`.
+    /// Returns a frame of the greatest length: `before`, a text, `after`.
     fn longest(&self, before: &str, after: &str) -> String {
         let length = self.lengths.received_max.saturating_sub(before.len() + after.len());
         [before, &"x".repeat(length), after].concat()
@@ -122,7 +123,7 @@ impl TestServer {
         }
     }
 
-    /// Listen streams that name as many resources and tasks as there is room for.
+    /// Opens listen streams with as many resources and tasks as the limits allow.
     fn listen(&mut self) {
         let mut number = 0;
         for _ in 0..self.limits.listen_streams_max {
@@ -142,7 +143,8 @@ impl TestServer {
         }
     }
 
-    /// Requests come and go, under ever new names, and then as many as there may be stay.
+    /// Sends requests with new ids and answers them, then leaves as many pending as the limit
+    /// allows.
     fn fill_requests(&mut self) {
         for _ in 0..self.limits.requests_in_flight_max * 4 {
             let frame = self.call();
@@ -167,7 +169,7 @@ impl TestServer {
         )
     }
 
-    /// Requests whose handlers ask the host, as many as are let through.
+    /// Sends requests whose handlers request input, as many as the limit allows.
     fn ask(&mut self) {
         for _ in 0..self.limits.requests_in_flight_max {
             if self.limits.inputs_per_round_max == 0 {
@@ -200,7 +202,7 @@ impl TestServer {
         }
     }
 
-    /// The client answers some questions, at length.
+    /// Answers some input requests with long texts.
     fn answer(&mut self) {
         for id in 1..=self.limits.inputs_per_round_max / 2 {
             let frame = {
@@ -216,7 +218,7 @@ impl TestServer {
         }
     }
 
-    /// Calls of this side, some of them given up.
+    /// Makes calls of the server, and cancels some of them.
     fn fill_calls(&mut self) {
         for round in 0..2 {
             let mut calls = Vec::new();
@@ -237,7 +239,7 @@ impl TestServer {
         }
     }
 
-    /// Batches of which one request is not answered yet, so that the other answers wait.
+    /// Sends batches in which one request stays pending, so that the other responses wait.
     fn batch(&mut self) {
         let frame = {
             let mut text = format!("[{}", self.call());
@@ -255,7 +257,7 @@ impl TestServer {
         self.drain();
     }
 
-    /// Frames that need memory only while they are read.
+    /// Sends frames that use memory only while they are parsed.
     fn try_passing(&mut self) {
         let frames = {
             let odd = "\u{200b}";
@@ -319,10 +321,10 @@ impl TestServer {
         }
     }
 
-    /// The client stops reading: the queue fills up, and then everything ends at once.
+    /// Stops reading until the queue is full, then ends the connection.
     fn stop_reading(&mut self) {
-        // Up to the last frame that is read at all.
-        /// More than a refusal with the longest id takes.
+        // Up to the last frame that is accepted.
+        /// An upper bound for an error response, without its id.
         const REFUSAL: usize = 160;
         for _ in 0..self.limits.transmit_bytes_max.saturating_sub(REFUSAL) / REFUSAL {
             let id = self.id();
@@ -362,11 +364,11 @@ impl TestServer {
     }
 }
 
-/// What a client can make a server take, in the way that comes to most, and what the formula says.
+/// Returns the greatest memory that a client can make a server use, and the result of the formula.
 fn measure((limits, lengths): (Limits, MessageLengths), seed: u64) -> (usize, usize) {
     let formula = limits.server_memory_max(lengths);
     let mut most = 0;
-    // Requests that wait for the host, or that are answered while the client reads nothing.
+    // Requests that wait for input, or that are answered while the client reads nothing.
     for asks in [true, false] {
         let mut server = TestServer::new(&limits, lengths, seed);
         begin();
@@ -383,26 +385,29 @@ fn measure((limits, lengths): (Limits, MessageLengths), seed: u64) -> (usize, us
         server.fill_requests();
         server.stop_reading();
         let peak = peak();
-        assert!(peak <= formula, "{peak} bytes, of {formula}: {limits:?}, {lengths:?}");
+        assert!(
+            peak <= formula,
+            "{peak} bytes, but the formula allows {formula}: {limits:?}, {lengths:?}"
+        );
         most = most.max(peak);
     }
     (most, formula)
 }
 
 #[test]
-fn a_small_server_stays_within_its_formula_and_needs_a_fifth_of_it() {
+fn a_small_server_uses_between_a_fifth_and_all_of_its_formula() {
     let (peak, formula) = measure(small(), 7);
     assert!(peak * 5 >= formula, "{peak} of {formula}");
 }
 
 #[test]
-fn a_large_server_stays_within_its_formula_and_needs_a_fifth_of_it() {
+fn a_large_server_uses_between_a_fifth_and_all_of_its_formula() {
     let (peak, formula) = measure(large(), 7);
     assert!(peak * 5 >= formula, "{peak} of {formula}");
 }
 
 #[test]
-fn servers_of_odd_limits_stay_within_their_formula() {
+fn servers_with_unusual_limits_stay_within_their_formula() {
     for seed in 0..60 {
         let (peak, formula) = measure(odd(seed), seed);
         assert!(peak * 12 >= formula, "{peak} of {formula}, seed {seed}");

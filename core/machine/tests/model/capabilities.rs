@@ -1,4 +1,4 @@
-//! What a side declares, as a set of paths such as `tools.listChanged`.
+//! The capabilities that a side declares, as a set of paths such as `tools.listChanged`.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 pub(crate) type Capabilities = BTreeSet<&'static str>;
 
-/// The extension for tasks, in short.
+/// Short path of the tasks extension.
 pub(crate) const TASKS_EXTENSION: &str = "extensions.tasks";
 
 const OF_SERVERS: [&str; 13] = [
@@ -49,13 +49,15 @@ pub(crate) fn of_client() -> impl Strategy<Value = Capabilities> {
     some_of(&OF_CLIENTS)
 }
 
-/// Mostly all, as a side that declares nothing has little to say; else any part.
+/// Returns all paths in half of the cases, as a side without capabilities sends little, and any
+/// subset otherwise.
 fn some_of(all: &'static [&'static str]) -> impl Strategy<Value = Capabilities> {
     let part = subsequence(all, 0..=all.len());
     prop_oneof![part, Just(all.to_vec())].prop_map(|paths| paths.into_iter().collect())
 }
 
-/// The JSON of a declaration: a flag is `true`, all else an object; a flag needs what it is of.
+/// Returns the JSON of a declaration: a flag is `true`, everything else an object. A flag implies
+/// its parent.
 pub(crate) fn to_json(declared: &Capabilities) -> Value {
     let mut all = Map::new();
     for path in declared {
@@ -70,8 +72,8 @@ pub(crate) fn to_json(declared: &Capabilities) -> Value {
     all.into()
 }
 
-/// The same, saying of each flag that it is not there: an application that says nothing leaves it
-/// to its catalog.
+/// Returns the JSON of a declaration with every missing flag as `false`. An application that omits
+/// a flag leaves it to its catalog.
 pub(crate) fn to_json_with_false(declared: &Capabilities) -> Value {
     let mut all = to_json(declared);
     for (name, flag) in OF_SERVERS.iter().filter_map(|path| path.split_once('.')) {
@@ -83,7 +85,7 @@ pub(crate) fn to_json_with_false(declared: &Capabilities) -> Value {
     all
 }
 
-/// The same with what each flag is of.
+/// Adds the parent of each flag.
 pub(crate) fn complete(declared: &Capabilities) -> Capabilities {
     let parents = declared.iter().filter_map(|path| path.split_once('.')).map(|(name, _)| name);
     declared.iter().copied().chain(parents).collect()

@@ -1,4 +1,4 @@
-//! What operations of the application become: commands, in which numbers are handles.
+//! The commands for operations of the application. Numbers are resolved to handles.
 
 use std::sync::LazyLock;
 
@@ -11,7 +11,7 @@ use crate::outcome::Outcome;
 /// The parameters of every message.
 pub(crate) static OBJECT: RawJson<'static> = RawJson::EMPTY_OBJECT;
 
-/// The same at any revision.
+/// The same parameters, written as they are given at any revision.
 pub(crate) static VERBATIM: Verbatim<'static, RawJson<'static>> = Verbatim(&OBJECT);
 
 pub(crate) static OPTIONS: LazyLock<CallOptions<'static>> = LazyLock::new(CallOptions::default);
@@ -20,12 +20,12 @@ pub(crate) fn method(name: &str) -> Method {
     Method::parse(name).expect("a method of the table")
 }
 
-/// What a number names: it counts from the start and round again.
+/// Returns the item with this number, modulo the number of items.
 pub(crate) fn nth<T>(known: &[T], number: usize) -> Option<&T> {
     known.get(number.checked_rem(known.len())?)
 }
 
-/// Notes what a machine made of a command.
+/// Records the result of a command.
 pub(crate) fn note(
     applied: Result<Applied, CommandError>,
     calls: &mut Vec<CallHandle>,

@@ -1,4 +1,4 @@
-//! Who may send what, at which revision, and who must have declared what for it.
+//! Which messages each side may send, at which revisions, and with which capabilities.
 
 use mcp_sansio::protocol::Side;
 
@@ -10,8 +10,8 @@ pub(crate) const VERSIONS: [&str; 5] =
 
 pub(crate) const MODERN: &str = "2026-07-28";
 
-/// Who sends it, the method, the revisions by the letters of [`letter`], what the server and what
-/// the client must have declared.
+/// The sender, the method, the revisions by the letters of [`letter`], and the capabilities that
+/// the server and the client must have declared.
 type Row = (Sender, &'static str, &'static str, &'static str, &'static str);
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -24,7 +24,8 @@ enum Sender {
 use Sender::{Client, Either, Server};
 
 /// The unions `ClientRequest`, `ServerRequest`, `ClientNotification` and `ServerNotification` of
-/// each schema.json and of the tasks extension, and the capabilities that the pages ask for.
+/// each schema.json and of the tasks extension, and the capabilities that the specification
+/// requires.
 // [CAP-001] [CAP-002] [CAP-003] [CAP-004] [CAP-005] [CAP-006] [CAP-007] [CAP-008] [CAP-009].
 // [CAP-011] [CAP-016] [CAP-018] [CAP-025] [LIFE-020] [PING-005] [LOG-006] [ROOT-005] [RPC-030].
 const TABLE: &[Row] = &[
@@ -75,17 +76,17 @@ const TABLE: &[Row] = &[
     (Server, "notifications/tasks", "E", TASKS_EXTENSION, TASKS_EXTENSION),
 ];
 
-/// What the table says of a message.
+/// The verdict of the table on a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
     Open,
     /// The revision has no such message, or not from this side.
     Absent,
-    /// This side did not declare this.
+    /// This side did not declare this capability.
     Lacks(Side, &'static str),
 }
 
-/// Whether `sender` may send `method` at `version`.
+/// Returns whether `sender` may send `method` at `version`.
 pub(crate) fn judge(
     sender: Side,
     method: &str,
@@ -105,13 +106,13 @@ pub(crate) fn judge(
     }
 }
 
-/// Whether `sender` may send `method` at `version` under some declaration.
+/// Returns whether `sender` may send `method` at `version` with some capabilities.
 pub(crate) fn exists(sender: Side, method: &str, version: &str) -> bool {
     let none = Capabilities::new();
     judge(sender, method, version, &none, &none) != Verdict::Absent
 }
 
-/// Whether the protocol knows the method at all.
+/// Returns whether the protocol has the method.
 pub(crate) fn is_known(method: &str) -> bool {
     TABLE.iter().any(|(_, name, ..)| *name == method)
 }
@@ -121,7 +122,7 @@ pub(crate) fn is_notification(method: &str) -> bool {
     method.starts_with("notifications/")
 }
 
-/// Every method once.
+/// Returns every method once.
 pub(crate) fn methods() -> Vec<&'static str> {
     let mut all: Vec<_> = TABLE.iter().map(|(_, method, ..)| *method).collect();
     all.sort_unstable();
@@ -129,12 +130,13 @@ pub(crate) fn methods() -> Vec<&'static str> {
     all
 }
 
-/// The same, and some that do not exist.
+/// Returns every method, and some that do not exist.
 pub(crate) fn methods_and_others() -> Vec<&'static str> {
     [methods(), vec!["no/such", "notifications/no/such"]].concat()
 }
 
-/// An elicitation without a mode is a form, which an empty declaration promises too.
+/// Returns whether forms are supported. An elicitation without a mode is a form, which an empty
+/// declaration promises as well.
 // [CAP-013] [ELIC-004].
 pub(crate) fn offers_forms(client: &Capabilities) -> bool {
     client.contains("elicitation")
@@ -148,7 +150,7 @@ fn declares(declared: &Capabilities, needed: &str) -> bool {
     }
 }
 
-/// The letter of a revision: A is the oldest.
+/// Returns the letter of a revision: A is the oldest.
 fn letter(version: &str) -> char {
     let at = VERSIONS.iter().position(|known| *known == version).expect("a known revision");
     ['A', 'B', 'C', 'D', 'E'][at]

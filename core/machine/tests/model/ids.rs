@@ -1,16 +1,16 @@
-//! The ids that a side draws for its requests, and what an answer to each of them means.
+//! The request ids of a side, and how a response to each of them is handled.
 
 use std::collections::BTreeMap;
 
-/// How long a late answer is expected, in seconds.
+/// How long a late response is expected, in seconds.
 const EXPECTED: u64 = 60;
 
-/// The requests of one side, each with what it is for and its deadline.
+/// The requests of one side, each with its purpose and its deadline.
 #[derive(Debug)]
 pub(crate) struct Ids<P> {
     drawn: i64,
     open: BTreeMap<i64, (P, u64)>,
-    /// Given up, until when an answer may still come.
+    /// Cancelled requests, with the time until which a response is expected.
     late: BTreeMap<i64, u64>,
 }
 
@@ -25,7 +25,7 @@ impl<P> Ids<P> {
         Self { drawn: 0, open: BTreeMap::new(), late: BTreeMap::new() }
     }
 
-    /// A fresh id, never used before.
+    /// Returns a new id, which was never used before.
     // [RPC-004] [RPC-005] [TIME-001].
     pub(crate) fn draw(&mut self, purpose: P, deadline: u64) -> i64 {
         self.drawn += 1;
@@ -33,12 +33,12 @@ impl<P> Ids<P> {
         self.drawn
     }
 
-    /// The id that was drawn last.
+    /// Returns the last id.
     pub(crate) fn newest(&self) -> i64 {
         self.drawn
     }
 
-    /// An answer comes: each id takes one.
+    /// Handles a response: each id accepts one.
     // [RPC-006] [CANC-005] [CANC-006].
     pub(crate) fn answered(&mut self, id: i64, now: u64) -> Answered<P> {
         match (self.open.remove(&id), self.late.remove(&id)) {
@@ -48,19 +48,19 @@ impl<P> Ids<P> {
         }
     }
 
-    /// A request is given up, if it is open: its answer may come late.
+    /// Cancels a pending request, whose response may still be received.
     pub(crate) fn give_up(&mut self, id: i64, now: u64) -> Option<P> {
         let (purpose, _) = self.open.remove(&id)?;
         self.late.insert(id, now + EXPECTED);
         Some(purpose)
     }
 
-    /// The open request of the lowest id whose deadline has come.
+    /// Returns the pending request with the lowest id whose deadline has expired.
     pub(crate) fn expired(&self, now: u64) -> Option<i64> {
         self.open.iter().find(|(_, (_, deadline))| *deadline <= now).map(|(id, _)| *id)
     }
 
-    /// The open requests for which `wanted` holds.
+    /// Returns the pending requests for which `wanted` holds.
     pub(crate) fn find(&self, wanted: impl Fn(&P) -> bool) -> Vec<i64> {
         self.open.iter().filter(|(_, (purpose, _))| wanted(purpose)).map(|(id, _)| *id).collect()
     }

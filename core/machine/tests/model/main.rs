@@ -1,9 +1,9 @@
-//! A reference model of the protocol, and the machines held against it.
+//! A reference model of the protocol, compared with the machines.
 //!
-//! The model is what stands in `gate`, `ids`, `server/model`, `client/model` and `stream/model`:
-//! plain lists and matches, written from the specification, without a thought of speed or memory.
-//! Each rule of it names the requirement that it states. The rest drives a model and a machine with
-//! the same operations and compares everything that can be seen after each of them.
+//! The model is in `gate`, `ids`, `server/model`, `client/model` and `stream/model`: plain lists
+//! and matches, written from the specification, without regard for speed or memory. Each rule names
+//! the requirement that it implements. The other modules apply the same operations to a model and a
+//! machine, and compare everything observable after each of them.
 //!
 //! `PROPTEST_CASES` sets the number of cases.
 

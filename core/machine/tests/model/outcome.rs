@@ -1,11 +1,11 @@
-//! What can be seen of a machine after one operation.
+//! The observable outcome of an operation.
 
 use std::fmt;
 
-/// The same form for what a model expects and what a machine shows.
+/// Expected by a model, or observed from a machine.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Outcome {
-    /// Messages that leave, in order.
+    /// Messages that are sent, in order.
     pub(crate) sent: Vec<String>,
     /// Events, in order.
     pub(crate) told: Vec<String>,
@@ -13,7 +13,7 @@ pub(crate) struct Outcome {
     pub(crate) refused: Option<&'static str>,
     /// Whether there is a deadline.
     pub(crate) waits: bool,
-    /// Several things happen at once, in no order that matters.
+    /// Whether the order of the messages and events does not matter.
     pub(crate) unordered: bool,
 }
 
@@ -26,7 +26,7 @@ impl Outcome {
         self.sent.push(format!("{method}{detail}"));
     }
 
-    /// Gives up a request of this side.
+    /// Cancels a request of this side.
     pub(crate) fn cancels(&mut self, id: impl fmt::Display) {
         self.notification("notifications/cancelled", &format!(" of {id}"));
     }
@@ -47,7 +47,7 @@ impl Outcome {
         self.refused = Some(why);
     }
 
-    /// Forgets an order that does not matter; the end stays the end.
+    /// Sorts messages and events whose order does not matter; `closed` remains last.
     pub(crate) fn sort(&mut self) {
         self.sent.sort_unstable();
         let last = |line: &String| line.starts_with("closed");

@@ -1,4 +1,4 @@
-//! What a server can ask a host.
+//! The input requests of a server.
 
 use mcp_sansio::protocol::{InputRequest, InputRequiredResult, Map};
 use proptest::prelude::*;
@@ -16,7 +16,7 @@ pub(crate) enum Question {
     Url,
 }
 
-/// The names of questions in a round, in order.
+/// The keys of input requests in a round, in order.
 pub(crate) const KEYS: [&str; 3] = ["a", "b", "c"];
 
 pub(crate) fn question() -> impl Strategy<Value = Question> {
@@ -38,7 +38,8 @@ impl Question {
         }
     }
 
-    /// What a client that declared `client` lacks to be asked this at `version`.
+    /// Returns the capability that a client with the capabilities `client` lacks for this request
+    /// at `version`.
     // [ROOT-001] [SAMP-001] [SAMP-006] [ELIC-001] [ELIC-005] [MRTR-005] [CAP-021].
     pub(crate) fn lacks(self, client: &Capabilities, version: &str) -> Option<&'static str> {
         let lacks = |path: &'static str| (!client.contains(path)).then_some(path);
@@ -55,7 +56,7 @@ impl Question {
                 lacks("elicitation").or(Some("elicitation.form"))
             }
             Self::Form => lacks("elicitation"),
-            // Before there were modes nobody could say that an address is welcome.
+            // Before there were modes, a client could not declare support for URLs.
             Self::Url if has_modes => lacks("elicitation").or_else(|| lacks("elicitation.url")),
             Self::Url => lacks("elicitation").or(Some("elicitation.url")),
         }
@@ -75,7 +76,7 @@ impl Question {
     }
 }
 
-/// The questions of a round by key, as JSON.
+/// Returns the input requests of a round by key, as JSON.
 pub(crate) fn input_requests(questions: &[Question]) -> Value {
     let entry = |(key, question): (&&str, &Question)| {
         ((*key).to_owned(), json!({ "method": question.method(), "params": question.params() }))
@@ -83,7 +84,7 @@ pub(crate) fn input_requests(questions: &[Question]) -> Value {
     KEYS.iter().zip(questions).map(entry).collect::<serde_json::Map<_, _>>().into()
 }
 
-/// The same for the application of a server.
+/// Returns the result of a server application that requires this input.
 pub(crate) fn input_required(questions: &[Question], state: bool) -> InputRequiredResult {
     let mut requests: Map<InputRequest> = Map::default();
     for (key, question) in KEYS.iter().zip(questions) {
@@ -96,7 +97,7 @@ pub(crate) fn input_required(questions: &[Question], state: bool) -> InputRequir
     if state { required.request_state("s") } else { required }
 }
 
-/// Names and outcomes of answers, as a request that comes back shows them.
+/// Describes the keys and outcomes of answers, as in a repeated request.
 pub(crate) fn spell_inputs(answers: &[(&str, &str)], state: bool) -> String {
     let answers: Vec<_> = answers.iter().map(|(key, answer)| format!("{key}={answer}")).collect();
     let mut text = String::new();

@@ -1,4 +1,4 @@
-//! The model's own table against the schemas.
+//! The table of the model and the schemas.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::gate::{MODERN, VERSIONS, exists, is_notification, methods};
 
-/// The methods in a union of a schema, such as `ClientRequest`.
+/// Returns the methods in a union of a schema, such as `ClientRequest`.
 fn in_schema(definitions: &Value, union: &str) -> BTreeSet<String> {
     let definition = &definitions[union];
     let members = definition["anyOf"].as_array().into_iter().flatten();
@@ -28,7 +28,7 @@ fn in_table(sender: Side, version: &str, notifications: bool) -> BTreeSet<String
 }
 
 #[test]
-fn the_table_of_the_model_has_the_methods_of_each_schema_and_no_others() {
+fn the_table_of_the_model_has_exactly_the_methods_of_each_schema() {
     let Some(folder) = reference_data::specification() else { return };
     for version in VERSIONS {
         let text = fs::read_to_string(folder.join(version).join("schema.json")).unwrap();

@@ -1,4 +1,4 @@
-//! A model and a machine under the same operations, told as one story.
+//! A model and a machine with the same operations, and the transcript of both.
 
 use std::fmt::{Display, Write};
 
@@ -6,13 +6,13 @@ use proptest::test_runner::{Config, TestCaseError};
 
 use crate::outcome::Outcome;
 
-/// What takes operations: a model, or a machine in its harness.
+/// A model, or a machine in its harness.
 pub(crate) trait Subject<O> {
     fn apply(&mut self, operation: &O) -> Outcome;
 }
 
-/// Applies the operations to both. Where they differ the error is the whole conversation, up to
-/// what was expected and what was seen.
+/// Applies the operations to both. If they differ, the error is the transcript up to the expected
+/// and the observed outcome.
 pub(crate) fn compare<O: Display>(
     model: &mut impl Subject<O>,
     machine: &mut impl Subject<O>,
@@ -36,7 +36,8 @@ pub(crate) fn compare<O: Display>(
     Ok(())
 }
 
-/// `cases`, unless the environment says otherwise. What fails becomes a test with a name.
+/// Returns a configuration with `cases` cases, unless the environment sets their number. Failures
+/// are not stored: each becomes a named test.
 pub(crate) fn config(cases: u32) -> Config {
     let asked = std::env::var_os("PROPTEST_CASES").is_some();
     let config = Config { failure_persistence: None, ..Config::default() };

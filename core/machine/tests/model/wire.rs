@@ -1,10 +1,10 @@
-//! Lines of a machine in the words of an [`Outcome`].
+//! Describes lines of a machine in the form of an [`Outcome`].
 
 use serde_json::Value;
 
 const META: &str = "/params/_meta/io.modelcontextprotocol~1";
 
-/// What `text`, whole lines, says.
+/// Describes whole lines.
 pub(crate) fn spell_lines(text: &[u8]) -> Vec<String> {
     let text = std::str::from_utf8(text).expect("UTF-8");
     text.lines().map(|line| spell(&serde_json::from_str(line).expect("JSON"))).collect()

@@ -10,7 +10,7 @@ use crate::fixtures::*;
 use crate::machine::Machine;
 use crate::pair::Pair;
 
-/// Makes calls that must have no effect, and checks that they have none.
+/// Makes calls that must have no effect, and checks the result.
 fn pester(machine: &mut impl Machine, now: Instant) {
     let deadline = machine.deadline();
     for _ in 0..3 {

@@ -145,7 +145,7 @@ impl Pair {
         panic!("no input:\n{}", self.transcript);
     }
 
-    /// Returns the next end of a call of the client, dropping other events before it.
+    /// Returns the next ended call of the client, dropping other events before it.
     #[track_caller]
     pub(crate) fn ended(&mut self) -> Ended<'static> {
         while let Some(event) = self.client_events.pop_front() {

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use crate::golden::GOLDEN;
 use crate::short;
 
-/// Plays a recording: how many steps there were, and why there were no more.
+/// Replays a recording. Returns the number of steps and the error that ended it.
 fn play(recording: &[u8]) -> (usize, Option<ReplayError>) {
     let mut replay = match Replay::new(recording) {
         Ok(replay) => replay,
@@ -16,7 +16,7 @@ fn play(recording: &[u8]) -> (usize, Option<ReplayError>) {
             Ok(Some(_)) => steps += 1,
             Ok(None) => return (steps, None),
             Err(error) => {
-                assert_eq!(replay.step(), Err(error.clone()), "it comes again");
+                assert_eq!(replay.step(), Err(error.clone()), "the error is repeated");
                 return (steps, Some(error));
             }
         }
@@ -44,7 +44,7 @@ fn changed_input_shows_as_different_output() {
 }
 
 #[test]
-fn a_recording_that_was_cut_is_played_up_to_the_cut() {
+fn a_truncated_recording_is_replayed_up_to_its_end() {
     let whole = short();
     let lines = whole.iter().filter(|byte| **byte == b'\n').count();
     assert_eq!(play(&whole), (lines - 1, None));
@@ -62,7 +62,7 @@ fn a_recording_that_was_cut_is_played_up_to_the_cut() {
 }
 
 #[test]
-fn another_format_is_named_and_not_read() {
+fn an_unknown_format_is_reported_and_not_read() {
     let (found, known) = (FORMAT + 1, FORMAT);
     let later = format!("{{\"recording\":{found},\"anything\":1}}\n");
     let error = RecordingError::UnknownFormat { found, known };
@@ -81,7 +81,7 @@ fn input_that_is_not_a_recording_is_an_error() {
 }
 
 #[test]
-fn a_call_that_the_machine_does_not_have_is_damage() {
+fn an_unknown_command_is_an_error() {
     let start = String::from_utf8(short()).unwrap();
     let start = start.lines().next().unwrap();
     for call in [
@@ -99,7 +99,7 @@ fn a_call_that_the_machine_does_not_have_is_damage() {
     }
 }
 
-/// What may happen to a recording.
+/// A change of a recording.
 #[derive(Clone, Debug)]
 enum Damage {
     Byte(prop::sample::Index, u8),
@@ -131,7 +131,7 @@ fn damaged(recording: &[u8], damages: &[Damage]) -> Vec<u8> {
                 let place = at.index(line.len());
                 line[place] = *byte;
             }
-            // Most numbers name something, and another number something else, or nothing.
+            // Most numbers are handles, and another number is another handle or an unknown one.
             Damage::Digit(at, digit) => {
                 let line = &mut lines[at.index(count)];
                 let digits: Vec<usize> =
@@ -156,7 +156,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 192, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn no_damage_makes_the_reader_panic(
+    fn a_damaged_recording_never_panics(
         which: prop::sample::Index,
         damages in prop::collection::vec(damage(), 1..4),
     ) {

@@ -1,12 +1,11 @@
 use mcp_sansio::recording::Replay;
 
-/// Recordings of the example programs, made when the format was new: in each role, over a byte
-/// stream at both eras, and over HTTP with sessions, streams that are taken up again and modern
-/// requests.
+/// Recordings of the example programs, made when the format was introduced: in each role, over a
+/// byte stream in both eras, and over HTTP with sessions, resumed streams and modern requests.
 ///
-/// Whoever changes what the machines say on purpose makes them anew, with `--record` of
-/// `mcp-inspect` and `everything-server`; whoever changes the format gives it another number and
-/// keeps these as they are.
+/// An intended change of the machine output requires new recordings, made with `--record`
+/// of `mcp-inspect` and `everything-server`. A change of the format requires a new format number,
+/// and these recordings stay.
 pub(crate) const GOLDEN: &[(&str, &[u8])] = &[
     ("client", include_bytes!("golden/client.jsonl")),
     ("server", include_bytes!("golden/server.jsonl")),
@@ -17,7 +16,7 @@ pub(crate) const GOLDEN: &[(&str, &[u8])] = &[
 ];
 
 #[test]
-fn recordings_of_other_days_give_the_same() {
+fn old_recordings_give_the_same_output() {
     for (name, recording) in GOLDEN {
         let mut replay = Replay::new(recording).unwrap_or_else(|error| panic!("{name}: {error}"));
         while replay.step().unwrap_or_else(|error| panic!("{name}: {error}")).is_some() {}

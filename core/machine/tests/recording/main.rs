@@ -1,7 +1,7 @@
-//! Recordings: those of other days, those that were damaged, and what must not be in them.
+//! Recordings: old ones, damaged ones, and secrets that must not be recorded.
 //!
-//! That machines do the same again is held by the tests of the machines: what they do there is
-//! recorded and played, see `played.rs`.
+//! The tests of the machines check that a replay gives the same output: they record each machine
+//! and replay the recording, see `played.rs`.
 
 mod played;
 
@@ -14,7 +14,7 @@ use mcp_sansio::peer::{Server, ServerOptions};
 use mcp_sansio::protocol::Implementation;
 use mcp_sansio::recording::Recorded;
 
-/// A short recording: a ping, its answer, the end.
+/// Returns a short recording: a ping, its response, and the end.
 fn short() -> Vec<u8> {
     let (tape, played) = played::Played::new();
     let options = ServerOptions::new(Implementation::new("s", "1"));

@@ -1,7 +1,7 @@
-//! Machines that are recorded where the feature is on, and played again when a test is done with
-//! them: whatever the test did, the recording gives the same bytes.
+//! Machines that are recorded if the feature is enabled, and replayed when the test drops them. The
+//! replay must give the same bytes.
 
-#![allow(dead_code, reason = "each test crate has machines of its own")]
+#![allow(dead_code, reason = "each test crate uses some of the machines")]
 
 use mcp_sansio::Instant;
 #[cfg(feature = "http")]
@@ -33,7 +33,7 @@ pub(crate) type HttpServer = Recorded<http::Server>;
 #[cfg(all(feature = "http", not(feature = "recording")))]
 pub(crate) type HttpServer = http::Server;
 
-/// A server, and what plays it again in the end.
+/// Returns a server and the guard that replays it.
 pub(crate) fn server(options: ServerOptions) -> (Server, Played) {
     #[cfg(feature = "recording")]
     {
@@ -44,7 +44,7 @@ pub(crate) fn server(options: ServerOptions) -> (Server, Played) {
     (Server::new(options, 0), Played)
 }
 
-/// A client, and what plays it again in the end.
+/// Returns a client and the guard that replays it.
 pub(crate) fn client(options: ClientOptions) -> (Client, Played) {
     #[cfg(feature = "recording")]
     {
@@ -55,7 +55,7 @@ pub(crate) fn client(options: ClientOptions) -> (Client, Played) {
     (Client::new(options, 0, Instant::ZERO), Played)
 }
 
-/// A server on HTTP, and what plays it again in the end.
+/// Returns an HTTP server and the guard that replays it.
 #[cfg(feature = "http")]
 pub(crate) fn http_server(
     peer: ServerOptions,
@@ -65,16 +65,16 @@ pub(crate) fn http_server(
     {
         let (tape, played) = Played::begin();
         let server = HttpServer::new(peer, options, [7; 32], 0, tape);
-        (server.expect("the tools can be served"), played)
+        (server.expect("valid tools"), played)
     }
     #[cfg(not(feature = "recording"))]
     {
         let server = HttpServer::new(peer, options, [7; 32], 0);
-        (server.expect("the tools can be served"), Played)
+        (server.expect("valid tools"), Played)
     }
 }
 
-/// A client on HTTP, and what plays it again in the end.
+/// Returns an HTTP client and the guard that replays it.
 #[cfg(feature = "http")]
 pub(crate) fn http_client(
     peer: ClientOptions,
@@ -98,19 +98,19 @@ mod recorded {
 
     use mcp_sansio::recording::{Replay, Tape};
 
-    /// The machines of a test that are recorded in any case, and of the others one in how many:
-    /// some tests have thousands.
+    /// The first machines of a test crate are all recorded, and then one in `ONE_IN`: some tests
+    /// create thousands.
     const ALL_UNTIL: usize = 8;
     const ONE_IN: usize = 251;
 
     static BEGUN: AtomicUsize = AtomicUsize::new(0);
 
-    /// A recording, which is played when this is dropped.
+    /// A recording that is replayed when it is dropped.
     #[derive(Debug)]
     pub(crate) struct Played(Arc<Mutex<Vec<u8>>>);
 
     impl Played {
-        /// A tape, for some of the machines that begin.
+        /// Returns a tape for some of the machines.
         pub(crate) fn begin() -> (Option<Tape>, Self) {
             let begun = BEGUN.fetch_add(1, Ordering::Relaxed);
             let (tape, played) = Self::new();
@@ -124,7 +124,7 @@ mod recorded {
             (tape, Self(lines))
         }
 
-        /// The recording so far.
+        /// Returns the recording so far.
         pub(crate) fn bytes(&self) -> Vec<u8> {
             self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
         }
@@ -139,7 +139,7 @@ mod recorded {
             if recording.is_empty() {
                 return;
             }
-            let mut replay = Replay::new(&recording).expect("the start is the same");
+            let mut replay = Replay::new(&recording).expect("a valid recording");
             loop {
                 match replay.step() {
                     Ok(Some(_)) => {}
@@ -153,7 +153,7 @@ mod recorded {
 
 #[cfg(not(feature = "recording"))]
 mod unrecorded {
-    /// Nothing is recorded.
+    /// Recording is disabled.
     #[derive(Debug)]
     pub(crate) struct Played;
 }

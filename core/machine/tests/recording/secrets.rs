@@ -42,7 +42,7 @@ fn head<'a>(method: &'a str, target: &'a str, more: &[(&'a str, &'a str)]) -> Re
 }
 
 #[test]
-fn a_server_records_neither_tokens_nor_users_nor_the_names_of_sessions() {
+fn a_server_records_no_tokens_principals_or_session_ids() {
     // Rule: [SESS-005].
     let (mut server, played) = server();
     let user = Principal::new("ada@example.com");
@@ -73,7 +73,7 @@ fn a_server_records_neither_tokens_nor_users_nor_the_names_of_sessions() {
 }
 
 #[test]
-fn the_address_of_an_old_session_has_a_stand_in_too() {
+fn the_endpoint_of_an_sse_session_is_replaced_by_a_placeholder() {
     // Rule: [SESS-005].
     let (mut server, played) = server();
     let (stream, _) = server.handle_request(&head("GET", "/sse", &[]), b"", None, NOW);
@@ -95,7 +95,7 @@ fn the_address_of_an_old_session_has_a_stand_in_too() {
 }
 
 #[test]
-fn a_client_records_neither_queries_nor_the_names_of_sessions() {
+fn a_client_records_no_queries_or_session_ids() {
     // Rule: [SESS-005].
     let (tape, played) = Played::new();
     let url = Location::parse("https://example.com/mcp?token=opensesame").unwrap();
@@ -121,7 +121,7 @@ fn a_client_records_neither_queries_nor_the_names_of_sessions() {
             named += request.fields().filter(|(_, value)| *value == "opensesame").count();
         }
     }
-    assert!(named > 0, "the session goes on");
+    assert!(named > 0, "the session is still in use");
     let recording = String::from_utf8(played.bytes()).unwrap();
     assert!(!recording.contains("opensesame"), "{recording}");
     assert!(recording.contains("mcp-session-id"), "{recording}");

@@ -1,4 +1,4 @@
-//! Which revisions have a definition, by name, and which definitions have no value of their own.
+//! The revisions that have each definition, and the definitions without values of their own.
 
 use mcp_sansio::protocol::{Revision, Revisions};
 
@@ -10,8 +10,8 @@ pub(crate) const SINCE_NOVEMBER: Revisions = Revisions::since(Revision::V2025_11
 pub(crate) const NOVEMBER: Revisions = Revisions::only(Revision::V2025_11_25);
 pub(crate) const JULY: Revisions = Revisions::MODERN;
 
-/// Definitions that no payload has: envelopes, unions, base types, and words that are checked
-/// wherever they stand.
+/// Definitions without a payload of their own: envelopes, unions, base types, and strings that are
+/// checked as parts of others.
 pub(crate) const ELSEWHERE: &[&str] = &[
     "Annotated",
     "BaseMetadata",
@@ -70,9 +70,9 @@ pub(crate) const ELSEWHERE: &[&str] = &[
     "SubscriptionsListenResultMetaObject",
     "SubscriptionsListenResultResponse",
     "TaskAugmentedRequestParams",
-    // The answer of the request that the task stands for: any result.
+    // The response to the request that the task stands for: any result.
     "GetTaskPayloadResult",
-    // Judged as the `params` of the message that they belong to.
+    // Checked as the `params` of their message.
     "CallToolRequestParams",
     "CancelledNotificationParams",
     "CompleteRequestParams",

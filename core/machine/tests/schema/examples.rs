@@ -1,4 +1,4 @@
-//! The official examples of the newest revision survive reading and writing.
+//! Round trip of the official examples at the newest revision.
 
 use std::fs;
 
@@ -8,14 +8,14 @@ use serde_json::{Value, json};
 
 use super::spec::object;
 
-/// How many examples there are.
+/// The number of examples.
 const COUNT: usize = 129;
 
-/// What an example goes through.
+/// The outcome of an example.
 enum Outcome {
     /// It was read and written.
     Written(Value),
-    /// It has no part that this layer has a type for: it is an error without data.
+    /// This layer has no type for it: it is an error without data.
     NoPayload,
 }
 
@@ -26,7 +26,7 @@ fn rewrite<'a, T: SerializeAt + Deserialize<'a>>(
     serde_json::to_value(serde_json::from_str::<T>(text)?.at(Revision::V2026_07_28))
 }
 
-/// Does so with one member of an envelope, which is none of this layer's business.
+/// Reads and writes one member of an envelope, which this layer does not handle.
 fn rewrite_member(
     envelope: &Value,
     pointer: &str,
@@ -140,7 +140,7 @@ fn outcome(kind: &str, text: &str) -> Result<Outcome, serde_json::Error> {
     Ok(Outcome::Written(written))
 }
 
-/// The example as it is to be written: itself, but for what the schema itself or a rule asks for.
+/// Returns the expected output: the example, with the changes that the schema or a rule requires.
 fn expected(kind: &str, name: &str, mut example: Value) -> Value {
     match (kind, name) {
         // The example lacks members that its definition requires.
@@ -148,8 +148,8 @@ fn expected(kind: &str, name: &str, mut example: Value) -> Value {
             example["result"]["ttlMs"] = json!(0);
             example["result"]["cacheScope"] = json!("private");
         }
-        // MCP 2026-07-28 client/elicitation#elicitation-requests [ELIC-004]: no mode is form mode,
-        // and it is written.
+        // MCP 2026-07-28 client/elicitation#elicitation-requests [ELIC-004]: without a mode it is a
+        // form, and the mode is written.
         (
             "InputRequiredResult",
             "input-required-result-with-elicitation-and-sampling-and-request-state.json",
@@ -166,7 +166,7 @@ fn expected(kind: &str, name: &str, mut example: Value) -> Value {
 }
 
 #[test]
-fn every_official_example_survives_reading_and_writing() {
+fn every_official_example_is_read_and_written_unchanged() {
     // Rule: [TOOL-022] [META-001] [META-014] [ELIC-004] [CAP-017] [SAMP-021].
     let Some(folder) = reference_data::specification() else { return };
     let mut faults = Vec::new();

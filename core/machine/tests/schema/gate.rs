@@ -1,4 +1,4 @@
-//! The table of methods against the schemas' own unions of what each side sends.
+//! The table of methods and the unions of the schemas for each side.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::spec::Schema;
 
-/// The methods in a union of the schema, such as `ClientRequest`.
+/// Returns the methods in a union of the schema, such as `ClientRequest`.
 fn in_schema(schema: &Schema, union: &str) -> BTreeSet<String> {
     let Some(definition) = schema.definition(union) else { return BTreeSet::new() };
     let method =
@@ -26,7 +26,8 @@ fn in_schema(schema: &Schema, union: &str) -> BTreeSet<String> {
     }
 }
 
-/// The methods that the table lets `side` send; those of extensions are in schemas of their own.
+/// Returns the methods that `side` may send by the table, without those of extensions, which have
+/// their own schemas.
 fn in_table(revision: Revision, side: Side, kind: MethodKind) -> BTreeSet<String> {
     TABLE
         .iter()
@@ -43,7 +44,7 @@ fn in_table(revision: Revision, side: Side, kind: MethodKind) -> BTreeSet<String
 }
 
 #[test]
-fn the_table_has_the_methods_of_each_schema_and_no_others() {
+fn the_table_has_exactly_the_methods_of_each_schema() {
     let Some(folder) = reference_data::specification() else { return };
     for revision in Revision::ALL {
         let schema = Schema::load(&folder.join(revision.as_str()).join("schema.json"));

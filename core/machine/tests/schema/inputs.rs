@@ -1,4 +1,5 @@
-//! What servers ask of clients: sampling, roots, elicitation, and input rounds; and subscriptions.
+//! Requests of servers to clients: sampling, roots, elicitation and input rounds; and
+//! subscriptions.
 
 use mcp_sansio::protocol::*;
 
@@ -39,7 +40,7 @@ pub(crate) fn sampling_and_roots(report: &mut Report) {
     with_tools(report);
 }
 
-/// What sampling can say since 2025-11-25 only.
+/// Sampling with tools, since 2025-11-25.
 fn with_tools(report: &mut Report) {
     let input = [tool_use(), ToolUseContent::new("1", "t", json("{}"))];
     report.data("ToolUseContent", SINCE_NOVEMBER, &input);

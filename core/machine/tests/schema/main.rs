@@ -1,6 +1,6 @@
-//! What is written at a revision is valid against the official schema of that revision and has no
-//! member that the schema does not list; what the schema lists can be written; and the official
-//! examples survive reading and writing.
+//! Values that are written at a revision are valid against its official schema and have no member
+//! that the schema does not list; every listed member can be written; and the official examples are
+//! read and written unchanged.
 
 mod definitions;
 mod examples;

@@ -1,4 +1,4 @@
-//! A full and a minimal value of every type, judged at every revision that has it.
+//! A full and a minimal value of every type, checked at every revision that has it.
 
 use mcp_sansio::protocol::*;
 

@@ -1,4 +1,4 @@
-//! Checks values against definitions and keeps account of what was checked.
+//! Checks values against definitions, and records which definitions were checked.
 
 use std::collections::BTreeSet;
 use std::collections::btree_map::{BTreeMap, Entry};
@@ -10,20 +10,20 @@ use serde_json::{Value, json};
 
 use super::spec::{Schema, object};
 
-/// What the values of one definition are wrapped in to be judged.
+/// The envelope that the values of a definition need to be checked.
 #[derive(Clone, Copy, PartialEq)]
 enum Wrapping {
     None,
-    /// They are the parameters of this method.
+    /// The values are the parameters of this method.
     Params(&'static str),
-    /// They are the data of the error with this code.
+    /// The values are the data of the error with this code.
     ErrorData(i32),
 }
 
 pub(crate) struct Report {
     schemas: BTreeMap<Revision, Schema>,
     extension: Schema,
-    /// What came of each definition; of the extension, under its name.
+    /// The results by schema and definition.
     verdicts: BTreeMap<(&'static str, &'static str), Verdict>,
     faults: Vec<String>,
 }
@@ -41,7 +41,7 @@ impl Report {
         }
     }
 
-    /// Values that are what the definition says: a result, or data in a message.
+    /// Checks values of a definition: results, or data inside messages.
     ///
     /// `revisions` must be exactly those whose schema has the definition.
     pub(crate) fn data<T: SerializeAt + DeserializeOwned>(
@@ -54,7 +54,7 @@ impl Report {
         self.check(definition, revisions, Wrapping::None, values);
     }
 
-    /// Values that are the parameters of the request or notification that the definition says.
+    /// Checks values that are the parameters of a request or notification.
     pub(crate) fn params<T: SerializeAt + DeserializeOwned>(
         &mut self,
         definition: &'static str,
@@ -66,7 +66,7 @@ impl Report {
         self.check(definition, revisions, Wrapping::Params(method), values);
     }
 
-    /// Values that are the data of the error that the definition says.
+    /// Checks values that are the data of an error.
     pub(crate) fn error_data<T: SerializeAt + DeserializeOwned>(
         &mut self,
         definition: &'static str,
@@ -78,7 +78,7 @@ impl Report {
         self.check(definition, revisions, Wrapping::ErrorData(code), values);
     }
 
-    /// The same of types that borrow from a frame, which no frame of its own can show here.
+    /// Checks parameters whose types borrow from a frame, without a round trip.
     pub(crate) fn borrowed_params<T: SerializeAt>(
         &mut self,
         definition: &'static str,
@@ -89,8 +89,8 @@ impl Report {
         self.check(definition, revisions, Wrapping::Params(method), values);
     }
 
-    /// One more value of a definition, of a kind that only these of its revisions can say; older
-    /// ones must refuse it.
+    /// Checks one more value of a definition that only some revisions can express; the older ones
+    /// must refuse it.
     pub(crate) fn since<T: SerializeAt + DeserializeOwned>(
         &mut self,
         definition: &'static str,
@@ -111,7 +111,7 @@ impl Report {
         }
     }
 
-    /// Values of the tasks extension, which has a schema of its own.
+    /// Checks values of the tasks extension, which has its own schema.
     pub(crate) fn extension<T: SerializeAt + DeserializeOwned>(
         &mut self,
         definition: &'static str,
@@ -149,7 +149,7 @@ impl Report {
         }
     }
 
-    /// What was written at a revision reads back and is written the same again.
+    /// Checks that the output of each revision is read and written again unchanged.
     fn round_trip<T: SerializeAt + DeserializeOwned>(
         &mut self,
         definition: &str,
@@ -173,9 +173,9 @@ impl Report {
         }
     }
 
-    /// No value had a fault, each member that a schema lists was written by one of the values of
-    /// its definition, and every definition that is not in `elsewhere` was checked at every
-    /// revision that has it.
+    /// Asserts that no value had a fault, that each member in a schema was written by some value,
+    /// and that every definition that is not in `elsewhere` was checked at every revision that has
+    /// it.
     pub(crate) fn finish(mut self, elsewhere: &[&str]) {
         for ((place, name), verdict) in &self.verdicts {
             self.faults.extend(verdict.faults.iter().cloned());
@@ -217,16 +217,16 @@ fn to_value<T: SerializeAt>(value: &T, revision: Revision) -> Value {
     serde_json::to_value(value.at(revision)).unwrap()
 }
 
-/// What came of judging values of one definition.
+/// The result of checking values of one definition.
 #[derive(Default)]
 struct Verdict {
     faults: Vec<String>,
-    /// The members that the schema lists and no value so far had.
+    /// The members that the schema lists and no value has had so far.
     missing: BTreeSet<String>,
 }
 
 impl Verdict {
-    /// Adds what came of judging further values of the same definition.
+    /// Adds the result of further values of the same definition.
     fn merge(&mut self, other: Self) {
         self.faults.extend(other.faults);
         self.missing.retain(|member| other.missing.contains(member));
@@ -267,8 +267,8 @@ fn judge(
                 add_request_meta(&mut value);
                 verdict.missing.remove("_meta");
             }
-            // The base definition of all legacy requests and notifications has metadata, which
-            // many of the definitions built on it do not repeat; nor does the extension.
+            // The base definition of all legacy requests and notifications has metadata, which many
+            // derived definitions do not repeat; nor does the extension.
             let unlisted = members.iter().all(|(key, _)| *key != "_meta");
             if unlisted && (!modern || metadata_is_implied) {
                 object(&mut value).remove("_meta");
@@ -298,7 +298,7 @@ fn reference(schema: &Schema, name: &str) -> String {
     format!("#/{}/{name}", schema.keyword())
 }
 
-/// Adds what the machine adds to every request.
+/// Adds the metadata that the machine adds to every request.
 pub(crate) fn add_request_meta(params: &mut Value) {
     let meta = object(params).entry("_meta").or_insert_with(|| json!({}));
     meta["io.modelcontextprotocol/protocolVersion"] = json!("2026-07-28");
@@ -306,7 +306,7 @@ pub(crate) fn add_request_meta(params: &mut Value) {
 }
 
 #[test]
-fn the_checker_finds_wrong_missing_and_foreign_members() {
+fn the_checker_finds_invalid_missing_and_unlisted_members() {
     let Some(folder) = reference_data::specification() else { return };
     let schema = Schema::load(&folder.join("2025-06-18/schema.json"));
     let judge =

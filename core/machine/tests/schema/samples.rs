@@ -1,4 +1,4 @@
-//! Values with everything that their types can have.
+//! Values with every member of their types.
 
 use mcp_sansio::jsonrpc::{Json, RawJson};
 use mcp_sansio::protocol::*;
@@ -226,7 +226,7 @@ pub(crate) fn create_message() -> CreateMessageParams {
     .meta(meta())
 }
 
-/// What only revisions with several blocks in one message can say.
+/// Sampling parameters for the revisions with several content blocks in a message.
 pub(crate) fn create_message_with_tools() -> CreateMessageParams {
     CreateMessageParams::new(
         [
@@ -276,7 +276,7 @@ pub(crate) fn multi(choices: impl Into<Choices>) -> MultiSelectSchema {
         .default(["r".into()])
 }
 
-/// A form of what every revision with forms can say.
+/// A form with the fields that every revision with forms supports.
 pub(crate) fn form() -> ElicitFormParams {
     let schema = ElicitSchema::new()
         .field("text", string_schema())

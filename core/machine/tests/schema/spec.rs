@@ -1,4 +1,4 @@
-//! The official schemas, as the judge of what is written.
+//! The official schemas, used to check output.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -8,10 +8,10 @@ use std::path::Path;
 use jsonschema::Validator;
 use serde_json::{Map, Value, json};
 
-/// One schema document.
+/// A schema document.
 pub(crate) struct Schema {
     root: Value,
-    /// The keyword under which its definitions stand.
+    /// The keyword for its definitions.
     definitions: &'static str,
     validators: RefCell<BTreeMap<String, Validator>>,
 }
@@ -24,22 +24,22 @@ impl Schema {
         Self { root, definitions, validators: RefCell::default() }
     }
 
-    /// The keyword under which the definitions stand.
+    /// Returns the keyword for the definitions.
     pub(crate) const fn keyword(&self) -> &'static str {
         self.definitions
     }
 
-    /// The names of the definitions.
+    /// Returns the names of the definitions.
     pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
         self.root[self.definitions].as_object().unwrap().keys().map(String::as_str)
     }
 
-    /// A definition.
+    /// Returns a definition.
     pub(crate) fn definition(&self, name: &str) -> Option<&Value> {
         self.root[self.definitions].get(name)
     }
 
-    /// What is wrong with the value by the schema: violations, and members that it does not list.
+    /// Returns the faults of a value: violations of the schema, and members that it does not list.
     pub(crate) fn faults(&self, value: &Value, schema: &Value) -> Vec<String> {
         let mut faults = self.violations(value, schema);
         self.leaks(value, schema, "", &mut faults);
@@ -60,7 +60,7 @@ impl Schema {
             .collect()
     }
 
-    /// Follows references to where something is said.
+    /// Follows references to the actual schema.
     pub(crate) fn resolve<'s>(&'s self, mut schema: &'s Value) -> &'s Value {
         while let Some(reference) = schema.get("$ref") {
             schema = self.root.pointer(&reference.as_str().unwrap()[1..]).unwrap();
@@ -68,8 +68,8 @@ impl Schema {
         schema
     }
 
-    /// The members that an object may have, from all parts of its schema, and the schema of any
-    /// others. Of alternatives among the parts, those count that fit the value, if there is one.
+    /// Returns the members that an object may have, from all parts of its schema, and the schema of
+    /// other members. With a value, only the alternatives that fit it are used.
     pub(crate) fn members<'s>(
         &'s self,
         schema: &'s Value,
@@ -80,17 +80,17 @@ impl Schema {
         let fits =
             |part: &&Value| value.is_none_or(|value| self.violations(value, part).is_empty());
         let mut listed = Vec::new();
-        // That a part stays open for the other parts does not open the whole.
+        // A part that allows other members does not make the whole schema open.
         for part in list("allOf").chain(list("anyOf").filter(fits)) {
             listed.extend(self.members(part, value).0);
         }
-        // The own ones come last: they say more than those of a base.
+        // The schema's own members are last, as they are more specific than those of a base.
         listed.extend(schema.get("properties").and_then(Value::as_object).into_iter().flatten());
         (listed, schema.get("additionalProperties"))
     }
 
-    /// Finds members that the schema does not list: those would be valid, as most schemas are
-    /// open, and yet belong to another revision.
+    /// Finds members that the schema does not list. They would be valid, as most schemas are open,
+    /// but belong to another revision.
     fn leaks(&self, value: &Value, schema: &Value, path: &str, faults: &mut Vec<String>) {
         let schema = self.resolve(schema);
         let mut branches = ["anyOf", "oneOf"].into_iter().filter_map(|key| schema.get(key));
@@ -123,7 +123,7 @@ impl Schema {
                             self.leaks(value, &Value::Object(other.clone()), &path, faults);
                         }
                         (None, Some(Value::Bool(true))) => {}
-                        // An object of which nothing is said is open.
+                        // An object without listed members is open.
                         (None, None) if listed.is_empty() => {}
                         (None, _) => faults.push(format!("{path}: not listed in the schema")),
                     }
@@ -140,7 +140,7 @@ impl Schema {
     }
 }
 
-/// An object that can be added to.
+/// Returns the members of an object.
 pub(crate) fn object(value: &mut Value) -> &mut Map<String, Value> {
     value.as_object_mut().unwrap()
 }

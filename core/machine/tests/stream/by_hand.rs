@@ -22,7 +22,7 @@ fn client() -> Client {
     Client::new(options.revisions(Revisions::only(Revision::V2025_11_25)), 2, Instant::ZERO)
 }
 
-/// The kind of an event.
+/// Returns the kind of an event.
 fn name(event: &Event<'_>) -> String {
     let text = format!("{event:?}");
     text.split(['(', ' ', '{']).next().unwrap_or_default().into()
@@ -53,7 +53,7 @@ fn read<E: Endpoint>(connection: &mut Connection<'_, E, ()>, bytes: &mut Vec<u8>
 }
 
 #[test]
-fn a_client_and_a_server_by_hand_open_a_connection_and_end_it() {
+fn a_client_and_a_server_without_handlers_open_and_end_a_connection() {
     let (client_saw, server_saw) = (Seen::default(), Seen::default());
     let seen = Rc::clone(&client_saw);
     let on_event = move |event: Event<'_>, _: &mut Client, _: Instant| {
@@ -108,7 +108,7 @@ fn framing_errors_reach_the_machine() {
 }
 
 #[test]
-fn a_client_of_unknown_era_restarts_where_its_server_ends_on_the_probe() {
+fn a_client_that_detects_the_era_restarts_a_server_that_exits_on_the_probe() {
     let machine =
         Client::new(ClientOptions::new(Implementation::new("client", "1")), 2, Instant::ZERO);
     let mut connection = Connection::<_, ()>::new(

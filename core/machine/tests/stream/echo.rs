@@ -1,4 +1,4 @@
-//! An endpoint that answers each frame with itself.
+//! An endpoint that sends each frame back.
 
 use std::task::Context;
 
@@ -8,16 +8,16 @@ use mcp_sansio::stream::Endpoint;
 
 #[derive(Debug, Default)]
 pub(crate) struct Echo {
-    /// What came: frames, and in angle brackets everything else.
+    /// The input: frames, and other events in angle brackets.
     pub(crate) seen: Vec<String>,
     pub(crate) output: String,
-    /// Whether answers wait for the test, as those of slow handlers do.
+    /// Whether responses are held until the test releases them, as with slow handlers.
     pub(crate) holds: bool,
     pub(crate) held: String,
-    /// More output than this is too much.
+    /// Length of the output from which the endpoint is congested.
     pub(crate) congested_from: Option<usize>,
     pub(crate) deadline: Option<Instant>,
-    /// Whether the deadline stays when it has come, which is against the contract.
+    /// Whether an expired deadline is kept, against the contract.
     pub(crate) is_stuck: bool,
     pub(crate) is_closed: bool,
     /// Whether another stream can replace one that ended.

@@ -1,4 +1,4 @@
-//! How a connection ends.
+//! The end of a connection.
 
 use mcp_sansio::Instant;
 use mcp_sansio::stream::{Action, Fault, Settings};
@@ -10,7 +10,7 @@ fn bench(endpoint: Echo) -> Bench {
     Bench::new(endpoint, Settings::DEFAULT)
 }
 
-/// A connection whose input has ended after one frame.
+/// Returns a connection whose input has ended after one frame.
 fn ended(endpoint: Echo) -> Bench {
     let mut bench = bench(endpoint);
     bench.read("a\n");
@@ -20,7 +20,7 @@ fn ended(endpoint: Echo) -> Bench {
 }
 
 #[test]
-fn input_that_ends_within_a_frame_ends_the_connection_with_all_answers_sent() {
+fn end_of_input_inside_a_frame_ends_the_connection_after_all_responses() {
     // Rule: [STDIO-017].
     let mut bench = bench(Echo::default());
     bench.read("a\nb");
@@ -34,7 +34,7 @@ fn input_that_ends_within_a_frame_ends_the_connection_with_all_answers_sent() {
 }
 
 #[test]
-fn frames_that_came_before_the_end_are_handed_over_first_however_congested_the_endpoint_is() {
+fn frames_before_the_end_of_input_are_delivered_first_even_if_the_endpoint_is_congested() {
     // Rule: [STDIO-017].
     let mut bench = bench(Echo { congested_from: Some(1), ..Echo::default() });
     bench.room = 0;
@@ -61,7 +61,7 @@ fn the_end_of_the_input_is_reported_once() {
 }
 
 #[test]
-fn answers_are_waited_for_after_the_end_of_input() {
+fn responses_are_awaited_after_the_end_of_input() {
     // Rule: [STDIO-017].
     let mut bench = ended(Echo::holding());
     assert_eq!(bench.poll(), Action::Wait);
@@ -72,7 +72,7 @@ fn answers_are_waited_for_after_the_end_of_input() {
 }
 
 #[test]
-fn the_wait_ends_even_if_answers_never_come() {
+fn the_wait_ends_even_without_responses() {
     // Rule: [STDIO-017].
     let mut bench = ended(Echo::holding());
     assert_eq!(bench.poll(), Action::Wait);
@@ -83,7 +83,7 @@ fn the_wait_ends_even_if_answers_never_come() {
 }
 
 #[test]
-fn the_wait_ends_even_if_the_stream_takes_nothing() {
+fn the_wait_ends_even_if_the_stream_accepts_nothing() {
     // Rule: [STDIO-017].
     let mut bench = bench(Echo::default());
     bench.room = 0;
@@ -96,7 +96,7 @@ fn the_wait_ends_even_if_the_stream_takes_nothing() {
 }
 
 #[test]
-fn output_that_waits_is_sent_as_long_as_the_other_side_takes_some_of_it() {
+fn pending_output_is_sent_as_long_as_the_peer_reads() {
     let mut bench = bench(Echo::default());
     bench.connection.endpoint_mut().output = "before\n".into();
     bench.room = 0;
@@ -114,7 +114,7 @@ fn output_that_waits_is_sent_as_long_as_the_other_side_takes_some_of_it() {
 }
 
 #[test]
-fn an_endpoint_that_closes_ends_the_connection_once_its_output_is_sent() {
+fn a_closed_endpoint_ends_the_connection_after_its_output() {
     // Rule: [STDIO-018].
     let mut bench = bench(Echo::default());
     bench.read("a\n");
@@ -142,7 +142,7 @@ fn input_received_before_the_peer_left_is_processed() {
 }
 
 #[test]
-fn an_input_whose_other_side_has_gone_has_ended() {
+fn an_input_whose_peer_is_gone_has_ended() {
     // Rule: [STDIO-018].
     let mut bench = bench(Echo::default());
     bench.connection.handle_read(Err(Fault::Gone), bench.now);
@@ -194,7 +194,7 @@ fn a_lossy_line_survives_until_every_frame_fails() {
 }
 
 #[test]
-fn an_endpoint_that_restarts_goes_on_with_another_stream() {
+fn an_endpoint_that_restarts_continues_with_another_stream() {
     let restarting = |restarts| {
         let mut bench = bench(Echo { restarts, ..Echo::default() });
         bench.connection = bench.connection.restarting();
@@ -207,13 +207,13 @@ fn an_endpoint_that_restarts_goes_on_with_another_stream() {
     let (mut bench, action) = restarting(true);
     assert_eq!(action, Action::Restart);
     assert_eq!(bench.poll(), Action::Restart);
-    assert_eq!(bench.connection.finish(), Ok(()), "what broke the stream ends with it");
-    assert_eq!(bench.connection.into_endpoint().seen, ["a"], "and so does half a frame");
+    assert_eq!(bench.connection.finish(), Ok(()), "the error ends with its stream");
+    assert_eq!(bench.connection.into_endpoint().seen, ["a"], "and so does the incomplete frame");
 
     let (mut bench, action) = restarting(false);
     assert_eq!(action, Action::Close);
     assert_eq!(bench.connection.finish(), Err("torn"));
 
     let mut bench = ended(Echo { restarts: true, ..Echo::default() });
-    assert_eq!(bench.poll(), Action::Close, "nobody can start the other side anew");
+    assert_eq!(bench.poll(), Action::Close, "the peer cannot be restarted");
 }

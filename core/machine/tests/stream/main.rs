@@ -1,4 +1,4 @@
-//! The byte-stream binding, on a stream and a clock that the tests hold in their hands.
+//! The byte-stream binding, with a stream and a clock that the tests control.
 
 mod by_hand;
 mod echo;
@@ -12,15 +12,15 @@ use mcp_sansio::stream::{Action, Connection, Fault, Settings};
 
 use echo::Echo;
 
-/// A connection and the other side of its stream.
+/// A connection and the peer of its stream.
 struct Bench {
     connection: Connection<'static, Echo, &'static str>,
     now: Instant,
-    /// How many bytes the stream takes.
+    /// How many bytes the stream accepts.
     room: usize,
-    /// What the stream has taken.
+    /// Bytes that the stream has accepted.
     written: String,
-    /// What was done, one letter each: `r`ead, `w`rite, `f`lush.
+    /// Operations, one letter each: `r`ead, `w`rite, `f`lush.
     trace: String,
 }
 
@@ -39,7 +39,7 @@ impl Bench {
         self.connection.endpoint().seen.iter().map(String::as_str).collect()
     }
 
-    /// Reads `bytes`, as many of them as there is space for; how many.
+    /// Reads as much of `bytes` as there is space for. Returns the number of bytes.
     fn read(&mut self, bytes: &str) -> usize {
         assert!(self.connection.wants_read());
         let space = self.connection.space();
@@ -58,7 +58,7 @@ impl Bench {
         self.connection.handle_write_error(fault, self.now);
     }
 
-    /// One step: what the connection wants next, and writing done.
+    /// Performs the next action of the connection, writing included.
     fn step(&mut self) -> Action {
         let action = self.connection.advance(&mut Context::from_waker(Waker::noop()), self.now);
         if action == Action::Write {
@@ -67,7 +67,7 @@ impl Bench {
         action
     }
 
-    /// One poll: until there is something to wait for.
+    /// Polls the connection until it waits.
     fn poll(&mut self) -> Action {
         self.connection.reset_budget();
         loop {

@@ -1,4 +1,4 @@
-//! How bytes and time move while the connection is up.
+//! Bytes and timeouts of an open connection.
 
 use mcp_sansio::Instant;
 use mcp_sansio::stream::{Action, Connection, Settings};
@@ -8,7 +8,7 @@ use crate::Bench;
 use crate::echo::Echo;
 
 #[test]
-fn all_frames_of_a_read_are_handed_over_before_one_write_takes_the_answers() {
+fn all_frames_of_a_read_are_delivered_before_one_write_of_the_responses() {
     let mut bench = Bench::new(Echo::default(), Settings::DEFAULT);
     bench.read("a\nb\nc\nd");
     assert_eq!(bench.poll(), Action::Wait);
@@ -17,7 +17,7 @@ fn all_frames_of_a_read_are_handed_over_before_one_write_takes_the_answers() {
 }
 
 #[test]
-fn first_responses_leave_before_the_last_requests_are_delivered() {
+fn first_responses_are_sent_before_the_last_requests_are_delivered() {
     for (frames, writes) in [(1, 1), (2, 1), (3, 2), (6, 2), (7, 3), (16, 4), (140, 7)] {
         let input: String = (0..frames).map(|number| format!("{number}\n")).collect();
         let mut bench = Bench::new(Echo::default(), Settings::pipe());
@@ -25,7 +25,7 @@ fn first_responses_leave_before_the_last_requests_are_delivered() {
         assert_eq!(bench.poll(), Action::Wait);
         assert_eq!(bench.trace, format!("r{}", "wf".repeat(writes)), "{frames} frames");
         assert_eq!(bench.written, input);
-        // The next read begins with two again.
+        // The next read again starts with two frames.
         bench.read("a\nb\nc\n");
         assert_eq!(bench.poll(), Action::Wait);
         assert!(bench.trace.ends_with("rwfwf"));
@@ -33,7 +33,7 @@ fn first_responses_leave_before_the_last_requests_are_delivered() {
 }
 
 #[test]
-fn reading_goes_on_while_a_write_waits() {
+fn reading_continues_while_a_write_is_pending() {
     let mut bench = Bench::new(Echo::default(), Settings::DEFAULT);
     bench.room = 0;
     for frame in ["a\n", "b\n", "c\n"] {
@@ -47,7 +47,7 @@ fn reading_goes_on_while_a_write_waits() {
 }
 
 #[test]
-fn a_congested_endpoint_gets_no_more_until_the_stream_has_taken_some() {
+fn a_congested_endpoint_gets_no_frames_until_output_is_sent() {
     let echo = Echo { congested_from: Some(4), ..Echo::default() };
     let mut bench = Bench::new(echo, Settings::DEFAULT);
     bench.room = 0;
@@ -64,7 +64,7 @@ fn a_congested_endpoint_gets_no_more_until_the_stream_has_taken_some() {
 }
 
 #[test]
-fn a_poll_takes_a_bounded_number_of_frames_and_yields_for_the_rest() {
+fn a_poll_handles_a_bounded_number_of_frames_and_yields() {
     let mut settings = Settings::DEFAULT;
     settings.frames_per_poll_max = 3;
     let mut bench = Bench::new(Echo::default(), settings);
@@ -78,7 +78,7 @@ fn a_poll_takes_a_bounded_number_of_frames_and_yields_for_the_rest() {
 }
 
 #[test]
-fn steps_without_frames_cost_as_well() {
+fn steps_without_frames_use_the_budget() {
     let echo = Echo { deadline: Some(Instant::ZERO), is_stuck: true, ..Echo::default() };
     let mut bench = Bench::new(echo, Settings::DEVICE);
     bench.connection.reset_budget();
@@ -100,7 +100,7 @@ fn an_overlong_line_is_reported_and_skipped() {
 }
 
 #[test]
-fn frames_are_cut_in_memory_that_is_lent() {
+fn frames_are_decoded_in_borrowed_memory() {
     let mut line = [0; 4];
     let mut connection: Connection<'_, _, ()> =
         Connection::lent(Echo::default(), &mut line, Settings::DEVICE);
@@ -118,7 +118,7 @@ fn frames_are_cut_in_memory_that_is_lent() {
 }
 
 #[test]
-fn reads_are_no_longer_than_the_settings_say() {
+fn the_length_of_a_read_is_limited_by_the_settings() {
     let mut settings = Settings::DEFAULT;
     settings.read_length_max = 2;
     let mut bench = Bench::new(Echo::default(), settings);
@@ -129,7 +129,7 @@ fn reads_are_no_longer_than_the_settings_say() {
 }
 
 #[test]
-fn a_deadline_is_reported_and_kept() {
+fn a_deadline_is_reported_and_handled() {
     let echo = Echo { deadline: Some(Instant::from_millis(50)), ..Echo::default() };
     let mut bench = Bench::new(echo, Settings::DEFAULT);
     assert_eq!(bench.poll_at(49), Action::Wait);
@@ -141,7 +141,7 @@ fn a_deadline_is_reported_and_kept() {
 }
 
 #[test]
-fn under_any_schedule_all_is_answered_in_order() {
+fn all_frames_are_answered_in_order_under_any_schedule() {
     for seed in 0..500 {
         let random = &mut Random::new(seed);
         let input: String = (0..random.index(60)).map(|number| format!("{number}\n")).collect();

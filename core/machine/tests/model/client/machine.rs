@@ -1,4 +1,4 @@
-//! A client's machine, driven by operations.
+//! A client machine, driven by operations.
 
 use std::time::Duration;
 
@@ -25,7 +25,7 @@ pub(super) struct Machine {
     calls: Vec<CallHandle>,
     inputs: Vec<InputHandle>,
     requests: Vec<RequestHandle>,
-    /// The id of the newest request of the client.
+    /// The id of the client's newest request.
     newest: i64,
 }
 
@@ -59,7 +59,7 @@ impl Machine {
                 format!("request {} {}", self.requests.len() - 1, request.method)
             }
             Event::InputRequested(input) => {
-                assert!(!self.inputs.contains(&input.handle), "a handle is used again");
+                assert!(!self.inputs.contains(&input.handle), "an input handle is used twice");
                 self.inputs.push(input.handle);
                 format!("input {} {}", self.inputs.len() - 1, input.method)
             }
@@ -99,7 +99,8 @@ impl Machine {
         out.tell(line);
     }
 
-    /// The command of an operation, if it is one of the application and its number names something.
+    /// Returns the command of an operation, if it belongs to the application and its number refers
+    /// to something.
     fn resolve(&self, operation: &Operation) -> Option<ClientCommand<'static>> {
         let Self { calls, inputs, requests, .. } = self;
         Some(match *operation {
@@ -145,7 +146,7 @@ impl Machine {
         }
         out.sent.extend(sent);
         let deadline = self.client.poll_timeout();
-        assert!(deadline.is_none_or(|it| it > self.now), "a driver would spin");
+        assert!(deadline.is_none_or(|it| it > self.now), "the driver would spin");
         out.waits = deadline.is_some();
     }
 }
@@ -174,7 +175,7 @@ impl Subject<Operation> for Machine {
     }
 }
 
-/// The text of what the server sends.
+/// Returns the message that the server sends.
 fn message(operation: &Operation, newest: i64) -> Option<String> {
     let id = |id: &str| serde_json::from_str::<Value>(id).expect("an id");
     let mut message = match operation {

@@ -1,4 +1,4 @@
-//! A client's machine against its model; the test is the server.
+//! A client machine and its model; the test is the server.
 
 mod machine;
 mod model;

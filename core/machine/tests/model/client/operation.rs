@@ -1,4 +1,4 @@
-//! What can happen to a client, and how often.
+//! Operations on a client, and how often they occur.
 
 use std::fmt;
 
@@ -17,21 +17,21 @@ use crate::server::policy;
 /// Ids that the server uses, as JSON.
 const IDS: [&str; 4] = ["1", "2", "\"1\"", "\"a\""];
 
-/// Rounds of input that one call may take, in these tests.
+/// The limit of input rounds of a call in these tests.
 pub(super) const ROUNDS_MAX: u32 = 2;
 
-/// What the client is.
+/// The options of the client.
 #[derive(Clone, Debug)]
 pub(super) struct Setting {
     pub(super) versions: Vec<&'static str>,
-    /// It takes the server for a legacy one.
+    /// Whether it assumes a legacy server.
     pub(super) guesses_legacy: bool,
     pub(super) offers: Capabilities,
-    /// It closes when the server breaks a rule.
+    /// Whether it closes the connection on a violation.
     pub(super) strict: bool,
 }
 
-/// What the server answers: to the opening or to a call, fitting or not.
+/// A response of the server, to the opening or to a call, valid or not.
 #[derive(Clone, Debug)]
 pub(super) enum Reply {
     Discovered {
@@ -43,7 +43,7 @@ pub(super) enum Reply {
         server: Capabilities,
     },
     Error(i64),
-    /// The error that lists versions, in the modern form or in the legacy one.
+    /// The error with a list of versions, in the modern or in the legacy form.
     Unsupported {
         code: i64,
         versions: Vec<&'static str>,
@@ -56,11 +56,10 @@ pub(super) enum Reply {
     OddResult,
 }
 
-/// What happens. A number that names a call or a question counts those that there were, from the
-/// start and round again.
+/// An operation. The number of a call or an input request is taken modulo how many there have been.
 #[derive(Clone, Debug)]
 pub(super) enum Operation {
-    /// Answers the request of the client that is so many before the next one.
+    /// Responds to the client's request that precedes the next one by `back`.
     Answer {
         back: i64,
         with: Reply,
@@ -120,7 +119,7 @@ fn server() -> impl Strategy<Value = Capabilities> {
     capabilities::of_server().prop_map(|declared| capabilities::complete(&declared))
 }
 
-/// Answers that mostly open the connection, in one era or the other.
+/// Returns responses that mostly open the connection, in one of the two eras.
 pub(super) fn opening(setting: &Setting) -> impl Strategy<Value = Vec<Operation>> + use<> {
     let legacy: Vec<_> = setting.versions.iter().copied().filter(|it| *it != MODERN).collect();
     let newest_first = setting.versions.contains(&MODERN) && !setting.guesses_legacy;

@@ -1,4 +1,4 @@
-//! A server's machine, driven by operations.
+//! A server machine, driven by operations.
 
 use std::time::Duration;
 
@@ -24,10 +24,10 @@ use super::operation::Operation;
 pub(super) struct Machine {
     server: Server,
     now: Instant,
-    /// Requests by number, as they were last seen.
+    /// Requests by number, in their latest form.
     requests: Vec<Request<'static>>,
     calls: Vec<CallHandle>,
-    /// The id of the newest request of the server.
+    /// The id of the server's newest request.
     newest: i64,
     steps: u32,
 }
@@ -124,7 +124,7 @@ impl Machine {
             }
         }
         let deadline = self.server.poll_timeout();
-        assert!(deadline.is_none_or(|it| it > self.now), "a driver would spin");
+        assert!(deadline.is_none_or(|it| it > self.now), "the driver would spin");
         out.waits = deadline.is_some();
     }
 }
@@ -155,7 +155,8 @@ impl Subject<Operation> for Machine {
     }
 }
 
-/// The command of an operation, if it is one of the application and its number names something.
+/// Returns the command of an operation, if it belongs to the application and its number refers to
+/// something.
 fn resolve<'a>(
     operation: &Operation,
     requests: &'a [Request<'static>],
@@ -192,7 +193,7 @@ fn resolve<'a>(
     })
 }
 
-/// The text of what the client sends.
+/// Returns the message that the client sends.
 fn message(operation: &Operation, newest: i64) -> Option<String> {
     let id = |id: &str| serde_json::from_str::<Value>(id).expect("an id");
     let message = match operation {
@@ -208,7 +209,7 @@ fn message(operation: &Operation, newest: i64) -> Option<String> {
         }
         Operation::Initialized => json!({ "method": "notifications/initialized" }),
         Operation::Request { id: number, method, modern, again } => {
-            // Fit for every method: each takes what it knows.
+            // Valid for every method: each uses the members that it knows.
             let mut params = json!({
                 "name": "t",
                 "uri": "a:b",

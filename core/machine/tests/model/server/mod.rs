@@ -1,4 +1,4 @@
-//! A server's machine against its model; the test is the client.
+//! A server machine and its model; the test is the client.
 
 mod machine;
 mod model;

@@ -1,4 +1,4 @@
-//! What can happen to a server, and how often.
+//! Operations on a server, and how often they occur.
 
 use std::fmt;
 
@@ -13,30 +13,29 @@ use crate::capabilities::{self, Capabilities};
 use crate::gate;
 use crate::question::{Question, question};
 
-/// Ids that the client uses, as JSON: few, so that they meet again. A number is not the string of
-/// its digits.
+/// Ids that the client uses, as JSON: only a few, so that they repeat. A number differs from the
+/// string of its digits.
 pub(super) const IDS: [&str; 5] = ["1", "2", "3", "\"1\"", "\"a\""];
 
-/// What the server is.
+/// The options of the server.
 #[derive(Clone, Debug)]
 pub(super) struct Setting {
     pub(super) versions: Vec<&'static str>,
     pub(super) offers: Capabilities,
-    /// It closes when the client breaks a rule.
+    /// Whether it closes the connection on a violation.
     pub(super) strict: bool,
-    /// Rounds of input that one request may take.
+    /// The limit of input rounds of a request.
     pub(super) rounds: u32,
 }
 
-/// What a modern request says of itself.
+/// The metadata of a modern request.
 #[derive(Clone, Debug)]
 pub(super) struct Metadata {
     pub(super) version: &'static str,
     pub(super) capabilities: Option<Capabilities>,
 }
 
-/// What happens. A number that names a request or a call counts those that there were, from the
-/// start and round again.
+/// An operation. The number of a request or a call is taken modulo how many there have been.
 #[derive(Clone, Debug)]
 pub(super) enum Operation {
     Initialize {
@@ -53,7 +52,7 @@ pub(super) enum Operation {
     },
     Notify(&'static str),
     Cancel(&'static str),
-    /// Answers the request of the server that is so many before the next one.
+    /// Responds to the server's request that precedes the next one by `back`.
     Answer {
         back: i64,
         well: bool,
@@ -95,7 +94,7 @@ impl Setting {
 }
 
 impl Operation {
-    /// Whether the client sends something.
+    /// Returns whether the client sends a message.
     pub(super) const fn is_message(&self) -> bool {
         matches!(
             self,
@@ -111,7 +110,7 @@ impl Operation {
     }
 }
 
-/// Survives all violations, or none.
+/// Returns a policy that closes the connection on every violation, or on none.
 pub(crate) fn policy(strict: bool) -> Policy {
     let mut policy = Policy::default();
     if strict {
@@ -137,7 +136,7 @@ pub(super) fn setting() -> impl Strategy<Value = Setting> {
     )
 }
 
-/// A session, and any messages both ways in it.
+/// Returns a session with any messages in both directions.
 pub(super) fn traffic() -> impl Strategy<Value = Vec<Operation>> {
     let message =
         (0..4_usize, select(&IDS[..]), select(gate::methods())).prop_map(|(kind, id, method)| {
@@ -171,7 +170,7 @@ fn metadata() -> impl Strategy<Value = Option<Metadata>> {
 }
 
 fn request() -> impl Strategy<Value = Operation> {
-    // Those that lead somewhere come more often than all the others together.
+    // Methods that reach the application are more frequent than all others together.
     let leading = vec!["tools/call", "prompts/get", "resources/read", "subscriptions/listen"];
     let method = prop_oneof![
         8 => select(leading),

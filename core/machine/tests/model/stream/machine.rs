@@ -1,4 +1,4 @@
-//! An HTTP server's machine with one session, driven by operations.
+//! An HTTP server machine with one session, driven by operations.
 
 use std::collections::BTreeMap;
 
@@ -21,9 +21,9 @@ pub(super) struct Machine {
     session: String,
     exchanges: Vec<Exchange>,
     calls: Vec<RequestHandle>,
-    /// The ids that came on each stream.
+    /// The event ids of each stream.
     ids: Vec<Vec<String>>,
-    /// What each id stands for.
+    /// The event of each id.
     named: BTreeMap<String, String>,
     steps: u32,
 }
@@ -65,7 +65,7 @@ impl Machine {
         machine.session = machine.exchanges[0].session.clone().expect("a session");
         machine.post(&json!({ "method": "notifications/initialized" }), 0);
         machine.drain();
-        // The opening is not part of the story.
+        // The opening is not compared.
         machine.exchanges.clear();
         machine.ids[0].clear();
         machine
@@ -105,7 +105,7 @@ impl Machine {
         });
     }
 
-    /// Takes all that there is, and says it exchange by exchange.
+    /// Returns all output, exchange by exchange.
     fn drain(&mut self) -> Vec<String> {
         let mut said = Vec::new();
         while self.server.poll_ready().is_some() {}
@@ -157,7 +157,7 @@ impl Machine {
             let id = field("id: ").expect("every event has an id").to_owned();
             // [RESUME-002].
             let named = self.named.entry(id.clone()).or_insert_with(|| line.clone());
-            assert_eq!(*named, line, "the id {id} stands for two events");
+            assert_eq!(*named, line, "the id {id} belongs to two events");
             self.ids[exchange.stream].push(id);
             lines.push(line);
             exchange.body = rest.to_owned();
@@ -172,7 +172,7 @@ impl Machine {
     }
 }
 
-/// A message in the words of the model.
+/// Describes a message in the form of the model.
 fn spell(data: &str) -> String {
     let message: Value = serde_json::from_str(data).expect("JSON");
     match message["method"].as_str() {
@@ -221,7 +221,7 @@ impl Subject<Operation> for Machine {
                 }
             }
             Operation::Answer(call) => {
-                // An answer that was given before is refused, which nobody sees here.
+                // A repeated response is refused, which cannot be observed here.
                 let _late = self
                     .call(call)
                     .map(|call| self.server.respond_with(call, &RawJson::EMPTY_OBJECT, now));

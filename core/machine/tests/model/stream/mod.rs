@@ -1,4 +1,4 @@
-//! Streams of an HTTP server against their model; the test is a client that loses its connections.
+//! Streams of an HTTP server and their model; the test is a client that loses its connections.
 
 mod machine;
 mod model;

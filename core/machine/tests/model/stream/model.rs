@@ -1,4 +1,4 @@
-//! What a client gets of a stream that it comes back for.
+//! The events that a client receives on a resumed stream.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,29 +9,29 @@ use super::operation::{Operation, Setting};
 
 pub(super) struct Model {
     kept: usize,
-    /// The first is for what belongs to no call, the others for one call each.
+    /// The first is the standalone stream, the others belong to one call each.
     streams: Vec<Stream>,
-    /// How many exchanges there were.
+    /// The number of exchanges.
     exchanges: usize,
-    /// Those that the client does not read for now.
+    /// Exchanges that the client does not read for now.
     stalled: BTreeSet<usize>,
-    /// What comes on each exchange, until its client reads it.
+    /// Output of each exchange that the client has not read.
     said: BTreeMap<usize, Vec<String>>,
     steps: u32,
 }
 
 #[derive(Default)]
 struct Stream {
-    /// All that was ever said on it, by number. An event may be there for its id alone.
+    /// All events of the stream, by number. An event may have only an id.
     events: Vec<String>,
-    /// The number of the first that is still kept.
+    /// The number of the first event that is kept.
     first: usize,
-    /// How much of it its reader has had; one that names no event goes on from there.
+    /// How many events its readers have received. A reader without an event id continues there.
     taken: usize,
-    /// The exchange that carries it.
+    /// The exchange of the stream.
     reader: Option<usize>,
     answered: bool,
-    /// The numbers of the events that the client got, in the order in which it got them.
+    /// The numbers of the events that the client received, in the order of receipt.
     seen: Vec<usize>,
 }
 
@@ -56,11 +56,11 @@ impl Model {
         self.said.entry(exchange).or_default().push(what.into());
     }
 
-    /// Something new on a stream: on that one and no other, once.
+    /// Adds an event to a stream, once and to no other stream.
     // [HSRV-016] [HSRV-017] [RESUME-007] [SSE-011] [CANC-012].
     fn push(&mut self, number: usize, event: String) {
         let stream = &mut self.streams[number];
-        // [SSE-005]: it begins with an id.
+        // [SSE-005]: the stream starts with an id.
         if stream.events.is_empty() {
             stream.events.push("an id".into());
         }
@@ -68,14 +68,15 @@ impl Model {
         self.deliver(number);
     }
 
-    /// The bound on what is kept: the last events, and those that wait for a reader who is there.
+    /// Applies the limit of kept events: the latest ones, and those that a connected reader has not
+    /// received.
     fn drop_old(&mut self, number: usize) {
         let stream = &mut self.streams[number];
         let had = if stream.reader.is_some() { stream.taken } else { stream.events.len() };
         stream.first = stream.first.max(had.saturating_sub(self.kept));
     }
 
-    /// The reader gets all that it has not had, in order and without a hole.
+    /// Sends the reader all events that it has not received, in order and without a gap.
     // [RESUME-006] [SSE-001] [SSE-004].
     fn deliver(&mut self, number: usize) {
         let stream = &mut self.streams[number];
@@ -97,8 +98,8 @@ impl Model {
         }
     }
 
-    /// A new exchange carries a stream, from an event on. The old one, which must have broken,
-    /// ends.
+    /// Attaches a new exchange to a stream, starting at an event. The old exchange, which must have
+    /// broken, ends.
     fn attach(&mut self, number: usize, exchange: usize, from: usize) {
         self.say(exchange, "200");
         if let Some(before) = self.streams[number].reader.replace(exchange) {
@@ -108,7 +109,8 @@ impl Model {
         self.deliver(number);
     }
 
-    /// A reader that names no event gets what nobody had, or an id to come back with.
+    /// Attaches a reader without an event id. It gets the events that were not received, or an id
+    /// to resume from.
     // [HSRV-013] [SSE-005] [RESUME-001].
     fn attach_anew(&mut self, number: usize, exchange: usize) {
         let stream = &mut self.streams[number];
@@ -127,7 +129,7 @@ impl Model {
         let lost = from < stream.first;
         let exchange = self.exchange();
         if lost {
-            // The loss is told.
+            // The loss is reported.
             self.say(exchange, "410");
         } else {
             self.attach(number, exchange, from);
@@ -163,14 +165,14 @@ impl Subject<Operation> for Model {
                 let exchange = self.exchange();
                 self.say(exchange, "400");
             }
-            // [SSE-011] [CANC-012]: the call goes on.
+            // [SSE-011] [CANC-012]: the call continues.
             Operation::Break(exchange) => {
                 let Some(exchange) = exchange.checked_rem(self.exchanges) else { return none };
                 self.stalled.remove(&exchange);
                 self.said.remove(&exchange);
                 if let Some(number) = self.carried_by(exchange) {
                     self.streams[number].reader = None;
-                    // What is complete grows no more.
+                    // A completed stream gets no more events.
                     if !self.streams[number].answered {
                         self.drop_old(number);
                     }

@@ -1,4 +1,4 @@
-//! What can happen to the streams of one session, and how often.
+//! Operations on the streams of a session, and how often they occur.
 
 use std::fmt;
 
@@ -7,33 +7,33 @@ use proptest::sample::select;
 
 use crate::gate::VERSIONS;
 
-/// What the session is, and how many events of a stream the server keeps.
+/// The revision of the session, and how many events of a stream the server keeps.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Setting {
     pub(super) version: &'static str,
     pub(super) kept: usize,
 }
 
-/// What happens. Numbers of calls, streams and exchanges count those that there were, from the
-/// start and round again. The stream 0 is for what belongs to no call.
+/// An operation. Numbers of calls, streams and exchanges are taken modulo how many there have been.
+/// Stream 0 is the standalone stream.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Operation {
     /// Calls a tool, which opens a stream.
     Post,
-    /// Opens the stream 0.
+    /// Opens stream 0.
     Listen,
-    /// Comes back for a stream with the id that came so many before its last.
+    /// Resumes a stream with the id that precedes its last one by `back`.
     Resume {
         stream: usize,
         back: usize,
     },
-    /// Comes back with an id that was never given.
+    /// Resumes with an unknown id.
     Invent,
-    /// The connection of an exchange breaks.
+    /// Breaks the connection of an exchange.
     Break(usize),
-    /// The client stops reading an exchange, or goes on.
+    /// Stops reading an exchange, or continues.
     Stall(usize),
-    /// The server has news of a call, its answer, or news of its own.
+    /// Sends progress of a call, its response, or a log message.
     Progress(usize),
     Answer(usize),
     Log,
@@ -73,9 +73,11 @@ impl fmt::Display for Operation {
             Self::Resume { stream, back } => {
                 write!(f, "→ GET stream {stream} after the event {back} before its last")
             }
-            Self::Invent => write!(f, "→ GET after an event that never was"),
+            Self::Invent => write!(f, "→ GET after an unknown event"),
             Self::Break(exchange) => write!(f, "the connection of exchange {exchange} breaks"),
-            Self::Stall(exchange) => write!(f, "the client stalls exchange {exchange}, or goes on"),
+            Self::Stall(exchange) => {
+                write!(f, "the client stalls exchange {exchange}, or continues")
+            }
             Self::Progress(call) => write!(f, "progress of call {call}"),
             Self::Answer(call) => write!(f, "answer to call {call}"),
             Self::Log => write!(f, "log"),

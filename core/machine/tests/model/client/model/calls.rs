@@ -1,4 +1,4 @@
-//! What the application asks and tells, and what becomes of it.
+//! Calls and notifications of the application.
 
 use mcp_sansio::protocol::Side;
 
@@ -22,13 +22,13 @@ impl Model {
         out.request(id, method, &detail);
     }
 
-    /// At which revision the application may send a message; or why not.
+    /// Returns the revision at which the application may send a message, or why it may not.
     pub(super) fn allowed(
         &self,
         method: &str,
         request: bool,
     ) -> Result<&'static str, &'static str> {
-        // Those that the machine sends by itself, or another verb.
+        // Sent by the machine, or with another command.
         let own = [
             "initialize",
             "subscriptions/listen",
@@ -53,7 +53,7 @@ impl Model {
         }
     }
 
-    /// A call is given up: what is on the wire is cancelled, what is asked is withdrawn.
+    /// Cancels a call: a request that was sent is cancelled, and input requests are withdrawn.
     // [CANC-001] [CANC-002] [CANC-013] [CANC-014] [CANC-018] [TIME-002] [TIME-003].
     pub(super) fn give_up(&mut self, number: usize, how: &str, out: &mut Outcome) {
         match self.calls[number].state {
@@ -80,7 +80,7 @@ impl Model {
                 }
                 self.look_at_round(call, out);
             }
-            // [SAMP-019] [ELIC-027]: there is nobody to tell.
+            // [SAMP-019] [ELIC-027]: no request of the server to respond to.
             Some(Source::Round { call, .. }) => self.give_up(call, "input refused", out),
         }
     }

@@ -1,4 +1,4 @@
-//! The rules that a client keeps.
+//! The rules for a client.
 
 mod calls;
 mod opening;
@@ -12,8 +12,8 @@ use crate::transcript::Subject;
 
 use super::operation::{Operation, Setting};
 
-/// How long an answer may take, in seconds: to the probe where there is another way to open, to
-/// `initialize` and to a call; and how long a call may take with all its rounds.
+/// Timeouts in seconds: of the probe if there is another way to open, of `initialize` and of a
+/// call, and of a call with all of its rounds.
 const PROBE: u64 = 2;
 const ANSWER: u64 = 60;
 const CALL: u64 = 600;
@@ -28,7 +28,7 @@ pub(super) struct Model {
     session: Option<Session>,
     sent: Ids<Purpose>,
     calls: Vec<Call>,
-    /// Questions that the host has seen, in order, until they are settled.
+    /// Input requests that the host has received, in order, until they are settled.
     inputs: Vec<Option<Source>>,
     /// Other requests of the server, in order, until they are answered.
     requests: Vec<Option<&'static str>>,
@@ -60,9 +60,10 @@ struct Call {
 }
 
 enum State {
-    /// The server works on it, as the request with this id.
+    /// The server handles it, as the request with this id.
     Sent(i64),
-    /// The host is asked, this many times and with a state of the server.
+    /// Input is requested: whether each request was answered, and whether there is a state of the
+    /// server.
     Asking {
         answered: Vec<bool>,
         state: bool,
@@ -101,7 +102,7 @@ impl Subject<Operation> for Model {
 
         let mut out = Outcome::default();
         let o = &mut out;
-        // The first bytes wait to be sent from the start.
+        // The first output is pending from the start.
         if self.opening.is_none() && self.session.is_none() && !self.closed {
             self.open(o);
         }
@@ -109,7 +110,7 @@ impl Subject<Operation> for Model {
         let requests = self.requests.len();
         let nth = |number: usize, count: usize| number.checked_rem(count);
         match operation {
-            // Fatal is sticky.
+            // A closed machine remains closed.
             Answer { .. } | Request { .. } | Notify(_) | Cancel(_) | NotJson if self.closed => {
                 o.refuse("closed");
             }
@@ -117,7 +118,7 @@ impl Subject<Operation> for Model {
             Request { id, method } => self.request(id, method, o),
             Notify(method) => self.notified(method, o),
             Cancel(id) => self.cancelled(id, o),
-            // Noise on a server's output is no request, so it is not answered.
+            // Invalid output of a server is not a request, so it is not answered.
             NotJson => self.violated(o),
             Wait(seconds) => self.pass(*seconds, o),
             EndOfInput => self.end("end of input", o),

@@ -1,4 +1,4 @@
-//! How a client finds out what its server is, and how the connection ends.
+//! How a client detects the era of its server, and how the connection ends.
 
 use crate::capabilities::Capabilities;
 use crate::gate::{self, MODERN, VERSIONS};
@@ -47,7 +47,7 @@ impl Model {
         out.request(id, "initialize", &format!(" at {version}"));
     }
 
-    /// The server is a legacy one.
+    /// Opens a session with a legacy server.
     // [VER-022] [VER-023] [VER-029].
     pub(super) fn fall_back(&mut self, guessed: bool, out: &mut Outcome) {
         match self.newest_legacy() {
@@ -56,7 +56,7 @@ impl Model {
         }
     }
 
-    /// The server lists its revisions, none of which is modern and common.
+    /// Selects a legacy revision from those that the server lists.
     pub(super) fn choose_legacy(&mut self, listed: &[&'static str], out: &mut Outcome) {
         match self.common(listed).into_iter().rfind(|version| *version != MODERN) {
             Some(version) => self.initialize(version, false, true, out),
@@ -69,7 +69,7 @@ impl Model {
     }
 
     pub(super) fn opening_answered(&mut self, reply: &Reply, out: &mut Outcome) {
-        match (self.opening.expect("it is under way"), reply) {
+        match (self.opening.expect("the connection is opening"), reply) {
             // [VER-020] [DISC-003].
             (Opening::Probing, Reply::Discovered { versions, server }) => {
                 if self.common(versions).contains(&MODERN) {
@@ -78,7 +78,7 @@ impl Model {
                     self.choose_legacy(versions, out);
                 }
             }
-            // [VER-013] [VER-021]: another request for the same revision would fare no better.
+            // [VER-013] [VER-021]: another request for the same revision would be refused again.
             (Opening::Probing, Reply::Unsupported { code: -32022, versions })
                 if !self.common(versions).contains(&MODERN) =>
             {
@@ -132,17 +132,17 @@ impl Model {
         out.tell(format!("opened at {version}"));
     }
 
-    /// What this client declares at a revision.
+    /// Returns the capabilities that this client declares at a revision.
     pub(super) fn offers(&self, version: &str) -> Capabilities {
         let mut offers = self.own.clone();
-        // [ELIC-003]: before there were modes a declaration promised forms.
+        // [ELIC-003]: before there were modes, a declaration promised forms.
         if version == VERSIONS[2] && !gate::offers_forms(&offers) {
             offers.remove("elicitation");
         }
         offers
     }
 
-    /// The server broke a rule.
+    /// Handles a violation by the server.
     pub(super) fn violated(&mut self, out: &mut Outcome) {
         if self.strict {
             self.end("violation", out);
@@ -152,7 +152,7 @@ impl Model {
         }
     }
 
-    // [RPC-029]: the loss is this side's own finding, and told as such.
+    // [RPC-029]: the loss is detected by the client, and reported as such.
     pub(super) fn end(&mut self, why: &str, out: &mut Outcome) {
         if self.closed {
             return;

@@ -1,4 +1,4 @@
-//! What a server asks, tells and gives up.
+//! Requests, notifications and cancellations of a server.
 
 use mcp_sansio::protocol::Side;
 
@@ -9,7 +9,7 @@ use super::{Model, Session, Source};
 
 impl Model {
     pub(super) fn request(&mut self, id: &'static str, method: &'static str, out: &mut Outcome) {
-        // [RPC-030] [RPC-031]: none in the modern era, and so no answer.
+        // [RPC-030] [RPC-031]: a modern server sends no requests, so there is no response.
         let modern = match &self.session {
             Some(session) => session.version == MODERN,
             None => self.newest_legacy().is_none(),
@@ -58,18 +58,18 @@ impl Model {
         }
     }
 
-    // [RPC-013]: nothing is answered, whatever is wrong.
+    // [RPC-013]: notifications are never answered.
     pub(super) fn notified(&mut self, method: &'static str, out: &mut Outcome) {
         match (method, &self.session) {
             _ if !gate::is_known(method) => {}
             _ if !gate::is_notification(method) => self.violated(out),
-            // [LIFE-005]: these may come at any time.
+            // [LIFE-005]: these are allowed at any time.
             ("notifications/cancelled" | "notifications/message", None) => {}
             (_, None) => self.violated(out),
             (_, Some(Session { version, server })) => {
                 let offers = self.offers(version);
                 match gate::judge(Side::Server, method, version, server, &offers) {
-                    // [CANC-007] [PROG-005] [SUBS-003]: of nothing that is known.
+                    // [CANC-007] [PROG-005] [SUBS-003]: unknown requests, tokens and subscriptions.
                     Verdict::Open
                         if matches!(
                             method,

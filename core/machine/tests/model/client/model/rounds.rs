@@ -1,4 +1,4 @@
-//! Answers to calls, and the questions that may come before.
+//! Responses to calls, and input rounds before them.
 
 use crate::gate::MODERN;
 use crate::ids::Answered;
@@ -38,7 +38,7 @@ impl Model {
         out.tell(format!("ended {number}: {how}"));
     }
 
-    /// A call is answered with questions: why it fails, if it does.
+    /// Handles a result with input requests. Returns why the call fails, if it does.
     // [MRTR-003] [MRTR-005] [MRTR-009] [MRTR-010] [MRTR-011].
     pub(super) fn input_required(
         &mut self,
@@ -68,7 +68,7 @@ impl Model {
         None
     }
 
-    /// When all is answered the call goes out again, as a new request.
+    /// Sends the call again, as a new request, when all input requests are answered.
     // [MRTR-010] [MRTR-012] [MRTR-013] [MRTR-014].
     pub(super) fn look_at_round(&mut self, number: usize, out: &mut Outcome) {
         let call = &mut self.calls[number];
@@ -90,7 +90,7 @@ impl Model {
         out.request(id, call.method, &detail);
     }
 
-    /// The questions of a call's round are not wanted any more.
+    /// Withdraws the input requests of a call.
     pub(super) fn withdraw_inputs(&mut self, number: usize, out: &mut Outcome) {
         for (input, at) in self.inputs.iter_mut().zip(0..) {
             if matches!(input, Some(Source::Round { call, .. }) if *call == number) {

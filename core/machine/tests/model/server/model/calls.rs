@@ -1,4 +1,4 @@
-//! What the application asks and tells of its own, and what becomes of it.
+//! Calls and notifications of the application.
 
 use mcp_sansio::protocol::Side;
 
@@ -26,9 +26,9 @@ impl Model {
         }
     }
 
-    /// Why the application may not send a message.
+    /// Returns why the application may not send a message.
     pub(super) fn refusal(&self, method: &str, request: bool) -> Option<&'static str> {
-        // Those that the machine sends by itself, or another verb.
+        // Sent by the machine, or with another command.
         let own = [
             "initialize",
             "subscriptions/listen",

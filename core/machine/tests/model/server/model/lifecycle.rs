@@ -7,7 +7,7 @@ use crate::outcome::Outcome;
 use super::{Model, Purpose, Session, State};
 
 impl Model {
-    /// Whether it serves sessions.
+    /// Returns whether the server supports sessions.
     pub(super) fn is_legacy(&self) -> bool {
         self.versions.iter().any(|version| *version != MODERN)
     }
@@ -16,7 +16,7 @@ impl Model {
         self.versions.contains(&MODERN)
     }
 
-    /// The revisions that it speaks, newest first.
+    /// Returns the supported revisions, newest first.
     // [DISC-004] [VER-012] [VER-017].
     pub(super) fn spelled_versions(&self) -> String {
         self.versions.iter().rev().copied().collect::<Vec<_>>().join(",")
@@ -55,13 +55,13 @@ impl Model {
                 session.confirmed = true;
                 out.tell(format!("opened at {}", session.version));
             }
-            // Said before: it changes nothing.
+            // A repeated notification has no effect.
             Some(_) => {}
             None => self.violated(out),
         }
     }
 
-    /// The client broke a rule.
+    /// Handles a violation by the client.
     pub(super) fn violated(&mut self, out: &mut Outcome) {
         if self.strict {
             self.end("violation", out);
@@ -71,7 +71,8 @@ impl Model {
         }
     }
 
-    /// The connection ends: what waits for the client comes to nothing, what it waits for is told.
+    /// Ends the connection: pending requests of the client are dropped, and pending calls are
+    /// reported as lost.
     // [SUBS-008] [CANC-019] [CANC-020].
     pub(super) fn end(&mut self, why: &str, out: &mut Outcome) {
         if !self.closed {

@@ -1,4 +1,4 @@
-//! The rules that a server keeps.
+//! The rules for a server.
 
 mod calls;
 mod lifecycle;
@@ -14,7 +14,7 @@ use crate::transcript::Subject;
 
 use super::operation::{Operation, Setting};
 
-/// How long an answer may take, in seconds: that of a host, that of the application's own calls.
+/// Timeouts in seconds: of input requests, and of calls of the application.
 const HOST: u64 = 600;
 const CALL: u64 = 60;
 
@@ -25,7 +25,7 @@ pub(super) struct Model {
     rounds_max: u32,
     now: u64,
     session: Option<Session>,
-    /// Requests that the application has seen, in order.
+    /// Requests that the application has received, in order.
     requests: Vec<Request>,
     /// Ids of open listen streams.
     listening: BTreeSet<&'static str>,
@@ -51,9 +51,9 @@ struct Request {
 }
 
 enum State {
-    /// The application works on it.
+    /// The application handles it.
     Working,
-    /// The host is asked; each answer is there or not, good or not.
+    /// Input is requested: the answer to each request, if there is one, and whether it is a result.
     Asking {
         answers: Vec<Option<bool>>,
         state: bool,
@@ -90,11 +90,11 @@ impl Subject<Operation> for Model {
 
         let mut out = Outcome::default();
         let o = &mut out;
-        // The names of requests and calls count round.
+        // The numbers of requests and calls are taken modulo how many there have been.
         let (requests, made) = (self.requests.len(), self.made.len());
         let nth = |number: usize, count: usize| number.checked_rem(count);
         match operation {
-            // Fatal is sticky.
+            // A closed machine remains closed.
             _ if self.closed && operation.is_message() => o.refuse("closed"),
             Initialize { id, .. } if self.is_in_flight(id) => {
                 self.request(id, "initialize", None, false, o)
@@ -138,12 +138,12 @@ fn is_question_of(purpose: &Purpose, number: usize) -> bool {
     matches!(purpose, Purpose::Question { request, .. } if *request == number)
 }
 
-/// What a client is told that it would have to declare.
+/// Returns the error data with the capability that a client must declare.
 fn required(path: &'static str) -> String {
     format!(" {}", capabilities::to_json(&[path].into()))
 }
 
-// [MRTR-002]; [TASK-015] for the last, which is for sessions of 2025-11-25 alone.
+// [MRTR-002]; [TASK-015] for the last, which exists in sessions of 2025-11-25 only.
 fn takes_input(method: &str) -> bool {
     matches!(method, "tools/call" | "prompts/get" | "resources/read" | "tasks/result")
 }

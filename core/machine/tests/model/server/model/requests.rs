@@ -1,4 +1,4 @@
-//! What a client asks, tells and gives up.
+//! Requests, notifications and cancellations of a client.
 
 use mcp_sansio::protocol::Side;
 
@@ -29,13 +29,13 @@ impl Model {
             out.error(id, -32600, "");
             return self.violated(out);
         }
-        // [VER-016]: the request says which era it is of.
+        // [VER-016]: the metadata of the request determines its era.
         let modern = metadata.filter(|_| self.is_modern());
         // [PING-001]: at any time.
         if method == "ping" && modern.is_none() && self.is_legacy() {
             return out.result(id, "");
         }
-        // [LIFE-009] [CAP-020]: a modern request is judged by what it says itself.
+        // [LIFE-009] [CAP-020]: a modern request is checked by its own metadata only.
         let (version, client) = match (modern, &self.session) {
             // [VER-012].
             (Some(metadata), _) if metadata.version != MODERN => {
@@ -45,7 +45,7 @@ impl Model {
             // [META-009] [CAP-019].
             (Some(_), _) => {
                 out.error(id, -32602, "");
-                // A violation names the method that it is about.
+                // A violation names its method.
                 if gate::is_known(method) {
                     self.violated(out);
                 }
@@ -55,7 +55,7 @@ impl Model {
                 return self.initialize(id, None, &Capabilities::new(), out);
             }
             (None, Some(session)) => (session.version, session.client.clone()),
-            // [META-009]: what would be right elsewhere lacks its metadata, or its session.
+            // [META-009]: an existing method lacks its metadata, or its session.
             (None, None) => {
                 let mut versions = self.versions.iter();
                 let exists = versions.any(|version| gate::exists(Side::Client, method, version));
@@ -84,7 +84,7 @@ impl Model {
         self.violated(out);
     }
 
-    /// A request that is in order.
+    /// Handles a valid request.
     pub(super) fn accepted(
         &mut self,
         id: &'static str,
@@ -117,11 +117,11 @@ impl Model {
         }
     }
 
-    // [RPC-013]: nothing is answered, whatever is wrong.
+    // [RPC-013]: notifications are never answered.
     pub(super) fn notified(&mut self, method: &'static str, out: &mut Outcome) {
         match (method, &self.session) {
             ("notifications/initialized", _) => self.initialized(out),
-            // [CANC-007] [PROG-005]: of nothing that is known.
+            // [CANC-007] [PROG-005]: unknown requests and tokens.
             ("notifications/cancelled", _) => {}
             _ if !gate::is_known(method) => {}
             (_, Some(session)) if gate::is_notification(method) => {
@@ -144,7 +144,7 @@ impl Model {
         let open = |it: &Request| it.id == id && !matches!(it.state, State::Over);
         if let Some(number) = self.requests.iter().position(open) {
             self.requests[number].state = State::Over;
-            // [CANC-001]: the questions that were asked for it are not wanted any more.
+            // [CANC-001]: the input requests of the cancelled request are cancelled.
             for question in self.calls.find(|it| is_question_of(it, number)) {
                 self.calls.give_up(question, self.now);
                 out.cancels(question);
@@ -154,7 +154,7 @@ impl Model {
     }
 
     pub(super) fn malformed(&mut self, id: Option<&str>, code: i64, out: &mut Outcome) {
-        // [RPC-009]: only the newer revisions let an error go without an id.
+        // [RPC-009]: only the newer revisions allow an error without an id.
         let old = self.session.as_ref().is_some_and(|session| session.version < VERSIONS[3]);
         out.error(id.unwrap_or(if old { "null" } else { "none" }), code, "");
         self.violated(out);

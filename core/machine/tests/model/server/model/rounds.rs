@@ -1,4 +1,4 @@
-//! Answers to a client, and the questions that may come before.
+//! Responses to a client, and input rounds before them.
 
 use crate::gate::MODERN;
 use crate::outcome::Outcome;
@@ -69,7 +69,7 @@ impl Model {
         self.look_at_round(number, out);
     }
 
-    /// A round ends with its last answer: the application sees its request again.
+    /// Delivers the request again when the last answer of a round is received.
     pub(super) fn look_at_round(&mut self, number: usize, out: &mut Outcome) {
         let request = &mut self.requests[number];
         let State::Asking { answers, state } = &request.state else { return };
@@ -82,7 +82,7 @@ impl Model {
         request.state = State::Working;
     }
 
-    // [PROG-005] [PROG-006]: every request of these tests asks for progress.
+    // [PROG-005] [PROG-006]: every request of these tests has a progress token.
     pub(super) fn progress(&self, number: usize, out: &mut Outcome) {
         let request = &self.requests[number];
         if !matches!(request.state, State::Over) {
