@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cursor_is_read_back_even_when_its_entry_is_gone() {
+    fn a_cursor_is_valid_after_its_entry_was_removed() {
         // Rule: [PAGE-007].
         let mut list = prompts();
         let cursor = write_cursor(ItemKind::Prompt, 17, "p17");

@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn tools_that_run_as_tasks_bring_the_capability() {
+    fn tools_that_run_as_tasks_declare_the_capability() {
         // Rule: [CAP-016].
         let schema = RawJson::parse(r#"{"type":"object"}"#).unwrap();
         let execution = ToolExecution::new().task_support(TaskSupport::Optional);

@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn the_order_is_that_of_insertion() {
+    fn entries_are_in_insertion_order() {
         // Rule: [TOOL-029].
         let mut list = List::default();
         for name in ["c", "a", "b"] {
@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn going_on_after_an_entry_that_is_gone_misses_nothing_and_repeats_nothing() {
+    fn paging_after_a_removed_entry_neither_skips_nor_repeats() {
         // Rule: [PAGE-007].
         let mut list = List::default();
         for n in 0..6 {

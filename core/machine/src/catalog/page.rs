@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_is_written_as_the_typed_result_is() {
+    fn a_page_is_written_like_the_typed_result() {
         // Rule: [TOOL-026] [CACHE-001].
         let schema: Json = RawJson::parse(r#"{"type":"object","x":1}"#).unwrap().into();
         let tools = ["a", "b"].map(|name| Tool::new(name, schema.clone()).title(name));
@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_list_is_a_list() {
+    fn an_empty_list_is_served() {
         // Rule: [TOOL-027] [RSRC-013] [PRMT-012] [RSRC-002].
         let (catalog, empty) = (Catalog::new(), RawJson::EMPTY_OBJECT);
         for (method, member) in [
@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn pages_follow_each_other_to_the_end_of_the_list() {
+    fn pages_cover_the_complete_list() {
         // Rule: [PAGE-001] [PAGE-007].
         for (count, size, pages) in [(7, 3, 3), (6, 3, 2), (3, 3, 1), (2, 3, 1), (7, 0, 1)] {
             let catalog = prompts(count, size);
@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_edited_between_its_pages_is_read_on() {
+    fn paging_continues_after_the_list_was_edited() {
         // Rule: [PAGE-007].
         let mut catalog = prompts(6, 2);
         let first = page(&catalog, None, Revision::LATEST);
@@ -319,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cursor_from_elsewhere_is_refused() {
+    fn a_foreign_cursor_is_refused() {
         // Rule: [PAGE-007] [PAGE-004].
         let mut catalog = prompts(3, 1);
         catalog.add_resource(Resource::new("a:b", "r")).unwrap();

@@ -72,7 +72,7 @@ fn prompts_do_not_name_an_argument_twice() {
 }
 
 #[test]
-fn the_first_template_that_fits_gives_the_values() {
+fn the_first_matching_template_wins() {
     // Rule: [RSRC-002] [RSRC-014].
     let mut catalog = Catalog::new();
     for (template, name) in [("db://users/{id}", "user"), ("db://{table}/{id}", "row")] {
@@ -129,7 +129,7 @@ fn tools_that_run_as_tasks_are_counted_through_every_edit() {
 }
 
 #[test]
-fn a_kind_that_never_had_an_entry_is_the_applications() {
+fn a_kind_without_entries_is_managed_by_the_application() {
     let mut catalog = Catalog::new();
     assert!(!catalog.manages(Method::ToolsList) && !catalog.manages(Method::ToolsCall));
     catalog.add_tool(tool("a")).unwrap();

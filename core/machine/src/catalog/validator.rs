@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn arguments_that_do_not_fit_are_a_protocol_error_first_and_a_tool_error_later() {
+    fn invalid_arguments_are_a_protocol_error_and_a_tool_error_since_2025_11_25() {
         // Rule: [TOOL-009] [TOOL-010].
         let mut catalog = Catalog::new();
         let t = catalog.add_tool(tool()).unwrap();
@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn a_schema_that_the_validator_refuses_keeps_its_tool_out() {
+    fn a_tool_with_a_refused_schema_is_not_added() {
         // Rule: [JSCH-003] [JSCH-005] [JSCH-007].
         let mut catalog = Catalog::new();
         let outside = Tool::new("t", json(r#"{"type":"object","$ref":"https://example.com/s"}"#));

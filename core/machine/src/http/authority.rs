@@ -193,7 +193,7 @@ impl Authority {
     }
 }
 
-/// The origin of a URL or of a page in a browser: scheme, host and port.
+/// The origin of a URL or browser page: scheme, host and port.
 ///
 /// Origins are equal regardless of how they are written: in upper case, with the default port, or
 /// with a dot after the host.
@@ -261,7 +261,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_host_has_one_form() {
+    fn a_host_is_normalized() {
         for (text, host, port) in [
             ("Example.COM", "example.com", None),
             ("example.com.:8443", "example.com", Some(8443)),
@@ -318,14 +318,14 @@ mod tests {
     }
 
     #[test]
-    fn a_port_is_a_number_that_fits() {
+    fn a_port_is_a_16_bit_number() {
         for text in ["a:65536", "a:+80", "a:-1", "a:8a", "a:80:80", "[::1]:99999", "a:\u{661}"] {
             assert_eq!(Authority::parse(text), Err(InvalidAuthority::Port), "{text}");
         }
     }
 
     #[test]
-    fn loopback_is_this_machine_and_nothing_like_it() {
+    fn only_loopback_hosts_are_loopback() {
         for host in ["localhost", "LocalHost.", "127.0.0.1", "127.255.255.254", "[::1]"] {
             assert!(Authority::parse(host).expect(host).host.is_loopback(), "{host}");
         }
@@ -444,7 +444,7 @@ mod tests {
     }
 
     #[test]
-    fn an_origin_is_the_same_however_it_is_written() {
+    fn an_origin_is_normalized() {
         let origin = Origin::parse("https://example.com").expect("an origin");
         for text in ["HTTPS://EXAMPLE.com:443", "https://example.com.", "https://example.com:0443"]
         {

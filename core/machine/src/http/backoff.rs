@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn the_generator_is_the_published_one() {
+    fn the_generator_matches_its_reference() {
         let mut random = SplitMix64(1_234_567);
         let drawn = [random.next(), random.next(), random.next()];
         let published =
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn the_server_is_never_asked_sooner_than_it_wants() {
+    fn delays_respect_the_servers_retry() {
         // Rule: [SSE-008].
         for retry in [0, 60, 700, 5000, u64::MAX].map(Duration::from_millis) {
             for delay in delays(3, Some(retry)) {

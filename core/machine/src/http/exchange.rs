@@ -80,7 +80,7 @@ mod tests {
     use alloc::format;
 
     #[test]
-    fn a_session_id_spells_its_entropy_in_visible_ascii_and_hides_in_debug_output() {
+    fn a_session_id_is_visible_ascii_and_hidden_in_debug_output() {
         // Rule: [SESS-003].
         let id = SessionId::new([0xA5; 16]);
         assert_eq!(id.as_str(), "a5".repeat(16));

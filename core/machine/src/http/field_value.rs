@@ -123,7 +123,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_examples_of_the_page_come_out_as_there() {
+    fn the_examples_of_the_specification_are_reproduced() {
         // Rule: [HDR-007] [HDR-021] [HDR-022] [HDR-024].
         for (text, value) in [
             ("us-west1", "us-west1"),
@@ -195,7 +195,7 @@ mod tests {
         }
 
         #[test]
-        fn no_value_is_too_strange_to_read(value: alloc::vec::Vec<u8>) {
+        fn no_value_panics_the_decoder(value: alloc::vec::Vec<u8>) {
             let _ = decode(&value);
         }
     }

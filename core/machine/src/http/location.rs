@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn a_url_has_one_form() {
+    fn a_url_is_normalized() {
         for (url, form) in [
             ("http://example.com", "http://example.com/"),
             ("HTTPS://EXAMPLE.com:443/Mcp?a=/../b#c", "https://example.com/Mcp?a=/../b"),
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn its_fields_name_the_authorization_server_and_scopes() {
+    fn the_parts_of_a_url_are_returned() {
         let parts = |url| {
             let it = location(url);
             (String::from(it.host()), it.port(), String::from(it.authority()))

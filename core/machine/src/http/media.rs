@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn a_weight_of_zero_refuses_and_the_closest_range_decides() {
+    fn a_zero_weight_refuses_and_the_most_specific_range_wins() {
         assert_eq!(accepted(&["application/json;q=0, */*"]), (false, true));
         assert_eq!(accepted(&["*/*, application/json;q=0.000"]), (false, true));
         assert_eq!(accepted(&["*/*;q=0", "application/*"]), (true, false));
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn separators_in_quoted_strings_separate_nothing() {
+    fn separators_in_quoted_strings_are_ignored() {
         assert_eq!(accepted(&[r#"a/b;c=", application/json""#]), (false, false));
         assert_eq!(accepted(&[r#"a/b;c="\", ", application/json"#]), (true, false));
         assert_eq!(accepted(&[r#"application/json;a=";q=1";q=0"#]), (false, false));
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_is_json_or_an_event_stream_or_neither() {
+    fn content_types_are_classified() {
         assert_eq!(Media::from_content_type(b"application/json; charset=utf-8"), Media::Json);
         assert_eq!(Media::from_content_type(b"Text/Event-Stream"), Media::EventStream);
         assert_eq!(

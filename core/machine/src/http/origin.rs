@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn by_default_a_server_answers_for_this_machine_alone() {
+    fn by_default_only_local_hosts_are_allowed() {
         // Rule: [HSRV-003].
         let allowed = AllowedHosts::new();
         for host in
@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn an_origin_that_is_there_is_of_this_machine() {
+    fn by_default_only_local_origins_are_allowed() {
         // Rule: [HSRV-003].
         let allowed = AllowedHosts::new();
         for origin in [
@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_whose_name_was_rebound_to_this_machine_is_kept_out() {
+    fn dns_rebinding_is_refused() {
         // Rule: [HSRV-003].
         let open = AllowedHosts::new().allow_any_host();
         let origin = Some("http://evil.example:3000");
@@ -339,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn an_origin_is_allowed_exactly() {
+    fn an_allowed_origin_must_match_exactly() {
         let allowed = AllowedHosts::new().allow_origin("https://App.example.com:443").expect("one");
         for origin in ["https://app.example.com", "https://app.example.com:443"] {
             assert_eq!(check(&allowed, HERE, Some(origin)), Ok(()), "{origin}");
@@ -354,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn a_public_server_has_pages_of_loopback_hosts_only_where_they_are_allowed_by_name() {
+    fn a_public_server_refuses_loopback_pages_unless_allowed_by_name() {
         // Rule: [HSRV-003].
         let public = AllowedHosts::new().allow_host("mcp.example.com").expect("a host");
         let behind = AllowedHosts::new().allow_any_host();

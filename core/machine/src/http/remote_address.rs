@@ -61,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn an_ipv6_address_counts_by_its_first_64_bits_and_a_mapped_one_as_ipv4() {
+    fn ipv6_addresses_are_truncated_to_64_bits_and_mapped_ones_become_ipv4() {
         assert_eq!(address("2001:db8:1:2::1"), address("2001:db8:1:2:ffff:ffff:ffff:ffff"));
         assert_ne!(address("2001:db8:1:2::1"), address("2001:db8:1:3::1"));
         assert_eq!(address("::ffff:192.0.2.1"), address("192.0.2.1"));

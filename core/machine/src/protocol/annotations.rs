@@ -1,4 +1,4 @@
-//! Hints on content: for whom, how important, how fresh.
+//! Hints on content: its audience, importance and age.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -10,36 +10,36 @@ use super::revision::Revision;
 use super::wire::SerializeAt;
 
 message! {
-    /// Hints for whoever shows or uses a piece of content; none of them binds.
+    /// Hints for displaying or using content; none of them is binding.
     // MCP 2026-07-28 server/resources#annotations [RSRC-020]
     #[derive(Default)]
     pub struct Annotations {
         required {}
         defaulted {}
         optional {
-            /// Who it is meant for.
+            /// The intended audience.
             audience: Vec<Role> = "audience" in ALL;
-            /// How important it is.
+            /// The importance.
             priority: Priority = "priority" in ALL;
-            /// When it last changed, as an ISO 8601 date and time; since 2025-06-18.
+            /// The time of the last change, as an ISO 8601 date and time; since 2025-06-18.
             last_modified: String = "lastModified" in SINCE_2025_06_18;
         }
     }
 }
 
 word! {
-    /// Who says something, or is meant to hear it.
+    /// The author or the audience of content.
     pub enum Role {
-        /// The person.
+        /// The user.
         User = "user",
         /// The model.
         Assistant = "assistant",
     }
 }
 
-/// A weight from 0 (can be left out) to 1 (is required).
+/// A weight from 0 (least important) to 1 (effectively required).
 ///
-/// A value outside is kept when read and written as the nearer bound.
+/// A value out of range is kept when it is read, and written as the nearer bound.
 #[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd, serde::Deserialize)]
 #[serde(transparent)]
 pub struct Priority(pub f64);

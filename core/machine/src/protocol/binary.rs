@@ -1,4 +1,4 @@
-//! The bytes of pictures, sounds and blobs, which travel as base64.
+//! The bytes of images, audio and blobs, which are encoded as base64.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -10,14 +10,14 @@ use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use super::content::{AudioContent, ImageContent};
 use super::resource::BlobResourceContents;
 
-/// Writes padding, as the schemas' `byte` format wants it, and reads without it, too: some peers
-/// leave it out.
+/// Writes padding, as the schema format `byte` requires, and reads with or without it, because some
+/// peers omit it.
 const BASE64: GeneralPurpose = GeneralPurpose::new(
     &alphabet::STANDARD,
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
 );
 
-/// What should be base64 is not: the author's fault.
+/// The text is not valid base64.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("not base64: {reason}")]
 pub struct NotBase64 {
@@ -34,13 +34,13 @@ fn encode(bytes: &[u8]) -> String {
 
 // MCP 2026-07-28 server/prompts#image-content [PRMT-004]
 impl ImageContent {
-    /// A picture of `bytes`, with its media type, such as `image/png`.
+    /// Creates an image from `bytes` with its media type, such as `image/png`.
     #[must_use]
     pub fn from_bytes(bytes: &[u8], mime_type: impl Into<String>) -> Self {
         Self::new(encode(bytes), mime_type)
     }
 
-    /// The bytes.
+    /// Returns the decoded bytes.
     ///
     /// # Errors
     ///
@@ -52,13 +52,13 @@ impl ImageContent {
 
 // MCP 2026-07-28 server/prompts#audio-content [PRMT-004]
 impl AudioContent {
-    /// A sound of `bytes`, with its media type, such as `audio/wav`.
+    /// Creates audio content from `bytes` with its media type, such as `audio/wav`.
     #[must_use]
     pub fn from_bytes(bytes: &[u8], mime_type: impl Into<String>) -> Self {
         Self::new(encode(bytes), mime_type)
     }
 
-    /// The bytes.
+    /// Returns the decoded bytes.
     ///
     /// # Errors
     ///
@@ -71,13 +71,13 @@ impl AudioContent {
 // MCP 2026-07-28 server/resources#binary-content [RSRC-015],
 // MCP 2026-07-28 server/prompts#embedded-resources [PRMT-005]
 impl BlobResourceContents {
-    /// The resource at `uri`, or a part of it, as `bytes`.
+    /// Creates the contents of the resource at `uri`, or a part of them, from `bytes`.
     #[must_use]
     pub fn from_bytes(uri: impl Into<String>, bytes: &[u8]) -> Self {
         Self::new(uri, encode(bytes))
     }
 
-    /// The bytes.
+    /// Returns the decoded bytes.
     ///
     /// # Errors
     ///
@@ -92,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bytes_travel_as_base64() {
+    fn bytes_are_encoded_as_base64() {
         // Rule: [PRMT-004] [RSRC-015].
         let image = ImageContent::from_bytes(&[0xFF, 0xD8, 0, 1], "image/jpeg");
         assert_eq!((image.data.as_str(), image.mime_type.as_str()), ("/9gAAQ==", "image/jpeg"));
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn padding_may_be_absent_but_nothing_else_may_be_wrong() {
+    fn only_missing_padding_is_tolerated() {
         // Rule: [PRMT-004].
         assert_eq!(ImageContent::new("/9gAAQ", "image/jpeg").bytes().map(|it| it.len()), Ok(4));
         assert!(ImageContent::new("/9gA*Q==", "image/jpeg").bytes().is_err());

@@ -1,4 +1,4 @@
-//! How long a result stays fresh and who may share it; since 2026-07-28.
+//! The cache lifetime and the scope of results; since 2026-07-28.
 
 use core::time::Duration;
 
@@ -9,25 +9,25 @@ use super::message::word;
 use super::revision::Revision;
 use super::wire::SerializeAt;
 
-/// What a server says of caching a result.
+/// The caching hints of a result.
 ///
-/// The default is that of a result that says nothing: stale at once, and for its asker alone.
+/// The default applies to a result without hints: immediately stale, and not shared.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CacheHints {
     /// How long the result stays fresh.
     pub ttl: Ttl,
-    /// Who may share it.
+    /// Whether the result may be shared between users.
     pub scope: CacheScope,
 }
 
 impl CacheHints {
-    /// Fresh for `ttl`, for the asker alone.
+    /// Creates hints for a result that is fresh for `ttl` and not shared.
     #[must_use]
     pub fn private(ttl: Duration) -> Self {
         Self { ttl: ttl.into(), scope: CacheScope::Private }
     }
 
-    /// Fresh for `ttl`, for everyone.
+    /// Creates hints for a result that is fresh for `ttl` and may be shared.
     #[must_use]
     pub fn public(ttl: Duration) -> Self {
         Self { ttl: ttl.into(), scope: CacheScope::Public }
@@ -52,8 +52,8 @@ impl From<Ttl> for Duration {
 
 impl<'de> Deserialize<'de> for Ttl {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        // MCP 2026-07-28 server/utilities/caching#freshness-calculation [CACHE-006]: negative
-        // counts as 0. The conversion saturates at both ends.
+        // MCP 2026-07-28 server/utilities/caching#freshness-calculation [CACHE-006]: a negative
+        // value counts as 0. The conversion saturates at both ends.
         Option::<f64>::deserialize(deserializer).map(|ms| Self(ms.unwrap_or(0.0) as u64))
     }
 }
@@ -65,31 +65,31 @@ impl SerializeAt for Ttl {
 }
 
 word! {
-    /// Who may share a cached result.
+    /// The scope in which a cached result may be shared.
     // MCP 2026-07-28 server/utilities/caching#cache-scope-field [CACHE-002]
     #[derive(Default)]
     pub enum CacheScope {
-        /// Nobody but the asker, by its authorization.
+        /// Only within the authorization of the request.
         #[default]
         Private = "private",
-        /// Everyone.
+        /// Between all users.
         Public = "public",
     }
 }
 
-/// Gives a result with the fields `ttl_ms` and `cache_scope` one view of both.
-// MCP 2026-07-28 server/utilities/caching#cacheable-results [CACHE-001]: both fields are on every
-// such result, so they are `defaulted` fields of the types named here.
+/// Adds accessors for the fields `ttl_ms` and `cache_scope` of a result.
+// MCP 2026-07-28 server/utilities/caching#cacheable-results [CACHE-001]: every such result has both
+// fields, so they are `defaulted` fields of these types.
 macro_rules! cacheable {
     ($($name:ty),+ $(,)?) => { $(
         impl $name {
-            /// How long the result stays fresh and who may share it.
+            /// Returns the caching hints.
             #[must_use]
             pub fn cache_hints(&self) -> $crate::protocol::CacheHints {
                 $crate::protocol::CacheHints { ttl: self.ttl_ms, scope: self.cache_scope.clone() }
             }
 
-            /// Sets how long the result stays fresh and who may share it.
+            /// Sets the caching hints.
             #[must_use]
             pub fn cached(mut self, hints: $crate::protocol::CacheHints) -> Self {
                 self.ttl_ms = hints.ttl;
@@ -106,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_negative_absent_or_null_ttl_is_stale_at_once() {
+    fn a_negative_absent_or_null_ttl_is_zero() {
         // Rule: [CACHE-006].
         for (text, ttl) in [("-5", 0), ("null", 0), ("1500", 1500), ("2.5", 2)] {
             assert_eq!(serde_json::from_str::<Ttl>(text).unwrap(), Ttl(ttl), "{text}");

@@ -1,16 +1,16 @@
-//! What a client or a server says that it can do, exactly as each revision spells it.
+//! The capabilities of clients and servers, as each revision spells them.
 
 use super::map::Map;
 use super::message::message;
 use super::revision::Revision;
 use crate::jsonrpc::Json;
 
-/// An open object of settings. Being there, though empty, is what declares the capability.
+/// An open object of settings. Its presence declares the capability, even if it is empty.
 // MCP 2026-07-28 schema.json#ServerCapabilities [CAP-017]: capability objects are open.
 pub type Settings = Map<Json>;
 
 message! {
-    /// What a client can do for a server.
+    /// The capabilities of a client.
     #[derive(Default)]
     pub struct ClientCapabilities {
         required {}
@@ -18,9 +18,9 @@ message! {
         optional {
             /// Capabilities outside the protocol, by name.
             experimental: Settings = "experimental" in ALL;
-            /// It can list the places that the server may work in.
+            /// It can list its roots.
             roots: RootsCapability = "roots" in ALL;
-            /// It can ask a model.
+            /// It can call a model.
             sampling: SamplingCapability = "sampling" in ALL;
             /// It can ask the user; since 2025-06-18.
             elicitation: ElicitationCapability = "elicitation" in SINCE_2025_06_18,
@@ -41,7 +41,7 @@ message! {
         required {}
         defaulted {}
         optional {
-            /// It tells when the list changes; until 2025-11-25.
+            /// It sends notifications when the list changes; until 2025-11-25.
             // MCP 2026-07-28 client/roots#capabilities [CAP-008]: an empty object.
             list_changed: bool = "listChanged" in LEGACY;
         }
@@ -66,7 +66,8 @@ message! {
 }
 
 message! {
-    /// Details of [`ClientCapabilities::elicitation`]; since 2025-11-25. Empty means forms only.
+    /// Details of [`ClientCapabilities::elicitation`]; since 2025-11-25. An empty object means form
+    /// mode only.
     #[derive(Default)]
     pub struct ElicitationCapability {
         required {}
@@ -74,28 +75,29 @@ message! {
         optional {
             /// It can show a form.
             form: Settings = "form" in SINCE_2025_11_25;
-            /// It can send the user to an address.
+            /// It can direct the user to a URL.
             url: Settings = "url" in SINCE_2025_11_25;
         }
     }
 }
 
 impl ElicitationCapability {
-    /// Whether forms can be shown.
+    /// Returns whether the client can show forms.
     // MCP 2025-11-25 client/elicitation#capabilities [CAP-013]: empty means form only.
     #[must_use]
     pub const fn has_form(&self) -> bool {
         self.form.is_some() || self.url.is_none()
     }
 
-    /// Whether the user can be sent to an address.
+    /// Returns whether the client can direct the user to a URL.
     #[must_use]
     pub const fn has_url(&self) -> bool {
         self.url.is_some()
     }
 }
 
-/// In 2025-06-18 the bare capability promises forms, which a client of addresses alone must not.
+/// At 2025-06-18 the capability always promises forms, so a client with URL mode only must not
+/// declare it.
 fn elicitation_is_expressible(elicitation: &ElicitationCapability, revision: Revision) -> bool {
     revision != Revision::V2025_06_18 || elicitation.has_form()
 }
@@ -108,9 +110,9 @@ message! {
         required {}
         defaulted {}
         optional {
-            /// It lists its tasks.
+            /// It can list its tasks.
             list: Settings = "list" in ALL;
-            /// It cancels its tasks.
+            /// It can cancel its tasks.
             cancel: Settings = "cancel" in ALL;
             /// The requests that it accepts as tasks.
             requests: ClientTaskRequests = "requests" in ALL;
@@ -160,7 +162,7 @@ message! {
 }
 
 message! {
-    /// What a server offers.
+    /// The capabilities of a server.
     #[derive(Default)]
     pub struct ServerCapabilities {
         required {}
@@ -194,7 +196,7 @@ message! {
         required {}
         defaulted {}
         optional {
-            /// It tells when the list changes.
+            /// It sends notifications when the list changes.
             list_changed: bool = "listChanged" in ALL;
         }
     }
@@ -208,9 +210,9 @@ message! {
         required {}
         defaulted {}
         optional {
-            /// It tells when a resource changes.
+            /// It sends notifications when a resource changes.
             subscribe: bool = "subscribe" in ALL;
-            /// It tells when the list changes.
+            /// It sends notifications when the list changes.
             list_changed: bool = "listChanged" in ALL;
         }
     }
@@ -224,7 +226,7 @@ message! {
         required {}
         defaulted {}
         optional {
-            /// It tells when the list changes.
+            /// It sends notifications when the list changes.
             list_changed: bool = "listChanged" in ALL;
         }
     }
@@ -238,9 +240,9 @@ message! {
         required {}
         defaulted {}
         optional {
-            /// It lists its tasks.
+            /// It can list its tasks.
             list: Settings = "list" in ALL;
-            /// It cancels its tasks.
+            /// It can cancel its tasks.
             cancel: Settings = "cancel" in ALL;
             /// The requests that it accepts as tasks.
             requests: ServerTaskRequests = "requests" in ALL;
@@ -280,7 +282,7 @@ mod tests {
     use crate::protocol::{Capabilities, Capability, SerializeAt};
 
     #[test]
-    fn a_client_of_addresses_alone_declares_no_elicitation_where_that_means_forms() {
+    fn a_client_with_url_mode_only_does_not_declare_elicitation_at_2025_06_18() {
         // Rule: [CAP-013].
         let url_only = ClientCapabilities::new()
             .elicitation(ElicitationCapability::new().url(Settings::new()));
@@ -292,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn the_context_capability_is_declared_where_the_revision_has_it() {
+    fn the_context_capability_is_declared_since_2025_11_25() {
         // Rule: [CAP-015].
         let context = SamplingCapability::new().context(Settings::new());
         let declared = ClientCapabilities::new().sampling(context);

@@ -1,4 +1,4 @@
-//! Capabilities as a set of flags: what a side declared, in the form that the gate asks for.
+//! Declared capabilities as a set of flags, as the capability checks need them.
 
 use alloc::format;
 use core::fmt;
@@ -14,12 +14,12 @@ use super::revision::Revision;
 pub enum Side {
     /// The side that opens the connection and calls tools.
     Client,
-    /// The side that offers tools, resources and prompts.
+    /// The side that provides tools, resources and prompts.
     Server,
 }
 
 impl Side {
-    /// The other side.
+    /// Returns the other side.
     #[must_use]
     pub const fn peer(self) -> Self {
         match self {
@@ -28,7 +28,7 @@ impl Side {
         }
     }
 
-    /// `client` or `server`.
+    /// Returns `client` or `server`.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -44,8 +44,8 @@ impl fmt::Display for Side {
     }
 }
 
-/// A capability, or one of its flags, that gates a message. Which side declares it stands beside
-/// it where it is used: tasks, for one, are declared by either.
+/// A capability, or one of its flags, that a message requires. The side that declares it is
+/// specified separately, because some capabilities, such as tasks, can be declared by either side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Capability {
     /// Server: `tools`.
@@ -78,7 +78,7 @@ pub enum Capability {
     SamplingContext,
     /// Client: `elicitation`, in any mode.
     Elicitation,
-    /// Client: `elicitation.form`, which an empty `elicitation` means too.
+    /// Client: `elicitation.form`, which an empty `elicitation` also declares.
     ElicitationForm,
     /// Client: `elicitation.url`.
     ElicitationUrl,
@@ -127,7 +127,7 @@ impl Capability {
         Self::TasksExtension,
     ];
 
-    /// The path inside the capabilities object, for people.
+    /// Returns the path in the capabilities object, for display.
     #[must_use]
     pub const fn path(self) -> &'static str {
         match self {
@@ -158,17 +158,17 @@ impl Capability {
         }
     }
 
-    /// The error that answers a request whose client lacks the capability.
+    /// Returns the error for a request whose client lacks the capability.
     #[must_use]
     pub fn missing(self) -> ErrorObject<'static> {
         let data = format!(r#"{{"requiredCapabilities":{}}}"#, self.as_required());
-        let message = format!("the request needs the client capability `{self}`");
+        let message = format!("the request requires the client capability `{self}`");
         ErrorObject::new(ErrorCode::MISSING_REQUIRED_CLIENT_CAPABILITY, message)
             .with_data(RawJson::trusted_string(data))
     }
 
-    /// The capability as the smallest object that declares it: what `data.requiredCapabilities`
-    /// of a `MissingRequiredClientCapability` error has.
+    /// Returns the smallest object that declares the capability: the `data.requiredCapabilities` of
+    /// a `MissingRequiredClientCapability` error.
     // MCP 2026-07-28 basic/index#_meta [CAP-022]
     #[must_use]
     pub const fn as_required(self) -> &'static str {
@@ -201,52 +201,52 @@ impl fmt::Display for Capability {
 pub struct Capabilities(u32);
 
 impl Capabilities {
-    /// Nothing declared.
+    /// The empty set.
     pub const NONE: Self = Self(0);
 
-    /// Whether `capability` was declared.
+    /// Returns whether `capability` was declared.
     #[must_use]
     pub const fn contains(self, capability: Capability) -> bool {
         self.0 & capability.bit() != 0
     }
 
-    /// The set with `capability` in it if `declared`.
+    /// Adds `capability` to the set if `declared` is true.
     #[must_use]
     pub const fn with(self, capability: Capability, declared: bool) -> Self {
         if declared { Self(self.0 | capability.bit()) } else { self }
     }
 
-    /// The set with `capability` taken out.
+    /// Removes `capability` from the set.
     #[must_use]
     pub const fn without(self, capability: Capability) -> Self {
         Self(self.0 & !capability.bit())
     }
 
-    /// What either set has.
+    /// Returns the union of both sets.
     #[must_use]
     pub const fn union(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 
-    /// The members, in the order of [`Capability::ALL`].
+    /// Returns the members, in the order of [`Capability::ALL`].
     pub fn iter(self) -> impl Iterator<Item = Capability> {
         Capability::ALL.into_iter().filter(move |capability| self.contains(*capability))
     }
 
-    /// Reads a `ClientCapabilities` object under the rules of `revision`.
+    /// Parses a `ClientCapabilities` object according to the rules of `revision`.
     ///
     /// # Errors
     ///
-    /// The peer's fault: not an object, or a member of the wrong type.
+    /// The text is not an object, or a member has the wrong type.
     // MCP 2025-11-25 schema.json#ServerCapabilities [CAP-017],
-    // MCP 2025-11-25 basic/lifecycle#capability-negotiation [CAP-018]: unknown members are
-    // tolerated, absent and false ones are not negotiated.
+    // MCP 2025-11-25 basic/lifecycle#capability-negotiation [CAP-018]: unknown members are ignored;
+    // missing and false members are not declared.
     pub fn from_client_json(text: &str, revision: Revision) -> Result<Self, serde_json::Error> {
         Self::read_client(&Declared::parse(text)?, revision)
     }
 
-    /// As [`Capabilities::from_client_json`], of text that is known to be JSON. A message has been checked
-    /// when it arrived.
+    /// Like [`Capabilities::from_client_json`], for text that was already checked to be JSON.
+    /// Messages are checked when they arrive.
     pub(crate) fn from_checked_client_json(
         text: &str,
         revision: Revision,
@@ -258,7 +258,7 @@ impl Capabilities {
         let modes = revision >= Revision::V2025_11_25;
         let tasks = revision == Revision::V2025_11_25;
         let modern = revision >= Revision::V2026_07_28;
-        // Nothing in `experimental` is known, but it is there once.
+        // The members of `experimental` are unknown, but it must not be repeated.
         let [_experimental, roots, sampling, elicitation, declared_tasks, extensions] = declared
             .get(["experimental", "roots", "sampling", "elicitation", "tasks", "extensions"])?;
         let mut set = Self::NONE;
@@ -278,8 +278,8 @@ impl Capabilities {
         if let Some(elicitation) = elicitation.object()?
             && revision >= Revision::V2025_06_18
         {
-            // MCP 2025-11-25 client/elicitation#capabilities [CAP-013]: an empty object means
-            // form mode only.
+            // MCP 2025-11-25 client/elicitation#capabilities [CAP-013]: an empty object means form
+            // mode only.
             let [form, url] = elicitation.get(["form", "url"])?;
             let url = url.is_there() && modes;
             set = set
@@ -301,16 +301,16 @@ impl Capabilities {
         Ok(set)
     }
 
-    /// Reads a `ServerCapabilities` object under the rules of `revision`.
+    /// Parses a `ServerCapabilities` object according to the rules of `revision`.
     ///
     /// # Errors
     ///
-    /// The peer's fault: not an object, or a member of the wrong type.
+    /// The text is not an object, or a member has the wrong type.
     pub fn from_server_json(text: &str, revision: Revision) -> Result<Self, serde_json::Error> {
         Self::read_server(&Declared::parse(text)?, revision)
     }
 
-    /// As [`Capabilities::from_server_json`], of text that is known to be JSON.
+    /// Like [`Capabilities::from_server_json`], for text that was already checked to be JSON.
     pub(crate) fn from_checked_server_json(
         text: &str,
         revision: Revision,

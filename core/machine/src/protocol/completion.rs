@@ -1,4 +1,4 @@
-//! Completion of what a user types into an argument.
+//! Completion of arguments while a user types.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -11,7 +11,7 @@ use super::meta::Meta;
 use super::revision::Revision;
 use super::wire::SerializeAt;
 
-/// The most values that one answer holds.
+/// The maximum number of values in one result.
 // MCP 2026-07-28 server/utilities/completion#completion-results [COMP-003]
 pub const COMPLETION_VALUES_MAX: usize = 100;
 
@@ -20,14 +20,14 @@ message! {
     // MCP 2026-07-28 server/utilities/completion#requesting-completions [COMP-001]
     pub struct CompleteParams {
         required {
-            /// What the argument belongs to.
+            /// The prompt or resource template of the argument.
             reference: CompletionReference = "ref" in ALL;
-            /// The argument, as far as it is typed.
+            /// The argument with the text typed so far.
             argument: CompletionArgument = "argument" in ALL;
         }
         defaulted {}
         optional {
-            /// What is known besides; since 2025-06-18.
+            /// The other arguments; since 2025-06-18.
             // MCP 2025-06-18 server/utilities/completion#requesting-completions [COMP-002]
             context: CompletionContext = "context" in SINCE_2025_06_18;
             /// Metadata.
@@ -37,7 +37,7 @@ message! {
 }
 
 tagged! {
-    /// What an argument belongs to.
+    /// The prompt or resource template that an argument belongs to.
     pub enum CompletionReference by "type" {
         /// A prompt.
         Prompt(PromptReference) = Some("ref/prompt"),
@@ -49,23 +49,23 @@ tagged! {
 forward_wire!(CompletionReference { Prompt, Resource, Unknown });
 
 message! {
-    /// Names a prompt.
+    /// References a prompt.
     pub struct PromptReference {
         tag "type" = "ref/prompt" in ALL;
         required {
-            /// The name that programs know it by.
+            /// The programmatic name.
             name: String = "name" in ALL;
         }
         defaulted {}
         optional {
-            /// The name that people are shown; since 2025-06-18.
+            /// The display name; since 2025-06-18.
             title: String = "title" in SINCE_2025_06_18;
         }
     }
 }
 
 message! {
-    /// Names a resource or a family of them.
+    /// References a resource or a resource template.
     pub struct ResourceTemplateReference {
         tag "type" = "ref/resource" in ALL;
         required {
@@ -78,12 +78,12 @@ message! {
 }
 
 message! {
-    /// An argument as far as it is typed.
+    /// An argument with the text typed so far.
     pub struct CompletionArgument {
         required {
             /// The name of the argument.
             name: String = "name" in ALL;
-            /// What is typed so far.
+            /// The text typed so far.
             value: String = "value" in ALL;
         }
         defaulted {}
@@ -92,13 +92,13 @@ message! {
 }
 
 message! {
-    /// What is known besides the argument that is typed; since 2025-06-18.
+    /// The context of a completion; since 2025-06-18.
     #[derive(Default)]
     pub struct CompletionContext {
         required {}
         defaulted {}
         optional {
-            /// The arguments that are filled in already.
+            /// The arguments that are already filled in.
             arguments: Map<String> = "arguments" in ALL;
         }
     }
@@ -109,7 +109,7 @@ message! {
     pub struct CompleteResult {
         tag "resultType" = "complete" in MODERN;
         required {
-            /// The answer.
+            /// The matching values.
             completion: Completion = "completion" in ALL;
         }
         defaulted {}
@@ -120,24 +120,24 @@ message! {
     }
 }
 
-/// The values that fit, best first.
+/// The matching values, best first.
 ///
-/// Of more than [`COMPLETION_VALUES_MAX`] values the first ones are written, with a note that there
-/// are more.
+/// If there are more than [`COMPLETION_VALUES_MAX`] values, only the first ones are written, with
+/// `hasMore` set.
 #[derive(Clone, Debug, Default, PartialEq, serde::Deserialize)]
 pub struct Completion {
     /// The values.
     pub values: Vec<String>,
-    /// How many there are in all, if known.
+    /// The total number of matching values, if known.
     #[serde(default, deserialize_with = "super::wire::whole")]
     pub total: Option<u64>,
-    /// Whether there are more than these.
+    /// Whether there are more values than these.
     #[serde(default, rename = "hasMore")]
     pub has_more: Option<bool>,
 }
 
 impl Completion {
-    /// An answer with these values.
+    /// Creates a completion with these values.
     #[must_use]
     pub fn new(values: impl Into<Vec<String>>) -> Self {
         Self { values: values.into(), ..Self::default() }
@@ -186,7 +186,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn more_values_than_allowed_are_cut_and_said_to_be_more() {
+    fn excess_values_are_truncated_and_reported() {
         // Rule: [COMP-003].
         let written = |count: usize| {
             let values: Vec<String> = (0..count).map(|number| number.to_string()).collect();

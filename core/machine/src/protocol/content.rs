@@ -1,4 +1,4 @@
-//! Blocks of content: what tools return, prompts are made of, and models are given.
+//! Content blocks in tool results, prompts and conversations with models.
 
 use alloc::format;
 use alloc::string::String;
@@ -17,9 +17,10 @@ use crate::jsonrpc::RawJson;
 tagged! {
     /// A block of content in a tool's result or a prompt's message.
     ///
-    /// Kinds that a revision does not have are written as ones that it has, as a result that lost
-    /// its content would mislead: audio in 2024-11-05 as an embedded resource with the same bytes,
-    /// and a resource link before 2025-06-18 as a text that names the resource and its URI.
+    /// A kind that a revision does not support is written as another one, because a result without
+    /// its content would be misleading: audio at 2024-11-05 as an embedded resource with the same
+    /// bytes, and a resource link before 2025-06-18 as a text with the name and the URI of the
+    /// resource.
     // MCP 2024-11-05 server/tools#tool-result [TOOL-012]
     // MCP 2025-03-26 server/tools#tool-result [TOOL-013]
     // MCP 2026-07-28 server/tools#tool-result [TOOL-014], MCP 2026-07-28 schema.json#Resource
@@ -27,30 +28,30 @@ tagged! {
     pub enum ContentBlock by "type", before that plain_text {
         /// A text.
         Text(TextContent) = Some("text"),
-        /// A picture.
+        /// An image.
         Image(ImageContent) = Some("image"),
-        /// A sound; since 2025-03-26.
+        /// Audio; since 2025-03-26.
         Audio(AudioContent) = Some("audio"),
-        /// A resource to be read if needed; since 2025-06-18.
+        /// A link to a resource; since 2025-06-18.
         ResourceLink(ResourceLink) = Some("resource_link"),
         /// A resource with its contents.
         Resource(EmbeddedResource) = Some("resource"),
     }
 }
 
-/// A block of text with nothing else, as nearly all peers write it: it is read at one glance.
+/// Fast path for a block of text without other members, the most common form.
 fn plain_text(json: &RawJson<'_>) -> Option<ContentBlock> {
     json.string_between(r#"{"type":"text","text":"#, "}").map(ContentBlock::text)
 }
 
 impl ContentBlock {
-    /// A block of text.
+    /// Creates a block of text.
     #[must_use]
     pub fn text(text: impl Into<String>) -> Self {
         Self::Text(TextContent::new(text))
     }
 
-    /// The text, if it is a block of text.
+    /// Returns the text of a text block.
     #[must_use]
     pub fn as_text(&self) -> Option<&str> {
         match self {
@@ -81,12 +82,12 @@ impl SerializeAt for ContentBlock {
         match self {
             Self::Text(content) => content.serialize_at(revision, serializer),
             Self::Image(content) => content.serialize_at(revision, serializer),
-            // MCP 2024-11-05 server/tools#tool-result [TOOL-012]: there is no audio.
+            // MCP 2024-11-05 server/tools#tool-result [TOOL-012]: audio is not supported.
             Self::Audio(content) if revision < Revision::V2025_03_26 => {
                 content.to_embedded().serialize_at(revision, serializer)
             }
             Self::Audio(content) => content.serialize_at(revision, serializer),
-            // MCP 2025-03-26 server/tools#tool-result [TOOL-013]: there are no links.
+            // MCP 2025-03-26 server/tools#tool-result [TOOL-013]: links are not supported.
             Self::ResourceLink(content) if revision < Revision::V2025_06_18 => {
                 content.to_text().serialize_at(revision, serializer)
             }
@@ -116,7 +117,7 @@ message! {
 }
 
 message! {
-    /// A picture.
+    /// An image.
     pub struct ImageContent {
         tag "type" = "image" in ALL;
         required {
@@ -136,7 +137,7 @@ message! {
 }
 
 message! {
-    /// A sound; since 2025-03-26.
+    /// Audio; since 2025-03-26.
     pub struct AudioContent {
         tag "type" = "audio" in ALL;
         required {
@@ -156,7 +157,7 @@ message! {
 }
 
 impl AudioContent {
-    /// The URI of a sound that is embedded as a resource: it names no place, as there is none.
+    /// The URI of audio that is embedded as a resource. It is not resolvable.
     pub const EMBEDDED_URI: &str = "about:audio";
 
     fn to_embedded(&self) -> EmbeddedResource {
@@ -171,27 +172,27 @@ impl AudioContent {
 }
 
 message! {
-    /// A resource that the reader may fetch, named but not included; since 2025-06-18.
+    /// A link to a resource that can be read if needed; since 2025-06-18.
     pub struct ResourceLink {
         tag "type" = "resource_link" in ALL;
         required {
-            /// Where it is.
+            /// The URI of the resource.
             uri: String = "uri" in ALL;
-            /// The name that programs know it by.
+            /// The programmatic name.
             name: String = "name" in ALL;
         }
         defaulted {}
         optional {
-            /// The name that people are shown.
+            /// The display name.
             title: String = "title" in ALL;
-            /// What it is, for the model.
+            /// A description for the model.
             description: String = "description" in ALL;
-            /// Its media type.
+            /// The media type.
             mime_type: String = "mimeType" in ALL;
-            /// Its size in bytes, before any encoding.
+            /// The size in bytes, before any encoding.
             #[serde(deserialize_with = "super::wire::whole")]
             size: u64 as u64 = "size" in ALL;
-            /// Pictures to show; since 2025-11-25.
+            /// Icons; since 2025-11-25.
             icons: alloc::vec::Vec<Icon> = "icons" in SINCE_2025_11_25;
             /// Hints.
             annotations: Annotations = "annotations" in ALL;
@@ -239,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_is_the_same_however_it_is_written() {
+    fn a_text_block_parses_regardless_of_its_formatting() {
         let read = |text: &str| RawJson::parse(text).unwrap().decode::<ContentBlock>();
         for text in [
             r#"{"type":"text","text":"a\"}b"}"#,
@@ -262,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn audio_becomes_an_embedded_resource_where_it_is_unknown() {
+    fn audio_becomes_an_embedded_resource_at_2024_11_05() {
         // Rule: [TOOL-012] [TOOL-013].
         let audio = ContentBlock::from(AudioContent::new("AAAA", "audio/wav"));
         assert_eq!(
@@ -276,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn every_kind_of_content_has_hints_and_since_there_is_any_metadata() {
+    fn every_kind_of_content_supports_annotations_and_metadata() {
         // Rule: [TOOL-012] [TOOL-014] [PRMT-005].
         let hints = r#""annotations":{"priority":0.5}"#;
         for (since, kind) in [
@@ -306,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn a_resource_link_becomes_a_text_with_its_uri_where_it_is_unknown() {
+    fn a_resource_link_becomes_a_text_with_its_uri_at_older_revisions() {
         // Rule: [TOOL-013].
         let link = ResourceLink::new("file:///a", "a").title("The A").description("first");
         assert_eq!(
@@ -332,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn metadata_on_content_is_left_out_before_it_existed() {
+    fn metadata_on_content_is_omitted_before_2025_06_18() {
         // Rule: [META-014].
         let mut meta = Meta::new();
         meta.set("k", &1).unwrap();

@@ -1,27 +1,27 @@
-//! What a side declares, read member by member.
+//! Reads declared capabilities member by member.
 //!
-//! With types for each shape this would be some ten kilobytes of a device's image.
+//! Types for each shape would add about ten kilobytes to a firmware image.
 
 use serde::de::Error as _;
 use serde_json::Error;
 
 use crate::jsonrpc::{Members, RawJson};
 
-/// An object of a declaration, as text that is known to be JSON.
+/// An object in a declaration, as text that was already checked to be JSON.
 #[derive(Debug)]
 pub(super) struct Declared<'a>(&'a str);
 
-/// A member of a declaration, which may be absent. One that is `null` is.
+/// A member of a declaration, which may be absent. `null` counts as absent.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Value<'a>(Option<&'a str>);
 
 impl<'a> Declared<'a> {
-    /// Reads a whole declaration.
+    /// Parses a complete declaration.
     pub(super) fn parse(text: &'a str) -> Result<Self, Error> {
         Self::from_text(RawJson::parse(text)?.frame_text())
     }
 
-    /// The same of text that is known to be JSON.
+    /// Wraps text that was already checked to be JSON.
     pub(super) fn checked(text: &'a str) -> Result<Self, Error> {
         Self::from_text(text)
     }
@@ -30,7 +30,7 @@ impl<'a> Declared<'a> {
         if text.starts_with('{') { Ok(Self(text)) } else { Err(wrong("an object")) }
     }
 
-    /// The members with these names, found in one walk. Each may be there once.
+    /// Returns the members with these names, found in one pass. Repeated members are an error.
     pub(super) fn get<const N: usize>(
         &self,
         names: [&'static str; N],
@@ -40,7 +40,7 @@ impl<'a> Declared<'a> {
         Ok(values)
     }
 
-    // Once, and not for each number of names.
+    // A separate function, so that its code is not duplicated for each number of names.
     fn find(&self, names: &[&'static str], values: &mut [Value<'a>]) -> Result<(), Error> {
         for member in Members::new(self.0) {
             let found = names.iter().zip(&mut *values).find(|(name, _)| member.is_named(name));
@@ -57,17 +57,17 @@ impl<'a> Declared<'a> {
 }
 
 impl<'a> Value<'a> {
-    /// Whether it is there, of whatever type.
+    /// Returns whether the member is present, with any type.
     pub(super) const fn is_there(self) -> bool {
         self.0.is_some()
     }
 
-    /// The object that it is, if it is there.
+    /// Returns the object, if the member is present.
     pub(super) fn object(self) -> Result<Option<Declared<'a>>, Error> {
         self.0.map(Declared::from_text).transpose()
     }
 
-    /// Whether it is there and true.
+    /// Returns whether the member is present and true.
     pub(super) fn flag(self) -> Result<bool, Error> {
         match self.0 {
             Some("true") => Ok(true),
@@ -78,7 +78,7 @@ impl<'a> Value<'a> {
 }
 
 fn wrong(expected: &'static str) -> Error {
-    Error::custom(format_args!("a capability that is not {expected}"))
+    Error::custom(format_args!("a capability must be {expected}"))
 }
 
 #[cfg(test)]
@@ -86,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn members_of_the_wrong_type_are_errors_and_null_is_absence() {
+    fn members_of_the_wrong_type_are_errors_and_null_is_absent() {
         let text = r#"{"a":{"on":true,"off":false,"n":null},"b":1,"c":[]}"#;
         let [a, b, c, x] = Declared::parse(text).unwrap().get(["a", "b", "c", "x"]).unwrap();
         let inner = a.object().unwrap().unwrap();

@@ -1,4 +1,5 @@
-//! What a server says of itself since 2026-07-28, where there is no handshake.
+//! Discovery of a server's revisions and capabilities, which replaces the handshake since
+//! 2026-07-28.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -10,25 +11,25 @@ use super::meta::Meta;
 use super::revision::Revision;
 
 message! {
-    /// The result of `server/discover`; since 2026-07-28. Who the server is stands in its metadata.
+    /// The result of `server/discover`; since 2026-07-28. The server's name is in the metadata.
     // MCP 2026-07-28 schema.json#DiscoverResult [DISC-002]
     pub struct DiscoverResult {
         tag "resultType" = "complete" in MODERN;
         required {
-            /// The revisions that the server speaks, which may be ones that this crate does not
+            /// The revisions that the server supports, including ones that this crate does not
             /// know.
             supported_versions: Vec<String> = "supportedVersions" in ALL;
-            /// What it offers.
+            /// The capabilities of the server.
             capabilities: ServerCapabilities = "capabilities" in ALL;
         }
         defaulted {
             /// How long the result stays fresh, in milliseconds.
             ttl_ms: Ttl = "ttlMs" in MODERN;
-            /// Who may share it.
+            /// Whether the result may be shared between users.
             cache_scope: CacheScope = "cacheScope" in MODERN;
         }
         optional {
-            /// How to use the server, for the model.
+            /// Instructions for the model on how to use the server.
             instructions: String = "instructions" in ALL;
             /// Metadata.
             meta: Meta = "_meta" in ALL;
@@ -39,7 +40,7 @@ message! {
 cacheable!(DiscoverResult);
 
 impl DiscoverResult {
-    /// The revisions that both sides know, in the server's order.
+    /// Returns the revisions that both sides know, in the server's order.
     // MCP 2026-07-28 basic/versioning#protocol-version-negotiation [DISC-004]: the list may mix
     // eras.
     pub fn known_revisions(&self) -> impl Iterator<Item = Revision> {
@@ -52,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn unknown_versions_are_passed_over() {
+    fn unknown_versions_are_skipped() {
         // Rule: [DISC-002] [DISC-004].
         let result: DiscoverResult = serde_json::from_str(
             r#"{"supportedVersions":["2030-01-01","2026-07-28","2025-11-25"],"capabilities":{}}"#,

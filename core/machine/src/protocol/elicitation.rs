@@ -1,4 +1,4 @@
-//! Elicitation: a server asks the user, with a form or by sending them to an address.
+//! Elicitation: a server asks the user with a form, or directs the user to a URL.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -17,11 +17,12 @@ use crate::jsonrpc::Json;
 
 tagged! {
     /// The parameters of `elicitation/create`; since 2025-06-18.
-    // MCP 2025-11-25 client/elicitation#elicitation-requests [ELIC-004]: no mode is form mode.
+    // MCP 2025-11-25 client/elicitation#elicitation-requests [ELIC-004]: a missing mode is form
+    // mode.
     pub enum ElicitParams by "mode" {
         /// Shows a form.
         Form(ElicitFormParams) = None | Some("form"),
-        /// Sends the user to an address; since 2025-11-25.
+        /// Directs the user to a URL; since 2025-11-25.
         Url(ElicitUrlParams) = Some("url"),
     }
 }
@@ -46,14 +47,14 @@ message! {
     pub struct ElicitFormParams {
         tag "mode" = "form" in SINCE_2025_11_25;
         required {
-            /// What the user is told.
+            /// The message shown to the user.
             message: String = "message" in ALL;
             /// The fields of the form.
             requested_schema: ElicitSchema = "requestedSchema" in ALL;
         }
         defaulted {}
         optional {
-            /// Asks for a task; 2025-11-25 only.
+            /// Requests a task; 2025-11-25 only.
             task: TaskMetadata = "task" in ONLY_2025_11_25;
             /// Metadata; until 2025-11-25.
             meta: Meta = "_meta" in LEGACY;
@@ -62,21 +63,22 @@ message! {
 }
 
 message! {
-    /// Asks the user to go to an address; since 2025-11-25.
+    /// Asks the user to open a URL; since 2025-11-25.
     pub struct ElicitUrlParams {
         check url_is_expressible;
         tag "mode" = "url" in ALL;
         required {
-            /// What the user is told.
+            /// The message shown to the user.
             message: String = "message" in ALL;
-            /// Where to go.
+            /// The URL to open.
             url: String = "url" in ALL;
         }
         defaulted {}
         optional {
-            /// What the notification of its end refers to: required in 2025-11-25, and in no other.
+            /// The id for the notification of its completion: required at 2025-11-25, and not used
+            /// at any other revision.
             elicitation_id: String = "elicitationId" in ONLY_2025_11_25;
-            /// Asks for a task; 2025-11-25 only.
+            /// Requests a task; 2025-11-25 only.
             task: TaskMetadata = "task" in ONLY_2025_11_25;
             /// Metadata; until 2025-11-25.
             meta: Meta = "_meta" in LEGACY;
@@ -101,12 +103,12 @@ message! {
     // MCP 2026-07-28 client/elicitation#response-actions [ELIC-002]
     pub struct ElicitResult {
         required {
-            /// What the user chose.
+            /// The user's choice.
             action: ElicitAction = "action" in ALL;
         }
         defaulted {}
         optional {
-            /// What the user filled in, by field: with [`ElicitAction::Accept`] of a form only.
+            /// The values of the form's fields: only with [`ElicitAction::Accept`] of a form.
             content: Map<ElicitValue> = "content" in ALL;
             /// Metadata; until 2025-11-25.
             meta: Meta = "_meta" in LEGACY;
@@ -115,74 +117,74 @@ message! {
 }
 
 impl ElicitResult {
-    /// The user filled in the form.
+    /// Creates the result of a submitted form.
     #[must_use]
     pub fn accept(content: Map<ElicitValue>) -> Self {
         Self::new(ElicitAction::Accept).content(content)
     }
 
-    /// The user agreed to go to the address.
+    /// Creates the result of an accepted URL.
     // MCP 2026-07-28 client/elicitation#response-actions [ELIC-016]: no content.
     #[must_use]
     pub fn accept_url() -> Self {
         Self::new(ElicitAction::Accept)
     }
 
-    /// The user said no.
+    /// Creates the result of a declined request.
     #[must_use]
     pub fn decline() -> Self {
         Self::new(ElicitAction::Decline)
     }
 
-    /// The user chose nothing.
+    /// Creates the result of a dismissed request.
     #[must_use]
     pub fn cancel() -> Self {
         Self::new(ElicitAction::Cancel)
     }
 
-    /// Whether the user said yes.
+    /// Returns whether the user accepted.
     #[must_use]
     pub fn is_accepted(&self) -> bool {
         self.action == ElicitAction::Accept
     }
 
-    /// What the user filled in, as a type of the caller's; of no content, an empty object.
+    /// Decodes the form's values into `T`. Missing content is treated as an empty object.
     ///
     /// # Errors
     ///
-    /// The peer's fault: the content does not have the shape of `T`.
+    /// The content does not have the shape of `T`.
     pub fn decode_content<T: DeserializeOwned>(&self) -> Result<T, serde_json::Error> {
         self.content.clone().unwrap_or_default().to_json_at(Revision::LATEST)?.decode()
     }
 }
 
 word! {
-    /// What the user chose.
+    /// The choice of a user.
     pub enum ElicitAction {
-        /// Yes.
+        /// Accepted.
         Accept = "accept",
-        /// No.
+        /// Declined.
         Decline = "decline",
-        /// Neither: the question was closed.
+        /// Dismissed without a choice.
         Cancel = "cancel",
     }
 }
 
-/// What a user filled in for one field.
+/// The value of one field of a form.
 // MCP 2026-07-28 schema.json#ElicitResult [ELIC-011]
 #[derive(Clone, Debug, PartialEq)]
 pub enum ElicitValue {
-    /// A text, or a choice of one.
+    /// A text, or a single choice.
     Text(String),
     /// A whole number.
     Integer(i64),
-    /// A number. The page allows fractions where the schema says integer.
+    /// A number. The specification allows fractions even if the schema says integer.
     Number(f64),
-    /// Yes or no.
+    /// A boolean.
     Boolean(bool),
-    /// A choice of several; since 2025-11-25.
+    /// Multiple choices; since 2025-11-25.
     Choices(Vec<String>),
-    /// Anything else, kept as it came and written back as it is.
+    /// Any other value, kept and written back unchanged.
     Unknown(Json),
 }
 
@@ -253,7 +255,7 @@ impl SerializeAt for ElicitValue {
             Self::Number(value) => value.serialize_at(revision, serializer),
             Self::Boolean(value) => serializer.serialize_bool(*value),
             Self::Choices(_) if revision < Revision::V2025_11_25 => {
-                Err(S::Error::custom(NotExpressible::new("a choice of several", revision)))
+                Err(S::Error::custom(NotExpressible::new("a multiple choice", revision)))
             }
             Self::Choices(values) => values.serialize_at(revision, serializer),
             Self::Unknown(json) => json.serialize_at(revision, serializer),
@@ -294,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn the_mode_is_written_since_there_are_modes() {
+    fn the_mode_is_written_since_2025_11_25() {
         // Rule: [ELIC-003].
         let params = ElicitParams::from(ElicitFormParams::new("m", ElicitSchema::new()));
         let has_mode =
@@ -305,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_has_an_id_in_exactly_one_revision() {
+    fn a_url_elicitation_has_an_id_only_at_2025_11_25() {
         // Rule: [ELIC-014] [ELIC-015].
         let bare = ElicitUrlParams::new("m", "https://a.example/");
         assert!(bare.to_json_at(Revision::V2025_06_18).is_err());
@@ -332,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn content_decodes_into_a_type_of_the_callers() {
+    fn content_decodes_into_a_caller_type() {
         // Rule: [ELIC-002] [ELIC-016].
         #[derive(serde::Deserialize)]
         struct Name {

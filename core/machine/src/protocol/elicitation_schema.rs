@@ -21,20 +21,20 @@ message! {
         tag "type" = "object" in ALL;
         required {}
         defaulted {
-            /// The fields, in the order to show them.
+            /// The fields in display order.
             properties: Map<PrimitiveSchema> = "properties" in ALL;
         }
         optional {
             /// The fields that must be filled in.
             required: Vec<String> = "required" in ALL;
-            /// The dialect, if it is to be named; since 2025-11-25.
+            /// The dialect, if specified; since 2025-11-25.
             dialect: String = "$schema" in SINCE_2025_11_25;
         }
     }
 }
 
 impl ElicitSchema {
-    /// Adds a field that may be left empty.
+    /// Adds an optional field.
     #[must_use]
     pub fn optional_field(
         mut self,
@@ -45,7 +45,7 @@ impl ElicitSchema {
         self
     }
 
-    /// Adds a field that must be filled in.
+    /// Adds a required field.
     #[must_use]
     pub fn field(mut self, name: impl Into<String>, schema: impl Into<PrimitiveSchema>) -> Self {
         let name = name.into();
@@ -64,13 +64,13 @@ pub enum PrimitiveSchema {
     Text(StringSchema),
     /// A number.
     Number(NumberSchema),
-    /// Yes or no.
+    /// A boolean.
     Boolean(BooleanSchema),
-    /// A choice of one.
+    /// A single choice.
     SingleSelect(SingleSelectSchema),
-    /// A choice of several; since 2025-11-25.
+    /// A multiple choice; since 2025-11-25.
     MultiSelect(MultiSelectSchema),
-    /// A type that this crate does not know, kept as it came and written back as it is.
+    /// An unknown type, kept and written back unchanged.
     Unknown(Json),
 }
 
@@ -121,7 +121,7 @@ impl<'de> Deserialize<'de> for PrimitiveSchema {
 }
 
 message! {
-    /// A field for a text.
+    /// A text field.
     // MCP 2025-11-25 client/elicitation#requested-schema [ELIC-010]: a pattern is not written.
     #[derive(Default)]
     pub struct StringSchema {
@@ -129,26 +129,26 @@ message! {
         required {}
         defaulted {}
         optional {
-            /// Its label.
+            /// The label.
             title: String = "title" in ALL;
-            /// What to fill in.
+            /// A description of the expected value.
             description: String = "description" in ALL;
-            /// The fewest characters.
+            /// The minimum number of characters.
             #[serde(deserialize_with = "super::wire::whole")]
             min_length: u64 as u64 = "minLength" in ALL;
-            /// The most characters.
+            /// The maximum number of characters.
             #[serde(deserialize_with = "super::wire::whole")]
             max_length: u64 as u64 = "maxLength" in ALL;
-            /// The form of the text.
+            /// The format of the text.
             format: StringFormat = "format" in ALL;
-            /// What it holds at first; since 2025-11-25.
+            /// The initial value; since 2025-11-25.
             default: String = "default" in SINCE_2025_11_25;
         }
     }
 }
 
 word! {
-    /// The form of a text.
+    /// The format of a text.
     pub enum StringFormat {
         /// An e-mail address.
         Email = "email",
@@ -162,36 +162,36 @@ word! {
 }
 
 message! {
-    /// A field for a number.
+    /// A number field.
     pub struct NumberSchema {
         required {
-            /// Whether it may have a fraction.
+            /// Whether fractions are allowed.
             kind: NumberKind = "type" in ALL;
         }
         defaulted {}
         optional {
-            /// Its label.
+            /// The label.
             title: String = "title" in ALL;
-            /// What to fill in.
+            /// A description of the expected value.
             description: String = "description" in ALL;
-            /// The least value.
+            /// The minimum value.
             minimum: f64 = "minimum" in ALL;
-            /// The greatest value.
+            /// The maximum value.
             maximum: f64 = "maximum" in ALL;
-            /// What it holds at first; since 2025-11-25.
+            /// The initial value; since 2025-11-25.
             default: f64 = "default" in SINCE_2025_11_25;
         }
     }
 }
 
 impl NumberSchema {
-    /// A field for a number.
+    /// Creates a field for a number.
     #[must_use]
     pub fn number() -> Self {
         Self::new(NumberKind::Number)
     }
 
-    /// A field for a whole number.
+    /// Creates a field for a whole number.
     #[must_use]
     pub fn integer() -> Self {
         Self::new(NumberKind::Integer)
@@ -199,28 +199,28 @@ impl NumberSchema {
 }
 
 word! {
-    /// Whether a number may have a fraction.
+    /// Whether fractions are allowed in a number.
     pub enum NumberKind {
-        /// It may.
+        /// Allowed.
         Number = "number",
-        /// It may not.
+        /// Not allowed.
         Integer = "integer",
     }
 }
 
 message! {
-    /// A field for yes or no.
+    /// A boolean field.
     #[derive(Default)]
     pub struct BooleanSchema {
         tag "type" = "boolean" in ALL;
         required {}
         defaulted {}
         optional {
-            /// Its label.
+            /// The label.
             title: String = "title" in ALL;
-            /// What yes means.
+            /// The meaning of `true`.
             description: String = "description" in ALL;
-            /// What it holds at first.
+            /// The initial value.
             default: bool = "default" in ALL;
         }
     }
@@ -232,7 +232,7 @@ mod tests {
     use crate::protocol::{Choices, Revision, SerializeAt};
 
     #[test]
-    fn a_choice_of_several_is_refused_where_it_is_unknown() {
+    fn a_multiple_choice_is_refused_at_older_revisions() {
         // Rule: [ELIC-008].
         let form = ElicitSchema::new().field("c", MultiSelectSchema::new(["a", "b"]));
         assert!(form.to_json_at(Revision::V2025_06_18).is_err());

@@ -1,4 +1,4 @@
-//! Fields of a form that offer a choice, of one value or of several.
+//! Form fields with a single or a multiple choice.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -10,18 +10,18 @@ use serde::ser::{Error as _, Serialize, SerializeMap, SerializeSeq, Serializer};
 use super::revision::Revision;
 use super::wire::{NotExpressible, SerializeAt};
 
-/// One value to choose.
+/// An option of a choice.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct EnumOption {
-    /// What is sent.
+    /// The value that is sent.
     #[serde(rename = "const")]
     pub value: String,
-    /// What is shown.
+    /// The title that is shown.
     pub title: String,
 }
 
 impl EnumOption {
-    /// A value and what is shown for it.
+    /// Creates an option from its value and title.
     #[must_use]
     pub fn new(value: impl Into<String>, title: impl Into<String>) -> Self {
         Self { value: value.into(), title: title.into() }
@@ -40,23 +40,23 @@ impl Serialize for EnumOption {
 /// The values to choose from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Choices {
-    /// Values that are shown as they are.
+    /// Values without titles.
     Untitled(Vec<String>),
-    /// Values with what is shown for them; since 2025-11-25, and written as
-    /// [`Choices::LegacyTitled`] before.
+    /// Values with titles; since 2025-11-25. Written as [`Choices::LegacyTitled`] at older
+    /// revisions.
     Titled(Vec<EnumOption>),
-    /// Values and, in a list beside them, what is shown: the form of 2025-06-18, which later
-    /// revisions still read.
+    /// Values and a separate list of titles: the form of 2025-06-18, which later revisions still
+    /// accept.
     LegacyTitled {
-        /// What is sent.
+        /// The values that are sent.
         values: Vec<String>,
-        /// What is shown, in the same order.
+        /// The titles that are shown, in the same order.
         names: Vec<String>,
     },
 }
 
 impl Choices {
-    /// What can be sent.
+    /// Returns the values that can be sent.
     pub fn values(&self) -> impl Iterator<Item = &str> {
         let (values, options): (&[String], &[EnumOption]) = match self {
             Self::Untitled(values) | Self::LegacyTitled { values, .. } => (values, &[]),
@@ -84,21 +84,21 @@ impl From<Vec<EnumOption>> for Choices {
     }
 }
 
-/// A field for a choice of one.
+/// A field with a single choice.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SingleSelectSchema {
-    /// Its label.
+    /// The label.
     pub title: Option<String>,
-    /// What to choose.
+    /// A description of the choice.
     pub description: Option<String>,
     /// The values to choose from.
     pub choices: Choices,
-    /// What is chosen at first; since 2025-11-25.
+    /// The initial value; since 2025-11-25.
     pub default: Option<String>,
 }
 
 impl SingleSelectSchema {
-    /// A choice of one of these.
+    /// Creates a single choice from these options.
     #[must_use]
     pub fn new(choices: impl Into<Choices>) -> Self {
         Self { title: None, description: None, choices: choices.into(), default: None }
@@ -171,8 +171,8 @@ impl SerializeAt for SingleSelectSchema {
         match &self.choices {
             Choices::Untitled(values) => map.serialize_entry("enum", values)?,
             Choices::Titled(options) if modern => map.serialize_entry("oneOf", options)?,
-            // MCP 2025-06-18 client/elicitation#supported-schema-types [ELIC-008]: titles stand in
-            // a list of their own.
+            // MCP 2025-06-18 client/elicitation#supported-schema-types [ELIC-008]: titles are in a
+            // separate list.
             Choices::Titled(options) => {
                 map.serialize_entry("enum", &Column(options, |option| &option.value))?;
                 map.serialize_entry("enumNames", &Column(options, |option| &option.title))?;
@@ -189,25 +189,25 @@ impl SerializeAt for SingleSelectSchema {
     }
 }
 
-/// A field for a choice of several; since 2025-11-25.
+/// A field with a multiple choice; since 2025-11-25.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MultiSelectSchema {
-    /// Its label.
+    /// The label.
     pub title: Option<String>,
-    /// What to choose.
+    /// A description of the choice.
     pub description: Option<String>,
     /// The values to choose from; [`Choices::LegacyTitled`] is written as [`Choices::Titled`].
     pub choices: Choices,
-    /// The fewest choices.
+    /// The minimum number of choices.
     pub min_items: Option<u64>,
-    /// The most choices.
+    /// The maximum number of choices.
     pub max_items: Option<u64>,
-    /// What is chosen at first.
+    /// The initial values.
     pub default: Option<Vec<String>>,
 }
 
 impl MultiSelectSchema {
-    /// A choice of several of these.
+    /// Creates a multiple choice from these options.
     #[must_use]
     pub fn new(choices: impl Into<Choices>) -> Self {
         Self {
@@ -272,7 +272,7 @@ impl<'de> Deserialize<'de> for MultiSelectSchema {
 
         #[derive(Deserialize)]
         struct Items {
-            // The titled form is `anyOf`; `oneOf` is what a reader of the single select expects.
+            // The titled form is `anyOf`; some peers write `oneOf`, as for a single choice.
             #[serde(rename = "anyOf", alias = "oneOf")]
             titled: Option<Vec<EnumOption>>,
             #[serde(rename = "enum")]
@@ -302,11 +302,11 @@ impl SerializeAt for MultiSelectSchema {
         revision: Revision,
         serializer: S,
     ) -> Result<S::Ok, S::Error> {
-        // MCP 2025-06-18 client/elicitation#supported-schema-types [ELIC-008]: no such type. A text
-        // in its place would be filled in as a text, so there is no stand-in.
+        // MCP 2025-06-18 client/elicitation#supported-schema-types [ELIC-008]: this type does not
+        // exist. A text field is not an equivalent, because users would enter free text.
         if revision < Revision::V2025_11_25 {
             return Err(S::Error::custom(NotExpressible::new(
-                "a form field for a choice of several",
+                "a form field with a multiple choice",
                 revision,
             )));
         }
@@ -341,7 +341,7 @@ fn write_label<M: SerializeMap>(
     Ok(())
 }
 
-/// The `items` of a choice of several.
+/// The `items` of a multiple choice.
 struct ItemsOf<'a>(&'a Choices);
 
 impl Serialize for ItemsOf<'_> {
@@ -391,7 +391,7 @@ mod tests {
     }
 
     #[test]
-    fn titles_move_to_a_list_of_their_own_where_options_are_unknown() {
+    fn titles_are_a_separate_list_at_2025_06_18() {
         // Rule: [ELIC-008] [ELIC-009].
         assert_eq!(
             titled().to_json_at(Revision::V2025_06_18).unwrap().as_str(),
@@ -404,7 +404,7 @@ mod tests {
     }
 
     #[test]
-    fn the_values_of_choices_are_what_can_be_sent() {
+    fn values_of_choices_are_the_sendable_ones() {
         assert!(titled().choices.values().eq(["r", "g"]));
         assert!(Choices::from(["a", "b"]).values().eq(["a", "b"]));
     }

@@ -1,27 +1,27 @@
-//! The error codes of the protocol, and which of all codes go with which revision.
+//! The error codes of the protocol, and the revisions that use them.
 
 use crate::jsonrpc::ErrorCode;
 
 use super::revision::{Era, Revision};
 
 impl ErrorCode {
-    /// There is no such resource: up to 2025-11-25. 2026-07-28 uses [`Self::INVALID_PARAMS`].
+    /// The resource does not exist; until 2025-11-25. 2026-07-28 uses [`Self::INVALID_PARAMS`].
     pub const RESOURCE_NOT_FOUND: Self = Self(-32002);
-    /// The user must first visit a URL: 2025-11-25 alone.
+    /// The user must first visit a URL; 2025-11-25 only.
     pub const URL_ELICITATION_REQUIRED: Self = Self(-32042);
 
     // MCP 2026-07-28 basic/index#error-codes [RPC-026]
-    /// An HTTP header and the body say different things: from 2026-07-28.
+    /// An HTTP header differs from the body; since 2026-07-28.
     pub const HEADER_MISMATCH: Self = Self(-32020);
-    /// The request needs a capability that the client did not declare: from 2026-07-28.
+    /// The request requires a capability that the client did not declare; since 2026-07-28.
     pub const MISSING_REQUIRED_CLIENT_CAPABILITY: Self = Self(-32021);
-    /// The server does not speak the revision that was asked for: from 2026-07-28.
+    /// The server does not support the requested revision; since 2026-07-28.
     pub const UNSUPPORTED_PROTOCOL_VERSION: Self = Self(-32022);
 
     /// The user declined: an application code that the specification's sampling examples use.
     pub const USER_REJECTED: Self = Self(-1);
 
-    /// The code that says the same at `revision`.
+    /// Returns the equivalent code at `revision`.
     // MCP 2026-07-28 basic/index#error-codes [RPC-023] [RPC-025] [RPC-027],
     // MCP 2026-07-28 server/resources#error-handling [RSRC-010]
     #[must_use]
@@ -35,7 +35,7 @@ impl ErrorCode {
         }
     }
 
-    /// Whether a message at `revision` may carry this code when this side is its author.
+    /// Returns whether this side may send the code at `revision`.
     #[must_use]
     pub const fn is_emittable_at(self, revision: Revision) -> bool {
         match self {
@@ -47,22 +47,22 @@ impl ErrorCode {
             // MCP 2026-07-28 basic/index#error-codes [RPC-027]: -32002 and -32042 are never emitted.
             Self::RESOURCE_NOT_FOUND => matches!(revision.era(), Era::Legacy),
             Self::URL_ELICITATION_REQUIRED => matches!(revision, Revision::V2025_11_25),
-            // A client takes these for the mark of a modern server, so a legacy answer must not
-            // carry them.
+            // Clients detect a modern server by these codes, so a legacy response must not contain
+            // them.
             code if code.is_modern_error() => matches!(revision.era(), Era::Modern),
-            // MCP 2026-07-28 basic/index#error-codes [RPC-023] [RPC-024] [RPC-025]: nothing from
-            // -32000..-32019, and from -32020..-32099 only what the specification defines. Older
-            // revisions leave the whole range to implementations.
+            // MCP 2026-07-28 basic/index#error-codes [RPC-023] [RPC-024] [RPC-025]: no code of
+            // -32000..-32019, and of -32020..-32099 only those that the specification defines.
+            // Older revisions leave the complete range to implementations.
             Self(-32099..=-32000) => matches!(revision.era(), Era::Legacy),
-            // MCP 2026-07-28 basic/index#error-codes [RPC-028]: JSON-RPC keeps the rest of its
-            // range for itself.
+            // MCP 2026-07-28 basic/index#error-codes [RPC-028]: JSON-RPC reserves the rest of its
+            // range.
             Self(-32768..=-32100) => false,
             _ => true,
         }
     }
 
-    /// Whether only a server of 2026-07-28 or newer answers with this code: how a client tells
-    /// the era of the server it probes.
+    /// Returns whether only servers of 2026-07-28 or newer send this code. Clients use it to detect
+    /// the era of the server that they probe.
     #[must_use]
     pub const fn is_modern_error(self) -> bool {
         matches!(
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn legacy_answers_never_look_modern() {
+    fn legacy_responses_never_use_modern_codes() {
         // Rule: [RPC-026].
         for revision in Revision::ALL.into_iter().filter(|r| r.era() == Era::Legacy) {
             assert!(!ErrorCode::UNSUPPORTED_PROTOCOL_VERSION.is_emittable_at(revision));

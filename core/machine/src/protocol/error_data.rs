@@ -1,4 +1,4 @@
-//! What errors of the protocol carry as their `data`.
+//! The `data` of protocol errors.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -8,15 +8,15 @@ use super::elicitation::ElicitUrlParams;
 use super::message::message;
 
 message! {
-    /// The revision asked for is not supported: `data` of -32022 since 2026-07-28, and of -32602 to
-    /// `initialize` before.
+    /// The requested revision is not supported: `data` of -32022 since 2026-07-28, and of -32602 in
+    /// response to `initialize` before.
     // MCP 2025-11-25 basic/lifecycle#error-handling [VER-009]
     // MCP 2026-07-28 basic/versioning#protocol-version-negotiation [VER-012]
     pub struct UnsupportedProtocolVersionData {
         required {
-            /// The revisions that are.
+            /// The supported revisions.
             supported: Vec<String> = "supported" in ALL;
-            /// The revision asked for, as it was spelled.
+            /// The requested revision, as the peer spelled it.
             #[serde(default)]
             requested: String = "requested" in ALL;
         }
@@ -26,12 +26,12 @@ message! {
 }
 
 message! {
-    /// A request needs something that its client did not declare: `data` of -32021; since
+    /// A request requires a capability that its client did not declare: `data` of -32021; since
     /// 2026-07-28.
     // MCP 2026-07-28 basic/index#_meta [CAP-022]
     pub struct MissingRequiredClientCapabilityData {
         required {
-            /// What is needed.
+            /// The required capabilities.
             required_capabilities: ClientCapabilities = "requiredCapabilities" in ALL;
         }
         defaulted {}
@@ -40,11 +40,11 @@ message! {
 }
 
 message! {
-    /// There is no such resource: `data` of -32002 until 2025-11-25, and of -32602 since.
+    /// The resource does not exist: `data` of -32002 until 2025-11-25, and of -32602 since.
     // MCP 2025-11-25 server/resources#error-handling [RSRC-009]
     pub struct ResourceNotFoundData {
         required {
-            /// The resource asked for.
+            /// The requested resource.
             uri: String = "uri" in ALL;
         }
         defaulted {}
@@ -53,11 +53,11 @@ message! {
 }
 
 message! {
-    /// The user must go to an address first: `data` of -32042; 2025-11-25 only.
+    /// The user must first visit a URL: `data` of -32042; 2025-11-25 only.
     // MCP 2025-11-25 client/elicitation#url-elicitation-required-error [ELIC-020]
     pub struct UrlElicitationRequiredData {
         required {
-            /// Where to go, each with an elicitation id.
+            /// The URLs to open, each with an elicitation id.
             elicitations: Vec<ElicitUrlParams> = "elicitations" in ALL;
         }
         defaulted {}

@@ -1,4 +1,4 @@
-//! Who is speaking: name, version, and what a person may be shown of it.
+//! The identity of a client or a server: name, version and display information.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -6,21 +6,21 @@ use alloc::vec::Vec;
 use super::message::{message, word};
 
 message! {
-    /// A client or a server, as it introduces itself.
+    /// The identity of a client or a server.
     pub struct Implementation {
         required {
-            /// The name that programs know it by.
+            /// The programmatic name.
             name: String = "name" in ALL;
-            /// Its version, in whatever scheme it uses.
+            /// Its version, in any scheme.
             version: String = "version" in ALL;
         }
         defaulted {}
         optional {
-            /// The name that people are shown; since 2025-06-18.
+            /// The display name; since 2025-06-18.
             title: String = "title" in SINCE_2025_06_18;
-            /// What it is for; since 2025-11-25.
+            /// Its purpose; since 2025-11-25.
             description: String = "description" in SINCE_2025_11_25;
-            /// Pictures to show; since 2025-11-25.
+            /// Icons; since 2025-11-25.
             icons: Vec<Icon> = "icons" in SINCE_2025_11_25;
             /// Its home page; since 2025-11-25.
             website_url: String = "websiteUrl" in SINCE_2025_11_25;
@@ -29,7 +29,7 @@ message! {
 }
 
 message! {
-    /// A picture that stands for something, as an address to fetch it from; since 2025-11-25.
+    /// An icon, as a URI to fetch it from; since 2025-11-25.
     pub struct Icon {
         required {
             /// An `https:` or `data:` URI.
@@ -37,18 +37,18 @@ message! {
         }
         defaulted {}
         optional {
-            /// The media type, where the source does not say it or says it wrongly.
+            /// The media type, if the source does not provide it or provides a wrong one.
             mime_type: String = "mimeType" in ALL;
-            /// The sizes that it is made for, each `WxH` in pixels or `any`.
+            /// The sizes of the icon, each `WxH` in pixels or `any`.
             sizes: Vec<String> = "sizes" in ALL;
-            /// The background that it is made for.
+            /// The background that the icon is designed for.
             theme: IconTheme = "theme" in ALL;
         }
     }
 }
 
 word! {
-    /// The background that an icon is made for.
+    /// The background that an icon is designed for.
     pub enum IconTheme {
         /// A light background.
         Light = "light",

@@ -12,12 +12,11 @@ message! {
     // MCP 2025-11-25 basic/lifecycle#initialization [LIFE-001]
     pub struct InitializeParams {
         required {
-            /// The revision that the client asks for, which may be one that this crate does not
-            /// know.
+            /// The revision that the client requests, possibly one that this crate does not know.
             protocol_version: String = "protocolVersion" in ALL;
-            /// What the client can do.
+            /// The capabilities of the client.
             capabilities: ClientCapabilities = "capabilities" in ALL;
-            /// Who the client is.
+            /// The identity of the client.
             client_info: Implementation = "clientInfo" in ALL;
         }
         defaulted {}
@@ -35,14 +34,14 @@ message! {
         required {
             /// The revision that the server chose.
             protocol_version: String = "protocolVersion" in ALL;
-            /// What the server offers.
+            /// The capabilities of the server.
             capabilities: ServerCapabilities = "capabilities" in ALL;
-            /// Who the server is.
+            /// The identity of the server.
             server_info: Implementation = "serverInfo" in ALL;
         }
         defaulted {}
         optional {
-            /// How to use the server, for the model.
+            /// Instructions for the model on how to use the server.
             instructions: String = "instructions" in ALL;
             /// Metadata.
             meta: Meta = "_meta" in ALL;

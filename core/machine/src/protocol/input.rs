@@ -1,4 +1,4 @@
-//! Input rounds: what a server needs before it can answer; since 2026-07-28.
+//! Input rounds: requests for input that a server needs before it can respond; since 2026-07-28.
 
 use alloc::string::String;
 
@@ -18,32 +18,32 @@ use super::sampling::{CreateMessageParams, CreateMessageResult};
 use super::wire::{NotExpressible, SerializeAt};
 use crate::jsonrpc::{Json, RawJson};
 
-/// What a server asks for, by keys of its choice.
+/// The input requests of a server, by keys that it chooses.
 // MCP 2026-07-28 basic/patterns/mrtr#server-requirements-basic-workflow [MRTR-004]
 pub type InputRequests = Map<InputRequest>;
 
-/// What the client answers, by the same keys.
+/// The client's responses, by the same keys.
 // MCP 2026-07-28 basic/patterns/mrtr#client-requirements-basic-workflow [MRTR-010]
 pub type InputResponses = Map<InputResponse>;
 
-/// One thing that a server asks for: a method with its parameters, and no id.
+/// An input request: a method with its parameters, without an id.
 ///
-/// Until 2025-11-25 the same travels as a request of the server's: its method and, written with
-/// [`InputRequest::params`], its parameters.
+/// Until 2025-11-25 a server sends the same as a JSON-RPC request, with the parameters from
+/// [`InputRequest::params`].
 #[derive(Clone, Debug, PartialEq)]
 pub enum InputRequest {
-    /// Asks the model: `sampling/createMessage`.
+    /// Calls the model: `sampling/createMessage`.
     CreateMessage(CreateMessageParams),
-    /// Asks for the places to work in: `roots/list`.
+    /// Lists the roots: `roots/list`.
     ListRoots(ListRootsParams),
     /// Asks the user: `elicitation/create`.
     Elicit(ElicitParams),
-    /// A method that this crate does not know, kept as it came and written back as it is.
+    /// An unknown method, kept and written back unchanged.
     Unknown(Json),
 }
 
 impl InputRequest {
-    /// The method; `None` of an unknown one.
+    /// Returns the method, or `None` if it is unknown.
     #[must_use]
     pub const fn method(&self) -> Option<Method> {
         match self {
@@ -54,13 +54,14 @@ impl InputRequest {
         }
     }
 
-    /// The parameters alone.
+    /// Returns only the parameters.
     #[must_use]
     pub const fn params(&self) -> InputParams<'_> {
         InputParams(self)
     }
 
-    /// The capabilities that a client must have declared to be asked this at `revision`.
+    /// Returns the capabilities that a client must have declared to receive this request at
+    /// `revision`.
     // MCP 2025-11-25 client/elicitation#capabilities [ELIC-001] [ELIC-005]
     // MCP 2025-11-25 client/sampling#capabilities [SAMP-001] [SAMP-006] [SAMP-013]
     // MCP 2025-11-25 client/roots#capabilities [ROOT-001]
@@ -144,7 +145,7 @@ impl SerializeAt for InputRequest {
         };
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("method", method.as_str())?;
-        // The one whose parameters say nothing by themselves.
+        // Parameters without members can be omitted; only `roots/list` may have such parameters.
         if *self != Self::ListRoots(ListRootsParams::new()) {
             map.serialize_entry("params", &self.params().at(revision))?;
         }
@@ -152,7 +153,7 @@ impl SerializeAt for InputRequest {
     }
 }
 
-/// The parameters of an [`InputRequest`]; of an unknown one, the whole of it.
+/// The parameters of an [`InputRequest`], or the complete request if its method is unknown.
 #[derive(Clone, Copy, Debug)]
 pub struct InputParams<'a>(&'a InputRequest);
 
@@ -171,16 +172,16 @@ impl SerializeAt for InputParams<'_> {
     }
 }
 
-/// The answer to one thing that a server asked for: the bare result.
+/// The response to one input request: the result without an envelope.
 #[derive(Clone, Debug, PartialEq)]
 pub enum InputResponse {
-    /// What the model said.
+    /// The message of the model.
     CreateMessage(CreateMessageResult),
-    /// The places to work in.
+    /// The roots.
     ListRoots(ListRootsResult),
-    /// What the user said.
+    /// The response of the user.
     Elicit(ElicitResult),
-    /// None of these, kept as it came and written back as it is.
+    /// Any other response, kept and written back unchanged.
     Unknown(Json),
 }
 
@@ -206,7 +207,7 @@ impl From<ElicitResult> for InputResponse {
 
 impl<'de> Deserialize<'de> for InputResponse {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        // The answer does not say what it answers; each has a member that the others lack.
+        // A response does not name its request, but each kind has a member that the others lack.
         #[derive(Deserialize)]
         struct Probe<'a> {
             #[serde(borrow)]
@@ -239,9 +240,9 @@ message! {
         required {}
         defaulted {}
         optional {
-            /// What is asked for.
+            /// The requests for input.
             input_requests: InputRequests = "inputRequests" in ALL;
-            /// What the server wants to be reminded of, unchanged.
+            /// The state that the client returns unchanged.
             // MCP 2026-07-28 basic/patterns/mrtr#client-requirements-basic-workflow [MRTR-012]
             request_state: String = "requestState" in ALL;
             /// Metadata.
@@ -255,11 +256,15 @@ fn asks_or_remembers(
     result: &InputRequiredResult,
     revision: Revision,
 ) -> Result<(), NotExpressible> {
-    // MCP 2026-07-28 basic/patterns/mrtr#multi-round-trip-requests [MRTR-001]: no older revision has input rounds.
+    // MCP 2026-07-28 basic/patterns/mrtr#multi-round-trip-requests [MRTR-001]: no older revision
+    // has input rounds.
     if revision < Revision::V2026_07_28 {
         Err(NotExpressible::new("a result that requires input", revision))
     } else if result.input_requests.is_none() && result.request_state.is_none() {
-        Err(NotExpressible::new("a result that requires input and names none", revision))
+        Err(NotExpressible::new(
+            "a result that requires input without requests or a state",
+            revision,
+        ))
     } else {
         Ok(())
     }
@@ -273,7 +278,7 @@ mod tests {
     use crate::protocol::{ElicitFormParams, ElicitSchema, IncludeContext};
 
     #[test]
-    fn a_result_that_requires_input_names_it_or_has_a_state() {
+    fn an_input_required_result_has_requests_or_a_state() {
         // Rule: [MRTR-001] [MRTR-003].
         assert!(InputRequiredResult::new().to_json_at(Revision::LATEST).is_err());
         let remembers = InputRequiredResult::new().request_state("s");
@@ -285,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_is_a_method_and_parameters_and_the_parameters_stand_alone_before() {
+    fn an_input_request_has_a_method_and_older_revisions_use_only_its_parameters() {
         // Rule: [MRTR-004].
         let request =
             InputRequest::from(ElicitParams::from(ElicitFormParams::new("m", ElicitSchema::new())));
@@ -300,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn context_of_other_servers_is_asked_for_where_the_client_offers_it() {
+    fn including_context_requires_the_context_capability() {
         // Rule: [SAMP-013].
         let question = |context| {
             let params = CreateMessageParams::new([], 1).include_context(context);
@@ -313,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn the_state_comes_back_byte_for_byte() {
+    fn the_state_round_trips_byte_for_byte() {
         // Rule: [MRTR-012].
         let state = "\u{e9}\n\"\\ \u{1f600}";
         let result = InputRequiredResult::new().request_state(state);
@@ -332,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn answers_are_told_apart_by_what_they_hold() {
+    fn responses_are_distinguished_by_their_members() {
         // Rule: [MRTR-010].
         let read = |text| serde_json::from_str::<InputResponse>(text).unwrap();
         assert!(matches!(read(r#"{"action":"cancel"}"#), InputResponse::Elicit(_)));

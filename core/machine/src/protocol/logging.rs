@@ -1,4 +1,4 @@
-//! Log messages of a server, and how severe they are.
+//! Log messages of a server, and their severity.
 
 use alloc::string::String;
 use core::fmt;
@@ -13,27 +13,27 @@ use super::revision::Revision;
 use super::wire::{SerializeAt, Text};
 use crate::jsonrpc::Json;
 
-/// How severe a log message is, the least severe first.
+/// The severity of a log message, least severe first.
 ///
-/// The set is closed: a level of another name has no place in the order, so it is refused.
+/// The set is closed: an unknown level has no place in the order and is refused.
 // MCP 2026-07-28 server/utilities/logging#log-levels [LOG-001]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum LoggingLevel {
-    /// Details for finding faults.
+    /// Details for debugging.
     Debug,
-    /// What is going on.
+    /// Progress information.
     Info,
-    /// Normal, but of note.
+    /// Normal but significant events.
     Notice,
-    /// May become an error.
+    /// Conditions that may lead to an error.
     Warning,
-    /// Something failed.
+    /// A failed operation.
     Error,
-    /// A part has failed.
+    /// A failed component.
     Critical,
-    /// Someone must act at once.
+    /// A condition that requires immediate action.
     Alert,
-    /// Nothing works.
+    /// The system is unusable.
     Emergency,
 }
 
@@ -50,7 +50,7 @@ impl LoggingLevel {
         Self::Emergency,
     ];
 
-    /// The spelling on the wire.
+    /// Returns the spelling on the wire.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -72,7 +72,7 @@ impl fmt::Display for LoggingLevel {
     }
 }
 
-/// The text names no level.
+/// The text is not a known level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "not a logging level; they are debug, info, notice, warning, error, critical, alert, emergency"
@@ -83,7 +83,7 @@ impl FromStr for LoggingLevel {
     type Err = UnknownLoggingLevel;
 
     fn from_str(text: &str) -> Result<Self, UnknownLoggingLevel> {
-        // MCP 2026-07-28 server/utilities/logging#error-handling [LOG-005]: the reader can tell an
+        // MCP 2026-07-28 server/utilities/logging#error-handling [LOG-005]: the reader detects an
         // invalid level.
         Self::ALL.into_iter().find(|level| level.as_str() == text).ok_or(UnknownLoggingLevel)
     }
@@ -106,14 +106,14 @@ message! {
     // MCP 2026-07-28 server/utilities/logging#log-message-notifications [LOG-002]
     pub struct LoggingMessageParams {
         required {
-            /// How severe it is.
+            /// The severity.
             level: LoggingLevel = "level" in ALL;
-            /// What happened: any JSON.
+            /// The logged data: any JSON value.
             data: Json = "data" in ALL;
         }
         defaulted {}
         optional {
-            /// Which part of the server says it.
+            /// The component that logged the message.
             logger: String = "logger" in ALL;
             /// Metadata.
             meta: Meta = "_meta" in ALL;
@@ -126,7 +126,7 @@ message! {
     // MCP 2025-11-25 server/utilities/logging#setting-log-level [LOG-003]
     pub struct SetLevelParams {
         required {
-            /// The least severe level wanted.
+            /// The least severe level to send.
             level: LoggingLevel = "level" in ALL;
         }
         defaulted {}

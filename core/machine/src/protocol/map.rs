@@ -1,4 +1,4 @@
-//! An object with free keys that keeps the order it came in.
+//! An object with arbitrary keys that keeps their order.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -11,21 +11,21 @@ use serde::ser::{SerializeMap, Serializer};
 use super::revision::Revision;
 use super::wire::SerializeAt;
 
-/// A map from strings in insertion order: the order of a form's fields is the order on screen.
+/// A map with string keys in insertion order. The order of a form's fields is their display order.
 ///
-/// Lookup walks the entries, as such maps are short; reading one is `n log n` in its entries. Of
-/// two entries with one key the later one counts.
+/// Lookup is a linear search, because such maps are short; reading a map takes `n log n`. If a key
+/// is repeated, the last entry wins.
 #[derive(Clone, PartialEq)]
 pub struct Map<V>(Vec<(String, V)>);
 
 impl<V> Map<V> {
-    /// The empty map.
+    /// Creates an empty map.
     #[must_use]
     pub const fn new() -> Self {
         Self(Vec::new())
     }
 
-    /// Adds or replaces the entry, and gives back the value it had.
+    /// Adds or replaces an entry, and returns the previous value.
     pub fn insert(&mut self, key: impl Into<String>, value: impl Into<V>) -> Option<V> {
         let (key, value) = (key.into(), value.into());
         match self.0.iter_mut().find(|(known, _)| *known == key) {
@@ -37,58 +37,58 @@ impl<V> Map<V> {
         }
     }
 
-    /// The same map with one more entry.
+    /// Adds or replaces an entry, and returns the map.
     #[must_use]
     pub fn with(mut self, key: impl Into<String>, value: impl Into<V>) -> Self {
         self.insert(key, value);
         self
     }
 
-    /// Removes the entry and gives back its value.
+    /// Removes an entry and returns its value.
     pub fn remove(&mut self, key: &str) -> Option<V> {
         let index = self.0.iter().position(|(known, _)| known == key)?;
         Some(self.0.remove(index).1)
     }
 
-    /// The value at `key`.
+    /// Returns the value of `key`.
     #[must_use]
     pub fn get(&self, key: &str) -> Option<&V> {
         self.0.iter().find(|(known, _)| known == key).map(|(_, value)| value)
     }
 
-    /// Whether there is an entry for `key`.
+    /// Returns whether the map has an entry for `key`.
     #[must_use]
     pub fn contains_key(&self, key: &str) -> bool {
         self.get(key).is_some()
     }
 
-    /// The entries in order.
+    /// Returns the entries in order.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (&str, &V)> {
         self.0.iter().map(|(key, value)| (key.as_str(), value))
     }
 
-    /// The entries in order, their values to be changed.
+    /// Returns the entries in order, with mutable values.
     pub fn iter_mut(&mut self) -> impl ExactSizeIterator<Item = (&str, &mut V)> {
         self.0.iter_mut().map(|(key, value)| (key.as_str(), value))
     }
 
-    /// The number of entries.
+    /// Returns the number of entries.
     #[must_use]
     pub const fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether there is no entry.
+    /// Returns whether the map is empty.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 }
 
-/// Of entries with these keys, each with its place, the places of those whose key comes again: a
-/// later one counts.
-// Once for all types of values. Finding each key among all others would be quadratic work for a
-// peer to order.
+/// Returns the indices of the entries whose key is repeated later, from the keys and indices of all
+/// entries.
+// Not generic over the values, so that its code is not duplicated. Sorting avoids quadratic work
+// that a peer could cause.
 pub(super) fn superseded(mut keys: Vec<(&str, usize)>) -> Vec<usize> {
     keys.sort_unstable();
     let again = keys.windows(2).filter(|pair| pair[0].0 == pair[1].0);
@@ -180,7 +180,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn order_is_kept_and_the_later_of_two_equal_keys_counts() {
+    fn order_is_kept_and_the_last_repeated_key_wins() {
         let map: Map<i64> =
             serde_json::from_str(r#"{"z":1,"a":2,"z":3,"m":4,"a":5,"z":6}"#).unwrap();
         assert!(map.iter().eq([("m", &4), ("a", &5), ("z", &6)]));

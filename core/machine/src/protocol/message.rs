@@ -1,14 +1,16 @@
-//! The macros that define messages, open sets of words, and unions.
+//! Macros for messages, open sets of words and unions.
 
-/// Defines a message: a struct with public fields, `Deserialize`, [`SerializeAt`](super::wire::SerializeAt), `new` and setters.
+/// Defines a message: a struct with public fields, `Deserialize`,
+/// [`SerializeAt`](super::wire::SerializeAt), `new` and setters.
 ///
-/// Fields are written in the order given. `tag` members have one value and are ignored when read;
-/// `required` fields are the parameters of `new`; `defaulted` ones are always written and have a
-/// default when absent; `optional` ones are `Option`s. After `in` stands the set of revisions that
-/// have the field (a name from [`rev`](super::wire::rev)); after `when` a function of the value and the revision that
-/// may leave it out still; after `as` the exact parameter type of the setter, for numbers, whose
-/// literals `Into` cannot resolve. `check` names a function that may refuse the whole value; `wire` has
-/// further methods of [`SerializeAt`](super::wire::SerializeAt).
+/// Fields are written in the given order. `tag` members have a fixed value and are ignored when
+/// read; `required` fields are the parameters of `new`; `defaulted` fields are always written and
+/// have a default if absent; `optional` fields are `Option`s. `in` is followed by the set of
+/// revisions that have the field (a name from [`rev`](super::wire::rev)); `when` by a function of
+/// the value and the revision that may omit the field; `as` by the exact parameter type of the
+/// setter, for numbers, whose literals `Into` cannot resolve. `check` names a function that may
+/// refuse the complete value; `wire` contains further methods of
+/// [`SerializeAt`](super::wire::SerializeAt).
 macro_rules! message {
     (
         $(#[$meta:meta])*
@@ -47,9 +49,9 @@ macro_rules! message {
         }
 
         impl $(<$lt>)? $name $(<$lt>)? {
-            /// The message with the fields that it must have, and nothing else.
+            /// Creates the message with its required fields.
             #[must_use]
-            #[allow(clippy::new_without_default, reason = "a default is derived where it has use")]
+            #[allow(clippy::new_without_default, reason = "a default is derived where it is useful")]
             pub fn new($($rfield: impl Into<$rty>),*) -> Self {
                 Self {
                     $( $rfield: $rfield.into(), )*
@@ -61,7 +63,7 @@ macro_rules! message {
             $( $crate::protocol::message::message! { @defaulted $name $dfield: $dty $(, $darg)? } )*
             $( $crate::protocol::message::message! { @optional $name $ofield: $oty $(, $oarg)? } )*
 
-            /// Writes the members into an object that others may add to.
+            /// Writes the members into an object to which the caller may add more.
             #[allow(
                 unused_variables,
                 clippy::redundant_closure_call,
@@ -142,7 +144,7 @@ macro_rules! message {
 }
 pub(crate) use message;
 
-/// Defines an enum of words that stays open: a word of a later revision is kept in `Unknown`.
+/// Defines an open enum of words: a word of a later revision is kept in `Unknown`.
 macro_rules! word {
     (
         $(#[$meta:meta])*
@@ -152,12 +154,12 @@ macro_rules! word {
         #[derive(Clone, Debug, PartialEq, Eq, Hash)]
         pub enum $name {
             $( $(#[$vmeta])* $variant, )+
-            /// A word that this crate does not know, kept as it came and written back as it is.
+            /// An unknown word, kept and written back unchanged.
             Unknown(alloc::string::String),
         }
 
         impl $name {
-            /// The spelling on the wire.
+            /// Returns the spelling on the wire.
             #[must_use]
             pub fn as_str(&self) -> &str {
                 match self {
@@ -202,9 +204,9 @@ macro_rules! word {
 }
 pub(crate) use word;
 
-/// Defines a union that a member of the object tells apart. A kind that this crate does not know
-/// is kept in `Unknown`, as is an object without the member. [`SerializeAt`](super::wire::SerializeAt) is written by hand or by
-/// [`forward_wire`].
+/// Defines a union that is distinguished by a member of the object. An unknown kind, or an object
+/// without the member, is kept in `Unknown`. [`SerializeAt`](super::wire::SerializeAt) is
+/// implemented manually or by [`forward_wire`].
 macro_rules! tagged {
     (
         $(#[$meta:meta])*
@@ -216,7 +218,7 @@ macro_rules! tagged {
         #[derive(Clone, Debug, PartialEq)]
         pub enum $name {
             $( $(#[$vmeta])* $variant($inner), )+
-            /// A kind that this crate does not know, kept as it came and written back as it is.
+            /// An unknown kind, kept and written back unchanged.
             Unknown($crate::jsonrpc::Json),
         }
 
@@ -244,7 +246,7 @@ macro_rules! tagged {
 }
 pub(crate) use tagged;
 
-/// Writes a union as whichever variant it holds.
+/// Implements `SerializeAt` for a union by forwarding to its variants.
 macro_rules! forward_wire {
     ($name:ident { $($variant:ident),+ $(,)? }) => {
         impl $crate::protocol::wire::SerializeAt for $name {

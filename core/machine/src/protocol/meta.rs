@@ -1,4 +1,4 @@
-//! `_meta`: metadata beside the fields of a message, and the rules for its keys.
+//! The metadata of messages in `_meta`, and the rules for its keys.
 
 mod key;
 
@@ -21,62 +21,62 @@ use crate::jsonrpc::{Json, Member, Members, RawJson, RequestId, write_string};
 
 pub use key::{InvalidMetaKey, check_extension_id, check_key, is_reserved_key};
 
-/// The metadata of a message: an object with free keys, in the order it came.
+/// The metadata of a message: an object with arbitrary keys in their original order.
 ///
-/// It is kept as text and read where somebody looks: what has no entries holds no memory, all else
-/// one text. To look for a key, to count, to change an entry: each takes time in proportion to that
-/// text, as going through all entries with [`Meta::iter`] does.
+/// It is stored as text and parsed on access: empty metadata takes no memory, anything else takes
+/// one text. Finding a key, counting and changing an entry take time in proportion to that text, as
+/// does iterating with [`Meta::iter`].
 ///
-/// Each key is there once, however it is spelled: of two entries with one key the later one counts.
-/// Two are equal where their entries are, in their order, and the texts of the values: values that
-/// differ in white space differ.
+/// Keys are unique regardless of their spelling: if a key is repeated, the last entry wins. Two
+/// values are equal if they have the same entries in the same order, with the same text: values
+/// that differ in white space are not equal.
 ///
-/// The accessors give `None` for a key that is absent or holds something of another shape, as
-/// metadata is never a reason to fail by itself.
+/// The accessors return `None` for a key that is absent or has a value of another shape, because
+/// metadata alone is never a reason to fail.
 // MCP 2026-07-28 schema.json#MetaObject [META-001]: unknown keys are kept and ignored.
 //
-// No text, if there are no entries; else an object without white space around its entries and with
-// the shortest spelling of each key, so that equal texts are equal metadata.
+// Empty if there are no entries; otherwise an object without white space around its entries and
+// with the shortest spelling of each key, so that equal metadata has equal text.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Meta(String);
 
 impl Meta {
-    /// The revision that a request is made at (2026-07-28).
+    /// The revision of the request (2026-07-28).
     pub const PROTOCOL_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
-    /// Who makes the request (2026-07-28).
+    /// The identity of the client (2026-07-28).
     pub const CLIENT_INFO: &str = "io.modelcontextprotocol/clientInfo";
-    /// What the client can do for this request (2026-07-28).
+    /// The capabilities of the client for this request (2026-07-28).
     pub const CLIENT_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
-    /// The lowest level of log messages wanted for this request (2026-07-28).
+    /// The least severe log level to send for this request (2026-07-28).
     pub const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
     /// The subscription that a notification belongs to (2026-07-28).
     pub const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
-    /// Who gives the result (2026-07-28).
+    /// The identity of the server (2026-07-28).
     pub const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
     /// The task that a message belongs to (2025-11-25).
     pub const RELATED_TASK: &str = "io.modelcontextprotocol/related-task";
     /// A text for the model while a task runs (2025-11-25, provisional).
     pub const MODEL_IMMEDIATE_RESPONSE: &str = "io.modelcontextprotocol/model-immediate-response";
-    /// The token that progress of this request is to be reported under.
+    /// The token for progress notifications of this request.
     pub const PROGRESS_TOKEN: &str = "progressToken";
     /// W3C Trace Context: the parent span.
     pub const TRACEPARENT: &str = "traceparent";
-    /// W3C Trace Context: what tracing systems add.
+    /// W3C Trace Context: vendor-specific data.
     pub const TRACESTATE: &str = "tracestate";
     /// W3C Baggage.
     pub const BAGGAGE: &str = "baggage";
 
-    /// No metadata.
+    /// Creates empty metadata.
     #[must_use]
     pub const fn new() -> Self {
         Self(String::new())
     }
 
-    /// Sets `key` to `value` and gives back the text that was there.
+    /// Sets `key` to `value` and returns the previous value.
     ///
     /// # Errors
     ///
-    /// The caller's fault: the value cannot be JSON.
+    /// The value cannot be represented as JSON.
     pub fn set<T: Serialize + ?Sized>(
         &mut self,
         key: impl AsRef<str>,
@@ -85,7 +85,7 @@ impl Meta {
         Ok(self.put(key.as_ref(), &Json::from_serialize(value)?))
     }
 
-    /// Sets `key` to a value that is JSON already and gives back the one that was there.
+    /// Sets `key` to a JSON value and returns the previous value.
     pub fn insert(&mut self, key: impl AsRef<str>, value: Json) -> Option<Json> {
         self.put(key.as_ref(), &value)
     }
@@ -104,14 +104,14 @@ impl Meta {
         }
     }
 
-    /// Removes `key` and gives back its value.
+    /// Removes `key` and returns its value.
     pub fn remove(&mut self, key: &str) -> Option<Json> {
-        /// Around a key: its quotes, and the colon.
+        /// The quotes around a key, and the colon.
         const PUNCTUATION: usize = 3;
         let Member { key, value, range, .. } = self.find(key)?;
         let value = Json::from(value);
         let (mut start, mut end) = (range.start - key.len() - PUNCTUATION, range.end);
-        // With the comma that parts it from another entry.
+        // Includes the comma between this entry and another one.
         if start > 1 {
             start -= 1;
         } else if self.0[end..].starts_with(',') {
@@ -124,73 +124,74 @@ impl Meta {
         Some(value)
     }
 
-    /// The value at `key`.
+    /// Returns the value of `key`.
     #[must_use]
     pub fn get(&self, key: &str) -> Option<RawJson<'_>> {
         self.find(key).map(|member| member.value)
     }
 
-    /// The entries in order, each with its key and its value.
+    /// Returns the entries in order, with their keys and values.
     pub fn iter(&self) -> impl Iterator<Item = (Cow<'_, str>, RawJson<'_>)> {
         self.members().map(|member| (member.name(), member.value))
     }
 
-    /// The number of entries.
+    /// Returns the number of entries.
     #[must_use]
     pub fn len(&self) -> usize {
         self.members().count()
     }
 
-    /// Whether there is no entry.
+    /// Returns whether there are no entries.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The revision at [`Meta::PROTOCOL_VERSION`], as it is spelled.
+    /// Returns the revision at [`Meta::PROTOCOL_VERSION`], as it is spelled.
     #[must_use]
     pub fn protocol_version(&self) -> Option<String> {
         self.decode(Self::PROTOCOL_VERSION)
     }
 
-    /// The client at [`Meta::CLIENT_INFO`].
-    // MCP 2026-07-28 basic/index#_meta [META-010]: its absence is never a reason to reject.
+    /// Returns the client at [`Meta::CLIENT_INFO`].
+    // MCP 2026-07-28 basic/index#_meta [META-010]: its absence is never a reason to reject a
+    // request.
     #[must_use]
     pub fn client_info(&self) -> Option<Implementation> {
         self.decode(Self::CLIENT_INFO)
     }
 
-    /// The capabilities at [`Meta::CLIENT_CAPABILITIES`].
+    /// Returns the capabilities at [`Meta::CLIENT_CAPABILITIES`].
     #[must_use]
     pub fn client_capabilities(&self) -> Option<ClientCapabilities> {
         self.decode(Self::CLIENT_CAPABILITIES)
     }
 
-    /// The level at [`Meta::LOG_LEVEL`].
+    /// Returns the level at [`Meta::LOG_LEVEL`].
     #[must_use]
     pub fn log_level(&self) -> Option<LoggingLevel> {
         self.decode(Self::LOG_LEVEL)
     }
 
-    /// The subscription at [`Meta::SUBSCRIPTION_ID`].
+    /// Returns the subscription at [`Meta::SUBSCRIPTION_ID`].
     #[must_use]
     pub fn subscription_id(&self) -> Option<RequestId> {
         self.decode(Self::SUBSCRIPTION_ID)
     }
 
-    /// The server at [`Meta::SERVER_INFO`].
+    /// Returns the server at [`Meta::SERVER_INFO`].
     #[must_use]
     pub fn server_info(&self) -> Option<Implementation> {
         self.decode(Self::SERVER_INFO)
     }
 
-    /// The task at [`Meta::RELATED_TASK`].
+    /// Returns the task at [`Meta::RELATED_TASK`].
     #[must_use]
     pub fn related_task(&self) -> Option<RelatedTask> {
         self.decode(Self::RELATED_TASK)
     }
 
-    /// The token at [`Meta::PROGRESS_TOKEN`].
+    /// Returns the token at [`Meta::PROGRESS_TOKEN`].
     #[must_use]
     pub fn progress_token(&self) -> Option<ProgressToken> {
         self.decode(Self::PROGRESS_TOKEN)
@@ -200,7 +201,7 @@ impl Meta {
     ///
     /// # Errors
     ///
-    /// The writer's fault: the first key that breaks it.
+    /// Returns the error of the first invalid key.
     pub fn check(&self) -> Result<(), InvalidMetaKey> {
         self.iter().try_for_each(|(key, _)| check_key(&key))
     }
@@ -217,12 +218,12 @@ impl Meta {
         self.members().find(|member| member.is_named(key))
     }
 
-    /// The whole of it.
+    /// Returns the complete object.
     fn as_raw(&self) -> RawJson<'_> {
         if self.0.is_empty() { RawJson::EMPTY_OBJECT } else { RawJson::trusted(&self.0) }
     }
 
-    /// The same with each key once.
+    /// Removes entries whose key is repeated later.
     fn distinct(self) -> Self {
         let superseded = superseded(self.members().map(|member| member.key).zip(0..).collect());
         if superseded.is_empty() {
@@ -238,10 +239,9 @@ impl Meta {
     }
 }
 
-/// Adds an entry at the end of an object, or to no text.
+/// Appends an entry to an object, or starts an object if the text is empty.
 fn append(object: &mut String, key: &str, value: &str) {
-    /// The quotes of the key, the colon, a comma or the brace that begins the object, and the one
-    /// that ends it.
+    /// The quotes of the key, the colon, a comma or the opening brace, and the closing brace.
     const PUNCTUATION: usize = 5;
     object.reserve(key.len() + value.len() + PUNCTUATION);
     let joint = if object.pop().is_some() { ',' } else { '{' };

@@ -1,5 +1,5 @@
-//! The table of methods: which one goes which way, at which revisions, in which phase, behind which
-//! capability. Sending and receiving consult the same row.
+//! The table of methods: their direction, revisions, phase and required capabilities. Sending and
+//! receiving use the same row.
 
 use core::fmt;
 
@@ -19,13 +19,13 @@ macro_rules! methods {
             /// Every method, in the order of the table.
             pub const ALL: &'static [Self] = &[$(Self::$variant),*];
 
-            /// The spelling on the wire.
+            /// Returns the spelling on the wire.
             #[must_use]
             pub const fn as_str(self) -> &'static str {
                 match self { $(Self::$variant => $name,)* }
             }
 
-            /// The method spelled `name`.
+            /// Returns the method with this name.
             #[must_use]
             pub fn parse(name: &str) -> Option<Self> {
                 match name { $($name => Some(Self::$variant),)* _ => None }
@@ -39,7 +39,7 @@ methods! {
     Initialize = "initialize",
     /// `server/discover`: asks a server for its revisions and capabilities.
     Discover = "server/discover",
-    /// `ping`: asks whether the other side is alive.
+    /// `ping`: checks whether the peer is alive.
     Ping = "ping",
     /// `tools/list`: lists tools.
     ToolsList = "tools/list",
@@ -51,9 +51,9 @@ methods! {
     ResourcesTemplatesList = "resources/templates/list",
     /// `resources/read`: reads a resource.
     ResourcesRead = "resources/read",
-    /// `resources/subscribe`: asks for updates of a resource.
+    /// `resources/subscribe`: subscribes to updates of a resource.
     ResourcesSubscribe = "resources/subscribe",
-    /// `resources/unsubscribe`: ends updates of a resource.
+    /// `resources/unsubscribe`: unsubscribes from updates of a resource.
     ResourcesUnsubscribe = "resources/unsubscribe",
     /// `prompts/list`: lists prompts.
     PromptsList = "prompts/list",
@@ -61,17 +61,17 @@ methods! {
     PromptsGet = "prompts/get",
     /// `completion/complete`: completes an argument.
     CompletionComplete = "completion/complete",
-    /// `logging/setLevel`: sets the least level of log messages.
+    /// `logging/setLevel`: sets the minimum level of log messages.
     LoggingSetLevel = "logging/setLevel",
     /// `subscriptions/listen`: opens a stream of change notifications.
     SubscriptionsListen = "subscriptions/listen",
-    /// `sampling/createMessage`: asks the host's model for a message.
+    /// `sampling/createMessage`: requests a message from the host's model.
     SamplingCreateMessage = "sampling/createMessage",
-    /// `roots/list`: asks for the host's roots.
+    /// `roots/list`: lists the host's roots.
     RootsList = "roots/list",
     /// `elicitation/create`: asks the user.
     ElicitationCreate = "elicitation/create",
-    /// `tasks/get`: asks for the state of a task.
+    /// `tasks/get`: gets the state of a task.
     TasksGet = "tasks/get",
     /// `tasks/result`: waits for the result of a task.
     TasksResult = "tasks/result",
@@ -83,9 +83,9 @@ methods! {
     TasksUpdate = "tasks/update",
     /// `notifications/initialized`: the client is ready for operation.
     Initialized = "notifications/initialized",
-    /// `notifications/cancelled`: ends a request of the sender.
+    /// `notifications/cancelled`: cancels a request of the sender.
     Cancelled = "notifications/cancelled",
-    /// `notifications/progress`: progress of a request that asked for it.
+    /// `notifications/progress`: reports progress of a request that has a progress token.
     Progress = "notifications/progress",
     /// `notifications/message`: a log message.
     Message = "notifications/message",
@@ -110,20 +110,20 @@ methods! {
 }
 
 impl Method {
-    /// The row of the table.
+    /// Returns the row of the table.
     #[must_use]
     pub const fn row(self) -> &'static Row {
         &TABLE[self as usize]
     }
 
-    /// Whether a server may answer with input requests, and a client must be ready to retry.
+    /// Returns whether a server may respond with input requests, after which the client must retry.
     // MCP 2026-07-28 basic/patterns/mrtr#supported-requests [MRTR-002]
     #[must_use]
     pub const fn allows_input_rounds(self) -> bool {
         matches!(self, Self::ToolsCall | Self::PromptsGet | Self::ResourcesRead)
     }
 
-    /// Whether complete results carry caching hints at 2026-07-28.
+    /// Returns whether complete results carry caching hints at 2026-07-28.
     // MCP 2026-07-28 server/utilities/caching#cacheable-results [CACHE-001]
     #[must_use]
     pub const fn is_cacheable(self) -> bool {
@@ -145,7 +145,7 @@ impl fmt::Display for Method {
     }
 }
 
-/// Whether a method expects an answer.
+/// Whether a method is a request or a notification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MethodKind {
     /// It has an id and is answered.
@@ -154,25 +154,25 @@ pub enum MethodKind {
     Notification,
 }
 
-/// When a method may be sent in a legacy session. The modern era has no phases.
+/// The phases of a legacy session in which a method may be sent. The modern era has no phases.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
     /// Only as the first message.
     Opening,
-    /// At any time, before initialization is complete too.
+    /// At any time, even before initialization is complete.
     Always,
-    /// After `initialize` was answered.
+    /// After the response to `initialize`.
     Operating,
 }
 
 /// A capability that must have been declared for a message to be sent.
 #[derive(Clone, Copy, Debug)]
 pub struct Gate {
-    /// Who has to declare it.
+    /// The side that declares it.
     pub declared_by: Side,
-    /// What has to be declared.
+    /// The required capability.
     pub capability: Capability,
-    /// At which revisions the gate stands.
+    /// The revisions at which it is required.
     pub revisions: Revisions,
 }
 
@@ -182,14 +182,14 @@ impl Gate {
     }
 }
 
-/// What one side may do with a method.
+/// The rules for sending a method from one side.
 #[derive(Clone, Copy, Debug)]
 pub struct Allowance {
     /// The revisions at which this side may send it.
     pub revisions: Revisions,
-    /// When it may, in a legacy session.
+    /// The phase of a legacy session in which it may be sent.
     pub phase: Phase,
-    /// What must have been declared; all that stand at the revision.
+    /// The required capabilities: all gates for the revision must be satisfied.
     pub gates: &'static [Gate],
 }
 
@@ -204,16 +204,16 @@ impl Allowance {
 pub struct Row {
     /// The method.
     pub method: Method,
-    /// Whether it is answered.
+    /// Whether it is a request or a notification.
     pub kind: MethodKind,
-    /// What a client may do.
+    /// The rules for a client.
     pub client: Allowance,
-    /// What a server may do.
+    /// The rules for a server.
     pub server: Allowance,
 }
 
 impl Row {
-    /// What `sender` may do.
+    /// Returns the rules for `sender`.
     #[must_use]
     pub const fn side(&self, sender: Side) -> &Allowance {
         match sender {
@@ -222,7 +222,8 @@ impl Row {
         }
     }
 
-    /// A remark for the printed table. No column, so that it is in no program that prints none.
+    /// Returns a note for the printed table. It is not a field, so that it is linked only into
+    /// programs that print it.
     #[must_use]
     pub const fn note(&self) -> &'static str {
         match self.method {
@@ -248,13 +249,15 @@ impl Row {
                 "2026-07-28: an input request; tools need `sampling.tools`"
             }
             Method::RootsList => "2026-07-28: an input request",
-            Method::ElicitationCreate => "2026-07-28: an input request; each mode has its flag",
+            Method::ElicitationCreate => {
+                "2026-07-28: an input request; each mode requires its flag"
+            }
             Method::TasksGet | Method::TasksCancel => "2026-07-28: extension",
             Method::TasksUpdate => "extension",
             Method::Cancelled => {
                 "2026-07-28: byte streams only; from a server only to end a listen stream"
             }
-            Method::Progress => "needs a token of a request in flight",
+            Method::Progress => "requires the token of a pending request",
             Method::Message => "2026-07-28: only where the request has a log level",
             Method::ToolsListChanged
             | Method::PromptsListChanged
@@ -266,12 +269,13 @@ impl Row {
         }
     }
 
-    /// Whether `sender` may send the method at `revision`, given what both sides declared.
+    /// Returns whether `sender` may send the method at `revision`, given the capabilities of both
+    /// sides.
     ///
     /// # Errors
     ///
-    /// Says which rule forbids it. Outbound that is the caller's error and nothing is sent;
-    /// inbound it is the peer's, and a request is answered.
+    /// Returns the violated rule. For an outgoing message this is the caller's error and nothing is
+    /// sent; for an incoming one it is the peer's error, and a request is answered with it.
     // MCP 2025-11-25 basic/lifecycle#operation [LIFE-007] [CAP-018]
     // MCP 2025-03-26 basic/lifecycle#operation [LIFE-006]
     // MCP 2026-07-28 schema.json#MethodNotFoundError [CAP-026]
@@ -307,11 +311,11 @@ impl Row {
     }
 }
 
-/// Why the gate is shut for a message.
+/// The reason why a message must not be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum GateError {
-    /// The revision has no such method.
+    /// The method does not exist at the revision.
     #[error("`{method}` does not exist at revision {revision}")]
     NotAtRevision {
         /// The method.
@@ -319,34 +323,37 @@ pub enum GateError {
         /// The revision that governs the message.
         revision: Revision,
     },
-    /// The revision has it, for the other side.
-    #[error("`{method}` is not for a {sender} to send")]
+    /// Only the other side may send the method.
+    #[error("a {sender} must not send `{method}`")]
     WrongDirection {
         /// The method.
         method: Method,
-        /// Who tried.
+        /// The side that tried to send it.
         sender: Side,
     },
-    /// A capability is missing.
-    #[error("`{method}` needs the {declared_by} capability `{capability}`, which was not declared")]
+    /// A required capability was not declared.
+    #[error(
+        "`{method}` requires the {declared_by} capability `{capability}`, which was not declared"
+    )]
     NotDeclared {
         /// The method.
         method: Method,
-        /// Who would have to declare it.
+        /// The side that would have to declare it.
         declared_by: Side,
-        /// What is missing.
+        /// The missing capability.
         capability: Capability,
     },
 }
 
 /// Every method, in the order of [`Method::ALL`].
-// MCP 2026-07-28 basic/transports/index#messages [LIFE-017]: servers send no requests any more.
+// MCP 2026-07-28 basic/transports/index#messages [LIFE-017]: servers no longer send requests.
 // MCP 2026-07-28 basic/transports/stdio#receiving-messages [STDIO-012]
 // MCP 2026-07-28 client/elicitation#error-handling [ELIC-027]
 // MCP 2026-07-28 client/sampling#error-handling [SAMP-019]
 // MCP 2026-07-28 changelog#major-changes [LOG-006] [PING-005]
 // MCP 2026-07-28 changelog#minor-changes [ELIC-021]
-// MCP 2024-11-05 server/utilities/completion#protocol-messages [CAP-006]: no gate at the oldest.
+// MCP 2024-11-05 server/utilities/completion#protocol-messages [CAP-006]: no capability at the
+// oldest revision.
 #[rustfmt::skip]
 pub static TABLE: [Row; Method::ALL.len()] = [
     Row { method: Method::Initialize, kind: MethodKind::Request, client: Allowance { revisions: Revisions::LEGACY, phase: Phase::Opening, gates: &[] }, server: Allowance::NEVER },
@@ -392,7 +399,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rows_stand_in_the_order_of_the_methods() {
+    fn rows_are_in_the_order_of_the_methods() {
         for (method, row) in Method::ALL.iter().zip(&TABLE) {
             assert_eq!(*method, row.method);
             assert_eq!(Method::parse(method.as_str()), Some(*method));
@@ -400,7 +407,7 @@ mod tests {
     }
 
     #[test]
-    fn a_method_of_another_revision_is_refused_before_its_gates() {
+    fn the_revision_of_a_method_is_checked_before_its_capabilities() {
         let row = Method::LoggingSetLevel.row();
         let none = Capabilities::NONE;
         // Rule: [LOG-006].
@@ -416,7 +423,7 @@ mod tests {
     }
 
     #[test]
-    fn completion_needs_no_capability_before_there_was_one() {
+    fn completion_requires_no_capability_at_2024_11_05() {
         // Rule: [CAP-006].
         let row = Method::CompletionComplete.row();
         let none = Capabilities::NONE;

@@ -1,7 +1,7 @@
-//! The vocabulary of the protocol as data: revisions, methods, capabilities, typed messages.
+//! Data types of the protocol: revisions, methods, capabilities and typed messages.
 //!
-//! A message type is one for all revisions that have it. It reads what any of them writes, and is
-//! written at one of them:
+//! One message type serves all revisions that have the message. It reads the form of any revision,
+//! and is written in the form of one:
 //!
 //! ```
 //! use mcp_sansio::Revision;
@@ -14,19 +14,18 @@
 //! assert_eq!(text.as_str(), r#"{"name":"weather","version":"1.0.0","title":"Weather"}"#);
 //! ```
 //!
-//! What is written is valid by the schema of its revision. A part that the revision does not have
-//! is
+//! Written messages are valid according to the schema of their revision. A part that the revision
+//! does not support is
 //!
-//! - left out, where it only adds: titles, icons, metadata, hints, structured content;
-//! - converted, where its loss would mislead: audio becomes an embedded resource, a resource link a
-//!   text, titled choices a list of values and a list of names;
-//! - refused with [`NotExpressible`], where no stand-in means the same: several blocks of content or
-//!   tools in a conversation with a model, choices of several in a form, elicitation by an address.
+//! - omitted, if it only adds information: titles, icons, metadata, hints, structured content;
+//! - converted, if its absence would be misleading: audio becomes an embedded resource, a resource
+//!   link becomes a text, titled choices become a list of values and a list of names;
+//! - refused with [`NotExpressible`], if no other form has the same meaning: several blocks of
+//!   content or tools in a conversation with a model, multiple choices in a form, URL elicitation.
 //!
-//! What came from a peer and is of no known kind is kept as it came, in variants named `Unknown`,
-//! and is written back as it is at every revision: it is not this crate's to judge. Members that are
-//! not known are dropped when a message is read into its type; to pass a message on whole, pass on
-//! its text.
+//! Values of an unknown kind from a peer are kept in variants named `Unknown`, and written back
+//! unchanged at every revision. Unknown members are dropped when a message is read into its type.
+//! To forward a complete message, forward its text.
 
 pub mod annotations;
 pub mod binary;

@@ -1,4 +1,4 @@
-//! Parameters and results that many methods share: none at all, or one page of a list.
+//! Parameters and results shared by several methods: empty ones, and pages of lists.
 
 use alloc::string::String;
 
@@ -6,7 +6,7 @@ use super::message::message;
 use super::meta::Meta;
 
 message! {
-    /// The parameters of a method that takes none.
+    /// The parameters of a method without parameters.
     #[derive(Default)]
     pub struct EmptyParams {
         required {}
@@ -19,7 +19,7 @@ message! {
 }
 
 message! {
-    /// A result that says no more than that it is done.
+    /// A result without content.
     #[derive(Default)]
     pub struct EmptyResult {
         tag "resultType" = "complete" in MODERN;
@@ -33,13 +33,13 @@ message! {
 }
 
 message! {
-    /// The parameters of the list methods: which page.
+    /// The parameters of the list methods.
     #[derive(Default)]
     pub struct ListParams {
         required {}
         defaulted {}
         optional {
-            /// Where the page before ended; `None` asks for the first. An empty string is a
+            /// The end of the previous page; `None` requests the first page. An empty string is a
             /// cursor like any other.
             // MCP 2026-07-28 server/utilities/pagination#implementation-guidelines [PAGE-004]
             cursor: String = "cursor" in ALL;

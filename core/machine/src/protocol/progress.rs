@@ -1,4 +1,4 @@
-//! Progress of a request, and its cancellation.
+//! Progress and cancellation of requests.
 
 use alloc::string::String;
 use core::fmt;
@@ -12,7 +12,7 @@ use super::revision::Revision;
 use super::wire::{NotExpressible, SerializeAt};
 use crate::jsonrpc::RequestId;
 
-/// What a request is known by in reports of its progress: a string or an integer.
+/// Identifies a request in progress notifications: a string or an integer.
 // MCP 2025-11-25 basic/utilities/progress#progress-flow [PROG-001]
 // MCP 2026-07-28 basic/patterns/progress#progress-flow [PROG-002]
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
@@ -79,18 +79,18 @@ message! {
     /// The parameters of `notifications/progress`.
     pub struct ProgressParams {
         required {
-            /// The token that the request named.
+            /// The token from the request.
             progress_token: ProgressToken = "progressToken" in ALL;
-            /// How far it is, in units of its own; each report has more than the one before.
+            /// The progress so far, in any unit; it increases with every notification.
             // MCP 2026-07-28 basic/patterns/progress#behavior-requirements [PROG-004]: fractions
             // are allowed.
             progress: f64 = "progress" in ALL;
         }
         defaulted {}
         optional {
-            /// How far it goes, if known.
+            /// The progress at completion, if known.
             total: f64 = "total" in ALL;
-            /// What is going on, for people; since 2025-03-26.
+            /// A message for users; since 2025-03-26.
             // MCP 2025-03-26 basic/utilities/progress#progress-flow [PROG-009]
             message: String = "message" in SINCE_2025_03_26;
             /// Metadata.
@@ -108,9 +108,10 @@ message! {
         required {}
         defaulted {}
         optional {
-            /// The request to end. Only 2025-11-25 lets it be absent, and nothing is ended then.
+            /// The request to cancel. It may be absent only at 2025-11-25; then nothing is
+            /// cancelled.
             request_id: RequestId = "requestId" in ALL;
-            /// Why, for people and logs.
+            /// The reason, for users and logs.
             reason: String = "reason" in ALL;
             /// Metadata.
             meta: Meta = "_meta" in ALL;
@@ -119,14 +120,15 @@ message! {
 }
 
 impl CancelledParams {
-    /// Ends the request with this id.
+    /// Cancels the request with this id.
     #[must_use]
     pub fn request(id: RequestId) -> Self {
         Self::new().request_id(id)
     }
 }
 
-// MCP 2025-11-25 schema.json#CancelledNotificationParams [CANC-010]: optional in this one alone.
+// MCP 2025-11-25 schema.json#CancelledNotificationParams [CANC-010]: optional only at this
+// revision.
 fn names_a_request(params: &CancelledParams, revision: Revision) -> Result<(), NotExpressible> {
     if params.request_id.is_some() || revision == Revision::V2025_11_25 {
         Ok(())
@@ -150,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn the_message_is_left_out_before_it_existed() {
+    fn the_message_is_omitted_at_2024_11_05() {
         // Rule: [PROG-004] [PROG-009].
         let params = ProgressParams::new("t", 0.5).total(2.0).message("half");
         assert_eq!(
@@ -162,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cancellation_names_its_request_except_in_one_revision() {
+    fn a_cancellation_requires_a_request_id_except_at_one_revision() {
         // Rule: [CANC-010].
         for revision in Revision::ALL {
             let written = CancelledParams::new().to_json_at(revision);

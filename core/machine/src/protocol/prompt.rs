@@ -18,18 +18,18 @@ message! {
     // MCP 2026-07-28 schema.json#Prompt [PRMT-001]
     pub struct Prompt {
         required {
-            /// The name that programs know it by.
+            /// The programmatic name.
             name: String = "name" in ALL;
         }
         defaulted {}
         optional {
-            /// The name that people are shown; since 2025-06-18.
+            /// The display name; since 2025-06-18.
             title: String = "title" in SINCE_2025_06_18;
-            /// What it is for.
+            /// Its purpose.
             description: String = "description" in ALL;
-            /// What can be filled in.
+            /// The arguments of the prompt.
             arguments: Vec<PromptArgument> = "arguments" in ALL;
-            /// Pictures to show; since 2025-11-25.
+            /// Icons; since 2025-11-25.
             icons: Vec<Icon> = "icons" in SINCE_2025_11_25;
             /// Metadata; since 2025-06-18.
             meta: Meta = "_meta" in SINCE_2025_06_18;
@@ -38,32 +38,32 @@ message! {
 }
 
 message! {
-    /// Something to fill in.
+    /// An argument of a prompt.
     pub struct PromptArgument {
         required {
-            /// The name that programs know it by.
+            /// The programmatic name.
             name: String = "name" in ALL;
         }
         defaulted {}
         optional {
-            /// The name that people are shown; since 2025-06-18.
+            /// The display name; since 2025-06-18.
             title: String = "title" in SINCE_2025_06_18;
-            /// What to fill in.
+            /// A description of the expected value.
             description: String = "description" in ALL;
-            /// Whether it must be filled in; absent means false.
+            /// Whether it is required; absent means false.
             required: bool = "required" in ALL;
         }
     }
 }
 
 message! {
-    /// One message of a prompt.
+    /// A message of a prompt.
     // MCP 2026-07-28 server/prompts#promptmessage [PRMT-003]
     pub struct PromptMessage {
         required {
-            /// Who says it.
+            /// The author of the message.
             role: Role = "role" in ALL;
-            /// What is said.
+            /// The content of the message.
             content: ContentBlock = "content" in ALL;
         }
         defaulted {}
@@ -72,13 +72,13 @@ message! {
 }
 
 impl PromptMessage {
-    /// A message of the user.
+    /// Creates a message of the user.
     #[must_use]
     pub fn user(content: impl Into<ContentBlock>) -> Self {
         Self::new(Role::User, content)
     }
 
-    /// A message of the model.
+    /// Creates a message of the model.
     #[must_use]
     pub fn assistant(content: impl Into<ContentBlock>) -> Self {
         Self::new(Role::Assistant, content)
@@ -86,7 +86,7 @@ impl PromptMessage {
 }
 
 message! {
-    /// The parameters of `prompts/get`; reading them borrows from the frame.
+    /// The parameters of `prompts/get`. Reading them borrows from the frame.
     // MCP 2026-07-28 schema.json#GetPromptRequest [PRMT-002]
     pub struct GetPromptParams<'a> {
         required {
@@ -96,14 +96,14 @@ message! {
         }
         defaulted {}
         optional {
-            /// What is filled in: an object of strings. Decodes to [`PromptArguments`].
+            /// The arguments: an object of strings. Decodes to [`PromptArguments`].
             #[serde(borrow)]
             arguments: RawJson<'a> = "arguments" in ALL;
-            /// Answers to what the server asked for; since 2026-07-28. Decodes to
+            /// Responses to the server's input requests; since 2026-07-28. Decodes to
             /// [`InputResponses`](super::InputResponses).
             #[serde(borrow)]
             input_responses: RawJson<'a> = "inputResponses" in MODERN;
-            /// The state that came with those questions; since 2026-07-28.
+            /// The state that was sent with those requests; since 2026-07-28.
             #[serde(borrow, deserialize_with = "super::wire::optional_text")]
             request_state: Cow<'a, str> = "requestState" in MODERN;
             /// Metadata. Decodes to [`Meta`].
@@ -114,7 +114,7 @@ message! {
 }
 
 impl GetPromptParams<'_> {
-    /// The same, free of the frame's lifetime.
+    /// Converts into parameters that own their data.
     #[must_use]
     pub fn into_owned(self) -> GetPromptParams<'static> {
         GetPromptParams {
@@ -127,7 +127,7 @@ impl GetPromptParams<'_> {
     }
 }
 
-/// What is filled in, by the name of the argument: strings only.
+/// The arguments of a prompt by name: strings only.
 pub type PromptArguments = Map<String>;
 
 message! {
@@ -140,7 +140,7 @@ message! {
         }
         defaulted {}
         optional {
-            /// What the prompt is for.
+            /// The purpose of the prompt.
             description: String = "description" in ALL;
             /// Metadata.
             meta: Meta = "_meta" in ALL;
@@ -159,11 +159,11 @@ message! {
         defaulted {
             /// How long the result stays fresh, in milliseconds; since 2026-07-28.
             ttl_ms: Ttl = "ttlMs" in MODERN;
-            /// Who may share it; since 2026-07-28.
+            /// Whether it may be shared between users; since 2026-07-28.
             cache_scope: CacheScope = "cacheScope" in MODERN;
         }
         optional {
-            /// Where the next page starts; `None` on the last one.
+            /// The cursor of the next page; `None` on the last page.
             next_cursor: String = "nextCursor" in ALL;
             /// Metadata.
             meta: Meta = "_meta" in ALL;
@@ -179,7 +179,7 @@ mod tests {
     use crate::protocol::{Revision, SerializeAt};
 
     #[test]
-    fn a_message_holds_each_kind_of_content_that_its_revision_knows() {
+    fn a_prompt_message_supports_each_kind_of_content() {
         // Rule: [PRMT-003].
         let kinds = [
             r#"{"type":"text","text":"t"}"#,

@@ -1,4 +1,4 @@
-//! Resources: what a server lets be read, its contents, and templates for more of them.
+//! Resources: their descriptions, their contents and templates.
 
 use alloc::borrow::Cow;
 use alloc::string::String;
@@ -15,27 +15,27 @@ use super::meta::Meta;
 use crate::jsonrpc::{Json, RawJson};
 
 message! {
-    /// A resource that a server lets be read.
+    /// A resource that a server provides.
     // MCP 2026-07-28 schema.json#Resource [RSRC-001]
     pub struct Resource {
         required {
-            /// Where it is.
+            /// The URI.
             uri: String = "uri" in ALL;
-            /// The name that programs know it by.
+            /// The programmatic name.
             name: String = "name" in ALL;
         }
         defaulted {}
         optional {
-            /// The name that people are shown; since 2025-06-18.
+            /// The display name; since 2025-06-18.
             title: String = "title" in SINCE_2025_06_18;
-            /// What it is, for the model.
+            /// A description for the model.
             description: String = "description" in ALL;
-            /// Its media type.
+            /// The media type.
             mime_type: String = "mimeType" in ALL;
-            /// Its size in bytes, before any encoding.
+            /// The size in bytes, before any encoding.
             #[serde(deserialize_with = "super::wire::whole")]
             size: u64 as u64 = "size" in ALL;
-            /// Pictures to show; since 2025-11-25.
+            /// Icons; since 2025-11-25.
             icons: Vec<Icon> = "icons" in SINCE_2025_11_25;
             /// Hints.
             annotations: Annotations = "annotations" in ALL;
@@ -46,24 +46,24 @@ message! {
 }
 
 message! {
-    /// A family of resources, by a URI template.
+    /// A family of resources, described by a URI template.
     // MCP 2026-07-28 server/resources#resource-templates [RSRC-002]
     pub struct ResourceTemplate {
         required {
-            /// The RFC 6570 template that their URIs follow.
+            /// The RFC 6570 template of their URIs.
             uri_template: String = "uriTemplate" in ALL;
-            /// The name that programs know it by.
+            /// The programmatic name.
             name: String = "name" in ALL;
         }
         defaulted {}
         optional {
-            /// The name that people are shown; since 2025-06-18.
+            /// The display name; since 2025-06-18.
             title: String = "title" in SINCE_2025_06_18;
-            /// What they are, for the model.
+            /// A description for the model.
             description: String = "description" in ALL;
-            /// The media type, if they all have the same.
+            /// The media type, if it is the same for all of them.
             mime_type: String = "mimeType" in ALL;
-            /// Pictures to show; since 2025-11-25.
+            /// Icons; since 2025-11-25.
             icons: Vec<Icon> = "icons" in SINCE_2025_11_25;
             /// Hints.
             annotations: Annotations = "annotations" in ALL;
@@ -81,7 +81,7 @@ pub enum ResourceContents {
     Text(TextResourceContents),
     /// Bytes.
     Blob(BlobResourceContents),
-    /// Neither, kept as it came and written back as it is.
+    /// Any other contents, kept and written back unchanged.
     Unknown(Json),
 }
 
@@ -124,14 +124,14 @@ message! {
     /// A resource, or a part of one, as text.
     pub struct TextResourceContents {
         required {
-            /// Where it is.
+            /// The URI.
             uri: String = "uri" in ALL;
             /// The text.
             text: String = "text" in ALL;
         }
         defaulted {}
         optional {
-            /// Its media type.
+            /// The media type.
             mime_type: String = "mimeType" in ALL;
             /// Metadata; since 2025-06-18.
             meta: Meta = "_meta" in SINCE_2025_06_18;
@@ -143,14 +143,14 @@ message! {
     /// A resource, or a part of one, as bytes.
     pub struct BlobResourceContents {
         required {
-            /// Where it is.
+            /// The URI.
             uri: String = "uri" in ALL;
             /// The bytes, in base64.
             blob: String = "blob" in ALL;
         }
         defaulted {}
         optional {
-            /// Its media type.
+            /// The media type.
             mime_type: String = "mimeType" in ALL;
             /// Metadata; since 2025-06-18.
             meta: Meta = "_meta" in SINCE_2025_06_18;
@@ -159,7 +159,7 @@ message! {
 }
 
 message! {
-    /// The parameters of `resources/read`; reading them borrows from the frame.
+    /// The parameters of `resources/read`. Reading them borrows from the frame.
     pub struct ReadResourceParams<'a> {
         required {
             /// The resource.
@@ -168,11 +168,11 @@ message! {
         }
         defaulted {}
         optional {
-            /// Answers to what the server asked for; since 2026-07-28. Decodes to
+            /// Responses to the server's input requests; since 2026-07-28. Decodes to
             /// [`InputResponses`](super::InputResponses).
             #[serde(borrow)]
             input_responses: RawJson<'a> = "inputResponses" in MODERN;
-            /// The state that came with those questions; since 2026-07-28.
+            /// The state that was sent with those requests; since 2026-07-28.
             #[serde(borrow, deserialize_with = "super::wire::optional_text")]
             request_state: Cow<'a, str> = "requestState" in MODERN;
             /// Metadata. Decodes to [`Meta`].
@@ -183,7 +183,7 @@ message! {
 }
 
 impl ReadResourceParams<'_> {
-    /// The same, free of the frame's lifetime.
+    /// Converts into parameters that own their data.
     #[must_use]
     pub fn into_owned(self) -> ReadResourceParams<'static> {
         ReadResourceParams {
@@ -214,7 +214,7 @@ message! {
     /// The parameters of `notifications/resources/updated`.
     pub struct ResourceUpdatedParams {
         required {
-            /// The resource, which may be a part of the one subscribed to.
+            /// The URI of the resource, possibly a part of the subscribed one.
             uri: String = "uri" in ALL;
         }
         defaulted {}
@@ -230,13 +230,13 @@ message! {
     pub struct ReadResourceResult {
         tag "resultType" = "complete" in MODERN;
         required {
-            /// The contents, of which there may be several.
+            /// The contents; a resource may have several.
             contents: Vec<ResourceContents> = "contents" in ALL;
         }
         defaulted {
             /// How long the result stays fresh, in milliseconds; since 2026-07-28.
             ttl_ms: Ttl = "ttlMs" in MODERN;
-            /// Who may share it; since 2026-07-28.
+            /// Whether it may be shared between users; since 2026-07-28.
             cache_scope: CacheScope = "cacheScope" in MODERN;
         }
         optional {
@@ -257,11 +257,11 @@ message! {
         defaulted {
             /// How long the result stays fresh, in milliseconds; since 2026-07-28.
             ttl_ms: Ttl = "ttlMs" in MODERN;
-            /// Who may share it; since 2026-07-28.
+            /// Whether it may be shared between users; since 2026-07-28.
             cache_scope: CacheScope = "cacheScope" in MODERN;
         }
         optional {
-            /// Where the next page starts; `None` on the last one.
+            /// The cursor of the next page; `None` on the last page.
             next_cursor: String = "nextCursor" in ALL;
             /// Metadata.
             meta: Meta = "_meta" in ALL;
@@ -280,11 +280,11 @@ message! {
         defaulted {
             /// How long the result stays fresh, in milliseconds; since 2026-07-28.
             ttl_ms: Ttl = "ttlMs" in MODERN;
-            /// Who may share it; since 2026-07-28.
+            /// Whether it may be shared between users; since 2026-07-28.
             cache_scope: CacheScope = "cacheScope" in MODERN;
         }
         optional {
-            /// Where the next page starts; `None` on the last one.
+            /// The cursor of the next page; `None` on the last page.
             next_cursor: String = "nextCursor" in ALL;
             /// Metadata.
             meta: Meta = "_meta" in ALL;
@@ -313,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn contents_are_told_apart_by_what_they_hold() {
+    fn contents_are_distinguished_by_their_members() {
         // Rule: [RSRC-003].
         let read = |text| serde_json::from_str::<ResourceContents>(text);
         assert!(matches!(read(r#"{"uri":"a:b","text":""}"#), Ok(ResourceContents::Text(_))));
@@ -368,7 +368,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cacheable_result_always_says_how() {
+    fn a_cacheable_result_always_has_caching_hints() {
         // Rule: [CACHE-001].
         let result = ListResourcesResult::new([]);
         assert_eq!(

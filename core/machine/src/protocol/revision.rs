@@ -1,4 +1,4 @@
-//! The five revisions of the protocol and what follows from each alone.
+//! The five revisions of the protocol, and their eras.
 
 use core::fmt;
 use core::str::FromStr;
@@ -34,7 +34,7 @@ impl Revision {
     /// The newest revision that opens with the handshake.
     pub const LATEST_LEGACY: Self = Self::V2025_11_25;
 
-    /// The spelling on the wire.
+    /// Returns the spelling on the wire.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -46,15 +46,15 @@ impl Revision {
         }
     }
 
-    /// The revision spelled `text`; `None` for any other string, which is a version that is not
-    /// supported rather than a malformed one.
+    /// Returns the revision with this name; `None` for any other string, which is an unsupported
+    /// version and not a malformed one.
     // MCP 2026-07-28 learn-versioning#negotiation [VER-010]: versions are opaque strings.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|revision| revision.as_str() == text)
     }
 
-    /// The era that this revision belongs to.
+    /// Returns the era of this revision.
     #[must_use]
     pub const fn era(self) -> Era {
         match self {
@@ -82,12 +82,12 @@ impl FromStr for Revision {
     }
 }
 
-/// The text names no revision that this crate knows.
+/// The text is not a known revision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("not a known protocol revision; known are 2024-11-05 to 2026-07-28")]
+#[error("not a known protocol revision; the known ones are 2024-11-05 to 2026-07-28")]
 pub struct UnknownRevision;
 
-/// How a revision opens a connection.
+/// The way in which connections are opened.
 // MCP 2026-07-28 basic/versioning#terminology
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Era {
@@ -111,54 +111,54 @@ impl Revisions {
     /// Those without a handshake.
     pub const MODERN: Self = Self(0b1_0000);
 
-    /// The set of one.
+    /// Creates a set with one revision.
     #[must_use]
     pub const fn only(revision: Revision) -> Self {
         Self(revision.bit())
     }
 
-    /// `first` to `last`, both included.
+    /// Creates the set from `first` to `last`, inclusive.
     #[must_use]
     pub const fn range(first: Revision, last: Revision) -> Self {
         Self((last.bit() | (last.bit() - 1)) & !(first.bit() - 1))
     }
 
-    /// `first` and all newer ones.
+    /// Creates the set of `first` and all newer revisions.
     #[must_use]
     pub const fn since(first: Revision) -> Self {
         Self::range(first, Revision::LATEST)
     }
 
-    /// What both sets have.
+    /// Returns the intersection of both sets.
     #[must_use]
     pub const fn intersection(self, other: Self) -> Self {
         Self(self.0 & other.0)
     }
 
-    /// What either set has.
+    /// Returns the union of both sets.
     #[must_use]
     pub const fn union(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 
-    /// Whether `revision` is in the set.
+    /// Returns whether `revision` is in the set.
     #[must_use]
     pub const fn contains(self, revision: Revision) -> bool {
         self.0 & revision.bit() != 0
     }
 
-    /// Whether the set is empty.
+    /// Returns whether the set is empty.
     #[must_use]
     pub const fn is_empty(self) -> bool {
         self.0 == 0
     }
 
-    /// The members, oldest first.
+    /// Returns the members, oldest first.
     pub fn iter(self) -> impl DoubleEndedIterator<Item = Revision> {
         Revision::ALL.into_iter().filter(move |revision| self.contains(*revision))
     }
 
-    /// The newest member.
+    /// Returns the newest member.
     #[must_use]
     pub fn latest(self) -> Option<Revision> {
         self.iter().next_back()
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn a_range_holds_both_ends_and_nothing_outside() {
+    fn a_range_includes_both_ends() {
         let range = Revisions::range(Revision::V2025_03_26, Revision::V2025_11_25);
         assert!(range.iter().eq([
             Revision::V2025_03_26,

@@ -1,4 +1,4 @@
-//! Roots: the places that a client lets a server work in.
+//! Roots: the directories and files that a client allows a server to work in.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -7,15 +7,15 @@ use super::message::message;
 use super::meta::Meta;
 
 message! {
-    /// A place that a server may work in.
+    /// A directory or file that a server may work in.
     pub struct Root {
         required {
-            /// Where it is: a `file:` URI.
+            /// The URI, with the scheme `file:`.
             uri: String = "uri" in ALL;
         }
         defaulted {}
         optional {
-            /// The name that people are shown.
+            /// The display name.
             name: String = "name" in ALL;
             /// Metadata; since 2025-06-18.
             meta: Meta = "_meta" in SINCE_2025_06_18;
@@ -24,7 +24,7 @@ message! {
 }
 
 impl Root {
-    /// Whether it is named by a `file://` URI, as every root must be for now.
+    /// Returns whether it has a `file://` URI, which is currently required for all roots.
     // MCP 2025-11-25 client/roots#root [ROOT-002]
     #[must_use]
     pub fn is_file(&self) -> bool {
@@ -51,7 +51,7 @@ message! {
     // MCP 2025-11-25 client/roots#listing-roots [ROOT-001]
     pub struct ListRootsResult {
         required {
-            /// The places.
+            /// The roots.
             roots: Vec<Root> = "roots" in ALL;
         }
         defaulted {}

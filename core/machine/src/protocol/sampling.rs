@@ -1,4 +1,4 @@
-//! Sampling: a server asks the client's model.
+//! Sampling: a server requests messages from the client's model.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -22,28 +22,28 @@ message! {
         required {
             /// The conversation so far.
             messages: Vec<SamplingMessage> = "messages" in ALL;
-            /// The most tokens to make.
+            /// The maximum number of tokens to generate.
             max_tokens: i64 = "maxTokens" in ALL;
         }
         defaulted {}
         optional {
-            /// Which model would do.
+            /// The preferred model.
             model_preferences: ModelPreferences = "modelPreferences" in ALL;
-            /// What the model is told beforehand.
+            /// The system prompt.
             system_prompt: String = "systemPrompt" in ALL;
-            /// What context the client adds; anything but none needs `sampling.context`.
+            /// The context that the client adds; any value except none requires `sampling.context`.
             include_context: IncludeContext = "includeContext" in ALL;
-            /// How freely the model chooses.
+            /// The sampling temperature.
             temperature: f64 = "temperature" in ALL;
-            /// Texts that end the answer.
+            /// Texts that end the message.
             stop_sequences: Vec<String> = "stopSequences" in ALL;
             /// Settings of the model's provider: an object.
             metadata: Json = "metadata" in ALL;
-            /// The tools that the model may use; since 2025-11-25, needs `sampling.tools`.
+            /// The tools that the model may use; since 2025-11-25, requires `sampling.tools`.
             tools: Vec<Tool> = "tools" in SINCE_2025_11_25;
-            /// Whether it must use one; since 2025-11-25, needs `sampling.tools`.
+            /// Whether the model must use a tool; since 2025-11-25, requires `sampling.tools`.
             tool_choice: ToolChoice = "toolChoice" in SINCE_2025_11_25;
-            /// Asks for a task; 2025-11-25 only.
+            /// Requests a task; 2025-11-25 only.
             task: TaskMetadata = "task" in ONLY_2025_11_25;
             /// Metadata; until 2025-11-25.
             meta: Meta = "_meta" in LEGACY;
@@ -52,13 +52,13 @@ message! {
 }
 
 message! {
-    /// One message of a conversation with a model.
+    /// A message of a conversation with a model.
     // MCP 2025-11-25 schema.json#SamplingMessage [SAMP-005]
     pub struct SamplingMessage {
         required {
-            /// Who says it.
+            /// The author of the message.
             role: Role = "role" in ALL;
-            /// What is said: several blocks only since 2025-11-25.
+            /// The content: several blocks only since 2025-11-25.
             content: OneOrMany<SamplingContent> = "content" in ALL;
         }
         defaulted {}
@@ -70,13 +70,13 @@ message! {
 }
 
 impl SamplingMessage {
-    /// A message of the user.
+    /// Creates a message of the user.
     #[must_use]
     pub fn user(content: impl Into<OneOrMany<SamplingContent>>) -> Self {
         Self::new(Role::User, content)
     }
 
-    /// A message of the model.
+    /// Creates a message of the model.
     #[must_use]
     pub fn assistant(content: impl Into<OneOrMany<SamplingContent>>) -> Self {
         Self::new(Role::Assistant, content)
@@ -86,24 +86,24 @@ impl SamplingMessage {
 tagged! {
     /// A block of content in a conversation with a model.
     ///
-    /// A block that a revision does not have is refused there: to a model another kind of content
-    /// is another question.
+    /// A block that a revision does not support is refused, because another kind of content would
+    /// change the conversation.
     pub enum SamplingContent by "type" {
         /// A text.
         Text(TextContent) = Some("text"),
-        /// A picture.
+        /// An image.
         Image(ImageContent) = Some("image"),
-        /// A sound; since 2025-03-26.
+        /// Audio; since 2025-03-26.
         Audio(AudioContent) = Some("audio"),
         /// The model calls a tool; since 2025-11-25.
         ToolUse(ToolUseContent) = Some("tool_use"),
-        /// What the tool returned; since 2025-11-25.
+        /// The result of a tool call; since 2025-11-25.
         ToolResult(ToolResultContent) = Some("tool_result"),
     }
 }
 
 impl SamplingContent {
-    /// A block of text.
+    /// Creates a block of text.
     #[must_use]
     pub fn text(text: impl Into<String>) -> Self {
         Self::Text(TextContent::new(text))
@@ -163,12 +163,12 @@ impl SerializeAt for SamplingContent {
 }
 
 message! {
-    /// The model calls a tool; since 2025-11-25.
+    /// A tool call of the model; since 2025-11-25.
     // MCP 2025-11-25 schema.json#ToolUseContent [SAMP-021]: metadata is kept.
     pub struct ToolUseContent {
         tag "type" = "tool_use" in ALL;
         required {
-            /// What the result refers to.
+            /// The id that the result refers to.
             id: String = "id" in ALL;
             /// The tool.
             name: String = "name" in ALL;
@@ -184,23 +184,23 @@ message! {
 }
 
 message! {
-    /// What a tool returned to the model; since 2025-11-25.
+    /// The result of a tool call for the model; since 2025-11-25.
     pub struct ToolResultContent {
         tag "type" = "tool_result" in ALL;
         required {
-            /// The call that it answers.
+            /// The id of the tool call.
             tool_use_id: String = "toolUseId" in ALL;
-            /// What came out.
+            /// The content of the result.
             #[serde(default, deserialize_with = "super::wire::or_default")]
             content: Vec<ContentBlock> = "content" in ALL;
         }
         defaulted {}
         optional {
-            /// What came out, as data. Before 2026-07-28 it is left out unless it is an object.
+            /// The structured content. Before 2026-07-28 it is omitted unless it is an object.
             #[serde(deserialize_with = "super::wire::present")]
             structured_content: Json = "structuredContent" in ALL,
                 when structured_content_is_expressible;
-            /// The call failed; absent means false.
+            /// Whether the call failed; absent means false.
             is_error: bool = "isError" in ALL;
             /// Metadata.
             meta: Meta = "_meta" in ALL;
@@ -225,55 +225,55 @@ word! {
     /// Whether the model must use a tool.
     // MCP 2025-11-25 client/sampling#tool-choice-modes [SAMP-010]
     pub enum ToolChoiceMode {
-        /// As it sees fit.
+        /// The model decides.
         Auto = "auto",
-        /// At least one.
+        /// At least one tool.
         Required = "required",
-        /// None.
+        /// No tool.
         None = "none",
     }
 }
 
 word! {
-    /// What context the client adds to the prompt.
+    /// The context that the client adds to the prompt.
     pub enum IncludeContext {
         /// None.
         None = "none",
-        /// That of the asking server.
+        /// The context of the requesting server.
         ThisServer = "thisServer",
-        /// That of every server.
+        /// The context of all servers.
         AllServers = "allServers",
     }
 }
 
 message! {
-    /// Which model would do: advice, each weight from 0 to 1.
+    /// The preferred model: hints, with weights from 0 to 1.
     #[derive(Default)]
     pub struct ModelPreferences {
         required {}
         defaulted {}
         optional {
-            /// Names to look for, the best first.
+            /// Names to look for, best first.
             // MCP 2026-07-28 schema.json#ModelPreferences [SAMP-015]
             hints: Vec<ModelHint> = "hints" in ALL;
-            /// How much a low cost matters.
+            /// The importance of low cost.
             cost_priority: Priority = "costPriority" in ALL;
-            /// How much a quick answer matters.
+            /// The importance of low latency.
             speed_priority: Priority = "speedPriority" in ALL;
-            /// How much ability matters.
+            /// The importance of capability.
             intelligence_priority: Priority = "intelligencePriority" in ALL;
         }
     }
 }
 
 message! {
-    /// A hint at a model.
+    /// A hint for a model.
     #[derive(Default)]
     pub struct ModelHint {
         required {}
         defaulted {}
         optional {
-            /// A part of its name.
+            /// A part of the model's name.
             name: String = "name" in ALL;
         }
     }
@@ -284,16 +284,16 @@ message! {
     // MCP 2026-07-28 schema.json#CreateMessageResult [SAMP-003]
     pub struct CreateMessageResult {
         required {
-            /// Who says it.
+            /// The author of the message.
             role: Role = "role" in ALL;
-            /// What is said: several blocks only since 2025-11-25.
+            /// The content: several blocks only since 2025-11-25.
             content: OneOrMany<SamplingContent> = "content" in ALL;
-            /// The model that said it.
+            /// The model that generated the message.
             model: String = "model" in ALL;
         }
         defaulted {}
         optional {
-            /// Why it ended.
+            /// The reason why the model stopped.
             stop_reason: StopReason = "stopReason" in ALL;
             /// Metadata.
             meta: Meta = "_meta" in ALL;
@@ -302,15 +302,15 @@ message! {
 }
 
 word! {
-    /// Why a model stopped. Providers have reasons of their own, which are `Unknown` here.
+    /// The reason why a model stopped. Reasons specific to a provider are `Unknown`.
     pub enum StopReason {
-        /// It had said all.
+        /// The message is complete.
         EndTurn = "endTurn",
-        /// It came to a text that ends the answer.
+        /// A stop sequence was generated.
         StopSequence = "stopSequence",
-        /// It came to the most tokens.
+        /// The maximum number of tokens was reached.
         MaxTokens = "maxTokens",
-        /// It calls a tool; since 2025-11-25.
+        /// The model calls a tool; since 2025-11-25.
         ToolUse = "toolUse",
     }
 }
@@ -322,7 +322,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn content_of_a_later_revision_is_refused_with_its_name() {
+    fn content_of_a_later_revision_is_refused() {
         // Rule: [SAMP-004] [SAMP-005].
         let input = Json::from_serialize(&true).unwrap();
         let message =
@@ -339,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bare_block_and_an_array_come_back_as_they_were() {
+    fn a_bare_block_and_an_array_round_trip() {
         // Rule: [SAMP-005].
         for text in [
             r#"{"role":"user","content":{"type":"text","text":"a"}}"#,
@@ -398,7 +398,7 @@ mod tests {
                 assert_eq!(written.as_str(), expected, "{revision}");
             }
         }
-        // Without a mode it is the model's choice.
+        // Without a mode, the model decides.
         let absent: ToolChoice = serde_json::from_str("{}").unwrap();
         assert_eq!(absent, ToolChoice::new());
         assert_eq!(absent.to_json_at(Revision::LATEST).unwrap().as_str(), "{}");

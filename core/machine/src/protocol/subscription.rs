@@ -1,4 +1,4 @@
-//! Subscriptions: one request that stays open and brings notifications; since 2026-07-28.
+//! Subscriptions: a request that stays open and delivers notifications; since 2026-07-28.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -10,23 +10,22 @@ use super::wire::NotExpressible;
 use crate::jsonrpc::RequestId;
 
 message! {
-    /// What a subscription is to bring: asked for by the client, and then said by the server of
-    /// what it will bring.
+    /// The notifications of a subscription, as the client requests and the server confirms them.
     // MCP 2026-07-28 basic/patterns/subscriptions#notification-filter [SUBS-001]
     #[derive(Default)]
     pub struct SubscriptionFilter {
         required {}
         defaulted {}
         optional {
-            /// When the list of tools changes.
+            /// Changes of the tool list.
             tools_list_changed: bool = "toolsListChanged" in ALL;
-            /// When the list of prompts changes.
+            /// Changes of the prompt list.
             prompts_list_changed: bool = "promptsListChanged" in ALL;
-            /// When the list of resources changes.
+            /// Changes of the resource list.
             resources_list_changed: bool = "resourcesListChanged" in ALL;
-            /// When one of these resources changes.
+            /// Changes of these resources.
             resource_subscriptions: Vec<String> = "resourceSubscriptions" in ALL;
-            /// When the status of one of these tasks changes; needs the extension
+            /// Status changes of these tasks; requires the extension
             /// `io.modelcontextprotocol/tasks`.
             // MCP 2026-07-28 ext-tasks:tasks#task-status-notifications [TASK-038]
             task_ids: Vec<String> = "taskIds" in ALL;
@@ -38,7 +37,7 @@ message! {
     /// The parameters of `subscriptions/listen`; since 2026-07-28.
     pub struct ListenParams {
         required {
-            /// What to bring.
+            /// The requested notifications.
             notifications: SubscriptionFilter = "notifications" in ALL;
         }
         defaulted {}
@@ -54,7 +53,7 @@ message! {
     // MCP 2026-07-28 basic/patterns/subscriptions#acknowledgment [SUBS-004]
     pub struct SubscriptionAcknowledgedParams {
         required {
-            /// What will be brought: what is not supported is missing.
+            /// The confirmed notifications, without those that are not supported.
             notifications: SubscriptionFilter = "notifications" in ALL;
         }
         defaulted {}
@@ -90,7 +89,8 @@ impl ListenResult {
     }
 }
 
-// MCP 2026-07-28 basic/patterns/subscriptions#receiving-notifications [SUBS-006]: the id is there.
+// MCP 2026-07-28 basic/patterns/subscriptions#receiving-notifications [SUBS-006]: the id is
+// required.
 fn names_its_subscription(result: &ListenResult, revision: Revision) -> Result<(), NotExpressible> {
     let named = |meta: &Meta| meta.get(Meta::SUBSCRIPTION_ID).is_some();
     if result.meta.as_ref().is_some_and(named) {
@@ -106,7 +106,7 @@ mod tests {
     use crate::protocol::SerializeAt;
 
     #[test]
-    fn the_end_of_a_subscription_names_it_with_the_type_of_its_id() {
+    fn a_listen_result_contains_the_subscription_id() {
         // Rule: [SUBS-006] [SUBS-008].
         assert!(ListenResult::new().to_json_at(Revision::LATEST).is_err());
         assert_eq!(

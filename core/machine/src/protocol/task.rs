@@ -1,8 +1,8 @@
 //! Tasks: requests whose result is fetched later.
 //!
-//! There are two forms that share their words and not their shape: those of 2025-11-25, and those
-//! of the extension `io.modelcontextprotocol/tasks` from 2026-07-28 on. One set of types is written
-//! as either.
+//! Tasks have two forms with the same concepts but different shapes: those of 2025-11-25, and those
+//! of the extension `io.modelcontextprotocol/tasks` since 2026-07-28. One set of types can be
+//! written in either form.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -18,19 +18,19 @@ use super::revision::Revision;
 use super::wire::{NotExpressible, SerializeAt};
 use crate::jsonrpc::{Json, RawJson};
 
-/// The identifier of the extension that has tasks from 2026-07-28 on.
+/// The identifier of the extension for tasks since 2026-07-28.
 // MCP 2026-07-28 ext-tasks:tasks#capability-negotiation [TASK-024]
 pub const TASKS_EXTENSION: &str = "io.modelcontextprotocol/tasks";
 
 message! {
-    /// Asks that a request be run as a task; 2025-11-25 only.
+    /// Requests to run a request as a task; 2025-11-25 only.
     // MCP 2025-11-25 basic/utilities/tasks#creating-tasks [TASK-001]
     #[derive(Default)]
     pub struct TaskMetadata {
         required {}
         defaulted {}
         optional {
-            /// How long to keep the task, in milliseconds.
+            /// The requested lifetime of the task, in milliseconds.
             #[serde(deserialize_with = "super::wire::whole")]
             ttl: u64 as u64 = "ttl" in ALL;
         }
@@ -51,52 +51,52 @@ message! {
 }
 
 word! {
-    /// How far a task is.
+    /// The status of a task.
     // MCP 2025-11-25 basic/utilities/tasks#task-status-lifecycle [TASK-009]
     pub enum TaskStatus {
-        /// It runs.
+        /// The task is running.
         Working = "working",
-        /// It waits for input.
+        /// The task waits for input.
         InputRequired = "input_required",
-        /// It has a result.
+        /// The task has a result.
         Completed = "completed",
-        /// It has an error.
+        /// The task has an error.
         Failed = "failed",
-        /// It was given up.
+        /// The task was cancelled.
         Cancelled = "cancelled",
     }
 }
 
 impl TaskStatus {
-    /// Whether nothing follows.
+    /// Returns whether the status is final.
     #[must_use]
     pub const fn is_terminal(&self) -> bool {
         matches!(self, Self::Completed | Self::Failed | Self::Cancelled)
     }
 }
 
-/// A request that runs, or has run, apart from its answer.
+/// A task: a request that runs independently of its response.
 // MCP 2025-11-25 schema.json#Task [TASK-010]
 #[derive(Clone, Debug, PartialEq)]
 pub struct Task {
-    /// What the task is known by.
+    /// The id of the task.
     pub task_id: String,
-    /// How far it is.
+    /// The status.
     pub status: TaskStatus,
-    /// More on that, for people.
+    /// Details of the status, for users.
     pub status_message: Option<String>,
-    /// When it was made, as an ISO 8601 date and time.
+    /// The creation time, as an ISO 8601 date and time.
     pub created_at: String,
-    /// When its status last changed, as an ISO 8601 date and time.
+    /// The time of the last status change, as an ISO 8601 date and time.
     pub last_updated_at: String,
-    /// How long it is kept, in milliseconds from its making; `None` without end.
+    /// The lifetime, in milliseconds since the creation; `None` if unlimited.
     pub ttl_ms: Option<u64>,
-    /// How long to wait between questions for its status, in milliseconds.
+    /// The polling interval, in milliseconds.
     pub poll_interval_ms: Option<u64>,
 }
 
 impl Task {
-    /// A task that was just made and is kept without end.
+    /// Creates a task with an unlimited lifetime.
     #[must_use]
     pub fn new(task_id: impl Into<String>, created_at: impl Into<String>) -> Self {
         let created_at = created_at.into();
@@ -163,7 +163,7 @@ impl Task {
         }
         map.serialize_entry("createdAt", &self.created_at)?;
         map.serialize_entry("lastUpdatedAt", &self.last_updated_at)?;
-        // Null, not absence, is what says "without end".
+        // An unlimited lifetime is written as `null`, not omitted.
         map.serialize_entry(ttl, &self.ttl_ms)?;
         if let Some(interval) = self.poll_interval_ms {
             map.serialize_entry(poll_interval, &interval)?;
@@ -190,14 +190,14 @@ impl<'de> Deserialize<'de> for Task {
     }
 }
 
-/// A task with what it has to show: requests for input, a result, or an error.
+/// A task with its input requests, its result or its error.
 ///
-/// Until 2025-11-25 only the task itself is written; the rest travels by other ways.
+/// Until 2025-11-25 only the task itself is written; the other parts are sent in separate messages.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DetailedTask {
     /// The task.
     pub task: Task,
-    /// What it waits for, with [`TaskStatus::InputRequired`].
+    /// The pending input requests, with [`TaskStatus::InputRequired`].
     pub input_requests: Option<InputRequests>,
     /// The result of the request, with [`TaskStatus::Completed`].
     pub result: Option<Json>,
@@ -206,20 +206,20 @@ pub struct DetailedTask {
 }
 
 impl DetailedTask {
-    /// Sets the status to "input required".
+    /// Creates a task with the status "input required".
     #[must_use]
     pub fn input_required(task: Task, requests: InputRequests) -> Self {
         let task = task.status(TaskStatus::InputRequired);
         Self { input_requests: Some(requests), ..task.into() }
     }
 
-    /// Sets the status to "completed".
+    /// Creates a task with the status "completed".
     #[must_use]
     pub fn completed(task: Task, result: Json) -> Self {
         Self { result: Some(result), ..task.status(TaskStatus::Completed).into() }
     }
 
-    /// Sets the status to "failed".
+    /// Creates a task with the status "failed".
     #[must_use]
     pub fn failed(task: Task, error: Json) -> Self {
         Self { error: Some(error), ..task.status(TaskStatus::Failed).into() }
@@ -231,7 +231,7 @@ impl DetailedTask {
         map: &mut M,
     ) -> Result<(), M::Error> {
         self.task.write_fields(revision, map)?;
-        // MCP 2026-07-28 ext-tasks:tasks#response [TASK-030]: inline, each with its status.
+        // MCP 2026-07-28 ext-tasks:tasks#response [TASK-030]: inline, depending on the status.
         if revision < Revision::V2026_07_28 {
             return Ok(());
         }
@@ -239,7 +239,7 @@ impl DetailedTask {
         match self.task.status {
             TaskStatus::InputRequired => match &self.input_requests {
                 Some(requests) => map.serialize_entry("inputRequests", &requests.at(revision)),
-                None => missing("a task that waits for input and names none"),
+                None => missing("a task that waits for input without input requests"),
             },
             TaskStatus::Completed => match &self.result {
                 Some(result) => map.serialize_entry("result", result),
@@ -260,7 +260,7 @@ impl From<Task> for DetailedTask {
     }
 }
 
-/// Everything that stands in one object with a task, under the names of either form.
+/// All members of an object with a task, under the names of both forms.
 #[derive(Deserialize)]
 #[serde(from = "FlatFields")]
 struct Flat {
@@ -303,9 +303,9 @@ impl From<FlatFields> for Flat {
     }
 }
 
-/// The answer to a request that runs as a task.
+/// The response to a request that runs as a task.
 // MCP 2025-11-25 basic/utilities/tasks#creating-tasks [TASK-001]: nested.
-// MCP 2026-07-28 ext-tasks:tasks#polymorphic-results [TASK-026]: flat, with a type of its own.
+// MCP 2026-07-28 ext-tasks:tasks#polymorphic-results [TASK-026]: flat, with its own type.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CreateTaskResult {
     /// The task.
@@ -357,7 +357,7 @@ macro_rules! flat_task {
         $(#[$meta])*
         #[derive(Clone, Debug, PartialEq)]
         pub struct $name {
-            /// The task with what it has to show.
+            /// The task with its input requests, result or error.
             pub detailed: DetailedTask,
             /// Metadata.
             pub meta: Option<Meta>,
@@ -419,7 +419,7 @@ fn write_meta<M: SerializeMap>(
     }
 }
 
-/// The result of `tasks/cancel`: the task in 2025-11-25, and no more than an acknowledgement since.
+/// The result of `tasks/cancel`: the task at 2025-11-25, and only an acknowledgement since.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CancelTaskResult {
     /// The task, whose status is "cancelled".
@@ -491,7 +491,7 @@ message! {
         required {
             /// The task.
             task_id: String = "taskId" in ALL;
-            /// Answers to what the task waits for.
+            /// The responses to the task's input requests.
             input_responses: InputResponses = "inputResponses" in ALL;
         }
         defaulted {}
@@ -512,7 +512,7 @@ message! {
         }
         defaulted {}
         optional {
-            /// Where the next page starts; `None` on the last one.
+            /// The cursor of the next page; `None` on the last page.
             next_cursor: String = "nextCursor" in ALL;
             /// Metadata.
             meta: Meta = "_meta" in ALL;
@@ -527,7 +527,7 @@ mod tests {
     const TIME: &str = "2026-01-01T00:00:00Z";
 
     #[test]
-    fn a_new_task_is_nested_and_later_flat_and_reads_back_from_both() {
+    fn a_task_result_is_nested_at_2025_11_25_and_flat_since() {
         // Rule: [TASK-001] [TASK-010] [TASK-026].
         let task = Task::new("t", TIME).poll_interval_ms(500);
         let result = CreateTaskResult { task, meta: None };
@@ -546,7 +546,7 @@ mod tests {
     }
 
     #[test]
-    fn a_completed_task_shows_its_result_since_it_is_inline() {
+    fn a_completed_task_contains_its_result_since_2026_07_28() {
         // Rule: [TASK-030].
         let result = Json::from_serialize(&[1]).unwrap();
         let done = GetTaskResult::from(DetailedTask::completed(Task::new("t", TIME), result));
@@ -560,7 +560,7 @@ mod tests {
     }
 
     #[test]
-    fn cancelling_gives_the_task_and_later_an_acknowledgement() {
+    fn cancelling_returns_the_task_at_2025_11_25_and_an_acknowledgement_since() {
         // Rule: [TASK-018] [TASK-033].
         let task = Task::new("t", TIME).status(TaskStatus::Cancelled);
         let result = CancelTaskResult { task: Some(task), meta: None };
@@ -573,7 +573,7 @@ mod tests {
     }
 
     #[test]
-    fn terminal_states_are_three() {
+    fn three_statuses_are_terminal() {
         // Rule: [TASK-009].
         let terminal = ["working", "input_required", "completed", "failed", "cancelled", "odd"]
             .map(|text| TaskStatus::from(text).is_terminal());

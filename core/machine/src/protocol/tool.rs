@@ -1,4 +1,4 @@
-//! Tools: what a server does on call.
+//! Tools: functions that a server executes on request.
 
 use alloc::borrow::Cow;
 use alloc::string::String;
@@ -16,38 +16,38 @@ use super::revision::Revision;
 use super::wire::{SerializeAt, ToolOutput, is_object, is_object_schema, rev};
 use crate::jsonrpc::{Json, RawJson};
 
-/// The longest tool name that [`check_tool_name`] accepts, in characters.
+/// The maximum length of a tool name that [`check_tool_name`] accepts, in characters.
 pub const TOOL_NAME_LENGTH_MAX: usize = 128;
 
 message! {
-    /// A tool that a server offers.
+    /// A tool that a server provides.
     // MCP 2026-07-28 schema.json#Tool [TOOL-001]
     pub struct Tool {
         required {
-            /// The name that it is called by; see [`check_tool_name`].
+            /// The name for calling it; see [`check_tool_name`].
             name: String = "name" in ALL;
-            /// The JSON Schema of its arguments: an object whose root `type` is `object`. Any
-            /// other keyword is kept.
+            /// The JSON Schema of its arguments: an object whose root `type` is `object`. All other
+            /// keywords are kept.
             // MCP 2026-07-28 schema.json#Tool [TOOL-022]
             input_schema: Json = "inputSchema" in ALL;
         }
         defaulted {}
         optional {
-            /// The name that people are shown; since 2025-06-18.
+            /// The display name; since 2025-06-18.
             title: String = "title" in SINCE_2025_06_18;
-            /// What it does, for the model.
+            /// A description for the model.
             description: String = "description" in ALL;
             /// The JSON Schema of its structured results; since 2025-06-18. Before 2026-07-28 it is
-            /// left out unless its root `type` is `object`.
+            /// omitted unless its root `type` is `object`.
             output_schema: Json = "outputSchema" in SINCE_2025_06_18,
                 when output_schema_is_expressible;
-            /// Hints on what it does; since 2025-03-26.
+            /// Hints on its behavior; since 2025-03-26.
             // MCP 2025-03-26 schema.json#ToolAnnotations [TOOL-002]
             annotations: ToolAnnotations = "annotations" in SINCE_2025_03_26;
-            /// How it may be called; 2025-11-25 only.
+            /// Task support; 2025-11-25 only.
             // MCP 2026-07-28 schema.json#Tool [TOOL-026]: not part of a tool.
             execution: ToolExecution = "execution" in ONLY_2025_11_25;
-            /// Pictures to show; since 2025-11-25.
+            /// Icons; since 2025-11-25.
             icons: Vec<Icon> = "icons" in SINCE_2025_11_25;
             /// Metadata; since 2025-06-18.
             meta: Meta = "_meta" in SINCE_2025_06_18;
@@ -56,7 +56,7 @@ message! {
 }
 
 impl Tool {
-    /// The name to show: the title, else the title among the annotations, else the name.
+    /// Returns the name to display: the title, else the title of the annotations, else the name.
     // MCP 2025-11-25 schema.json#BaseMetadata [META-016]
     #[must_use]
     pub fn display_name(&self) -> &str {
@@ -72,28 +72,28 @@ fn output_schema_is_expressible(schema: &Json, revision: Revision) -> bool {
 }
 
 message! {
-    /// Hints on what a tool does; since 2025-03-26. Never to be trusted from an unknown server.
+    /// Hints on the behavior of a tool; since 2025-03-26. Do not trust those of an unknown server.
     #[derive(Default)]
     pub struct ToolAnnotations {
         required {}
         defaulted {}
         optional {
-            /// The name that people are shown.
+            /// The display name.
             title: String = "title" in ALL;
-            /// It changes nothing; taken as false.
+            /// It modifies nothing; the default is false.
             read_only_hint: bool = "readOnlyHint" in ALL;
-            /// What it changes may be lost; taken as true.
+            /// It may destroy data; the default is true.
             destructive_hint: bool = "destructiveHint" in ALL;
-            /// A repeated call changes nothing more; taken as false.
+            /// Repeated calls have no additional effect; the default is false.
             idempotent_hint: bool = "idempotentHint" in ALL;
-            /// It reaches things outside a closed set; taken as true.
+            /// It interacts with external systems; the default is true.
             open_world_hint: bool = "openWorldHint" in ALL;
         }
     }
 }
 
 message! {
-    /// How a tool may be called; 2025-11-25 only.
+    /// Task support of a tool; 2025-11-25 only.
     #[derive(Default)]
     pub struct ToolExecution {
         required {}
@@ -111,7 +111,7 @@ word! {
     pub enum TaskSupport {
         /// Never.
         Forbidden = "forbidden",
-        /// If asked to.
+        /// On request.
         Optional = "optional",
         /// Always.
         Required = "required",
@@ -119,7 +119,7 @@ word! {
 }
 
 message! {
-    /// The parameters of `tools/call`; reading them borrows from the frame.
+    /// The parameters of `tools/call`. Reading them borrows from the frame.
     // MCP 2026-07-28 server/tools#calling-tools [TOOL-004]
     pub struct CallToolParams<'a> {
         required {
@@ -132,13 +132,13 @@ message! {
             /// Its arguments: an object.
             #[serde(borrow)]
             arguments: RawJson<'a> = "arguments" in ALL;
-            /// Asks for a task; 2025-11-25 only.
+            /// Requests a task; 2025-11-25 only.
             task: super::task::TaskMetadata = "task" in ONLY_2025_11_25;
-            /// Answers to what the server asked for; since 2026-07-28. Decodes to
+            /// Responses to the server's input requests; since 2026-07-28. Decodes to
             /// [`InputResponses`](super::InputResponses).
             #[serde(borrow)]
             input_responses: RawJson<'a> = "inputResponses" in MODERN;
-            /// The state that came with those questions; since 2026-07-28.
+            /// The state that was sent with those requests; since 2026-07-28.
             #[serde(borrow, deserialize_with = "super::wire::optional_text")]
             request_state: Cow<'a, str> = "requestState" in MODERN;
             /// Metadata. Decodes to [`Meta`].
@@ -149,7 +149,7 @@ message! {
 }
 
 impl CallToolParams<'_> {
-    /// The same, free of the frame's lifetime.
+    /// Converts into parameters that own their data.
     #[must_use]
     pub fn into_owned(self) -> CallToolParams<'static> {
         CallToolParams {
@@ -170,18 +170,18 @@ message! {
     pub struct CallToolResult {
         tag "resultType" = "complete" in MODERN;
         required {
-            /// What came out, for the model.
+            /// The content for the model.
             #[serde(default, deserialize_with = "super::wire::or_default")]
             content: Vec<ContentBlock> = "content" in ALL;
         }
         defaulted {}
         optional {
-            /// What came out, as data; since 2025-06-18. Before 2026-07-28 it is left out unless it
+            /// The structured content; since 2025-06-18. Before 2026-07-28 it is omitted unless it
             /// is an object.
             #[serde(deserialize_with = "super::wire::present")]
             structured_content: Json = "structuredContent" in SINCE_2025_06_18,
                 when structured_content_is_expressible;
-            /// The call failed in a way that the model can learn from; absent means false.
+            /// Whether the call failed in a way that the model can correct; absent means false.
             is_error: bool = "isError" in ALL;
             /// Metadata.
             meta: Meta = "_meta" in ALL;
@@ -199,24 +199,25 @@ message! {
 }
 
 impl CallToolResult {
-    /// A result of one text.
+    /// Creates a result with one text.
     #[must_use]
     pub fn text(text: impl Into<String>) -> Self {
         Self::new([ContentBlock::text(text)])
     }
 
-    /// A failure that the model is told about.
+    /// Creates an error result that is shown to the model.
     // MCP 2026-07-28 schema.json#CallToolResult [TOOL-008]
     #[must_use]
     pub fn error(text: impl Into<String>) -> Self {
         Self::text(text).is_error(true)
     }
 
-    /// A result as data, and as its text for readers that know no data.
+    /// Creates a result with structured content, and with the same content as text for older
+    /// readers.
     ///
     /// # Errors
     ///
-    /// The caller's fault: the value cannot be JSON.
+    /// The value cannot be represented as JSON.
     // MCP 2026-07-28 server/tools#structured-content [TOOL-018]: also as a text block.
     pub fn structured<T: Serialize + ?Sized>(value: &T) -> Result<Self, serde_json::Error> {
         let json = Json::from_serialize(value)?;
@@ -224,7 +225,7 @@ impl CallToolResult {
     }
 }
 
-/// What [`CallToolResult::text`] makes of a text, without the list that it takes.
+/// The result of [`CallToolResult::text`], without allocating a list.
 #[derive(Clone, Copy, Debug)]
 pub struct TextResult<'a>(pub &'a str);
 
@@ -272,7 +273,7 @@ impl From<Vec<ContentBlock>> for CallToolResult {
     }
 }
 
-/// Shared with the tool results that a model is given, which follow the same rule.
+/// Also used for tool results in sampling, which follow the same rule.
 // MCP 2025-11-25 server/tools#structured-content [TOOL-016]: a JSON object.
 // MCP 2026-07-28 server/tools#structured-content [TOOL-017]: any JSON value.
 pub(crate) fn structured_content_is_expressible(content: &Json, revision: Revision) -> bool {
@@ -291,11 +292,11 @@ message! {
         defaulted {
             /// How long the result stays fresh, in milliseconds; since 2026-07-28.
             ttl_ms: Ttl = "ttlMs" in MODERN;
-            /// Who may share it; since 2026-07-28.
+            /// Whether it may be shared between users; since 2026-07-28.
             cache_scope: CacheScope = "cacheScope" in MODERN;
         }
         optional {
-            /// Where the next page starts; `None` on the last one.
+            /// The cursor of the next page; `None` on the last page.
             next_cursor: String = "nextCursor" in ALL;
             /// Metadata.
             meta: Meta = "_meta" in ALL;
@@ -305,22 +306,24 @@ message! {
 
 cacheable!(ListToolsResult);
 
-/// A tool name outside what servers should use.
+/// A tool name that servers should not use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidToolName {
-    /// It has no or too many characters.
-    #[error("a tool name has 1 to {TOOL_NAME_LENGTH_MAX} characters")]
+    /// The name is empty or too long.
+    #[error("a tool name must have 1 to {TOOL_NAME_LENGTH_MAX} characters")]
     Length,
-    /// It has a character outside the alphabet.
-    #[error("a tool name has no {0:?}: only A-Z, a-z, 0-9, underscore, hyphen and dot")]
+    /// The name contains a character that is not allowed.
+    #[error(
+        "{0:?} is not allowed in a tool name: use only A-Z, a-z, 0-9, underscore, hyphen and dot"
+    )]
     Character(char),
 }
 
-/// Checks a name that a server is about to give to a tool. Names of others are taken as they come.
+/// Checks the name of a tool that a server defines. Names from peers are not checked.
 ///
 /// # Errors
 ///
-/// The caller's fault: see [`InvalidToolName`].
+/// See [`InvalidToolName`].
 // MCP 2026-07-28 server/tools#tool-names [TOOL-023]
 pub fn check_tool_name(name: &str) -> Result<(), InvalidToolName> {
     let foreign = |c: &char| !c.is_ascii_alphanumeric() && !matches!(c, '_' | '-' | '.');
@@ -355,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn structured_content_is_an_object_until_it_may_be_anything() {
+    fn structured_content_must_be_an_object_before_2026_07_28() {
         // Rule: [TOOL-016] [TOOL-017].
         let list = CallToolResult::structured(&[1, 2]).unwrap();
         let text = |revision| String::from(list.to_json_at(revision).unwrap().as_str());
@@ -371,7 +374,7 @@ mod tests {
     }
 
     #[test]
-    fn data_is_also_text_and_a_failure_is_marked() {
+    fn structured_content_is_also_text_and_errors_are_marked() {
         // Rule: [TOOL-008] [TOOL-018].
         let data = CallToolResult::structured(&[7]).unwrap();
         assert_eq!(data.content, [ContentBlock::text("[7]")]);
@@ -392,7 +395,7 @@ mod tests {
     }
 
     #[test]
-    fn an_output_schema_of_another_type_is_left_out_where_objects_are_required() {
+    fn a_non_object_output_schema_is_omitted_at_older_revisions() {
         // Rule: [TOOL-016].
         let tool =
             Tool::new("t", json(r#"{"type":"object"}"#)).output_schema(json(r#"{"type":"array"}"#));
@@ -407,7 +410,7 @@ mod tests {
     }
 
     #[test]
-    fn hints_are_written_since_there_are_any_and_absent_ones_stay_absent() {
+    fn tool_annotations_are_written_since_2025_03_26_without_defaults() {
         // Rule: [TOOL-002].
         let hints = ToolAnnotations::new()
             .title("T")
@@ -423,7 +426,7 @@ mod tests {
             assert_eq!(tool.to_json_at(revision).unwrap().as_str(), expected, "{revision}");
         }
         assert_eq!(serde_json::from_str::<Tool>(with).unwrap(), tool);
-        // A default is the reader's affair: it is not put into the message.
+        // Defaults are applied by the reader and not written.
         let bare: Tool =
             serde_json::from_str(r#"{"name":"t","inputSchema":{},"annotations":{}}"#).unwrap();
         assert_eq!(bare.annotations, Some(ToolAnnotations::new()));
@@ -451,7 +454,7 @@ mod tests {
     }
 
     #[test]
-    fn the_title_is_shown_before_the_annotation_and_that_before_the_name() {
+    fn the_display_name_prefers_title_then_annotation_then_name() {
         // Rule: [META-016].
         let tool = Tool::new("n", json("{}"));
         assert_eq!(tool.display_name(), "n");
@@ -482,7 +485,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_is_written_like_the_result_that_has_it() {
+    fn a_text_result_is_written_like_the_full_result() {
         for revision in Revision::ALL {
             let result = CallToolResult::text("a\n\"b\"").to_json_at(revision).unwrap();
             assert_eq!(TextResult("a\n\"b\"").to_json_at(revision).unwrap(), result);

@@ -1,4 +1,4 @@
-//! What a conversation with a model owes the tools that the model called.
+//! The rules for tool calls and results in a conversation with a model.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -6,31 +6,31 @@ use alloc::vec::Vec;
 use super::annotations::Role;
 use super::sampling::{CreateMessageParams, SamplingContent, SamplingMessage};
 
-/// A conversation whose tool calls and results do not match: the asking server's fault.
+/// The tool calls and results of a conversation do not match. The requesting server is at fault.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ToolResultsError {
-    /// A call has no result in the message after it.
+    /// A tool call has no result in the next message.
     #[error("the tool use `{id}` has no result in the next message")]
     Missing {
         /// The id of the call.
         id: String,
     },
-    /// A result stands beside other content.
+    /// A message contains both tool results and other content.
     #[error("message {message} mixes tool results with other content")]
     Mixed {
-        /// The place of the message, from 0.
+        /// The index of the message, starting at 0.
         message: usize,
     },
 }
 
 impl CreateMessageParams {
-    /// Checks that each tool use of the model is answered by the next message, and that a message
-    /// with results has nothing else in it. The handler layer asks on both sides.
+    /// Checks that the next message contains the results of all tool calls, and that a message with
+    /// results contains nothing else. The handler layer checks this on both sides.
     ///
     /// # Errors
     ///
-    /// What does not match first. A client answers with `-32602`.
+    /// Returns the first mismatch. A client responds with `-32602`.
     // MCP 2025-11-25 client/sampling#message-content-constraints [SAMP-008] [SAMP-009] [SAMP-011]
     pub fn check_tool_results(&self) -> Result<(), ToolResultsError> {
         let mut owed: Vec<&str> = Vec::new();
@@ -50,7 +50,7 @@ impl CreateMessageParams {
     }
 }
 
-/// The calls that a message answers.
+/// Returns the id of the tool call that a block answers.
 fn answered(content: &SamplingContent) -> Option<&str> {
     match content {
         SamplingContent::ToolResult(result) => Some(result.tool_use_id.as_str()),
@@ -65,7 +65,7 @@ fn calls(message: &SamplingMessage) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Takes `results` off what is owed; nothing may be left.
+/// Checks that `results` contains all pending calls, and clears them.
 fn pay<'a>(
     owed: &mut Vec<&'a str>,
     results: impl Iterator<Item = &'a str>,
@@ -73,7 +73,7 @@ fn pay<'a>(
     if owed.is_empty() {
         return Ok(());
     }
-    // Sorted, because a peer chooses how many there are.
+    // Sorted for binary search, because the peer chooses their number.
     let mut results: Vec<&str> = results.collect();
     results.sort_unstable();
     let missing = owed.drain(..).find(|id| results.binary_search(id).is_err());
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn results_stand_alone() {
+    fn results_are_not_mixed_with_other_content() {
         // Rule: [SAMP-008] [SAMP-011].
         let mixed = vec![result("1"), SamplingContent::text("and?")];
         let messages = vec![SamplingMessage::assistant(call("1")), SamplingMessage::user(mixed)];

@@ -1,8 +1,8 @@
-//! How messages are written at a revision.
+//! Serialization of messages at a revision.
 //!
-//! Reading is lenient and knows no revision: unknown fields are ignored, absent and `null` optional
-//! fields are the same. Writing is exact: a field, a word or a kind of content that the revision
-//! does not have is left out, converted, or refused with [`NotExpressible`].
+//! Reading is lenient and independent of the revision: unknown fields are ignored, and a missing
+//! optional field is the same as `null`. Writing is exact: a field, a word or a kind of content
+//! that the revision does not support is omitted, converted, or refused with [`NotExpressible`].
 
 use alloc::borrow::Cow;
 use alloc::boxed::Box;
@@ -16,46 +16,47 @@ use serde::ser::{Error as _, Serialize, SerializeSeq, Serializer};
 use super::revision::Revision;
 use crate::jsonrpc::{AsJson, Json, RawJson, RequestId, WriteError, WriteJson};
 
-/// A value that can be written at any revision of the protocol.
+/// A value that can be serialized at any revision of the protocol.
 ///
-/// [`SerializeAt::at`] ties it to one, which gives a [`Serialize`]; [`SerializeAt::to_json_at`] gives the text.
+/// [`SerializeAt::at`] binds it to a revision, which gives a [`Serialize`];
+/// [`SerializeAt::to_json_at`] returns the text.
 pub trait SerializeAt {
-    /// Writes the value as `revision` spells it.
+    /// Serializes the value in the form of `revision`.
     ///
     /// # Errors
     ///
-    /// The caller's fault: the value has something that the revision cannot say (the message is
-    /// that of [`NotExpressible`]), or a number is not finite.
+    /// The value contains something that the revision cannot express (the message is that of
+    /// [`NotExpressible`]), or a number that is not finite.
     fn serialize_at<S: Serializer>(
         &self,
         revision: Revision,
         serializer: S,
     ) -> Result<S::Ok, S::Error>;
 
-    /// Whether a field with this value is left out of its object: `None`, and nothing else.
+    /// Returns whether a field with this value is omitted: only for `None`.
     fn is_absent(&self) -> bool {
         false
     }
 
-    /// Whether a modern revision writes this as an object with a `resultType` and without the other
-    /// members that every result may have, so that nobody looks for them.
+    /// Returns whether a modern revision writes this as an object with a `resultType` and without
+    /// the other members that any result may have, so that they need not be searched for.
     #[doc(hidden)]
     fn is_plain_result(&self) -> bool {
         false
     }
 
-    /// What the result of a tool has for its output schema.
+    /// Returns the part of a tool's result that its output schema applies to.
     #[doc(hidden)]
     fn tool_output(&self) -> ToolOutput<'_> {
         ToolOutput::Unknown
     }
 
-    /// The value tied to a revision.
+    /// Binds the value to a revision.
     fn at(&self, revision: Revision) -> AtRevision<'_, Self> {
         AtRevision(self, revision)
     }
 
-    /// The JSON text of the value at `revision`.
+    /// Returns the JSON text of the value at `revision`.
     ///
     /// # Errors
     ///
@@ -65,20 +66,20 @@ pub trait SerializeAt {
     }
 }
 
-/// What the result of a tool has for its output schema.
+/// The part of a tool's result that its output schema applies to.
 #[derive(Clone, Copy, Debug)]
 pub enum ToolOutput<'a> {
-    /// It is not known to be the result of a tool.
+    /// Not known to be the result of a tool.
     Unknown,
-    /// A failure, which is told in words.
+    /// An error, described in text.
     Failed,
-    /// Words alone.
+    /// Only unstructured content.
     Unstructured,
-    /// Data.
+    /// Structured content.
     Structured(&'a Json),
 }
 
-/// A value and the revision it is to be written at.
+/// A value and the revision at which it is written.
 pub struct AtRevision<'a, T: ?Sized>(pub &'a T, pub Revision);
 
 impl<T: SerializeAt + ?Sized> Serialize for AtRevision<'_, T> {
@@ -93,14 +94,14 @@ impl<T: fmt::Debug + ?Sized> fmt::Debug for AtRevision<'_, T> {
     }
 }
 
-/// A value that is written at a revision which only the machine knows: any [`SerializeAt`] value, or
+/// A value that is written at a revision chosen by the machine: any [`SerializeAt`] value, or
 /// [`Verbatim`] JSON.
 pub trait WriteJsonAt {
-    /// Appends the value as `revision` spells it.
+    /// Appends the value in the form of `revision`.
     ///
     /// # Errors
     ///
-    /// The caller's fault: see [`WriteError`].
+    /// See [`WriteError`].
     fn write_json_at(&self, revision: Revision, out: &mut String) -> Result<(), WriteError>;
 
     /// See [`SerializeAt::is_plain_result`].
@@ -115,7 +116,7 @@ pub trait WriteJsonAt {
         ToolOutput::Unknown
     }
 
-    /// The value, if it is JSON text at every revision.
+    /// Returns the value, if it is the same JSON text at every revision.
     #[doc(hidden)]
     fn as_raw_json(&self) -> Option<&RawJson<'_>> {
         None
@@ -142,7 +143,7 @@ impl<T: SerializeAt + ?Sized> WriteJsonAt for T {
     }
 }
 
-/// JSON of the caller's own, which is the same at every revision.
+/// JSON that the caller provides, which is the same at every revision.
 #[derive(Clone, Copy, Debug)]
 pub struct Verbatim<'a, T: ?Sized>(pub &'a T);
 
@@ -156,7 +157,7 @@ impl<T: WriteJson + ?Sized> WriteJsonAt for Verbatim<'_, T> {
     }
 }
 
-/// A value of [`WriteJsonAt`] tied to a revision.
+/// A [`WriteJsonAt`] value bound to a revision.
 pub(crate) struct JsonAtRevision<'a>(pub(crate) &'a dyn WriteJsonAt, pub(crate) Revision);
 
 impl WriteJson for JsonAtRevision<'_> {
@@ -169,16 +170,15 @@ impl WriteJson for JsonAtRevision<'_> {
     }
 }
 
-/// The value has no spelling at the revision, and leaving the part out would change its meaning.
+/// The revision cannot express the value, and omitting the part would change its meaning.
 ///
-/// The caller's fault. As serialisers choose their own error type, it arrives there as their
-/// message.
+/// Serializers have their own error types, so it is reported as their message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{what} cannot be expressed in protocol revision {revision}")]
 pub struct NotExpressible {
-    /// What cannot be said.
+    /// The part that cannot be expressed.
     pub what: &'static str,
-    /// Where it cannot be said.
+    /// The revision that cannot express it.
     pub revision: Revision,
 }
 
@@ -188,7 +188,7 @@ impl NotExpressible {
     }
 }
 
-/// Sets of revisions by the names that the macros of [`super::message`] take.
+/// Sets of revisions under the names that the macros of [`super::message`] use.
 pub(crate) mod rev {
     use super::super::revision::{Revision, Revisions};
 
@@ -201,56 +201,58 @@ pub(crate) mod rev {
     pub(crate) const ONLY_2025_11_25: Revisions = Revisions::only(Revision::V2025_11_25);
 }
 
-/// A string that borrows where the source allows.
+/// A string that borrows from its source if possible.
 #[derive(serde::Deserialize)]
 #[serde(transparent)]
 pub(crate) struct Text<'a>(#[serde(borrow)] pub(crate) Cow<'a, str>);
 
-/// Reads an optional string, borrowing where the source allows: `borrow` alone does not reach
-/// through an `Option`.
+/// Reads an optional string that borrows from its source if possible. The attribute `borrow` alone
+/// has no effect inside an `Option`.
 pub(crate) fn optional_text<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<Cow<'de, str>>, D::Error> {
     Option::<Text<'de>>::deserialize(deserializer).map(|text| text.map(|text| text.0))
 }
 
-/// The member that tells what an object is: its string, if it has one.
+/// Reads the member that determines the kind of an object: its string, if it has one.
 pub(crate) fn tag<'j>(
     json: &'j RawJson<'_>,
     name: &'static str,
 ) -> Result<Option<Cow<'j, str>>, serde_json::Error> {
     let refuse = |what| Err(serde::de::Error::custom(format_args!("`{name}` {what}")));
     if !json.is_object() {
-        return refuse("is a member of an object");
+        return refuse("must be a member of an object");
     }
     let (mut found, mut members) = (None, json.members());
     while let Some(member) = members.next_after("") {
         if member.is_named(name) && found.replace(member.value).is_some() {
-            return refuse("is there twice");
+            return refuse("is repeated");
         }
     }
     match found.filter(|value| *value != RawJson::NULL) {
         None => Ok(None),
-        Some(value) => value.to_text().map_or_else(|| refuse("is a string"), |tag| Ok(Some(tag))),
+        Some(value) => {
+            value.to_text().map_or_else(|| refuse("must be a string"), |tag| Ok(Some(tag)))
+        }
     }
 }
 
-/// Reads a field where `null` is the same as absent, which has a default.
+/// Reads a field with a default, where `null` is the same as absent.
 pub(crate) fn or_default<'de, T: Deserialize<'de> + Default, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<T, D::Error> {
     Option::deserialize(deserializer).map(Option::unwrap_or_default)
 }
 
-/// Reads a field where `null` is a value and not the same as absent.
+/// Reads a field where `null` is a value and differs from absent.
 pub(crate) fn present<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<Json>, D::Error> {
     Json::deserialize(deserializer).map(Some)
 }
 
-/// Reads an optional count, also one that is written with a fraction of zero: some languages have
-/// but one type of number.
+/// Reads an optional count. A fraction of zero is accepted, because some languages have only one
+/// number type.
 pub(crate) fn whole<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
     #[derive(serde::Deserialize)]
     #[serde(untagged)]
@@ -266,12 +268,13 @@ pub(crate) fn whole<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option
     }
 }
 
-/// Whether the value is a JSON object.
+/// Returns whether the value is a JSON object.
 pub(crate) fn is_object(json: &Json) -> bool {
     json.as_str().trim_start().starts_with('{')
 }
 
-/// Whether the value is a JSON Schema that allows objects only, by its root `type`.
+/// Returns whether the value is a JSON Schema that allows only objects, according to its root
+/// `type`.
 pub(crate) fn is_object_schema(json: &Json) -> bool {
     #[derive(serde::Deserialize)]
     struct Root<'a> {
@@ -308,12 +311,12 @@ same_at_every_revision!(
 );
 
 impl SerializeAt for f64 {
-    /// Whole numbers are written without a fraction, as peers that never knew one expect.
+    /// Whole numbers are written without a fraction, as most peers expect.
     fn serialize_at<S: Serializer>(&self, _: Revision, serializer: S) -> Result<S::Ok, S::Error> {
-        // Up to here every whole number has an exact `f64`.
+        // Every whole number up to this one has an exact `f64`.
         const WHOLE_MAX: f64 = 9_007_199_254_740_991.0;
         if !self.is_finite() {
-            return Err(S::Error::custom("a number that is not finite has no JSON"));
+            return Err(S::Error::custom("a number that is not finite cannot be written as JSON"));
         }
         let whole = *self as i64;
         if self.abs() <= WHOLE_MAX && whole as Self == *self {
@@ -384,7 +387,7 @@ macro_rules! same_as_target {
 }
 same_as_target!(&T, Box<T>);
 
-/// One value, or an array of them: the form that came is the form that is written back.
+/// One value, or an array of values. It is written in the form in which it was read.
 #[derive(Clone, Debug, PartialEq)]
 pub enum OneOrMany<T> {
     /// The bare value.
@@ -394,7 +397,7 @@ pub enum OneOrMany<T> {
 }
 
 impl<T> OneOrMany<T> {
-    /// The values.
+    /// Returns the values.
     pub fn as_slice(&self) -> &[T] {
         match self {
             Self::One(value) => core::slice::from_ref(value),
@@ -422,7 +425,7 @@ impl<'de, T: for<'a> Deserialize<'a>> Deserialize<'de> for OneOrMany<T> {
 }
 
 impl<T: SerializeAt> SerializeAt for OneOrMany<T> {
-    /// Before 2025-11-25 there is only the bare value.
+    /// Before 2025-11-25 only the bare value is supported.
     fn serialize_at<S: Serializer>(
         &self,
         revision: Revision,
@@ -462,7 +465,7 @@ mod tests {
     }
 
     #[test]
-    fn one_block_in_an_array_becomes_a_bare_block_where_arrays_are_unknown() {
+    fn a_single_block_is_written_without_an_array_at_older_revisions() {
         // Rule: [SAMP-004].
         let many = OneOrMany::Many(vec![String::from("a")]);
         assert_eq!(many.to_json_at(Revision::V2025_06_18).unwrap().as_str(), "\"a\"");
@@ -498,7 +501,7 @@ mod tests {
     }
 
     #[test]
-    fn the_tag_of_an_object_is_one_string_or_none() {
+    fn a_tag_is_a_single_string_or_absent() {
         let read = |text| tag(&RawJson::trusted(text), "type").map(|tag| tag.map(Cow::into_owned));
         assert_eq!(read(r#"{"a":1,"type":"t\n"}"#).unwrap().as_deref(), Some("t\n"));
         for text in ["{}", r#"{"a":"type"}"#, r#"{"type":null}"#] {

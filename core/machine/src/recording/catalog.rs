@@ -124,7 +124,7 @@ mod tests {
     use crate::protocol::{Method, Prompt, Revision};
 
     #[test]
-    fn a_catalog_comes_back_with_the_numbers_of_its_entries() {
+    fn a_recorded_catalog_keeps_its_entry_numbers() {
         let mut catalog = Catalog::new();
         catalog.page_size(NonZeroUsize::new(1)).list_changed(false);
         for name in ["a", "b", "c", "d"] {

@@ -58,6 +58,6 @@ pub struct Difference {
     pub line: usize,
     /// The line of the recording.
     pub recorded: String,
-    /// The line of the replay; empty if it has none.
+    /// The line of the replay; empty if there is no such line.
     pub replayed: String,
 }

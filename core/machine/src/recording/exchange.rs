@@ -55,7 +55,7 @@ impl StandIns {
         Some(hash[..16].iter().map(|byte| format!("{byte:02x}")).collect())
     }
 
-    /// Returns the stand-in for the id of a session of this side.
+    /// Returns the stand-in for a session id of this side.
     pub(crate) fn session(self, id: &SessionId) -> String {
         let text = id.as_str();
         self.digits("session", text.as_bytes()).unwrap_or_else(|| text.into())

@@ -85,7 +85,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_bytes_come_back_as_they_were(bytes: Vec<u8>, text in r#"[{}\[\]",: 0-9a\n\r\\]{0,20}"#) {
+        fn any_bytes_round_trip(bytes: Vec<u8>, text in r#"[{}\[\]",: 0-9a\n\r\\]{0,20}"#) {
             for bytes in [&bytes[..], text.as_bytes()] {
                 let line = written(bytes);
                 let read: Payload<'_> = serde_json::from_str(&line).unwrap();

@@ -23,7 +23,7 @@ fn sealed(state: &str) -> String {
 }
 
 #[test]
-fn a_state_that_comes_back_in_time_is_opened() {
+fn a_state_is_opened_before_its_expiry() {
     assert_eq!(seal().open(&sealed("step 2"), &binding(CALL), NOW), Ok("step 2".into()));
     assert_eq!(seal().open(&sealed(""), &binding(CALL), NOW + 59), Ok(String::new()));
 }
@@ -76,7 +76,7 @@ fn a_state_of_another_request_is_refused() {
 }
 
 #[test]
-fn a_retry_is_the_same_request_however_it_is_written() {
+fn a_retry_opens_the_state_regardless_of_its_formatting() {
     // Rule: [MRTR-014].
     let state = sealed("s");
     let retries = [
@@ -121,14 +121,14 @@ fn similar_values_are_distinguished() {
 }
 
 #[test]
-fn a_number_beyond_all_bounds_binds_as_it_is_written() {
+fn a_number_out_of_range_is_bound_as_text() {
     let state = seal().close("s", &binding(r#"{"a":1e999}"#), NOW + 60).unwrap();
     let retry = binding(r#"{"requestState":"x","a":1e999}"#);
     assert_eq!(seal().open(&state, &retry, NOW), Ok("s".into()));
 }
 
 #[test]
-fn an_older_key_opens_and_one_that_is_forgotten_does_not() {
+fn an_older_key_opens_and_a_dropped_key_does_not() {
     // Rule: [MRTR-006].
     let state = sealed("s");
     let rotated = Seal::new([8; 32]).with_previous_keys([[9; 32], [7; 32]]);
@@ -160,7 +160,7 @@ fn the_longest_state_is_sealed_and_a_longer_one_is_not() {
 }
 
 #[test]
-fn the_form_is_the_one_that_other_processes_know() {
+fn the_format_is_stable() {
     // Made with another implementation of HMAC and SHA-256.
     let known = "AQAAAABqZPB8U1H8NKVVP63LoVOk1pN7lVGw8ALy-1xW-fOo7AL2QIhzdGVwIDI";
     let params = RawJson::parse(r#"{"name":"book","arguments":{"table":4}}"#).unwrap();

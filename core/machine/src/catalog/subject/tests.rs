@@ -46,7 +46,7 @@ fn passes(method: Method, params: &str) {
 }
 
 #[test]
-fn a_call_names_a_tool_and_its_arguments_are_an_object() {
+fn a_call_requires_a_tool_name_and_object_arguments() {
     // Rule: [TOOL-004] [TOOL-007].
     passes(Method::ToolsCall, r#"{"name":"t"}"#);
     passes(Method::ToolsCall, r#"{"name":"t","arguments":{"a":1},"task":{}}"#);
@@ -59,7 +59,7 @@ fn a_call_names_a_tool_and_its_arguments_are_an_object() {
 }
 
 #[test]
-fn a_tool_runs_as_a_task_where_it_says_so_and_the_revision_has_tasks() {
+fn a_tool_runs_as_a_task_only_if_it_and_the_revision_support_tasks() {
     // Rule: [TASK-004] [TASK-005] [TASK-006].
     let mut catalog = catalog();
     for support in [TaskSupport::Forbidden, TaskSupport::Optional, TaskSupport::Required] {
@@ -95,7 +95,7 @@ fn a_tool_runs_as_a_task_where_it_says_so_and_the_revision_has_tasks() {
 }
 
 #[test]
-fn a_prompt_is_known_and_its_required_arguments_are_strings_that_are_there() {
+fn a_prompt_must_exist_and_its_required_arguments_must_be_strings() {
     // Rule: [PRMT-002] [PRMT-006] [PRMT-007].
     passes(Method::PromptsGet, r#"{"name":"p","arguments":{"must":"x"}}"#);
     passes(Method::PromptsGet, r#"{"name":"p","arguments":{"m\u0075st":"x","may":"","z":""}}"#);
@@ -111,7 +111,7 @@ fn a_prompt_is_known_and_its_required_arguments_are_strings_that_are_there() {
 }
 
 #[test]
-fn a_resource_is_listed_or_follows_a_template() {
+fn a_resource_must_be_listed_or_match_a_template() {
     // Rule: [RSRC-009] [RSRC-010] [RSRC-012] [RSRC-014].
     for method in [Method::ResourcesRead, Method::ResourcesSubscribe] {
         passes(method, r#"{"uri":"mem://a"}"#);
@@ -136,7 +136,7 @@ fn a_resource_is_listed_or_follows_a_template() {
 }
 
 #[test]
-fn a_completion_is_for_an_argument_of_something_known() {
+fn a_completion_requires_a_known_prompt_or_resource_template() {
     // Rule: [COMP-001] [COMP-002] [COMP-004].
     let method = Method::CompletionComplete;
     let argument = r#""argument":{"name":"n","value":""}"#;
@@ -174,7 +174,7 @@ fn a_completion_is_for_an_argument_of_something_known() {
 }
 
 #[test]
-fn methods_about_nothing_in_a_catalog_pass() {
+fn methods_without_an_item_pass() {
     for method in [Method::Ping, Method::ToolsList, Method::TasksGet, Method::SubscriptionsListen] {
         passes(method, r#"{"name":"nobody"}"#);
     }

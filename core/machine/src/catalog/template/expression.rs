@@ -198,7 +198,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn templates_that_are_not_well_formed_are_refused_with_their_reason() {
+    fn malformed_templates_are_refused_with_a_reason() {
         // Rule: [RSRC-002] [RSRC-018].
         for (template, reason) in [
             ("a:{id", InvalidTemplate::Braces),

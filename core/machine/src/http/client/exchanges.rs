@@ -43,7 +43,7 @@ pub(super) enum Purpose {
     Resume,
     /// The GET of the listening stream.
     Listen,
-    /// The GET of the transport of 2024-11-05.
+    /// The GET of HTTP+SSE.
     HttpSse,
     /// The DELETE of the session.
     End,
@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn exchanges_are_counted_by_what_they_carry_until_that_is_taken_out() {
+    fn exchanges_are_counted_by_message_kind_until_detached() {
         let mut exchanges = Exchanges::new();
         let call = exchanges.insert(exchange(Some(Message::new_request(7, Method::ToolsList))));
         let answer = exchanges.insert(exchange(Some(Message::new(Part::Answers, String::new()))));
@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stream_that_waits_holds_the_place_of_its_call() {
+    fn a_stream_waiting_for_resumption_counts_as_a_request() {
         let mut exchanges = Exchanges::new();
         let message = Message::new_request(7, Method::ToolsList);
         let attempts = || Attempts::new(crate::http::Backoff::DEFAULT, 1);

@@ -18,7 +18,7 @@ pub struct ClientLimits {
     /// The length of a JSON body, in bytes. 4 MiB: the longest line that adapters accept on a byte
     /// stream by default.
     pub body_bytes_max: usize,
-    /// The length of an event of a stream, in bytes. 4 MiB: an event holds a message, like a body.
+    /// The length of a stream event, in bytes. 4 MiB: an event holds a message, like a body.
     pub event_bytes_max: usize,
     /// The length of an error response body, in bytes. 64 KiB: a JSON-RPC error with its data.
     pub error_bytes_max: usize,

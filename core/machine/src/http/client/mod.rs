@@ -151,7 +151,7 @@ impl Client {
 
     // ------------------------------------------------------------------ from the network
 
-    /// Handles the head of the final response of an exchange. Skip informational responses (1xx).
+    /// Handles the final response head of an exchange. Skip informational responses (1xx).
     pub fn handle_response(
         &mut self,
         exchange: ExchangeId,
@@ -220,7 +220,7 @@ impl Client {
 
     // ------------------------------------------------------------------ outputs
 
-    /// Returns the next action for the driver, or `None` if there is none.
+    /// Returns the next action for the driver, or `None` if the queue is empty.
     #[must_use]
     pub fn poll_transmit(&mut self) -> Option<Transmit> {
         self.transmits.pop_front()

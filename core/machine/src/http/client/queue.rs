@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn the_handshake_is_before_the_calls_that_wait_for_it() {
+    fn the_handshake_is_queued_before_waiting_calls() {
         let mut queue = queue([call(), Message::new_request(8, Method::Initialize)]);
         assert_eq!(queue.take_request(|_| true).unwrap().request().unwrap().0, 8);
         assert!(queue.take_request(|_| false).is_none());
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn control_is_weighed_and_answers_go_with_their_session() {
+    fn control_bytes_are_counted_and_responses_are_dropped_with_their_session() {
         let answer = Message::new(Part::Answers, "12345".into());
         let changed = Message::new(Method::RootsListChanged.into(), "123".into());
         let mut queue = queue([call(), answer, changed]);

@@ -210,7 +210,7 @@ mod tests {
     use alloc::format;
 
     #[test]
-    fn a_session_key_is_visible_ascii_and_stays_out_of_debug_output() {
+    fn a_session_key_is_visible_ascii_and_hidden_in_debug_output() {
         // Rule: [SESS-003] [SESS-005].
         let key = SessionKey::parse(b"!secret~", 8).unwrap();
         assert_eq!(&*key.0, "!secret~");

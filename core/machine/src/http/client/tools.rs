@@ -71,7 +71,7 @@ impl Tools {
 }
 
 impl Client {
-    /// Stores the header parameters of a page of tools. Returns the page without the tools that
+    /// Stores the header parameters of the listed tools. Returns the page without the tools that
     /// cannot be used, or `None` if all can be used.
     // MCP 2026-07-28 basic/transports/streamable-http#schema-extension [HDR-016] [HDR-017]
     pub(super) fn take_note_of_tools(

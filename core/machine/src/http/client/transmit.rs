@@ -25,7 +25,7 @@ pub struct OutgoingRequest {
     pub exchange: ExchangeId,
     /// `POST`, `GET` or `DELETE`.
     pub method: &'static str,
-    /// The body; empty if there is none. Cheap to clone.
+    /// The body; empty for a request without one. Cheap to clone.
     pub body: Bytes,
     pub(crate) url: Arc<Location>,
     pub(super) fields: Vec<Field>,

@@ -82,7 +82,7 @@ pub(crate) enum UnsendableArgument {
 pub(crate) enum HeaderParamMismatch {
     #[error("{header} is missing, but the arguments have a value for it")]
     Missing { header: String },
-    #[error("{header} has a value, but the arguments have none for it")]
+    #[error("{header} has a value, but the arguments have no value for it")]
     Unexpected { header: String },
     #[error("the value of {header} differs from that in the arguments")]
     Differs { header: String },

@@ -78,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_integer_is_one_however_it_is_written() {
+    fn integers_are_recognized_in_every_notation() {
         // Rule: [HDR-014] [HDR-030].
         for (text, value) in [
             ("0", 0),
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn events_past_the_end_are_distinguished_from_gaps() {
+    fn out_of_range_integers_are_distinguished_from_fractions() {
         // Rule: [HDR-014].
         for text in
             ["9007199254740992", "-9007199254740992", "1e400", "1e99999999999999999999", "9e15000"]
@@ -134,7 +134,7 @@ mod tests {
         }
 
         #[test]
-        fn no_text_is_too_strange_to_read(text in "[-+0-9.eE]{0,12}|\\PC{0,8}") {
+        fn no_text_panics_the_parser(text in "[-+0-9.eE]{0,12}|\\PC{0,8}") {
             let json = serde_json::from_str::<serde_json::Number>(&text).is_ok();
             // The parser of `serde_json` refuses numbers outside of binary64.
             proptest::prop_assert!(!json || text.trim() != text || read(&text).is_some());

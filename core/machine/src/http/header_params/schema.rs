@@ -58,7 +58,7 @@ enum Place {
 }
 
 impl Place {
-    /// Returns the place of the value of `keyword` in a schema at this place.
+    /// Returns the place of a keyword's value in a schema at this place.
     fn behind(self, keyword: &str) -> Self {
         match keyword {
             // MCP 2026-07-28 basic/transports/streamable-http#schema-extension [HDR-015]

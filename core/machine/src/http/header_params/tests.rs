@@ -63,7 +63,7 @@ fn annotated_arguments_become_headers() {
 }
 
 #[test]
-fn without_a_value_there_is_no_header() {
+fn an_absent_value_has_no_header() {
     // Rule: [HDR-019] [HDR-029].
     for arguments in [
         "{}",
@@ -78,7 +78,7 @@ fn without_a_value_there_is_no_header() {
 }
 
 #[test]
-fn a_value_of_another_type_is_converted_by_the_type_that_it_has() {
+fn a_value_is_converted_by_its_own_type() {
     let sent = |arguments| fields(&all(), arguments).expect(arguments);
     let arguments = r#"{"region":5,"limit":"6","options":{"dry":"yes"}}"#;
     let values: Vec<_> = sent(arguments).into_iter().map(|(_, value)| value).collect();
@@ -110,7 +110,7 @@ fn an_unsafe_integer_is_not_sent_as_a_header() {
 }
 
 #[test]
-fn headers_that_say_what_the_arguments_say_pass() {
+fn matching_headers_are_accepted() {
     // Rule: [HDR-024] [HDR-030] [HDR-031].
     for (arguments, received) in [
         (r#"{"region":"eu"}"#, &[("Mcp-Param-Region", "eu")][..]),
@@ -132,7 +132,7 @@ fn headers_that_say_what_the_arguments_say_pass() {
 }
 
 #[test]
-fn headers_that_say_something_else_are_refused() {
+fn mismatched_headers_are_refused() {
     // Rule: [HDR-025] [HDR-027] [HDR-028] [HDR-030] [HDR-031].
     const EU: &str = r#"{"region":"eu"}"#;
     const REGION: &str = "mcp-param-region";
@@ -165,7 +165,7 @@ fn headers_that_say_something_else_are_refused() {
 }
 
 #[test]
-fn an_argument_that_is_there_twice_is_refused() {
+fn a_repeated_argument_is_refused() {
     // Rule: [HDR-025].
     for (arguments, member, header) in [
         (r#"{"region":"eu","region":"us"}"#, "region", "Mcp-Param-Region"),
@@ -185,7 +185,7 @@ fn an_argument_that_is_there_twice_is_refused() {
 }
 
 #[test]
-fn a_name_is_a_token_that_is_not_empty() {
+fn a_header_name_is_a_nonempty_token() {
     // Rule: [HDR-010] [HDR-011].
     let at = || String::from("/properties/a");
     let named = |name: &str| {
@@ -260,7 +260,7 @@ fn only_strings_integers_and_booleans_are_header_params() {
 }
 
 #[test]
-fn an_annotation_is_reached_through_properties_alone() {
+fn an_annotation_must_be_reachable_only_through_properties() {
     // Rule: [HDR-015].
     let annotated = r#"{"type":"string","x-mcp-header":"A"}"#;
     let inner = format!(r#"{{"properties":{{"a":{annotated}}}}}"#);
@@ -342,7 +342,7 @@ fn look_alike_annotations_are_ignored() {
 }
 
 #[test]
-fn a_schema_has_no_more_annotations_than_intermediaries_let_pass() {
+fn the_number_of_annotations_is_limited() {
     let many = |count| {
         let one = |at| format!(r#""p{at}":{{"type":"string","x-mcp-header":"H{at}"}}"#);
         let all: Vec<_> = (0..count).map(one).collect();
@@ -387,7 +387,7 @@ proptest::proptest! {
     }
 
     #[test]
-    fn no_schema_is_too_strange_to_read(text in "([{}\\[\\],:]|\"(a|x-mcp-header|properties|type|string)\"|1e999|null){0,24}") {
+    fn no_schema_panics_the_parser(text in "([{}\\[\\],:]|\"(a|x-mcp-header|properties|type|string)\"|1e999|null){0,24}") {
         if let Ok(schema) = RawJson::parse(&text) {
             let _ = HeaderParams::from_schema(&schema);
         }

@@ -127,7 +127,7 @@ impl Server {
         }
     }
 
-    /// Notifies subscribed clients of the status of a task, if they are the task's owner.
+    /// Notifies subscribed clients of a task's status, if they own the task.
     pub fn task_changed(
         &mut self,
         status: &TaskStatusParams,
@@ -204,7 +204,7 @@ impl Server {
         self.connections.get_mut(request.connection).ok_or(CommandError::NotDue)
     }
 
-    /// Visits all connections, and pumps those that have output. Most have none.
+    /// Visits all connections, and pumps those that have output. Most have no output.
     fn for_each_connection(&mut self, now: Instant, mut visit: impl FnMut(&mut Connection)) {
         let mut slot = 0;
         while let Some(key) = self.connections.find_from(slot, |_| true) {

@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn an_id_is_read_as_it_was_spelled() {
+    fn event_ids_round_trip() {
         for (stream, sequence) in [(0, 0), (1, 10), (u32::MAX, u64::MAX), (907, 1_000_000)] {
             let id = EventId { stream, sequence };
             assert_eq!(&*id.spell(), alloc::format!("{stream}-{sequence}"));
@@ -307,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reader_that_comes_back_gets_what_followed_its_last_event_and_nothing_else() {
+    fn a_resuming_reader_gets_only_the_events_after_its_last_one() {
         // Rule: [RESUME-006].
         let log = log(&["a", "b", "c"]);
         let Resume::At(place) = log.after(1) else { panic!() };
@@ -318,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn a_gap_is_distinguished_from_an_unknown_event() {
+    fn dropped_events_are_distinguished_from_unknown_ones() {
         let mut log = log(&["a", "b", "c", "d"]);
         log.trim(log.end(), 2, usize::MAX);
         assert_eq!(log.after(0), Resume::Dropped);
@@ -350,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn a_retry_without_an_id_moves_no_sequence_number() {
+    fn a_retry_event_has_no_sequence_number() {
         let mut log = log(&["a"]);
         log.push_retry(Duration::from_millis(500));
         log.push(None, Some(3), b"b");
@@ -359,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn the_start_of_an_event_is_found_from_within() {
+    fn the_start_of_an_event_is_found_from_a_position_inside_it() {
         let mut log = log(&["a", "b"]);
         for (place, start) in [(0, 0), (16, 0), (17, 17), (33, 17), (34, 34)] {
             assert_eq!(log.event_start(place), start, "{place}");
@@ -369,7 +369,7 @@ mod tests {
     }
 
     #[test]
-    fn events_are_withdrawn_as_a_whole_from_a_place_on() {
+    fn complete_events_are_withdrawn_from_a_position() {
         for (place, left) in [(0, 0), (1, 17), (17, 17), (18, 34), (34, 34), (51, 51), (60, 51)] {
             let mut log = log(&["a", "b", "c"]);
             log.withdraw_from(place);

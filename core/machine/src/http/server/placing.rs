@@ -266,7 +266,7 @@ impl Server {
         }
     }
 
-    /// Handles the end of an exchange of a session.
+    /// Handles the end of a session's exchange.
     pub(super) fn leave_session(&mut self, key: Key, now: Instant) {
         if let Some(session) = self.connections.get_mut(key).and_then(|c| c.session.as_mut()) {
             session.open -= 1;
@@ -313,12 +313,12 @@ impl Connection {
         }
     }
 
-    /// Whether all messages travel on one stream.
     /// Returns the session id, if the connection is a session.
     pub(super) fn session_id(&self) -> Option<SessionId> {
         self.session.as_ref().map(|session| session.id)
     }
 
+    /// Returns whether all messages are sent on one event stream.
     pub(super) fn is_event_stream(&self) -> bool {
         use super::session::Transport::EventStream;
         self.session.as_ref().is_some_and(|session| session.transport == EventStream)

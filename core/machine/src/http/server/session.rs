@@ -18,7 +18,7 @@ pub(super) struct Session {
     pub(super) recorded: bool,
     /// The last time at which it was used.
     pub(super) last_used: Instant,
-    /// The slots of the sessions of its caller that were used before and after it.
+    /// The slots of its caller's sessions that were used before and after it.
     pub(super) older: u32,
     pub(super) newer: u32,
 }

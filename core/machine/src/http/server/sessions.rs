@@ -281,7 +281,7 @@ impl Server {
 
     // ------------------------------------------------------------------ HTTP+SSE
 
-    /// Opens the event stream of a client of 2024-11-05, which is a session.
+    /// Opens the event stream of a 2024-11-05 client, which is a session.
     // MCP 2024-11-05 basic/transports#http-with-sse [LSSE-001] [LSSE-002]
     pub(super) fn open_event_stream(
         &mut self,
@@ -308,7 +308,7 @@ impl Server {
         Ok(ExchangeId(exchange))
     }
 
-    /// Handles a message of a client of 2024-11-05.
+    /// Handles a message of a 2024-11-05 client.
     pub(super) fn message<'f>(
         &mut self,
         head: &RequestHead<'_>,
@@ -349,7 +349,7 @@ enum Start {
     Behind(u64),
 }
 
-/// Returns the start of a reader of the standalone stream without an event id.
+/// Returns where a reader of the standalone stream starts if it has no event id.
 fn unread(connection: &Connection) -> Start {
     let stream = connection.streams.get(STANDALONE);
     stream.and_then(Stream::position_behind).map_or(Start::Unread, Start::Behind)

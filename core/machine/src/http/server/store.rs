@@ -99,7 +99,7 @@ pub enum StoreAction {
         /// event, which is used regardless of its length.
         bytes_max: usize,
     },
-    /// Remove all events of a stream or of a session: no client can resume it.
+    /// Remove all events of a stream or session: no client can resume it.
     ///
     /// A machine that ends abruptly sends no such action, so a store should also expire entries a
     /// while after [`ServerTimeouts::session_idle`](super::ServerTimeouts::session_idle).

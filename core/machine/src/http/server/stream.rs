@@ -196,7 +196,7 @@ impl Stream {
     pub(super) fn assert_consistent(&self) {
         assert!(self.recorded == 0 || self.recorded == self.log.next_sequence(), "unrecorded");
         if let Some(replay) = &self.replay {
-            assert!(self.reader.is_some(), "a replay for nobody");
+            assert!(self.reader.is_some(), "a replay without a reader");
             assert_eq!(self.taken, self.log.start(), "the log under a replay");
             assert!(replay.position() <= self.log.first_sequence(), "a replay beyond its end");
         }

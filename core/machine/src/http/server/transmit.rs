@@ -35,9 +35,9 @@ impl Server {
         None
     }
 
-    /// Returns what a recorder must know of an exchange before it polls it: the HTTP+SSE session
-    /// that the exchange belongs to, whose id is in its first event. Returns `None` if polling has
-    /// no effect.
+    /// Returns the information that a recorder needs before it polls an exchange: the HTTP+SSE
+    /// session of the exchange, whose id is in its first event. Returns `None` if polling has no
+    /// effect.
     #[cfg(feature = "recording")]
     pub(crate) fn session_to_hide(&self, exchange: ExchangeId) -> Option<Option<SessionId>> {
         let entry = self.exchanges.get(exchange.0)?;

@@ -3,7 +3,7 @@
 use super::Meta;
 use crate::Revision;
 
-/// A key that breaks the grammar for keys of `_meta`.
+/// A key that violates the grammar for keys of `_meta`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidMetaKey {
     /// The part before the `/` is not a list of labels.
@@ -12,23 +12,23 @@ pub enum InvalidMetaKey {
          letter or digit, with hyphens only inside"
     )]
     Prefix,
-    /// The part after the `/`, or the whole, is no name.
+    /// The part after the `/`, or the complete key, is not a valid name.
     #[error(
         "a key name starts and ends with a letter or digit, with hyphens, underscores and dots \
          only inside"
     )]
     Name,
-    /// There is no prefix where one is needed.
-    #[error("an extension identifier has a prefix")]
+    /// The prefix is missing, but required.
+    #[error("an extension identifier must have a prefix")]
     NoPrefix,
 }
 
-/// Checks the form of a key of `_meta`: an optional prefix that ends in `/`, and a name, which may
-/// be empty after a prefix.
+/// Checks the form of a `_meta` key: an optional prefix that ends in `/`, and a name, which may be
+/// empty after a prefix.
 ///
 /// # Errors
 ///
-/// The writer's fault: see [`InvalidMetaKey`].
+/// See [`InvalidMetaKey`].
 pub fn check_key(key: &str) -> Result<(), InvalidMetaKey> {
     let (prefix, name) = match key.split_once('/') {
         Some((prefix, name)) => (Some(prefix), name),
@@ -53,13 +53,13 @@ pub fn check_key(key: &str) -> Result<(), InvalidMetaKey> {
 ///
 /// # Errors
 ///
-/// The writer's fault: see [`InvalidMetaKey`].
+/// See [`InvalidMetaKey`].
 // MCP 2026-07-28 basic/versioning#extension-negotiation [CAP-024]: the prefix is mandatory.
 pub fn check_extension_id(id: &str) -> Result<(), InvalidMetaKey> {
     if id.contains('/') { check_key(id) } else { Err(InvalidMetaKey::NoPrefix) }
 }
 
-/// Whether `key` belongs to the protocol itself at `revision`, so that nobody else may define it.
+/// Returns whether the protocol reserves `key` at `revision`, so that others must not define it.
 #[must_use]
 pub fn is_reserved_key(key: &str, revision: Revision) -> bool {
     let Some((prefix, _)) = key.split_once('/') else {

@@ -16,7 +16,7 @@ fn json(text: &str) -> Json {
 }
 
 #[test]
-fn entries_come_in_order_with_their_values_as_they_were_written() {
+fn entries_keep_their_order_and_text() {
     let meta = meta(r#" { "z" : [1, 2] ,"a":{"b": null}, "m":"x" } "#);
     let found: Vec<_> = meta.iter().collect();
     let raw = RawJson::trusted;
@@ -42,7 +42,7 @@ fn a_key_is_the_same_in_every_spelling() {
 }
 
 #[test]
-fn of_two_entries_with_one_key_the_later_one_counts_in_its_place() {
+fn the_last_entry_with_a_repeated_key_wins() {
     let twice = meta(r#"{"z":1,"a":2,"\u007a":3,"m":4,"a":5,"z":6}"#);
     assert_eq!(written(&twice), r#"{"m":4,"a":5,"z":6}"#);
     assert_eq!(twice.len(), 3);
@@ -113,7 +113,7 @@ fn metadata_must_be_an_object() {
 }
 
 #[test]
-fn values_may_be_as_deep_as_they_like() {
+fn values_may_be_nested_deeply() {
     let text = ["{\"a\":", &"[".repeat(500), &"]".repeat(500), ",\"b\":1}"].concat();
     let meta = meta(&text);
     assert_eq!(meta.get("b"), Some(RawJson::trusted("1")));
