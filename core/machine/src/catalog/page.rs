@@ -86,7 +86,7 @@ impl Catalog {
     fn read_cursor(&self, kind: ItemKind, cursor: &str) -> Result<u64, ErrorObject<'static>> {
         read_cursor(kind, cursor, self.listing(kind)).ok_or_else(|| {
             ErrorObject::invalid_params(format!(
-                "invalid cursor: it does not belong to this list of {kind}s; start again without one"
+                "invalid cursor for this list of {kind}s: start again without a cursor"
             ))
         })
     }

@@ -14,7 +14,8 @@ pub enum InvalidTemplate {
     EmptyName,
     /// A variable name contains an invalid character, or an operator that RFC 6570 reserves.
     #[error(
-        "{0:?} is not allowed in a variable name: use only letters, digits, underscores and dots between them"
+        "{0:?} is not allowed in a variable name: use only letters, digits, underscores, and dots \
+         between them"
     )]
     Name(char),
     /// The prefix length after a colon is not from 1 to 9999.

@@ -48,7 +48,7 @@ pub(crate) enum InvalidHeaderParam {
     #[error("the `x-mcp-header` at {at:?} is not a string")]
     NotText { at: String },
     #[error(
-        "the `x-mcp-header` {name:?} at {at:?} contains a character that is not allowed in a header name"
+        "the `x-mcp-header` {name:?} at {at:?} has a character that is not allowed in a header name"
     )]
     NotToken { at: String, name: String },
     #[error("the `x-mcp-header` {name:?} at {at:?} is a duplicate")]
