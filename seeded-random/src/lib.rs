@@ -45,7 +45,7 @@ impl Random {
         self.below(times) == 0
     }
 
-    /// Returns one of the items, or `None` if there are none.
+    /// Returns one of the items, or `None` if `items` is empty.
     pub fn pick<'a, T>(&mut self, items: &'a [T]) -> Option<&'a T> {
         let at = self.index(items.len());
         items.get(at)

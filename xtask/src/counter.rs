@@ -1,4 +1,4 @@
-//! Counts the instructions of a program of `benches`, per measurement.
+//! Counts the instructions of each measurement in a program of `benches`.
 
 use std::path::Path;
 use std::process::Command;
@@ -62,7 +62,7 @@ fn total(dump: &str) -> Option<u64> {
     dump.lines().find_map(total)
 }
 
-/// Returns the versions of the compiler and of valgrind, to be recorded with the counts.
+/// Returns the versions of the compiler and valgrind, to be recorded with the counts.
 pub(crate) fn versions() -> String {
     let first = |program: &str, argument: &str| {
         let output = Command::new(program).arg(argument).output().ok()?;

@@ -31,7 +31,7 @@ const CHECKED_FROM: u64 = 10;
 /// Allowed factor for a cost that should not depend on the size: searches take a few more steps.
 const FACTOR_MAX: f64 = 1.5;
 
-/// The cost of an operation as a function of the number of other objects.
+/// The cost of an operation depending on the number of other objects.
 #[derive(Clone, Debug, PartialEq)]
 struct Curve {
     /// The objects that grow in number.

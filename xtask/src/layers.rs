@@ -36,10 +36,7 @@ pub(crate) const LAYERS: &[&[Module]] = &[
     &[
         Module { name: "framing", knows: "newline frames, Server-Sent Events" },
         Module { name: "seal", knows: "seals for the states of input rounds" },
-        Module {
-            name: "binding",
-            knows: "capabilities and failures of the transports of messages",
-        },
+        Module { name: "binding", knows: "capabilities and failures of transports" },
     ],
     &[Module { name: "jsonrpc", knows: "messages, ids, errors, batches; JSON passed on as text" }],
 ];

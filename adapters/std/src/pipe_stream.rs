@@ -12,7 +12,7 @@ use crate::ThreadedStream;
 #[cfg(unix)]
 use crate::descriptor::{blocks, is_pollable};
 
-/// The standard streams of this process or of a child, or a socket. One thread waits for everything
+/// A socket, or the standard streams of this process or a child. One thread waits for everything
 /// that the operating system can watch; anything else has a thread for each direction. Linux can
 /// watch all of them, including terminals and files.
 // Boxed, so that a program without threads contains no code for them.

@@ -28,7 +28,7 @@ impl fmt::Debug for Input {
     }
 }
 
-/// Creates an input of a multiple of its smallest size.
+/// Creates an input whose size is a multiple of the smallest one.
 pub type Make = fn(usize) -> Input;
 
 /// All inputs by name.

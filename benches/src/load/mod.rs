@@ -17,7 +17,7 @@ pub trait Load {
     fn work(&mut self);
 }
 
-/// The expected cost of an operation, as a function of the number of other objects.
+/// The expected cost of an operation, depending on the number of other objects.
 pub struct Curve {
     /// The objects that grow in number.
     pub around: &'static str,

@@ -12,7 +12,7 @@ use mcp_sansio_oauth::{
 
 use super::auth_flow::answer_endpoints;
 
-/// Parses the input as each of the texts of an authorization.
+/// Parses the input as each text in an authorization.
 ///
 /// Challenges are bounded, and re-encoding and parsing one yields the same challenge. Documents are
 /// read like a JSON tree. Every URL that is used is protected in transit and has no fragment. A

@@ -15,7 +15,7 @@ pub(super) struct ConformanceChecker {
     asked: BTreeMap<Option<RequestId>, usize>,
     /// How many responses were sent for each id.
     answered: BTreeMap<Option<RequestId>, usize>,
-    /// Ids of the requests of this side.
+    /// Ids of requests that this side has sent.
     used: BTreeSet<RequestId>,
 }
 

@@ -6,9 +6,9 @@ use mcp_sansio::framing::{SseDecoder, SseError, write_event};
 
 use super::chunk_lengths::random_lengths;
 
-/// However a stream is split, the events are those of the algorithm of the HTML standard, and
-/// encoding and decoding them yields the same events. The first byte sets the limit, the second the
-/// pattern of the chunks.
+/// However a stream is split, the events are those that the algorithm in the HTML standard yields,
+/// and encoding and decoding them yields the same events. The first byte sets the limit, the second
+/// the pattern of the chunks.
 pub fn sse(bytes: &[u8]) {
     let [limit, pattern, stream @ ..] = bytes else { return };
     let limit = usize::from(*limit).max(1);

@@ -129,7 +129,7 @@ fn crates_graph(crates: &[Crate], room: f64, machine_height: f64) -> (Graph, Vec
     (Graph { rows, edges }, bands)
 }
 
-/// Returns the height of each crate: the length of its longest chain of dependencies in `crates`.
+/// Returns the height of each crate: the length of its longest dependency chain in `crates`.
 fn heights<'a>(crates: &[&'a Crate]) -> BTreeMap<&'a str, usize> {
     let mut heights: BTreeMap<&str, usize> =
         crates.iter().map(|it| (it.name.as_str(), 0)).collect();

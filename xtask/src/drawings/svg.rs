@@ -27,7 +27,7 @@ text{fill:#e6edf3}
 }
 ";
 
-/// The height of a line of text.
+/// The height of a text line.
 pub(super) const LINE: f64 = 17.0;
 /// The space around the text in a box.
 pub(super) const PADDING: f64 = 9.0;
@@ -65,7 +65,8 @@ pub(super) struct Label {
 }
 
 impl Label {
-    /// Creates the label of a box of this width: a title, files and functions, and an explanation.
+    /// Creates the label for a box with this width: a title, files and functions, and an
+    /// explanation.
     pub(super) fn new(title: &str, files: &[String], about: &str, width: f64) -> Self {
         let mut lines = Vec::new();
         let room = width - 2.0 * PADDING;

@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn tests_name_what_they_like() {
+    fn references_in_tests_are_ignored() {
         assert_eq!(paths("a", "#[cfg(test)]\nmod tests {\n use crate::b::C;\n}"), [""; 0]);
     }
 

@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn pages_of_an_extension_are_of_every_revision() {
+    fn extension_pages_match_every_revision() {
         assert!(agree("ext-tasks:tasks", "2026-07-28", "ext-tasks:tasks"));
         assert!(!agree("ext-tasks:tasks", "2026-07-28", "basic/index"));
         assert!(!agree("2026-07-28:basic/index", "2026-07-28", "ext-tasks:tasks"));

@@ -7,7 +7,7 @@
 use std::path::Path;
 
 /// Adds an error for each block of the file `path` that differs from its source; `read` returns the
-/// text of a file of the project.
+/// text of a project file.
 pub(super) fn check(
     path: &Path,
     text: &str,

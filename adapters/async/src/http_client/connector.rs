@@ -103,8 +103,8 @@ impl<R: Dial> Connector<R> {
         }
     }
 
-    /// Fetches a document: the body of a response of status 200. It follows no redirects, and fails
-    /// after 20 s or 256 KiB.
+    /// Fetches a document: the body of a response with status 200. It follows no redirects, and
+    /// fails after 20 s or 256 KiB.
     ///
     /// # Errors
     ///

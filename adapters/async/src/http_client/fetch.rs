@@ -36,7 +36,7 @@ pub enum FetchError {
     Timeout,
 }
 
-/// Fetches a document: the body of a response of status 200. Redirects are not followed.
+/// Fetches a document: the body of a response with status 200. Redirects are not followed.
 ///
 /// # Errors
 ///

@@ -11,8 +11,8 @@ use super::shared_server::SharedServer;
 /// A store for the events of HTTP clients that resume their streams, for more events than fit in
 /// memory: Redis, a database, a disk. See `docs/guide/http.md` for its requirements.
 ///
-/// Each operation is awaited before the next one starts, so a read sees earlier appends. The key of
-/// an event consists of session, stream and principal.
+/// Each operation is awaited before the next one starts, so a read sees earlier appends. An event
+/// is identified by session, stream and principal.
 pub trait ExternalEventStore: Send + Sync + 'static {
     /// Stores an event. If it cannot be stored, it is lost, and a client that asks for it is told
     /// so.

@@ -21,7 +21,7 @@ impl ServerState {
     /// Answers a request with the output of its handler.
     pub(super) fn complete(&mut self, completed: CompletedHandler<'_>, now: Instant) {
         let CompletedHandler { request, finished } = completed;
-        // The server catches the panics of handlers; an observer of tasks may still panic.
+        // The server catches the panics of handlers; a task observer may still panic.
         if catch_unwind(AssertUnwindSafe(|| self.server.finish(finished, now))).is_err() {
             self.server.fail(request, now);
         }

@@ -51,8 +51,7 @@ pub(super) async fn serve<N: HyperNetwork>(
     drive(connection.as_mut(), shutdown, || streams.check(), stop, timer).await;
 }
 
-/// Spawns the task of one HTTP/2 stream, so that it can be reset independently of the others of its
-/// connection.
+/// Spawns the task of one HTTP/2 stream, so that it can be reset independently of other streams.
 #[derive(Clone, Debug)]
 struct StreamExecutor<N> {
     runtime: N,

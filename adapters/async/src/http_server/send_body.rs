@@ -22,7 +22,7 @@ const SHORT_BYTES: usize = 16 * 1024;
 #[derive(Debug)]
 pub struct SendBody {
     inner: ServedBody,
-    /// The rest of a frame of the inner body.
+    /// The rest of the current frame from the inner body.
     rest: Bytes,
     /// The current or future charge for `rest`.
     charge: Option<Charge>,

@@ -9,7 +9,7 @@ use super::runtime::AnyRuntime;
 use super::stall::PROGRESS_BYTES;
 use crate::StopHandle;
 
-/// Progress of the client of an HTTP/2 stream in reading its response.
+/// Tracks how much of its response the client of an HTTP/2 stream has read.
 ///
 /// The HTTP library holds one chunk at a time, and drops it once it is completely written. While
 /// the client's window is closed, hyper does not poll the body, so the time is tracked outside of
@@ -58,8 +58,8 @@ impl SendMonitor {
         Self { task, runtime, budget, _stream: stream, state: Mutex::default() }
     }
 
-    /// Charges a part of a response of unknown length. Its stream has its own limits, and can no
-    /// longer be refused.
+    /// Charges a part of a response whose length is unknown. Its stream has its own limits, and can
+    /// no longer be refused.
     pub(super) fn charge(&self, bytes: usize) -> Charge {
         self.budget.charge_always(bytes)
     }

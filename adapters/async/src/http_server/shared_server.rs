@@ -105,8 +105,8 @@ impl SharedServer {
         self.runtime.now()
     }
 
-    /// Locks the server. A panic under the lock, for example of an observer of tasks, leaves the
-    /// machine in a state between two steps.
+    /// Locks the server. A panic under the lock, for example in a task observer, leaves the machine
+    /// in a state between two steps.
     pub(super) fn lock(&self) -> MutexGuard<'_, ServerState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

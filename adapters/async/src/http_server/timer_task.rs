@@ -34,8 +34,7 @@ fn advance(shared: &Arc<SharedServer>, cx: &mut Context<'_>) -> Option<Instant> 
         }
         let now = shared.now();
         let ServerState { server, timer_deadline, .. } = state;
-        // A panic, for example of an observer of tasks, consumes its event; the later events
-        // remain.
+        // A panic, for example in a task observer, consumes its event; the later events remain.
         while catch_unwind(AssertUnwindSafe(|| server.poll_handlers(cx, now))).is_err() {}
         server.handle_timeout(now);
         *timer_deadline = server.poll_timeout();

@@ -31,7 +31,7 @@ pub use error::FileStoreError;
 /// It holds 256 credentials and one mebibyte; the oldest are evicted.
 ///
 /// On Unix the file and its lock must be regular files of the effective user, not symbolic links,
-/// in a folder of that user or of root that no other user can write to: otherwise
+/// in a folder owned by that user or root that no other user can write to: otherwise
 /// [`FileStoreError::Untrusted`]. The parents of the folder are not checked.
 ///
 /// [`load`](Self::load), [`save`](Self::save) and [`remove`](Self::remove) block: for disk access,

@@ -49,7 +49,7 @@ fn the_file_and_its_folder_are_the_owners_alone() {
     let folder = Folder::new("modes");
     let store = store(&folder);
     let mode = |path: &Path| fs::metadata(path).unwrap().mode() & 0o777;
-    // The mode of a leftover file of another process is not inherited.
+    // A leftover file does not pass its mode on.
     fs::create_dir_all(folder.path()).unwrap();
     store.save(&tokens("a"), &Credential::new("b")).unwrap();
     let left = sibling(store.path(), ".new");

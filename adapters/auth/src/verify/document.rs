@@ -13,7 +13,7 @@ use serde::Deserialize;
 use super::JwtError;
 use super::key_set::KeySet;
 
-/// The location of the keys of an issuer.
+/// The location of an issuer's keys.
 #[derive(Clone, Debug)]
 pub(super) enum Source {
     /// At this URL.

@@ -63,8 +63,8 @@ impl JwtVerifier {
     /// Creates a verifier for tokens of `issuer` for `audience`, the URI of the resource. The
     /// metadata of the issuer contains the URL of its keys.
     ///
-    /// `fetch` fetches the document at a URL: it returns the body of a response of status 200, and
-    /// an error in all other cases. It must have a timeout, must not follow redirects to other
+    /// `fetch` fetches the document at a URL: it returns the body of a response with status 200,
+    /// and an error in all other cases. It must have a timeout, must not follow redirects to other
     /// origins, and should stop reading after
     /// [`DOCUMENT_LENGTH_MAX`](mcp_sansio::http::DOCUMENT_LENGTH_MAX) bytes: longer documents are
     /// not used.

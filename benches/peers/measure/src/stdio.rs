@@ -51,7 +51,7 @@ pub(crate) fn compare(effort: Effort) {
     table.print("On standard streams, 2025-11-25, a call");
 }
 
-/// The measurements of a series of calls.
+/// Measurements for a series of calls.
 struct Series {
     cpu: Duration,
     time: Duration,

@@ -113,7 +113,7 @@ fn check_admitted(
     assert!(length.is_none_or(|length: usize| length <= admission.body_bytes_max));
 }
 
-/// Returns the value of the field of this name. Panics if there are several.
+/// Returns the value of the field with this name. Panics if there are several.
 fn only<'a>(fields: &[(&str, &'a [u8])], name: &str) -> Option<&'a [u8]> {
     let named = fields.iter().filter(|(other, _)| other.eq_ignore_ascii_case(name));
     let mut values = named.map(|(_, value)| value.trim_ascii());
