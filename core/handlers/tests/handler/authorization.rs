@@ -323,7 +323,7 @@ fn an_application_signs_in_before_the_server_asks_and_signs_out() {
     // Signing out also withdraws the request that waits for the user.
     client.forget_authorization().unwrap();
     let failure = net.run(second).unwrap_err();
-    assert!(failure.to_string().contains("given up"), "{failure}");
+    assert!(failure.to_string().contains("cancelled"), "{failure}");
     assert_eq!((user.asked(), user.waiting()), (2, 0));
 }
 

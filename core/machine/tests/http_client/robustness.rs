@@ -75,7 +75,7 @@ fn an_invalid_response_ends_the_call() {
         (202, &[][..], "", "InvalidResponse(\"a request was accepted"),
         (204, &[], "", "InvalidResponse(\"a request was accepted"),
         (200, &[], "{}", "InvalidResponse(\"the content type is missing"),
-        (200, &[("content-type", "text/html")], "<p>", "InvalidResponse(\"its content type"),
+        (200, &[("content-type", "text/html")], "<p>", "InvalidResponse(\"the content type"),
         (200, JSON, "", "InvalidResponse(\"the body is no answer"),
         (200, JSON, "{}", "InvalidResponse(\"the body is no answer"),
         (200, JSON, "[]", "InvalidResponse(\"the body is no answer"),

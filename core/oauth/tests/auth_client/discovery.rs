@@ -274,7 +274,7 @@ fn a_public_server_cannot_name_a_loopback_address() {
         network.get(PRM, prm);
         network.get(ASM, asm);
         let text = network.run();
-        assert!(text.contains("sends the client to http://"), "{text}");
+        assert!(text.contains("refers the client to http://"), "{text}");
         assert!(network.bytes_to("http://127.0.0.1:80").is_empty());
         assert!(network.authorizations.is_empty());
     }

@@ -200,7 +200,7 @@ fn a_token_of_another_key_is_not_used() {
     let text = network.run();
     assert!(
         text.starts_with(
-            "load tokens for https://mcp.example/mcp: found\nwaiting\ngoes on\nserver/discover\n"
+            "load tokens for https://mcp.example/mcp: found\nwaiting\nresumed\nserver/discover\n"
         ),
         "{text}"
     );

@@ -393,5 +393,5 @@ fn a_stored_token_for_another_server_is_not_used() {
     let mut network = TestNetwork::new(code());
     network.store.insert(CredentialKey::Tokens(MCP.into()), credential);
     let text = network.run();
-    assert!(text.contains("found\nwaiting\ngoes on\nserver/discover\n"), "{text}");
+    assert!(text.contains("found\nwaiting\nresumed\nserver/discover\n"), "{text}");
 }
