@@ -113,7 +113,7 @@ fn a_closed_port_differs_from_a_foreign_server() {
     assert!(!message.contains("secret"), "{message}");
 
     let servers = [
-        (Responds("SSH-2.0-OpenSSH_9.9\r\n\r\n"), "breaks HTTP"),
+        (Responds("SSH-2.0-OpenSSH_9.9\r\n\r\n"), "violates HTTP"),
         (Responds("HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n"), "HTTP status 404"),
         (Responds("HTTP/1.1 500 Oops\r\ncontent-length: 0\r\n\r\n"), "HTTP status 500"),
         (

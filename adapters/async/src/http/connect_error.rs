@@ -51,7 +51,7 @@ pub enum ConnectError<C> {
     },
     /// The server requires authorization or refuses the given one, and the host has no
     /// `Authorization`.
-    #[error("the server at {url} wants an authorization (HTTP status {status})")]
+    #[error("the server at {url} requires authorization (HTTP status {status})")]
     Unauthorized {
         /// The URL of the server.
         url: String,
