@@ -1,4 +1,4 @@
-// A transport for the official TypeScript SDK that uses the exports of an instance of the module.
+// A transport for the official TypeScript SDK on top of a module instance's exports.
 export class WasmTransport {
   #server; #handle; #timer; #decoder = new TextDecoder(); #text = '';
 

@@ -74,7 +74,7 @@ pub(crate) fn authorization(task: &Task, connector: &Connector) -> Outcome<Autho
             signature.map_err(ActionFailure::from)
         });
     }
-    // The identity of the user or of the workload.
+    // The identity of the user or the workload.
     let mut assertions = ["idp_id_token", "valid_jwt"].into_iter();
     if let Some(assertion) = assertions.find_map(|name| context[name].as_str()) {
         let assertion = assertion.to_owned();

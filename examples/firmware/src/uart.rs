@@ -29,7 +29,7 @@ impl Port {
     ///
     /// # Safety
     ///
-    /// `base` must be the address of the registers of a PL011.
+    /// `base` must be the address at which a PL011 has its registers.
     const unsafe fn at(base: usize) -> Self {
         // SAFETY: the offsets are those of the PL011.
         unsafe {

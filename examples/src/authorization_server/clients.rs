@@ -35,7 +35,7 @@ pub enum ClientAuthentication {
     Basic(String),
     /// A password in the form.
     Post(String),
-    /// A signature by one of the keys of this JWK set.
+    /// A signature with a key in this JWK set.
     PrivateKey(Value),
 }
 

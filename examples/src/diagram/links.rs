@@ -19,7 +19,7 @@ pub(super) struct Reader {
     tokens: BTreeMap<(String, Side, String), String>,
     pub(super) exchanges: Exchanges,
     http: bool,
-    /// The incomplete line at the end of the last input of a byte stream.
+    /// The incomplete line at the end of the last byte stream input.
     rest: Vec<u8>,
 }
 

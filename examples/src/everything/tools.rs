@@ -134,7 +134,7 @@ pub(super) fn offer(server: Server, runtime: Runtime) -> Server {
         .tool_with(
             Tool::new("json_schema_2020_12_tool", literal(JSON_SCHEMA_2020_12))
                 .description("Takes arguments whose schema uses much of JSON Schema 2020-12"),
-            |_: Call<serde_json::Value>| "The schema is what matters here.",
+            |_: Call<serde_json::Value>| "The schema was accepted.",
         )
 }
 

@@ -19,7 +19,7 @@ pub struct Noise {
     pub damaged: u64,
 }
 
-/// Counts of the disturbed packets of a line.
+/// Counts of disturbed packets on a line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LineCounts {
     /// Lost packets.

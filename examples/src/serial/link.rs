@@ -97,7 +97,7 @@ pub enum Event {
     Lost,
 }
 
-/// Counts of the packets of a link.
+/// Packet counts of a link.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Packets sent, including retransmissions.

@@ -11,8 +11,7 @@ async fn served() -> Served {
     Served::new(gated(&HandlerGate::new())).await
 }
 
-/// Returns the first byte of the header block of the response, or 0 if the stream was reset
-/// instead.
+/// Returns the first byte of the response's header block, or 0 if the stream was reset instead.
 fn beginning(answer: &[Frame]) -> u8 {
     let first = answer.iter().find(|frame| matches!(frame.kind, HEADERS | RST_STREAM)).unwrap();
     if first.kind == HEADERS { first.payload[0] } else { 0 }

@@ -25,7 +25,7 @@ fn sent<F: Future + Send + 'static>(future: F) -> F {
 }
 
 #[tokio::test]
-async fn the_document_is_the_body_of_a_response_of_status_200() {
+async fn the_document_is_the_body_of_a_200_response() {
     let answer = "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n2\r\n{\"\r\n4\r\na\":1\r\n1\r\n}\r\n0\r\n\r\n";
     assert_eq!(fetch(answer).await.unwrap(), br#"{"a":1}"#);
 }

@@ -41,7 +41,7 @@ fn host_at(revision: Revision) -> Host {
 /// Opens a connection from `host` to `server`.
 async fn open(server: &Server, host: &Host) -> Client {
     let (near, far) = tokio::io::duplex(BUFFER_LENGTH);
-    let endpoint = server.endpoint(seed()).expect("offers what it can");
+    let endpoint = server.endpoint(seed()).expect("the server is valid");
     let (reader, writer) = tokio::io::split(far);
     tokio::spawn(drive(endpoint, TokioStream::new(reader, writer)));
     let (client, endpoint) = host.connect(seed(), now());

@@ -97,7 +97,7 @@ async fn cut(stage: &Stage, http_server: &HttpServer) -> Outcome {
         .call_tool("walk", &json!({ "steps": STEPS }))
         .on_progress(steps.counter())
         .await?;
-    stage.say(&format!("the network fails in the middle of the notification of step {CUT_AT}"));
+    stage.say(&format!("the network fails in the middle of notification {CUT_AT}"));
     stage.list(visit.trace.exchanges());
     let steps = steps.take();
     stage.say(&steps.join(", "));
