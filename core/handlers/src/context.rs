@@ -70,7 +70,9 @@ impl<'r, 'f> RequestParts<'r, 'f> {
     /// Returns the server's part. Fails for a server's handler that is called with a request to a
     /// host, which the types of [`Host`](super::Host) make impossible.
     fn call(&self) -> Result<&'r Incoming<'r, 'f>, Error> {
-        self.call.ok_or_else(|| Error::failed("a request to a host is not a tool call"))
+        self.call.ok_or_else(|| {
+            Error::failed("the handler of a server was called with a request to a host")
+        })
     }
 }
 

@@ -14,7 +14,7 @@ use super::threading::{Local, Step, ThreadSafe, Threading};
 /// `Of` is the kind of request ([`ForTool`](super::ForTool) and the like), `M` tells a plain
 /// function from an `async` one; the compiler infers both.
 #[diagnostic::on_unimplemented(
-    message = "this function is not a handler for what is registered here",
+    message = "this function cannot be registered as a handler here",
     label = "not a handler: wrong parameter or wrong result",
     note = "a tool's handler takes one `Call<Arguments>`, and `Arguments` derives `Deserialize` and `JsonSchema`; a prompt's takes `Call<Arguments>`, a resource's `Call<ReadResource>`",
     note = "it returns text, content, `Structured`, or a `Result` of these with `handler::Error`; it may be `async`",
@@ -69,9 +69,9 @@ where
     }
 }
 
-// A clone of the function answers each call, so that an `async move` closure may capture values: its
-// future owns them and is `Send` if they are. Such a closure is no `Fn`, as the future of an `Fn` would
-// borrow from the closure.
+// Each call clones the function, so that an `async move` closure may capture values: its future owns
+// them and is `Send` if they are. Such a closure is not an `Fn`, because its future would borrow from
+// the closure.
 impl<F, In, R, Of> Handler<ThreadSafe, Of, Async<In>> for F
 where
     F: FnOnce(In) -> R + Clone + Send + Sync + 'static,

@@ -472,7 +472,7 @@ impl<K: Threading> Drop for ExchangeGuard<'_, K> {
 /// Returns the refusal for a caller that has reached its limit of running handlers. Temporary: the
 /// caller may retry.
 fn too_many_handlers() -> HttpRejection {
-    let error = ErrorObject::invalid_request("too many of your requests are being worked on");
+    let error = ErrorObject::invalid_request("too many requests of this client are in progress");
     let mut refusal = HttpRejection::new(Status::TOO_MANY_REQUESTS, error);
     refusal.retry_after = Some(10);
     refusal

@@ -288,8 +288,8 @@ impl<K: Threading> Server<K> {
     }
 
     /// Registers a handler for requests of `method`, defined by an extension or the protocol, that
-    /// has no other handler. It takes `Call<T>`, where the parameters deserialise to `T`, and returns
-    /// [`Json`](mcp_sansio::jsonrpc::Json).
+    /// has no other handler. It takes `Call<T>`, where the parameters deserialise to `T`, and
+    /// returns [`Json`](mcp_sansio::jsonrpc::Json).
     #[must_use]
     pub fn request<M>(
         mut self,

@@ -245,7 +245,9 @@ impl<K: Threading> Tasks<K> {
         } else if calls < CALLS_MAX {
             self.authorize(request, calls + 1, client, now);
         } else {
-            let failure = "no redirect answers the request; is its `state` kept?".to_string();
+            let failure =
+                "no redirect matched the request; check that the redirect keeps its `state`"
+                    .to_string();
             client.handle_redirect(request.id, Err(ActionFailure::Failed(failure)), now);
         }
     }

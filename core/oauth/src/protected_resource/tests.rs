@@ -87,7 +87,7 @@ fn a_resource_cannot_require_offline_access() {
     ] {
         assert_eq!(refused.err(), Some(InvalidResource::OfflineAccess));
     }
-    // A challenge does not even contain it when the token has it.
+    // A challenge omits it even if the token has it.
     let (_, scope) = against(&grant("offline_access use"), &call("delete")).expect("a refusal");
     assert_eq!(scope, "use files:write audit");
 }
