@@ -64,9 +64,8 @@ impl MetadataUrls {
         let named = challenged.and_then(|url| Location::parse(url).ok());
         urls.extend(named.filter(|url| is_secure(url) || url.same_origin(server)));
         if revision >= Revision::V2025_11_25 {
-            // MCP 2026-07-28
-            // basic/authorization/authorization-server-discovery#protected-resource-metadata-discovery-requirements
-            // [AUTHC-018]: a query follows the inserted path (RFC 9728, section 3.1).
+            // MCP 2026-07-28 basic/authorization/authorization-server-discovery#protected-resource-metadata-discovery-requirements [AUTHC-018]:
+            // a query follows the inserted path (RFC 9728, section 3.1).
             let target = server.path_and_query();
             let target = match target.strip_prefix('/') {
                 Some(rest) if rest.is_empty() || rest.starts_with('?') => rest,

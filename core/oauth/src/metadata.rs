@@ -137,9 +137,8 @@ impl AuthorizationServerMetadata {
     /// # Errors
     ///
     /// [`MetadataFault::Issuer`]: do not use the metadata.
-    // MCP 2026-07-28
-    // basic/authorization/authorization-server-discovery#authorization-server-metadata-discovery
-    // [AUTHC-025]: byte for byte, so nothing is normalised.
+    // MCP 2026-07-28 basic/authorization/authorization-server-discovery#authorization-server-metadata-discovery [AUTHC-025]:
+    // byte for byte, so nothing is normalised.
     pub fn check_issuer(&self, asked_for: &str) -> Result<(), MetadataFault> {
         if self.issuer == asked_for { Ok(()) } else { Err(MetadataFault::Issuer) }
     }

@@ -385,7 +385,7 @@ mod tests {
         assert_eq!(
             told("invalid_redirect_uri").err().as_deref(),
             Some(
-                "the authorization server takes no such redirect URI: \
+                "the authorization server does not accept the redirect URI: \
                  invalid_redirect_uri (No http!)"
             )
         );

@@ -253,9 +253,8 @@ impl Client {
         }
     }
 
-    // MCP 2026-07-28
-    // basic/authorization/client-registration#application-type-and-redirect-uri-constraints
-    // [AUTHC-035]: a refusal is reported unchanged.
+    // MCP 2026-07-28 basic/authorization/client-registration#application-type-and-redirect-uri-constraints [AUTHC-035]:
+    // a refusal is reported unchanged.
     pub(super) fn registered(
         &mut self,
         flow: &mut Flow,
