@@ -37,13 +37,11 @@ pub(super) struct Incoming<'m, 'f> {
     pub(super) reply: ReplyTo,
 }
 
-/// The target of a call; a tool result with the defects of the arguments, for the model; or an
-/// error for the client.
+/// The target of a call, a tool result that reports invalid arguments, or an error.
 type Checked = Result<Result<Target, CallToolResult>, ErrorObject<'static>>;
 
 impl Server {
-    /// Handles a message. `read` is the metadata of its parameters if the caller has already parsed
-    /// them, so that no message is parsed twice.
+    /// Handles a message. `read` is its metadata, unless the parameters are still to be parsed.
     pub(super) fn receive<'f>(
         &mut self,
         message: Message<'f>,
@@ -126,8 +124,7 @@ impl Server {
             reply,
         };
         // MCP 2026-07-28 basic/versioning#backward-compatibility-with-initialization-based-versions
-        // [VER-016]: the request identifies its era. A server without modern revisions ignores the
-        // modern members.
+        // [VER-016]: the request identifies its era. A legacy-only server ignores modern members.
         if modern { self.receive_modern(incoming) } else { self.receive_legacy(incoming) }
     }
 
@@ -182,8 +179,7 @@ impl Server {
     // MCP 2026-07-28 basic/index#statelessness [LIFE-009],
     // MCP 2026-07-28 schema.json#RequestMetaObject [CAP-020]
     fn receive_modern<'f>(&mut self, mut incoming: Incoming<'_, 'f>) -> Flow<'f> {
-        // MCP 2025-06-18 basic/transports#sending-messages-to-the-server [BATCH-010]: a line is one
-        // message.
+        // MCP 2025-06-18 basic/transports#sending-messages-to-the-server [BATCH-010]: no batches.
         if incoming.reply.batch.is_some() {
             let error = ErrorObject::invalid_request("a modern request is not part of a batch");
             self.answer_refusal(&incoming.id, &error, incoming.reply);
@@ -342,9 +338,9 @@ impl Server {
         }
     }
 
-    /// Validates the arguments of a call with the validator of the catalog, if there is one. The
-    /// arguments of a call that asks for a task are validated by the creator of the task, because
-    /// they make the task fail and not the call.
+    /// Validates the arguments of a call with the catalog's validator, if there is one. If a call
+    /// asks for a task, the creator of the task validates them, and the task fails instead of the
+    /// call.
     // MCP 2026-07-28 server/tools#security-considerations [TOOL-030]
     fn check_arguments(&self, target: Target, incoming: &Incoming<'_, '_>) -> Checked {
         let Target::Tool(tool) = target else { return Ok(Ok(target)) };
