@@ -76,12 +76,17 @@ fn an_invalid_response_ends_the_call() {
         (204, &[], "", "InvalidResponse(\"a request was accepted"),
         (200, &[], "{}", "InvalidResponse(\"the content type is missing"),
         (200, &[("content-type", "text/html")], "<p>", "InvalidResponse(\"the content type"),
-        (200, JSON, "", "InvalidResponse(\"the body is no answer"),
-        (200, JSON, "{}", "InvalidResponse(\"the body is no answer"),
-        (200, JSON, "[]", "InvalidResponse(\"the body is no answer"),
-        (200, JSON, "\u{0}", "InvalidResponse(\"the body is no answer"),
-        (200, JSON, &result(77, "{}"), "InvalidResponse(\"the body is no answer"),
-        (200, JSON, &crate::net::notification("info"), "InvalidResponse(\"the body is no answer"),
+        (200, JSON, "", "InvalidResponse(\"the body does not contain a response"),
+        (200, JSON, "{}", "InvalidResponse(\"the body does not contain a response"),
+        (200, JSON, "[]", "InvalidResponse(\"the body does not contain a response"),
+        (200, JSON, "\u{0}", "InvalidResponse(\"the body does not contain a response"),
+        (200, JSON, &result(77, "{}"), "InvalidResponse(\"the body does not contain a response"),
+        (
+            200,
+            JSON,
+            &crate::net::notification("info"),
+            "InvalidResponse(\"the body does not contain a response",
+        ),
         (200, JSON, r#"{"jsonrpc":"2.0","id":2,"result":3}"#, "InvalidAnswer"),
     ] {
         for legacy in [false, true] {
