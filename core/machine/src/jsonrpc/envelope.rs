@@ -223,6 +223,12 @@ type Slot<'e, 'a> = (&'e mut Option<&'a str>, &'e mut Repeats<'a>);
 /// The members of a message.
 const MEMBERS: [&str; 6] = ["jsonrpc", "id", "method", "params", "result", "error"];
 
+/// The start of most messages, up to their second member. It is compared in one step.
+const HEAD: &str = "{\"jsonrpc\":\"2.0\",";
+
+/// The text of `jsonrpc` as it is nearly always written.
+const VERSION: &str = "\"2.0\"";
+
 /// Members that occur more than once.
 #[derive(Debug, Default)]
 struct Repeats<'a> {
@@ -259,9 +265,13 @@ impl<'a> Envelope<'a> {
         let Some(depth) = depth.checked_sub(1) else {
             return Err(ScanError::TooDeep);
         };
-        scanner.bump();
-        if scanner.eat(b'}') {
-            return Ok(());
+        if scanner.eat_text(HEAD) {
+            self.jsonrpc = Some(VERSION);
+        } else {
+            scanner.bump();
+            if scanner.eat(b'}') {
+                return Ok(());
+            }
         }
         loop {
             let key = scanner.key().ok_or(ScanError::Syntax)?;
@@ -433,7 +443,7 @@ impl<'a> Envelope<'a> {
 }
 
 fn is_version(text: &str) -> bool {
-    text == "\"2.0\"" || unquote(text).is_some_and(|version| version == "2.0")
+    text == VERSION || unquote(text).is_some_and(|version| version == "2.0")
 }
 
 /// Reads an id whose text between the quotes has at most `length_max` bytes. The id is never

@@ -97,6 +97,14 @@ impl<'a> Scanner<'a> {
         self.text.as_bytes().get(self.at..).is_some_and(|rest| rest.starts_with(text.as_bytes()))
     }
 
+    /// Consumes `text` if it is next.
+    #[inline]
+    pub(super) fn eat_text(&mut self, text: &str) -> bool {
+        let found = self.starts_with(text);
+        self.at += if found { text.len() } else { 0 };
+        found
+    }
+
     /// Checks that only white space is left.
     pub(super) fn end(&mut self) -> Result<(), ScanError> {
         match self.peek() {
@@ -465,6 +473,19 @@ fn string(bytes: &[u8], at: usize, escaped: &mut bool) -> Step {
 /// The slow path of [`string`], for a string that is long or contains escapes.
 #[inline(never)]
 fn long_string(bytes: &[u8], mut at: usize, escaped: &mut bool) -> Step {
+    for _ in 0..WORDS_FIRST {
+        match bytes.get(at..).and_then(<[u8]>::first_chunk).map(plain_in_word) {
+            Some(None) => at += size_of::<u64>(),
+            Some(Some(count)) if bytes.get(at + count) == Some(&b'"') => return Ok(at + count + 1),
+            _ => break,
+        }
+    }
+    longer_string(bytes, at, escaped)
+}
+
+/// The slow path of [`long_string`].
+#[inline(never)]
+fn longer_string(bytes: &[u8], mut at: usize, escaped: &mut bool) -> Step {
     loop {
         at = plain_end(bytes, at);
         match bytes.get(at) {
@@ -515,37 +536,60 @@ fn code_unit(bytes: &[u8], start: usize) -> Result<(u16, usize), usize> {
 /// Returns how many bytes at the start of `bytes` are plain, meaning not a quote, a backslash or a
 /// control character.
 pub(super) fn plain_prefix(bytes: &[u8]) -> usize {
-    plain_end(bytes, 0)
+    let mut at = 0;
+    for _ in 0..WORDS_FIRST {
+        match bytes.get(at..).and_then(<[u8]>::first_chunk).map(plain_in_word) {
+            Some(None) => at += size_of::<u64>(),
+            Some(Some(count)) => return at + count,
+            None => return at + plain_bytes(bytes.get(at..).unwrap_or_default()),
+        }
+    }
+    plain_end(bytes, at)
 }
+
+/// Most strings are a few words long; scanning in chunks and blocks pays only for longer ones.
+const WORDS_FIRST: usize = if CHUNKS_ARE_COMPARED { 2 } else { 4 };
+
+/// Whether the processor compares the bytes of a chunk in one instruction.
+const CHUNKS_ARE_COMPARED: bool =
+    cfg!(any(target_feature = "sse2", target_feature = "neon", target_feature = "simd128"));
 
 /// Returns the offset of the first byte at or after `start` that is not plain.
-#[inline]
+#[inline(always)]
 fn plain_end(bytes: &[u8], start: usize) -> usize {
-    // Most strings are a few words long; scanning in blocks pays only for long ones.
-    const WORDS_FIRST: usize = 4;
-    let (mut at, mut words) = (start, 0);
-    while let Some(word) = bytes.get(at..).and_then(<[u8]>::first_chunk) {
-        if let Some(count) = plain_in_word(word) {
-            return at + count;
-        }
-        at += word.len();
-        words += 1;
-        if words == WORDS_FIRST {
-            at = plain_blocks_end(bytes, at);
+    const CHUNKS_FIRST: usize = 4;
+    let (mut rest, mut chunks) = (bytes.get(start..).unwrap_or_default(), 0);
+    while CHUNKS_ARE_COMPARED
+        && let Some((chunk, after)) = rest.split_first_chunk()
+        && is_plain_block::<16>(chunk)
+    {
+        rest = after;
+        chunks += 1;
+        if chunks == CHUNKS_FIRST {
+            rest = after_plain_blocks(rest);
         }
     }
-    at + plain_bytes(bytes.get(at..).unwrap_or_default())
+    if !CHUNKS_ARE_COMPARED {
+        rest = after_plain_blocks(rest);
+    }
+    while let Some((word, after)) = rest.split_first_chunk() {
+        if let Some(count) = plain_in_word(word) {
+            return bytes.len() - rest.len() + count;
+        }
+        rest = after;
+    }
+    bytes.len() - rest.len() + plain_bytes(rest)
 }
 
-/// Skips complete blocks of plain bytes from `at` on.
+/// Skips complete blocks of plain bytes.
 #[inline(never)]
-fn plain_blocks_end(bytes: &[u8], mut at: usize) -> usize {
-    while let Some(block) = bytes.get(at..).and_then(<[u8]>::first_chunk)
-        && is_plain_block(block)
+fn after_plain_blocks(mut rest: &[u8]) -> &[u8] {
+    while let Some((block, after)) = rest.split_first_chunk()
+        && is_plain_block::<128>(block)
     {
-        at += block.len();
+        rest = after;
     }
-    at
+    rest
 }
 
 /// Handles less than one word.
@@ -582,16 +626,16 @@ fn plain_in_word(word: &[u8; 8]) -> Option<usize> {
     if found == 0 { None } else { Some(found.trailing_zeros() as usize / 8) }
 }
 
-/// Written so that the compiler vectorizes it: the minimum of many bytes takes one instruction per
-/// vector, and only the minimum is compared. It is zero if any byte is special.
-#[inline]
-fn is_plain_block(block: &[u8; 128]) -> bool {
-    let mut least = u8::MAX;
+/// Written so that the compiler vectorizes it: the minimum takes one instruction per vector, and is
+/// zero for a special byte.
+#[inline(always)]
+fn is_plain_block<const LENGTH: usize>(block: &[u8; LENGTH]) -> bool {
+    let mut special = false;
     for byte in block {
         let below = (*byte ^ 0x02).saturating_sub(0x20);
-        least = least.min(below).min(*byte ^ b'\\');
+        special |= below.min(*byte ^ b'\\') == 0;
     }
-    least != 0
+    !special
 }
 
 #[cfg(test)]

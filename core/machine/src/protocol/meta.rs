@@ -243,9 +243,14 @@ impl Meta {
 fn append(object: &mut String, key: &str, value: &str) {
     /// The quotes of the key, the colon, a comma or the opening brace, and the closing brace.
     const PUNCTUATION: usize = 5;
-    object.reserve(key.len() + value.len() + PUNCTUATION);
-    let joint = if object.pop().is_some() { ',' } else { '{' };
-    object.push(joint);
+    let length = key.len() + value.len() + PUNCTUATION;
+    if object.pop().is_some() {
+        object.reserve(length);
+        object.push(',');
+    } else {
+        *object = String::with_capacity(length);
+        object.push('{');
+    }
     write_string(object, key);
     object.push(':');
     object.push_str(value);

@@ -35,6 +35,43 @@ fn a_request_borrows_from_its_frame() {
 }
 
 #[test]
+fn the_usual_start_reads_like_any_other_spelling() {
+    for rest in [
+        "",
+        "}",
+        ",",
+        " }",
+        "1}",
+        r#""id":1}"#,
+        r#""id":1,}"#,
+        r#" "id" : 1 , "method":"m" } "#,
+        r#""method":"m"}"#,
+        r#""method":"m","jsonrpc":"2.0","id":1}"#,
+        r#""method":"m","id":1,"json\u0072pc":"1.0"}"#,
+        r#""result":{},"id":"a"}"#,
+        r#""error":{"code":1,"message":""},"id":null}"#,
+    ] {
+        let usual = format!(r#"{{"jsonrpc":"2.0",{rest}"#);
+        for other in [r#"{"jsonrpc":"2\u002e0","#, r#"{"jsonrpc": "2.0","#, r#"{ "jsonrpc":"2.0","#]
+        {
+            let moved = other.len() + rest.len() - usual.len();
+            let other = format!("{other}{rest}");
+            let expected = match single(&other) {
+                Err(Malformed { reason: Reason::NotJson { at }, id, shape }) => {
+                    Err(Malformed { reason: Reason::NotJson { at: at - moved }, id, shape })
+                }
+                read => read,
+            };
+            assert_eq!(format!("{:?}", single(&usual)), format!("{expected:?}"), "{other}");
+        }
+        let (element, other) = (format!("[{usual}]"), format!(r#"[{{"jsonrpc": "2.0",{rest}]"#));
+        if single(&usual).is_ok() {
+            assert_eq!(format!("{:?}", batch(&element)), format!("{:?}", batch(&other)));
+        }
+    }
+}
+
+#[test]
 fn ids_keep_their_type() {
     // Rule: [RPC-002] [RPC-006].
     for (text, id) in [

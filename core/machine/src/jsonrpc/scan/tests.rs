@@ -139,6 +139,27 @@ fn every_special_byte_is_found_at_every_offset() {
 }
 
 #[test]
+fn strings_of_every_length_end_at_their_quote() {
+    for length in 0..200 {
+        for rest in ["", ",", ",\"b\"", ", \"some more text than a chunk has\""] {
+            for (escape, width) in [("", 0), (r#"\""#, 2), (r"\u00e9", 6)] {
+                for before in [0, length / 2, length] {
+                    let (start, end) = ("x".repeat(before), "x".repeat(length - before));
+                    let text = format!("\"{start}{escape}{end}\"{rest}");
+                    let mut scanner = Scanner::new(&text);
+                    let written = scanner.string().expect("a string");
+                    assert_eq!(written.text, [&*start, escape, &end].concat());
+                    assert_eq!(written.escaped, width > 0, "{text}");
+                    assert_eq!(scanner.at(), length + width + 2, "{text}");
+                }
+            }
+        }
+        let open = format!("\"{}", "x".repeat(length));
+        assert_eq!(scan(&open, 9), Err((ScanError::Syntax, open.len())));
+    }
+}
+
+#[test]
 fn a_trusted_scan_ends_where_a_checked_one_ends() {
     for text in [
         "1,",
