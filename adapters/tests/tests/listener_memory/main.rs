@@ -1,5 +1,5 @@
-//! The worst-case memory of connections, counted by the allocator. Each test needs its own process,
-//! as `cargo nextest` provides.
+//! The worst-case memory of connections, counted by the allocator. The tests of this file take turns,
+//! as they count the bytes of the process.
 
 #![allow(unsafe_code, reason = "an allocator can only be replaced by unsafe code")]
 
@@ -61,6 +61,9 @@ fn live() -> usize {
     LIVE.load(Ordering::Relaxed)
 }
 
+/// Held by the test that is counting.
+static COUNTING: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
+
 async fn serve(gate: &std::sync::Arc<HandlerGate>) -> Served {
     let mut timeouts = ServerTimeouts::default();
     timeouts.open_stream = None;
@@ -95,6 +98,7 @@ fn report(what: &str, bytes: usize, count: usize, most: usize) {
 
 #[tokio::test]
 async fn an_http_1_connection_holds_a_head_and_the_following_bytes() {
+    let _counting = COUNTING.lock().await;
     let gate = HandlerGate::new();
     let served = serve(&gate).await;
     // Slightly below the limits for the length of a head and for the number of its fields.
@@ -117,6 +121,7 @@ async fn an_http_1_connection_holds_a_head_and_the_following_bytes() {
 
 #[tokio::test]
 async fn an_http_2_connection_holds_an_unfinished_head() {
+    let _counting = COUNTING.lock().await;
     let served = serve(&HandlerGate::new()).await;
     let pieces = async |served: &Served| {
         let mut frames = Frames::connect(served, &[]).await;
@@ -133,6 +138,7 @@ async fn an_http_2_connection_holds_an_unfinished_head() {
 
 #[tokio::test]
 async fn pending_http_2_requests_hold_no_more_than_is_counted() {
+    let _counting = COUNTING.lock().await;
     let gate = HandlerGate::new();
     let served = serve(&gate).await;
     let mut post = Post::call("wait");
@@ -159,6 +165,7 @@ async fn pending_http_2_requests_hold_no_more_than_is_counted() {
 
 #[tokio::test]
 async fn unread_http_2_responses_hold_no_more_than_is_counted() {
+    let _counting = COUNTING.lock().await;
     let served = serve(&HandlerGate::new()).await;
     let post = Post::call("plain");
     let fields = fields(&post);
