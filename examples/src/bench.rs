@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use mcp_sansio::peer::Limits;
 use mcp_sansio::protocol::{Resource, ResourceContents, TextResourceContents};
-use mcp_sansio_handlers::{Call, Error, ReadResource, Server};
+use mcp_sansio_handlers::{Call, HandlerError, ReadResource, Server};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -58,9 +58,9 @@ pub fn server() -> Server {
         )
 }
 
-fn progress(call: Call<Count>) -> Result<String, Error> {
+fn progress(call: Call<Count>) -> Result<String, HandlerError> {
     if call.arguments.count > COUNT_MAX {
-        return Err(Error::failed(format!("at most {COUNT_MAX} notifications at once")));
+        return Err(HandlerError::failed(format!("at most {COUNT_MAX} notifications at once")));
     }
     let total = f64::from(call.arguments.count);
     for step in 1..=call.arguments.count {

@@ -53,6 +53,12 @@ impl From<Infallible> for Error {
     }
 }
 
+impl From<CloseReason> for Error {
+    fn from(reason: CloseReason) -> Self {
+        Self::Closed { reason: Box::new(reason), stderr_tail: Vec::new() }
+    }
+}
+
 impl std::fmt::Debug for Error {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         std::fmt::Display::fmt(self, f)
@@ -66,7 +72,9 @@ impl std::fmt::Display for DisplayTail<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self.0 {
             [] => Ok(()),
-            lines => write!(f, "; the server's last words: {}", lines.join(" | ")),
+            lines => {
+                write!(f, "; the last lines of the server's standard error: {}", lines.join(" | "))
+            }
         }
     }
 }

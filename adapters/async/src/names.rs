@@ -19,7 +19,11 @@ pub use mcp_sansio::http;
 pub use mcp_sansio::http::{AllowedHosts, ServerOptions};
 #[cfg(feature = "http")]
 pub use mcp_sansio::http::{ClientOptions, Location};
-pub use mcp_sansio::{Principal, Revision, Revisions, peer, protocol};
+#[cfg(feature = "recording")]
+pub use mcp_sansio::recording;
+#[cfg(feature = "seal")]
+pub use mcp_sansio::seal;
+pub use mcp_sansio::{Instant, Principal, Revision, Revisions, catalog, jsonrpc, peer, protocol};
 #[cfg(any(feature = "sign", feature = "verify"))]
 pub use mcp_sansio_auth::{Algorithm, UnknownAlgorithm};
 #[cfg(feature = "auth")]
@@ -35,8 +39,8 @@ pub use mcp_sansio_handlers as handler;
 #[cfg(feature = "auth")]
 pub use mcp_sansio_handlers::{Authorization, CredentialStore, MemoryStore};
 pub use mcp_sansio_handlers::{
-    Call, Client, ClientError, Elicit, ElicitResponse, Host, HostRequest, InputRequiredBuilder,
-    NoArguments, ReadResource, SendError, Server, ServerHandle, Structured,
+    Call, Client, ClientError, Elicit, ElicitResponse, HandlerError, Host, HostRequest,
+    InputRequiredBuilder, NoArguments, ReadResource, SendError, Server, ServerHandle, Structured,
 };
 #[cfg(any(feature = "auth", feature = "http-server"))]
 pub use mcp_sansio_oauth as auth;

@@ -6,7 +6,7 @@ use alloc::string::String;
 use mcp_sansio_oauth::Grant;
 
 use super::context::{Context, Incoming};
-use super::reply::Error;
+use super::reply::HandlerError;
 
 /// The permissions of a client.
 #[derive(Debug)]
@@ -54,14 +54,14 @@ impl Context {
     ///
     /// The token lacks a scope. Return the error from the handler to tell the client.
     // MCP 2026-07-28 basic/authorization/index#runtime-insufficient-scope-errors [AUTHS-015] [AUTHS-018]
-    pub fn require_scopes(&self, scopes: &[&str]) -> Result<(), Error> {
+    pub fn require_scopes(&self, scopes: &[&str]) -> Result<(), HandlerError> {
         match &self.access {
             Access::Granted(grant) => {
-                grant.require(scopes).map_err(|refusal| Error::Refused(Box::new(refusal)))
+                grant.require(scopes).map_err(|refusal| HandlerError::Refused(Box::new(refusal)))
             }
             // MCP 2026-07-28 basic/authorization/index#protocol-requirements [AUTHC-003]
             Access::Owner => Ok(()),
-            Access::Unknown => Err(Error::failed("this server checks no tokens")),
+            Access::Unknown => Err(HandlerError::failed("this server checks no tokens")),
         }
     }
 }

@@ -10,7 +10,7 @@ use mcp_sansio::protocol::{
 use serde::de::DeserializeOwned;
 
 use super::context::Context;
-use super::reply::Error;
+use super::reply::HandlerError;
 
 /// Input requests that must be answered before a request can be completed.
 ///
@@ -50,13 +50,15 @@ impl InputRequiredBuilder {
     /// Always returns an error, which ends this call of the handler. If a sampling request
     /// continues tool calls that have no results, the error makes the request fail with that
     /// reason: it is a bug in the handler.
-    pub fn into_result<T>(self) -> Result<T, Error> {
+    pub fn into_result<T>(self) -> Result<T, HandlerError> {
         for (key, request) in self.requests.iter() {
             // MCP 2025-11-25 client/sampling#message-content-constraints [SAMP-008] [SAMP-009]
             if let InputRequest::CreateMessage(params) = request {
                 let matching = params.check_tool_results();
                 matching.map_err(|error| {
-                    Error::Protocol(ErrorObject::internal(alloc::format!("`{key}`: {error}")))
+                    HandlerError::Protocol(ErrorObject::internal(alloc::format!(
+                        "`{key}`: {error}"
+                    )))
                 })?;
             }
         }
@@ -64,7 +66,7 @@ impl InputRequiredBuilder {
         let asks = !self.requests.is_empty();
         required.input_requests = asks.then_some(self.requests);
         required.request_state = self.state;
-        Err(Error::InputRequired(required.into()))
+        Err(HandlerError::InputRequired(required.into()))
     }
 }
 
@@ -88,13 +90,13 @@ impl Context {
     pub fn input<T: DeserializeOwned>(
         &self,
         key: &str,
-    ) -> Result<Option<ElicitResponse<T>>, Error> {
+    ) -> Result<Option<ElicitResponse<T>>, HandlerError> {
         let Some(result) = self.input_result::<ElicitResult>(key)? else { return Ok(None) };
         let content = match &result.content {
             Some(_) if result.is_accepted() => {
                 let decoded = result.decode_content();
                 Some(decoded.map_err(|error| {
-                    Error::invalid_params(alloc::format!("the answer to `{key}`: {error}"))
+                    HandlerError::invalid_params(alloc::format!("the answer to `{key}`: {error}"))
                 })?)
             }
             _ => None,
@@ -107,7 +109,7 @@ impl Context {
     /// # Errors
     ///
     /// The client refused, or its answer is not valid.
-    pub fn sampled(&self, key: &str) -> Result<Option<CreateMessageResult>, Error> {
+    pub fn sampled(&self, key: &str) -> Result<Option<CreateMessageResult>, HandlerError> {
         self.input_result(key)
     }
 
@@ -116,7 +118,7 @@ impl Context {
     /// # Errors
     ///
     /// The client refused, or its answer is not valid.
-    pub fn roots(&self, key: &str) -> Result<Option<ListRootsResult>, Error> {
+    pub fn roots(&self, key: &str) -> Result<Option<ListRootsResult>, HandlerError> {
         self.input_result(key)
     }
 
@@ -129,16 +131,16 @@ impl Context {
 
     // MCP 2026-07-28 basic/patterns/mrtr#error-handling [MRTR-016]: a missing answer is requested
     // again, a malformed one is an error.
-    fn input_result<T: DeserializeOwned>(&self, key: &str) -> Result<Option<T>, Error> {
+    fn input_result<T: DeserializeOwned>(&self, key: &str) -> Result<Option<T>, HandlerError> {
         if let Some(error) = self.inputs().refusal(key) {
-            return Err(Error::failed(alloc::format!("`{key}` was refused: {error}")));
+            return Err(HandlerError::failed(alloc::format!("`{key}` was refused: {error}")));
         }
         let Some(response) = self.inputs().response(key) else { return Ok(None) };
         match response.decode() {
             Ok(result) => Ok(Some(result)),
             Err(error) => {
                 let message = alloc::format!("the answer to `{key}`: {error}");
-                Err(Error::invalid_params(message))
+                Err(HandlerError::invalid_params(message))
             }
         }
     }

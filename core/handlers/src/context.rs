@@ -24,8 +24,8 @@ use super::blocking::Spawner;
 use super::catalog_edit::{CatalogEdit, Edit};
 use super::mailbox::{Mailbox, SendFailure};
 use super::reply::{
-    Error, ForCompletion, ForElicitation, ForPrompt, ForRequest, ForResource, ForRoots,
-    ForSampling, ForTool,
+    ForCompletion, ForElicitation, ForPrompt, ForRequest, ForResource, ForRoots, ForSampling,
+    ForTool, HandlerError,
 };
 use super::shares::{Coalesced, Cost, Metered, Sender};
 
@@ -69,9 +69,9 @@ impl<'r, 'f> RequestParts<'r, 'f> {
 
     /// Returns the server's part. Fails for a server's handler that is called with a request to a
     /// host, which the types of [`Host`](super::Host) make impossible.
-    fn call(&self) -> Result<&'r Incoming<'r, 'f>, Error> {
+    fn call(&self) -> Result<&'r Incoming<'r, 'f>, HandlerError> {
         self.call.ok_or_else(|| {
-            Error::failed("the handler of a server was called with a request to a host")
+            HandlerError::failed("the handler of a server was called with a request to a host")
         })
     }
 }
@@ -323,9 +323,9 @@ impl Context {
     /// client. Clients of 2025-11-25 learn it earlier, from
     /// [`ToolExecution::task_support`](mcp_sansio::protocol::ToolExecution::task_support).
     // MCP 2026-07-28 ext-tasks:tasks#capability-negotiation [TASK-028]
-    pub fn require_task(&self) -> Result<(), Error> {
+    pub fn require_task(&self) -> Result<(), HandlerError> {
         if !self.accepts_task() {
-            return Err(Error::task_required());
+            return Err(HandlerError::task_required());
         }
         self.run_as_task();
         Ok(())
@@ -423,14 +423,14 @@ pub trait FromRequest<Of>: Sized {
     /// # Errors
     ///
     /// The arguments do not match the type: the client's error.
-    fn from_request(received: RequestParts<'_, '_>) -> Result<Self, Error>;
+    fn from_request(received: RequestParts<'_, '_>) -> Result<Self, HandlerError>;
 }
 
 impl<A: DeserializeOwned> FromRequest<ForTool> for Call<A> {
     // MCP 2025-06-18 server/tools#error-handling [TOOL-009]: arguments that do not fit are a
     // protocol error.
     // MCP 2025-11-25 server/tools#error-handling [TOOL-010]: they are a tool error.
-    fn from_request(received: RequestParts<'_, '_>) -> Result<Self, Error> {
+    fn from_request(received: RequestParts<'_, '_>) -> Result<Self, HandlerError> {
         let call = received.call()?;
         let arguments = call.request.arguments();
         let arguments = arguments.unwrap_or(RawJson::EMPTY_OBJECT);
@@ -443,19 +443,19 @@ impl<A: DeserializeOwned> FromRequest<ForTool> for Call<A> {
     }
 }
 
-fn invalid_arguments(error: &serde_json::Error, revision: Revision) -> Error {
+fn invalid_arguments(error: &serde_json::Error, revision: Revision) -> HandlerError {
     let message = alloc::format!("invalid arguments: {error}");
     if revision >= Revision::V2025_11_25 {
         use mcp_sansio::protocol::CallToolResult;
         let failed = CallToolResult::error(message);
-        Error::Answered(Box::new(super::reply::ResultBody::Tool(failed)))
+        HandlerError::Answered(Box::new(super::reply::ResultBody::Tool(failed)))
     } else {
-        Error::invalid_params(message)
+        HandlerError::invalid_params(message)
     }
 }
 
 impl<A: DeserializeOwned> FromRequest<ForPrompt> for Call<A> {
-    fn from_request(received: RequestParts<'_, '_>) -> Result<Self, Error> {
+    fn from_request(received: RequestParts<'_, '_>) -> Result<Self, HandlerError> {
         let call = received.call()?;
         let arguments = call.request.arguments();
         let arguments = arguments.unwrap_or(RawJson::EMPTY_OBJECT);
@@ -466,7 +466,7 @@ impl<A: DeserializeOwned> FromRequest<ForPrompt> for Call<A> {
 }
 
 impl FromRequest<ForResource> for Call<ReadResource> {
-    fn from_request(received: RequestParts<'_, '_>) -> Result<Self, Error> {
+    fn from_request(received: RequestParts<'_, '_>) -> Result<Self, HandlerError> {
         let call = received.call()?;
         let uri = call.request.subject();
         let uri = uri.and_then(|uri| uri.to_text().map(Cow::into_owned)).unwrap_or_default();
@@ -482,7 +482,7 @@ impl FromRequest<ForResource> for Call<ReadResource> {
 }
 
 impl FromRequest<ForCompletion> for Call<CompleteParams> {
-    fn from_request(received: RequestParts<'_, '_>) -> Result<Self, Error> {
+    fn from_request(received: RequestParts<'_, '_>) -> Result<Self, HandlerError> {
         let call = received.call()?;
         let arguments = received.params.decode().map_err(|error| invalid_params(&error))?;
         Ok(Self { arguments, context: Context::new(call, received.cancelled) })
@@ -490,15 +490,15 @@ impl FromRequest<ForCompletion> for Call<CompleteParams> {
 }
 
 impl<A: DeserializeOwned> FromRequest<ForRequest> for Call<A> {
-    fn from_request(received: RequestParts<'_, '_>) -> Result<Self, Error> {
+    fn from_request(received: RequestParts<'_, '_>) -> Result<Self, HandlerError> {
         let call = received.call()?;
         let arguments = received.params.decode().map_err(|error| invalid_params(&error))?;
         Ok(Self { arguments, context: Context::new(call, received.cancelled) })
     }
 }
 
-fn invalid_params(error: &serde_json::Error) -> Error {
-    Error::invalid_params(error.to_string())
+fn invalid_params(error: &serde_json::Error) -> HandlerError {
+    HandlerError::invalid_params(error.to_string())
 }
 
 /// A request to a host, with its revision.
@@ -512,30 +512,30 @@ pub struct HostRequest<P> {
 }
 
 impl<P: DeserializeOwned> HostRequest<P> {
-    fn decode(received: &RequestParts<'_, '_>) -> Result<Self, Error> {
+    fn decode(received: &RequestParts<'_, '_>) -> Result<Self, HandlerError> {
         let params = received.params.decode().map_err(|error| invalid_params(&error))?;
         Ok(Self { params, revision: received.revision })
     }
 }
 
 impl FromRequest<ForElicitation> for HostRequest<ElicitParams> {
-    fn from_request(received: RequestParts<'_, '_>) -> Result<Self, Error> {
+    fn from_request(received: RequestParts<'_, '_>) -> Result<Self, HandlerError> {
         Self::decode(&received)
     }
 }
 
 impl FromRequest<ForSampling> for HostRequest<CreateMessageParams> {
-    fn from_request(received: RequestParts<'_, '_>) -> Result<Self, Error> {
+    fn from_request(received: RequestParts<'_, '_>) -> Result<Self, HandlerError> {
         let question = Self::decode(&received)?;
         let matching = question.params.check_tool_results();
         // MCP 2025-11-25 client/sampling#error-handling [SAMP-011]
-        matching.map_err(|error| Error::invalid_params(error.to_string()))?;
+        matching.map_err(|error| HandlerError::invalid_params(error.to_string()))?;
         Ok(question)
     }
 }
 
 impl FromRequest<ForRoots> for HostRequest<()> {
-    fn from_request(received: RequestParts<'_, '_>) -> Result<Self, Error> {
+    fn from_request(received: RequestParts<'_, '_>) -> Result<Self, HandlerError> {
         Ok(Self { params: (), revision: received.revision })
     }
 }

@@ -37,7 +37,7 @@
 //!
 //! A handler is a function or a closure, plain or `async`, that takes a [`Call`] of its arguments
 //! and returns what fits: text, content, [`Structured`] values, or a `Result` of these with
-//! [`Error`], into which `?` turns any error. It runs where the connection is driven, so a plain
+//! [`HandlerError`], into which `?` turns any error. It runs where the connection is driven, so a plain
 //! one must be quick; [`blocking`](blocking()) handlers go to threads of their own. An `async` one
 //! is dropped where it waits when its request is cancelled.
 //!
@@ -194,8 +194,8 @@ pub use pending::{CallFuture, ClientCall, Subscription};
 #[cfg(feature = "protection")]
 pub use protection::{TokenCheckFuture, TokenRequirement};
 pub use reply::{
-    AnyResult, Error, ForCompletion, ForElicitation, ForPrompt, ForRequest, ForResource, ForRoots,
-    ForSampling, ForTool, IntoOutcome, Outcome, ResultBody, Structured,
+    AnyResult, ForCompletion, ForElicitation, ForPrompt, ForRequest, ForResource, ForRoots,
+    ForSampling, ForTool, HandlerError, IntoOutcome, Outcome, ResultBody, Structured,
 };
 #[cfg(feature = "schemars")]
 pub use server::Described;

@@ -48,6 +48,7 @@ pub enum ForRoots {}
 
 /// The outcome of a handler.
 #[derive(Debug)]
+#[non_exhaustive]
 pub enum Outcome {
     /// A result.
     Result(ResultBody),
@@ -144,7 +145,8 @@ impl SerializeAt for ResultBody {
 
 /// Why a handler has no result. `?` converts any [`core::error::Error`] into one; if it comes from
 /// a tool, the model sees it.
-pub enum Error {
+#[non_exhaustive]
+pub enum HandlerError {
     /// The work failed. A tool's failure is a result that the model sees, so that it can retry
     /// differently; elsewhere it is an internal error.
     // MCP 2025-11-25 schema.json#CallToolResult [TOOL-008]
@@ -162,7 +164,7 @@ pub enum Error {
     Answered(Box<ResultBody>),
 }
 
-impl Error {
+impl HandlerError {
     /// Creates an error for failed work, with its message.
     pub fn failed(message: impl Into<String>) -> Self {
         Self::Failed(message.into())
@@ -211,7 +213,7 @@ struct UnknownResource<'a> {
     uri: &'a str,
 }
 
-impl fmt::Debug for Error {
+impl fmt::Debug for HandlerError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Failed(message) => f.write_str(message),
@@ -224,7 +226,7 @@ impl fmt::Debug for Error {
     }
 }
 
-impl<E: core::error::Error> From<E> for Error {
+impl<E: core::error::Error> From<E> for HandlerError {
     fn from(error: E) -> Self {
         Self::Failed(error.to_string())
     }
@@ -237,11 +239,11 @@ pub trait IntoOutcome<Of> {
     fn into_outcome(self) -> Outcome;
 }
 
-impl<T: IntoOutcome<ForTool>> IntoOutcome<ForTool> for Result<T, Error> {
+impl<T: IntoOutcome<ForTool>> IntoOutcome<ForTool> for Result<T, HandlerError> {
     fn into_outcome(self) -> Outcome {
         match self {
             Ok(reply) => reply.into_outcome(),
-            Err(Error::Failed(message)) => {
+            Err(HandlerError::Failed(message)) => {
                 Outcome::Result(ResultBody::Tool(CallToolResult::error(message)))
             }
             Err(error) => error.into_outcome(),
@@ -251,9 +253,9 @@ impl<T: IntoOutcome<ForTool>> IntoOutcome<ForTool> for Result<T, Error> {
 
 macro_rules! fallible {
     ($($of:ty),+) => { $(
-        impl<T: IntoOutcome<$of>> IntoOutcome<$of> for Result<T, Error> {
+        impl<T: IntoOutcome<$of>> IntoOutcome<$of> for Result<T, HandlerError> {
             fn into_outcome(self) -> Outcome {
-                self.map_or_else(Error::into_outcome, IntoOutcome::into_outcome)
+                self.map_or_else(HandlerError::into_outcome, IntoOutcome::into_outcome)
             }
         }
     )+ };
@@ -329,7 +331,7 @@ impl<T: Serialize> IntoOutcome<ForTool> for Structured<T> {
                 let text = CallToolResult::text(value.as_str());
                 Outcome::Result(ResultBody::Tool(text.structured_content(value)))
             }
-            Err(error) => Error::from(error).into_outcome(),
+            Err(error) => HandlerError::from(error).into_outcome(),
         }
     }
 }

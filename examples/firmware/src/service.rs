@@ -8,7 +8,7 @@ use core::time::Duration;
 use mcp_sansio::jsonrpc::{Json, RawJson};
 use mcp_sansio::peer::Limits;
 use mcp_sansio::protocol::{Prompt, PromptArgument, Resource, TextResourceContents, Tool};
-use mcp_sansio_handlers::{Call, Error, Local, NoArguments, ReadResource, Server, Structured};
+use mcp_sansio_handlers::{Call, HandlerError, Local, NoArguments, ReadResource, Server, Structured};
 use serde::{Deserialize, Serialize};
 
 use crate::sensor::{Sensor, millicelsius};
@@ -120,10 +120,10 @@ fn tools(server: Server<Local>, sensor: &Rc<Sensor>, timers: &Timers) -> Server<
         )
 }
 
-async fn average(call: &Call<Samples>, sensor: &Sensor, timers: &Timers) -> Result<String, Error> {
+async fn average(call: &Call<Samples>, sensor: &Sensor, timers: &Timers) -> Result<String, HandlerError> {
     let samples = call.arguments.samples;
     if !(1..=100).contains(&samples) {
-        return Err(Error::failed("`samples` must be from 1 to 100"));
+        return Err(HandlerError::failed("`samples` must be from 1 to 100"));
     }
     let mut sum = 0;
     for taken in 1..=samples {
@@ -149,7 +149,7 @@ fn resources(server: Server<Local>, sensor: &Rc<Sensor>) -> Server<Local> {
             Resource::new("device://memory", "memory")
                 .description("Sizes and peak use of heap and stack, in bytes")
                 .mime_type("application/json"),
-            |call: Call<ReadResource>| -> Result<TextResourceContents, Error> {
+            |call: Call<ReadResource>| -> Result<TextResourceContents, HandlerError> {
                 let memory = Memory {
                     heap: Usage { size: heap::SIZE, peak: heap::peak() },
                     stack: Usage { size: stack::size(), peak: stack::peak() },

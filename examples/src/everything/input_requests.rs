@@ -7,7 +7,7 @@ use mcp_sansio::protocol::{
     SingleSelectSchema, StringFormat, StringSchema,
 };
 use mcp_sansio_handlers::{
-    Call, Context, Elicit, Error, InputRequiredBuilder, NoArguments, Server,
+    Call, Context, Elicit, HandlerError, InputRequiredBuilder, NoArguments, Server,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -53,14 +53,14 @@ pub(super) fn ask<'k, T>(
     call: &Context,
     questions: impl IntoIterator<Item = (&'k str, InputRequest)>,
     state: Option<String>,
-) -> Result<T, Error> {
+) -> Result<T, HandlerError> {
     let mut all = InputRequiredBuilder::default();
     for (key, question) in questions {
         let mut needs = question.needs(call.revision());
         if call.revision().era() == Era::Legacy
             && let Some(missing) = needs.find(|need| !call.capabilities().contains(*need))
         {
-            return Err(Error::failed(format!("the client does not offer `{missing}`")));
+            return Err(HandlerError::failed(format!("the client does not offer `{missing}`")));
         }
         drop(needs);
         all = all.and(key, question);
@@ -88,21 +88,21 @@ pub(super) fn text_of(message: &CreateMessageResult) -> &str {
     }
 }
 
-fn test_sampling(call: Call<Prompt>) -> Result<String, Error> {
+fn test_sampling(call: Call<Prompt>) -> Result<String, HandlerError> {
     match call.sampled(KEY)? {
         None => ask(&call, [(KEY, sampling(&call.arguments.prompt))], None),
         Some(message) => Ok(format!("LLM response: {}", text_of(&message))),
     }
 }
 
-fn test_missing_capability(call: Call<NoArguments>) -> Result<String, Error> {
+fn test_missing_capability(call: Call<NoArguments>) -> Result<String, HandlerError> {
     match call.sampled(KEY)? {
         None => ask(&call, [(KEY, sampling("Say something."))], None),
         Some(message) => Ok(text_of(&message).into()),
     }
 }
 
-fn test_elicitation(call: Call<Message>) -> Result<String, Error> {
+fn test_elicitation(call: Call<Message>) -> Result<String, HandlerError> {
     let schema = ElicitSchema::new()
         .field("username", StringSchema::new().description("User's response"))
         .field(
@@ -112,13 +112,13 @@ fn test_elicitation(call: Call<Message>) -> Result<String, Error> {
     show_form(&call, &call.arguments.message, schema)
 }
 
-fn test_streaming_elicitation(call: Call<NoArguments>) -> Result<String, Error> {
+fn test_streaming_elicitation(call: Call<NoArguments>) -> Result<String, HandlerError> {
     let schema = ElicitSchema::new().field("ok", BooleanSchema::new().description("Go on"));
     show_form(&call, "Continue?", schema)
 }
 
 /// Shows a form and reports the user's response.
-fn show_form(call: &Context, message: &str, schema: ElicitSchema) -> Result<String, Error> {
+fn show_form(call: &Context, message: &str, schema: ElicitSchema) -> Result<String, HandlerError> {
     let Some(answer) = call.input::<serde_json::Value>(KEY)? else {
         return ask(call, [(KEY, Elicit::form_with(message, schema))], None);
     };

@@ -4,7 +4,7 @@ use mcp_sansio::protocol::{
     CompleteParams, CompletionReference, ElicitSchema, ImageContent, Prompt, PromptArgument,
     PromptMessage, StringSchema,
 };
-use mcp_sansio_handlers::{Call, Elicit, Error, NoArguments, Server};
+use mcp_sansio_handlers::{Call, Elicit, HandlerError, NoArguments, Server};
 use serde::Deserialize;
 
 use super::input_requests::ask;
@@ -79,7 +79,7 @@ pub(super) fn offer(server: Server) -> Server {
         .completion(complete)
 }
 
-fn with_context(call: Call<NoArguments>) -> Result<String, Error> {
+fn with_context(call: Call<NoArguments>) -> Result<String, HandlerError> {
     match call.input::<UserContext>("user_context")? {
         None => {
             let schema = ElicitSchema::new().field("context", StringSchema::new());

@@ -1,7 +1,7 @@
 //! Tools that request several inputs, in one or more rounds, with a protected request state.
 
 use mcp_sansio::protocol::{Capability, ElicitSchema, InputRequest, ListRootsParams, StringSchema};
-use mcp_sansio_handlers::{Call, Elicit, Error, NoArguments, Server};
+use mcp_sansio_handlers::{Call, Elicit, HandlerError, NoArguments, Server};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -59,7 +59,7 @@ fn where_to_work() -> InputRequest {
     ListRootsParams::new().into()
 }
 
-fn elicitation(call: Call<NoArguments>) -> Result<String, Error> {
+fn elicitation(call: Call<NoArguments>) -> Result<String, HandlerError> {
     match call.input::<Name>("user_name")? {
         None => ask(&call, [("user_name", who())], None),
         Some(answer) => Ok(greet(answer.content)),
@@ -70,7 +70,7 @@ fn greet(name: Option<Name>) -> String {
     name.map_or_else(|| "Hello, whoever you are!".into(), |who| format!("Hello, {}!", who.name))
 }
 
-fn capital(call: Call<NoArguments>) -> Result<String, Error> {
+fn capital(call: Call<NoArguments>) -> Result<String, HandlerError> {
     match call.sampled("capital_question")? {
         None => {
             ask(&call, [("capital_question", sampling("What is the capital of France?"))], None)
@@ -79,14 +79,14 @@ fn capital(call: Call<NoArguments>) -> Result<String, Error> {
     }
 }
 
-fn roots(call: Call<NoArguments>) -> Result<String, Error> {
+fn roots(call: Call<NoArguments>) -> Result<String, HandlerError> {
     match call.roots("client_roots")? {
         None => ask(&call, [("client_roots", where_to_work())], None),
         Some(roots) => Ok(format!("The client has {} roots.", roots.roots.len())),
     }
 }
 
-fn confirm(call: Call<NoArguments>) -> Result<String, Error> {
+fn confirm(call: Call<NoArguments>) -> Result<String, HandlerError> {
     match (call.input::<Confirmation>("confirm")?, call.state()) {
         (Some(answer), Some(_)) => Ok(if answer.content.is_some_and(|content| content.ok) {
             "state-ok: confirmed".into()
@@ -100,7 +100,7 @@ fn confirm(call: Call<NoArguments>) -> Result<String, Error> {
     }
 }
 
-fn all_inputs(call: Call<NoArguments>) -> Result<String, Error> {
+fn all_inputs(call: Call<NoArguments>) -> Result<String, HandlerError> {
     let name = call.input::<Name>("user_name")?;
     let greeting = call.sampled("greeting")?;
     let roots = call.roots("client_roots")?;
@@ -117,7 +117,7 @@ fn all_inputs(call: Call<NoArguments>) -> Result<String, Error> {
     Ok(format!("{name} The model says: {greeting}. There are {count} roots."))
 }
 
-fn step_by_step(call: Call<NoArguments>) -> Result<String, Error> {
+fn step_by_step(call: Call<NoArguments>) -> Result<String, HandlerError> {
     match call.state() {
         None => ask(&call, [("step1", who())], Some("step 2".into())),
         Some("step 2") => {
@@ -146,7 +146,7 @@ fn colour() -> InputRequest {
     Elicit::form_with("What is your favourite colour?", schema)
 }
 
-fn all_supported(call: Call<NoArguments>) -> Result<String, Error> {
+fn all_supported(call: Call<NoArguments>) -> Result<String, HandlerError> {
     if !call.inputs().is_empty() {
         return Ok("Thank you.".into());
     }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use mcp_sansio::jsonrpc::{ErrorObject, RawJson};
 use mcp_sansio::protocol::{CallToolResult, InputRequest, TaskSupport, Tool, ToolExecution};
-use mcp_sansio_handlers::{Call, Elicit, Error, NoArguments, Server};
+use mcp_sansio_handlers::{Call, Elicit, HandlerError, NoArguments, Server};
 use mcp_sansio_tokio::task_settings;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -84,7 +84,7 @@ pub(super) fn offer(server: Server, runtime: Runtime) -> Server {
             move |call: Call<NoArguments>| async move {
                 call.require_task()?;
                 runtime.sleep(WORK).await;
-                Err::<&str, _>(Error::Protocol(ErrorObject::internal("the job failed")))
+                Err::<&str, _>(HandlerError::Protocol(ErrorObject::internal("the job failed")))
             },
         )
         .tool(
@@ -113,7 +113,7 @@ fn always_a_task(name: &str, description: &str) -> Tool {
     Tool::new(name, schema).description(description).execution(execution)
 }
 
-async fn compute(call: Call<Computation>, runtime: Runtime) -> Result<String, Error> {
+async fn compute(call: Call<Computation>, runtime: Runtime) -> Result<String, HandlerError> {
     call.run_as_task();
     let Computation { seconds, label } = &call.arguments;
     let label = label.as_deref().unwrap_or("nothing in particular");
@@ -128,7 +128,7 @@ fn sure(question: impl Into<String>) -> InputRequest {
     Elicit::form::<Confirmation>(question)
 }
 
-fn confirm_delete(call: Call<File>) -> Result<String, Error> {
+fn confirm_delete(call: Call<File>) -> Result<String, HandlerError> {
     call.run_as_task();
     let name = &call.arguments.filename;
     match call.input::<Confirmation>("confirm")? {
@@ -140,7 +140,7 @@ fn confirm_delete(call: Call<File>) -> Result<String, Error> {
     }
 }
 
-fn multi_input(call: Call<NoArguments>) -> Result<String, Error> {
+fn multi_input(call: Call<NoArguments>) -> Result<String, HandlerError> {
     call.run_as_task();
     let (name, sure_of_it) = (call.input::<Name>("name")?, call.input::<Confirmation>("sure")?);
     let (Some(name), Some(sure_of_it)) = (name, sure_of_it) else {
@@ -152,9 +152,9 @@ fn multi_input(call: Call<NoArguments>) -> Result<String, Error> {
     Ok(format!("{name} is {}sure.", if sure { "" } else { "not " }))
 }
 
-async fn asked_first(call: Call<NoArguments>, runtime: Runtime) -> Result<String, Error> {
+async fn asked_first(call: Call<NoArguments>, runtime: Runtime) -> Result<String, HandlerError> {
     if !call.accepts_task() {
-        return Err(Error::task_required());
+        return Err(HandlerError::task_required());
     }
     let Some(answer) = call.input::<Name>("user_name")? else {
         // This input belongs to the call, before the task is created.

@@ -7,7 +7,7 @@ use mcp_sansio::protocol::{
     AudioContent, CallToolResult, ContentBlock, EmbeddedResource, ImageContent, LoggingLevel,
     ResourceContents, TextResourceContents, Tool,
 };
-use mcp_sansio_handlers::{Call, Error, NoArguments, Server};
+use mcp_sansio_handlers::{Call, HandlerError, NoArguments, Server};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -123,7 +123,7 @@ pub(super) fn offer(server: Server, runtime: Runtime) -> Server {
             "Reports an update of test://watched-resource",
             |call: Call<NoArguments>| {
                 call.resource_updated(resources::WATCHED)?;
-                Ok::<_, Error>("Touched.")
+                Ok::<_, HandlerError>("Touched.")
             },
         )
         .tool_with(
@@ -148,7 +148,7 @@ pub(super) fn embedded(uri: &str, text: &str) -> ContentBlock {
     EmbeddedResource::new(ResourceContents::Text(contents)).into()
 }
 
-fn trigger_tool_change(call: Call<NoArguments>) -> Result<&'static str, Error> {
+fn trigger_tool_change(call: Call<NoArguments>) -> Result<&'static str, HandlerError> {
     call.edit_catalog(|catalog| {
         if let Some(tool) = catalog.tool("test_trigger_tool_change") {
             let mut tool = tool.clone();
@@ -160,7 +160,7 @@ fn trigger_tool_change(call: Call<NoArguments>) -> Result<&'static str, Error> {
     Ok("The list of tools has changed.")
 }
 
-fn trigger_prompt_change(call: Call<NoArguments>) -> Result<&'static str, Error> {
+fn trigger_prompt_change(call: Call<NoArguments>) -> Result<&'static str, HandlerError> {
     call.edit_catalog(|catalog| {
         if let Some(prompt) = catalog.prompt("test_simple_prompt") {
             let mut prompt = prompt.clone();

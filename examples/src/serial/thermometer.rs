@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use mcp_sansio::protocol::{CallToolResult, ElicitParams, ElicitResult, Map};
 use mcp_sansio_handlers::{
-    Call, Client, ClientError, Elicit, Error, Host, HostRequest, NoArguments, Server,
+    Call, Client, ClientError, Elicit, HandlerError, Host, HostRequest, NoArguments, Server,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -44,7 +44,7 @@ pub fn server() -> Server {
         .tool("note", "Keeps a note and returns it", |call: Call<Note>| call.arguments.text)
 }
 
-async fn calibrate(call: Call<NoArguments>) -> Result<String, Error> {
+async fn calibrate(call: Call<NoArguments>) -> Result<String, HandlerError> {
     match call.input::<Reference>("reference")? {
         None => call
             .require_input(

@@ -10,7 +10,7 @@ use mcp_sansio::peer::Limits;
 use mcp_sansio::protocol::{
     ElicitSchema, Prompt, PromptArgument, Resource, StringSchema, TextResourceContents, Tool,
 };
-use mcp_sansio_handlers::{Call, Elicit, Error, NoArguments, ReadResource, Server};
+use mcp_sansio_handlers::{Call, Elicit, HandlerError, NoArguments, ReadResource, Server};
 use serde::Deserialize;
 use spin::Mutex;
 
@@ -83,10 +83,10 @@ const TEXT: &str =
 
 const STEPS: &str = r#"{"type":"object","properties":{"steps":{"type":"integer","minimum":1,"maximum":1000}},"required":["steps"]}"#;
 
-async fn countdown(call: &Call<Steps>, clock: &Clock) -> Result<String, Error> {
+async fn countdown(call: &Call<Steps>, clock: &Clock) -> Result<String, HandlerError> {
     let steps = call.arguments.steps;
     if !(1..=1000).contains(&steps) {
-        return Err(Error::failed("`steps` must be from 1 to 1000"));
+        return Err(HandlerError::failed("`steps` must be from 1 to 1000"));
     }
     for step in 1..=steps {
         call.progress(step.into(), Some(steps.into()), &format!("{} to go", steps - step));
@@ -99,7 +99,7 @@ fn questions(server: Server) -> Server {
     let tool = Tool::new("ask_name", schema(r#"{"type":"object"}"#));
     server.tool_with(
         tool.description("Asks the user for a name"),
-        |call: Call<NoArguments>| -> Result<String, Error> {
+        |call: Call<NoArguments>| -> Result<String, HandlerError> {
             let Some(answer) = call.input::<Name>("name")? else {
                 let form = ElicitSchema::new().field("name", StringSchema::new());
                 return call
@@ -122,7 +122,7 @@ fn notes(server: Server, note: &Arc<Mutex<String>>) -> Server {
             move |call: Call<Text>| {
                 let text = &call.arguments.text;
                 if text.len() > NOTE_LENGTH_MAX {
-                    return Err(Error::failed("the note is too long"));
+                    return Err(HandlerError::failed("the note is too long"));
                 }
                 written.lock().clone_from(text);
                 call.resource_updated(NOTE)?;

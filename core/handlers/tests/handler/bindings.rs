@@ -11,8 +11,8 @@ use mcp_sansio::http::server::Transmit;
 use mcp_sansio::http::{ExchangeId, RequestHead, ServerOptions};
 use mcp_sansio::protocol::LoggingLevel;
 use mcp_sansio_handlers::{
-    Call, Endpoint, Error, HandlerCall, HandlerPoll, HttpServer, NoArguments, PendingHandler,
-    Server, ServerEndpoint, ServerHandle,
+    Call, Endpoint, HandlerCall, HandlerError, HandlerPoll, HttpServer, NoArguments,
+    PendingHandler, Server, ServerEndpoint, ServerHandle,
 };
 use serde_json::{Value, json};
 
@@ -164,7 +164,9 @@ fn server(gate: &Gate) -> Server {
             call.progress(2.0, None, "ended");
             "reported"
         })
-        .tool("fail", "", async |_: Call<NoArguments>| Err::<String, _>(Error::failed("no luck")))
+        .tool("fail", "", async |_: Call<NoArguments>| {
+            Err::<String, _>(HandlerError::failed("no luck"))
+        })
         .tool("panic", "", async |_: Call<NoArguments>| -> &str { panic!("for the test") })
         .tool("remove", "", |call: Call<NoArguments>| {
             call.edit_catalog(|catalog| _ = catalog.remove_tool("fail")).unwrap();

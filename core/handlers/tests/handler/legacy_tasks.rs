@@ -5,7 +5,7 @@ use std::time::Duration;
 use mcp_sansio::Revision;
 use mcp_sansio::jsonrpc::{ErrorCode, ErrorObject};
 use mcp_sansio::protocol::{CallToolResult, LoggingLevel, TaskSupport};
-use mcp_sansio_handlers::{Call, Error, NoArguments, Server, TaskSettings};
+use mcp_sansio_handlers::{Call, HandlerError, NoArguments, Server, TaskSettings};
 use serde_json::{Value, json};
 
 use crate::legacy_task_client::{LegacyTaskClient, RELATED};
@@ -46,7 +46,10 @@ pub(crate) fn server_with(gate: &Gate, settings: TaskSettings) -> Server {
             let gate = broken.clone();
             async move {
                 gate.passed().await;
-                Err::<(), _>(Error::Protocol(ErrorObject::new(ErrorCode(-32050), "no machine")))
+                Err::<(), _>(HandlerError::Protocol(ErrorObject::new(
+                    ErrorCode(-32050),
+                    "no machine",
+                )))
             }
         })
         .tool("required", "", move |call: Call<NoArguments>| {

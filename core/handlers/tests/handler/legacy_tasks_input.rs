@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use mcp_sansio::peer::Limits;
 use mcp_sansio::protocol::{ElicitSchema, ListRootsParams, TaskSupport};
-use mcp_sansio_handlers::{Call, Elicit, Error, NoArguments, Server};
+use mcp_sansio_handlers::{Call, Elicit, HandlerError, NoArguments, Server};
 use serde_json::{Value, json};
 
 use crate::legacy_task_client::{LegacyTaskClient, RELATED, everything};
@@ -36,7 +36,7 @@ fn server(gate: &Gate) -> Server {
             }
             let refused = call.inputs().refusal("name").is_some();
             let roots = call.inputs().response("roots").map(|roots| roots.as_str().to_owned());
-            Ok::<_, Error>(format!("{refused} {roots:?}"))
+            Ok::<_, HandlerError>(format!("{refused} {roots:?}"))
         })
         .tool("forever", "", move |call: Call<NoArguments>| {
             call.require_input("name", name()).into_result::<String>()

@@ -9,7 +9,9 @@ use mcp_sansio::protocol::{
     Root, SamplingContent, SamplingMessage, SerializeAt, ToolUseContent,
 };
 use mcp_sansio::{Era, Instant, Revision};
-use mcp_sansio_handlers::{Call, Elicit, Endpoint, Error, Host, HostRequest, NoArguments, Server};
+use mcp_sansio_handlers::{
+    Call, Elicit, Endpoint, HandlerError, Host, HostRequest, NoArguments, Server,
+};
 
 use crate::{ASKING, connect, connect_host, text};
 
@@ -50,7 +52,7 @@ fn server() -> Server {
                 }
                 Some(state) => {
                     let second = call.input::<Confirmation>("second")?.and_then(|a| a.content);
-                    let second = second.ok_or_else(|| Error::failed("no answer"))?;
+                    let second = second.ok_or_else(|| HandlerError::failed("no answer"))?;
                     Ok(format!("{state} {} {:?}", second.sure, second.remark))
                 }
             }
@@ -211,8 +213,8 @@ fn a_host_rejects_sampling_requests_with_missing_tool_results() {
 fn a_host_that_refuses_ends_the_call_with_its_reason() {
     for revision in ASKING {
         let host = Host::new("host", "1").on_elicit(
-            async |_: HostRequest<ElicitParams>| -> Result<ElicitResult, Error> {
-                Err(Error::failed("the host is busy"))
+            async |_: HostRequest<ElicitParams>| -> Result<ElicitResult, HandlerError> {
+                Err(HandlerError::failed("the host is busy"))
             },
         );
         let (client, mut pair) = connect_host(&server(), host, revision);

@@ -6,7 +6,7 @@ use mcp_sansio::protocol::{
     CallToolResult, Capability, CompleteParams, CompletionArgument, Prompt, PromptMessage,
     PromptReference, Resource, ResourceContents, ResourceTemplate, TextResourceContents, Tool,
 };
-use mcp_sansio_handlers::{Call, Error, NoArguments, ReadResource, Server, Structured};
+use mcp_sansio_handlers::{Call, HandlerError, NoArguments, ReadResource, Server, Structured};
 
 use crate::{Place, connect, text};
 
@@ -23,8 +23,8 @@ fn server() -> Server {
             let number: i32 = call.arguments.location.parse()?;
             Ok(number.to_string())
         })
-        .tool("refuse", "Refuses", |_: Call<NoArguments>| -> Result<String, Error> {
-            Err(Error::Protocol(ErrorObject::new(ErrorCode(-32000), "not today")))
+        .tool("refuse", "Refuses", |_: Call<NoArguments>| -> Result<String, HandlerError> {
+            Err(HandlerError::Protocol(ErrorObject::new(ErrorCode(-32000), "not today")))
         })
 }
 
@@ -198,7 +198,7 @@ fn prompts_resources_templates_and_completions_have_handlers() {
             ResourceTemplate::new("mem://{kind}/{id}", "thing"),
             move |call: Call<ReadResource>| async move {
                 match call.arguments.variable("id") {
-                    Some("0") => Err(Error::resource_not_found(&call.arguments.uri)),
+                    Some("0") => Err(HandlerError::resource_not_found(&call.arguments.uri)),
                     id => {
                         let text = format!("{:?} {id:?}", call.arguments.variable("kind"));
                         Ok(contents(&call, &text))

@@ -3,7 +3,7 @@ use std::time::Duration;
 use mcp_sansio::Revision;
 use mcp_sansio::jsonrpc::{ErrorCode, ErrorObject};
 use mcp_sansio::protocol::{CallToolResult, LoggingLevel};
-use mcp_sansio_handlers::{Call, Error, NoArguments, Server, blocking};
+use mcp_sansio_handlers::{Call, HandlerError, NoArguments, Server, blocking};
 use serde_json::{Value, json};
 
 use crate::task_client::{Gate, TaskClient, settings};
@@ -41,7 +41,7 @@ fn server(gate: &Gate) -> Server {
             async move {
                 call.run_as_task();
                 gate.passed().await;
-                Err::<(), _>(Error::Protocol(ErrorObject::internal("no machine")))
+                Err::<(), _>(HandlerError::Protocol(ErrorObject::internal("no machine")))
             }
         })
         .tool("required", "", move |call: Call<NoArguments>| {

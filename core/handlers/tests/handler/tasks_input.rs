@@ -1,5 +1,5 @@
 use mcp_sansio::protocol::{CreateMessageParams, SamplingContent, SamplingMessage};
-use mcp_sansio_handlers::{Call, Elicit, Error, NoArguments, Server};
+use mcp_sansio_handlers::{Call, Elicit, HandlerError, NoArguments, Server};
 use serde_json::{Value, json};
 
 use crate::task_client::{Gate, TaskClient, settings};
@@ -54,7 +54,7 @@ pub(crate) fn server(gate: &Gate) -> Server {
             call.run_as_task();
             call.require_input("sure", form()).into_result::<()>()
         })
-        .tool("restless", "", async |call: Call<NoArguments>| -> Result<(), Error> {
+        .tool("restless", "", async |call: Call<NoArguments>| -> Result<(), HandlerError> {
             call.run_as_task();
             call.require_input("sure", form()).into_result()
         })

@@ -18,7 +18,7 @@ use mcp_sansio::protocol::{
 };
 use mcp_sansio::{Instant, Revision, Revisions};
 use mcp_sansio_handlers::{
-    Call, CallFuture, Client, ClientEndpoint, ClientError, Elicit, Endpoint, Error, Host,
+    Call, CallFuture, Client, ClientEndpoint, ClientError, Elicit, Endpoint, HandlerError, Host,
     HostRequest, Local, Server, ServerEndpoint,
 };
 use schemars::JsonSchema;
@@ -107,7 +107,10 @@ impl Drop for RunGuard {
     }
 }
 
-async fn work(handlers: Rc<RefCell<RunningHandlers>>, call: Call<Job>) -> Result<String, Error> {
+async fn work(
+    handlers: Rc<RefCell<RunningHandlers>>,
+    call: Call<Job>,
+) -> Result<String, HandlerError> {
     let guard = RunGuard::new(handlers);
     let (n, run) = (call.arguments.n, guard.run);
     let (mut progress, mut logs) = (0, 0);
@@ -131,7 +134,7 @@ async fn work(handlers: Rc<RefCell<RunningHandlers>>, call: Call<Job>) -> Result
                     r#"{{"n":{n},"run":{run},"progress":{progress},"logs":{logs}}}"#
                 ));
             }
-            Step::Fail => return Err(Error::failed("not today")),
+            Step::Fail => return Err(HandlerError::failed("not today")),
         }
     }
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use mcp_sansio::protocol::{CallToolResult, ElicitParams, ElicitResult, Map};
 use mcp_sansio_examples::runtime::Runtime;
-use mcp_sansio_handlers::{Call, Elicit, Error, Host, HostRequest, NoArguments, Server};
+use mcp_sansio_handlers::{Call, Elicit, HandlerError, Host, HostRequest, NoArguments, Server};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -76,7 +76,7 @@ pub(crate) fn server(runtime: Runtime) -> Server {
 }
 
 /// A handler that needs the user. It is called again with the response.
-async fn book(call: Call<Booking>) -> Result<String, Error> {
+async fn book(call: Call<Booking>) -> Result<String, HandlerError> {
     match call.input::<Confirmation>("confirm")? {
         None => {
             call.require_input("confirm", Elicit::form::<Confirmation>("Book it?")).into_result()
