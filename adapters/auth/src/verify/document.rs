@@ -79,8 +79,7 @@ impl Fetch {
             };
             let metadata: Metadata = serde_json::from_slice(&document)
                 .map_err(|_| unavailable("the metadata of the issuer is malformed"))?;
-            // MCP 2026-07-28
-            // basic/authorization/authorization-server-discovery#authorization-server-metadata-discovery
+            // MCP 2026-07-28 basic/authorization/authorization-server-discovery#authorization-server-metadata-discovery
             // [AUTHC-025]: the rule for clients protects a server as well.
             if metadata.issuer != issuer {
                 return Err(unavailable("the metadata belongs to another issuer"));

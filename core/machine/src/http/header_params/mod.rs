@@ -181,9 +181,8 @@ impl HeaderParams {
                 .peekable();
             let scalar = occurrence.scalar();
             match scalar {
-                // MCP 2026-07-28
-                // basic/transports/streamable-http#server-behavior-for-custom-headers [HDR-029]: no
-                // header is expected; intermediaries would trust one that is present anyway.
+                // MCP 2026-07-28 basic/transports/streamable-http#server-behavior-for-custom-headers
+                // [HDR-029]: no header is expected; intermediaries would trust one that is present anyway.
                 Scalar::Absent if values.peek().is_some() => {
                     return Err(HeaderParamMismatch::Unexpected { header: header() });
                 }

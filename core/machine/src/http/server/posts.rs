@@ -127,9 +127,8 @@ impl Server {
             metadata.modern_fault
         };
         if let Some(what) = lacking {
-            // MCP 2026-07-28
-            // basic/versioning#backward-compatibility-with-initialization-based-versions [VER-017]:
-            // a legacy client is told the supported revisions.
+            // MCP 2026-07-28 basic/versioning#backward-compatibility-with-initialization-based-versions
+            // [VER-017]: a legacy client is told the supported revisions.
             return Err(if Method::parse(&request.method) == Some(Method::Initialize) {
                 refuse(&self.no_session_here(what))
             } else {

@@ -153,8 +153,8 @@ impl Client {
     ///
     /// Assumes this client's latest modern revision and all capabilities. The server itself refuses
     /// methods that it does not support.
-    // MCP 2026-07-28 basic/versioning#protocol-version-negotiation [VER-014], MCP 2026-07-28
-    // basic/transports/streamable-http#protocol-version-header [VER-028]: a client may call any
+    // MCP 2026-07-28 basic/versioning#protocol-version-negotiation [VER-014],
+    // MCP 2026-07-28 basic/transports/streamable-http#protocol-version-header [VER-028]: a client may call any
     // method without `server/discover`.
     pub(crate) fn assume_modern(&mut self, id: i64, now: Instant) {
         if !self.take_opening(id, now) {

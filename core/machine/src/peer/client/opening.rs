@@ -382,9 +382,8 @@ impl Client {
                 let again = Initializing { revision, told: true, ..initializing };
                 self.send_initialize(again, now);
             }
-            // MCP 2026-07-28
-            // basic/versioning#backward-compatibility-with-initialization-based-versions [VER-018]:
-            // the assumption was wrong.
+            // MCP 2026-07-28 basic/versioning#backward-compatibility-with-initialization-based-versions
+            // [VER-018]: the assumption was wrong.
             (_, Some(revision)) if initializing.guessed => {
                 self.revisions = self.revisions.intersection(Revisions::MODERN);
                 self.handshake_refused = Some(Box::new(error.into_owned()));
