@@ -3,7 +3,7 @@ use std::hint::black_box;
 
 use mcp_sansio::Instant;
 use mcp_sansio::http::server::{ServerLimits, Transmit};
-use mcp_sansio::http::{ExchangeId, RequestHead, Server, ServerOptions};
+use mcp_sansio::http::{ExchangeId, HttpServerOptions, RequestHead, Server};
 use mcp_sansio::jsonrpc::RawJson;
 use mcp_sansio::peer::{self, Event, RequestHandle};
 use mcp_sansio::protocol::{
@@ -57,7 +57,7 @@ impl HttpHarness {
         let peer = peer::ServerOptions::new(Implementation::new("s", "1"))
             .capabilities(offers)
             .limits(each);
-        let options = ServerOptions::new().limits(limits);
+        let options = HttpServerOptions::new().limits(limits);
         let server = Server::new(peer, options, [1; 32], 1).expect("the options are valid");
         Self { server, open: Vec::new(), now: Instant::ZERO }
     }

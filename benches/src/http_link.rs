@@ -3,8 +3,8 @@ use std::collections::BTreeMap;
 use mcp_sansio::http::client::{ClientLimits, Transmit as Sent};
 use mcp_sansio::http::server::Transmit;
 use mcp_sansio::http::{
-    Client, ClientOptions, ExchangeFailure, ExchangeId, IncomingResponse, Location,
-    OutgoingRequest, RequestHead, ResponseHead, Server, ServerOptions,
+    Client, ExchangeFailure, ExchangeId, HttpClientOptions, HttpServerOptions, IncomingResponse,
+    Location, OutgoingRequest, RequestHead, ResponseHead, Server,
 };
 use mcp_sansio::jsonrpc::RawJson;
 use mcp_sansio::peer::{self, CallOptions, Event};
@@ -36,14 +36,14 @@ impl HttpLink {
         let identity = Implementation::new("bench", "1.0.0");
         let offers = ServerCapabilities::new().tools(ToolsCapability::new());
         let server = peer::ServerOptions::new(identity.clone()).capabilities(offers);
-        let server =
-            Server::new(server, ServerOptions::new(), [1; 32], 2).expect("the options are valid");
+        let server = Server::new(server, HttpServerOptions::new(), [1; 32], 2)
+            .expect("the options are valid");
         let client = peer::ClientOptions::new(identity).revisions(Revisions::only(revision));
         let mut limits = ClientLimits::DEFAULT;
         // As many concurrent calls as are measured, so that queueing is not measured.
         limits.requests_max = 1024;
         let url = Location::parse("http://127.0.0.1:8000/mcp").expect("a URL");
-        let client = Client::new(client, ClientOptions::new(url).limits(limits), 1, NOW);
+        let client = Client::new(client, HttpClientOptions::new(url).limits(limits), 1, NOW);
         let mut web = Self { client, server, exchanges: BTreeMap::new() };
         web.exchange();
         assert!(web.client.session().is_some(), "not open");

@@ -2,7 +2,7 @@
 
 use axum::Router;
 use axum::routing::get;
-use mcp_sansio::http::ServerOptions;
+use mcp_sansio::http::HttpServerOptions;
 use mcp_sansio_tokio::{self as mcp, Call, HttpService, Server};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -24,7 +24,7 @@ async fn main() -> Result<(), mcp::Error> {
             format!("Sunny in {}", call.arguments.location)
         },
     );
-    let service = HttpService::new(&server, ServerOptions::new())?;
+    let service = HttpService::new(&server, HttpServerOptions::new())?;
     let router =
         Router::new().route("/health", get(async || "fine")).route_service("/mcp", service);
 

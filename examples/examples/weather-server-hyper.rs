@@ -3,7 +3,7 @@
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
-use mcp_sansio::http::ServerOptions;
+use mcp_sansio::http::HttpServerOptions;
 use mcp_sansio_tokio::{self as mcp, Call, HttpService, Server};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -25,7 +25,7 @@ async fn main() -> Result<(), mcp::Error> {
             format!("Sunny in {}", call.arguments.location)
         },
     );
-    let service = HttpService::new(&server, ServerOptions::new())?;
+    let service = HttpService::new(&server, HttpServerOptions::new())?;
 
     let address = std::env::args().nth(1).unwrap_or_else(|| "127.0.0.1:8000".into());
     let listener = TcpListener::bind(address).await?;

@@ -4,7 +4,7 @@ use std::future::pending;
 use std::io::Write;
 use std::net::{SocketAddr, TcpListener};
 
-use mcp_sansio::http::ServerOptions;
+use mcp_sansio::http::HttpServerOptions;
 use mcp_sansio_handlers::Server;
 
 use crate::protected::SeparateIssuer;
@@ -45,7 +45,7 @@ pub fn announce(address: SocketAddr) {
 }
 
 fn run(place: &Place, server: &Server, listener: TcpListener) -> Result<(), String> {
-    let mut options = ServerOptions::new();
+    let mut options = HttpServerOptions::new();
     if place.legacy_sse {
         options = options.legacy_sse("/sse", "/messages");
     }
@@ -64,7 +64,7 @@ fn run(place: &Place, server: &Server, listener: TcpListener) -> Result<(), Stri
 
 async fn run_on_tokio(
     server: &Server,
-    options: ServerOptions,
+    options: HttpServerOptions,
     listener: TcpListener,
 ) -> Result<(), String> {
     use mcp_sansio_tokio::{HttpListener, HttpService};
@@ -81,7 +81,7 @@ async fn run_on_tokio(
 /// immediately.
 async fn run_on_async_std(
     server: &Server,
-    options: ServerOptions,
+    options: HttpServerOptions,
     listener: TcpListener,
 ) -> Result<(), String> {
     use mcp_sansio_async_std::{HttpListener, HttpService};
@@ -95,7 +95,7 @@ async fn run_on_async_std(
 /// Serves without a runtime. A signal ends the process immediately.
 fn run_without_runtime(
     server: &Server,
-    options: ServerOptions,
+    options: HttpServerOptions,
     listener: TcpListener,
 ) -> Result<(), String> {
     use mcp_sansio_std::{HttpListener, HttpService};

@@ -2,7 +2,7 @@ use std::future::pending;
 use std::{io, net};
 
 use async_io::Async;
-use mcp_sansio::http::ServerOptions;
+use mcp_sansio::http::HttpServerOptions;
 use mcp_sansio_async::http_server;
 use mcp_sansio_handlers::Server;
 
@@ -24,7 +24,7 @@ use crate::runtime::AsyncRuntime;
 ///
 /// let server = Server::new("clock", "1.0.0")
 ///     .tool("now", "The time", async |_: Call<NoArguments>| "about noon");
-/// let service = HttpService::new(&server, mcp_sansio::http::ServerOptions::new().any_path())?;
+/// let service = HttpService::new(&server, mcp_sansio::http::HttpServerOptions::new().any_path())?;
 /// // For each request: service.serve(request).await
 /// # let _ = service; Ok(()) }
 /// ```
@@ -33,7 +33,7 @@ use crate::runtime::AsyncRuntime;
 ///
 /// ```no_run
 /// use mcp_sansio_async_std::{
-///     HttpService, Principal, ProtectedResource, Server, ServerOptions, TokenCheck, TokenRefusal,
+///     HttpService, Principal, ProtectedResource, Server, HttpServerOptions, TokenCheck, TokenRefusal,
 ///     VerifiedToken, unix_time,
 /// };
 /// # struct Claims { iss: &'static str, sub: &'static str, aud: String, exp: u64 }
@@ -49,7 +49,7 @@ use crate::runtime::AsyncRuntime;
 ///     Ok(VerifiedToken::new(principal).audiences([claims.aud]).expires_at(claims.exp))
 /// };
 /// let server = Server::new("files", "1.0.0").protect(resource, check, unix_time);
-/// let service = HttpService::new(&server, ServerOptions::new().any_path())?;
+/// let service = HttpService::new(&server, HttpServerOptions::new().any_path())?;
 /// // Route the service at `/mcp` and at all of `paths`.
 /// # let _ = (service, paths); Ok(()) }
 /// ```
@@ -80,7 +80,7 @@ pub type HttpListener = http_server::HttpListener<AsyncRuntime>;
 /// listener.
 pub async fn serve_http(server: Server, listener: impl IntoHttpListener) -> Result<(), Error> {
     let listener = listener.into_http_listener()?;
-    let service = HttpService::new(&server, ServerOptions::new())?;
+    let service = HttpService::new(&server, HttpServerOptions::new())?;
     listener.serve(service, pending()).await;
     Ok(())
 }

@@ -16,9 +16,9 @@ pub use crate::{Exchange, Exchanger, HttpDriver};
 #[cfg(any(feature = "http", feature = "http-server"))]
 pub use mcp_sansio::http;
 #[cfg(feature = "http-server")]
-pub use mcp_sansio::http::{AllowedHosts, ServerOptions};
+pub use mcp_sansio::http::{AllowedHosts, HttpServerOptions};
 #[cfg(feature = "http")]
-pub use mcp_sansio::http::{ClientOptions, Location};
+pub use mcp_sansio::http::{HttpClientOptions, Location};
 #[cfg(feature = "recording")]
 pub use mcp_sansio::recording;
 #[cfg(feature = "seal")]

@@ -11,7 +11,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http_body::{Body, Frame};
 use mcp_sansio::Instant;
-use mcp_sansio::http::ServerOptions;
+use mcp_sansio::http::HttpServerOptions;
 use mcp_sansio::http::server::ServerTimeouts;
 use mcp_sansio_async::http_server::HttpService;
 use mcp_sansio_async::{Runtime, Timer};
@@ -118,7 +118,7 @@ fn message(tool: &str) -> String {
 /// Returns a server with a tool that waits until the test signals it.
 fn service(
     runtime: &ManualRuntime,
-    options: ServerOptions,
+    options: HttpServerOptions,
 ) -> (HttpService<ManualRuntime>, Arc<AtomicBool>) {
     let goes_on = Arc::new(AtomicBool::new(false));
     let told = Arc::clone(&goes_on);
@@ -142,7 +142,7 @@ fn a_body_that_never_arrives_times_out() {
     let runtime = ManualRuntime::default();
     let mut timeouts = ServerTimeouts::default();
     timeouts.body = Duration::from_secs(7);
-    let (service, _) = service(&runtime, ServerOptions::new().timeouts(timeouts));
+    let (service, _) = service(&runtime, HttpServerOptions::new().timeouts(timeouts));
     let mut served = pin!(service.serve(call("wait", Silence)));
     assert!(poll(&mut served).is_pending());
     runtime.advance(Duration::from_millis(6_999));
@@ -155,7 +155,7 @@ fn a_body_that_never_arrives_times_out() {
 #[test]
 fn a_pending_handler_runs_as_a_task_until_it_finishes_or_its_client_disconnects() {
     let runtime = ManualRuntime::default();
-    let (service, goes_on) = service(&runtime, ServerOptions::new());
+    let (service, goes_on) = service(&runtime, HttpServerOptions::new());
     runtime.run_tasks();
     // The timer task.
     assert_eq!(runtime.tasks(), 1);
@@ -180,7 +180,7 @@ fn a_pending_handler_runs_as_a_task_until_it_finishes_or_its_client_disconnects(
 #[test]
 fn dropping_the_service_ends_all_tasks() {
     let runtime = ManualRuntime::default();
-    let (service, _) = service(&runtime, ServerOptions::new());
+    let (service, _) = service(&runtime, HttpServerOptions::new());
     runtime.run_tasks();
     assert_eq!(runtime.tasks(), 1);
     let mut closed = Box::pin(service.close());

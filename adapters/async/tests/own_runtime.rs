@@ -13,7 +13,7 @@ use std::thread::{self, Thread};
 use std::time::Duration;
 
 use mcp_sansio::Instant;
-use mcp_sansio::http::ServerOptions;
+use mcp_sansio::http::HttpServerOptions;
 use mcp_sansio_async::http_server::HttpService;
 use mcp_sansio_async::{ByteStream, CatchPanic, Driver, Runtime, Timer, clock, seed};
 use mcp_sansio_handlers::{Call, Host, NoArguments, Server};
@@ -157,7 +157,7 @@ fn a_client_and_a_server_talk_over_sockets() {
 
 #[test]
 fn a_server_answers_over_http() {
-    let service = HttpService::<Threads>::new(&server(), ServerOptions::new()).unwrap();
+    let service = HttpService::<Threads>::new(&server(), HttpServerOptions::new()).unwrap();
     let body = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"now","_meta":{
         "io.modelcontextprotocol/protocolVersion":"2026-07-28",
         "io.modelcontextprotocol/clientCapabilities":{}}}}"#;

@@ -8,7 +8,7 @@ use std::thread;
 use std::time::Duration;
 
 use mcp_sansio_std::{
-    Call, ClientOptions, ConnectError, Connector, Error, Host, HttpConnection, Location,
+    Call, ConnectError, Connector, Error, Host, HttpClientOptions, HttpConnection, Location,
     NoArguments, Revision, Revisions, Server, Wait, connect_with,
 };
 use mcp_sansio_tokio::{HttpListener, HttpService};
@@ -24,15 +24,15 @@ fn serve(server: Server) -> SocketAddr {
         runtime.block_on(async move {
             let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
             told.send(listener.local_addr().unwrap()).unwrap();
-            let service = HttpService::new(&server, mcp_sansio::http::ServerOptions::new());
+            let service = HttpService::new(&server, mcp_sansio::http::HttpServerOptions::new());
             HttpListener::new(listener).serve(service.unwrap(), std::future::pending()).await;
         });
     });
     tell.recv().unwrap()
 }
 
-fn options(address: SocketAddr) -> ClientOptions {
-    ClientOptions::new(Location::parse(&format!("http://{address}/mcp")).unwrap())
+fn options(address: SocketAddr) -> HttpClientOptions {
+    HttpClientOptions::new(Location::parse(&format!("http://{address}/mcp")).unwrap())
 }
 
 fn host(revision: Revision) -> Host {

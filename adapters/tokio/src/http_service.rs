@@ -1,4 +1,4 @@
-use mcp_sansio::http::ServerOptions;
+use mcp_sansio::http::HttpServerOptions;
 use mcp_sansio_async::http_server;
 use mcp_sansio_handlers::Server;
 use tokio::net::TcpListener;
@@ -23,7 +23,7 @@ mod tests;
 ///
 /// let server = Server::new("clock", "1.0.0")
 ///     .tool("now", "The time", async |_: Call<NoArguments>| "about noon");
-/// let service = HttpService::new(&server, mcp_sansio::http::ServerOptions::new().any_path())?;
+/// let service = HttpService::new(&server, mcp_sansio::http::HttpServerOptions::new().any_path())?;
 /// // axum::Router::new().route_service("/mcp", service)
 /// # let _ = service; Ok(()) }
 /// ```
@@ -32,7 +32,7 @@ mod tests;
 ///
 /// ```no_run
 /// use mcp_sansio_tokio::{
-///     HttpService, Principal, ProtectedResource, Server, ServerOptions, TokenCheck, TokenRefusal,
+///     HttpService, Principal, ProtectedResource, Server, HttpServerOptions, TokenCheck, TokenRefusal,
 ///     VerifiedToken, unix_time,
 /// };
 /// # struct Claims { iss: &'static str, sub: &'static str, aud: String, exp: u64 }
@@ -48,7 +48,7 @@ mod tests;
 ///     Ok(VerifiedToken::new(principal).audiences([claims.aud]).expires_at(claims.exp))
 /// };
 /// let server = Server::new("files", "1.0.0").protect(resource, check, unix_time);
-/// let service = HttpService::new(&server, ServerOptions::new().any_path())?;
+/// let service = HttpService::new(&server, HttpServerOptions::new().any_path())?;
 /// // Route the service at `/mcp` and at all of `paths`.
 /// # let _ = (service, paths); Ok(()) }
 /// ```
@@ -70,7 +70,7 @@ pub type HttpListener = http_server::HttpListener<TokioRuntime>;
 ///
 /// Outside of a tokio runtime with I/O and time enabled.
 pub async fn serve_http(server: Server, listener: TcpListener) -> Result<(), Error> {
-    let service = HttpService::new(&server, ServerOptions::new())?;
+    let service = HttpService::new(&server, HttpServerOptions::new())?;
     HttpListener::new(listener).serve(service, std::future::pending()).await;
     Ok(())
 }

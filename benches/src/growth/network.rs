@@ -3,7 +3,7 @@
 use std::hint::black_box;
 
 use mcp_sansio::http::client::Transmit as Sent;
-use mcp_sansio::http::{Client, ClientOptions, IncomingResponse, Location, Status};
+use mcp_sansio::http::{Client, HttpClientOptions, IncomingResponse, Location, Status};
 use mcp_sansio::peer;
 use mcp_sansio::protocol::Implementation;
 use mcp_sansio::{Instant, Revision, Revisions};
@@ -83,7 +83,7 @@ pub(super) fn modern_requests(step: usize) -> Input {
 pub(super) fn questions(step: usize) -> Input {
     let revisions = Revisions::only(Revision::V2025_11_25);
     let peer = peer::ClientOptions::new(Implementation::new("c", "1")).revisions(revisions);
-    let options = ClientOptions::new(Location::parse("http://localhost/mcp").expect("a URL"));
+    let options = HttpClientOptions::new(Location::parse("http://localhost/mcp").expect("a URL"));
     let mut client = Client::new(peer, options, 1, NOW);
     let opening = r#"{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"s","version":"1"}}}"#;
     let mut listening = None;

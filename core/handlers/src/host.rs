@@ -237,7 +237,7 @@ impl<K: Threading> Host<K> {
     #[must_use]
     pub fn connect_http(
         &self,
-        http: http::ClientOptions,
+        http: http::HttpClientOptions,
         seed: u64,
         now: Instant,
     ) -> (Client, HttpClientEndpoint<K>) {
@@ -265,7 +265,12 @@ impl<K: Threading> Host<K> {
     }
 
     #[cfg(feature = "http")]
-    fn http_machine(&self, options: http::ClientOptions, seed: u64, now: Instant) -> HttpClient {
+    fn http_machine(
+        &self,
+        options: http::HttpClientOptions,
+        seed: u64,
+        now: Instant,
+    ) -> HttpClient {
         let peer = self.options.clone();
         #[cfg(feature = "recording")]
         return HttpClient::new(peer, options, seed, now, self.next_tape());

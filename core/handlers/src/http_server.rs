@@ -67,7 +67,7 @@ pub enum HttpServerError {
 impl<K: Threading> HttpServer<K> {
     pub(super) fn new(
         server: &Server<K>,
-        options: http::ServerOptions,
+        options: http::HttpServerOptions,
         secret: [u8; 32],
         seed: u64,
     ) -> Result<Self, HttpServerError> {

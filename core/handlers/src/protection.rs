@@ -86,7 +86,7 @@ impl<K: Threading> Server<K> {
     /// use mcp_sansio::Principal;
     /// use mcp_sansio_oauth::{ProtectedResource, TokenCheck, TokenRefusal, VerifiedToken};
     /// use mcp_sansio_handlers::{Server, TokenRequirement};
-    /// use mcp_sansio::http::{RequestHead, ServerOptions, Status};
+    /// use mcp_sansio::http::{RequestHead, HttpServerOptions, Status};
     /// # struct Claims { sub: &'static str, aud: String, scope: &'static str, exp: u64 }
     /// # async fn verify(check: &TokenCheck) -> Option<Claims> {
     /// #     let aud = check.resource().to_owned();
@@ -111,7 +111,7 @@ impl<K: Threading> Server<K> {
     /// );
     ///
     /// // What an adapter does with it:
-    /// let http = server.http(ServerOptions::new(), [0; 32], 0)?;
+    /// let http = server.http(HttpServerOptions::new(), [0; 32], 0)?;
     /// let mut head = RequestHead::new("POST", "/mcp");
     /// head.field("host", b"localhost");
     /// let TokenRequirement::Respond(refused) = http.authorize(&head) else { unreachable!() };

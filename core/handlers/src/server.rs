@@ -388,7 +388,7 @@ impl<K: Threading> Server<K> {
     #[cfg(feature = "http")]
     pub fn http(
         &self,
-        options: http::ServerOptions,
+        options: http::HttpServerOptions,
         secret: [u8; 32],
         seed: u64,
     ) -> Result<super::HttpServer<K>, super::HttpServerError> {
@@ -414,7 +414,7 @@ impl<K: Threading> Server<K> {
     #[cfg(feature = "http")]
     pub(super) fn http_machine(
         &self,
-        options: http::ServerOptions,
+        options: http::HttpServerOptions,
         secret: [u8; 32],
         seed: u64,
     ) -> Result<HttpServerMachine, http::server::UnservableTool> {

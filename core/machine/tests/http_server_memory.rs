@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use mcp_sansio::Instant;
 use mcp_sansio::http::server::Transmit;
-use mcp_sansio::http::{RequestHead, Response, Server, ServerOptions};
+use mcp_sansio::http::{HttpServerOptions, RequestHead, Response, Server};
 use mcp_sansio::jsonrpc::RawJson;
 use mcp_sansio::peer::{self, Event};
 use mcp_sansio::protocol::{Implementation, ServerCapabilities, ToolsCapability};
@@ -73,7 +73,7 @@ impl TestServer {
         let peer = peer::ServerOptions::new(Implementation::new("s", "1")).capabilities(offers);
         let mut limits = mcp_sansio::http::server::ServerLimits::default();
         limits.sessions_max = 20_000;
-        let options = ServerOptions::new().limits(limits);
+        let options = HttpServerOptions::new().limits(limits);
         Self {
             server: Server::new(peer, options, [1; 32], 0).unwrap(),
             now: Instant::ZERO,

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use mcp_sansio::http::{ClientOptions, Location};
+use mcp_sansio::http::{HttpClientOptions, Location};
 use mcp_sansio::protocol::TaskSupport;
 use mcp_sansio::{Revision, Revisions};
 use mcp_sansio_examples::arguments::{Argument, Arguments, Stop};
@@ -98,7 +98,7 @@ async fn run(url: &str) -> Outcome {
         .authorization(sign_in::authorization(&task, &connector)?);
     // The stream for server messages would disturb the timing of reconnections.
     let listens = task.scenario != "sse-retry";
-    let options = ClientOptions::new(Location::parse(url)?).listen(listens);
+    let options = HttpClientOptions::new(Location::parse(url)?).listen(listens);
     let client = connect_with(options, &connector, &host).await?;
     let outcome = play(&client, &task).await;
     client.close().await;

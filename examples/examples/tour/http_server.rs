@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use mcp_sansio::http::{ServerOptions, ServerTimeouts};
+use mcp_sansio::http::{HttpServerOptions, ServerTimeouts};
 use mcp_sansio_handlers::Server;
 use mcp_sansio_tokio::{HttpListener, HttpService};
 use tokio::net::TcpListener;
@@ -35,7 +35,7 @@ impl HttpServer {
         let server = server(&format!("http://{address}/mcp"))?;
         let mut timeouts = ServerTimeouts::default();
         timeouts.retry = retry;
-        let options = ServerOptions::new().timeouts(timeouts).legacy_sse("/sse", "/messages");
+        let options = HttpServerOptions::new().timeouts(timeouts).legacy_sse("/sse", "/messages");
         let service = HttpService::new(&server, options)?;
         let (stop, stopped) = oneshot::channel();
         let serving = tokio::spawn(async move {

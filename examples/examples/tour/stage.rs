@@ -4,7 +4,7 @@ use std::error::Error;
 use std::io::{self, IsTerminal, Write};
 use std::time::Duration;
 
-use mcp_sansio::http::{Backoff, ClientOptions, Location};
+use mcp_sansio::http::{Backoff, HttpClientOptions, Location};
 use mcp_sansio_async::ByteStream;
 use mcp_sansio_examples::exchanges::{ExchangeViewer, Watched, in_words};
 use mcp_sansio_examples::wire::{Viewer, Wire};
@@ -31,10 +31,10 @@ pub(crate) struct Stage {
 }
 
 /// Returns the client options for the server at `url`.
-pub(crate) fn options(url: &str) -> Outcome<ClientOptions> {
+pub(crate) fn options(url: &str) -> Outcome<HttpClientOptions> {
     let mut backoff = Backoff::DEFAULT;
     backoff.initial = PAUSE;
-    Ok(ClientOptions::new(Location::parse(url)?).backoff(backoff))
+    Ok(HttpClientOptions::new(Location::parse(url)?).backoff(backoff))
 }
 
 /// A client with an HTTP connection.
@@ -114,7 +114,7 @@ impl Stage {
     }
 
     /// Connects a client to an HTTP server.
-    pub(crate) fn visit(&self, options: ClientOptions, host: &Host) -> Outcome<Visit> {
+    pub(crate) fn visit(&self, options: HttpClientOptions, host: &Host) -> Outcome<Visit> {
         let (trace, wire) = (Trace::default(), self.wire);
         let noting = trace.clone();
         let viewer: ExchangeViewer = Box::new(move |number, event| {

@@ -14,7 +14,7 @@ use mcp_sansio_tokio::auth::client::{
     ClientOptions, ClientSecret, RegisteredClient, SigningRequest,
 };
 use mcp_sansio_tokio::handler::{Call, NoArguments, Server};
-use mcp_sansio_tokio::http::{ClientOptions as HttpOptions, Location, ServerOptions};
+use mcp_sansio_tokio::http::{HttpClientOptions, HttpServerOptions, Location};
 use mcp_sansio_tokio::{
     Authorization, Connector, Host, HttpConnection, HttpListener, HttpService, connect_with,
     unix_time,
@@ -47,7 +47,7 @@ impl TestSetup {
             .tool("write", "Changes something", |_: Call<NoArguments>| "done");
         let issuer = authorization_server.issuer();
         let server = protected::protect(server, &url, issuer, "write").unwrap();
-        let service = HttpService::new(&server, ServerOptions::new()).unwrap();
+        let service = HttpService::new(&server, HttpServerOptions::new()).unwrap();
         let serving =
             tokio::spawn(HttpListener::new(listener).serve(service, std::future::pending()));
         Self { authorization_server, url, connector: Connector::new().unwrap(), serving }
@@ -55,7 +55,7 @@ impl TestSetup {
 
     async fn connect(&self, authorization: Authorization) -> Result<HttpConnection, String> {
         let host = Host::new("test", "1").authorization(authorization);
-        let options = HttpOptions::new(Location::parse(&self.url).unwrap()).listen(false);
+        let options = HttpClientOptions::new(Location::parse(&self.url).unwrap()).listen(false);
         let connected = connect_with(options, &self.connector, &host).await;
         connected.map_err(|error| error.to_string())
     }

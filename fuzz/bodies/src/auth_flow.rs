@@ -38,7 +38,7 @@ fn run(options: ClientOptions, body: &[u8]) {
     let now = Instant::ZERO;
     let server = Location::parse(SERVER).expect("a valid URL");
     let peer = peer::ClientOptions::new(Implementation::new("c", "1"));
-    let mut http = http::Client::new(peer, http::ClientOptions::new(server.clone()), 0, now);
+    let mut http = http::Client::new(peer, http::HttpClientOptions::new(server.clone()), 0, now);
     let mut auth = Client::new(options, server, [7; 32], 1_800_000_000, now);
     for _ in 0..STEPS_MAX {
         while let Some(transmit) = http.poll_transmit() {

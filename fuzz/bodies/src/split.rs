@@ -5,7 +5,7 @@ use std::fmt::Write;
 use mcp_sansio::Instant;
 use mcp_sansio::framing::{FrameError, LineDecoder};
 use mcp_sansio::http::{
-    Client as HttpClient, ClientOptions as HttpOptions, ExchangeId, IncomingResponse, Location,
+    Client as HttpClient, ExchangeId, HttpClientOptions as HttpOptions, IncomingResponse, Location,
     Status, client::Transmit,
 };
 use mcp_sansio::peer::{Client, ConnectionClosed, Event, Server};

@@ -1,6 +1,6 @@
 use std::ops::Deref;
 
-use mcp_sansio::http::{ClientOptions, Location};
+use mcp_sansio::http::{HttpClientOptions, Location};
 use mcp_sansio_handlers::{Client, Host};
 
 use super::{Connect, ConnectorError, ConnectorExchanger, LastFailure};
@@ -25,7 +25,7 @@ pub async fn connect<C: Connect>(
 ) -> Result<HttpConnection, Error> {
     let location = Location::parse(url).map_err(|error| Box::new(error.into()))?;
     let connector = connector().map_err(|error| Box::new(ConnectError::Connector(error)))?;
-    connect_with(ClientOptions::new(location), &connector, host).await
+    connect_with(HttpClientOptions::new(location), &connector, host).await
 }
 
 /// Connects with `connector`. A spawned task drives the connection.
@@ -45,7 +45,7 @@ pub async fn connect<C: Connect>(
 ///
 /// Where [`Runtime::current`] does.
 pub async fn connect_with<C: Connect>(
-    options: ClientOptions,
+    options: HttpClientOptions,
     connector: &C,
     host: &Host,
 ) -> Result<HttpConnection, Error> {

@@ -7,7 +7,7 @@ use std::task::{Context, Poll};
 
 use http_body::Body;
 use mcp_sansio::http::server::EventStore;
-use mcp_sansio::http::{RemoteAddress, RequestHead, ServerOptions};
+use mcp_sansio::http::{HttpServerOptions, RemoteAddress, RequestHead};
 use mcp_sansio_handlers::{HttpServerError, Server, ServerHandle};
 
 use super::caller::Caller;
@@ -44,7 +44,7 @@ impl<R: Runtime> HttpService<R> {
     /// # Panics
     ///
     /// Where [`Runtime::current`] does.
-    pub fn new(server: &Server, options: ServerOptions) -> Result<Self, Error> {
+    pub fn new(server: &Server, options: HttpServerOptions) -> Result<Self, Error> {
         Ok(Self::with_runtime(server, options, secret()?, seed(), R::current())?)
     }
 
@@ -60,7 +60,7 @@ impl<R: Runtime> HttpService<R> {
     /// As [`new`](Self::new).
     pub fn with_event_store(
         server: &Server,
-        options: ServerOptions,
+        options: HttpServerOptions,
         store: impl ExternalEventStore,
     ) -> Result<Self, Error> {
         let service = Self::new(server, options.event_store(EventStore::External))?;
@@ -76,7 +76,7 @@ impl<R: Runtime> HttpService<R> {
     /// The server's catalog is invalid: the caller's fault.
     pub fn with_runtime(
         server: &Server,
-        options: ServerOptions,
+        options: HttpServerOptions,
         secret: [u8; 32],
         seed: u64,
         runtime: R,

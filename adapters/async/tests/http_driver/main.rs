@@ -7,7 +7,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use mcp_sansio::http::{ClientLimits, ClientOptions, ExchangeFailure, Location};
+use mcp_sansio::http::{ClientLimits, ExchangeFailure, HttpClientOptions, Location};
 use mcp_sansio::peer::{CloseReason, Failure, Limits, OpeningFailure, TransportFailure};
 use mcp_sansio::{Instant, Revision, Revisions};
 use mcp_sansio_async::HttpDriver;
@@ -32,7 +32,7 @@ impl DriverTest {
         let mut limits = ClientLimits::DEFAULT;
         change(&mut limits);
         let url = Location::parse("http://localhost/mcp").unwrap();
-        let options = ClientOptions::new(url).limits(limits).listen(false);
+        let options = HttpClientOptions::new(url).limits(limits).listen(false);
         let (client, endpoint) = host.connect_http(options, 7, Instant::ZERO);
         let (network, clock) = (Network::default(), ManualClock::default());
         let driver = HttpDriver::new(endpoint, network.clone(), clock.clone());

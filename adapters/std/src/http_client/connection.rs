@@ -1,6 +1,6 @@
 use std::ops::Deref;
 
-use mcp_sansio::http::ClientOptions;
+use mcp_sansio::http::HttpClientOptions;
 use mcp_sansio_async::http_client::{self, ConnectorError};
 use mcp_sansio_handlers::{Client, Host};
 
@@ -44,7 +44,7 @@ pub fn connect(url: &str, host: &Host) -> Result<HttpConnection, Error> {
 /// [`Error::Connect`]: the connection could not be opened within the limits of the connector and
 /// [`Timeouts`](mcp_sansio::peer::Timeouts).
 pub fn connect_with(
-    options: ClientOptions,
+    options: HttpClientOptions,
     connector: &Connector,
     host: &Host,
 ) -> Result<HttpConnection, Error> {
@@ -106,7 +106,7 @@ impl Drop for CloseOnDrop {
 #[cfg(all(test, feature = "http-server"))]
 mod tests {
     use mcp_sansio::Era;
-    use mcp_sansio::http::{Location, ServerOptions};
+    use mcp_sansio::http::{HttpServerOptions, Location};
     use mcp_sansio_async::http_client::Connect;
     use mcp_sansio_handlers::Server;
 
@@ -116,12 +116,13 @@ mod tests {
     #[test]
     fn a_connector_caches_the_era_of_a_server() {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-        let service = HttpService::new(&Server::new("test", "1"), ServerOptions::new()).unwrap();
+        let service =
+            HttpService::new(&Server::new("test", "1"), HttpServerOptions::new()).unwrap();
         let serving = HttpListener::new(listener).spawn(service).unwrap();
         let url = Location::parse(&format!("http://{}/mcp", serving.address())).unwrap();
         let connector = Connector::builder().no_proxy().build();
         assert_eq!(connector.era_cache().get(url.origin()), None);
-        let options = ClientOptions::new(url.clone());
+        let options = HttpClientOptions::new(url.clone());
         connect_with(options, &connector, &Host::new("test", "1")).unwrap().close();
         assert_eq!(connector.era_cache().get(url.origin()), Some(Era::Modern));
     }

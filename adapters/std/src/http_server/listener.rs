@@ -3,7 +3,7 @@ use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::time::Duration;
 
-use mcp_sansio::http::ServerOptions;
+use mcp_sansio::http::HttpServerOptions;
 use mcp_sansio_async::http_server::{Acceptor, Permit};
 use mcp_sansio_async::{Network, StopHandle};
 use mcp_sansio_handlers::Server;
@@ -33,7 +33,7 @@ use crate::{Error, block_on};
 /// descriptors.
 #[allow(clippy::needless_pass_by_value, reason = "same signature as the other serve functions")]
 pub fn serve_http(server: Server, listener: TcpListener) -> Result<(), Error> {
-    let service = HttpService::new(&server, ServerOptions::new())?;
+    let service = HttpService::new(&server, HttpServerOptions::new())?;
     Ok(HttpListener::new(listener).serve(service)?)
 }
 

@@ -3,7 +3,7 @@
 use std::io;
 use std::time::Duration;
 
-use mcp_sansio::http::ServerOptions;
+use mcp_sansio::http::HttpServerOptions;
 use mcp_sansio_async::http_server;
 use mcp_sansio_handlers::{Server, ServerHandle};
 
@@ -36,7 +36,7 @@ impl HttpService {
     /// # Errors
     ///
     /// The server's catalog is invalid; the operating system has no entropy or is out of threads.
-    pub fn new(server: &Server, options: ServerOptions) -> Result<Self, Error> {
+    pub fn new(server: &Server, options: HttpServerOptions) -> Result<Self, Error> {
         let mut secret = [0; 32];
         getrandom::fill(&mut secret).map_err(io::Error::from)?;
         let runtime = ThreadRuntime::new("mcp-handler", TASKS_MAX);

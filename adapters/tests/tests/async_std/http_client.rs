@@ -6,8 +6,8 @@ use std::thread;
 use mcp_sansio_async_std::handler::ClientError;
 use mcp_sansio_async_std::protocol::CallToolResult;
 use mcp_sansio_async_std::{
-    ClientOptions, ConnectError, Connector, Error, Host, Location, Revision, Revisions, connect,
-    connect_with,
+    ConnectError, Connector, Error, Host, HttpClientOptions, Location, Revision, Revisions,
+    connect, connect_with,
 };
 use mcp_sansio_tokio::{Call, NoArguments, Server, serve_http};
 
@@ -44,7 +44,7 @@ async fn calls_in_both_eras(url: &str) {
     let connector = Connector::new().unwrap();
     for revision in [Revision::V2025_06_18, Revision::V2025_11_25, Revision::V2026_07_28] {
         let host = Host::new("host", "1").revisions(Revisions::only(revision));
-        let options = ClientOptions::new(Location::parse(url).unwrap());
+        let options = HttpClientOptions::new(Location::parse(url).unwrap());
         let client = connect_with(options, &connector, &host).await.unwrap();
         assert_eq!(client.opened().await.unwrap().revision, revision);
         for _ in 0..3 {

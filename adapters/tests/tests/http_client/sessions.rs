@@ -1,7 +1,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use mcp_sansio_tokio::http::{ClientOptions, Location};
+use mcp_sansio_tokio::http::{HttpClientOptions, Location};
 use mcp_sansio_tokio::{Connector, HttpConnection, Proxy, connect, connect_with};
 
 use crate::scripts::{
@@ -128,7 +128,7 @@ async fn the_era_of_a_server_is_probed_once_per_connector() {
     let server = Server::start(|asked, _| legacy(asked, "s1", |_| respond(400, "", ""))).await;
     within(async {
         let connector = Connector::builder().proxy(Proxy::none()).build().unwrap();
-        let options = || ClientOptions::new(Location::parse(&server.url()).unwrap());
+        let options = || HttpClientOptions::new(Location::parse(&server.url()).unwrap());
         for _ in 0..3 {
             let client = connect_with(options(), &connector, &host()).await.unwrap();
             client.close().await;

@@ -2,21 +2,21 @@
 
 use std::time::Duration;
 
-use mcp_sansio::http::ServerOptions;
+use mcp_sansio::http::HttpServerOptions;
 use mcp_sansio::http::server::{ServerLimits, ServerTimeouts};
 use serde_json::json;
 
 use crate::served::{HandlerGate, Served, gated};
 use crate::wire::{Post, Wire, in_time, text};
 
-async fn served(options: ServerOptions) -> Served {
+async fn served(options: HttpServerOptions) -> Served {
     Served::with(gated(&HandlerGate::new()), options, |listener| listener).await
 }
 
-fn short() -> ServerOptions {
+fn short() -> HttpServerOptions {
     let mut limits = ServerLimits::default();
     limits.body_bytes_max = 1000;
-    ServerOptions::new().limits(limits)
+    HttpServerOptions::new().limits(limits)
 }
 
 #[tokio::test]
@@ -57,7 +57,7 @@ async fn chunks_within_the_limit_are_a_body() {
 async fn a_trickling_body_times_out() {
     let mut timeouts = ServerTimeouts::default();
     timeouts.body = Duration::from_millis(200);
-    let served = served(ServerOptions::new().timeouts(timeouts)).await;
+    let served = served(HttpServerOptions::new().timeouts(timeouts)).await;
     let mut wire = Wire::connect(served.address).await;
     wire.send(format!("{}Content-Length: 100\r\n\r\n", Post::call("plain").open_head())).await;
     let Wire { stream, .. } = &wire;
@@ -110,7 +110,7 @@ async fn a_client_that_expects_100_continue_gets_it() {
 #[tokio::test]
 async fn trickling_heads_time_out() {
     let gate = HandlerGate::new();
-    let served = Served::with(gated(&gate), ServerOptions::new(), |listener| {
+    let served = Served::with(gated(&gate), HttpServerOptions::new(), |listener| {
         listener.head_timeout(Duration::from_millis(200))
     })
     .await;
@@ -153,7 +153,7 @@ async fn trickling_heads_time_out() {
 async fn concurrent_bodies_share_a_temporary_limit() {
     let mut limits = ServerLimits::default();
     limits.bodies_bytes_max = 1000;
-    let served = served(ServerOptions::new().limits(limits)).await;
+    let served = served(HttpServerOptions::new().limits(limits)).await;
     let call = Post::call("plain");
     let (mut slow, mut other) = (Vec::new(), Wire::connect(served.address).await);
     let padding = " ".repeat(900);

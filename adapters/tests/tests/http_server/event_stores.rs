@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use mcp_sansio::Principal;
 use mcp_sansio::http::server::{EventPosition, NotStored, StoredEvent};
-use mcp_sansio::http::{ServerLimits, ServerOptions, SessionId};
+use mcp_sansio::http::{HttpServerOptions, ServerLimits, SessionId};
 
 use crate::adapter::{ExternalEventStore, HttpService};
 use crate::served::{HandlerGate, Served, gated, in_runtime};
@@ -45,10 +45,10 @@ impl ExternalEventStore for MemoryStore {
 }
 
 /// Returns options that keep one event per stream in memory.
-fn forgetful() -> ServerOptions {
+fn forgetful() -> HttpServerOptions {
     let mut limits = ServerLimits::DEFAULT;
     limits.replay_events_max = 1;
-    ServerOptions::new().limits(limits)
+    HttpServerOptions::new().limits(limits)
 }
 
 /// Reconnects for all events of a call except the first, as if the others had been lost in transit.

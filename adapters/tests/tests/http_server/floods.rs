@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use mcp_sansio::http::ServerOptions;
+use mcp_sansio::http::HttpServerOptions;
 use mcp_sansio_handlers::{Call, NoArguments};
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpSocket;
@@ -35,7 +35,7 @@ async fn trickle(wire: &mut Wire, bytes: &[u8]) {
 async fn a_head_sent_byte_by_byte_times_out() {
     let gate = HandlerGate::new();
     let tune = |listener: crate::served::Listener| listener.head_timeout(SHORT).stall_timeout(LONG);
-    let served = Served::with(gated(&gate), ServerOptions::new(), tune).await;
+    let served = Served::with(gated(&gate), HttpServerOptions::new(), tune).await;
     let mut first = Wire::connect(served.address).await;
     trickle(&mut first, b"GET /mcp HTTP/1.1\r\nX: yyyyyyyyyyyyyyyyyyyyyyyyyyy").await;
     let mut second = Wire::connect(served.address).await;
@@ -50,7 +50,7 @@ async fn a_head_sent_byte_by_byte_times_out() {
 async fn idle_connections_are_closed_to_admit_others() {
     let gate = HandlerGate::new();
     let tune = |listener: crate::served::Listener| listener.head_timeout(SHORT).connections_max(16);
-    let served = Served::with(gated(&gate), ServerOptions::new(), tune).await;
+    let served = Served::with(gated(&gate), HttpServerOptions::new(), tune).await;
     let mut idle = Vec::new();
     for number in 0..64 {
         let mut wire = Wire::connect(served.address).await;
@@ -72,7 +72,7 @@ async fn endless_requests_whose_responses_are_not_read_are_disconnected() {
     let gate = HandlerGate::new();
     let tune = |listener: crate::served::Listener| listener.stall_timeout(SHORT);
     let server = gated(&gate).tool("large", "Much", |_: Call<NoArguments>| "x".repeat(200_000));
-    let served = Served::with(server, ServerOptions::new(), tune).await;
+    let served = Served::with(server, HttpServerOptions::new(), tune).await;
     let mut flood = Wire::connect(served.address).await;
     let calls = Post::call("large").bytes().repeat(100);
     in_time(async { while flood.stream.write_all(calls.as_bytes()).await.is_ok() {} }).await;
@@ -96,7 +96,7 @@ async fn pipelined_requests_are_answered_in_order() {
 async fn a_client_that_reads_too_slowly_is_disconnected() {
     let gate = HandlerGate::new();
     let tune = |listener: crate::served::Listener| listener.stall_timeout(SHORT);
-    let served = Served::with(gated(&gate), ServerOptions::new(), tune).await;
+    let served = Served::with(gated(&gate), HttpServerOptions::new(), tune).await;
     let socket = TcpSocket::new_v4().unwrap();
     socket.set_recv_buffer_size(4096).unwrap();
     let mut unread = Wire::from(socket.connect(served.address).await.unwrap());

@@ -79,7 +79,7 @@ async fn only_the_unread_stream_is_reset() {
     let gate = HandlerGate::new();
     let mut limits = mcp_sansio::http::server::ServerLimits::default();
     limits.unread_bytes_max = 4 << 20;
-    let options = mcp_sansio::http::ServerOptions::new().limits(limits);
+    let options = mcp_sansio::http::HttpServerOptions::new().limits(limits);
     let served = Served::with(gated(&gate), options, |listener| listener).await;
     let mut client = connect(&served).await;
     let unread = send(&mut client, &Post::call("flood"), "localhost").await;

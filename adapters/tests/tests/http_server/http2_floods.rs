@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use mcp_sansio::http::ServerOptions;
+use mcp_sansio::http::HttpServerOptions;
 
 use crate::frames::{
     ACK, CONTINUATION, DATA, END_HEADERS, END_STREAM, ENHANCE_YOUR_CALM, Frame, Frames, GOAWAY,
@@ -13,7 +13,7 @@ use crate::served::{HandlerGate, Served, gated};
 use crate::wire::{Post, Wire, in_time, text};
 
 async fn served(gate: &std::sync::Arc<HandlerGate>) -> Served {
-    Served::with(gated(gate), ServerOptions::new(), |listener| {
+    Served::with(gated(gate), HttpServerOptions::new(), |listener| {
         listener.stall_timeout(Duration::from_millis(300))
     })
     .await
@@ -85,7 +85,7 @@ async fn a_head_that_is_continued_without_end_ends_its_connection() {
 #[tokio::test]
 async fn a_flood_of_control_frames_does_not_block_other_clients() {
     let gate = HandlerGate::new();
-    let served = Served::with(gated(&gate), ServerOptions::new(), |listener| {
+    let served = Served::with(gated(&gate), HttpServerOptions::new(), |listener| {
         listener.head_timeout(Duration::from_millis(500)).stall_timeout(Duration::from_millis(500))
     })
     .await;

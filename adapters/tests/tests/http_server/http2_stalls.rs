@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use mcp_sansio::http::ServerOptions;
+use mcp_sansio::http::HttpServerOptions;
 use mcp_sansio::http::server::ServerTimeouts;
 use mcp_sansio_handlers::{Call, NoArguments, Server};
 
@@ -29,7 +29,7 @@ async fn serve(server: Server, tune: impl FnOnce(HttpListener) -> HttpListener) 
     let mut timeouts = ServerTimeouts::default();
     // Tests with a waiting handler expect no event stream.
     timeouts.open_stream = None;
-    Served::with(server, ServerOptions::new().timeouts(timeouts), tune).await
+    Served::with(server, HttpServerOptions::new().timeouts(timeouts), tune).await
 }
 
 fn kinds(frames: &[Frame]) -> Vec<u8> {

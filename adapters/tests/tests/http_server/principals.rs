@@ -3,7 +3,7 @@
 use std::convert::Infallible;
 
 use http_body_util::{BodyExt, Full};
-use mcp_sansio::http::{Principal, ServerOptions};
+use mcp_sansio::http::{HttpServerOptions, Principal};
 
 use crate::adapter::{Call, HttpService, NoArguments, ServedBody, Server};
 use crate::served::in_runtime;
@@ -36,7 +36,7 @@ async fn handlers_see_the_principal_and_a_session_belongs_to_one_principal() {
     let server = Server::new("named", "1").tool("who", "Tells", |call: Call<NoArguments>| {
         call.principal().map_or_else(|| "nobody".into(), |who| who.as_str().to_owned())
     });
-    let service = in_runtime(|| HttpService::new(&server, ServerOptions::new()).unwrap());
+    let service = in_runtime(|| HttpService::new(&server, HttpServerOptions::new()).unwrap());
     for (principal, name) in [(Some("ann"), "ann"), (None, "nobody")] {
         let response = send(&service, &Post::call("who"), principal).await;
         assert_eq!(text(&body(response).await), name);

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use http_body_util::{BodyExt, Full};
-use mcp_sansio::http::{Location, Principal, ServerOptions};
+use mcp_sansio::http::{HttpServerOptions, Location, Principal};
 use mcp_sansio_oauth::{
     BearerChallenge, Challenge, Operation, ProtectedResource, ProtectedResourceMetadata,
     TokenCheck, TokenRefusal, VerifiedToken,
@@ -219,7 +219,7 @@ async fn the_principal_comes_from_the_token_and_the_token_is_never_exposed() {
         count.fetch_add(1, Ordering::SeqCst);
         assert!(!format!("{event:?}").contains("ann/use"), "an event contains the token");
     });
-    let service = in_runtime(|| HttpService::new(&server, ServerOptions::new()).unwrap());
+    let service = in_runtime(|| HttpService::new(&server, HttpServerOptions::new()).unwrap());
     let post = with(Post::call("who"), "ann/use");
     let mut request = http::Request::post("/mcp").extension(Principal::new("bob"));
     for (name, value) in &post.fields {

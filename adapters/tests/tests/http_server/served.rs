@@ -3,7 +3,7 @@
 use std::future::Future;
 use std::net::SocketAddr;
 
-use mcp_sansio::http::ServerOptions;
+use mcp_sansio::http::HttpServerOptions;
 use mcp_sansio_tokio::{HttpListener, HttpService, Server};
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
@@ -37,12 +37,12 @@ pub(crate) struct Served {
 
 impl Served {
     pub(crate) async fn new(server: Server) -> Self {
-        Self::with(server, ServerOptions::new(), |listener| listener).await
+        Self::with(server, HttpServerOptions::new(), |listener| listener).await
     }
 
     pub(crate) async fn with(
         server: Server,
-        options: ServerOptions,
+        options: HttpServerOptions,
         tune: impl FnOnce(HttpListener) -> HttpListener,
     ) -> Self {
         Self::from_service(HttpService::new(&server, options).unwrap(), tune).await

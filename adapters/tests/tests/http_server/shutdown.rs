@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use mcp_sansio::http::ServerOptions;
+use mcp_sansio::http::HttpServerOptions;
 use tokio::net::TcpStream;
 
 use crate::served::{HandlerGate, Served, gated};
@@ -40,7 +40,7 @@ async fn only_requests_in_flight_are_completed() {
 #[tokio::test]
 async fn a_client_that_is_too_slow_is_disconnected() {
     let gate = HandlerGate::new();
-    let mut served = Served::with(gated(&gate), ServerOptions::new(), |listener| {
+    let mut served = Served::with(gated(&gate), HttpServerOptions::new(), |listener| {
         listener.linger(Duration::from_millis(100))
     })
     .await;

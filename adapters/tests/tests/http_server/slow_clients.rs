@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use mcp_sansio::http::ServerOptions;
+use mcp_sansio::http::HttpServerOptions;
 use mcp_sansio::http::server::ServerLimits;
 use tokio::net::TcpSocket;
 
@@ -19,10 +19,10 @@ async fn connect_without_reading(served: &Served) -> Wire {
     Wire::from(socket.connect(served.address).await.unwrap())
 }
 
-fn impatient() -> ServerOptions {
+fn impatient() -> HttpServerOptions {
     let mut limits = ServerLimits::default();
     limits.unread_bytes_max = 4 << 20;
-    ServerOptions::new().limits(limits)
+    HttpServerOptions::new().limits(limits)
 }
 
 #[tokio::test]
@@ -53,7 +53,7 @@ async fn an_unread_stream_stalls_no_other_and_is_disconnected() {
 #[tokio::test]
 async fn a_client_that_does_not_read_is_disconnected() {
     let gate = HandlerGate::new();
-    let served = Served::with(gated(&gate), ServerOptions::new(), |listener| {
+    let served = Served::with(gated(&gate), HttpServerOptions::new(), |listener| {
         listener.stall_timeout(Duration::from_millis(200))
     })
     .await;

@@ -6,7 +6,7 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use mcp_sansio::http::ServerOptions;
+use mcp_sansio::http::HttpServerOptions;
 use mcp_sansio::http::server::ServerTimeouts;
 
 use crate::frames::{
@@ -67,7 +67,8 @@ static COUNTING: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
 async fn serve(gate: &std::sync::Arc<HandlerGate>) -> Served {
     let mut timeouts = ServerTimeouts::default();
     timeouts.open_stream = None;
-    Served::with(gated(gate), ServerOptions::new().timeouts(timeouts), |listener| listener).await
+    Served::with(gated(gate), HttpServerOptions::new().timeouts(timeouts), |listener| listener)
+        .await
 }
 
 /// Returns the peak number of bytes held by `count` connections, each of which runs `attack`.

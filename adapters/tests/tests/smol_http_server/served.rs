@@ -4,7 +4,7 @@ use std::future::Future;
 use std::net::{SocketAddr, TcpListener};
 
 use adapter_tests::Runtime;
-use mcp_sansio::http::ServerOptions;
+use mcp_sansio::http::HttpServerOptions;
 use mcp_sansio_async_std::{HttpListener, HttpService, Server};
 use tokio::sync::oneshot;
 
@@ -43,12 +43,12 @@ pub(crate) struct Served {
 
 impl Served {
     pub(crate) async fn new(server: Server) -> Self {
-        Self::with(server, ServerOptions::new(), |listener| listener).await
+        Self::with(server, HttpServerOptions::new(), |listener| listener).await
     }
 
     pub(crate) async fn with(
         server: Server,
-        options: ServerOptions,
+        options: HttpServerOptions,
         tune: impl FnOnce(HttpListener) -> HttpListener,
     ) -> Self {
         Self::from_service(in_runtime(|| HttpService::new(&server, options).unwrap()), tune).await

@@ -3,7 +3,7 @@
 use std::net::{SocketAddr, TcpListener};
 use std::thread;
 
-use mcp_sansio::http::ServerOptions;
+use mcp_sansio::http::HttpServerOptions;
 use mcp_sansio_std::{BackgroundListener, HttpListener, HttpService, Server, ServerHandle};
 use tokio::sync::oneshot;
 
@@ -38,12 +38,12 @@ impl Service {
 
 impl Served {
     pub(crate) async fn new(server: Server) -> Self {
-        Self::with(server, ServerOptions::new(), |listener| listener).await
+        Self::with(server, HttpServerOptions::new(), |listener| listener).await
     }
 
     pub(crate) async fn with(
         server: Server,
-        options: ServerOptions,
+        options: HttpServerOptions,
         tune: impl FnOnce(HttpListener) -> HttpListener,
     ) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use mcp_sansio::http::ServerOptions;
+use mcp_sansio::http::HttpServerOptions;
 
 use crate::served::{HandlerGate, Served, gated};
 use crate::wire::{Post, Wire, text};
@@ -106,7 +106,7 @@ async fn a_head_beyond_a_limit_is_refused() {
 async fn a_head_that_arrives_too_late_times_out() {
     let tune =
         |listener: mcp_sansio_std::HttpListener| listener.head_timeout(Duration::from_millis(100));
-    let served = Served::with(gated(&HandlerGate::new()), ServerOptions::new(), tune).await;
+    let served = Served::with(gated(&HandlerGate::new()), HttpServerOptions::new(), tune).await;
     assert_eq!(refusal(&served, "POST /mcp HTTP/1.1\r\n").await, 408);
     assert_eq!(Wire::connect(served.address).await.closed().await, 0);
 }
@@ -114,7 +114,7 @@ async fn a_head_that_arrives_too_late_times_out() {
 #[tokio::test]
 async fn connections_beyond_the_limit_wait_for_a_free_slot() {
     let tune = |listener: mcp_sansio_std::HttpListener| listener.connections_max(1);
-    let served = Served::with(gated(&HandlerGate::new()), ServerOptions::new(), tune).await;
+    let served = Served::with(gated(&HandlerGate::new()), HttpServerOptions::new(), tune).await;
     let mut first = Wire::connect(served.address).await;
     assert_eq!(text(&first.ask(&Post::call("plain")).await.1), "plain");
     let mut second = Wire::connect(served.address).await;

@@ -8,7 +8,7 @@ use std::task::{Context, Waker};
 use std::time::Duration;
 
 use http_body::Body;
-use mcp_sansio::http::ServerOptions;
+use mcp_sansio::http::HttpServerOptions;
 use mcp_sansio_async::{Runtime, http_server};
 use mcp_sansio_handlers::{Call, NoArguments, Server};
 use tokio::runtime::Handle;
@@ -65,7 +65,7 @@ fn server() -> Server {
 fn counted() -> (http_server::HttpService<Counting>, Arc<AtomicUsize>) {
     let runtime = Counting::current();
     let polls = Arc::clone(&runtime.polls);
-    let options = ServerOptions::new();
+    let options = HttpServerOptions::new();
     let server = server();
     let service = http_server::HttpService::with_runtime(&server, options, [0; 32], 7, runtime);
     (service.unwrap(), polls)
@@ -129,7 +129,7 @@ fn alive() -> usize {
 
 #[tokio::test(start_paused = true)]
 async fn the_timer_task_and_handlers_end_with_the_last_clone() {
-    let service = HttpService::new(&server(), ServerOptions::new()).unwrap();
+    let service = HttpService::new(&server(), HttpServerOptions::new()).unwrap();
     let clone = service.clone();
     let mut served = Box::pin(service.serve(call("wait")));
     let polled = Pin::new(&mut served).poll(&mut Context::from_waker(Waker::noop()));

@@ -8,7 +8,7 @@ use std::task::{Context, Poll, Waker};
 
 use mcp_sansio::Instant;
 use mcp_sansio::http::server::Transmit;
-use mcp_sansio::http::{ExchangeId, RequestHead, ServerOptions};
+use mcp_sansio::http::{ExchangeId, HttpServerOptions, RequestHead};
 use mcp_sansio::protocol::LoggingLevel;
 use mcp_sansio_handlers::{
     Call, Endpoint, HandlerCall, HandlerError, HandlerPoll, HttpServer, NoArguments,
@@ -213,7 +213,7 @@ fn on_both(scenario: impl Fn(&mut dyn Binding, &Gate) -> Vec<Value>) -> Vec<Valu
     stream.0.catch_panics(guard());
     let heard = scenario(&mut stream, &gate);
     let gate = Gate::default();
-    let mut http = server(&gate).http(ServerOptions::new(), [7; 32], 7).unwrap();
+    let mut http = server(&gate).http(HttpServerOptions::new(), [7; 32], 7).unwrap();
     http.catch_panics(guard());
     let mut http = Http { server: http, running: Vec::new(), exchanges: BTreeMap::new() };
     assert_eq!(scenario(&mut http, &gate), heard);

@@ -204,13 +204,13 @@ fn a_call_whose_tool_is_removed_before_its_input_arrives_ends_with_an_error() {
 #[test]
 fn on_http_all_clients_see_an_edit() {
     use crate::http_pair::{HttpPair, location};
-    use mcp_sansio::http::ClientOptions;
+    use mcp_sansio::http::HttpClientOptions;
     use mcp_sansio::{Instant, Revisions};
 
     for revision in [Revision::V2025_11_25, Revision::V2026_07_28] {
         let server = empty();
         let host = Host::new("h", "1").revisions(Revisions::only(revision));
-        let options = ClientOptions::new(location());
+        let options = HttpClientOptions::new(location());
         let (client, endpoint) = host.connect_http(options, 7, Instant::ZERO);
         let mut pair = HttpPair::new(&server, endpoint, 64);
         pair.run(client.opened()).unwrap();

@@ -2,7 +2,7 @@
 
 use mcp_sansio::Instant;
 use mcp_sansio::Principal;
-use mcp_sansio::http::{Location, RequestHead, ServerOptions};
+use mcp_sansio::http::{HttpServerOptions, Location, RequestHead};
 use mcp_sansio_handlers::{Authorization, Host, MemoryStore, Server, TokenRequirement};
 use mcp_sansio_oauth::client::{
     Action, Client, ClientOptions, ClientSecret, Credential, CredentialKey, DpopKey, GrantFlow,
@@ -77,7 +77,7 @@ fn shown_by_servers() -> Vec<String> {
     let check = resource.extract_token(&head, 0).unwrap();
     let granted = token.clone();
     let server = Server::new("s", "1").protect(resource, move |_| Ok(granted.clone()), || 0);
-    let http = server.http(ServerOptions::new(), entropy(), 0).unwrap();
+    let http = server.http(HttpServerOptions::new(), entropy(), 0).unwrap();
     let demand = http.authorize(&head);
     assert!(matches!(demand, TokenRequirement::Check(_)));
     Vec::from([

@@ -3,7 +3,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use mcp_sansio::http::ServerOptions;
+use mcp_sansio::http::HttpServerOptions;
 use mcp_sansio::peer::Event;
 use mcp_sansio::protocol::{
     CompleteParams, Prompt, PromptMessage, Resource, ResourceContents, TaskSupport,
@@ -118,7 +118,7 @@ impl Peer {
                 Line::Stream(Box::new(server.endpoint(7).unwrap()))
             }
             Transport::Http | Transport::HttpBatch => {
-                let mut fixture = ProtectedServer::from_server(&server, ServerOptions::new());
+                let mut fixture = ProtectedServer::from_server(&server, HttpServerOptions::new());
                 let session = match revision.era() {
                     Era::Legacy => fixture.open_at(revision.as_str(), TOKEN),
                     Era::Modern => String::new(),

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use mcp_sansio::http::ServerOptions;
+use mcp_sansio::http::HttpServerOptions;
 use mcp_sansio::protocol::{Method, MethodKind, Side};
 use mcp_sansio::{Era, Revision};
 use serde_json::{Value, json};
@@ -398,7 +398,8 @@ fn a_notification_that_repeats_a_member_is_dropped_and_on_http_refused() {
 #[test]
 fn an_argument_that_a_header_repeats_may_occur_only_once() {
     // Rule: [HDR-025] [HDR-028].
-    let mut fixture = ProtectedServer::from_server(&server(&Log::default()), ServerOptions::new());
+    let mut fixture =
+        ProtectedServer::from_server(&server(&Log::default()), HttpServerOptions::new());
     let bearer = format!("Bearer {TOKEN}");
     for (arguments, member) in [
         (r#"{"region":"eu","region":"us"}"#, "region"),

@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use mcp_sansio::Principal;
-use mcp_sansio::http::ServerOptions;
+use mcp_sansio::http::HttpServerOptions;
 use mcp_sansio_handlers::{Call, NoArguments, Server};
 
 use crate::protected_server::{ProtectedServer, legacy_call};
@@ -12,7 +12,7 @@ fn protected_server() -> ProtectedServer {
     let server = Server::new("s", "1").tool("who", "", |call: Call<NoArguments>| {
         call.principal().map_or("nobody", Principal::as_str).to_owned()
     });
-    ProtectedServer::with(server, ServerOptions::new().legacy_sse("/sse", "/messages"))
+    ProtectedServer::with(server, HttpServerOptions::new().legacy_sse("/sse", "/messages"))
 }
 
 /// Returns the value of `Authorization` for a token.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use mcp_sansio::http::{ClientOptions, ExchangeId, OutgoingRequest};
+use mcp_sansio::http::{ExchangeId, HttpClientOptions, OutgoingRequest};
 use mcp_sansio::protocol::{
     Method, Resource, ResourceContents, SubscriptionFilter, TextResourceContents,
 };
@@ -160,7 +160,8 @@ fn a_token_without_expiry_opens_streams_without_expiry() {
         Ok::<_, TokenRefusal>(token.audiences([check.resource()]))
     };
     let server = server(&Gate::default()).protect(resource(), check, || 1_000);
-    let mut fixture = ProtectedServer::from_server(&server, mcp_sansio::http::ServerOptions::new());
+    let mut fixture =
+        ProtectedServer::from_server(&server, mcp_sansio::http::HttpServerOptions::new());
     let session = fixture.open("ann/use");
     let stream = get(&mut fixture, &session, None);
     fixture.read(stream);
@@ -193,7 +194,7 @@ fn pair(gate: &Gate, revision: Revision) -> (Client, HttpPair) {
     let host =
         Host::new("host", "1").authorization(authorization).revisions(Revisions::only(revision));
     let (client, endpoint): (_, HttpClientEndpoint) =
-        host.connect_http(ClientOptions::new(location()), 7, Instant::ZERO);
+        host.connect_http(HttpClientOptions::new(location()), 7, Instant::ZERO);
     let mut pair = HttpPair::new(&server, endpoint, usize::MAX);
     pair.clock = clock;
     pair.elsewhere = Some(Box::new(move |request: &OutgoingRequest| {

@@ -95,7 +95,7 @@ impl Wake for CountingWaker {
 impl<K: Threading> Guarded<K> {
     /// Creates a connection that is not open yet. Opening it requires a token.
     pub(crate) fn new(host: &Host<K>) -> (Client, Self) {
-        let options = http::ClientOptions::new(Location::parse(MCP).unwrap());
+        let options = http::HttpClientOptions::new(Location::parse(MCP).unwrap());
         let (client, endpoint) = host.connect_http(options, 7, Instant::ZERO);
         let it = Self {
             endpoint: Some(endpoint),

@@ -4,7 +4,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use mcp_sansio::http::ClientOptions;
+use mcp_sansio::http::HttpClientOptions;
 use mcp_sansio::peer::CloseReason;
 use mcp_sansio::protocol::{
     ElicitParams, ElicitResult, Resource, ResourceContents, SubscriptionFilter,
@@ -58,7 +58,8 @@ fn connect_host(
     piece: usize,
 ) -> (Client, HttpPair) {
     let host = host.revisions(Revisions::only(revision));
-    let (client, endpoint) = host.connect_http(ClientOptions::new(location()), 7, Instant::ZERO);
+    let (client, endpoint) =
+        host.connect_http(HttpClientOptions::new(location()), 7, Instant::ZERO);
     let mut pair = HttpPair::new(server, endpoint, piece);
     pair.run(client.opened()).unwrap();
     assert_eq!(client.session().unwrap().revision, revision);

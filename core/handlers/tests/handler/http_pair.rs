@@ -11,8 +11,8 @@ use mcp_sansio::http::Response;
 use mcp_sansio::http::client::Transmit;
 use mcp_sansio::http::server::Transmit as FromServer;
 use mcp_sansio::http::{
-    ExchangeFailure, ExchangeId, IncomingResponse, Location, OutgoingRequest, RequestHead,
-    ResponseHead, ServerOptions, Status,
+    ExchangeFailure, ExchangeId, HttpServerOptions, IncomingResponse, Location, OutgoingRequest,
+    RequestHead, ResponseHead, Status,
 };
 #[cfg(feature = "auth")]
 use mcp_sansio_handlers::TokenRequirement;
@@ -60,7 +60,7 @@ pub(crate) fn location() -> Location {
 
 /// Creates the HTTP side of a server.
 pub(crate) fn mount(server: &Server) -> HttpServer {
-    server.http(ServerOptions::new(), [7; 32], 7).unwrap()
+    server.http(HttpServerOptions::new(), [7; 32], 7).unwrap()
 }
 
 impl HttpPair {

@@ -5,7 +5,7 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use mcp_sansio::http::server::{ResponseMode, Transmit};
-use mcp_sansio::http::{ExchangeId, RequestHead, ResponseHead, ServerOptions};
+use mcp_sansio::http::{ExchangeId, HttpServerOptions, RequestHead, ResponseHead};
 use mcp_sansio::protocol::{ElicitSchema, TaskSupport};
 use mcp_sansio::{Instant, Principal};
 use mcp_sansio_handlers::{Call, Elicit, HttpServer, NoArguments, PendingHandler, Server};
@@ -61,7 +61,7 @@ struct LegacyServer {
 struct LegacyClient(String, Option<Principal>);
 
 impl LegacyServer {
-    fn new(gate: &Gate, options: ServerOptions) -> Self {
+    fn new(gate: &Gate, options: HttpServerOptions) -> Self {
         let server = server(gate).http(options, [7; 32], 7).unwrap();
         let (running, judge) = (Vec::new(), Judge::default());
         Self { server, now: Instant::ZERO, running, judge, last: 0 }
@@ -189,7 +189,7 @@ impl LegacyServer {
 
 fn fixture() -> (Gate, LegacyServer) {
     let gate = Gate::default();
-    let fixture = LegacyServer::new(&gate, ServerOptions::new());
+    let fixture = LegacyServer::new(&gate, HttpServerOptions::new());
     (gate, fixture)
 }
 
@@ -360,7 +360,8 @@ fn a_cancelled_or_expired_task_drops_its_handler_and_answers_waiting_requests() 
 fn a_poll_is_answered_without_a_stream() {
     // Rule: [TASK-022].
     let gate = Gate::default();
-    let mut fixture = LegacyServer::new(&gate, ServerOptions::new().answers(ResponseMode::Stream));
+    let mut fixture =
+        LegacyServer::new(&gate, HttpServerOptions::new().answers(ResponseMode::Stream));
     let mut client = LegacyClient(String::new(), None);
     let opening = fixture.request("initialize", initialize(&everything()));
     let opening = fixture.post(&client, &opening);

@@ -7,7 +7,7 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use mcp_sansio::http::server::Transmit;
-use mcp_sansio::http::{ExchangeId, RequestHead, Response, ResponseHead, ServerOptions};
+use mcp_sansio::http::{ExchangeId, HttpServerOptions, RequestHead, Response, ResponseHead};
 use mcp_sansio::{Instant, Principal};
 use mcp_sansio_handlers::{
     HandlerCall, HandlerPoll, HttpServer, PendingHandler, Server, TokenRequirement, TokenResult,
@@ -94,10 +94,10 @@ impl Reply {
 
 impl ProtectedServer {
     pub(crate) fn new(server: Server) -> Self {
-        Self::with(server, ServerOptions::new())
+        Self::with(server, HttpServerOptions::new())
     }
 
-    pub(crate) fn with(server: Server, options: ServerOptions) -> Self {
+    pub(crate) fn with(server: Server, options: HttpServerOptions) -> Self {
         let checks = Arc::<AtomicU64>::default();
         let counter = Arc::clone(&checks);
         let counted = move |asked: TokenCheck| {
@@ -108,7 +108,7 @@ impl ProtectedServer {
         Self { checks, ..Self::from_server(&server, options) }
     }
 
-    pub(crate) fn from_server(server: &Server, options: ServerOptions) -> Self {
+    pub(crate) fn from_server(server: &Server, options: HttpServerOptions) -> Self {
         let server = server.http(options, [7; 32], 7).unwrap();
         Self { server, now: Instant::ZERO, running: Vec::new(), checks: Arc::default() }
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll, Waker};
 
-use mcp_sansio::http::{Location, RequestHead, ServerOptions};
+use mcp_sansio::http::{HttpServerOptions, Location, RequestHead};
 use mcp_sansio::protocol::{
     ElicitSchema, Resource, ResourceContents, ResourceTemplate, TextResourceContents,
 };
@@ -308,7 +308,7 @@ fn a_resource_requires_the_scopes_of_the_template_that_handles_it() {
         .and_then(|it| it.scopes_for(Operation::prompt("file:///open/x"), ["none"]))
         .unwrap();
     let server = server.protect(resource, |asked: TokenCheck| check(&asked), || 1_000);
-    let mut fixture = ProtectedServer::from_server(&server, ServerOptions::new());
+    let mut fixture = ProtectedServer::from_server(&server, HttpServerOptions::new());
     let session = fixture.open("ann/use");
     for (uri, scope, what) in [
         // Both templates match, but the resource has a handler of its own.
@@ -386,7 +386,7 @@ fn a_token_that_expires_during_its_check_is_refused() {
         }
     };
     let server = server().protect(resource(), slow, move || time.load(Ordering::SeqCst));
-    let mut fixture = ProtectedServer::from_server(&server, ServerOptions::new());
+    let mut fixture = ProtectedServer::from_server(&server, HttpServerOptions::new());
     assert_eq!(fixture.call("x", "who").status, 200);
     assert_eq!(fixture.call("x", "who").refusal(), refusal(401, "invalid_token", "use"));
 }
@@ -395,7 +395,7 @@ fn a_token_that_expires_during_its_check_is_refused() {
 fn the_number_of_pending_token_checks_is_bounded() {
     let endless = async |_: TokenCheck| std::future::pending().await;
     let server = server().protect(resource().checks_max(2), endless, || 0);
-    let http = server.http(ServerOptions::new(), [7; 32], 7).unwrap();
+    let http = server.http(HttpServerOptions::new(), [7; 32], 7).unwrap();
     let mut head = RequestHead::new("POST", "/mcp");
     head.field("host", b"localhost");
     head.field("authorization", b"Bearer ann/use");
@@ -423,7 +423,7 @@ fn local_handlers_can_check_tokens() {
         },
         || 0,
     );
-    let server = server.http(ServerOptions::new(), [7; 32], 7).unwrap();
+    let server = server.http(HttpServerOptions::new(), [7; 32], 7).unwrap();
     let mut head = RequestHead::new("POST", "/mcp");
     head.field("host", b"localhost");
     head.field("authorization", b"Bearer ann/use");
@@ -449,7 +449,7 @@ fn byte_streams_are_not_protected() {
 
 #[test]
 fn a_server_without_token_checks_has_no_scopes() {
-    let server = server().http(ServerOptions::new(), [7; 32], 7).unwrap();
+    let server = server().http(HttpServerOptions::new(), [7; 32], 7).unwrap();
     let mut head = RequestHead::new("POST", "/mcp");
     head.field("host", b"localhost");
     assert!(matches!(server.authorize(&head), TokenRequirement::NotNeeded));

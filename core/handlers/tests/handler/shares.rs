@@ -4,7 +4,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
 
 use mcp_sansio::http::server::{ServerLimits, Transmit};
-use mcp_sansio::http::{ExchangeId, RequestHead, Response, ServerOptions};
+use mcp_sansio::http::{ExchangeId, HttpServerOptions, RequestHead, Response};
 use mcp_sansio::{Instant, Principal};
 use mcp_sansio_handlers::{Call, HandlerPoll, HttpServer, NoArguments, PendingHandler, Server};
 use serde_json::{Value, json};
@@ -31,7 +31,7 @@ impl SharedServer {
             .tool("quick", "", |_: Call<NoArguments>| "done");
         let mut limits = ServerLimits::DEFAULT;
         limits.handlers_per_caller_max = 2;
-        let server = server.http(ServerOptions::new().limits(limits), [7; 32], 7).unwrap();
+        let server = server.http(HttpServerOptions::new().limits(limits), [7; 32], 7).unwrap();
         Self { server, running: Vec::new() }
     }
 

@@ -6,7 +6,7 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use mcp_sansio::http::server::Transmit;
-use mcp_sansio::http::{RequestHead, ServerOptions};
+use mcp_sansio::http::{HttpServerOptions, RequestHead};
 use mcp_sansio::protocol::ElicitSchema;
 use mcp_sansio::{Instant, Principal};
 use mcp_sansio_handlers::{
@@ -66,7 +66,7 @@ impl TaskServer {
     }
 
     pub(crate) fn with_secret(server: &Server, secret: [u8; 32]) -> Self {
-        let server = server.http(ServerOptions::new(), secret, 7).unwrap();
+        let server = server.http(HttpServerOptions::new(), secret, 7).unwrap();
         let judge = Judge::default();
         Self { server, now: Instant::ZERO, running: Vec::new(), judge, last: 0 }
     }

@@ -87,7 +87,7 @@ pub(crate) const WEB_LIMITS: ServerLimits = {
 };
 
 /// Returns the HTTP options of a server: with tight or wide limits, with or without a store.
-pub(crate) fn web_options(scene: &mut Scene) -> http::ServerOptions {
+pub(crate) fn web_options(scene: &mut Scene) -> http::HttpServerOptions {
     let mut limits = WEB_LIMITS;
     if scene.random.once_in(3) {
         limits.unread_bytes_max = 200 + scene.random.index(40_000);
@@ -106,7 +106,7 @@ pub(crate) fn web_options(scene: &mut Scene) -> http::ServerOptions {
     let mut timeouts = ServerTimeouts::default();
     timeouts.poll_after = scene.random.once_in(4).then_some(Duration::from_secs(12));
     timeouts.replay = Duration::from_secs(60);
-    let mut options = http::ServerOptions::new()
+    let mut options = http::HttpServerOptions::new()
         .legacy_sse("/sse", "/messages")
         .limits(limits)
         .timeouts(timeouts);
@@ -120,11 +120,15 @@ pub(crate) fn web_options(scene: &mut Scene) -> http::ServerOptions {
 }
 
 /// Returns the HTTP options of a client.
-pub(crate) fn web_client_options(old: bool, tight: bool, scene: &mut Scene) -> http::ClientOptions {
+pub(crate) fn web_client_options(
+    old: bool,
+    tight: bool,
+    scene: &mut Scene,
+) -> http::HttpClientOptions {
     let path = if old { "sse" } else { "mcp" };
     let url = format!("http://127.0.0.1:8000/{path}");
     let url = http::Location::parse(&url).expect("our own URL");
-    let mut options = http::ClientOptions::new(url);
+    let mut options = http::HttpClientOptions::new(url);
     if scene.random.once_in(3) {
         options = options.lost_session(LostSession::RepeatCalls);
     }

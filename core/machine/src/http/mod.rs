@@ -27,7 +27,7 @@ pub use crate::Principal;
 pub use authority::{Origin, Scheme};
 pub use backoff::Backoff;
 pub use client::{
-    Client, ClientLimits, ClientOptions, ExchangeFailure, IncomingResponse, LostSession,
+    Client, ClientLimits, ExchangeFailure, HttpClientOptions, IncomingResponse, LostSession,
     OutgoingRequest,
 };
 pub use exchange::{ExchangeId, SessionId};
@@ -37,4 +37,4 @@ pub use location::{InvalidUrl, LOCATION_LENGTH_MAX, Location};
 pub use origin::{AllowedHosts, InvalidAllowedHost};
 pub use rejection::HttpRejection;
 pub use remote_address::RemoteAddress;
-pub use server::{ParsedBody, Server, ServerLimits, ServerOptions, ServerTimeouts};
+pub use server::{HttpServerOptions, ParsedBody, Server, ServerLimits, ServerTimeouts};

@@ -10,8 +10,8 @@ use sha2::{Digest, Sha256};
 use crate::Instant;
 use crate::http::client::{SESSION_ID, Transmit};
 use crate::http::{
-    Backoff, Client, ClientLimits, ClientOptions, ExchangeFailure, ExchangeId, IncomingResponse,
-    Location, LostSession, Status,
+    Backoff, Client, ClientLimits, ExchangeFailure, ExchangeId, HttpClientOptions,
+    IncomingResponse, Location, LostSession, Status,
 };
 use crate::peer::client::client_methods;
 use crate::peer::{self, Applied, ClientCommand, CommandError, TransportFailure};
@@ -39,7 +39,7 @@ pub(crate) struct HttpClientSettings<'a> {
 }
 
 impl<'a> HttpClientSettings<'a> {
-    fn from_options(options: &'a ClientOptions, stand_ins: StandIns) -> Self {
+    fn from_options(options: &'a HttpClientOptions, stand_ins: StandIns) -> Self {
         Self {
             url: stand_ins.url(options.url.as_str()).into(),
             limits: options.limits.clone(),
@@ -50,9 +50,9 @@ impl<'a> HttpClientSettings<'a> {
         }
     }
 
-    pub(super) fn to_options(&self) -> Result<ClientOptions, Unperformable> {
+    pub(super) fn to_options(&self) -> Result<HttpClientOptions, Unperformable> {
         let url = Location::parse(&self.url);
-        Ok(ClientOptions {
+        Ok(HttpClientOptions {
             url: url.map_err(|_| Unperformable("the server URL is malformed"))?,
             limits: self.limits.clone(),
             backoff: self.backoff,
@@ -68,7 +68,7 @@ impl Notes {
         &mut self,
         exchange: ExchangeId,
         head: &IncomingResponse<'_>,
-        options: &ClientOptions,
+        options: &HttpClientOptions,
         now: Instant,
     ) {
         let length_max = options.limits.session_id_length_max;
@@ -88,7 +88,7 @@ impl Notes {
         self.tape.note(Call::Response { at, exchange, status, fields });
     }
 
-    fn note_transmit(&mut self, transmit: &Transmit, options: &ClientOptions) {
+    fn note_transmit(&mut self, transmit: &Transmit, options: &HttpClientOptions) {
         let length_max = options.limits.session_id_length_max;
         let call = match transmit {
             Transmit::Abort(exchange) => Call::Abort { exchange: Handle::from_key(exchange.0) },
@@ -120,7 +120,7 @@ impl Recorded<Client> {
     #[must_use]
     pub fn new(
         peer: peer::ClientOptions,
-        http: ClientOptions,
+        http: HttpClientOptions,
         seed: u64,
         now: Instant,
         tape: impl Into<Option<Tape>>,
@@ -133,7 +133,7 @@ impl Recorded<Client> {
     /// Creates the client of a recording.
     pub(super) fn replayed(
         peer: peer::ClientOptions,
-        http: ClientOptions,
+        http: HttpClientOptions,
         seed: u64,
         now: Instant,
         tape: Tape,
@@ -143,7 +143,7 @@ impl Recorded<Client> {
 
     fn keyed(
         peer: peer::ClientOptions,
-        http: ClientOptions,
+        http: HttpClientOptions,
         seed: u64,
         now: Instant,
         tape: Option<Tape>,

@@ -18,8 +18,8 @@ use crate::http::server::{
     UnservableTool, header_params_by_tool,
 };
 use crate::http::{
-    AllowedHosts, ExchangeId, HttpRejection, ParsedBody, Principal, RemoteAddress, RequestHead,
-    Server, ServerLimits, ServerOptions, ServerTimeouts,
+    AllowedHosts, ExchangeId, HttpRejection, HttpServerOptions, ParsedBody, Principal,
+    RemoteAddress, RequestHead, Server, ServerLimits, ServerTimeouts,
 };
 use crate::peer::server::server_methods;
 use crate::peer::{self, Applied, CommandError, Event, RequestHandle, ServerCommand};
@@ -53,7 +53,7 @@ pub(crate) struct HttpServerSettings<'a> {
 }
 
 impl<'a> HttpServerSettings<'a> {
-    fn from_options(options: &'a ServerOptions) -> Self {
+    fn from_options(options: &'a HttpServerOptions) -> Self {
         Self {
             path: options.path.as_deref().map(Cow::Borrowed),
             event_path: options.event_path.as_deref().map(Cow::Borrowed),
@@ -66,10 +66,10 @@ impl<'a> HttpServerSettings<'a> {
         }
     }
 
-    pub(super) fn to_options(&self) -> Result<ServerOptions, Unperformable> {
+    pub(super) fn to_options(&self) -> Result<HttpServerOptions, Unperformable> {
         let owned = |path: &Option<Cow<'_, str>>| path.as_deref().map(String::from);
         let hosts = AllowedHosts::from_texts(&self.hosts);
-        Ok(ServerOptions {
+        Ok(HttpServerOptions {
             path: owned(&self.path),
             event_path: owned(&self.event_path),
             message_path: owned(&self.message_path),
@@ -91,7 +91,7 @@ impl Recorded<Server> {
     /// See [`Server::new`]. Nothing is recorded in this case.
     pub fn new(
         peer: peer::ServerOptions,
-        options: ServerOptions,
+        options: HttpServerOptions,
         secret: [u8; 32],
         seed: u64,
         tape: impl Into<Option<Tape>>,
@@ -102,7 +102,7 @@ impl Recorded<Server> {
     /// Creates the server of a recording.
     pub(super) fn replayed(
         peer: peer::ServerOptions,
-        options: ServerOptions,
+        options: HttpServerOptions,
         tape: Tape,
     ) -> Result<Self, UnservableTool> {
         Self::keyed(peer, options, [0; 32], 0, Some(tape), StandIns::NONE)
@@ -110,7 +110,7 @@ impl Recorded<Server> {
 
     fn keyed(
         peer: peer::ServerOptions,
-        options: ServerOptions,
+        options: HttpServerOptions,
         secret: [u8; 32],
         seed: u64,
         tape: Option<Tape>,

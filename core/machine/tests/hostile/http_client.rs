@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use mcp_sansio::http::client::Transmit;
 use mcp_sansio::http::{
-    Client, ClientLimits, ClientOptions, ExchangeFailure, ExchangeId, IncomingResponse, Location,
-    Status,
+    Client, ClientLimits, ExchangeFailure, ExchangeId, HttpClientOptions, IncomingResponse,
+    Location, Status,
 };
 use mcp_sansio::jsonrpc::RawJson;
 use mcp_sansio::peer::{self, CallOptions, Event, Failure, Limits, TransportFailure};
@@ -36,7 +36,7 @@ impl TestClient {
         let mut limits = ClientLimits::DEFAULT;
         limits.event_bytes_max = EVENT_MAX;
         let options =
-            ClientOptions::new(Location::parse("http://localhost/mcp").unwrap()).limits(limits);
+            HttpClientOptions::new(Location::parse("http://localhost/mcp").unwrap()).limits(limits);
         begin();
         let mut client = Self {
             client: measured(|| Client::new(peer, options, 1, Instant::ZERO)),

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use mcp_sansio::Instant;
 use mcp_sansio::http::server::{ServerLimits, Transmit};
-use mcp_sansio::http::{ExchangeId, Principal, RequestHead, Response, Server, ServerOptions};
+use mcp_sansio::http::{ExchangeId, HttpServerOptions, Principal, RequestHead, Response, Server};
 use mcp_sansio::jsonrpc::RawJson;
 use mcp_sansio::peer::{self, Event, Limits, RequestHandle};
 use mcp_sansio::protocol::{Implementation, ServerCapabilities, ToolsCapability};
@@ -35,7 +35,7 @@ impl TestServer {
         (limits.sessions_max, limits.exchanges_max, limits.finished_streams_max) = (4, 16, 2);
         (limits.replay_bytes_max, limits.replay_bytes_total_max) = (2048, 8192);
         limits.unread_bytes_max = 4096;
-        let options = ServerOptions::new().limits(limits);
+        let options = HttpServerOptions::new().limits(limits);
         begin();
         Self {
             server: measured(|| Server::new(peer, options, [1; 32], 1).unwrap()),

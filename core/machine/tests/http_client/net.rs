@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use mcp_sansio::http::client::Transmit;
 use mcp_sansio::http::{
-    ClientOptions, ExchangeFailure, ExchangeId, IncomingResponse, Location, OutgoingRequest, Status,
+    ExchangeFailure, ExchangeId, HttpClientOptions, IncomingResponse, Location, OutgoingRequest,
+    Status,
 };
 use mcp_sansio::jsonrpc::RawJson;
 use mcp_sansio::peer::{
@@ -37,8 +38,8 @@ pub(crate) fn peer_options() -> peer::ClientOptions {
     peer::ClientOptions::new(Implementation::new("demo", "1.0"))
 }
 
-pub(crate) fn http_options() -> ClientOptions {
-    ClientOptions::new(Location::parse(URL).unwrap())
+pub(crate) fn http_options() -> HttpClientOptions {
+    HttpClientOptions::new(Location::parse(URL).unwrap())
 }
 
 /// Returns the capabilities of a client with roots that notifies changes.
@@ -51,7 +52,7 @@ pub(crate) const JSON: &[(&str, &str)] = &[("Content-Type", "application/json")]
 pub(crate) const EVENTS: &[(&str, &str)] = &[("content-type", "text/event-stream")];
 
 impl Net {
-    pub(crate) fn new(peer: peer::ClientOptions, http: ClientOptions) -> Self {
+    pub(crate) fn new(peer: peer::ClientOptions, http: HttpClientOptions) -> Self {
         let (client, played) = played::http_client(peer, http, 7, Instant::ZERO);
         Self {
             client,
@@ -75,7 +76,7 @@ impl Net {
         Self::modern_with(peer_options(), http_options())
     }
 
-    pub(crate) fn modern_with(peer: peer::ClientOptions, http: ClientOptions) -> Self {
+    pub(crate) fn modern_with(peer: peer::ClientOptions, http: HttpClientOptions) -> Self {
         let revisions = Revisions::only(Revision::V2026_07_28);
         let mut net = Self::new(peer.revisions(revisions), http);
         assert_eq!(net.sent(), "#1 POST server/discover\n");
@@ -93,7 +94,7 @@ impl Net {
     pub(crate) fn legacy_with(
         revision: Revision,
         peer: peer::ClientOptions,
-        http: ClientOptions,
+        http: HttpClientOptions,
     ) -> Self {
         let mut net = Self::new(peer.revisions(Revisions::only(revision)), http);
         assert_eq!(net.sent(), "#1 POST initialize\n");

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use mcp_sansio::http::client::Transmit as Sent;
 use mcp_sansio::http::server::Transmit;
 use mcp_sansio::http::{
-    ClientOptions, ExchangeFailure, ExchangeId, IncomingResponse, Location, OutgoingRequest,
-    RequestHead, Response, ResponseHead, ServerOptions,
+    ExchangeFailure, ExchangeId, HttpClientOptions, HttpServerOptions, IncomingResponse, Location,
+    OutgoingRequest, RequestHead, Response, ResponseHead,
 };
 use mcp_sansio::peer::{self, Event};
 use mcp_sansio::{Instant, Revisions};
@@ -65,8 +65,8 @@ impl Network {
         let url = Location::parse("http://127.0.0.1:8000/mcp").unwrap();
         let now = Instant::from_millis(1);
         let client = client.revisions(revisions);
-        let (client, of_client) = played::http_client(client, ClientOptions::new(url), 7, now);
-        let options = ServerOptions::new().legacy_sse("/sse", "/messages");
+        let (client, of_client) = played::http_client(client, HttpClientOptions::new(url), 7, now);
+        let options = HttpServerOptions::new().legacy_sse("/sse", "/messages");
         let (server, of_server) = played::http_server(server, options);
         let played = [of_client, of_server];
         let (counts, links) = (Counts::default(), BTreeMap::new());

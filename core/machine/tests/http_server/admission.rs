@@ -1,7 +1,7 @@
 //! Checks of the request head.
 
 use mcp_sansio::Revisions;
-use mcp_sansio::http::{AllowedHosts, RequestHead, ServerOptions};
+use mcp_sansio::http::{AllowedHosts, HttpServerOptions, RequestHead};
 
 use crate::fixtures::*;
 
@@ -18,7 +18,7 @@ fn a_foreign_host_or_origin_is_always_forbidden() {
             join(&POST, &[("Origin", "null")]),
             join(&POST, &[("origin", "http://localhost.evil.example")]),
         ] {
-            let mut server = server_with(ServerOptions::new().legacy_sse("/sse", "/post"));
+            let mut server = server_with(HttpServerOptions::new().legacy_sse("/sse", "/post"));
             let reply = server.request(method, target, &bad, &call(1));
             assert_eq!(server.reply(reply).status(), 403, "{method} {target} {bad:?}");
             assert_eq!(server.reply(reply).error(), (-32600, "none".into()));
@@ -35,7 +35,7 @@ fn a_foreign_host_or_origin_is_always_forbidden() {
 fn allowed_hosts_are_accepted() {
     // Rule: [HSRV-003].
     let hosts = AllowedHosts::new().allow_host("mcp.example").unwrap();
-    let mut server = server_with(ServerOptions::new().hosts(hosts));
+    let mut server = server_with(HttpServerOptions::new().hosts(hosts));
     let ask = [("Host", "mcp.example"), ("Origin", "https://mcp.example"), ACCEPT, JSON];
     let reply = server.request("POST", "/mcp", &ask, &call(1));
     assert_eq!(server.reply(reply).status(), 400, "past the host check");
@@ -44,7 +44,7 @@ fn allowed_hosts_are_accepted() {
 #[test]
 fn other_paths_and_methods_are_refused() {
     // Rule: [HSRV-001] [HSRV-002].
-    let mut server = server_with(ServerOptions::new().legacy_sse("/sse", "/post"));
+    let mut server = server_with(HttpServerOptions::new().legacy_sse("/sse", "/post"));
     for target in ["/", "/mcp/", "/MCP", "/other", "http://localhost/", "*"] {
         let reply = server.request("POST", target, &POST, &call(1));
         assert_eq!(server.reply(reply).status(), 404, "{target}");
@@ -64,7 +64,7 @@ fn other_paths_and_methods_are_refused() {
     assert_eq!(server.reply(reply).status(), 400, "the absolute form is the same target");
     server.expect_empty();
 
-    let mut server = server_with(ServerOptions::new().any_path());
+    let mut server = server_with(HttpServerOptions::new().any_path());
     let reply = server.request("POST", "/anything", &POST, &call(1));
     assert_eq!(server.reply(reply).status(), 400, "any path is the endpoint");
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use mcp_sansio::http::ServerOptions;
+use mcp_sansio::http::HttpServerOptions;
 use mcp_sansio::http::server::ResponseMode;
 use mcp_sansio::protocol::{InputRequest, InputRequiredResult, ListRootsParams, LoggingLevel, Map};
 use mcp_sansio::{Revision, Revisions};
@@ -177,7 +177,7 @@ fn a_slow_response_opens_as_a_stream() {
 
 #[test]
 fn every_response_is_a_stream_if_the_server_is_configured_so() {
-    let mut server = server_with(ServerOptions::new().answers(ResponseMode::Stream));
+    let mut server = server_with(HttpServerOptions::new().answers(ResponseMode::Stream));
     let opened = server.request("POST", "/mcp", &POST, &initialize(Revision::V2025_11_25, "{}"));
     assert!(server.reply(opened).is_stream());
     assert_eq!(server.reply(opened).field("mcp-session-id").map(str::len), Some(32));

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use mcp_sansio::Revision;
-use mcp_sansio::http::ServerOptions;
+use mcp_sansio::http::HttpServerOptions;
 
 use crate::answers::ask_for_roots;
 use crate::fixtures::*;
@@ -53,7 +53,7 @@ fn new_requests_are_refused_and_pending_ones_are_answered() {
 
 #[test]
 fn an_sse_stream_stays_open_for_pending_responses() {
-    let mut server = server_with(ServerOptions::new().legacy_sse("/sse", "/messages"));
+    let mut server = server_with(HttpServerOptions::new().legacy_sse("/sse", "/messages"));
     let busy = server.request("GET", "/sse", &[HOST], "");
     let idle = server.request("GET", "/sse", &[HOST], "");
     let endpoint = server.reply(busy).events()[0].data.clone();

@@ -1,7 +1,7 @@
 //! HTTP+SSE of 2024-11-05.
 
 use mcp_sansio::Revision;
-use mcp_sansio::http::{Principal, ServerOptions};
+use mcp_sansio::http::{HttpServerOptions, Principal};
 
 use crate::fixtures::*;
 use crate::reply::State;
@@ -10,7 +10,7 @@ use crate::test_server::{TestServer, Ticket};
 const OLD: Revision = Revision::V2024_11_05;
 
 fn sse_server() -> TestServer {
-    server_with(ServerOptions::new().legacy_sse("/sse", "/messages"))
+    server_with(HttpServerOptions::new().legacy_sse("/sse", "/messages"))
 }
 
 /// Opens the stream. Returns its ticket and the endpoint for messages.

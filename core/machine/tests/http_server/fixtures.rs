@@ -1,6 +1,6 @@
 //! Options and messages that many tests use.
 
-use mcp_sansio::http::ServerOptions;
+use mcp_sansio::http::HttpServerOptions;
 use mcp_sansio::http::server::{ServerLimits, ServerTimeouts};
 use mcp_sansio::jsonrpc::RawJson;
 use mcp_sansio::peer;
@@ -31,27 +31,27 @@ pub(crate) fn full_server() -> peer::ServerOptions {
 
 /// Returns a server with default options.
 pub(crate) fn server() -> TestServer {
-    TestServer::new(full_server(), ServerOptions::new())
+    TestServer::new(full_server(), HttpServerOptions::new())
 }
 
 pub(crate) fn server_of(revisions: Revisions) -> TestServer {
-    TestServer::new(full_server().revisions(revisions), ServerOptions::new())
+    TestServer::new(full_server().revisions(revisions), HttpServerOptions::new())
 }
 
-pub(crate) fn server_with(options: ServerOptions) -> TestServer {
+pub(crate) fn server_with(options: HttpServerOptions) -> TestServer {
     TestServer::new(full_server(), options)
 }
 
-pub(crate) fn limits(change: impl FnOnce(&mut ServerLimits)) -> ServerOptions {
+pub(crate) fn limits(change: impl FnOnce(&mut ServerLimits)) -> HttpServerOptions {
     let mut limits = ServerLimits::default();
     change(&mut limits);
-    ServerOptions::new().limits(limits)
+    HttpServerOptions::new().limits(limits)
 }
 
-pub(crate) fn timeouts(change: impl FnOnce(&mut ServerTimeouts)) -> ServerOptions {
+pub(crate) fn timeouts(change: impl FnOnce(&mut ServerTimeouts)) -> HttpServerOptions {
     let mut timeouts = ServerTimeouts::default();
     change(&mut timeouts);
-    ServerOptions::new().timeouts(timeouts)
+    HttpServerOptions::new().timeouts(timeouts)
 }
 
 pub(crate) fn raw(text: &str) -> RawJson<'_> {

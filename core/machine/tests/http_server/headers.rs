@@ -1,7 +1,7 @@
 //! Header fields of modern requests, which repeat parts of the body.
 
 use mcp_sansio::catalog::Catalog;
-use mcp_sansio::http::{Server, ServerOptions};
+use mcp_sansio::http::{HttpServerOptions, Server};
 use mcp_sansio::protocol::{Capability, Prompt, Resource, Tool};
 
 use crate::fixtures::*;
@@ -24,7 +24,7 @@ fn catalog() -> Catalog {
 }
 
 fn server_with_tools() -> TestServer {
-    TestServer::new(full_server().catalog(catalog()), ServerOptions::new())
+    TestServer::new(full_server().catalog(catalog()), HttpServerOptions::new())
 }
 
 #[track_caller]
@@ -168,7 +168,7 @@ fn a_tool_with_invalid_annotations_cannot_be_added() {
         let mut catalog = Catalog::new();
         catalog.add_tool(Tool::new("bad", raw(&schema))).unwrap();
         let peer = full_server().catalog(catalog);
-        let refused = Server::new(peer, ServerOptions::new(), [0; 32], 0).expect_err(&schema);
+        let refused = Server::new(peer, HttpServerOptions::new(), [0; 32], 0).expect_err(&schema);
         assert_eq!(refused.tool, "bad");
     }
 }

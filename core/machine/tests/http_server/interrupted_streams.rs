@@ -1,7 +1,7 @@
 //! Streams that are cut at every byte, and clients that reconnect each time.
 
 use mcp_sansio::Revision;
-use mcp_sansio::http::ServerOptions;
+use mcp_sansio::http::HttpServerOptions;
 use mcp_sansio::http::server::ResponseMode;
 use serde_json::Value;
 
@@ -48,7 +48,7 @@ fn a_post_stream_loses_and_repeats_nothing_when_interrupted() {
     // Rule: [RESUME-006] [RESUME-007] [SSE-001].
     for revision in RESUMING {
         let mut server =
-            TestServer::new(full_server(), ServerOptions::new().answers(ResponseMode::Stream));
+            TestServer::new(full_server(), HttpServerOptions::new().answers(ResponseMode::Stream));
         let session = server.open(revision, "{}");
         let expected = whole(&mut server, &session);
         let length = {

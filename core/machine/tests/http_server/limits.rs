@@ -242,7 +242,7 @@ fn requests_of_one_session_are_bounded() {
     let mut limits = mcp_sansio::peer::Limits::default();
     limits.requests_in_flight_max = 2;
     let mut server =
-        TestServer::new(full_server().limits(limits), mcp_sansio::http::ServerOptions::new());
+        TestServer::new(full_server().limits(limits), mcp_sansio::http::HttpServerOptions::new());
     let session = server.open(Revision::V2025_11_25, "{}");
     server.post(&session, &call(1));
     server.post(&session, &call(2));

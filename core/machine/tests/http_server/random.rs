@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use mcp_sansio::Revision;
 use mcp_sansio::http::server::{EventStore, NotStored, ResponseMode};
-use mcp_sansio::http::{HttpRejection, Principal, ServerOptions, Status};
+use mcp_sansio::http::{HttpRejection, HttpServerOptions, Principal, Status};
 use mcp_sansio::jsonrpc::ErrorObject;
 use mcp_sansio::peer::{Event, Request, RequestHandle, Subject};
 use mcp_sansio::protocol::LoggingLevel;
@@ -64,7 +64,7 @@ impl World {
         if random.below(3) > 0 {
             options = options.event_store(EventStore::External);
         }
-        let server = server_with(ServerOptions::legacy_sse(options, "/sse", "/post"));
+        let server = server_with(HttpServerOptions::legacy_sse(options, "/sse", "/post"));
         Self {
             server,
             store: TestStore::default(),

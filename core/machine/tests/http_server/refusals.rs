@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use mcp_sansio::http::server::ResponseMode;
-use mcp_sansio::http::{HttpRejection, ParsedBody, ServerOptions, Status};
+use mcp_sansio::http::{HttpRejection, HttpServerOptions, ParsedBody, Status};
 use mcp_sansio::jsonrpc::{ErrorObject, Frame, Message};
 use mcp_sansio::{Revision, Revisions};
 
@@ -99,7 +99,7 @@ fn a_batch_is_refused_whole() {
 
 #[test]
 fn a_message_of_http_sse_is_refused_by_its_post() {
-    let mut server = server_with(ServerOptions::new().legacy_sse("/sse", "/messages"));
+    let mut server = server_with(HttpServerOptions::new().legacy_sse("/sse", "/messages"));
     server.permit = no_call;
     let stream = server.request("GET", "/sse", &[HOST], "");
     let target = server.reply(stream).events()[0].data.clone();
@@ -140,7 +140,7 @@ fn a_refusal_on_an_open_stream_is_an_error_message() {
 
 #[test]
 fn a_refusal_is_an_error_message_if_responses_are_streams() {
-    let mut server = server_with(ServerOptions::new().answers(ResponseMode::Stream));
+    let mut server = server_with(HttpServerOptions::new().answers(ResponseMode::Stream));
     let session = server.open(Revision::V2025_11_25, "{}");
     let asked = server.post(&session, &call(4));
     let request = server.asked();

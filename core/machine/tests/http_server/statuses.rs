@@ -157,7 +157,7 @@ fn a_strict_server_closes_the_session_with_a_reason() {
     let mut policy = mcp_sansio::peer::Policy::default();
     policy.malformed = mcp_sansio::peer::Reaction::Close;
     policy.duplicate_id = mcp_sansio::peer::Reaction::Close;
-    let options = mcp_sansio::http::ServerOptions::new();
+    let options = mcp_sansio::http::HttpServerOptions::new();
     let mut server = crate::test_server::TestServer::new(full_server().policy(policy), options);
     for second in ["{".to_owned(), call(1), r#"{"jsonrpc":"2.0","method":"x","params":1}"#.into()] {
         let session = server.open(Revision::V2025_11_25, "{}");

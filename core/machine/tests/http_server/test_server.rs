@@ -8,7 +8,7 @@ use mcp_sansio::Instant;
 use mcp_sansio::catalog::Changes;
 use mcp_sansio::http::server::Transmit;
 use mcp_sansio::http::{
-    ExchangeId, HttpRejection, ParsedBody, Principal, RequestHead, ServerOptions,
+    ExchangeId, HttpRejection, HttpServerOptions, ParsedBody, Principal, RequestHead,
 };
 use mcp_sansio::jsonrpc::ErrorObject;
 use mcp_sansio::peer::{self, Event, Request, RequestHandle, Subject};
@@ -43,7 +43,7 @@ pub(crate) struct TestServer {
 }
 
 impl TestServer {
-    pub(crate) fn new(peer: peer::ServerOptions, options: ServerOptions) -> Self {
+    pub(crate) fn new(peer: peer::ServerOptions, options: HttpServerOptions) -> Self {
         let (server, played) = played::http_server(peer, options);
         Self {
             server,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use mcp_sansio::Revision;
 use mcp_sansio::http::server::{
-    EventPosition, EventStore, NotStored, ReadId, ServerLimits, ServerOptions, StoreAction,
+    EventPosition, EventStore, HttpServerOptions, NotStored, ReadId, ServerLimits, StoreAction,
     StoredEvent,
 };
 use mcp_sansio::http::{Principal, SessionId};
@@ -112,7 +112,7 @@ pub(crate) fn complete(
     server.pump();
 }
 
-pub(crate) fn options(change: impl FnOnce(&mut ServerLimits)) -> ServerOptions {
+pub(crate) fn options(change: impl FnOnce(&mut ServerLimits)) -> HttpServerOptions {
     limits(|limits| {
         limits.replay_events_max = 1;
         limits.store_page_events_max = 2;

@@ -59,7 +59,7 @@ pub(crate) fn client(options: ClientOptions) -> (Client, Played) {
 #[cfg(feature = "http")]
 pub(crate) fn http_server(
     peer: ServerOptions,
-    options: http::ServerOptions,
+    options: http::HttpServerOptions,
 ) -> (HttpServer, Played) {
     #[cfg(feature = "recording")]
     {
@@ -78,7 +78,7 @@ pub(crate) fn http_server(
 #[cfg(feature = "http")]
 pub(crate) fn http_client(
     peer: ClientOptions,
-    options: http::ClientOptions,
+    options: http::HttpClientOptions,
     seed: u64,
     now: Instant,
 ) -> (HttpClient, Played) {

@@ -1,8 +1,8 @@
 use mcp_sansio::Instant;
 use mcp_sansio::http::server::Transmit;
 use mcp_sansio::http::{
-    Client, ClientOptions, IncomingResponse, Location, Principal, RequestHead, Server,
-    ServerOptions, Status,
+    Client, HttpClientOptions, HttpServerOptions, IncomingResponse, Location, Principal,
+    RequestHead, Server, Status,
 };
 use mcp_sansio::peer;
 use mcp_sansio::protocol::Implementation;
@@ -21,7 +21,7 @@ fn initialize() -> String {
 fn server() -> (Recorded<Server>, Played) {
     let (tape, played) = Played::new();
     let peer = peer::ServerOptions::new(Implementation::new("s", "1"));
-    let options = ServerOptions::new().legacy_sse("/sse", "/messages");
+    let options = HttpServerOptions::new().legacy_sse("/sse", "/messages");
     (Recorded::<Server>::new(peer, options, [0xA5; 32], 0, tape).unwrap(), played)
 }
 
@@ -101,7 +101,7 @@ fn a_client_records_no_queries_or_session_ids() {
     let url = Location::parse("https://example.com/mcp?token=opensesame").unwrap();
     let revisions = mcp_sansio::Revisions::LEGACY;
     let peer = peer::ClientOptions::new(Implementation::new("c", "1")).revisions(revisions);
-    let mut client = Recorded::<Client>::new(peer, ClientOptions::new(url), 7, NOW, tape);
+    let mut client = Recorded::<Client>::new(peer, HttpClientOptions::new(url), 7, NOW, tape);
     let Some(mcp_sansio::http::client::Transmit::Send(request)) = client.poll_transmit() else {
         panic!()
     };

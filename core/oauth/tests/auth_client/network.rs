@@ -116,7 +116,7 @@ pub(crate) fn password(text: &str) -> ClientSecret {
 fn http_client(server: Location, revision: Revision, now: Instant) -> http::Client {
     let peer = peer::ClientOptions::new(Implementation::new("demo", "1.0"));
     let peer = peer.revisions(Revisions::only(revision));
-    http::Client::new(peer, http::ClientOptions::new(server), 7, now)
+    http::Client::new(peer, http::HttpClientOptions::new(server), 7, now)
 }
 
 impl TestNetwork {

@@ -5,7 +5,7 @@ use std::future::{Future, pending};
 use std::sync::Arc;
 use std::time::Duration;
 
-use mcp_sansio::http::{ClientLimits, ClientOptions, Location};
+use mcp_sansio::http::{ClientLimits, HttpClientOptions, Location};
 use mcp_sansio::peer::CloseReason;
 use mcp_sansio_async::{ConnectError, Exchanger, HttpDriver, Timer};
 use mcp_sansio_auth::with_system_support;
@@ -107,7 +107,7 @@ async fn visit(
         .then(|| -> ExchangeViewer { Box::new(|number, event| say(&in_words(number, event))) });
     let mut limits = ClientLimits::DEFAULT;
     limits.closing_wait = CLOSING;
-    let client_options = ClientOptions::new(url.clone()).limits(limits);
+    let client_options = HttpClientOptions::new(url.clone()).limits(limits);
     let (client, endpoint) = host.connect_http(client_options, seed, timer.now());
     let driver = HttpDriver::new(endpoint, Watched::new(exchanger, viewer), timer);
     let work = async {

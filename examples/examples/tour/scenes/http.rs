@@ -1,6 +1,6 @@
 //! Scenes over HTTP: one server at one address for clients of every revision.
 
-use mcp_sansio::http::ClientOptions;
+use mcp_sansio::http::HttpClientOptions;
 use mcp_sansio::{Revision, Revisions};
 use mcp_sansio_handlers::Server;
 use serde_json::json;
@@ -17,7 +17,7 @@ const STEPS: usize = 5;
 const CUT_AT: usize = 3;
 
 /// Returns options without the stream for server messages, which would clutter the trace.
-fn quietly(url: &str) -> Outcome<ClientOptions> {
+fn quietly(url: &str) -> Outcome<HttpClientOptions> {
     Ok(options(url)?.listen(false))
 }
 

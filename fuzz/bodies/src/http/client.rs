@@ -8,8 +8,8 @@ use crate::operation::{Operation, script};
 use mcp_sansio::Instant;
 use mcp_sansio::http::client::Transmit;
 use mcp_sansio::http::{
-    Client, ClientLimits, ClientOptions, ExchangeFailure, ExchangeId, IncomingResponse, Location,
-    LostSession, Status,
+    Client, ClientLimits, ExchangeFailure, ExchangeId, HttpClientOptions, IncomingResponse,
+    Location, LostSession, Status,
 };
 use mcp_sansio::peer::{Applied, CallHandle, Event, InputHandle, Subject};
 
@@ -66,7 +66,7 @@ impl Harness {
         let lost =
             if letter(6) == b'r' { LostSession::RepeatCalls } else { LostSession::FailCalls };
         let url = Location::parse("https://example.com/mcp").expect("a valid URL");
-        let options = ClientOptions::new(url).limits(limits).lost_session(lost);
+        let options = HttpClientOptions::new(url).limits(limits).lost_session(lost);
         let now = Instant::ZERO;
         let mut harness = Self {
             client: Client::new(inputs::client_options(settings), options, 0, now),

@@ -1,6 +1,6 @@
 use crate::inputs;
 use mcp_sansio::http::server::{Admission, Transmit};
-use mcp_sansio::http::{Content, Location, RequestHead, Response, Server, ServerOptions};
+use mcp_sansio::http::{Content, HttpServerOptions, Location, RequestHead, Response, Server};
 use mcp_sansio::jsonrpc::{Frame, Message, ParseLimits, parse};
 use mcp_sansio::{Instant, Revisions};
 
@@ -28,9 +28,9 @@ pub fn http_heads(bytes: &[u8]) {
     let paths = ["/mcp", "/sse", "/messages"];
     for revisions in [Revisions::ALL, Revisions::LEGACY, Revisions::MODERN] {
         for (options, paths) in [
-            (ServerOptions::new(), &paths[..1]),
-            (ServerOptions::new().legacy_sse("/sse", "/messages"), &paths),
-            (ServerOptions::new().any_path(), &[]),
+            (HttpServerOptions::new(), &paths[..1]),
+            (HttpServerOptions::new().legacy_sse("/sse", "/messages"), &paths),
+            (HttpServerOptions::new().any_path(), &[]),
         ] {
             let peer = inputs::server_options(b"").revisions(revisions);
             let server =

@@ -10,8 +10,8 @@ use crate::operation::{Operation, script};
 use mcp_sansio::Instant;
 use mcp_sansio::http::server::{ResponseMode, Transmit};
 use mcp_sansio::http::{
-    ExchangeId, HttpRejection, Principal, RequestHead, Response, Server, ServerLimits,
-    ServerOptions, ServerTimeouts, Status,
+    ExchangeId, HttpRejection, HttpServerOptions, Principal, RequestHead, Response, Server,
+    ServerLimits, ServerTimeouts, Status,
 };
 use mcp_sansio::jsonrpc::{ErrorObject, Frame, Message, ParseLimits, parse};
 use mcp_sansio::peer::{Event, Limits, Request, RequestHandle, Subject};
@@ -76,7 +76,7 @@ impl Harness {
         }
         let answers =
             if letter(7) == b's' { ResponseMode::Stream } else { ResponseMode::default() };
-        let options = ServerOptions::new()
+        let options = HttpServerOptions::new()
             .legacy_sse("/sse", "/messages")
             .limits(limits)
             .timeouts(timeouts)

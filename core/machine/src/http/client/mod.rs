@@ -41,7 +41,7 @@ use super::{ExchangeId, Location};
 
 pub use head::IncomingResponse;
 pub use limits::ClientLimits;
-pub use options::{ClientOptions, LostSession};
+pub use options::{HttpClientOptions, LostSession};
 #[cfg(feature = "recording")]
 pub(crate) use transmit::SESSION_ID;
 pub use transmit::{ExchangeFailure, Field, OutgoingRequest, Transmit};
@@ -83,7 +83,7 @@ pub use transmit::{ExchangeFailure, Field, OutgoingRequest, Transmit};
 pub struct Client {
     peer: peer::Client,
     url: Arc<Location>,
-    options: ClientOptions,
+    options: HttpClientOptions,
     /// Generates the seeds of attempts.
     seed: u64,
     exchanges: Exchanges,
@@ -128,7 +128,12 @@ impl Client {
     /// `seed` keys the hash tables for names chosen by the server, and adds jitter to reconnection
     /// attempts. Draw it at random.
     #[must_use]
-    pub fn new(peer: peer::ClientOptions, http: ClientOptions, seed: u64, now: Instant) -> Self {
+    pub fn new(
+        peer: peer::ClientOptions,
+        http: HttpClientOptions,
+        seed: u64,
+        now: Instant,
+    ) -> Self {
         let mut client = Self {
             peer: peer::Client::with_binding(peer, Binding::ChannelPerRequest, seed, now),
             url: Arc::new(http.url.clone()),
@@ -249,7 +254,7 @@ impl Client {
 
     /// Returns the server URL and the HTTP options.
     #[must_use]
-    pub const fn options(&self) -> &ClientOptions {
+    pub const fn options(&self) -> &HttpClientOptions {
         &self.options
     }
 

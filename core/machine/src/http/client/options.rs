@@ -4,7 +4,7 @@ use super::ClientLimits;
 
 /// The server URL and the HTTP options of a client.
 #[derive(Clone, Debug)]
-pub struct ClientOptions {
+pub struct HttpClientOptions {
     pub(crate) url: Location,
     pub(crate) limits: ClientLimits,
     pub(crate) backoff: Backoff,
@@ -29,7 +29,7 @@ pub enum LostSession {
     RepeatCalls,
 }
 
-impl ClientOptions {
+impl HttpClientOptions {
     /// Options for the server at `url`, its MCP endpoint or the SSE endpoint of an old server.
     #[must_use]
     pub const fn new(url: Location) -> Self {

@@ -48,7 +48,7 @@ pub use admission::Admission;
 pub use body::ParsedBody;
 pub use callers::CallerHandle;
 pub use exchange::Transmit;
-pub use options::{ResponseMode, ServerLimits, ServerOptions, ServerTimeouts};
+pub use options::{HttpServerOptions, ResponseMode, ServerLimits, ServerTimeouts};
 pub use store::{EventPosition, EventStore, NotStored, ReadId, StoreAction, StoredEvent};
 
 use callers::Callers;
@@ -86,7 +86,7 @@ use streams::Streams;
 /// its input.
 #[derive(Debug)]
 pub struct Server {
-    options: ServerOptions,
+    options: HttpServerOptions,
     server_config: ServerConfig,
     revisions: Revisions,
     /// The last declaration of a modern client.
@@ -163,7 +163,7 @@ impl Server {
     /// tool.
     pub fn new(
         peer: peer::ServerOptions,
-        options: ServerOptions,
+        options: HttpServerOptions,
         secret: [u8; 32],
         seed: u64,
     ) -> Result<Self, UnservableTool> {
@@ -211,7 +211,7 @@ impl Server {
 
     /// Returns the HTTP options of the server.
     #[must_use]
-    pub const fn options(&self) -> &ServerOptions {
+    pub const fn options(&self) -> &HttpServerOptions {
         &self.options
     }
 

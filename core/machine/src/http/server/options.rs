@@ -7,7 +7,7 @@ use super::store::EventStore;
 
 /// The HTTP options of a server: its paths, access control and resource limits.
 #[derive(Clone, Debug)]
-pub struct ServerOptions {
+pub struct HttpServerOptions {
     pub(crate) path: Option<String>,
     pub(crate) event_path: Option<String>,
     pub(crate) message_path: Option<String>,
@@ -33,7 +33,7 @@ pub enum ResponseMode {
     Stream,
 }
 
-impl Default for ServerOptions {
+impl Default for HttpServerOptions {
     fn default() -> Self {
         Self {
             path: Some("/mcp".into()),
@@ -48,7 +48,7 @@ impl Default for ServerOptions {
     }
 }
 
-impl ServerOptions {
+impl HttpServerOptions {
     /// Returns the options of a server at `/mcp` for clients on this computer.
     #[must_use]
     pub fn new() -> Self {

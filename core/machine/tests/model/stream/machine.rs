@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use mcp_sansio::Instant;
 use mcp_sansio::http::server::{ResponseMode, ServerLimits, Transmit};
-use mcp_sansio::http::{ExchangeId, RequestHead, Server, ServerOptions};
+use mcp_sansio::http::{ExchangeId, HttpServerOptions, RequestHead, Server};
 use mcp_sansio::jsonrpc::RawJson;
 use mcp_sansio::peer::{self, Event, RequestHandle};
 use mcp_sansio::protocol::{Implementation, LoggingLevel, ServerCapabilities};
@@ -45,7 +45,7 @@ impl Machine {
         let peer = peer::ServerOptions::new(Implementation::new("s", "1")).capabilities(offers);
         let mut limits = ServerLimits::default();
         limits.replay_events_max = setting.kept;
-        let options = ServerOptions::new().answers(ResponseMode::Stream).limits(limits);
+        let options = HttpServerOptions::new().answers(ResponseMode::Stream).limits(limits);
         let mut machine = Self {
             server: Server::new(peer, options, [7; 32], 0).expect("no tools"),
             version: setting.version,
