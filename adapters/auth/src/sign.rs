@@ -23,12 +23,12 @@ pub use key_file::KeyFileError;
 /// A private key for one signature algorithm.
 ///
 /// ```
-/// use mcp_sansio_oauth::client::{ClientOptions, SigningRequest};
+/// use mcp_sansio_oauth::client::{AuthorizationOptions, SigningRequest};
 /// use mcp_sansio_handlers::Authorization;
 /// use mcp_sansio_auth::Signer;
 ///
 /// let signer = Signer::generate_es256()?;
-/// let options = ClientOptions::code("http://127.0.0.1:8910/callback")?.dpop(&signer.dpop_key())?;
+/// let options = AuthorizationOptions::code("http://127.0.0.1:8910/callback")?.dpop(&signer.dpop_key())?;
 /// let authorization = Authorization::new(options).on_sign(move |request: SigningRequest| {
 ///     Ok(signer.sign(&request.algorithm, request.input.as_bytes())?)
 /// });

@@ -61,12 +61,12 @@ pub use timer::TokioTimer;
 /// 127.0.0.1 that answers the browser and receives the redirect.
 ///
 /// ```no_run
-/// use mcp_sansio_tokio::auth::client::ClientOptions;
+/// use mcp_sansio_tokio::auth::client::AuthorizationOptions;
 /// use mcp_sansio_tokio::{Authorization, Loopback, open_in_browser};
 ///
 /// # async fn run() -> Result<Authorization, Box<dyn std::error::Error>> {
 /// let loopback = Loopback::bind(0).await?.application("the tour");
-/// let options = ClientOptions::code(loopback.redirect_uri())?;
+/// let options = AuthorizationOptions::code(loopback.redirect_uri())?;
 /// let authorization = Authorization::new(options).on_authorize(move |request| {
 ///     loopback.authorize(request, |url| {
 ///         if open_in_browser(url).is_err() {

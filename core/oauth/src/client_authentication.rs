@@ -1,4 +1,4 @@
-//! Client authentication at a token endpoint.
+//! AuthorizationClient authentication at a token endpoint.
 
 use alloc::string::String;
 use core::fmt;

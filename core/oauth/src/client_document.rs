@@ -1,4 +1,4 @@
-//! Client ID Metadata Documents: the metadata of a client, published at a URL of its own.
+//! AuthorizationClient ID Metadata Documents: the metadata of a client, published at a URL of its own.
 
 use alloc::string::String;
 

@@ -5,8 +5,9 @@ use mcp_sansio_auth::{Algorithm, Signer};
 use mcp_sansio_examples::browser::Browser;
 use mcp_sansio_handlers::Authorization;
 use mcp_sansio_oauth::client::{
-    ActionFailure, ApplicationType, AssertionRequest, AuthorizationRequest, ClientMetadata,
-    ClientOptions, ClientSecret, IdentityProvider, InvalidOption, RegisteredClient, SigningRequest,
+    ActionFailure, ApplicationType, AssertionRequest, AuthorizationOptions, AuthorizationRequest,
+    ClientMetadata, ClientSecret, IdentityProvider, InvalidOption, RegisteredClient,
+    SigningRequest,
 };
 use mcp_sansio_tokio::Connector;
 use serde_json::Value;
@@ -25,7 +26,7 @@ pub(crate) fn authorization(task: &Task, connector: &Connector) -> Outcome<Autho
     let options = match task.scenario.as_str() {
         "auth/client-credentials-basic" => {
             let client = with_password(context)?;
-            ClientOptions::client_credentials().registered_trusting_first_issuer(client)?
+            AuthorizationOptions::client_credentials().registered_trusting_first_issuer(client)?
         }
         "auth/client-credentials-jwt" => {
             let algorithm = text(context, "signing_algorithm")?.parse::<Algorithm>()?;
@@ -34,15 +35,15 @@ pub(crate) fn authorization(task: &Task, connector: &Connector) -> Outcome<Autho
             let algorithm = algorithm.as_str().to_owned();
             let secret = ClientSecret::PrivateKey { algorithm, key_id: None };
             let client = registered(context, secret)?;
-            ClientOptions::client_credentials().registered_trusting_first_issuer(client)?
+            AuthorizationOptions::client_credentials().registered_trusting_first_issuer(client)?
         }
         "auth/enterprise-managed-authorization" => {
-            ClientOptions::enterprise(identity_provider(context)?)?
+            AuthorizationOptions::enterprise(identity_provider(context)?)?
                 .registered_trusting_first_issuer(with_password(context)?)?
         }
         "auth/wif-jwt-bearer" => {
             let client = registered(context, ClientSecret::None)?;
-            ClientOptions::assertion().registered_trusting_first_issuer(client)?
+            AuthorizationOptions::assertion().registered_trusting_first_issuer(client)?
         }
         "auth/pre-registration" => {
             user()?.registered_trusting_first_issuer(with_password(context)?)?
@@ -85,12 +86,12 @@ pub(crate) fn authorization(task: &Task, connector: &Connector) -> Outcome<Autho
 }
 
 /// Options for a user who signs in.
-fn user() -> Result<ClientOptions, InvalidOption> {
-    ClientOptions::code(REDIRECT_URI)
+fn user() -> Result<AuthorizationOptions, InvalidOption> {
+    AuthorizationOptions::code(REDIRECT_URI)
 }
 
 /// Options for a user who signs in, with registration if the client is unknown.
-fn registering() -> Result<ClientOptions, InvalidOption> {
+fn registering() -> Result<AuthorizationOptions, InvalidOption> {
     let metadata = ClientMetadata::new("everything-client", ApplicationType::Native);
     Ok(user()?.register_as(metadata))
 }

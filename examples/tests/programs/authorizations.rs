@@ -10,8 +10,8 @@ use mcp_sansio_examples::authorization_server::{
 use mcp_sansio_examples::browser::Browser;
 use mcp_sansio_examples::protected;
 use mcp_sansio_tokio::auth::client::{
-    ActionFailure, ApplicationType, AssertionRequest, AuthorizationRequest, ClientMetadata,
-    ClientOptions, ClientSecret, RegisteredClient, SigningRequest,
+    ActionFailure, ApplicationType, AssertionRequest, AuthorizationOptions, AuthorizationRequest,
+    ClientMetadata, ClientSecret, RegisteredClient, SigningRequest,
 };
 use mcp_sansio_tokio::handler::{Call, NoArguments, Server};
 use mcp_sansio_tokio::http::{HttpClientOptions, HttpServerOptions, Location};
@@ -62,7 +62,7 @@ impl TestSetup {
 
     /// Returns a client authorization whose user is a browser that only follows redirects.
     fn user(&self) -> Authorization {
-        let options = ClientOptions::code("http://127.0.0.1:8910/callback").unwrap();
+        let options = AuthorizationOptions::code("http://127.0.0.1:8910/callback").unwrap();
         let metadata = ClientMetadata::new("test", ApplicationType::Native);
         let browser = Browser::new(self.connector.clone());
         Authorization::new(options.register_as(metadata)).on_authorize(
@@ -108,11 +108,11 @@ async fn a_client_authenticates_with_a_password() {
         KnownClient::new("robot 1", authentication).grant_type(GrantType::ClientCredentials);
     let setup = TestSetup::new(protected::options().client(known)).await;
     let client = known_as(&setup, "robot 1", ClientSecret::Password("p:w/d+ü".into()));
-    let options = ClientOptions::client_credentials().registered(client).unwrap();
+    let options = AuthorizationOptions::client_credentials().registered(client).unwrap();
     assert_eq!(setup.subject(Authorization::new(options)).await, "robot 1");
 
     let client = known_as(&setup, "robot 1", ClientSecret::Password("wrong".into()));
-    let options = ClientOptions::client_credentials().registered(client).unwrap();
+    let options = AuthorizationOptions::client_credentials().registered(client).unwrap();
     let refused = setup.connect(Authorization::new(options)).await.unwrap_err();
     assert!(refused.contains("invalid_client") && !refused.contains("wrong"), "{refused}");
 }
@@ -126,7 +126,7 @@ async fn a_client_authenticates_with_a_key() {
     let setup = TestSetup::new(protected::options().client(known)).await;
     let algorithm = Algorithm::Es256.as_str().to_owned();
     let client = known_as(&setup, "robot", ClientSecret::PrivateKey { algorithm, key_id: None });
-    let options = ClientOptions::client_credentials().registered(client).unwrap();
+    let options = AuthorizationOptions::client_credentials().registered(client).unwrap();
     let authorization = Authorization::new(options).on_sign(move |request: SigningRequest| {
         let signature = signer.sign(&request.algorithm, request.input.as_bytes());
         signature.map_err(ActionFailure::from)
@@ -142,7 +142,7 @@ async fn a_workload_presents_an_assertion_from_its_identity_provider() {
         KnownClient::new("workload", ClientAuthentication::None).grant_type(GrantType::JwtBearer);
     let setup = TestSetup::new(protected::options().client(known).trust(trusted)).await;
     let client = known_as(&setup, "workload", ClientSecret::None);
-    let options = ClientOptions::assertion().registered(client).unwrap();
+    let options = AuthorizationOptions::assertion().registered(client).unwrap();
     let authorization =
         Authorization::new(options).on_assertion(move |request: AssertionRequest| {
             let claims = json!({

@@ -6,8 +6,8 @@ use mcp_sansio::http::{self, IncomingResponse, Location, OutgoingRequest, Status
 use mcp_sansio::peer;
 use mcp_sansio::protocol::Implementation;
 use mcp_sansio_oauth::client::{
-    Action, ActionFailure, ApplicationType, Client, ClientMetadata, ClientOptions, ClientSecret,
-    RegisteredClient, Routing,
+    Action, ActionFailure, ApplicationType, AuthorizationClient, AuthorizationOptions,
+    ClientMetadata, ClientSecret, RegisteredClient, Routing,
 };
 use serde_json::Value;
 
@@ -25,21 +25,22 @@ pub(super) fn answer_endpoints(body: &[u8]) {
     let secret = ClientSecret::Password("password".into());
     let issuer = Some("https://as.example".into());
     let client = RegisteredClient { issuer, client_id: "app".into(), secret };
-    let machine =
-        ClientOptions::client_credentials().registered(client).expect("the client has an issuer");
+    let machine = AuthorizationOptions::client_credentials()
+        .registered(client)
+        .expect("the client has an issuer");
     run(machine, body);
     let metadata = ClientMetadata::new("app", ApplicationType::Native);
-    let code =
-        ClientOptions::code("http://127.0.0.1:7777/callback").expect("a loopback redirect URI");
+    let code = AuthorizationOptions::code("http://127.0.0.1:7777/callback")
+        .expect("a loopback redirect URI");
     run(code.register_as(metadata), body);
 }
 
-fn run(options: ClientOptions, body: &[u8]) {
+fn run(options: AuthorizationOptions, body: &[u8]) {
     let now = Instant::ZERO;
     let server = Location::parse(SERVER).expect("a valid URL");
     let peer = peer::ClientOptions::new(Implementation::new("c", "1"));
     let mut http = http::Client::new(peer, http::HttpClientOptions::new(server.clone()), 0, now);
-    let mut auth = Client::new(options, server, [7; 32], 1_800_000_000, now);
+    let mut auth = AuthorizationClient::new(options, server, [7; 32], 1_800_000_000, now);
     for _ in 0..STEPS_MAX {
         while let Some(transmit) = http.poll_transmit() {
             auth.handle_transmit(transmit, now);
@@ -61,7 +62,7 @@ fn run(options: ClientOptions, body: &[u8]) {
     panic!("an authorization does not end");
 }
 
-fn act(auth: &mut Client, action: Action) {
+fn act(auth: &mut AuthorizationClient, action: Action) {
     let now = Instant::ZERO;
     match action {
         Action::Load(id, _) => auth.handle_loaded(id, Ok(None), now),
@@ -101,7 +102,7 @@ fn answer<'b>(request: &OutgoingRequest, body: &'b [u8]) -> Option<(u16, &'b [u8
 }
 
 fn receive(
-    auth: &mut Client,
+    auth: &mut AuthorizationClient,
     http: &mut http::Client,
     request: &OutgoingRequest,
     status: u16,

@@ -3,7 +3,7 @@ use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use mcp_sansio_tokio::auth::client::{ClientOptions, ClientSecret, RegisteredClient};
+use mcp_sansio_tokio::auth::client::{AuthorizationOptions, ClientSecret, RegisteredClient};
 use mcp_sansio_tokio::handler::ClientError;
 use mcp_sansio_tokio::protocol::CallToolResult;
 use mcp_sansio_tokio::{
@@ -64,10 +64,13 @@ fn unauthorized(base: &String) -> Vec<Action> {
     respond(401, &field, "")
 }
 
-fn options() -> ClientOptions {
+fn options() -> AuthorizationOptions {
     let client =
         RegisteredClient { issuer: None, client_id: "demo".to_owned(), secret: ClientSecret::None };
-    ClientOptions::code("http://127.0.0.1:8910/callback").unwrap().registered(client).unwrap()
+    AuthorizationOptions::code("http://127.0.0.1:8910/callback")
+        .unwrap()
+        .registered(client)
+        .unwrap()
 }
 
 /// Returns the redirect of a user who agrees.

@@ -12,7 +12,8 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use mcp_sansio_oauth::client::{
-    AssertionRequest, AuthorizationRequest, ClientOptions, Event, SigningRequest,
+    AssertionRequest, AuthorizationEvent, AuthorizationOptions, AuthorizationRequest,
+    SigningRequest,
 };
 
 use super::threading::{Local, ThreadSafe, Threading};
@@ -36,13 +37,13 @@ pub use store::{CredentialStore, MemoryStore};
 /// longer needed.
 ///
 /// ```
-/// use mcp_sansio_oauth::client::{AuthorizationRequest, ClientOptions};
+/// use mcp_sansio_oauth::client::{AuthorizationRequest, AuthorizationOptions};
 /// use mcp_sansio_handlers::{Authorization, Host};
 /// # struct Listener;
 /// # impl Listener { async fn next(&self) -> String { String::new() } }
 /// # async fn open_browser(url: &str) -> Listener { Listener }
 ///
-/// let options = ClientOptions::code("http://127.0.0.1:8910/callback")?;
+/// let options = AuthorizationOptions::code("http://127.0.0.1:8910/callback")?;
 /// let authorization =
 ///     Authorization::new(options).on_authorize(async |request: AuthorizationRequest| {
 ///         let listener = open_browser(&request.url).await;
@@ -65,7 +66,7 @@ pub use store::{CredentialStore, MemoryStore};
 /// authorization server allows one use per refresh token, the second connection has to ask the user
 /// again, so prefer one connection per server.
 pub struct Authorization<K: Threading = ThreadSafe> {
-    options: ClientOptions,
+    options: AuthorizationOptions,
     functions: Functions<K>,
     store: Arc<dyn store::DynStore>,
     observers: Vec<Observer>,
@@ -74,7 +75,7 @@ pub struct Authorization<K: Threading = ThreadSafe> {
 }
 
 /// A function that observes events.
-type Observer = Arc<dyn Fn(&Event) + Send + Sync>;
+type Observer = Arc<dyn Fn(&AuthorizationEvent) + Send + Sync>;
 
 /// The functions of the application.
 struct Functions<K: Threading> {
@@ -87,7 +88,7 @@ impl Authorization {
     /// Creates an authorization whose functions may run on any thread. Credentials are kept in
     /// memory, as long as it or a clone of it lives.
     #[must_use]
-    pub fn new(options: ClientOptions) -> Self {
+    pub fn new(options: AuthorizationOptions) -> Self {
         Self::with_options(options)
     }
 }
@@ -95,13 +96,13 @@ impl Authorization {
 impl Authorization<Local> {
     /// Creates an authorization whose functions stay on the thread that drives the connection.
     #[must_use]
-    pub fn local(options: ClientOptions) -> Self {
+    pub fn local(options: AuthorizationOptions) -> Self {
         Self::with_options(options)
     }
 }
 
 impl<K: Threading> Authorization<K> {
-    fn with_options(options: ClientOptions) -> Self {
+    fn with_options(options: AuthorizationOptions) -> Self {
         Self {
             options,
             functions: Functions { authorize: None, sign: None, assert: None },
@@ -163,7 +164,10 @@ impl<K: Threading> Authorization<K> {
     /// Adds an observer of authorization events, which must return quickly. Events contain no
     /// secrets.
     #[must_use]
-    pub fn observe(mut self, observer: impl Fn(&Event) + Send + Sync + 'static) -> Self {
+    pub fn observe(
+        mut self,
+        observer: impl Fn(&AuthorizationEvent) + Send + Sync + 'static,
+    ) -> Self {
         self.observers.push(Arc::new(observer));
         self
     }

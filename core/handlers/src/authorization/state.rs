@@ -10,7 +10,7 @@ use mcp_sansio::Instant;
 use mcp_sansio::http::client::Transmit;
 use mcp_sansio::http::{ExchangeFailure, ExchangeId, IncomingResponse, Location};
 use mcp_sansio::peer::TransportFailure;
-use mcp_sansio_oauth::client::{Client, Event, Routing};
+use mcp_sansio_oauth::client::{AuthorizationClient, AuthorizationEvent, Routing};
 
 use crate::machines::HttpClient;
 use crate::panics::PanicGuard;
@@ -34,7 +34,7 @@ pub(crate) enum AuthorizationState<K: Threading> {
 }
 
 pub(crate) struct EnabledAuthorization<K: Threading> {
-    client: Client,
+    client: AuthorizationClient,
     tasks: Tasks<K>,
     observers: Vec<Observer>,
     unix_time: Arc<dyn Fn() -> u64 + Send + Sync>,
@@ -56,7 +56,7 @@ impl<K: Threading> AuthorizationState<K> {
         let (Some(unix_time), Some(entropy)) = (unix_time, entropy) else {
             return Self::MissingRuntime;
         };
-        let client = Client::new(options, server.clone(), entropy(), unix_time(), now);
+        let client = AuthorizationClient::new(options, server.clone(), entropy(), unix_time(), now);
         let tasks = Tasks::new(functions, store);
         Self::Enabled(Box::new(EnabledAuthorization {
             client,
@@ -230,15 +230,15 @@ impl<K: Threading> EnabledAuthorization<K> {
         }
     }
 
-    fn tell(&self, event: &Event, machine: &mut HttpClient, now: Instant) {
+    fn tell(&self, event: &AuthorizationEvent, machine: &mut HttpClient, now: Instant) {
         for observer in &self.observers {
             // An observer cannot affect the client, not even by a panic.
             let _shown = self.tasks.guard().run(|| observer(event));
         }
         match event {
-            Event::Paused(exchange) => machine.pause(*exchange, now),
-            Event::Resumed(exchange) => machine.resume(*exchange, now),
-            Event::Refused(exchange, failure) => {
+            AuthorizationEvent::Paused(exchange) => machine.pause(*exchange, now),
+            AuthorizationEvent::Resumed(exchange) => machine.resume(*exchange, now),
+            AuthorizationEvent::Refused(exchange, failure) => {
                 let reason = failure.to_string();
                 machine.refuse(*exchange, TransportFailure::AuthorizationFailed { reason }, now);
             }

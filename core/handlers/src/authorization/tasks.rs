@@ -8,7 +8,8 @@ use core::task::Context;
 use mcp_sansio::Instant;
 use mcp_sansio_collections::{Key, Slab};
 use mcp_sansio_oauth::client::{
-    Action, ActionFailure, ActionId, AuthorizationRequest, Client, Credential, CredentialKey,
+    Action, ActionFailure, ActionId, AuthorizationClient, AuthorizationRequest, Credential,
+    CredentialKey,
 };
 
 use crate::executor::Executor;
@@ -93,7 +94,7 @@ impl<K: Threading> Tasks<K> {
     }
 
     /// Starts an action of the client.
-    pub(super) fn act(&mut self, action: Action, client: &mut Client, now: Instant) {
+    pub(super) fn act(&mut self, action: Action, client: &mut AuthorizationClient, now: Instant) {
         match action {
             Action::Authorize(request) => self.authorize(request, 1, client, now),
             Action::Sign(request) => match &self.functions.sign {
@@ -131,7 +132,7 @@ impl<K: Threading> Tasks<K> {
         &mut self,
         request: AuthorizationRequest,
         calls: u32,
-        client: &mut Client,
+        client: &mut AuthorizationClient,
         now: Instant,
     ) {
         match &self.functions.authorize {
@@ -158,7 +159,7 @@ impl<K: Threading> Tasks<K> {
         &mut self,
         asked: PendingAction,
         task: Result<K::ActionFuture, Panicked>,
-        client: &mut Client,
+        client: &mut AuthorizationClient,
         now: Instant,
     ) {
         let task = match task {
@@ -172,7 +173,7 @@ impl<K: Threading> Tasks<K> {
     }
 
     /// Reports a panicked function to the client.
-    fn fail(&mut self, asked: PendingAction, client: &mut Client, now: Instant) {
+    fn fail(&mut self, asked: PendingAction, client: &mut AuthorizationClient, now: Instant) {
         let failure = || ActionFailure::Failed("a function of the application panicked".into());
         match asked {
             PendingAction::Redirect { request, .. } => {
@@ -189,7 +190,12 @@ impl<K: Threading> Tasks<K> {
     }
 
     /// Polls the functions that are ready, and passes their answers to the client.
-    pub(super) fn poll(&mut self, cx: &mut Context<'_>, client: &mut Client, now: Instant) {
+    pub(super) fn poll(
+        &mut self,
+        cx: &mut Context<'_>,
+        client: &mut AuthorizationClient,
+        now: Instant,
+    ) {
         for _ in 0..self.running.ready() {
             if let Some((place, answered)) = self.running.poll_next() {
                 self.take(place, answered, client, now);
@@ -202,7 +208,7 @@ impl<K: Threading> Tasks<K> {
         &mut self,
         place: Key,
         answered: Result<ActionOutput, Panicked>,
-        client: &mut Client,
+        client: &mut AuthorizationClient,
         now: Instant,
     ) {
         let Some(asked) = self.pending.remove(place) else { return };
@@ -236,7 +242,7 @@ impl<K: Threading> Tasks<K> {
         request: AuthorizationRequest,
         calls: u32,
         redirect: Result<String, ActionFailure>,
-        client: &mut Client,
+        client: &mut AuthorizationClient,
         now: Instant,
     ) {
         let foreign = redirect.as_ref().is_ok_and(|redirect| !request.is_answered_by(redirect));
@@ -253,7 +259,7 @@ impl<K: Threading> Tasks<K> {
     }
 
     /// Cancels an action whose answer is no longer needed.
-    fn withdraw(&mut self, id: ActionId, client: &mut Client, now: Instant) {
+    fn withdraw(&mut self, id: ActionId, client: &mut AuthorizationClient, now: Instant) {
         self.store_queue
             .retain(|next| !matches!(next, StoreOperation::Load(other, _) if *other == id));
         let is = |asked: &PendingAction| match asked {
@@ -272,7 +278,7 @@ impl<K: Threading> Tasks<K> {
 
     // ------------------------------------------------------------------ the store
 
-    fn enqueue(&mut self, next: StoreOperation, client: &mut Client, now: Instant) {
+    fn enqueue(&mut self, next: StoreOperation, client: &mut AuthorizationClient, now: Instant) {
         // This write replaces the queued writes under the same key, unless one of them is read
         // first. So the queue of a store that does not answer is bounded by the number of keys.
         let reads = self.store_queue.iter().any(|other| matches!(other, StoreOperation::Load(..)));
@@ -285,7 +291,7 @@ impl<K: Threading> Tasks<K> {
         }
     }
 
-    fn store_next(&mut self, client: &mut Client, now: Instant) {
+    fn store_next(&mut self, client: &mut AuthorizationClient, now: Instant) {
         self.storing = false;
         let Some(next) = self.store_queue.pop_front() else { return };
         self.storing = true;

@@ -11,8 +11,8 @@ use mcp_sansio_handlers::{
     Authorization, Call, Host, HttpEndpoint, MemoryStore, NoArguments, Server,
 };
 use mcp_sansio_oauth::client::{
-    ActionFailure, AssertionRequest, AuthorizationRequest, ClientOptions, ClientSecret, Event,
-    SigningKey, SigningRequest,
+    ActionFailure, AssertionRequest, AuthorizationEvent, AuthorizationOptions,
+    AuthorizationRequest, ClientSecret, SigningKey, SigningRequest,
 };
 
 use crate::guarded::{Guarded, agreed, at_once, call, equipped, forged, host, known, options};
@@ -279,9 +279,9 @@ fn an_observer_sees_each_step_of_the_authorization() {
     let sees = Arc::clone(&seen);
     let authorization = at_once().observe(move |event| {
         sees.lock().unwrap().push(match event {
-            Event::Paused(_) => "waiting",
-            Event::Resumed(_) => "goes on",
-            Event::Authorized { .. } => "authorized",
+            AuthorizationEvent::Paused(_) => "waiting",
+            AuthorizationEvent::Resumed(_) => "goes on",
+            AuthorizationEvent::Authorized { .. } => "authorized",
             _ => "other",
         });
     });
@@ -345,7 +345,7 @@ fn a_local_host_accepts_functions_that_are_not_send() {
 #[test]
 fn signing_requests_reach_the_signing_function() {
     let secret = ClientSecret::PrivateKey { algorithm: "ES256".to_owned(), key_id: None };
-    let options = known(ClientOptions::client_credentials(), secret);
+    let options = known(AuthorizationOptions::client_credentials(), secret);
     let authorization = Authorization::new(options.clone()).on_sign(|request: SigningRequest| {
         assert_eq!(request.key, SigningKey::Client("demo".to_owned()));
         Ok(vec![1; 64])
@@ -361,7 +361,7 @@ fn signing_requests_reach_the_signing_function() {
 
 #[test]
 fn an_assertion_is_obtained_from_the_registered_function() {
-    let options = known(ClientOptions::assertion(), ClientSecret::None);
+    let options = known(AuthorizationOptions::assertion(), ClientSecret::None);
     let authorization =
         Authorization::new(options.clone()).on_assertion(async |request: AssertionRequest| {
             Ok(format!("for-{}", request.audience.len()))

@@ -5,8 +5,8 @@ use mcp_sansio::Principal;
 use mcp_sansio::http::{HttpServerOptions, Location, RequestHead};
 use mcp_sansio_handlers::{Authorization, Host, MemoryStore, Server, TokenRequirement};
 use mcp_sansio_oauth::client::{
-    Action, Client, ClientOptions, ClientSecret, Credential, CredentialKey, DpopKey, GrantFlow,
-    IdentityProvider, RegisteredClient,
+    Action, AuthorizationClient, AuthorizationOptions, ClientSecret, Credential, CredentialKey,
+    DpopKey, GrantFlow, IdentityProvider, RegisteredClient,
 };
 use mcp_sansio_oauth::protected_resource::{ProtectedResource, VerifiedToken};
 use mcp_sansio_oauth::{AuthorizationResponse, CodeVerifier, ExpectedResponse, State};
@@ -38,10 +38,10 @@ fn provider() -> IdentityProvider {
 
 /// Returns the `Debug` output of the client types that hold a secret.
 fn shown() -> Vec<String> {
-    let options = ClientOptions::code("http://127.0.0.1:1/callback").unwrap();
+    let options = AuthorizationOptions::code("http://127.0.0.1:1/callback").unwrap();
     let options = options.registered(registered()).unwrap();
     let server = Location::parse("https://mcp.example/mcp").unwrap();
-    let client = Client::new(options.clone(), server, entropy(), 0, Instant::ZERO);
+    let client = AuthorizationClient::new(options.clone(), server, entropy(), 0, Instant::ZERO);
     let credential = Credential::new(SECRET);
     let key = CredentialKey::Tokens("https://mcp.example/mcp".to_owned());
     let (state, verifier) = (State::new(entropy()), CodeVerifier::new(entropy()));

@@ -18,7 +18,7 @@ use mcp_sansio_handlers::{
     Authorization, Client, ClientError, Host, HttpClientEndpoint, HttpEndpoint, Threading,
 };
 use mcp_sansio_oauth::client::{
-    AuthorizationRequest, ClientOptions, ClientSecret, RegisteredClient,
+    AuthorizationOptions, AuthorizationRequest, ClientSecret, RegisteredClient,
 };
 
 pub(crate) const MCP: &str = "https://mcp.example/mcp";
@@ -26,12 +26,12 @@ pub(crate) const ISSUER: &str = "https://as.example";
 const REDIRECT: &str = "http://127.0.0.1:8910/callback";
 
 /// Options of a client that is registered at the authorization server, and whose user signs in.
-pub(crate) fn options() -> ClientOptions {
-    known(ClientOptions::code(REDIRECT).unwrap(), ClientSecret::None)
+pub(crate) fn options() -> AuthorizationOptions {
+    known(AuthorizationOptions::code(REDIRECT).unwrap(), ClientSecret::None)
 }
 
 /// Adds a registration at the authorization server to the options.
-pub(crate) fn known(options: ClientOptions, secret: ClientSecret) -> ClientOptions {
+pub(crate) fn known(options: AuthorizationOptions, secret: ClientSecret) -> AuthorizationOptions {
     let issuer = Some(ISSUER.to_owned());
     let client = RegisteredClient { issuer, client_id: "demo".to_owned(), secret };
     options.registered(client).unwrap()

@@ -10,13 +10,13 @@ pub struct ActionId(pub(super) u64);
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action {
     /// Send the user to a URL and wait for the redirect:
-    /// [`Client::handle_redirect`](super::Client::handle_redirect).
+    /// [`AuthorizationClient::handle_redirect`](super::AuthorizationClient::handle_redirect).
     Authorize(AuthorizationRequest),
-    /// Create a signature: [`Client::handle_signature`](super::Client::handle_signature).
+    /// Create a signature: [`AuthorizationClient::handle_signature`](super::AuthorizationClient::handle_signature).
     Sign(SigningRequest),
-    /// Get an assertion: [`Client::handle_assertion`](super::Client::handle_assertion).
+    /// Get an assertion: [`AuthorizationClient::handle_assertion`](super::AuthorizationClient::handle_assertion).
     Assert(AssertionRequest),
-    /// Load the stored credential: [`Client::handle_loaded`](super::Client::handle_loaded). Read it
+    /// Load the stored credential: [`AuthorizationClient::handle_loaded`](super::AuthorizationClient::handle_loaded). Read it
     /// again each time: another process of the application may have saved a newer one.
     Load(ActionId, CredentialKey),
     /// Save a credential in a safe place, replacing the previous one.
@@ -88,13 +88,13 @@ pub enum CredentialKey {
     Client(String),
     /// The issuer that a registered client was first used with, by the id of the client: no other
     /// issuer gets its credential. See
-    /// [`ClientOptions::registered_trusting_first_issuer`](super::ClientOptions::registered_trusting_first_issuer).
+    /// [`AuthorizationOptions::registered_trusting_first_issuer`](super::AuthorizationOptions::registered_trusting_first_issuer).
     /// A store that needs room evicts other credentials first: without this one the next MCP server
     /// chooses the issuer.
     Issuer(String),
 }
 
-/// A credential to store, as text that only [`Client`](super::Client) interprets.
+/// A credential to store, as text that only [`AuthorizationClient`](super::AuthorizationClient) interprets.
 ///
 /// A reader of the text can act for the user.
 #[derive(Clone, PartialEq, Eq)]

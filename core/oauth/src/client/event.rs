@@ -8,7 +8,7 @@ use super::AuthorizationFailure;
 /// An event of the authorization, in order of occurrence.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub enum Event {
+pub enum AuthorizationEvent {
     /// A request waits for a token: pause its timeout.
     Paused(ExchangeId),
     /// A waiting request was sent: resume its timeout.

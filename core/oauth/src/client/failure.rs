@@ -27,7 +27,7 @@ pub enum AuthorizationFailure {
     },
     /// A public MCP server, or its authorization server, names an address on this machine or in a
     /// private network: see
-    /// [`ClientOptions::internal_addresses`](super::ClientOptions::internal_addresses).
+    /// [`AuthorizationOptions::internal_addresses`](super::AuthorizationOptions::internal_addresses).
     #[error(
         "a public server refers the client to {url}, which is on this machine or in a private network"
     )]
@@ -62,7 +62,7 @@ pub enum AuthorizationFailure {
         status: u16,
     },
     /// A response is longer than
-    /// [`ClientLimits::document_bytes_max`](super::ClientLimits::document_bytes_max). The error of
+    /// [`AuthorizationLimits::document_bytes_max`](super::AuthorizationLimits::document_bytes_max). The error of
     /// its sender.
     #[error("the response from {url} is too long")]
     TooLong {
@@ -99,7 +99,7 @@ pub enum AuthorizationFailure {
         fault: DuplicateParameter,
     },
     /// The server requires more scopes than
-    /// [`ClientLimits::scopes_max`](super::ClientLimits::scopes_max).
+    /// [`AuthorizationLimits::scopes_max`](super::AuthorizationLimits::scopes_max).
     #[error("{0}")]
     Scopes(#[from] TooManyScopes),
     /// The authorization server does not know the client: configure a registered client for this
@@ -147,7 +147,7 @@ pub enum AuthorizationFailure {
     #[error("timed out waiting for {0}")]
     TimedOut(WaitingFor),
     /// More requests wait for a token than
-    /// [`ClientLimits::waiting_max`](super::ClientLimits::waiting_max).
+    /// [`AuthorizationLimits::waiting_max`](super::AuthorizationLimits::waiting_max).
     #[error("too many requests wait for a token")]
     TooManyWaiting,
     /// The client was closed, or the user signed out.

@@ -14,7 +14,7 @@ use mcp_sansio::http::{
 use mcp_sansio_sync::Arc;
 
 use super::exchanges::Exchange;
-use super::{AuthorizationFailure, Client};
+use super::{AuthorizationClient, AuthorizationFailure};
 
 /// The exchange in progress.
 pub(super) struct Fetch {
@@ -60,12 +60,12 @@ impl Fetched {
     }
 }
 
-impl Client {
+impl AuthorizationClient {
     /// Requests a document.
     ///
     /// # Errors
     ///
-    /// See [`Client::check_place`].
+    /// See [`AuthorizationClient::check_place`].
     // MCP 2026-07-28 basic/authorization/index#token-handling [AUTHC-045]: the authorization's own
     // requests never carry the token.
     pub(super) fn get(&mut self, url: Location) -> Result<(), AuthorizationFailure> {
@@ -76,7 +76,7 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// See [`Client::check_place`].
+    /// See [`AuthorizationClient::check_place`].
     pub(super) fn get_with(
         &mut self,
         url: Location,

@@ -16,9 +16,12 @@ use crate::{BearerChallenge, Challenge};
 use super::exchanges::Exchange;
 use super::flow::Goal;
 use super::waiting::{RetryableRequest, WaitReason};
-use super::{ActionFailure, ActionId, AuthorizationFailure, Client, Event, WaitingFor};
+use super::{
+    ActionFailure, ActionId, AuthorizationClient, AuthorizationEvent, AuthorizationFailure,
+    WaitingFor,
+};
 
-impl Client {
+impl AuthorizationClient {
     /// Sends a request, or queues it until a token or proof is available.
     pub(super) fn route(&mut self, held: Box<RetryableRequest>, now: Instant) {
         // MCP 2026-07-28 basic/authorization/index#token-handling [AUTHC-045]: the token is for one
@@ -125,11 +128,11 @@ impl Client {
             return self.refuse(inner, Arc::new(AuthorizationFailure::TooManyWaiting));
         }
         self.waiting.push(held, WaitReason::Flow { refused });
-        self.events.push_back(Event::Paused(inner));
+        self.events.push_back(AuthorizationEvent::Paused(inner));
     }
 
     pub(super) fn refuse(&mut self, inner: ExchangeId, failure: Arc<AuthorizationFailure>) {
-        self.events.push_back(Event::Refused(inner, failure));
+        self.events.push_back(AuthorizationEvent::Refused(inner, failure));
     }
 
     /// Aborts a request of the HTTP client.

@@ -4,7 +4,7 @@ use core::time::Duration;
 /// reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct ClientLimits {
+pub struct AuthorizationLimits {
     /// The most requests that wait for a token at once. 128: more than an HTTP client sends
     /// concurrently by default. Further ones are refused.
     pub waiting_max: usize,
@@ -33,7 +33,7 @@ pub struct ClientLimits {
     pub nonces_max: u32,
 }
 
-impl ClientLimits {
+impl AuthorizationLimits {
     /// The default limits.
     pub const DEFAULT: Self = Self {
         waiting_max: 128,
@@ -49,7 +49,7 @@ impl ClientLimits {
     };
 }
 
-impl Default for ClientLimits {
+impl Default for AuthorizationLimits {
     fn default() -> Self {
         Self::DEFAULT
     }

@@ -42,11 +42,11 @@ pub use action::{
     Action, ActionFailure, ActionId, AssertionRequest, AuthorizationRequest, Credential,
     CredentialKey, SigningKey, SigningRequest,
 };
-pub use event::Event;
+pub use event::AuthorizationEvent;
 pub use failure::{AuthorizationFailure, WaitingFor};
-pub use limits::{ClientLimits, ClientTimeouts};
+pub use limits::{AuthorizationLimits, ClientTimeouts};
 pub use options::{
-    ApplicationType, ClientMetadata, ClientOptions, ClientSecret, DpopKey, GrantFlow,
+    ApplicationType, AuthorizationOptions, ClientMetadata, ClientSecret, DpopKey, GrantFlow,
     IdentityProvider, InvalidOption, RegisteredClient,
 };
 
@@ -74,7 +74,7 @@ pub enum Routing {
 /// * After each of these calls, poll until empty: first [`poll_action`](Self::poll_action), so that
 ///   a token is stored before it is used, then [`poll_event`](Self::poll_event) and
 ///   `poll_transmit`, and [`poll_timeout`](Self::poll_timeout) for the next deadline.
-/// * Between [`Event::Paused`] and [`Event::Resumed`] pause the HTTP client's timeout of the
+/// * Between [`AuthorizationEvent::Paused`] and [`AuthorizationEvent::Resumed`] pause the HTTP client's timeout of the
 ///   request: the user may need time to sign in.
 ///
 /// It loads the stored tokens before the first request is sent, and again before each renewal, as
@@ -85,8 +85,8 @@ pub enum Routing {
 /// No method blocks, panics because of a server's input, or needs time out of proportion to its
 /// input.
 #[derive(Debug)]
-pub struct Client {
-    options: ClientOptions,
+pub struct AuthorizationClient {
+    options: AuthorizationOptions,
     server: Location,
     entropy: Entropy,
     clock: Clock,
@@ -109,17 +109,17 @@ pub struct Client {
     bound: Vec<Option<String>>,
     actions: ActionQueue,
     transmits: VecDeque<Transmit>,
-    events: VecDeque<Event>,
+    events: VecDeque<AuthorizationEvent>,
     closed: bool,
 }
 
-impl Client {
+impl AuthorizationClient {
     /// Creates a client for the MCP server at `server`. `entropy` is 32 bytes from the operating
     /// system: all secrets are derived from them, so each client needs its own. `unix_time` is the
     /// seconds since 1970.
     #[must_use]
     pub fn new(
-        options: ClientOptions,
+        options: AuthorizationOptions,
         server: Location,
         entropy: [u8; 32],
         unix_time: u64,
@@ -286,7 +286,7 @@ impl Client {
     }
 
     /// Starts an authorization without waiting for the server to require one. It ends with
-    /// [`Event::Authorized`], at once if a token was stored, or with [`Event::Failed`]. Does
+    /// [`AuthorizationEvent::Authorized`], at once if a token was stored, or with [`AuthorizationEvent::Failed`]. Does
     /// nothing while one is in progress, and after [`close`](Self::close).
     pub fn authorize(&mut self, now: Instant) {
         if self.flow.is_some() || self.closed {
@@ -352,7 +352,7 @@ impl Client {
 
     /// Returns the next event.
     #[must_use]
-    pub fn poll_event(&mut self) -> Option<Event> {
+    pub fn poll_event(&mut self) -> Option<AuthorizationEvent> {
         self.events.pop_front()
     }
 

@@ -13,11 +13,11 @@ use crate::{
     MetadataUrls, check_redirect_uri,
 };
 
-use super::{ClientLimits, ClientTimeouts};
+use super::{AuthorizationLimits, ClientTimeouts};
 
 /// How a client gets tokens, and its identity.
 #[derive(Clone, Debug)]
-pub struct ClientOptions {
+pub struct AuthorizationOptions {
     pub(super) grant: GrantFlow,
     pub(super) registered: Vec<RegisteredClient>,
     pub(super) metadata_document: Option<(String, ClientSecret)>,
@@ -28,7 +28,7 @@ pub struct ClientOptions {
     pub(super) scopes: Vec<String>,
     pub(super) offline_access: bool,
     pub(super) revision: Revision,
-    pub(super) limits: ClientLimits,
+    pub(super) limits: AuthorizationLimits,
     pub(super) timeouts: ClientTimeouts,
 }
 
@@ -57,12 +57,12 @@ pub enum InvalidOption {
     Issuer(#[from] InvalidIssuer),
     /// A registered client has a credential and no issuer: any authorization server that the MCP
     /// server names would get it. Name the issuer, or state with
-    /// [`registered_trusting_first_issuer`](ClientOptions::registered_trusting_first_issuer) that
+    /// [`registered_trusting_first_issuer`](AuthorizationOptions::registered_trusting_first_issuer) that
     /// the MCP server is trusted to name it.
     #[error(
         "the client `{client_id}` has a credential but no issuer that it is for: name the issuer in \
          `RegisteredClient::issuer`, or let the MCP server choose it with \
-         `ClientOptions::registered_trusting_first_issuer`"
+         `AuthorizationOptions::registered_trusting_first_issuer`"
     )]
     NoIssuer {
         /// The client.
@@ -111,7 +111,7 @@ impl GrantFlow {
     }
 }
 
-impl ClientOptions {
+impl AuthorizationOptions {
     const fn with_grant(grant: GrantFlow) -> Self {
         Self {
             grant,
@@ -124,7 +124,7 @@ impl ClientOptions {
             scopes: Vec::new(),
             offline_access: false,
             revision: Revision::LATEST,
-            limits: ClientLimits::DEFAULT,
+            limits: AuthorizationLimits::DEFAULT,
             timeouts: ClientTimeouts::DEFAULT,
         }
     }
@@ -324,7 +324,7 @@ impl ClientOptions {
 
     /// Sets the limits on servers.
     #[must_use]
-    pub const fn limits(mut self, limits: ClientLimits) -> Self {
+    pub const fn limits(mut self, limits: AuthorizationLimits) -> Self {
         self.limits = limits;
         self
     }

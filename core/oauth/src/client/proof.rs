@@ -8,9 +8,9 @@ use mcp_sansio::http::Location;
 use crate::dpop::ProvenRequest;
 use crate::jwt::SigningInput;
 
-use super::{Action, ActionId, Client, SigningKey, SigningRequest};
+use super::{Action, ActionId, AuthorizationClient, SigningKey, SigningRequest};
 
-impl Client {
+impl AuthorizationClient {
     /// Requests the proof that a request's sender has the key; `None` without a key. `token` is the
     /// token in the request's `Authorization`.
     pub(super) fn ask_for_proof(

@@ -1,7 +1,7 @@
 //! Authorization with a user who signs in.
 
 use mcp_sansio::http::Location;
-use mcp_sansio_oauth::client::{ActionFailure, Client, ClientSecret};
+use mcp_sansio_oauth::client::{ActionFailure, AuthorizationClient, ClientSecret};
 
 use crate::answers::{error, issuer};
 use crate::network::{
@@ -387,7 +387,7 @@ fn requests_to_another_origin_carry_no_token() {
     let mut network = TestNetwork::new(code());
     network.run();
     let elsewhere = Location::parse("https://other.example/mcp").expect("a URL");
-    network.auth = Client::new(code(), elsewhere, [8; 32], START, network.now);
+    network.auth = AuthorizationClient::new(code(), elsewhere, [8; 32], START, network.now);
     network.auth.authorize(network.now);
     network.call("a");
     insta::assert_snapshot!(network.run(), @"

@@ -3,13 +3,13 @@
 use std::cell::Cell;
 use std::rc::Rc;
 
-use mcp_sansio_oauth::client::{ActionFailure, ClientOptions, ClientSecret, DpopKey};
+use mcp_sansio_oauth::client::{ActionFailure, AuthorizationOptions, ClientSecret, DpopKey};
 
 use crate::answers::{Answer, Reply, ok};
 use crate::network::{TOKEN, TestNetwork, client, code, code_bare};
 use crate::sent::Sent;
 
-fn bound() -> ClientOptions {
+fn bound() -> AuthorizationOptions {
     let jwk = r#"{"kty":"EC","crv":"P-256","x":"eA","y":"eQ"}"#;
     code().dpop(&DpopKey { algorithm: "ES256".into(), jwk: jwk.into() }).expect("a key")
 }

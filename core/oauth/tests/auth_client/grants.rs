@@ -1,14 +1,16 @@
 //! Grants without a user.
 
 use mcp_sansio::http::Location;
-use mcp_sansio_oauth::client::{ActionFailure, ClientOptions, ClientSecret, IdentityProvider};
+use mcp_sansio_oauth::client::{
+    ActionFailure, AuthorizationOptions, ClientSecret, IdentityProvider,
+};
 
 use crate::answers::{error, issuer, ok, token};
 use crate::network::{AS, ASM, MCP, TOKEN, TestNetwork, client, password};
 
-fn machine() -> ClientOptions {
+fn machine() -> AuthorizationOptions {
     let client = client("app", Some(AS), password("secret"));
-    ClientOptions::client_credentials().registered(client).expect("a client")
+    AuthorizationOptions::client_credentials().registered(client).expect("a client")
 }
 
 #[test]
@@ -45,7 +47,7 @@ fn pkce_is_not_required_without_a_code() {
 #[test]
 fn a_client_authenticates_with_a_signed_assertion() {
     let key = ClientSecret::PrivateKey { algorithm: "ES256".into(), key_id: Some("k".into()) };
-    let options = ClientOptions::client_credentials();
+    let options = AuthorizationOptions::client_credentials();
     let mut network =
         TestNetwork::new(options.registered(client("app", Some(AS), key)).expect("a client"));
     network.get(ASM, issuer(AS, r#","token_endpoint_auth_methods_supported":["private_key_jwt"]"#));
@@ -68,7 +70,7 @@ fn a_client_authenticates_with_a_signed_assertion() {
 
 #[test]
 fn a_workload_presents_the_assertion_of_another_issuer() {
-    let options = ClientOptions::assertion();
+    let options = AuthorizationOptions::assertion();
     let app = client("app", Some(AS), ClientSecret::None);
     let mut network = TestNetwork::new(options.registered(app).expect("a client"));
     network.assertions.push_back(Ok("jwt".into()));
@@ -95,7 +97,7 @@ fn a_workload_presents_the_assertion_of_another_issuer() {
 #[test]
 fn an_assertion_that_is_refused_is_not_retried() {
     let app = client("app", Some(AS), ClientSecret::None);
-    let options = ClientOptions::assertion().registered(app).expect("a client");
+    let options = AuthorizationOptions::assertion().registered(app).expect("a client");
     let mut network = TestNetwork::new(options);
     network.assertions.push_back(Ok("jwt".into()));
     network.post(TOKEN, error(400, "invalid_grant"));
@@ -115,7 +117,7 @@ fn an_assertion_that_is_refused_is_not_retried() {
     assert_eq!(network.sent_to(TOKEN).len(), 1);
 }
 
-fn enterprise() -> ClientOptions {
+fn enterprise() -> AuthorizationOptions {
     let provider = IdentityProvider {
         issuer: "https://idp.example".into(),
         token_endpoint: Location::parse("https://idp.example/token").expect("a URL"),
@@ -123,7 +125,7 @@ fn enterprise() -> ClientOptions {
         secret: password("idp-secret"),
     };
     let app = client("app", Some(AS), password("as-secret"));
-    ClientOptions::enterprise(provider).and_then(|it| it.registered(app)).expect("options")
+    AuthorizationOptions::enterprise(provider).and_then(|it| it.registered(app)).expect("options")
 }
 
 const JAG: &str = r#"{"access_token":"jag","token_type":"N_A","issued_token_type":"urn:ietf:params:oauth:token-type:id-jag"}"#;

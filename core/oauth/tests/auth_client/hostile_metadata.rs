@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use mcp_sansio_oauth::client::{AuthorizationFailure, ClientOptions, ClientSecret, WaitingFor};
+use mcp_sansio_oauth::client::{
+    AuthorizationFailure, AuthorizationOptions, ClientSecret, WaitingFor,
+};
 use mcp_sansio_oauth::{InvalidEndpoint, InvalidIssuer, MetadataFault, ResourceMismatch};
 
 use crate::answers::{Answer, Reply, issuer, ok, resource, token};
@@ -13,7 +15,7 @@ use crate::network::{
 const EVIL: &str = "https://evil.example";
 
 /// Returns options of an application that has a password at `AS`.
-fn secret() -> ClientOptions {
+fn secret() -> AuthorizationOptions {
     let app = client("app", Some(AS), password("password-of-the-app"));
     code_bare().registered(app).expect("a client")
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use mcp_sansio::Revision;
 use mcp_sansio::http::{ExchangeFailure, Location};
 use mcp_sansio_oauth::client::{
-    ApplicationType, ClientMetadata, ClientOptions, DpopKey, IdentityProvider,
+    ApplicationType, AuthorizationOptions, ClientMetadata, DpopKey, IdentityProvider,
 };
 use seeded_random::Random;
 
@@ -104,11 +104,11 @@ fn answer(request: &Sent, random: &mut Random, number: &mut u64) -> Answer {
     }
 }
 
-fn options(random: &mut Random) -> ClientOptions {
+fn options(random: &mut Random) -> AuthorizationOptions {
     let mut options = match random.below(9) {
-        0 => ClientOptions::client_credentials(),
-        1 => ClientOptions::assertion(),
-        2 => ClientOptions::enterprise(IdentityProvider {
+        0 => AuthorizationOptions::client_credentials(),
+        1 => AuthorizationOptions::assertion(),
+        2 => AuthorizationOptions::enterprise(IdentityProvider {
             issuer: "https://idp.example".into(),
             token_endpoint: Location::parse("https://idp.example/token").expect("a URL"),
             client_id: "app-of-the-enterprise".into(),

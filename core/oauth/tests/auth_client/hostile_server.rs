@@ -4,14 +4,14 @@ use std::time::Duration;
 
 use mcp_sansio::Revision;
 use mcp_sansio_oauth::client::{
-    ApplicationType, AuthorizationFailure, ClientMetadata, ClientOptions, DpopKey,
+    ApplicationType, AuthorizationFailure, AuthorizationOptions, ClientMetadata, DpopKey,
 };
 
 use crate::answers::{Answer, Reply, challenge, issuer, ok, status};
 use crate::network::{AS, MCP, PRM, TOKEN, TestNetwork, User, client, code, code_bare, password};
 use crate::sent::Sent;
 
-fn secret() -> ClientOptions {
+fn secret() -> AuthorizationOptions {
     let app = client("app", Some(AS), password("password-of-the-app"));
     code_bare().registered(app).expect("a client")
 }
@@ -29,7 +29,7 @@ fn another(request: &Sent, number: &mut u32) -> Option<Answer> {
 
 /// Returns a connected network whose calls are refused from now on as `refuse` decides.
 fn refusing(
-    options: ClientOptions,
+    options: AuthorizationOptions,
     mut refuse: impl FnMut(u32) -> Answer + 'static,
 ) -> TestNetwork {
     let mut network = TestNetwork::new(options);

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use mcp_sansio::http::ExchangeFailure;
 use mcp_sansio_oauth::client::{
-    ApplicationType, AuthorizationFailure, ClientMetadata, ClientOptions, ClientSecret, DpopKey,
+    ApplicationType, AuthorizationFailure, AuthorizationOptions, ClientMetadata, ClientSecret,
+    DpopKey,
 };
 use mcp_sansio_oauth::{InvalidResponse, RegistrationFault, TokenFault};
 
@@ -13,12 +14,12 @@ use crate::network::{
     AS, ASM, REGISTER, TOKEN, TestNetwork, User, client, code, code_bare, password,
 };
 
-fn secret() -> ClientOptions {
+fn secret() -> AuthorizationOptions {
     let app = client("app", Some(AS), password("password-of-the-app"));
     code_bare().registered(app).expect("a client")
 }
 
-fn bound() -> ClientOptions {
+fn bound() -> AuthorizationOptions {
     let jwk = r#"{"kty":"EC","crv":"P-256","x":"eA","y":"eQ"}"#;
     code().dpop(&DpopKey { algorithm: "ES256".into(), jwk: jwk.into() }).expect("a key")
 }

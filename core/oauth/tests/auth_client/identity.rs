@@ -1,7 +1,8 @@
 //! Client registration and identification.
 
 use mcp_sansio_oauth::client::{
-    ApplicationType, ClientMetadata, ClientOptions, ClientSecret, CredentialKey, InvalidOption,
+    ApplicationType, AuthorizationOptions, ClientMetadata, ClientSecret, CredentialKey,
+    InvalidOption,
 };
 
 use crate::answers::{Reply, error, issuer, ok};
@@ -11,12 +12,12 @@ use crate::network::{
 
 const DOCUMENT: &str = "https://app.example/client.json";
 
-fn registering() -> ClientOptions {
+fn registering() -> AuthorizationOptions {
     code_bare().register_as(ClientMetadata::new("Demo", ApplicationType::Native))
 }
 
 /// Returns a network whose authorization server registers clients, as `c1`.
-fn open_network(options: ClientOptions) -> TestNetwork {
+fn open_network(options: AuthorizationOptions) -> TestNetwork {
     let mut network = TestNetwork::new(options);
     network.get(ASM, issuer(AS, &format!(r#","registration_endpoint":"{REGISTER}","token_endpoint_auth_methods_supported":["none"]"#)));
     network.post(REGISTER, Reply::new(201, r#"{"client_id":"c1"}"#));
@@ -61,7 +62,8 @@ fn a_client_registers_and_stays_registered() {
 fn a_registration_with_another_redirect_uri_is_not_reused() {
     let mut network = open_network(registering());
     network.run();
-    let options = ClientOptions::code("http://127.0.0.1:1/callback").expect("a valid redirect URI");
+    let options =
+        AuthorizationOptions::code("http://127.0.0.1:1/callback").expect("a valid redirect URI");
     let metadata = ClientMetadata::new("Demo", ApplicationType::Native);
     let mut network = network.again(options.register_as(metadata));
     network.accepted.clear();
@@ -230,9 +232,9 @@ fn a_registration_is_discarded_when_the_user_does_not_return() {
 fn an_invalid_redirect_uri_is_refused_at_once() {
     // Rule: [AUTHC-047].
     for uri in ["http://example.com/callback", "callback", "https://a/b#c"] {
-        assert!(ClientOptions::code(uri).is_err(), "{uri}");
+        assert!(AuthorizationOptions::code(uri).is_err(), "{uri}");
     }
-    assert!(ClientOptions::code(REDIRECT).is_ok());
+    assert!(AuthorizationOptions::code(REDIRECT).is_ok());
     let bare = || code_bare();
     for url in ["http://app.example/c.json", "https://app.example", "c.json"] {
         assert!(bare().metadata_document(url, ClientSecret::None).is_err(), "{url}");
@@ -271,7 +273,9 @@ fn a_credential_without_an_issuer_is_refused_before_any_request() {
     let refused = Some(error.clone());
     for secret in [password("p"), key()] {
         let client = || client("app", None, secret.clone());
-        for options in [code_bare, ClientOptions::client_credentials, ClientOptions::assertion] {
+        for options in
+            [code_bare, AuthorizationOptions::client_credentials, AuthorizationOptions::assertion]
+        {
             assert_eq!(options().registered(client()).err(), refused, "{secret:?}");
             assert!(options().registered_trusting_first_issuer(client()).is_ok());
         }
@@ -279,10 +283,10 @@ fn a_credential_without_an_issuer_is_refused_before_any_request() {
     }
     // An assertion is a credential, too.
     let public = || client("app", None, ClientSecret::None);
-    assert_eq!(ClientOptions::assertion().registered(public()).err(), refused);
+    assert_eq!(AuthorizationOptions::assertion().registered(public()).err(), refused);
     assert!(code_bare().registered(public()).is_ok());
     let named = client("app", Some(AS), ClientSecret::None);
-    assert!(ClientOptions::assertion().registered(named).is_ok());
+    assert!(AuthorizationOptions::assertion().registered(named).is_ok());
     // The message says how to fix it.
     let text = error.to_string();
     assert!(text.contains("`app`") && text.contains("`RegisteredClient::issuer`"), "{text}");

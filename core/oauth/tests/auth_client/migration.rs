@@ -1,7 +1,7 @@
 //! A server that changes its authorization server.
 
 use mcp_sansio_oauth::client::{
-    ApplicationType, ClientMetadata, ClientOptions, ClientSecret, Credential, CredentialKey,
+    ApplicationType, AuthorizationOptions, ClientMetadata, ClientSecret, Credential, CredentialKey,
 };
 
 use crate::answers::{Reply, issuer, ok, token};
@@ -11,7 +11,7 @@ use crate::network::{
 
 const NEW: &str = "https://new.example";
 
-fn registering() -> ClientOptions {
+fn registering() -> AuthorizationOptions {
     code_bare().register_as(ClientMetadata::new("Demo", ApplicationType::Native))
 }
 
@@ -131,9 +131,11 @@ fn a_token_of_the_previous_authorization_server_is_not_sent_again() {
 }
 
 /// Returns options with client credentials for an issuer that is not known in advance.
-fn trusting() -> ClientOptions {
+fn trusting() -> AuthorizationOptions {
     let app = client("app", None, password("password-of-the-app"));
-    ClientOptions::client_credentials().registered_trusting_first_issuer(app).expect("a client")
+    AuthorizationOptions::client_credentials()
+        .registered_trusting_first_issuer(app)
+        .expect("a client")
 }
 
 const REFUSED: &str = "the client `app` is registered elsewhere, not at https://new.example";
@@ -192,7 +194,7 @@ fn an_assertion_is_bound_to_the_first_issuer_that_it_was_used_with() {
     // Rule: [AUTHC-037].
     let options = || {
         let app = client("app", None, ClientSecret::None);
-        ClientOptions::assertion().registered_trusting_first_issuer(app).expect("a client")
+        AuthorizationOptions::assertion().registered_trusting_first_issuer(app).expect("a client")
     };
     let mut network = TestNetwork::new(options());
     network.assertions.push_back(Ok("jwt".into()));

@@ -15,8 +15,9 @@ use mcp_sansio::peer::{self, CallHandle, CallOptions, TransportFailure};
 use mcp_sansio::protocol::{Implementation, Method};
 use mcp_sansio::{Instant, Revision, Revisions};
 use mcp_sansio_oauth::client::{
-    Action, ActionFailure, ActionId, AuthorizationFailure, Client, ClientOptions, ClientSecret,
-    Credential, CredentialKey, Event, RegisteredClient, Routing, SigningKey,
+    Action, ActionFailure, ActionId, AuthorizationClient, AuthorizationEvent, AuthorizationFailure,
+    AuthorizationOptions, ClientSecret, Credential, CredentialKey, RegisteredClient, Routing,
+    SigningKey,
 };
 
 use crate::answers::{Answer, Reply, challenge, issuer, mcp_answer, resource, status, token};
@@ -51,7 +52,7 @@ type Server = Box<dyn FnMut(&Sent) -> Option<Answer>>;
 
 pub(crate) struct TestNetwork {
     pub(crate) http: http::Client,
-    pub(crate) auth: Client,
+    pub(crate) auth: AuthorizationClient,
     pub(crate) now: Instant,
     /// Every request that was sent.
     pub(crate) sent: Vec<Sent>,
@@ -95,13 +96,13 @@ pub(crate) struct TestNetwork {
 
 /// Returns options for a user who signs in, and an application that is preregistered as `app`
 /// without a secret.
-pub(crate) fn code() -> ClientOptions {
+pub(crate) fn code() -> AuthorizationOptions {
     code_bare().registered(client("app", None, ClientSecret::None)).expect("a client")
 }
 
 /// Returns options for a user who signs in, and an application that is not registered.
-pub(crate) fn code_bare() -> ClientOptions {
-    ClientOptions::code(REDIRECT).expect("a valid redirect URI")
+pub(crate) fn code_bare() -> AuthorizationOptions {
+    AuthorizationOptions::code(REDIRECT).expect("a valid redirect URI")
 }
 
 pub(crate) fn client(id: &str, issuer: Option<&str>, secret: ClientSecret) -> RegisteredClient {
@@ -122,20 +123,20 @@ fn http_client(server: Location, revision: Revision, now: Instant) -> http::Clie
 impl TestNetwork {
     /// Creates matching servers at `MCP` and `AS`. The first token is `t1`, which the MCP server
     /// accepts.
-    pub(crate) fn new(options: ClientOptions) -> Self {
+    pub(crate) fn new(options: AuthorizationOptions) -> Self {
         Self::at(MCP, options)
     }
 
-    pub(crate) fn at(server: &str, options: ClientOptions) -> Self {
+    pub(crate) fn at(server: &str, options: AuthorizationOptions) -> Self {
         Self::with_entropy(server, options, [7; 32])
     }
 
-    fn with_entropy(server: &str, options: ClientOptions, entropy: [u8; 32]) -> Self {
+    fn with_entropy(server: &str, options: AuthorizationOptions, entropy: [u8; 32]) -> Self {
         let server = Location::parse(server).expect("a URL");
         let secrets = Secrets::new(&server);
         let mut network = Self {
             http: http_client(server.clone(), Revision::V2026_07_28, Instant::ZERO),
-            auth: Client::new(options, server, entropy, START, Instant::ZERO),
+            auth: AuthorizationClient::new(options, server, entropy, START, Instant::ZERO),
             now: Instant::ZERO,
             sent: Vec::new(),
             secrets,
@@ -167,7 +168,7 @@ impl TestNetwork {
     }
 
     /// Restarts the application with the same store and servers.
-    pub(crate) fn again(self, options: ClientOptions) -> Self {
+    pub(crate) fn again(self, options: AuthorizationOptions) -> Self {
         let new = Self::with_entropy(MCP, options, [8; 32]);
         let Self { store, secrets, answers, accepted, challenge, user, mcp, .. } = self;
         Self { store, secrets, answers, accepted, challenge, user, mcp, ..new }
@@ -413,37 +414,39 @@ impl TestNetwork {
         }
     }
 
-    fn tell(&mut self, event: Event) {
+    fn tell(&mut self, event: AuthorizationEvent) {
         self.secrets.check_shown(&format!("{event:?} {:?}", self.auth));
-        if let Event::Refused(_, failure) | Event::Failed(failure) = &event {
+        if let AuthorizationEvent::Refused(_, failure) | AuthorizationEvent::Failed(failure) =
+            &event
+        {
             self.failures.push(AuthorizationFailure::clone(failure));
             let shown = failure.to_string();
             assert!(!shown.is_empty(), "{failure:?}");
             self.secrets.check_shown(&shown);
         }
         match event {
-            Event::Paused(inner) => {
+            AuthorizationEvent::Paused(inner) => {
                 self.waiting.insert(inner);
                 self.http.pause(inner, self.now);
                 self.line(format_args!("waiting"));
             }
-            Event::Resumed(inner) => {
+            AuthorizationEvent::Resumed(inner) => {
                 self.waiting.remove(&inner);
                 self.http.resume(inner, self.now);
                 self.line(format_args!("resumed"));
             }
-            Event::Refused(inner, failure) => {
+            AuthorizationEvent::Refused(inner, failure) => {
                 self.waiting.remove(&inner);
                 self.line(format_args!("refused: {failure}"));
                 let reason = failure.to_string();
                 let failure = TransportFailure::AuthorizationFailed { reason };
                 self.http.refuse(inner, failure, self.now);
             }
-            Event::Authorized { issuer, scope } => {
+            AuthorizationEvent::Authorized { issuer, scope } => {
                 let scope = scope.map_or_else(String::new, |scope| format!(" for {scope}"));
                 self.line(format_args!("authorized by {issuer}{scope}"));
             }
-            Event::Failed(failure) => self.line(format_args!("no token: {failure}")),
+            AuthorizationEvent::Failed(failure) => self.line(format_args!("no token: {failure}")),
             other => self.line(format_args!("{other:?}")),
         }
     }

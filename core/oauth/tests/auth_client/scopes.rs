@@ -161,7 +161,7 @@ fn a_step_up_never_uses_the_refresh_token() {
 fn a_client_without_a_user_steps_up_automatically() {
     // Rule: [AUTHC-053].
     let app = crate::network::client("app", Some(AS), crate::network::password("p"));
-    let options = mcp_sansio_oauth::client::ClientOptions::client_credentials();
+    let options = mcp_sansio_oauth::client::AuthorizationOptions::client_credentials();
     let mut network = TestNetwork::new(options.registered(app).expect("a client"));
     let mut refused = false;
     network.mcp = Box::new(move |request| {
@@ -176,7 +176,7 @@ fn a_client_without_a_user_steps_up_automatically() {
 
 #[test]
 fn too_many_scopes_are_an_error() {
-    let mut limits = mcp_sansio_oauth::client::ClientLimits::DEFAULT;
+    let mut limits = mcp_sansio_oauth::client::AuthorizationLimits::DEFAULT;
     limits.scopes_max = 2;
     let mut network = TestNetwork::new(code().limits(limits));
     network.challenge = r#"scope="a b c""#.into();

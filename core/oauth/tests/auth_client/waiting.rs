@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use mcp_sansio_oauth::client::ClientLimits;
+use mcp_sansio_oauth::client::AuthorizationLimits;
 
 use crate::answers::{Answer, Reply, mcp_answer, token};
 use crate::network::{MCP, PRM, TOKEN, TestNetwork, User, code};
@@ -123,7 +123,7 @@ fn a_late_refusal_of_a_replaced_token_causes_no_other_authorization() {
 
 #[test]
 fn the_number_of_waiting_requests_is_bounded() {
-    let mut limits = ClientLimits::DEFAULT;
+    let mut limits = AuthorizationLimits::DEFAULT;
     limits.waiting_max = 1;
     let mut network = TestNetwork::new(code().limits(limits));
     network.run();
@@ -211,7 +211,7 @@ fn an_application_that_does_not_answer_a_load_is_timed_out() {
 
 #[test]
 fn pending_refusals_are_bounded_in_number_and_time() {
-    let mut limits = ClientLimits::DEFAULT;
+    let mut limits = AuthorizationLimits::DEFAULT;
     limits.refusals_max = 1;
     let mut network = TestNetwork::new(code().limits(limits));
     network.run();

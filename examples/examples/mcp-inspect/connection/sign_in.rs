@@ -6,7 +6,7 @@ use mcp_sansio_auth::{FileStore, open_in_browser};
 use mcp_sansio_examples::runtime::Runtime;
 use mcp_sansio_handlers::Authorization;
 use mcp_sansio_oauth::client::{
-    ApplicationType, AuthorizationRequest, ClientMetadata, ClientOptions, ClientSecret,
+    ApplicationType, AuthorizationOptions, AuthorizationRequest, ClientMetadata, ClientSecret,
     RegisteredClient,
 };
 
@@ -23,7 +23,7 @@ pub(super) async fn authorization(
     runtime: Runtime,
 ) -> Result<Authorization, Box<dyn std::error::Error>> {
     let loopback = Loopback::bind(runtime, USER_TIME).await?;
-    let options = ClientOptions::code(loopback.redirect_uri())?.scopes(&sign_in.scopes)?;
+    let options = AuthorizationOptions::code(loopback.redirect_uri())?.scopes(&sign_in.scopes)?;
     let options = match &sign_in.client_id {
         Some(client_id) => options.registered(RegisteredClient {
             issuer: None,

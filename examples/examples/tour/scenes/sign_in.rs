@@ -7,7 +7,8 @@ use mcp_sansio_examples::browser::Browser;
 use mcp_sansio_examples::protected;
 use mcp_sansio_handlers::{Authorization, Server};
 use mcp_sansio_oauth::client::{
-    ActionFailure, ApplicationType, AuthorizationRequest, ClientMetadata, ClientOptions, Event,
+    ActionFailure, ApplicationType, AuthorizationEvent, AuthorizationOptions, AuthorizationRequest,
+    ClientMetadata,
 };
 use mcp_sansio_tokio::{Connector, Proxy};
 use serde_json::json;
@@ -24,8 +25,8 @@ const ACCESS: Duration = Duration::from_secs(2);
 struct Events(Arc<Mutex<Vec<String>>>);
 
 impl Events {
-    fn note(&self, event: &Event) {
-        if let Event::Authorized { scope, .. } = event {
+    fn note(&self, event: &AuthorizationEvent) {
+        if let AuthorizationEvent::Authorized { scope, .. } = event {
             let event = format!("a token for {}", scope.as_deref().unwrap_or("anything"));
             self.0.lock().unwrap_or_else(PoisonError::into_inner).push(event);
         }
@@ -80,7 +81,7 @@ pub(super) async fn play(stage: &Stage, server: &Server) -> Outcome {
 
 /// This program also acts as the browser.
 fn authorization() -> Outcome<Authorization> {
-    let options = ClientOptions::code("http://127.0.0.1:8910/callback")?
+    let options = AuthorizationOptions::code("http://127.0.0.1:8910/callback")?
         .register_as(ClientMetadata::new("tour", ApplicationType::Native));
     let browser = Browser::new(Connector::builder().proxy(Proxy::none()).build()?);
     Ok(Authorization::new(options).on_authorize(move |request: AuthorizationRequest| {

@@ -69,7 +69,7 @@ impl OutgoingRequest {
     }
 
     /// Returns the header fields, in lower case as HTTP/2 requires. The driver adds the host and
-    /// the length, and also the authorization unless an `mcp_sansio_oauth::client::Client` has
+    /// the length, and also the authorization unless an `mcp_sansio_oauth::client::AuthorizationClient` has
     /// added it.
     ///
     /// No value contains control characters. All values are ASCII except `last-event-id`, which is

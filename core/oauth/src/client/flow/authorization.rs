@@ -11,8 +11,8 @@ use crate::{AuthorizationResponse, CodeVerifier, ExpectedResponse, State};
 
 use super::super::fetch::place;
 use super::super::{
-    Action, ActionFailure, ActionId, AssertionRequest, AuthorizationFailure, AuthorizationRequest,
-    Client, GrantFlow,
+    Action, ActionFailure, ActionId, AssertionRequest, AuthorizationClient, AuthorizationFailure,
+    AuthorizationRequest, GrantFlow,
 };
 use super::identity::failure_from_metadata;
 use super::token::GrantSource;
@@ -29,7 +29,7 @@ pub(super) struct SignIn {
     iss_supported: bool,
 }
 
-impl Client {
+impl AuthorizationClient {
     pub(super) fn ask_for_token(&mut self, flow: &mut Flow, now: Instant) -> StepResult {
         let identity = flow.discovered.identity.as_ref();
         let same = |issuer: &str, client_id: &str| {

@@ -16,10 +16,10 @@ use crate::{
 };
 
 use super::super::fetch::Fetched;
-use super::super::{AuthorizationFailure, Client};
+use super::super::{AuthorizationClient, AuthorizationFailure};
 use super::{Flow, Next, Step, StepResult};
 
-impl Client {
+impl AuthorizationClient {
     /// Requests the metadata of the server, each time again: it may name another authorization
     /// server than before.
     // MCP 2026-07-28 basic/authorization/index#overview [AUTHC-014]

@@ -20,7 +20,8 @@ use crate::{
 
 use super::super::fetch::Fetched;
 use super::super::{
-    Action, AuthorizationFailure, Client, ClientSecret, Credential, CredentialKey, GrantFlow,
+    Action, AuthorizationClient, AuthorizationFailure, ClientSecret, Credential, CredentialKey,
+    GrantFlow,
 };
 use super::{Flow, Next, Step, StepResult};
 
@@ -55,7 +56,7 @@ struct KnownClient {
     reused: bool,
 }
 
-impl Client {
+impl AuthorizationClient {
     /// Determines the identity of the client.
     // MCP 2025-11-25 basic/authorization#client-registration-approaches [AUTHC-027]
     // MCP 2026-07-28 basic/authorization/index#client-registration [AUTHC-026]

@@ -21,7 +21,10 @@ use crate::scopes::Scopes;
 use crate::{AuthorizationServerMetadata, BearerChallenge, MetadataUrls, ResourceUri};
 
 use super::fetch::Fetched;
-use super::{ActionFailure, ActionId, AuthorizationFailure, Client, Event, WaitingFor};
+use super::{
+    ActionFailure, ActionId, AuthorizationClient, AuthorizationEvent, AuthorizationFailure,
+    WaitingFor,
+};
 
 /// An attempt to get a token.
 #[derive(Debug)]
@@ -125,7 +128,7 @@ enum Outcome {
 
 type StepResult = Result<Next, AuthorizationFailure>;
 
-impl Client {
+impl AuthorizationClient {
     /// Starts the flow that must end before a request is sent.
     pub(super) fn prepare(&mut self, now: Instant) {
         if !self.loaded {
@@ -288,7 +291,7 @@ impl Client {
         let Some(flow) = self.flow.take() else { return };
         self.stop_waiting(&flow);
         let failure = Arc::new(AuthorizationFailure::Closed);
-        self.events.push_back(Event::Failed(Arc::clone(&failure)));
+        self.events.push_back(AuthorizationEvent::Failed(Arc::clone(&failure)));
         for (held, _) in self.waiting.take_for_flow() {
             self.refuse(held.inner(), Arc::clone(&failure));
         }
@@ -318,19 +321,19 @@ impl Client {
         {
             let (issuer, scope) = (tokens.stored.issuer.clone(), tokens.stored.granted.clone());
             let scope = (!scope.is_empty()).then_some(scope);
-            self.events.push_back(Event::Authorized { issuer, scope });
+            self.events.push_back(AuthorizationEvent::Authorized { issuer, scope });
         }
         for (mut held, refused) in self.waiting.take_for_flow() {
             held.renewed |= refused && outcome == Outcome::Renewed;
             held.authorized |= refused && outcome == Outcome::Authorized;
-            self.events.push_back(Event::Resumed(held.inner()));
+            self.events.push_back(AuthorizationEvent::Resumed(held.inner()));
             self.send_authorized(held, now);
         }
     }
 
     fn failed(&mut self, flow: &Flow, failure: AuthorizationFailure, now: Instant) {
         let failure = Arc::new(failure);
-        self.events.push_back(Event::Failed(Arc::clone(&failure)));
+        self.events.push_back(AuthorizationEvent::Failed(Arc::clone(&failure)));
         // The current token may still be valid.
         let ahead = matches!(flow.goal, Goal::Renew { .. } | Goal::Replace);
         if ahead {
@@ -338,7 +341,7 @@ impl Client {
         }
         for (held, refused) in self.waiting.take_for_flow() {
             if ahead && !refused {
-                self.events.push_back(Event::Resumed(held.inner()));
+                self.events.push_back(AuthorizationEvent::Resumed(held.inner()));
                 self.send_authorized(held, now);
             } else {
                 self.refuse(held.inner(), Arc::clone(&failure));

@@ -12,13 +12,13 @@ use crate::endpoint::endpoint;
 
 use super::super::tokens::Tokens;
 use super::super::{
-    Action, ActionFailure, ActionId, Client, ClientSecret, Credential, CredentialKey,
+    Action, ActionFailure, ActionId, AuthorizationClient, ClientSecret, Credential, CredentialKey,
 };
 use super::identity::Identity;
 use super::token::GrantSource;
 use super::{Flow, Goal, Next, Outcome, Step, StepResult};
 
-impl Client {
+impl AuthorizationClient {
     fn tokens_key(&self) -> CredentialKey {
         CredentialKey::Tokens(self.server.to_string())
     }

@@ -19,7 +19,9 @@ use crate::token::{TokenGrant, TokenPurpose, TokenRequest, TokenResponse, TokenT
 use crate::{AuthorizationCode, CodeVerifier, NoAuthenticationMethod, TokenError, TokenFault};
 
 use super::super::fetch::Fetched;
-use super::super::{ActionId, AuthorizationFailure, Client, ClientSecret, GrantFlow, SigningKey};
+use super::super::{
+    ActionId, AuthorizationClient, AuthorizationFailure, ClientSecret, GrantFlow, SigningKey,
+};
 use super::identity::{Identity, no_authentication};
 use super::{Flow, Goal, Next, Outcome, Step, StepResult};
 
@@ -71,7 +73,7 @@ impl TokenStep {
     }
 }
 
-impl Client {
+impl AuthorizationClient {
     pub(super) fn request_token(
         &mut self,
         flow: &Flow,
