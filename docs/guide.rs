@@ -6,6 +6,12 @@
 
 #[doc = include_str!("../README.md")]
 mod readme {}
+#[doc = include_str!("../adapters/tokio/README.md")]
+mod readme_of_tokio {}
+#[doc = include_str!("../adapters/async-std/README.md")]
+mod readme_of_async_std {}
+#[doc = include_str!("../adapters/std/README.md")]
+mod readme_of_std {}
 
 #[doc = include_str!("guide/getting-started.md")]
 mod getting_started {}

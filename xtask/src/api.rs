@@ -61,7 +61,8 @@ fn api(one: &Crate, root: &Path) -> Result<String, Failure> {
         .args(["--no-default-features", "--features", &features.join(",")])
         .arg("--target-dir")
         .arg(&target)
-        .args(["--", "-Z", "unstable-options", "--output-format", "json", "--cap-lints", "allow"])
+        .args(["--", "--cfg", "docsrs", "--cap-lints", "allow"])
+        .args(["-Z", "unstable-options", "--output-format", "json"])
         // JSON output is unstable; this enables it on a stable compiler.
         .env("RUSTC_BOOTSTRAP", "1")
         .status()?;

@@ -27,6 +27,7 @@
 //! executor of the current task, or smol outside of async-std tasks. Nothing here depends on the
 //! protocol.
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
 
 #[cfg(not(any(feature = "smol", feature = "async-std")))]

@@ -12,6 +12,7 @@
 //!
 //! Nothing here blocks or depends on the protocol.
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
 
 pub mod child;

@@ -17,6 +17,7 @@
 //!
 //! The core decides which requests are made, and checks redirects and the use of tokens.
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
 
 #[cfg(any(feature = "sign", feature = "verify"))]

@@ -23,6 +23,7 @@
 //!
 //! Nothing here depends on the protocol, apart from streams and processes.
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
 
 mod background_driver;

@@ -24,6 +24,7 @@
 //! Any flavour of the runtime works, with I/O and time enabled. Nothing here depends on the
 //! protocol.
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
 
 mod child;

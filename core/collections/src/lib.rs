@@ -3,6 +3,7 @@
 //! The caller bounds the size of each table. No order depends on a hash: the same operations give
 //! the same results.
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![no_std]
 #![forbid(unsafe_code)]
 #![warn(clippy::std_instead_of_core, clippy::std_instead_of_alloc, clippy::alloc_instead_of_core)]

@@ -102,6 +102,7 @@
 //! [tasks](Server::tasks), with [`call.run_as_task()`](Context::run_as_task); the client fetches
 //! the result later. Other clients get the answer as usual.
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![no_std]
 #![forbid(unsafe_code)]
 #![warn(clippy::std_instead_of_core, clippy::std_instead_of_alloc, clippy::alloc_instead_of_core)]

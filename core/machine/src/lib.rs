@@ -4,6 +4,7 @@
 //! deadline. The crate does no I/O, reads no clock, uses no randomness, spawns no tasks and never
 //! blocks.
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![no_std]
 #![forbid(unsafe_code)]
 #![warn(clippy::std_instead_of_core, clippy::std_instead_of_alloc, clippy::alloc_instead_of_core)]

@@ -14,6 +14,7 @@
 //!
 //! Each side is a feature, `client` and `server`; the common parts are always compiled.
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![no_std]
 #![forbid(unsafe_code)]
 #![warn(clippy::std_instead_of_core, clippy::std_instead_of_alloc, clippy::alloc_instead_of_core)]
