@@ -14,7 +14,7 @@ pub(super) const OFFLINE_ACCESS: &str = "offline_access";
 pub(super) struct Scopes(Vec<String>);
 
 /// There are more scopes than
-/// [`ClientLimits::scopes_max`](super::client::ClientLimits::scopes_max). The error of the server
+/// [`AuthorizationLimits::scopes_max`](super::client::AuthorizationLimits::scopes_max). The error of the server
 /// that named them; requesting only some of them would be a guess.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("more than {max} scopes")]
