@@ -39,7 +39,7 @@ pub use mcp_sansio_handlers as handler;
 #[cfg(feature = "auth")]
 pub use mcp_sansio_handlers::{Authorization, CredentialStore, MemoryStore};
 pub use mcp_sansio_handlers::{
-    Call, Client, ClientError, Elicit, ElicitResponse, HandlerError, Host, HostRequest,
+    Call, Client, ClientError, Elicit, ElicitResponse, Endpoint, HandlerError, Host, HostRequest,
     InputRequiredBuilder, NoArguments, ReadResource, SendError, Server, ServerHandle, Structured,
 };
 #[cfg(any(feature = "auth", feature = "http-server"))]

@@ -5,6 +5,7 @@
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use mcp_sansio::http::HttpServerOptions;
 use mcp_sansio::http::server::ServerTimeouts;
@@ -61,8 +62,13 @@ fn live() -> usize {
     LIVE.load(Ordering::Relaxed)
 }
 
-/// Held by the test that is counting.
-static COUNTING: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
+/// Runs a test after the runtime of the previous test has ended.
+fn run(test: impl Future<Output = ()>) {
+    static COUNTING: Mutex<()> = Mutex::new(());
+    let _counting = COUNTING.lock().unwrap_or_else(PoisonError::into_inner);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(test);
+}
 
 async fn serve(gate: &std::sync::Arc<HandlerGate>) -> Served {
     let mut timeouts = ServerTimeouts::default();
@@ -97,90 +103,94 @@ fn report(what: &str, bytes: usize, count: usize, most: usize) {
     assert!(each * 20 >= most, "{what}: {each} of {most} bytes each: the bound is too loose");
 }
 
-#[tokio::test]
-async fn an_http_1_connection_holds_a_head_and_the_following_bytes() {
-    let _counting = COUNTING.lock().await;
-    let gate = HandlerGate::new();
-    let served = serve(&gate).await;
-    // Slightly below the limits for the length of a head and for the number of its fields.
-    let long = "y".repeat(60 * 1024);
-    let unfinished = async |served: &Served| {
-        let mut wire = Wire::connect(served.address).await;
-        wire.send(format!("POST /mcp HTTP/1.1\r\nX: {long}")).await;
-        wire
-    };
-    report("unfinished", cost(&served, 32, unfinished).await, 32, CONNECTION);
-    let followed = async |served: &Served| {
-        let mut wire = Wire::connect(served.address).await;
-        wire.send(Post::call("wait").with("X", &long).bytes()).await;
-        gate.arrival().await;
-        wire.send(format!("POST /mcp HTTP/1.1\r\nX: {long}")).await;
-        wire
-    };
-    report("followed", cost(&served, 32, followed).await, 32, CONNECTION);
-}
-
-#[tokio::test]
-async fn an_http_2_connection_holds_an_unfinished_head() {
-    let _counting = COUNTING.lock().await;
-    let served = serve(&HandlerGate::new()).await;
-    let pieces = async |served: &Served| {
-        let mut frames = Frames::connect(served, &[]).await;
-        let head = block(&fields(&Post::call("plain").with("X", "y".repeat(60 * 1024))));
-        let mut pieces = head.chunks(16_384);
-        frames.send(HEADERS, END_STREAM, 1, pieces.next().unwrap()).await;
-        for piece in pieces {
-            frames.send(CONTINUATION, 0, 1, piece).await;
-        }
-        frames
-    };
-    report("pieces", cost(&served, 32, pieces).await, 32, CONNECTION);
-}
-
-#[tokio::test]
-async fn pending_http_2_requests_hold_no_more_than_is_counted() {
-    let _counting = COUNTING.lock().await;
-    let gate = HandlerGate::new();
-    let served = serve(&gate).await;
-    let mut post = Post::call("wait");
-    for number in 0..200 {
-        // Distinct names that are stored for each request.
-        post.fields.push((Box::leak(format!("x-{number:0>8}").into_boxed_str()), "y".into()));
-    }
-    let fields = fields(&post);
-    let text: usize = fields.iter().map(|(name, value)| name.len() + value.len()).sum();
-    let each = STREAM + fields.len() * FIELD + text;
-    let waiting = async |served: &Served| {
-        let mut frames = Frames::connect(served, &[]).await;
-        for stream in (1..129).step_by(2) {
-            frames.send(HEADERS, END_HEADERS, stream, &block(&fields)).await;
-            frames.send(DATA, END_STREAM, stream, post.body.as_bytes()).await;
-        }
-        for _ in 0..64 {
+#[test]
+fn an_http_1_connection_holds_a_head_and_the_following_bytes() {
+    run(async {
+        let gate = HandlerGate::new();
+        let served = serve(&gate).await;
+        // Slightly below the limits for the length of a head and for the number of its fields.
+        let long = "y".repeat(60 * 1024);
+        let unfinished = async |served: &Served| {
+            let mut wire = Wire::connect(served.address).await;
+            wire.send(format!("POST /mcp HTTP/1.1\r\nX: {long}")).await;
+            wire
+        };
+        report("unfinished", cost(&served, 32, unfinished).await, 32, CONNECTION);
+        let followed = async |served: &Served| {
+            let mut wire = Wire::connect(served.address).await;
+            wire.send(Post::call("wait").with("X", &long).bytes()).await;
             gate.arrival().await;
-        }
-        frames
-    };
-    report("waiting", cost(&served, 2, waiting).await, 2, CONNECTION + 64 * each);
+            wire.send(format!("POST /mcp HTTP/1.1\r\nX: {long}")).await;
+            wire
+        };
+        report("followed", cost(&served, 32, followed).await, 32, CONNECTION);
+    });
 }
 
-#[tokio::test]
-async fn unread_http_2_responses_hold_no_more_than_is_counted() {
-    let _counting = COUNTING.lock().await;
-    let served = serve(&HandlerGate::new()).await;
-    let post = Post::call("plain");
-    let fields = fields(&post);
-    let text: usize = fields.iter().map(|(name, value)| name.len() + value.len()).sum();
-    let each = STREAM + fields.len() * FIELD + text;
-    let unread = async |served: &Served| {
-        let mut frames = Frames::connect(served, &[(INITIAL_WINDOW_SIZE, 0)]).await;
-        for stream in (1..257).step_by(2) {
-            frames.post(stream, &post).await;
+#[test]
+fn an_http_2_connection_holds_an_unfinished_head() {
+    run(async {
+        let served = serve(&HandlerGate::new()).await;
+        let pieces = async |served: &Served| {
+            let mut frames = Frames::connect(served, &[]).await;
+            let head = block(&fields(&Post::call("plain").with("X", "y".repeat(60 * 1024))));
+            let mut pieces = head.chunks(16_384);
+            frames.send(HEADERS, END_STREAM, 1, pieces.next().unwrap()).await;
+            for piece in pieces {
+                frames.send(CONTINUATION, 0, 1, piece).await;
+            }
+            frames
+        };
+        report("pieces", cost(&served, 32, pieces).await, 32, CONNECTION);
+    });
+}
+
+#[test]
+fn pending_http_2_requests_hold_no_more_than_is_counted() {
+    run(async {
+        let gate = HandlerGate::new();
+        let served = serve(&gate).await;
+        let mut post = Post::call("wait");
+        for number in 0..200 {
+            // Distinct names that are stored for each request.
+            post.fields.push((Box::leak(format!("x-{number:0>8}").into_boxed_str()), "y".into()));
         }
-        for _ in 0..128 {
-            frames.next_of(HEADERS).await;
-        }
-        frames
-    };
-    report("unread", cost(&served, 2, unread).await, 2, CONNECTION + 128 * each);
+        let fields = fields(&post);
+        let text: usize = fields.iter().map(|(name, value)| name.len() + value.len()).sum();
+        let each = STREAM + fields.len() * FIELD + text;
+        let waiting = async |served: &Served| {
+            let mut frames = Frames::connect(served, &[]).await;
+            for stream in (1..129).step_by(2) {
+                frames.send(HEADERS, END_HEADERS, stream, &block(&fields)).await;
+                frames.send(DATA, END_STREAM, stream, post.body.as_bytes()).await;
+            }
+            for _ in 0..64 {
+                gate.arrival().await;
+            }
+            frames
+        };
+        report("waiting", cost(&served, 2, waiting).await, 2, CONNECTION + 64 * each);
+    });
+}
+
+#[test]
+fn unread_http_2_responses_hold_no_more_than_is_counted() {
+    run(async {
+        let served = serve(&HandlerGate::new()).await;
+        let post = Post::call("plain");
+        let fields = fields(&post);
+        let text: usize = fields.iter().map(|(name, value)| name.len() + value.len()).sum();
+        let each = STREAM + fields.len() * FIELD + text;
+        let unread = async |served: &Served| {
+            let mut frames = Frames::connect(served, &[(INITIAL_WINDOW_SIZE, 0)]).await;
+            for stream in (1..257).step_by(2) {
+                frames.post(stream, &post).await;
+            }
+            for _ in 0..128 {
+                frames.next_of(HEADERS).await;
+            }
+            frames
+        };
+        report("unread", cost(&served, 2, unread).await, 2, CONNECTION + 128 * each);
+    });
 }
