@@ -8,7 +8,9 @@ use core::time::Duration;
 use mcp_sansio::jsonrpc::{Json, RawJson};
 use mcp_sansio::peer::Limits;
 use mcp_sansio::protocol::{Prompt, PromptArgument, Resource, TextResourceContents, Tool};
-use mcp_sansio_handlers::{Call, HandlerError, Local, NoArguments, ReadResource, Server, Structured};
+use mcp_sansio_handlers::{
+    Call, HandlerError, Local, NoArguments, ReadResource, Server, Structured,
+};
 use serde::{Deserialize, Serialize};
 
 use crate::sensor::{Sensor, millicelsius};
@@ -120,7 +122,11 @@ fn tools(server: Server<Local>, sensor: &Rc<Sensor>, timers: &Timers) -> Server<
         )
 }
 
-async fn average(call: &Call<Samples>, sensor: &Sensor, timers: &Timers) -> Result<String, HandlerError> {
+async fn average(
+    call: &Call<Samples>,
+    sensor: &Sensor,
+    timers: &Timers,
+) -> Result<String, HandlerError> {
     let samples = call.arguments.samples;
     if !(1..=100).contains(&samples) {
         return Err(HandlerError::failed("`samples` must be from 1 to 100"));
