@@ -41,8 +41,8 @@ const CONNECTION_WINDOW: u32 = 64 * STREAM_WINDOW;
 /// its own connection, over HTTP/2 each has a stream, as many as the server allows. It follows no
 /// redirects, stores no cookies and decodes no bodies.
 ///
-/// A response head may have at most 64 KiB. Over HTTP/1.1 it may have at most 100 fields; as it is
-/// read in chunks of that size, it is only certain to be refused at 128 KiB.
+/// A response head may have at most 64 KiB, and 100 fields over HTTP/1.1. Since HTTP/1.1 heads are
+/// read in chunks of 64 KiB, a longer one is only certain to be refused at 128 KiB.
 #[derive(Clone)]
 pub struct Connector<R: Dial> {
     client: legacy::Client<Dialer<R>, Full<Bytes>>,

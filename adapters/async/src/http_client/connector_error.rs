@@ -62,7 +62,7 @@ pub enum ConnectorError {
     /// server refuses a client certificate, as it does so after the handshake.
     #[error("the connection was lost: {reason}")]
     Lost {
-        /// The cause, as far as it is known.
+        /// The cause, if it is known.
         reason: String,
         /// Whether the request may have reached the server.
         sent: bool,

@@ -1,4 +1,4 @@
-//! Each mistake in `cases` fails to compile with the message in the file beside it, which says what to
+//! Each mistake in `cases` fails to compile with the message in its `.stderr` file, which says what to
 //! write instead. `TRYBUILD=overwrite` replaces these files; the messages are those of the compiler
 //! that `.ci/run` uses.
 
