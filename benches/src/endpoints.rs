@@ -7,7 +7,8 @@ use mcp_sansio::framing::LineDecoder;
 use mcp_sansio::jsonrpc::RawJson;
 use mcp_sansio::protocol::Tool;
 use mcp_sansio::{Instant, Revision, Revisions};
-use mcp_sansio_handlers::{Call, Client, ClientEndpoint, Endpoint, Host, Server, ServerEndpoint};
+use mcp_sansio_handlers::endpoint::{ClientEndpoint, Endpoint, ServerEndpoint};
+use mcp_sansio_handlers::{Call, Client, Host, Server};
 use serde::{Deserialize, Serialize};
 
 const NOW: Instant = Instant::ZERO;

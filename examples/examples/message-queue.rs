@@ -7,7 +7,8 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::task::{Context, Wake, Waker};
 use std::time::Duration;
 
-use mcp_sansio_handlers::{Call, Endpoint, Host, Server};
+use mcp_sansio_handlers::endpoint::Endpoint;
+use mcp_sansio_handlers::{Call, Host, Server};
 use mcp_sansio_std::{Wait, now, seed};
 use schemars::JsonSchema;
 use serde::Deserialize;

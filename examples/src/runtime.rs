@@ -6,7 +6,8 @@ use std::pin::Pin;
 use std::time::Duration;
 
 use mcp_sansio_async::Timer;
-use mcp_sansio_handlers::{IntoEndpoint, Server};
+use mcp_sansio_handlers::Server;
+use mcp_sansio_handlers::endpoint::IntoEndpoint;
 
 use crate::arguments::{Argument, Arguments, Stop};
 use crate::{http, recording};

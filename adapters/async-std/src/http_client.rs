@@ -13,7 +13,8 @@ use mcp_sansio_async::http_client::{
     self, ConnectorError, Dial, HttpConnection, ResponseBody, port,
 };
 use mcp_sansio_async::{HttpDriver, Runtime as _, timeout};
-use mcp_sansio_handlers::{Host, HttpEndpoint};
+use mcp_sansio_handlers::Host;
+use mcp_sansio_handlers::endpoint::HttpEndpoint;
 use rustls::ClientConfig;
 use rustls::pki_types::ServerName;
 use smol_hyper::rt::{FuturesIo, SmolTimer};

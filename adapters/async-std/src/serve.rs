@@ -1,13 +1,13 @@
 use futures_lite::{AsyncRead, AsyncWrite};
 use mcp_sansio_async::{ByteStream, Driver, Settings};
-use mcp_sansio_handlers::{Endpoint, IntoEndpoint};
+use mcp_sansio_handlers::endpoint::{Endpoint, IntoEndpoint};
 
 use crate::{AsyncTimer, Error, FuturesStream, StandardStreams, seed};
 
 /// Creates a driver of `endpoint` over `stream`, to await or to spawn.
 ///
 /// ```no_run
-/// # use mcp_sansio_handlers::{Endpoint, IntoEndpoint};
+/// # use mcp_sansio_handlers::endpoint::{Endpoint, IntoEndpoint};
 /// # #[cfg(feature = "smol")]
 /// # async fn serve<E: Endpoint + Send + 'static>(new_endpoint: impl Fn() -> E) -> std::io::Result<()> {
 /// use mcp_sansio_async_std::{SocketStream, drive};

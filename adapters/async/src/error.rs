@@ -19,7 +19,7 @@ pub enum Error {
     /// The server's catalog is invalid for HTTP: the caller's fault.
     #[cfg(feature = "http-server")]
     #[error(transparent)]
-    Http(#[from] mcp_sansio_handlers::HttpServerError),
+    Http(#[from] mcp_sansio_handlers::endpoint::HttpServerError),
     /// The server process could not be started.
     #[error(transparent)]
     Spawn(#[from] SpawnError),

@@ -35,13 +35,7 @@ pub use mcp_sansio_auth::{
 pub use mcp_sansio_auth::{JwtError, JwtVerifier};
 #[cfg(feature = "sign")]
 pub use mcp_sansio_auth::{KeyError, KeyFileError, SignError, Signer};
-pub use mcp_sansio_handlers as handler;
-#[cfg(feature = "auth")]
-pub use mcp_sansio_handlers::{Authorization, CredentialStore, MemoryStore};
-pub use mcp_sansio_handlers::{
-    Call, Client, ClientError, Elicit, ElicitResponse, Endpoint, HandlerError, Host, HostRequest,
-    InputRequiredBuilder, NoArguments, ReadResource, SendError, Server, ServerHandle, Structured,
-};
+pub use mcp_sansio_handlers::*;
 #[cfg(any(feature = "auth", feature = "http-server"))]
 pub use mcp_sansio_oauth as auth;
 #[cfg(feature = "auth")]

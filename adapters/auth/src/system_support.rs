@@ -1,7 +1,8 @@
 use std::io;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use mcp_sansio_handlers::{Host, Threading};
+use mcp_sansio_handlers::Host;
+use mcp_sansio_handlers::handler::Threading;
 
 /// Returns the host with entropy and the time of day from the operating system for its
 /// [`Authorization`](mcp_sansio_handlers::Authorization), unless the application has provided its

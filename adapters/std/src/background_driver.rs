@@ -1,7 +1,7 @@
 use std::io;
 
 use mcp_sansio_async::{ByteStream, Driver, Settings, StopHandle};
-use mcp_sansio_handlers::Endpoint;
+use mcp_sansio_handlers::endpoint::Endpoint;
 
 use crate::worker::Worker;
 use crate::{Clock, Error, block_on};

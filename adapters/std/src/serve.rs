@@ -1,7 +1,7 @@
 use std::io::{self, Read, Write};
 
 use mcp_sansio_async::{ByteStream, Driver, Settings};
-use mcp_sansio_handlers::{Endpoint, IntoEndpoint};
+use mcp_sansio_handlers::endpoint::{Endpoint, IntoEndpoint};
 
 #[cfg(unix)]
 use crate::standard_output::StandardOutput;

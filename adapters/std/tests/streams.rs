@@ -12,7 +12,8 @@ use std::time::Duration;
 
 use mcp_sansio::Instant;
 use mcp_sansio::framing::FrameError;
-use mcp_sansio_handlers::{Endpoint, Host, Server};
+use mcp_sansio_handlers::endpoint::Endpoint;
+use mcp_sansio_handlers::{Host, Server};
 use mcp_sansio_std::{
     BackgroundDriver, ByteStream, FdStream, PipeStream, Settings, ThreadedStream, Timer as _,
     Wait as _, drive, now, seed, serve, serve_stream,

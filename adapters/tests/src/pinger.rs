@@ -2,7 +2,7 @@ use std::task::Context;
 
 use mcp_sansio::Instant;
 use mcp_sansio::framing::FrameError;
-use mcp_sansio_handlers::Endpoint;
+use mcp_sansio_handlers::endpoint::Endpoint;
 
 /// A client that only handles lines: it sends the given output and closes after the expected number
 /// of frames.

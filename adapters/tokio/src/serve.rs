@@ -1,5 +1,5 @@
 use mcp_sansio_async::{ByteStream, Driver, Settings};
-use mcp_sansio_handlers::{Endpoint, IntoEndpoint};
+use mcp_sansio_handlers::endpoint::{Endpoint, IntoEndpoint};
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use crate::{Error, StandardStreams, TokioStream, TokioTimer, seed};
@@ -7,7 +7,7 @@ use crate::{Error, StandardStreams, TokioStream, TokioTimer, seed};
 /// Creates a driver of `endpoint` over `stream`, to await or to spawn.
 ///
 /// ```no_run
-/// # use mcp_sansio_handlers::{Endpoint, IntoEndpoint};
+/// # use mcp_sansio_handlers::endpoint::{Endpoint, IntoEndpoint};
 /// # async fn serve<E: Endpoint + Send + 'static>(new_endpoint: impl Fn() -> E) -> std::io::Result<()> {
 /// use mcp_sansio_tokio::{TokioStream, drive};
 ///

@@ -1,11 +1,12 @@
 //! Input that a handler requests from the user or the host, the same in both eras.
 
-use alloc::string::String;
+use alloc::string::{String, ToString};
 
 use mcp_sansio::jsonrpc::ErrorObject;
 use mcp_sansio::protocol::{
     CreateMessageResult, ElicitFormParams, ElicitParams, ElicitResult, ElicitSchema,
     ElicitUrlParams, InputRequest, InputRequests, InputRequiredResult, ListRootsResult,
+    PrimitiveSchema,
 };
 use serde::de::DeserializeOwned;
 
@@ -47,26 +48,41 @@ impl InputRequiredBuilder {
     ///
     /// # Errors
     ///
-    /// Always returns an error, which ends this call of the handler. If a sampling request
-    /// continues tool calls that have no results, the error makes the request fail with that
-    /// reason: it is a bug in the handler.
+    /// Always returns an error, which ends this call of the handler. The error makes the request
+    /// fail if an input request is not allowed, which is a bug in the handler: a form with a field
+    /// that forms cannot have, or a sampling request that continues tool calls without results.
     pub fn into_result<T>(self) -> Result<T, HandlerError> {
         for (key, request) in self.requests.iter() {
-            // MCP 2025-11-25 client/sampling#message-content-constraints [SAMP-008] [SAMP-009]
-            if let InputRequest::CreateMessage(params) = request {
-                let matching = params.check_tool_results();
-                matching.map_err(|error| {
-                    HandlerError::Protocol(ErrorObject::internal(alloc::format!(
-                        "`{key}`: {error}"
-                    )))
-                })?;
-            }
+            check(request).map_err(|error| {
+                HandlerError::Protocol(ErrorObject::internal(alloc::format!("`{key}`: {error}")))
+            })?;
         }
         let mut required = InputRequiredResult::new();
         let asks = !self.requests.is_empty();
         required.input_requests = asks.then_some(self.requests);
         required.request_state = self.state;
         Err(HandlerError::InputRequired(required.into()))
+    }
+}
+
+/// Checks what the type of an input request does not ensure.
+fn check(request: &InputRequest) -> Result<(), String> {
+    match request {
+        // MCP 2025-11-25 client/sampling#message-content-constraints [SAMP-008] [SAMP-009]
+        InputRequest::CreateMessage(params) => {
+            params.check_tool_results().map_err(|error| error.to_string())
+        }
+        // MCP 2025-11-25 client/elicitation#requested-schema [ELIC-007]
+        InputRequest::Elicit(ElicitParams::Form(form)) => {
+            let mut fields = form.requested_schema.properties.iter();
+            match fields.find(|(_, field)| matches!(field, PrimitiveSchema::Unknown(_))) {
+                Some((name, _)) => {
+                    Err(alloc::format!("a form cannot have a field such as `{name}`"))
+                }
+                None => Ok(()),
+            }
+        }
+        _ => Ok(()),
     }
 }
 
@@ -175,26 +191,19 @@ impl Elicit {
     }
 
     /// Asks the user to fill in a form with the fields of `T`, a flat struct of strings, numbers,
-    /// booleans and plain enums.
-    ///
-    /// # Panics
-    ///
-    /// Panics if `T` has fields that a form cannot have: a bug that the first test of the program
-    /// shows.
-    // MCP 2025-11-25 client/elicitation#requested-schema [ELIC-007]
+    /// booleans and plain enums. For any other type,
+    /// [`InputRequiredBuilder::into_result`] makes the request fail.
     #[cfg(feature = "schemars")]
     #[must_use]
     pub fn form<T: schemars::JsonSchema>(message: impl Into<String>) -> InputRequest {
         let schema = super::schema::of_form::<T>();
-        let form = schema.decode::<ElicitSchema>();
-        let form = form.unwrap_or_else(|error| panic!("not the fields of a form: {error}"));
-        let unknown = form
-            .properties
-            .iter()
-            .find(|(_, field)| matches!(field, mcp_sansio::protocol::PrimitiveSchema::Unknown(_)));
-        if let Some((name, _)) = unknown {
-            panic!("a form cannot have a field such as `{name}`");
-        }
+        let text = schema.as_raw();
+        let is_struct = text.get("type").is_some_and(|kind| kind.as_str() == "\"object\"");
+        let form = is_struct.then(|| schema.decode().ok()).flatten();
+        // A type that is no struct counts as a field that forms cannot have.
+        let form = form.unwrap_or_else(|| {
+            ElicitSchema::new().field(T::schema_name(), PrimitiveSchema::Unknown(schema))
+        });
         Self::form_with(message, form)
     }
 

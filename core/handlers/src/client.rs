@@ -1,3 +1,4 @@
+use alloc::boxed::Box;
 use alloc::collections::BTreeSet;
 use alloc::string::String;
 use alloc::sync::Arc;
@@ -10,13 +11,13 @@ use core::time::Duration;
 use mcp_sansio::jsonrpc::{
     AsJson, ErrorCode, ErrorObject, Json, RawJson, WriteError, WriteJson, to_shared_json,
 };
-use mcp_sansio::peer::{CloseReason, Failure, MethodName};
+use mcp_sansio::peer::{CloseReason, CommandError, Failure, MethodName};
 use mcp_sansio::protocol::{
-    AtRevision, CallToolResult, Capabilities, CompleteParams, CompleteResult, EmptyResult,
-    GetPromptParams, GetPromptResult, ListParams, ListPromptsResult, ListResourceTemplatesResult,
-    ListResourcesResult, ListToolsResult, LoggingLevel, Method, Prompt, PromptArguments,
-    ReadResourceParams, ReadResourceResult, Resource, ResourceNotFoundData, ResourceTemplate,
-    SerializeAt, SubscriptionFilter, Task, Tool,
+    AtRevision, CallToolResult, Capabilities, Capability, CompleteParams, CompleteResult,
+    EmptyResult, GateError, GetPromptParams, GetPromptResult, ListParams, ListPromptsResult,
+    ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, LoggingLevel, Method,
+    Prompt, PromptArguments, ReadResourceParams, ReadResourceResult, Resource,
+    ResourceNotFoundData, ResourceTemplate, SerializeAt, SubscriptionFilter, Task, Tool,
 };
 use mcp_sansio::{Era, Revision};
 use serde::Serialize;
@@ -123,10 +124,17 @@ pub enum ClientError {
     /// The call was sent and ended without a result.
     #[error(transparent)]
     Failed(#[from] Failure<'static>),
-    /// The call was not sent: the server does not offer the method, the connection is not open, or
+    /// The call was not sent: the server does not offer the method
+    /// ([`missing_capability`](Self::missing_capability) says why), the connection is not open, or
     /// the parameters cannot be serialised.
-    #[error("{0}")]
-    NotSent(String),
+    #[error(transparent)]
+    NotSent(Box<CommandError>),
+    /// The call was not sent: the definition of the tool says that it never runs as a task.
+    #[error("the tool {tool:?} never runs as a task")]
+    NoTaskSupport {
+        /// The name of the tool.
+        tool: String,
+    },
     /// The call was not sent: the command queue of the driver is full. See
     /// [`Limits::commands_max`](mcp_sansio::peer::Limits::commands_max). Retry later.
     #[error("too many commands wait for the driver of the connection")]
@@ -158,6 +166,17 @@ impl ClientError {
         }
     }
 
+    /// Returns the capability that the server would have to declare for this call, if the call was
+    /// not sent because the server did not declare it.
+    #[must_use]
+    pub fn missing_capability(&self) -> Option<Capability> {
+        let Self::NotSent(error) = self else { return None };
+        match **error {
+            CommandError::Forbidden(GateError::NotDeclared { capability, .. }) => Some(capability),
+            _ => None,
+        }
+    }
+
     /// Whether the server has no such resource. Recognises the errors of all revisions: `-32002`,
     /// or `-32602` with the URI.
     // MCP 2026-07-28 server/resources#error-handling [RSRC-011]
@@ -176,7 +195,7 @@ impl ClientError {
 
 impl From<WriteError> for ClientError {
     fn from(error: WriteError) -> Self {
-        Self::NotSent(alloc::string::ToString::to_string(&error))
+        Self::NotSent(Box::new(error.into()))
     }
 }
 
@@ -332,7 +351,7 @@ impl Client {
     }
 
     /// Returns a call that fails without being sent.
-    pub(super) fn not_sent<T>(&self, method: Method, why: String) -> ClientCall<T> {
+    pub(super) fn not_sent<T>(&self, method: Method, why: ClientError) -> ClientCall<T> {
         ClientCall::not_sent(self.clone(), MethodName::Known(method), why)
     }
 

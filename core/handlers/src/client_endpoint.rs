@@ -1,3 +1,4 @@
+use alloc::boxed::Box;
 use alloc::string::ToString;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -151,7 +152,7 @@ impl<K: Threading, M: ClientMachine> ClientEndpoint<K, M> {
             Err(CommandError::Closed(closed)) => {
                 pending.end(Err(ClientError::Closed(closed.reason)))
             }
-            Err(error) => pending.end(Err(ClientError::NotSent(error.to_string()))),
+            Err(error) => pending.end(Err(ClientError::NotSent(Box::new(error)))),
         }
     }
 
@@ -249,7 +250,7 @@ impl<K: Threading, M: ClientMachine> ClientEndpoint<K, M> {
             return;
         };
         let place = self.inputs.insert(input.handle);
-        let called = self.tasks.guard.run(|| function(RequestParts::question(&input)));
+        let called = self.tasks.guard.run(|| function(RequestParts::from_host_request(&input)));
         match called.unwrap_or_else(|panicked| Step::Ready(panicked.into())) {
             Step::Ready(outcome) => self.answer(place, outcome, now),
             Step::Pending(task) => {

@@ -45,7 +45,7 @@ impl Client {
         let call = if possible {
             self.call_tool(&tool.name, arguments).for_task()
         } else {
-            let why = alloc::format!("the tool {:?} never runs as a task", tool.name);
+            let why = ClientError::NoTaskSupport { tool: tool.name.clone() };
             self.not_sent(Method::ToolsCall, why)
         };
         TaskCall { client: self.clone(), call, ttl: None }

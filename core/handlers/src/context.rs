@@ -57,7 +57,7 @@ pub(super) struct Incoming<'r, 'f> {
 }
 
 impl<'r, 'f> RequestParts<'r, 'f> {
-    pub(super) const fn question(input: &'r InputRequested<'f>) -> Self {
+    pub(super) const fn from_host_request(input: &'r InputRequested<'f>) -> Self {
         Self {
             params: &input.params,
             revision: input.revision,

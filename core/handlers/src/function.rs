@@ -11,7 +11,7 @@ use super::threading::{Local, Step, ThreadSafe, Threading};
 /// A function that can be a handler: a closure or a function, plain or `async`, that takes a
 /// [`Call`](super::Call) or a [`HostRequest`](super::HostRequest) and returns a suitable result.
 ///
-/// `Of` is the kind of request ([`ForTool`](super::ForTool) and the like), `M` tells a plain
+/// `Of` is the kind of request ([`ForTool`](super::handler::ForTool) and the like), `M` tells a plain
 /// function from an `async` one; the compiler infers both.
 #[diagnostic::on_unimplemented(
     message = "this function cannot be registered as a handler here",

@@ -1,4 +1,4 @@
-//! Handler calls, which run outside of the lock that guards an [`HttpServer`](super::HttpServer).
+//! Handler calls, which run outside of the lock that guards an [`HttpServer`](super::endpoint::HttpServer).
 
 use alloc::boxed::Box;
 use alloc::sync::Arc;
@@ -42,9 +42,9 @@ pub struct HandlerCall<'f, K: Threading = ThreadSafe> {
 /// The state of a [`HandlerCall`] after it was run.
 #[derive(Debug)]
 pub enum HandlerPoll<'f, K: Threading = ThreadSafe> {
-    /// The answer, for [`HttpServer::finish`](super::HttpServer::finish).
+    /// The answer, for [`HttpServer::finish`](super::endpoint::HttpServer::finish).
     Ready(HandlerOutput<'f>),
-    /// The handler is pending: pass it to [`HttpServer::track`](super::HttpServer::track), then
+    /// The handler is pending: pass it to [`HttpServer::track`](super::endpoint::HttpServer::track), then
     /// poll it.
     Pending(PendingHandler<K>),
 }
@@ -113,7 +113,7 @@ impl CancelSignal {
 }
 
 impl<'f, K: Threading> HandlerCall<'f, K> {
-    /// Returns the handle of the request, for [`HttpServer::fail`](super::HttpServer::fail).
+    /// Returns the handle of the request, for [`HttpServer::fail`](super::endpoint::HttpServer::fail).
     #[must_use]
     pub const fn handle(&self) -> RequestHandle {
         self.request.handle

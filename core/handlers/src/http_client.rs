@@ -32,7 +32,7 @@ pub type HttpClientEndpoint<K = ThreadSafe> = ClientEndpoint<K, HttpClient>;
 /// The loop ends when [`is_drained`](Self::is_drained) returns `true`.
 pub trait HttpEndpoint {
     /// Runs the application's functions in `guard`:
-    /// see [`Endpoint::catch_panics`](super::Endpoint::catch_panics).
+    /// see [`Endpoint::catch_panics`](super::endpoint::Endpoint::catch_panics).
     fn catch_panics(&mut self, guard: PanicGuard) {
         let _ = guard;
     }

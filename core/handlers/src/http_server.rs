@@ -104,7 +104,7 @@ impl<K: Threading> HttpServer<K> {
 
     /// Runs the application's functions in `guard` from now on: handlers, token checks, edits of
     /// the catalog and observers. Call it first if the adapter can catch panics: see
-    /// [`Endpoint::catch_panics`](super::Endpoint::catch_panics).
+    /// [`Endpoint::catch_panics`](super::endpoint::Endpoint::catch_panics).
     pub fn catch_panics(&mut self, guard: PanicGuard) {
         self.endpoint.guard = guard;
         self.endpoint.machine.catch_panics(guard);

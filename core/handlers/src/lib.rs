@@ -1,9 +1,23 @@
 //! Servers and clients from handler functions, on top of the sans-IO machines and on any runtime.
 //!
 //! A [`Server`] contains the catalog of a server and the handlers of its items; a [`Host`] contains
-//! the capabilities of a client and their handlers. Each creates an [`Endpoint`] per connection,
-//! which an adapter drives; a host also returns a [`Client`], which makes calls. Differences
-//! between the revisions are handled here: the same handler serves all revisions.
+//! the capabilities of a client and their handlers. Each creates an
+//! [`Endpoint`](endpoint::Endpoint) per connection, which an adapter drives; a host also returns a
+//! [`Client`], which makes calls. Differences between the revisions are handled here: the same
+//! handler serves all revisions.
+//!
+//! | To | Use |
+//! | --- | --- |
+//! | offer tools, resources and prompts | [`Server`], with handlers that take a [`Call`] |
+//! | answer in a handler | text, content, [`Structured`], [`HandlerError`] |
+//! | report progress, log, and know the client in a handler | [`Context`] |
+//! | ask the user, the model or the host | [`Elicit`], [`InputRequiredBuilder`] |
+//! | change a running server | [`ServerHandle`], [`CatalogEdit`] |
+//! | connect to a server, and answer its requests | [`Host`], [`HostRequest`] |
+//! | call it | [`Client`], [`ClientCall`], [`ClientError`], [`Subscription`] |
+//! | let calls continue as tasks | [`TaskSettings`], [`ClientTask`] |
+//! | accept other functions and results as handlers | [`handler`] |
+//! | write an adapter | [`endpoint`] |
 //!
 #![cfg_attr(feature = "schemars", doc = "```")]
 #![cfg_attr(not(feature = "schemars"), doc = "```ignore")]
@@ -125,8 +139,10 @@ mod connection_options;
 mod context;
 mod dispatch;
 mod elicitation_ids;
+pub mod endpoint;
 mod executor;
 mod function;
+pub mod handler;
 mod host;
 #[cfg(feature = "http")]
 mod http_call;
@@ -171,44 +187,21 @@ mod token_handler;
 
 pub use ask::{Elicit, ElicitResponse, InputRequiredBuilder};
 #[cfg(feature = "auth")]
-pub use authorization::{Authorization, AuthorizationFunction, CredentialStore, MemoryStore};
-pub use blocking::{Blocking, BlockingMarker, Job, blocking};
+pub use authorization::{Authorization, CredentialStore, MemoryStore};
+pub use blocking::blocking;
 pub use catalog_edit::CatalogEdit;
 pub use client::{Client, ClientError, OpenedFuture, Session};
-pub use client_endpoint::ClientEndpoint;
 pub use client_tasks::{ClientTask, TaskCall, TaskFuture};
-pub use context::{
-    Call, Context, FromRequest, HostRequest, NoArguments, ReadResource, RequestParts, SendError,
-};
-pub use function::{Async, Handler, HandlerInput, Plain};
+pub use context::{Call, Context, HostRequest, NoArguments, ReadResource, SendError};
 pub use host::Host;
-#[cfg(feature = "http")]
-pub use http_call::{HandlerCall, HandlerOutput, HandlerPoll, PendingHandler};
-#[cfg(feature = "http")]
-pub use http_client::{HttpClientEndpoint, HttpEndpoint};
-#[cfg(feature = "http")]
-pub use http_server::{HttpServer, HttpServerError};
-pub use input_required::InputRequired;
-pub use into_endpoint::IntoEndpoint;
-pub use mcp_sansio::PanicGuard;
 pub use pending::{CallFuture, ClientCall, Subscription};
 #[cfg(feature = "protection")]
-pub use protection::{TokenCheckFuture, TokenRequirement};
-pub use reply::{
-    AnyResult, ForCompletion, ForElicitation, ForPrompt, ForRequest, ForResource, ForRoots,
-    ForSampling, ForTool, HandlerError, IntoOutcome, Outcome, ResultBody, Structured,
-};
-#[cfg(feature = "schemars")]
-pub use server::Described;
+pub use protection::TokenRequirement;
+pub use reply::{HandlerError, Structured};
 pub use server::Server;
-pub use server_endpoint::ServerEndpoint;
 pub use server_handle::ServerHandle;
 pub use task::{TaskEvent, TaskSettings};
-pub use threading::{Local, Step, ThreadSafe, Threading};
-#[cfg(feature = "protection")]
-pub use token_handler::{TokenHandler, TokenResult, TokenStep};
-
-pub use mcp_sansio::stream::Endpoint;
+pub use threading::{Local, ThreadSafe};
 
 // For each feature, its type or the replacement without the feature, under one name.
 #[cfg(feature = "auth")]

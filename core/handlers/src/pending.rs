@@ -359,9 +359,9 @@ impl<T> ClientCall<T> {
     }
 
     /// Returns a call that fails with `why` without being sent.
-    pub(super) fn not_sent(client: Client, method: MethodName<'static>, why: String) -> Self {
+    pub(super) fn not_sent(client: Client, method: MethodName<'static>, why: ClientError) -> Self {
         let pending = client.call_pool().take();
-        Self::with(client, method, pending, Err(ClientError::NotSent(why)))
+        Self::with(client, method, pending, Err(why))
     }
 
     fn with(

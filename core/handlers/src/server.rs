@@ -13,7 +13,7 @@ use mcp_sansio::protocol::{
 };
 
 use super::Sealing;
-use super::blocking::Spawner;
+use super::blocking::{Job, Spawner};
 use super::catalog_edit::{CatalogEdit, ItemHandlers};
 use super::connection_options::connection_options;
 use super::function::Handler;
@@ -134,7 +134,7 @@ impl Server {
     /// Sets where [`blocking`](super::blocking()) handlers run: `spawn` passes each job to a thread
     /// that may block.
     #[must_use]
-    pub fn spawner(mut self, spawn: impl Fn(super::Job) + Send + Sync + 'static) -> Self {
+    pub fn spawner(mut self, spawn: impl Fn(Job) + Send + Sync + 'static) -> Self {
         self.functions().spawner = Some(Arc::new(spawn));
         self
     }
@@ -146,7 +146,7 @@ impl Server {
     pub fn blocking_tool<M, F>(self, name: &str, description: &str, function: F) -> Self
     where
         M: super::function::HandlerInput<In: Described>,
-        super::Blocking<F>: Handler<ThreadSafe, ForTool, M>,
+        super::blocking::Blocking<F>: Handler<ThreadSafe, ForTool, M>,
     {
         self.tool(name, description, super::blocking(function))
     }
@@ -391,8 +391,8 @@ impl<K: Threading> Server<K> {
         options: http::HttpServerOptions,
         secret: [u8; 32],
         seed: u64,
-    ) -> Result<super::HttpServer<K>, super::HttpServerError> {
-        super::HttpServer::new(self, options, secret, seed)
+    ) -> Result<super::http_server::HttpServer<K>, super::http_server::HttpServerError> {
+        super::http_server::HttpServer::new(self, options, secret, seed)
     }
 
     /// Returns the limits on queued commands of handlers and the application per connection.

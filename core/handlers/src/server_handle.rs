@@ -27,7 +27,7 @@ impl ServerHandle {
     }
 
     /// Changes the catalog of the server; clients are notified. Under an adapter that
-    /// [catches](super::PanicGuard) panics, an edit that panics is abandoned.
+    /// [catches](super::endpoint::PanicGuard) panics, an edit that panics is abandoned.
     ///
     /// # Errors
     ///

@@ -15,10 +15,11 @@ use mcp_sansio::peer::Limits;
 use mcp_sansio_sync::{Mutex, explore};
 use shuttle::{future, thread};
 
+use super::endpoint::Endpoint;
 use super::executor::Executor;
 use super::mailbox::Mailbox;
 use super::shares::MailboxLimits;
-use super::{Call, Client, Endpoint, Host, Server};
+use super::{Call, Client, Host, Server};
 
 /// A flag that a handler waits for.
 #[derive(Default)]
@@ -177,9 +178,10 @@ fn calls_of_many_threads_end_with_their_own_results() {
 fn a_handler_cancelled_during_its_poll_is_notified() {
     use mcp_sansio::catalog::Catalog;
 
+    use super::NoArguments;
+    use super::endpoint::PanicGuard;
     use super::http_call::{HandlerCall, HandlerPoll};
     use super::received_requests::received_requests;
-    use super::{NoArguments, PanicGuard};
 
     explore(1, || {
         let server = Server::new("s", "1")

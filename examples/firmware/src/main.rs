@@ -26,7 +26,8 @@ use cortex_m::Peripherals;
 use cortex_m_rt::entry;
 use mcp_sansio::Instant;
 use mcp_sansio_embedded::{NextPoll, PolledDriver};
-use mcp_sansio_handlers::{Local, Server, ServerEndpoint};
+use mcp_sansio_handlers::endpoint::ServerEndpoint;
+use mcp_sansio_handlers::{Local, Server};
 
 use sensor::Sensor;
 use timers::Timers;

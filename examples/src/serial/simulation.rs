@@ -7,7 +7,7 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
 use mcp_sansio::Instant;
-use mcp_sansio_handlers::Endpoint;
+use mcp_sansio_handlers::endpoint::Endpoint;
 
 use super::line::{Line, LineCounts, Noise};
 use super::station::Station;

@@ -13,12 +13,12 @@ use mcp_sansio_tokio::auth::client::{
     ActionFailure, ApplicationType, AssertionRequest, AuthorizationOptions, AuthorizationRequest,
     ClientMetadata, ClientSecret, RegisteredClient, SigningRequest,
 };
-use mcp_sansio_tokio::handler::{Call, NoArguments, Server};
 use mcp_sansio_tokio::http::{HttpClientOptions, HttpServerOptions, Location};
 use mcp_sansio_tokio::{
     Authorization, Connector, Host, HttpConnection, HttpListener, HttpService, connect_with,
     unix_time,
 };
+use mcp_sansio_tokio::{Call, NoArguments, Server};
 use serde_json::json;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;

@@ -11,7 +11,8 @@ use mcp_sansio_examples::serial::line::{LineCounts, Noise};
 use mcp_sansio_examples::serial::link::{Counts, SILENCE_MAX};
 use mcp_sansio_examples::serial::simulation::Simulation;
 use mcp_sansio_examples::serial::thermometer::{self, Readings};
-use mcp_sansio_handlers::{Client, ClientEndpoint, ClientError, ServerEndpoint};
+use mcp_sansio_handlers::endpoint::{ClientEndpoint, ServerEndpoint};
+use mcp_sansio_handlers::{Client, ClientError};
 
 /// The number of noise schedules per era.
 const SCHEDULES: u64 = 1000;

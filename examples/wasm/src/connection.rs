@@ -10,7 +10,7 @@ use core::task::{Context, Waker};
 
 use mcp_sansio::Instant;
 use mcp_sansio::stream::{self, Action, Settings};
-use mcp_sansio_handlers::ServerEndpoint;
+use mcp_sansio_handlers::endpoint::ServerEndpoint;
 
 use crate::clock::Clock;
 use crate::service;

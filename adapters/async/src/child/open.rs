@@ -3,7 +3,8 @@ use std::pin::{Pin, pin};
 use std::task::Poll;
 
 use mcp_sansio::peer::CloseReason;
-use mcp_sansio_handlers::{Client, Endpoint};
+use mcp_sansio_handlers::Client;
+use mcp_sansio_handlers::endpoint::Endpoint;
 
 use crate::{ByteStream, Driver, Timer};
 

@@ -4,7 +4,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use mcp_sansio::http::client::Transmit;
-use mcp_sansio_handlers::HttpEndpoint;
+use mcp_sansio_handlers::endpoint::HttpEndpoint;
 
 use crate::{Timer, panic_guard};
 

@@ -4,7 +4,7 @@ use std::task::{Context, Poll, Waker, ready};
 
 use mcp_sansio::Instant;
 use mcp_sansio::http::ExchangeId;
-use mcp_sansio_handlers::HttpEndpoint;
+use mcp_sansio_handlers::endpoint::HttpEndpoint;
 
 use super::exchanger::Exchange;
 use super::ready_queue::{ExchangeSignal, ReadyQueue};

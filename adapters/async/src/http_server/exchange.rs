@@ -4,7 +4,7 @@ use std::task::{Context, Poll};
 use mcp_sansio::Instant;
 use mcp_sansio::http::server::Transmit;
 use mcp_sansio::http::{ExchangeId, RequestHead, Response, ResponseHead};
-use mcp_sansio_handlers::HandlerCall;
+use mcp_sansio_handlers::endpoint::HandlerCall;
 
 use super::caller::Caller;
 use super::handler_task::CompletedHandler;

@@ -6,7 +6,7 @@ use std::task::{Context, Poll};
 
 use mcp_sansio::Instant;
 use mcp_sansio::peer::RequestHandle;
-use mcp_sansio_handlers::{HandlerCall, HandlerOutput, HandlerPoll, PendingHandler};
+use mcp_sansio_handlers::endpoint::{HandlerCall, HandlerOutput, HandlerPoll, PendingHandler};
 
 use super::shared_server::{ServerState, SharedServer};
 

@@ -8,7 +8,8 @@ use std::task::{Context, Poll};
 use http_body::Body;
 use mcp_sansio::http::server::EventStore;
 use mcp_sansio::http::{HttpServerOptions, RemoteAddress, RequestHead};
-use mcp_sansio_handlers::{HttpServerError, Server, ServerHandle};
+use mcp_sansio_handlers::endpoint::HttpServerError;
+use mcp_sansio_handlers::{Server, ServerHandle};
 
 use super::caller::Caller;
 use super::exchange::{ResponseStart, ServerExchange};

@@ -4,7 +4,7 @@ use std::task::{Context, Poll, Waker};
 
 use mcp_sansio::Instant;
 use mcp_sansio::http::ExchangeId;
-use mcp_sansio_handlers::{HandlerCall, HttpServer};
+use mcp_sansio_handlers::endpoint::{HandlerCall, HttpServer};
 
 use super::handler_task;
 use super::request::BodyBudget;

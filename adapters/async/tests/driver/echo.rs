@@ -4,7 +4,7 @@ use std::task::Context;
 
 use mcp_sansio::Instant;
 use mcp_sansio::framing::FrameError;
-use mcp_sansio_handlers::Endpoint;
+use mcp_sansio_handlers::endpoint::Endpoint;
 
 #[derive(Debug, Default)]
 pub(crate) struct Echo {

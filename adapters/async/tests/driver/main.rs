@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use mcp_sansio_async::{DriveError, Driver, Settings};
-use mcp_sansio_handlers::Endpoint;
+use mcp_sansio_handlers::endpoint::Endpoint;
 
 use echo::Echo;
 use scripted::{ManualClock, Scripted, WakeCounter};

@@ -11,7 +11,8 @@ use mcp_sansio::http::{ClientLimits, ExchangeFailure, HttpClientOptions, Locatio
 use mcp_sansio::peer::{CloseReason, Failure, Limits, OpeningFailure, TransportFailure};
 use mcp_sansio::{Instant, Revision, Revisions};
 use mcp_sansio_async::HttpDriver;
-use mcp_sansio_handlers::{Client, ClientError, Host, HttpClientEndpoint};
+use mcp_sansio_handlers::endpoint::HttpClientEndpoint;
+use mcp_sansio_handlers::{Client, ClientError, Host};
 use scripted::{ManualClock, Network, Piece, WakeCounter, answer, fail, head, id, piece};
 
 /// A driver with the client, the network, the clock and the wake counter that a test inspects.

@@ -19,7 +19,7 @@ use embedded_io::ErrorKind;
 use mcp_sansio::Instant;
 use mcp_sansio::framing::FrameError;
 use mcp_sansio_embedded::{Clock, DriveError, Driver, NextPoll, PolledDriver, Settings};
-use mcp_sansio_handlers::Endpoint;
+use mcp_sansio_handlers::endpoint::Endpoint;
 
 use echo::Echo;
 use scripted::{ManualClock, Scripted};

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::thread;
 
-use mcp_sansio_async_std::handler::ClientError;
+use mcp_sansio_async_std::ClientError;
 use mcp_sansio_async_std::protocol::CallToolResult;
 use mcp_sansio_async_std::{
     ConnectError, Connector, Error, Host, HttpClientOptions, Location, Revision, Revisions,

@@ -3,8 +3,8 @@ use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
+use mcp_sansio_tokio::ClientError;
 use mcp_sansio_tokio::auth::client::{AuthorizationOptions, ClientSecret, RegisteredClient};
-use mcp_sansio_tokio::handler::ClientError;
 use mcp_sansio_tokio::protocol::CallToolResult;
 use mcp_sansio_tokio::{
     ActionFailure, Authorization, AuthorizationRequest, ConnectError, Error, HttpConnection,

@@ -10,7 +10,7 @@ mod sessions;
 use std::future::Future;
 use std::time::Duration;
 
-use mcp_sansio_tokio::handler::ClientError;
+use mcp_sansio_tokio::ClientError;
 use mcp_sansio_tokio::protocol::CallToolResult;
 
 /// Far longer than any test takes.

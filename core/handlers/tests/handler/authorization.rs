@@ -7,9 +7,8 @@ use std::task::{Poll, Waker};
 use std::time::Duration;
 
 use mcp_sansio::Instant;
-use mcp_sansio_handlers::{
-    Authorization, Call, Host, HttpEndpoint, MemoryStore, NoArguments, Server,
-};
+use mcp_sansio_handlers::endpoint::HttpEndpoint;
+use mcp_sansio_handlers::{Authorization, Call, Host, MemoryStore, NoArguments, Server};
 use mcp_sansio_oauth::client::{
     ActionFailure, AssertionRequest, AuthorizationEvent, AuthorizationOptions,
     AuthorizationRequest, ClientSecret, SigningKey, SigningRequest,

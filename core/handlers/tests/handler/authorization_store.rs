@@ -5,7 +5,8 @@ use std::sync::{Arc, Mutex};
 use std::task::{Poll, Waker};
 use std::time::Duration;
 
-use mcp_sansio_handlers::{CredentialStore, HttpEndpoint};
+use mcp_sansio_handlers::CredentialStore;
+use mcp_sansio_handlers::endpoint::HttpEndpoint;
 use mcp_sansio_oauth::client::{ActionFailure, Credential, CredentialKey};
 
 use crate::guarded::{Guarded, at_once, call, host};

@@ -10,10 +10,10 @@ use mcp_sansio::Instant;
 use mcp_sansio::http::server::Transmit;
 use mcp_sansio::http::{ExchangeId, HttpServerOptions, RequestHead};
 use mcp_sansio::protocol::LoggingLevel;
-use mcp_sansio_handlers::{
-    Call, Endpoint, HandlerCall, HandlerError, HandlerPoll, HttpServer, NoArguments,
-    PendingHandler, Server, ServerEndpoint, ServerHandle,
+use mcp_sansio_handlers::endpoint::{
+    Endpoint, HandlerCall, HandlerPoll, HttpServer, PendingHandler, ServerEndpoint,
 };
+use mcp_sansio_handlers::{Call, HandlerError, NoArguments, Server, ServerHandle};
 use serde_json::{Value, json};
 
 use crate::panics::guard;

@@ -163,7 +163,7 @@ fn a_cursor_that_repeats_or_never_ends_fails_the_listing() {
     use mcp_sansio::framing::LineDecoder;
     use mcp_sansio::jsonrpc::RawJson;
     use mcp_sansio::{Instant, Revisions};
-    use mcp_sansio_handlers::Endpoint;
+    use mcp_sansio_handlers::endpoint::Endpoint;
 
     /// Answers every list request with the next cursor of `cursors`.
     fn all_tools(mut cursors: impl Iterator<Item = String>) -> ClientError {

@@ -8,9 +8,8 @@ use mcp_sansio::Revision;
 use mcp_sansio::protocol::{
     ElicitParams, ElicitResult, ElicitSchema, TaskStatus, TaskSupport, Tool, ToolExecution,
 };
-use mcp_sansio_handlers::{
-    Call, Client, Elicit, Endpoint, Host, HostRequest, NoArguments, Server, ServerEndpoint,
-};
+use mcp_sansio_handlers::endpoint::{Endpoint, ServerEndpoint};
+use mcp_sansio_handlers::{Call, Client, Elicit, Host, HostRequest, NoArguments, Server};
 use serde_json::{Value, json};
 
 use crate::legacy_tasks::{server, server_with};
@@ -18,7 +17,7 @@ use crate::pair::Pair;
 use crate::task_client::{Gate, settings};
 use crate::{connect, connect_host, text};
 
-type Link = Pair<ServerEndpoint, mcp_sansio_handlers::ClientEndpoint>;
+type Link = Pair<ServerEndpoint, mcp_sansio_handlers::endpoint::ClientEndpoint>;
 
 fn link() -> (Gate, Client, Link) {
     let gate = Gate::default();

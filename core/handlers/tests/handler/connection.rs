@@ -1,8 +1,11 @@
 use std::sync::{Arc, Mutex};
 
-use mcp_sansio::peer::{CloseReason, Event, Failure};
+use mcp_sansio::jsonrpc::RawJson;
+use mcp_sansio::peer::{CloseReason, CommandError, Event, Failure};
+use mcp_sansio::protocol::{Capability, Method};
 use mcp_sansio::{Instant, Revision};
-use mcp_sansio_handlers::{Call, ClientError, Endpoint, Host, NoArguments, SendError, Server};
+use mcp_sansio_handlers::endpoint::Endpoint;
+use mcp_sansio_handlers::{Call, ClientError, Host, NoArguments, SendError, Server};
 
 use crate::connect;
 use crate::pair::Pair;
@@ -23,6 +26,18 @@ fn calls_of_a_closed_connection_end_with_its_reason() {
     assert_eq!(client.close_reason(), Some(CloseReason::Local));
     assert_eq!(pair.run(client.opened()).unwrap_err(), CloseReason::Local);
     assert!(client.session().is_some());
+}
+
+#[test]
+fn a_call_that_is_not_sent_names_the_missing_capability() {
+    let (client, mut pair) = connect(&sleeper(), Revision::LATEST);
+    let error = pair.run(client.read_resource("file:///a")).unwrap_err();
+    assert!(matches!(error, ClientError::NotSent(_)), "{error}");
+    assert_eq!(error.missing_capability(), Some(Capability::Resources));
+    let error = pair.run(client.call(Method::Initialize, RawJson::EMPTY_OBJECT)).unwrap_err();
+    assert_eq!(error.missing_capability(), None);
+    let ClientError::NotSent(error) = error else { panic!("{error}") };
+    assert!(matches!(*error, CommandError::OutOfPlace(_)), "{error}");
 }
 
 #[test]

@@ -10,7 +10,8 @@ use mcp_sansio::protocol::{
     TextResourceContents, Tool,
 };
 use mcp_sansio::{Era, Instant, Revision};
-use mcp_sansio_handlers::{Call, Endpoint, NoArguments, ReadResource, Server, ServerEndpoint};
+use mcp_sansio_handlers::endpoint::{Endpoint, ServerEndpoint};
+use mcp_sansio_handlers::{Call, NoArguments, ReadResource, Server};
 use mcp_sansio_oauth::{Operation, TokenCheck};
 use serde_json::{Value, json};
 

@@ -9,7 +9,8 @@ use mcp_sansio::protocol::{
     SamplingContent, Side,
 };
 use mcp_sansio::{Era, Instant, Revision, Revisions};
-use mcp_sansio_handlers::{Client, ClientEndpoint, Endpoint, Host, HostRequest};
+use mcp_sansio_handlers::endpoint::{ClientEndpoint, Endpoint};
+use mcp_sansio_handlers::{Client, Host, HostRequest};
 use serde_json::{Value, json};
 
 use crate::duplicate_members::{message, messages_in};

@@ -9,9 +9,8 @@ use mcp_sansio::protocol::{
     Method, Resource, ResourceContents, SubscriptionFilter, TextResourceContents,
 };
 use mcp_sansio::{Instant, Principal, Revision, Revisions};
-use mcp_sansio_handlers::{
-    Authorization, Call, Client, Host, HttpClientEndpoint, NoArguments, ReadResource, Server,
-};
+use mcp_sansio_handlers::endpoint::HttpClientEndpoint;
+use mcp_sansio_handlers::{Authorization, Call, Client, Host, NoArguments, ReadResource, Server};
 use mcp_sansio_oauth::{TokenCheck, TokenRefusal, VerifiedToken};
 use serde_json::{Value, json};
 

@@ -14,9 +14,9 @@ use mcp_sansio::http::client::Transmit;
 use mcp_sansio::http::{self, ExchangeId, IncomingResponse, Location, OutgoingRequest, Status};
 use mcp_sansio::jsonrpc::RawJson;
 use mcp_sansio::protocol::CallToolResult;
-use mcp_sansio_handlers::{
-    Authorization, Client, ClientError, Host, HttpClientEndpoint, HttpEndpoint, Threading,
-};
+use mcp_sansio_handlers::endpoint::{HttpClientEndpoint, HttpEndpoint};
+use mcp_sansio_handlers::handler::Threading;
+use mcp_sansio_handlers::{Authorization, Client, ClientError, Host};
 use mcp_sansio_oauth::client::{
     AuthorizationOptions, AuthorizationRequest, ClientSecret, RegisteredClient,
 };

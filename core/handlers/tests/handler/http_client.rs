@@ -11,9 +11,9 @@ use mcp_sansio::protocol::{
     TextResourceContents,
 };
 use mcp_sansio::{Instant, Revision, Revisions};
+use mcp_sansio_handlers::endpoint::HttpEndpoint;
 use mcp_sansio_handlers::{
-    Call, Client, ClientError, Elicit, Host, HostRequest, HttpEndpoint, NoArguments, ReadResource,
-    Server,
+    Call, Client, ClientError, Elicit, Host, HostRequest, NoArguments, ReadResource, Server,
 };
 
 use crate::http_pair::{HttpPair, location, mount};

@@ -14,10 +14,11 @@ use mcp_sansio::http::{
     ExchangeFailure, ExchangeId, HttpServerOptions, IncomingResponse, Location, OutgoingRequest,
     RequestHead, ResponseHead, Status,
 };
+use mcp_sansio_handlers::Server;
 #[cfg(feature = "auth")]
 use mcp_sansio_handlers::TokenRequirement;
-use mcp_sansio_handlers::{
-    HandlerCall, HandlerPoll, HttpClientEndpoint, HttpEndpoint, HttpServer, PendingHandler, Server,
+use mcp_sansio_handlers::endpoint::{
+    HandlerCall, HandlerPoll, HttpClientEndpoint, HttpEndpoint, HttpServer, PendingHandler,
 };
 #[cfg(feature = "auth")]
 use mcp_sansio_oauth::Grant;

@@ -8,7 +8,9 @@ use std::time::Duration;
 
 use jsonschema::Validator;
 use mcp_sansio::Instant;
-use mcp_sansio_handlers::{Endpoint, Server, ServerEndpoint, ThreadSafe, Threading};
+use mcp_sansio_handlers::endpoint::{Endpoint, ServerEndpoint};
+use mcp_sansio_handlers::handler::Threading;
+use mcp_sansio_handlers::{Server, ThreadSafe};
 use serde_json::{Value, json};
 
 /// The metadata key with the task that a message belongs to.

@@ -8,7 +8,8 @@ use mcp_sansio::http::server::{ResponseMode, Transmit};
 use mcp_sansio::http::{ExchangeId, HttpServerOptions, RequestHead, ResponseHead};
 use mcp_sansio::protocol::{ElicitSchema, TaskSupport};
 use mcp_sansio::{Instant, Principal};
-use mcp_sansio_handlers::{Call, Elicit, HttpServer, NoArguments, PendingHandler, Server};
+use mcp_sansio_handlers::endpoint::{HttpServer, PendingHandler};
+use mcp_sansio_handlers::{Call, Elicit, NoArguments, Server};
 use serde_json::{Value, json};
 
 use crate::legacy_task_client::{Judge, RELATED, everything, initialize};

@@ -198,8 +198,8 @@ fn end_of_input_ends_every_pending_call() {
     let (_, mut client) = client();
     let task = client.task("ask");
     let waiting = client.send("tasks/result", json!({ "taskId": task }));
-    mcp_sansio_handlers::Endpoint::handle_eof(&mut client.endpoint, client.now);
+    mcp_sansio_handlers::endpoint::Endpoint::handle_eof(&mut client.endpoint, client.now);
     client.pump();
     assert_eq!(client.answer(waiting).unwrap()["error"]["code"], -32603);
-    assert!(mcp_sansio_handlers::Endpoint::is_drained(&client.endpoint));
+    assert!(mcp_sansio_handlers::endpoint::Endpoint::is_drained(&client.endpoint));
 }

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use mcp_sansio::Instant;
 use mcp_sansio::protocol::TaskSupport;
-use mcp_sansio_handlers::{Call, Endpoint, NoArguments, TaskEvent};
+use mcp_sansio_handlers::endpoint::Endpoint;
+use mcp_sansio_handlers::{Call, NoArguments, TaskEvent};
 use serde_json::{Value, json};
 
 use crate::legacy_task_client::LegacyTaskClient;

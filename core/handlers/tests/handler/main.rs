@@ -64,7 +64,9 @@ mod tasks_limits;
 
 use mcp_sansio::protocol::CallToolResult;
 use mcp_sansio::{Instant, Revision, Revisions};
-use mcp_sansio_handlers::{Client, ClientEndpoint, Host, Server, ServerEndpoint, Threading};
+use mcp_sansio_handlers::endpoint::{ClientEndpoint, ServerEndpoint};
+use mcp_sansio_handlers::handler::Threading;
+use mcp_sansio_handlers::{Client, Host, Server};
 use pair::Pair;
 
 /// Arguments of a handler.

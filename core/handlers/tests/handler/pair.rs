@@ -20,7 +20,9 @@ impl std::task::Wake for CountingWaker {
 }
 
 #[allow(dead_code, reason = "examples use fewer of its methods than tests")]
-impl<S: mcp_sansio_handlers::Endpoint, C: mcp_sansio_handlers::Endpoint> Pair<S, C> {
+impl<S: mcp_sansio_handlers::endpoint::Endpoint, C: mcp_sansio_handlers::endpoint::Endpoint>
+    Pair<S, C>
+{
     pub(crate) fn new(server: S, client: C) -> Self {
         let now = mcp_sansio::Instant::ZERO;
         Self {
@@ -99,7 +101,7 @@ impl<S: mcp_sansio_handlers::Endpoint, C: mcp_sansio_handlers::Endpoint> Pair<S,
 }
 
 fn drive(
-    endpoint: Option<&mut impl mcp_sansio_handlers::Endpoint>,
+    endpoint: Option<&mut impl mcp_sansio_handlers::endpoint::Endpoint>,
     cx: &mut std::task::Context<'_>,
     now: mcp_sansio::Instant,
 ) -> Vec<u8> {
@@ -117,7 +119,7 @@ fn drive(
 fn deliver(
     from: char,
     bytes: &[u8],
-    to: Option<&mut impl mcp_sansio_handlers::Endpoint>,
+    to: Option<&mut impl mcp_sansio_handlers::endpoint::Endpoint>,
     wire: &mut Vec<String>,
     now: mcp_sansio::Instant,
 ) {

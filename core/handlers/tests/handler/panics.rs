@@ -8,9 +8,8 @@ use mcp_sansio::Revision;
 use mcp_sansio::jsonrpc::ErrorCode;
 use mcp_sansio::peer::Event;
 use mcp_sansio::protocol::{ElicitParams, ElicitResult};
-use mcp_sansio_handlers::{
-    Call, Client, Elicit, Endpoint, Host, HostRequest, NoArguments, PanicGuard, Server,
-};
+use mcp_sansio_handlers::endpoint::{Endpoint, PanicGuard};
+use mcp_sansio_handlers::{Call, Client, Elicit, Host, HostRequest, NoArguments, Server};
 
 use crate::task_client::{Gate, TaskClient, settings};
 use crate::{ASKING, Both, connect, connect_host, text};

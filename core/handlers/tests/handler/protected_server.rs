@@ -9,9 +9,9 @@ use std::time::Duration;
 use mcp_sansio::http::server::Transmit;
 use mcp_sansio::http::{ExchangeId, HttpServerOptions, RequestHead, Response, ResponseHead};
 use mcp_sansio::{Instant, Principal};
-use mcp_sansio_handlers::{
-    HandlerCall, HandlerPoll, HttpServer, PendingHandler, Server, TokenRequirement, TokenResult,
-};
+use mcp_sansio_handlers::endpoint::{HandlerCall, HandlerPoll, HttpServer, PendingHandler};
+use mcp_sansio_handlers::handler::TokenResult;
+use mcp_sansio_handlers::{Server, TokenRequirement};
 use mcp_sansio_oauth::{
     BearerChallenge, Challenge, Operation, ProtectedResource, TokenCheck, TokenRefusal,
     VerifiedToken,

@@ -9,9 +9,8 @@ use mcp_sansio::protocol::{
     Root, SamplingContent, SamplingMessage, SerializeAt, ToolUseContent,
 };
 use mcp_sansio::{Era, Instant, Revision};
-use mcp_sansio_handlers::{
-    Call, Elicit, Endpoint, HandlerError, Host, HostRequest, NoArguments, Server,
-};
+use mcp_sansio_handlers::endpoint::Endpoint;
+use mcp_sansio_handlers::{Call, Elicit, HandlerError, Host, HostRequest, NoArguments, Server};
 
 use crate::{ASKING, connect, connect_host, text};
 
@@ -289,14 +288,30 @@ fn cancelling_a_call_withdraws_its_input_requests() {
 }
 
 #[test]
-#[should_panic(expected = "a form cannot have a field such as `inner`")]
-fn a_form_with_nested_fields_panics() {
+fn a_form_that_cannot_be_shown_is_an_error_of_the_handler() {
+    // Rule: [ELIC-007].
     #[derive(schemars::JsonSchema)]
     struct Nested {
         #[expect(dead_code, reason = "only the type is used")]
         inner: std::collections::BTreeMap<String, String>,
     }
-    drop(Elicit::form::<Nested>("?"));
+    let server = Server::new("s", "1")
+        .tool("nested", "", |call: Call<NoArguments>| {
+            call.require_input("it", Elicit::form::<Nested>("?")).into_result::<()>()
+        })
+        .tool("text", "", |call: Call<NoArguments>| {
+            call.require_input("it", Elicit::form::<String>("?")).into_result::<()>()
+        });
+    for revision in ASKING {
+        let (client, mut pair) = connect_host(&server, host(yes), revision);
+        for (tool, field) in [("nested", "inner"), ("text", "string")] {
+            let error = pair.run(client.call_tool(tool, &NoArguments {})).unwrap_err();
+            let refusal = error.as_refusal().unwrap();
+            assert_eq!(refusal.code, ErrorCode::INTERNAL_ERROR);
+            let message = format!("`it`: a form cannot have a field such as `{field}`");
+            assert_eq!(refusal.message, message);
+        }
+    }
 }
 
 #[test]

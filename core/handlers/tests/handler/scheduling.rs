@@ -4,7 +4,9 @@ use std::task::{Poll, Waker};
 
 use mcp_sansio::protocol::{Resource, ResourceContents, TextResourceContents};
 use mcp_sansio::{Instant, Revision};
-use mcp_sansio_handlers::{Call, Endpoint, Job, NoArguments, ReadResource, Server, blocking};
+use mcp_sansio_handlers::endpoint::Endpoint;
+use mcp_sansio_handlers::handler::Job;
+use mcp_sansio_handlers::{Call, NoArguments, ReadResource, Server, blocking};
 
 use crate::{Place, connect, text};
 

@@ -285,7 +285,7 @@ fn a_bad_name_is_reported_when_the_server_is_connected() {
 #[test]
 fn endpoints_of_shared_handlers_move_between_threads() {
     fn is_send<T: Send>() {}
-    is_send::<mcp_sansio_handlers::ServerEndpoint>();
-    is_send::<mcp_sansio_handlers::ClientEndpoint>();
+    is_send::<mcp_sansio_handlers::endpoint::ServerEndpoint>();
+    is_send::<mcp_sansio_handlers::endpoint::ClientEndpoint>();
     is_send::<mcp_sansio_handlers::Client>();
 }

@@ -6,7 +6,8 @@ use std::task::{Context, Poll, Waker};
 use mcp_sansio::http::server::{ServerLimits, Transmit};
 use mcp_sansio::http::{ExchangeId, HttpServerOptions, RequestHead, Response};
 use mcp_sansio::{Instant, Principal};
-use mcp_sansio_handlers::{Call, HandlerPoll, HttpServer, NoArguments, PendingHandler, Server};
+use mcp_sansio_handlers::endpoint::{HandlerPoll, HttpServer, PendingHandler};
+use mcp_sansio_handlers::{Call, NoArguments, Server};
 use serde_json::{Value, json};
 
 use crate::task_client::{Gate, everything, request};
@@ -47,7 +48,7 @@ impl SharedServer {
         let principal = who.map(Principal::new);
         let (exchange, work) =
             self.server.handle_request(&head, body.as_bytes(), principal.as_ref(), Instant::ZERO);
-        match work.map(mcp_sansio_handlers::HandlerCall::run) {
+        match work.map(mcp_sansio_handlers::endpoint::HandlerCall::run) {
             Some(HandlerPoll::Ready(finished)) => self.server.finish(finished, Instant::ZERO),
             Some(HandlerPoll::Pending(running)) => {
                 self.server.track(&running);

@@ -10,7 +10,9 @@ use std::time::Duration;
 
 use jsonschema::Validator;
 use mcp_sansio::Instant;
-use mcp_sansio_handlers::{Endpoint, Server, ServerEndpoint, TaskSettings, ThreadSafe, Threading};
+use mcp_sansio_handlers::endpoint::{Endpoint, ServerEndpoint};
+use mcp_sansio_handlers::handler::Threading;
+use mcp_sansio_handlers::{Server, TaskSettings, ThreadSafe};
 use serde_json::{Value, json};
 
 /// 2026-07-28T00:00:00Z.

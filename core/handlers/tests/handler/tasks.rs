@@ -275,7 +275,7 @@ fn a_cancellation_notification_does_not_affect_tasks() {
     let cancelled = json!({ "jsonrpc": "2.0", "method": "notifications/cancelled",
                             "params": { "requestId": call } });
     let now = client.now;
-    mcp_sansio_handlers::Endpoint::handle_frame(
+    mcp_sansio_handlers::endpoint::Endpoint::handle_frame(
         &mut client.endpoint,
         Ok(cancelled.to_string().as_bytes()),
         now,

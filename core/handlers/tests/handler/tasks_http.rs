@@ -9,9 +9,8 @@ use mcp_sansio::http::server::Transmit;
 use mcp_sansio::http::{HttpServerOptions, RequestHead};
 use mcp_sansio::protocol::ElicitSchema;
 use mcp_sansio::{Instant, Principal};
-use mcp_sansio_handlers::{
-    Call, Elicit, HandlerCall, HandlerPoll, HttpServer, NoArguments, PendingHandler, Server,
-};
+use mcp_sansio_handlers::endpoint::{HandlerCall, HandlerPoll, HttpServer, PendingHandler};
+use mcp_sansio_handlers::{Call, Elicit, NoArguments, Server};
 use serde_json::{Value, json};
 
 use crate::task_client::{Gate, Judge, assert_empty, everything, request, settings};

@@ -2,7 +2,8 @@ use std::time::Duration;
 
 use mcp_sansio::Instant;
 use mcp_sansio::protocol::ElicitSchema;
-use mcp_sansio_handlers::{Call, Elicit, Endpoint, NoArguments, Server, TaskSettings};
+use mcp_sansio_handlers::endpoint::Endpoint;
+use mcp_sansio_handlers::{Call, Elicit, NoArguments, Server, TaskSettings};
 use serde_json::json;
 
 use crate::task_client::{EPOCH, Gate, TaskClient, settings};

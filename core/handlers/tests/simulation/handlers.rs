@@ -17,9 +17,9 @@ use mcp_sansio::protocol::{
     CallToolResult, ElicitParams, ElicitResult, LoggingLevel, SubscriptionFilter,
 };
 use mcp_sansio::{Instant, Revision, Revisions};
+use mcp_sansio_handlers::endpoint::{ClientEndpoint, Endpoint, ServerEndpoint};
 use mcp_sansio_handlers::{
-    Call, CallFuture, Client, ClientEndpoint, ClientError, Elicit, Endpoint, HandlerError, Host,
-    HostRequest, Local, Server, ServerEndpoint,
+    Call, CallFuture, Client, ClientError, Elicit, HandlerError, Host, HostRequest, Local, Server,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,0 +1,40 @@
+//! The types between a function and the request that it handles.
+//!
+//! A program that only registers functions does not name them. [`Handler`] says which functions can
+//! be registered: its parameter implements [`FromRequest`], its result [`IntoOutcome`], each for
+//! the kind of request that a `For` type names. Implement these two for types of your own.
+//!
+//! ```
+//! use mcp_sansio_handlers::handler::{ForTool, IntoOutcome, Outcome};
+//! use mcp_sansio_handlers::{Call, NoArguments, Server};
+//!
+//! struct Celsius(f32);
+//!
+//! impl IntoOutcome<ForTool> for Celsius {
+//!     fn into_outcome(self) -> Outcome {
+//!         IntoOutcome::<ForTool>::into_outcome(format!("{:.1} °C", self.0))
+//!     }
+//! }
+//!
+//! # #[cfg(feature = "schemars")]
+//! let server = Server::new("thermometer", "1.0.0")
+//!     .tool("read", "The temperature", |_: Call<NoArguments>| Celsius(21.5));
+//! ```
+
+#[cfg(feature = "auth")]
+pub use super::authorization::AuthorizationFunction;
+pub use super::blocking::{Blocking, BlockingMarker, Job};
+pub use super::context::{FromRequest, RequestParts};
+pub use super::function::{Async, Handler, HandlerInput, Plain};
+pub use super::input_required::InputRequired;
+#[cfg(feature = "protection")]
+pub use super::protection::TokenCheckFuture;
+pub use super::reply::{
+    AnyResult, ForCompletion, ForElicitation, ForPrompt, ForRequest, ForResource, ForRoots,
+    ForSampling, ForTool, IntoOutcome, Outcome, ResultBody,
+};
+#[cfg(feature = "schemars")]
+pub use super::server::Described;
+pub use super::threading::{Step, Threading};
+#[cfg(feature = "protection")]
+pub use super::token_handler::{TokenHandler, TokenResult, TokenStep};
