@@ -87,7 +87,12 @@ impl HttpHarness {
         if self.server.admit(&head).is_err() {
             return None;
         }
-        let (exchange, event) = self.server.handle_request(&head, body.as_bytes(), None, self.now);
+        let (exchange, event) = self.server.handle_request(
+            &head,
+            body.as_bytes(),
+            &mcp_sansio::Caller::ANONYMOUS,
+            self.now,
+        );
         if let (Some(Event::Request(request)), true) = (&event, answered) {
             let answer = RawJson::parse(r#"{"content":[{"type":"text","text":"hello"}]}"#);
             let answer = answer.expect("JSON");
@@ -179,7 +184,8 @@ impl HttpHarness {
             head.field("last-event-id", last.as_bytes());
         }
         self.server.admit(&head).expect("the request is admitted");
-        let (exchange, event) = self.server.handle_request(&head, b"", None, self.now);
+        let (exchange, event) =
+            self.server.handle_request(&head, b"", &mcp_sansio::Caller::ANONYMOUS, self.now);
         assert!(event.is_none(), "opening a stream emits no event");
         let (mut length, mut last_id) = (0, None);
         self.transmit(&mut |bytes| {
@@ -210,7 +216,12 @@ impl HttpHarness {
             head.field(name, value.as_bytes());
         }
         self.server.admit(&head).expect("the request is admitted");
-        let (exchange, event) = self.server.handle_request(&head, CALL.as_bytes(), None, self.now);
+        let (exchange, event) = self.server.handle_request(
+            &head,
+            CALL.as_bytes(),
+            &mcp_sansio::Caller::ANONYMOUS,
+            self.now,
+        );
         let Some(Event::Request(request)) = event else { panic!("not a request") };
         let handle = request.handle;
         self.progress(handle, 0);

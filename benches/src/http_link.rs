@@ -109,7 +109,8 @@ impl HttpLink {
             head.field(name, value.as_bytes());
         }
         self.server.admit(&head).expect("the request is admitted");
-        let (exchange, event) = self.server.handle_request(&head, &request.body, None, NOW);
+        let (exchange, event) =
+            self.server.handle_request(&head, &request.body, &mcp_sansio::Caller::ANONYMOUS, NOW);
         self.exchanges.insert(exchange, request.exchange);
         if let Some(Event::Request(request)) = event {
             self.server.respond_with(request.handle, &echoed(&request), NOW).expect("due");

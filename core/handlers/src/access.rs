@@ -5,29 +5,8 @@ use alloc::string::String;
 
 use mcp_sansio_oauth::Grant;
 
-use super::context::{Context, Incoming};
+use super::context::Context;
 use super::reply::HandlerError;
-
-/// The permissions of a client.
-#[derive(Debug)]
-pub(super) enum Access {
-    /// The client started this process and talks to it over a byte stream.
-    Owner,
-    /// The request came over HTTP to a server that requires no token.
-    Unknown,
-    /// The request carried a token that was checked.
-    Granted(Grant),
-}
-
-impl Access {
-    pub(super) fn from_request(call: &Incoming<'_, '_>) -> Self {
-        match call.request.attachment.get::<Grant>() {
-            Some(grant) => Self::Granted(grant.clone()),
-            None if call.on_http => Self::Unknown,
-            None => Self::Owner,
-        }
-    }
-}
 
 impl Context {
     /// Returns the scopes of the client's token: an empty slice on byte streams, and on servers
@@ -37,10 +16,7 @@ impl Context {
     /// scopes imply which.
     #[must_use]
     pub fn scopes(&self) -> &[String] {
-        match &self.access {
-            Access::Granted(grant) => grant.scopes(),
-            Access::Owner | Access::Unknown => &[],
-        }
+        self.caller.scopes()
     }
 
     /// Requires that the client's token has all of these scopes, or others that imply them. Use it
@@ -55,13 +31,13 @@ impl Context {
     /// The token lacks a scope. Return the error from the handler to tell the client.
     // MCP 2026-07-28 basic/authorization/index#runtime-insufficient-scope-errors [AUTHS-015] [AUTHS-018]
     pub fn require_scopes(&self, scopes: &[&str]) -> Result<(), HandlerError> {
-        match &self.access {
-            Access::Granted(grant) => {
+        match self.caller.credentials::<Grant>() {
+            Some(grant) => {
                 grant.require(scopes).map_err(|refusal| HandlerError::Refused(Box::new(refusal)))
             }
             // MCP 2026-07-28 basic/authorization/index#protocol-requirements [AUTHC-003]
-            Access::Owner => Ok(()),
-            Access::Unknown => Err(HandlerError::failed("this server checks no tokens")),
+            None if self.caller.is_owner() => Ok(()),
+            None => Err(HandlerError::failed("this server checks no tokens")),
         }
     }
 }

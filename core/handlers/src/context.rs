@@ -13,13 +13,11 @@ use mcp_sansio::protocol::{
     Capabilities, Capability, CompleteParams, CreateMessageParams, ElicitParams, LoggingLevel,
     Method,
 };
-use mcp_sansio::{Principal, Revision};
+use mcp_sansio::{Caller, Principal, Revision};
 use mcp_sansio_sync::atomic::{AtomicBool, Ordering};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-#[cfg(feature = "protection")]
-use super::access::Access;
 use super::blocking::Spawner;
 use super::catalog_edit::{CatalogEdit, Edit};
 use super::mailbox::{Mailbox, SendFailure};
@@ -46,10 +44,6 @@ pub(super) struct Incoming<'r, 'f> {
     pub(super) request: &'r Request<'f>,
     /// The queue for commands of the handler to the connection.
     pub(super) commands: &'r CommandSender,
-    pub(super) principal: Option<&'r Principal>,
-    /// Whether the request came over HTTP, where any client can connect.
-    #[cfg(feature = "protection")]
-    pub(super) on_http: bool,
     /// Whether the server's settings allow the request to become a task.
     pub(super) tasks: bool,
     /// Whether the request already is a task.
@@ -179,9 +173,7 @@ pub struct Context {
     inputs: InputResponseParams<'static>,
     commands: CommandSender,
     cancelled: Option<Arc<AtomicBool>>,
-    principal: Option<Principal>,
-    #[cfg(feature = "protection")]
-    pub(super) access: Access,
+    pub(super) caller: Caller,
     tasks: bool,
     is_task: bool,
 }
@@ -201,9 +193,7 @@ impl Context {
             },
             commands: Arc::clone(call.commands),
             cancelled,
-            principal: call.principal.cloned(),
-            #[cfg(feature = "protection")]
-            access: Access::from_request(call),
+            caller: request.caller.clone(),
             tasks: call.tasks && request.method == Method::ToolsCall,
             is_task: call.is_task,
         }
@@ -229,8 +219,14 @@ impl Context {
 
     /// Returns the sender of the request, if the transport identifies it.
     #[must_use]
-    pub const fn principal(&self) -> Option<&Principal> {
-        self.principal.as_ref()
+    pub fn principal(&self) -> Option<&Principal> {
+        self.caller.principal()
+    }
+
+    /// Returns the sender of the request with its permissions.
+    #[must_use]
+    pub const fn caller(&self) -> &Caller {
+        &self.caller
     }
 
     /// Whether the answer is no longer needed. For [`blocking`](super::blocking()) handlers; an

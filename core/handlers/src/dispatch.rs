@@ -1,10 +1,10 @@
 use alloc::boxed::Box;
 
+use mcp_sansio::Era;
 use mcp_sansio::catalog::{Attachments, Catalog, Invalid, Target};
 use mcp_sansio::jsonrpc::{ErrorObject, RawJson};
 use mcp_sansio::peer::{InputResponseParams, MethodName, Request};
 use mcp_sansio::protocol::{CallToolResult, Capability, Method, SerializeAt};
-use mcp_sansio::{Era, Principal};
 
 use super::Sealing;
 use super::context::{CommandSender, Incoming, RequestParts};
@@ -68,9 +68,6 @@ pub(super) struct Invocation<'a, K: Threading> {
     /// The handler, or the outcome if there is no handler.
     pub(super) function: Result<&'a K::Function, Box<Outcome>>,
     pub(super) commands: &'a CommandSender,
-    pub(super) principal: Option<&'a Principal>,
-    #[cfg(feature = "protection")]
-    pub(super) on_http: bool,
     /// Whether the request can become a task.
     pub(super) tasks: bool,
     /// Whether the request is a task.
@@ -92,9 +89,6 @@ impl<K: Threading> Invocation<'_, K> {
                 call: Some(&Incoming {
                     request,
                     commands: self.commands,
-                    principal: self.principal,
-                    #[cfg(feature = "protection")]
-                    on_http: self.on_http,
                     tasks: self.tasks,
                     is_task: self.is_task,
                 }),

@@ -8,7 +8,6 @@ use core::pin::Pin;
 use core::task::{Context, Poll, Waker};
 
 use mcp_sansio::Instant;
-use mcp_sansio::http::Principal;
 use mcp_sansio::http::server::CallerHandle;
 use mcp_sansio::peer::{Request, RequestHandle};
 use mcp_sansio_sync::Mutex;
@@ -28,7 +27,6 @@ pub struct HandlerCall<'f, K: Threading = ThreadSafe> {
     /// The handler, or the outcome if there is no handler.
     pub(super) function: Result<K::Function, Box<Outcome>>,
     pub(super) commands: CommandSender,
-    pub(super) principal: Option<Principal>,
     pub(super) tasks: bool,
     /// Whether the request is a task.
     pub(super) is_task: bool,
@@ -122,9 +120,9 @@ impl<'f, K: Threading> HandlerCall<'f, K> {
     /// Calls the handler. A plain one does its work in this call.
     #[must_use]
     pub fn run(self) -> HandlerPoll<'f, K> {
-        let Self { mut request, handlers, function, commands, principal, .. } = self;
+        let Self { mut request, handlers, function, commands, .. } = self;
         let Self { tasks, is_task, sealed, now, guard, .. } = self;
-        if sealed && let Err(error) = handlers.sealing.open(&mut request, principal.as_ref(), now) {
+        if sealed && let Err(error) = handlers.sealing.open(&mut request, now) {
             return HandlerPoll::Ready(HandlerOutput { request, outcome: Outcome::Error(error) });
         }
         let invocation = Invocation {
@@ -134,9 +132,6 @@ impl<'f, K: Threading> HandlerCall<'f, K> {
                 Err(outcome) => Err(outcome),
             },
             commands: &commands,
-            principal: principal.as_ref(),
-            #[cfg(feature = "protection")]
-            on_http: true,
             tasks,
             is_task,
             guard,

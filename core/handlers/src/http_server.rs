@@ -13,11 +13,11 @@ use mcp_sansio::catalog::{Catalog, CatalogError};
 use mcp_sansio::http::server::{
     Admission, NotStored, ReadId, StoreAction, StoredEvent, Transmit, UnservableTool,
 };
-use mcp_sansio::http::{self, ExchangeId, HttpRejection, Principal, RequestHead, Response, Status};
+use mcp_sansio::http::{self, ExchangeId, HttpRejection, RequestHead, Response, Status};
 use mcp_sansio::jsonrpc::ErrorObject;
 use mcp_sansio::peer::server::Session;
 use mcp_sansio::peer::{CommandError, Event, Request, RequestHandle};
-use mcp_sansio::{Era, Instant};
+use mcp_sansio::{Caller, Era, Instant};
 
 use super::context::Command;
 use super::elicitation_ids::ElicitationIds;
@@ -148,21 +148,26 @@ impl<K: Threading> HttpServer<K> {
 
     /// Handles a complete request: see [`http::Server::handle_request`]. Returns the call of its
     /// handler, if it has one.
+    ///
+    /// On a server that requires tokens, `caller` must be the grant that
+    /// [`authorize`](Self::authorize) led to, as a [`Caller`]. All other requests are refused. A
+    /// stream that the request opens ends when the token expires: see
+    /// [`http::Server::set_expiry`].
     pub fn handle_request<'f>(
         &mut self,
         head: &RequestHead<'_>,
         body: &'f [u8],
-        principal: Option<&Principal>,
+        caller: &Caller,
         now: Instant,
     ) -> (ExchangeId, Option<HandlerCall<'f, K>>) {
         // MCP 2026-07-28 basic/authorization/index#token-handling [AUTHS-012],
         // MCP 2025-11-25 security-best-practices#session-hijacking [SEC-011]: the adapter may have
         // skipped the check.
         #[cfg(feature = "protection")]
-        if let Some(exchange) = self.refuse_unchecked(head, body, now) {
-            return (exchange, None);
+        if let Some((exchange, event)) = self.handle_protected(head, body, caller, now) {
+            return (exchange, self.handle_admitted(exchange, event, now));
         }
-        let (exchange, event) = self.endpoint.machine.handle_request(head, body, principal, now);
+        let (exchange, event) = self.endpoint.machine.handle_request(head, body, caller, now);
         (exchange, self.handle_admitted(exchange, event, now))
     }
 
@@ -287,8 +292,8 @@ impl<K: Threading> HttpServer<K> {
             // Input requests of a task may have been answered.
             self.endpoint.notify_changes(now);
         }
-        let (request, principal) = self.endpoint.tasks.as_mut()?.poll_resumed()?;
-        Some(HandlerCall { sealed: false, principal, ..self.work(request, now) })
+        let request = self.endpoint.tasks.as_mut()?.poll_resumed()?;
+        Some(HandlerCall { sealed: false, ..self.work(request, now) })
     }
 
     /// Returns an exchange with new output: see [`http::Server::poll_ready`].
@@ -333,7 +338,6 @@ impl<K: Threading> HttpServer<K> {
             function: invocation.function.cloned(),
             handlers: Arc::clone(&endpoint.handlers),
             commands: Arc::clone(&endpoint.commands),
-            principal: invocation.principal.cloned(),
             is_task: invocation.is_task,
             tasks: invocation.tasks,
             guard: invocation.guard,
@@ -395,9 +399,6 @@ impl Drop for TrackedHandlers {
 impl ServerBinding for HttpServerMachine {
     type Running<K: Threading> = TrackedHandlers;
 
-    #[cfg(feature = "protection")]
-    const IS_HTTP: bool = true;
-
     fn catalog(&self) -> &Catalog {
         http::Server::catalog(self)
     }
@@ -408,10 +409,6 @@ impl ServerBinding for HttpServerMachine {
 
     fn session_of(&self, request: RequestHandle) -> Option<&Session> {
         self.session_of_request(request)
-    }
-
-    fn principal(&self, request: RequestHandle) -> Option<&Principal> {
-        http::Server::principal(self, request)
     }
 
     fn has_open_stream(&self, request: RequestHandle) -> bool {

@@ -1,8 +1,8 @@
 //! The replacement for `sealing` without the feature `seal`.
 
+use mcp_sansio::Instant;
 use mcp_sansio::jsonrpc::ErrorObject;
 use mcp_sansio::peer::Request;
-use mcp_sansio::{Instant, Principal};
 
 use super::reply::Outcome;
 
@@ -23,19 +23,12 @@ impl Sealing {
     pub(super) const fn open(
         &self,
         _: &mut Request<'_>,
-        _: Option<&Principal>,
         _: Instant,
     ) -> Result<(), ErrorObject<'static>> {
         Ok(())
     }
 
-    pub(super) fn close(
-        &self,
-        _: &Request<'_>,
-        _: Option<&Principal>,
-        outcome: Outcome,
-        _: Instant,
-    ) -> Outcome {
+    pub(super) fn close(&self, _: &Request<'_>, outcome: Outcome, _: Instant) -> Outcome {
         outcome
     }
 }

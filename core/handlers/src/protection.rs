@@ -7,14 +7,12 @@ use core::pin::Pin;
 use core::task::{Context, Poll};
 use core::time::Duration;
 
-use mcp_sansio::Instant;
 use mcp_sansio::catalog::Item;
 use mcp_sansio::http::{ExchangeId, ParsedBody, RequestHead, Response};
-use mcp_sansio::peer::Attachment;
 use mcp_sansio::peer::Event;
+use mcp_sansio::{Caller, Instant};
 use mcp_sansio_oauth::{Grant, ProtectedResource, TokenCheck};
 
-use super::http_call::HandlerCall;
 use super::http_server::HttpServer;
 use super::panics::{PanicGuard, Panicked};
 use super::server::Server;
@@ -178,20 +176,21 @@ impl<K: Threading> HttpServer<K> {
         }
     }
 
-    /// Handles a complete request whose token was checked by [`authorize`](Self::authorize) of this
-    /// server. [`handle_request`](Self::handle_request) in contrast refuses all requests to a
-    /// protected server. A stream that the request opens ends when the token expires: see
-    /// [`http::Server::set_expiry`](mcp_sansio::http::Server::set_expiry).
-    pub fn handle_granted<'f>(
+    /// Handles a complete request to a protected server, whose caller must be the grant of
+    /// [`authorize`](Self::authorize). Returns `None` on any other server.
+    pub(super) fn handle_protected<'f>(
         &mut self,
         head: &RequestHead<'_>,
         body: &'f [u8],
-        grant: &Grant,
+        caller: &Caller,
         now: Instant,
-    ) -> (ExchangeId, Option<HandlerCall<'f, K>>) {
-        let protection = self.endpoint.handlers.protection.as_ref();
-        let Some(protection) = protection.filter(|it| grant.is_for(&it.resource)) else {
-            return self.handle_request(head, body, None, now);
+    ) -> Option<(ExchangeId, Option<Event<'f>>)> {
+        let protection = self.endpoint.handlers.protection.as_ref()?;
+        let resource = Arc::clone(&protection.resource);
+        let Some(grant) = caller.credentials().filter(|it: &&Grant| it.is_for(&resource)) else {
+            let refuse = &|_: Option<&ParsedBody<'_>>| Err(resource.no_token());
+            let machine = &mut self.endpoint.machine;
+            return Some(machine.handle_request_if(head, body, &Caller::ANONYMOUS, refuse, now));
         };
         let left = |end: u64| Duration::from_secs(end.saturating_sub((protection.unix_time)()));
         let deadline = grant.expires_at().map(|end| now + left(end));
@@ -203,11 +202,10 @@ impl<K: Threading> HttpServer<K> {
                 _ => None,
             }
         };
-        let before = self.endpoint.machine.pending_events().count();
-        let (exchange, mut event) = self.endpoint.machine.handle_request_if(
+        let (exchange, event) = self.endpoint.machine.handle_request_if(
             head,
             body,
-            Some(grant.principal()),
+            caller,
             &|body| grant.check_with(body, Some(&template_of)),
             now,
         );
@@ -216,32 +214,7 @@ impl<K: Threading> HttpServer<K> {
         if let Some(deadline) = deadline {
             self.endpoint.machine.set_expiry(exchange, deadline);
         }
-        let attachment = Attachment::new(grant.clone());
-        let attach = |event: &mut Event<'_>| {
-            // A resumed request keeps the grant of its sender.
-            if let Event::Request(request) = event
-                && request.attachment.is_empty()
-            {
-                request.attachment = attachment.clone();
-            }
-        };
-        event.iter_mut().for_each(attach);
-        // MCP 2025-03-26 schema.json#JSONRPCBatchResponse [BATCH-007]: the other requests of the
-        // body are queued.
-        self.endpoint.machine.pending_events().skip(before).for_each(attach);
-        (exchange, self.handle_admitted(exchange, event, now))
-    }
-
-    /// Refuses a request without a checked token on a protected server.
-    pub(super) fn refuse_unchecked(
-        &mut self,
-        head: &RequestHead<'_>,
-        body: &[u8],
-        now: Instant,
-    ) -> Option<ExchangeId> {
-        let resource = Arc::clone(&self.endpoint.handlers.protection.as_ref()?.resource);
-        let refuse = &|_: Option<&ParsedBody<'_>>| Err(resource.no_token());
-        Some(self.endpoint.machine.handle_request_if(head, body, None, refuse, now).0)
+        Some((exchange, event))
     }
 }
 

@@ -8,7 +8,7 @@ use core::time::Duration;
 use mcp_sansio::jsonrpc::ErrorObject;
 use mcp_sansio::peer::Request;
 use mcp_sansio::seal::{Binding, Seal};
-use mcp_sansio::{Era, Instant, Principal};
+use mcp_sansio::{Era, Instant};
 
 use super::reply::Outcome;
 use super::server::Server;
@@ -105,7 +105,6 @@ impl Sealing {
     pub(super) fn open(
         &self,
         request: &mut Request<'_>,
-        principal: Option<&Principal>,
         now: Instant,
     ) -> Result<(), ErrorObject<'static>> {
         let Some(with) = &self.with else { return Ok(()) };
@@ -114,7 +113,7 @@ impl Sealing {
         if request.revision.era() == Era::Legacy {
             return Ok(());
         }
-        let opened = with.seal.open(sealed, &binding(request, principal), with.seconds(now));
+        let opened = with.seal.open(sealed, &binding(request), with.seconds(now));
         // MCP 2026-07-28 basic/patterns/mrtr#server-requirements-basic-workflow [MRTR-006]
         let state = opened.map_err(|error| ErrorObject::invalid_params(error.to_string()))?;
         request.inputs.set_state(Some(state));
@@ -122,20 +121,14 @@ impl Sealing {
     }
 
     /// Seals the state of an answer.
-    pub(super) fn close(
-        &self,
-        request: &Request<'_>,
-        principal: Option<&Principal>,
-        outcome: Outcome,
-        now: Instant,
-    ) -> Outcome {
+    pub(super) fn close(&self, request: &Request<'_>, outcome: Outcome, now: Instant) -> Outcome {
         let Some(with) = &self.with else { return outcome };
         let Outcome::InputRequired(mut required) = outcome else { return outcome };
         if request.revision.era() == Era::Modern
             && let Some(state) = &required.request_state
         {
             let expires = with.seconds(now).saturating_add(with.lifetime);
-            match with.seal.close(state, &binding(request, principal), expires) {
+            match with.seal.close(state, &binding(request), expires) {
                 Ok(sealed) => required.request_state = Some(sealed),
                 Err(error) => return Outcome::Error(ErrorObject::internal(error.to_string())),
             }
@@ -154,7 +147,8 @@ impl SealSettings {
     }
 }
 
-fn binding<'a>(request: &'a Request<'_>, principal: Option<&'a Principal>) -> Binding<'a> {
+fn binding<'a>(request: &'a Request<'_>) -> Binding<'a> {
+    let principal = request.caller.principal();
     Binding::new(request.method.as_str(), &request.params).principal(principal)
 }
 

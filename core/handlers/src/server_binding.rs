@@ -9,12 +9,12 @@ use core::fmt;
 use core::future::Future;
 use core::time::Duration;
 
+use mcp_sansio::Instant;
 use mcp_sansio::catalog::Catalog;
 #[cfg(feature = "http")]
 use mcp_sansio::http::HttpRejection;
 use mcp_sansio::peer::server::Session;
 use mcp_sansio::peer::{self, CommandError, Request, RequestHandle, ServerMachine};
-use mcp_sansio::{Instant, Principal};
 
 use super::context::Command;
 use super::executor::{DETACHED, Executor};
@@ -29,21 +29,12 @@ pub(super) trait ServerBinding: ServerMachine + fmt::Debug + Sized {
     /// The running handlers: the transport determines where they are polled.
     type Running<K: Threading>: RunningHandlers<Self> + fmt::Debug;
 
-    /// Whether requests come over HTTP, where any client can connect.
-    #[cfg(feature = "protection")]
-    const IS_HTTP: bool = false;
-
     fn catalog(&self) -> &Catalog;
 
     fn edit_catalog(&mut self, edit: impl FnOnce(&mut Catalog), now: Instant);
 
     /// Returns the legacy session of a request.
     fn session_of(&self, request: RequestHandle) -> Option<&Session>;
-
-    /// Returns the sender of a request, if known.
-    fn principal(&self, _request: RequestHandle) -> Option<&Principal> {
-        None
-    }
 
     /// Whether the client of a request reads messages before its answer.
     fn has_open_stream(&self, _request: RequestHandle) -> bool {

@@ -118,9 +118,6 @@ impl<K: Threading, M: ServerBinding> ServerEndpoint<K, M> {
             handlers: &self.handlers,
             function: self.handlers.prepare(&self.items, catalog, asked, self.guard),
             commands: &self.commands,
-            principal: self.machine.principal(request.handle),
-            #[cfg(feature = "protection")]
-            on_http: M::IS_HTTP,
             tasks: self.tasks.is_some(),
             is_task,
             guard: self.guard,
@@ -161,10 +158,9 @@ impl<K: Threading, M: ServerBinding> ServerEndpoint<K, M> {
 
     pub(super) fn answer(&mut self, request: Request<'_>, outcome: Outcome, now: Instant) {
         let handle = request.handle;
-        let principal = self.machine.principal(handle);
         // The machine has already handled a request that was cancelled meanwhile, or an answer that
         // could not be serialised.
-        let _answered = match self.handlers.sealing.close(&request, principal, outcome, now) {
+        let _answered = match self.handlers.sealing.close(&request, outcome, now) {
             Outcome::Result(body) => {
                 let respond = ServerCommand::Respond { request: handle, result: &body };
                 self.machine.apply(respond, now).map(drop)
@@ -231,7 +227,7 @@ impl<K: Threading, M: ServerBinding> ServerEndpoint<K, M> {
     // MCP 2026-07-28 ext-tasks:tasks#security-considerations [TASK-041]
     fn serve_task(&mut self, request: &Request<'_>, now: Instant) {
         let Some(tasks) = &mut self.tasks else { return };
-        let served = tasks.serve(request, self.machine.principal(request.handle), now);
+        let served = tasks.serve(request, now);
         if let Some(handler) = served.dropped {
             self.drop_handler(handler);
         }
@@ -331,7 +327,7 @@ impl<K: Threading> ServerEndpoint<K> {
 
     fn handle_event(&mut self, event: Event<'_>, now: Instant) {
         let Some(mut request) = self.dispatch(event, now) else { return };
-        match self.handlers.sealing.open(&mut request, None, now) {
+        match self.handlers.sealing.open(&mut request, now) {
             Ok(()) => self.call(request, now),
             Err(error) => self.answer(request, Outcome::Error(error), now),
         }
@@ -346,9 +342,7 @@ impl<K: Threading> ServerEndpoint<K> {
                 self.handle_event(event, now);
                 moved = true;
             }
-            while let Some((request, _)) =
-                self.tasks.as_mut().and_then(|tasks| tasks.poll_resumed())
-            {
+            while let Some(request) = self.tasks.as_mut().and_then(|tasks| tasks.poll_resumed()) {
                 self.call(request, now);
                 moved = true;
             }

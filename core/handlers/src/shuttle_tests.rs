@@ -198,7 +198,6 @@ fn a_handler_cancelled_during_its_poll_is_notified() {
             request,
             handlers: Arc::clone(&server.handlers),
             commands: Arc::new(Mailbox::new(MailboxLimits::NONE)),
-            principal: None,
             tasks: false,
             is_task: false,
             sealed: false,

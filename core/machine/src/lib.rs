@@ -14,6 +14,7 @@ extern crate alloc;
 extern crate std;
 
 mod binding;
+mod caller;
 pub mod catalog;
 pub mod framing;
 #[cfg(feature = "http")]
@@ -30,6 +31,9 @@ pub mod recording;
 pub mod seal;
 pub mod stream;
 
+pub use caller::Caller;
+#[cfg(target_has_atomic = "ptr")]
+pub use caller::Credentials;
 pub use instant::Instant;
 pub use panic_guard::{PanicGuard, Panicked};
 pub use principal::Principal;

@@ -91,7 +91,8 @@ impl TestServer {
         }
         let before = COUNT.get();
         server.admit(&head).unwrap();
-        let (exchange, event) = server.handle_request(&head, body.as_bytes(), None, *now);
+        let (exchange, event) =
+            server.handle_request(&head, body.as_bytes(), &mcp_sansio::Caller::ANONYMOUS, *now);
         if let Some(Event::Request(request)) = event {
             server.respond_with(request.handle, answer, *now).unwrap();
         }

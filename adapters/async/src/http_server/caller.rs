@@ -1,40 +1,35 @@
 use std::pin::pin;
 
-use mcp_sansio::Principal;
 use mcp_sansio::http::{RequestHead, Response};
+use mcp_sansio::{Caller, Principal};
 use mcp_sansio_handlers::TokenRequirement;
-use mcp_sansio_oauth::Grant;
 
 use super::shared_server::SharedServer;
 use super::sleep::with_timeout;
 
-/// The sender of a request.
-#[derive(Debug)]
-pub(super) enum Caller<'a> {
-    /// Identified by the server from the token of the request.
-    Granted(Grant),
-    /// Identified by an earlier layer, if at all.
-    Named(Option<&'a Principal>),
+/// Identifies the sender of a request: by its token, or as an earlier layer did in the request's
+/// `extensions`. Otherwise returns the response that refuses the request. The lock is not held while
+/// a token is checked.
+pub(super) async fn identify(
+    shared: &SharedServer,
+    head: &RequestHead<'_>,
+    extensions: &http::Extensions,
+) -> Result<Caller, Response> {
+    let authorization = shared.lock().server.authorize(head);
+    let mut checking = match authorization {
+        TokenRequirement::NotNeeded => return Ok(identified(extensions)),
+        TokenRequirement::Respond(response) => return Err(response),
+        TokenRequirement::Check(checking) => checking,
+    };
+    let checked = with_timeout(checking.time(), &*shared.runtime, pin!(&mut checking)).await;
+    match checked {
+        Some(granted) => granted.map(Caller::from),
+        None => Err(checking.unchecked()),
+    }
 }
 
-impl<'a> Caller<'a> {
-    /// Identifies the sender of a request, or returns the response that refuses it. The lock is not
-    /// held while a token is checked.
-    pub(super) async fn identify(
-        shared: &SharedServer,
-        head: &RequestHead<'_>,
-        named: Option<&'a Principal>,
-    ) -> Result<Self, Response> {
-        let authorization = shared.lock().server.authorize(head);
-        let mut checking = match authorization {
-            TokenRequirement::NotNeeded => return Ok(Self::Named(named)),
-            TokenRequirement::Respond(response) => return Err(response),
-            TokenRequirement::Check(checking) => checking,
-        };
-        let checked = with_timeout(checking.time(), &*shared.runtime, pin!(&mut checking)).await;
-        match checked {
-            Some(granted) => granted.map(Self::Granted),
-            None => Err(checking.unchecked()),
-        }
-    }
+/// Returns the sender according to an earlier layer.
+fn identified(extensions: &http::Extensions) -> Caller {
+    let principal = || extensions.get::<Principal>().cloned().map(Caller::from_principal);
+    extensions.get().cloned().or_else(principal).unwrap_or(Caller::ANONYMOUS)
 }

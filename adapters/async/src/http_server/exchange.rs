@@ -1,12 +1,12 @@
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
+use mcp_sansio::Caller;
 use mcp_sansio::Instant;
 use mcp_sansio::http::server::Transmit;
 use mcp_sansio::http::{ExchangeId, RequestHead, Response, ResponseHead};
 use mcp_sansio_handlers::endpoint::HandlerCall;
 
-use super::caller::Caller;
 use super::handler_task::CompletedHandler;
 use super::shared_server::{ServerState, SharedServer};
 use crate::StopHandle;
@@ -36,17 +36,10 @@ impl ServerExchange {
         shared: &Arc<SharedServer>,
         head: &RequestHead<'_>,
         body: &'f [u8],
-        caller: &Caller<'_>,
+        caller: &Caller,
     ) -> (Self, Option<HandlerCall<'f>>) {
         let (exchange, work) = shared.change_until(
-            |state| match caller {
-                Caller::Granted(grant) => {
-                    state.server.handle_granted(head, body, grant, shared.now())
-                }
-                Caller::Named(principal) => {
-                    state.server.handle_request(head, body, *principal, shared.now())
-                }
-            },
+            |state| state.server.handle_request(head, body, caller, shared.now()),
             |(_, work)| work.is_none(),
         );
         (Self { shared: Arc::clone(shared), exchange, complete: false }, work)

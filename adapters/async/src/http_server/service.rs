@@ -6,12 +6,13 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use http_body::Body;
+use mcp_sansio::Caller;
 use mcp_sansio::http::server::EventStore;
 use mcp_sansio::http::{HttpServerOptions, RemoteAddress, RequestHead};
 use mcp_sansio_handlers::endpoint::HttpServerError;
 use mcp_sansio_handlers::{Server, ServerHandle};
 
-use super::caller::Caller;
+use super::caller::identify;
 use super::exchange::{ResponseStart, ServerExchange};
 use super::request::{self, BodyError, BudgetedBody};
 use super::shared_server::SharedServer;
@@ -164,7 +165,7 @@ async fn respond<B: Body>(
         return response::bare(http::StatusCode::BAD_REQUEST);
     }
     let head = request::request_head(parts, remote);
-    let caller = match Caller::identify(shared, &head, parts.extensions.get()).await {
+    let caller = match identify(shared, &head, &parts.extensions).await {
         Ok(caller) => caller,
         Err(response) => return response::whole(response),
     };
@@ -188,7 +189,7 @@ async fn answer(
     shared: &Arc<SharedServer>,
     head: &RequestHead<'_>,
     body: BudgetedBody<'_>,
-    caller: &Caller<'_>,
+    caller: &Caller,
 ) -> http::Response<ServedBody> {
     // Always ready at once, and only needs the waker. Its locals are not part of the enclosing
     // future.

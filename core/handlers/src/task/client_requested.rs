@@ -10,7 +10,7 @@ use mcp_sansio::peer::{InputResponseParams, MethodName, Request, RequestHandle, 
 use mcp_sansio::protocol::{
     CancelTaskResult, Capability, GetTaskResult, ListTasksResult, Method, SerializeAt, TaskMetadata,
 };
-use mcp_sansio::{Instant, Principal, Revision};
+use mcp_sansio::{Instant, Revision};
 use mcp_sansio_collections::Key;
 
 use crate::reply::ResultBody;
@@ -65,7 +65,7 @@ impl TaskTable {
                 // ask for the task.
                 let (least, most) = (self.settings.poll_interval, self.settings.ttl);
                 let ttl = asked.ttl.map_or(most, Duration::from_millis).max(least).min(most);
-                let requestor = Requestor::from_request(request, machine.principal(request.handle));
+                let requestor = Requestor::from_request(request);
                 // MCP 2025-11-25 basic/utilities/tasks#result-retrieval [TASK-045]: answered before
                 // the tool runs.
                 if let Some(created) = self.add(request.clone().into_owned(), requestor, ttl, now) {
@@ -86,7 +86,6 @@ impl TaskTable {
     pub(super) fn answer_requested(
         &mut self,
         request: &Request<'_>,
-        principal: Option<&Principal>,
         now: Instant,
         dropped: &mut Option<TaskHandler>,
     ) -> Answer {
@@ -94,7 +93,7 @@ impl TaskTable {
             self.take_inputs(key, &request.inputs, now);
             return Ok(None);
         }
-        let requestor = Requestor::from_request(request, principal);
+        let requestor = Requestor::from_request(request);
         let pause = self.settings.poll_interval.as_millis().max(1);
         let per_task = (1000 * PATIENCE).div_ceil(pause) as usize;
         if !self.requestors.admit(&requestor, per_task, now) {

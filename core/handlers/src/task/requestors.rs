@@ -22,7 +22,8 @@ pub(super) struct Requestor {
 
 impl Requestor {
     /// Returns the sender of a request.
-    pub(super) fn from_request(request: &Request<'_>, principal: Option<&Principal>) -> Self {
+    pub(super) fn from_request(request: &Request<'_>) -> Self {
+        let principal = request.caller.principal();
         let legacy = request.revision.era() == Era::Legacy;
         let session = (legacy && principal.is_none()).then_some(request.handle.connection());
         Self { legacy, principal: principal.cloned(), session }

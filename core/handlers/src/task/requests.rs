@@ -1,7 +1,7 @@
+use mcp_sansio::Instant;
 use mcp_sansio::jsonrpc::{ErrorObject, Json, RawJson};
 use mcp_sansio::peer::{MethodName, Request};
 use mcp_sansio::protocol::{CancelTaskResult, GetTaskResult, Method, SerializeAt};
-use mcp_sansio::{Instant, Principal};
 
 use super::entry::{Responses, State};
 use super::requestors::Requestor;
@@ -29,7 +29,6 @@ impl TaskTable {
     pub(super) fn answer(
         &mut self,
         request: &Request<'_>,
-        principal: Option<&Principal>,
         now: Instant,
         dropped: &mut Option<TaskHandler>,
     ) -> Result<Json, ErrorObject<'static>> {
@@ -41,7 +40,7 @@ impl TaskTable {
             _ => None,
         };
         // MCP 2026-07-28 ext-tasks:tasks#protocol-errors [TASK-035]
-        let key = self.find(&name, &Requestor::from_request(request, principal), now);
+        let key = self.find(&name, &Requestor::from_request(request), now);
         let key = key.ok_or_else(|| ErrorObject::invalid_params("unknown task"))?;
         let Some(entry) = self.entries.get_mut(key) else {
             return Err(ErrorObject::invalid_params("unknown task"));

@@ -8,7 +8,7 @@ use mcp_sansio::protocol::{
     CallToolResult, CreateTaskResult, InputRequiredResult, ProgressParams, SerializeAt, Task,
     Verbatim,
 };
-use mcp_sansio::{Era, Instant, Principal};
+use mcp_sansio::{Era, Instant};
 use mcp_sansio_collections::{Deadlines, Key, Slab};
 
 use crate::reply::{Outcome, ResultBody};
@@ -83,7 +83,7 @@ impl<M: ServerBinding> Tasks<M> for TaskTable {
     // MCP 2026-07-28 ext-tasks:tasks#task-creation [TASK-029]: the task is created before the
     // answer is sent.
     fn create(&mut self, machine: &mut M, request: &Request<'static>, now: Instant) -> bool {
-        let requestor = Requestor::from_request(request, machine.principal(request.handle));
+        let requestor = Requestor::from_request(request);
         let ttl = self.settings.ttl;
         let Some(created) = self.add(request.clone(), requestor, ttl, now) else { return false };
         // A client that has disconnected meanwhile is no reason to cancel its task.
@@ -172,12 +172,12 @@ impl<M: ServerBinding> Tasks<M> for TaskTable {
         self.entries.get(*key).filter(|entry| !entry.is_over()).map(|_| key.slot)
     }
 
-    fn poll_resumed(&mut self) -> Option<(Request<'static>, Option<Principal>)> {
+    fn poll_resumed(&mut self) -> Option<Request<'static>> {
         while let Some(handle) = self.resumed.pop_front() {
             let key = self.requests.get(&handle);
             let Some(entry) = key.and_then(|key| self.entries.get(*key)) else { continue };
             if matches!(entry.state, State::Working) {
-                return Some((entry.request.clone(), entry.requestor.principal.clone()));
+                return Some(entry.request.clone());
             }
         }
         None
@@ -226,17 +226,12 @@ impl<M: ServerBinding> Tasks<M> for TaskTable {
         Some(TaskHandler { request, place })
     }
 
-    fn serve(
-        &mut self,
-        request: &Request<'_>,
-        principal: Option<&Principal>,
-        now: Instant,
-    ) -> TaskResponse {
+    fn serve(&mut self, request: &Request<'_>, now: Instant) -> TaskResponse {
         let mut dropped = None;
         let answered = if request.revision.era() == Era::Legacy {
-            self.answer_requested(request, principal, now, &mut dropped)
+            self.answer_requested(request, now, &mut dropped)
         } else {
-            self.answer(request, principal, now, &mut dropped).map(Some)
+            self.answer(request, now, &mut dropped).map(Some)
         };
         let outcome = match answered {
             Ok(result) => result.map(|result| Outcome::Result(ResultBody::Other(result))),

@@ -1,7 +1,7 @@
 use core::fmt;
 
+use mcp_sansio::Instant;
 use mcp_sansio::peer::{Request, RequestHandle};
-use mcp_sansio::{Instant, Principal};
 
 use crate::reply::Outcome;
 
@@ -82,8 +82,8 @@ pub(crate) trait Tasks<M>: fmt::Debug + Send + Sync {
     /// Returns the slot of the task that a request has become, until the task ends.
     fn place_of(&self, request: RequestHandle) -> Option<u32>;
 
-    /// Returns a request whose handler can be called again, with its principal.
-    fn poll_resumed(&mut self) -> Option<(Request<'static>, Option<Principal>)>;
+    /// Returns a request whose handler can be called again.
+    fn poll_resumed(&mut self) -> Option<Request<'static>>;
 
     /// Notifies clients of changed tasks, and answers the waiting requests or sends input requests
     /// through them.
@@ -96,10 +96,5 @@ pub(crate) trait Tasks<M>: fmt::Debug + Send + Sync {
     fn expire(&mut self, now: Instant) -> Option<TaskHandler>;
 
     /// Answers a request about tasks, at once unless it waits for a result.
-    fn serve(
-        &mut self,
-        request: &Request<'_>,
-        principal: Option<&Principal>,
-        now: Instant,
-    ) -> TaskResponse;
+    fn serve(&mut self, request: &Request<'_>, now: Instant) -> TaskResponse;
 }

@@ -95,8 +95,12 @@ impl Binding for Http {
         head.field("mcp-protocol-version", b"2026-07-28");
         head.field("mcp-method", method.as_bytes());
         head.field("mcp-name", subject.as_bytes());
-        let (exchange, work) =
-            self.server.handle_request(&head, message.as_bytes(), None, Instant::ZERO);
+        let (exchange, work) = self.server.handle_request(
+            &head,
+            message.as_bytes(),
+            &mcp_sansio::Caller::ANONYMOUS,
+            Instant::ZERO,
+        );
         self.exchanges.insert(id, exchange);
         if let Some(work) = work {
             self.run(work);

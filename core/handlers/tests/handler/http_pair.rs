@@ -132,15 +132,27 @@ impl HttpPair {
         }
         #[cfg(feature = "auth")]
         let (theirs, work) = match self.grant(&head) {
-            Ok(Some(grant)) => self.server.handle_granted(&head, &request.body, &grant, self.now),
-            Ok(None) => self.server.handle_request(&head, &request.body, None, self.now),
+            Ok(Some(grant)) => {
+                self.server.handle_request(&head, &request.body, &grant.into(), self.now)
+            }
+            Ok(None) => self.server.handle_request(
+                &head,
+                &request.body,
+                &mcp_sansio::Caller::ANONYMOUS,
+                self.now,
+            ),
             Err(response) => {
                 self.log.push(format!("< {}", response.head.status.0));
                 return self.hand_back(request.exchange, &response.head, &response.body);
             }
         };
         #[cfg(not(feature = "auth"))]
-        let (theirs, work) = self.server.handle_request(&head, &request.body, None, self.now);
+        let (theirs, work) = self.server.handle_request(
+            &head,
+            &request.body,
+            &mcp_sansio::Caller::ANONYMOUS,
+            self.now,
+        );
         assert!(self.under_way.insert(request.exchange, theirs).is_none());
         run(&mut self.server, &mut self.running, work, cx, self.now);
     }

@@ -115,7 +115,8 @@ impl LegacyServer {
 
     fn take(&mut self, head: &RequestHead<'_>, body: &[u8], client: &LegacyClient) -> ExchangeId {
         let now = self.now;
-        let (exchange, work) = self.server.handle_request(head, body, client.1.as_ref(), now);
+        let (exchange, work) =
+            self.server.handle_request(head, body, &client.1.clone().into(), now);
         if let Some(work) = work {
             run(&mut self.server, &mut self.running, work, now);
         }

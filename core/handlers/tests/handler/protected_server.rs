@@ -156,7 +156,8 @@ impl ProtectedServer {
         let grant = granted.map_err(Reply::whole)?;
         self.server.admit(&head).map_err(Reply::whole)?;
         let now = self.now;
-        let (exchange, work) = self.server.handle_granted(&head, body.as_bytes(), &grant, now);
+        let (exchange, work) =
+            self.server.handle_request(&head, body.as_bytes(), &grant.into(), now);
         if let Some(work) = work {
             self.run(work);
         }

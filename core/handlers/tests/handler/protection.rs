@@ -349,7 +349,7 @@ fn a_request_without_a_token_check_is_refused() {
     let body = request(0, "initialize", &json!({}));
     let ann = Principal::new("ann");
     let (exchange, work) =
-        fixture.server.handle_request(&head, body.as_bytes(), Some(&ann), Instant::ZERO);
+        fixture.server.handle_request(&head, body.as_bytes(), &ann.into(), Instant::ZERO);
     assert!(work.is_none());
     assert_eq!(fixture.read(exchange).refusal(), (401, None, Some("use".into())));
     // A grant of another server is refused, even if the servers have the same name.
@@ -362,7 +362,7 @@ fn a_request_without_a_token_check_is_refused() {
         panic!("no grant")
     };
     let (exchange, work) =
-        fixture.server.handle_granted(&head, body.as_bytes(), &grant, Instant::ZERO);
+        fixture.server.handle_request(&head, body.as_bytes(), &grant.into(), Instant::ZERO);
     assert!(work.is_none());
     assert_eq!(fixture.read(exchange).status, 401);
 }

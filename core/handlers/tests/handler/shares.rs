@@ -47,7 +47,7 @@ impl SharedServer {
         head.field("mcp-name", tool.as_bytes());
         let principal = who.map(Principal::new);
         let (exchange, work) =
-            self.server.handle_request(&head, body.as_bytes(), principal.as_ref(), Instant::ZERO);
+            self.server.handle_request(&head, body.as_bytes(), &principal.into(), Instant::ZERO);
         match work.map(mcp_sansio_handlers::endpoint::HandlerCall::run) {
             Some(HandlerPoll::Ready(finished)) => self.server.finish(finished, Instant::ZERO),
             Some(HandlerPoll::Pending(running)) => {

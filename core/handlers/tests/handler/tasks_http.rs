@@ -96,7 +96,8 @@ impl TaskServer {
             head.field("mcp-name", name.as_bytes());
         }
         let now = self.now;
-        let (exchange, work) = self.server.handle_request(&head, body.as_bytes(), principal, now);
+        let caller = principal.cloned().into();
+        let (exchange, work) = self.server.handle_request(&head, body.as_bytes(), &caller, now);
         if let Some(work) = work {
             run(&mut self.server, &mut self.running, work, now);
         }
@@ -315,8 +316,12 @@ fn a_client_that_disconnects_before_the_task_exists_cancels_its_call() {
     head.field("mcp-method", b"tools/call");
     head.field("mcp-name", b"slow");
     let body = request(1, "tools/call", json!({ "name": "slow" }), &everything());
-    let (exchange, work) =
-        fixture.server.handle_request(&head, body.as_bytes(), None, Instant::ZERO);
+    let (exchange, work) = fixture.server.handle_request(
+        &head,
+        body.as_bytes(),
+        &mcp_sansio::Caller::ANONYMOUS,
+        Instant::ZERO,
+    );
     let HandlerPoll::Pending(mut running) = work.unwrap().run() else { panic!("it waits") };
     let mut cx = Context::from_waker(Waker::noop());
     assert!(Pin::new(&mut running).poll(&mut cx).is_pending());

@@ -178,7 +178,8 @@ impl WebServer for BareServer {
         if let Err(refused) = machine.admit(&head) {
             return Err(pieces_of(FromServer::Respond(refused)).0);
         }
-        let (exchange, event) = machine.handle_request(&head, &request.body, None, scene.now);
+        let (exchange, event) =
+            machine.handle_request(&head, &request.body, &mcp_sansio::Caller::ANONYMOUS, scene.now);
         if let Some(event) = event {
             application.hear(event, scene);
         }

@@ -7,9 +7,8 @@ use crate::binding::TransportFailure;
 use crate::catalog::Target;
 use crate::jsonrpc::{ErrorObject, Json, RawJson, Reason, RequestId};
 use crate::protocol::{Capabilities, GateError, Method, SubscriptionFilter};
-use crate::{Era, Revision};
+use crate::{Caller, Era, Revision};
 
-use super::attachment::Attachment;
 use super::handle::{CallHandle, InputHandle, RequestHandle};
 use super::metadata::Places;
 use super::method_name::MethodName;
@@ -103,8 +102,8 @@ pub struct Request<'a> {
     pub inputs: InputResponseParams<'a>,
     /// The catalog entry that the request names.
     pub target: Target,
-    /// Data of a higher layer. Empty unless an earlier round attached data.
-    pub attachment: Attachment,
+    /// The sender of the request.
+    pub caller: Caller,
     pub(crate) places: Places,
 }
 
@@ -140,7 +139,7 @@ impl Request<'_> {
             inputs: self.inputs.into_owned(),
             target: self.target,
             places: self.places,
-            attachment: self.attachment,
+            caller: self.caller,
         }
     }
 }

@@ -9,7 +9,6 @@
 // MCP 2026-07-28 basic/index#message-patterns [RPC-032]
 // MCP 2025-11-25 basic/index#messages [RPC-033]
 
-mod attachment;
 mod augmentation;
 mod calls;
 pub mod client;
@@ -35,7 +34,6 @@ pub(crate) mod requests;
 pub mod server;
 
 pub use crate::binding::TransportFailure;
-pub use attachment::Attachment;
 pub use client::{Client, ClientOptions};
 pub use command::{ClientCommand, ServerCommand};
 pub use error::{CommandError, ConnectionClosed};

@@ -10,7 +10,6 @@ use core::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::catalog::{Kinds, State};
-use crate::Instant;
 use crate::catalog::Catalog;
 use crate::http::origin::HostTexts;
 use crate::http::server::{
@@ -24,6 +23,7 @@ use crate::http::{
 use crate::peer::server::server_methods;
 use crate::peer::{self, Applied, CommandError, Event, RequestHandle, ServerCommand};
 use crate::protocol::TaskStatusParams;
+use crate::{Caller, Instant};
 
 use super::arguments::{MISPLACED, Unperformable};
 use super::call::Call;
@@ -133,10 +133,10 @@ impl Recorded<Server> {
         &mut self,
         head: &RequestHead<'_>,
         body: &'f [u8],
-        principal: Option<&Principal>,
+        caller: &Caller,
         now: Instant,
     ) -> (ExchangeId, Option<Event<'f>>) {
-        self.handle_request_if(head, body, principal, &|_| Ok(()), now)
+        self.handle_request_if(head, body, caller, &|_| Ok(()), now)
     }
 
     /// See [`Server::handle_request_if`].
@@ -144,18 +144,18 @@ impl Recorded<Server> {
         &mut self,
         head: &RequestHead<'_>,
         body: &'f [u8],
-        principal: Option<&Principal>,
+        caller: &Caller,
         permit: &dyn Fn(Option<&ParsedBody<'_>>) -> Result<(), HttpRejection>,
         now: Instant,
     ) -> (ExchangeId, Option<Event<'f>>) {
         let Some(notes) = &mut self.notes else {
-            return self.machine.handle_request_if(head, body, principal, permit, now);
+            return self.machine.handle_request_if(head, body, caller, permit, now);
         };
         let refusal = RefCell::new(None);
         let asked = |body: Option<&ParsedBody<'_>>| {
             permit(body).inspect_err(|refused| *refusal.borrow_mut() = Some(refused.clone()))
         };
-        let (exchange, event) = self.machine.handle_request_if(head, body, principal, &asked, now);
+        let (exchange, event) = self.machine.handle_request_if(head, body, caller, &asked, now);
         let drawn = self.machine.take_drawn_session();
         let refusal = refusal.borrow();
         let stand_ins = notes.stand_ins;
@@ -171,7 +171,7 @@ impl Recorded<Server> {
             fields: fields_of(head, stand_ins),
             contradictory: head.contradictory.map(Cow::Borrowed),
             body: Payload::from_bytes(body),
-            principal: principal.map(|it| stand_ins.principal(it).into()),
+            principal: caller.principal().map(|it| stand_ins.principal(it).into()),
             address: head.remote.map(|it| stand_ins.address(it)),
             refused: refusal.as_ref().map(Refused::from_rejection),
             session: drawn.map(|id| stand_ins.session(&id).into()),
@@ -314,11 +314,6 @@ impl Recorded<Server> {
         self.machine.handle_stored(read, events, now);
     }
 
-    /// See [`Server::pending_events`].
-    pub fn pending_events(&mut self) -> impl Iterator<Item = &mut Event<'static>> {
-        self.machine.pending_events()
-    }
-
     /// See [`Server::begin_handler`].
     #[must_use]
     pub fn begin_handler(&mut self, request: RequestHandle) -> Option<CallerHandle> {
@@ -399,13 +394,13 @@ impl Recorded<Server> {
         }
         head.remote = address.map(RemoteAddress::new);
         head.contradictory = contradictory.as_deref().map(singular).transpose()?;
-        let principal = principal.as_deref().map(Principal::new);
+        let caller = principal.as_deref().map(Principal::new).into();
         let permit = |_: Option<&ParsedBody<'_>>| match refused {
             Some(refused) => Err(refused.to_rejection()),
             None => Ok(()),
         };
         let (body, now) = (body.bytes()?, Instant::from_nanos(*at));
-        let _ = self.handle_request_if(&head, &body, principal.as_ref(), &permit, now);
+        let _ = self.handle_request_if(&head, &body, &caller, &permit, now);
         Ok(())
     }
 }

@@ -13,13 +13,13 @@ use crate::peer::metadata::Places;
 
 use crate::peer::server::{ServerRole, server_methods, stream_server_methods};
 use crate::peer::{
-    Applied, Attachment, CommandError, InputResponseParams, Limits, MethodName, Policy, Request,
-    RequestHandle, Server, ServerCommand, ServerMachine, ServerOptions, Timeouts,
+    Applied, CommandError, InputResponseParams, Limits, MethodName, Policy, Request, RequestHandle,
+    Server, ServerCommand, ServerMachine, ServerOptions, Timeouts,
 };
 use crate::protocol::{
     CacheHints, Capabilities, InputRequiredResult, JsonAtRevision, Method, Ttl, Verbatim,
 };
-use crate::{Instant, Principal, Revision};
+use crate::{Caller, Instant, Principal, Revision};
 
 use super::arguments::{MISPLACED, Options, Unperformable, decoded, level, method, number, text};
 use super::call::Call;
@@ -341,6 +341,6 @@ fn bare_request<'a>(handle: RequestHandle, method: &'a str) -> Request<'a> {
         inputs: InputResponseParams::default(),
         target: crate::catalog::Target::None,
         places: Places::default(),
-        attachment: Attachment::default(),
+        caller: Caller::ANONYMOUS,
     }
 }

@@ -65,7 +65,7 @@ impl TestServer {
         }
         let exchange = measured(|| {
             let (exchange, event) =
-                server.handle_request(&head, body.as_bytes(), principal.as_ref(), *now);
+                server.handle_request(&head, body.as_bytes(), &principal.clone().into(), *now);
             if let Some(Event::Request(request)) = event {
                 due.push(request.handle);
             }

@@ -140,7 +140,12 @@ impl Network {
         if let Err(refused) = self.server.admit(&head) {
             return self.respond(request.exchange, refused);
         }
-        let (server, event) = self.server.handle_request(&head, &request.body, None, self.now);
+        let (server, event) = self.server.handle_request(
+            &head,
+            &request.body,
+            &mcp_sansio::Caller::ANONYMOUS,
+            self.now,
+        );
         self.links.insert(request.exchange, Link { server, carried: 0 });
         if let Some(event) = event {
             application.on_server(event, &mut self.server, self.now);

@@ -159,7 +159,7 @@ fn a_session_belongs_to_its_principal() {
     let stream = server.get(&session);
     let reply = server.post(&session, &call(1));
     let asked = server.asked();
-    assert_eq!(server.server.principal(asked.handle), ann.as_ref());
+    assert_eq!(asked.caller.principal(), ann.as_ref());
     server.progress(asked.handle, 1.0);
     let last = server.reply(reply).last_id().unwrap();
     for thief in [bob, None] {

@@ -111,9 +111,9 @@ impl TestServer {
         };
         self.checkers.entry(conversation.clone()).or_default().hear(Side::Client, body);
         let refused = self.server.admit(&head).err();
-        let (body, principal) = (body.as_bytes(), self.principal.as_ref());
+        let (body, caller) = (body.as_bytes(), self.principal.clone().into());
         let (exchange, event) =
-            self.server.handle_request_if(&head, body, principal, &self.permit, self.now);
+            self.server.handle_request_if(&head, body, &caller, &self.permit, self.now);
         let event = event.map(Event::into_owned);
         self.replies.push(Reply { reads, conversation, refused, ..Reply::default() });
         self.tickets.insert(exchange, ticket);

@@ -1,4 +1,3 @@
-use mcp_sansio::Instant;
 use mcp_sansio::http::server::Transmit;
 use mcp_sansio::http::{
     Client, HttpClientOptions, HttpServerOptions, IncomingResponse, Location, Principal,
@@ -7,6 +6,7 @@ use mcp_sansio::http::{
 use mcp_sansio::peer;
 use mcp_sansio::protocol::Implementation;
 use mcp_sansio::recording::Recorded;
+use mcp_sansio::{Caller, Instant};
 
 use crate::played::Played;
 
@@ -45,11 +45,11 @@ fn head<'a>(method: &'a str, target: &'a str, more: &[(&'a str, &'a str)]) -> Re
 fn a_server_records_no_tokens_principals_or_session_ids() {
     // Rule: [SESS-005].
     let (mut server, played) = server();
-    let user = Principal::new("ada@example.com");
+    let user = Caller::from_principal(Principal::new("ada@example.com"));
     let target = "/mcp?token=opensesame";
     let body = initialize();
     let (exchange, _) =
-        server.handle_request(&head("POST", target, &[]), body.as_bytes(), Some(&user), NOW);
+        server.handle_request(&head("POST", target, &[]), body.as_bytes(), &user, NOW);
     let Some(Transmit::Respond(response)) = server.poll_transmit(exchange, NOW) else { panic!() };
     let session: Vec<String> = response
         .head
@@ -59,8 +59,7 @@ fn a_server_records_no_tokens_principals_or_session_ids() {
         .collect();
     let fields = [("mcp-session-id", &*session[0])];
     let ping = br#"{"jsonrpc":"2.0","id":2,"method":"ping"}"#;
-    let (exchange, _) =
-        server.handle_request(&head("POST", target, &fields), ping, Some(&user), NOW);
+    let (exchange, _) = server.handle_request(&head("POST", target, &fields), ping, &user, NOW);
     assert!(matches!(
         server.poll_transmit(exchange, NOW),
         Some(Transmit::Respond(response)) if response.head.status == Status::OK
@@ -76,7 +75,8 @@ fn a_server_records_no_tokens_principals_or_session_ids() {
 fn the_endpoint_of_an_sse_session_is_replaced_by_a_placeholder() {
     // Rule: [SESS-005].
     let (mut server, played) = server();
-    let (stream, _) = server.handle_request(&head("GET", "/sse", &[]), b"", None, NOW);
+    let (stream, _) =
+        server.handle_request(&head("GET", "/sse", &[]), b"", &Caller::ANONYMOUS, NOW);
     let mut text = String::new();
     while let Some(transmit) = server.poll_transmit(stream, NOW) {
         if let Transmit::Chunk(bytes) = transmit {
@@ -85,7 +85,7 @@ fn the_endpoint_of_an_sse_session_is_replaced_by_a_placeholder() {
     }
     let address = text.lines().find_map(|line| line.strip_prefix("data: ")).unwrap().to_owned();
     let body = initialize();
-    server.handle_request(&head("POST", &address, &[]), body.as_bytes(), None, NOW);
+    server.handle_request(&head("POST", &address, &[]), body.as_bytes(), &Caller::ANONYMOUS, NOW);
     while server.poll_transmit(stream, NOW).is_some() {}
     let recording = String::from_utf8(played.bytes()).unwrap();
     let (_, session) = address.split_once('=').unwrap();

@@ -2,9 +2,9 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
 
-use mcp_sansio::Principal;
 use mcp_sansio::http::{HttpRejection, ParsedBody, Status};
 use mcp_sansio::jsonrpc::ErrorObject;
+use mcp_sansio::{Caller, Credentials, Principal};
 use mcp_sansio_sync::Arc;
 
 use super::operation::TemplateLookup;
@@ -152,6 +152,24 @@ impl Grant {
             return Ok(());
         }
         Err(self.0.resource.insufficient(self, needs))
+    }
+}
+
+#[cfg(target_has_atomic = "ptr")]
+impl Credentials for Grant {
+    fn scopes(&self) -> &[String] {
+        &self.0.scopes
+    }
+
+    fn has_scope(&self, scope: &str) -> bool {
+        self.0.resource.hierarchy.satisfies(&self.0.scopes, scope)
+    }
+}
+
+#[cfg(target_has_atomic = "ptr")]
+impl From<Grant> for Caller {
+    fn from(grant: Grant) -> Self {
+        Self::from_credentials(grant.principal().clone(), grant)
     }
 }
 

@@ -67,7 +67,7 @@ fn check_admission(
         Err(response) => check_refusal(response),
     }
     let now = Instant::ZERO;
-    let (exchange, event) = server.handle_request(&head, b"", None, now);
+    let (exchange, event) = server.handle_request(&head, b"", &mcp_sansio::Caller::ANONYMOUS, now);
     drop(event);
     let sent = server.poll_transmit(exchange, now);
     match (admitted, sent) {

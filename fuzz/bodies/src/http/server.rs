@@ -7,6 +7,7 @@ use serde_json::Value;
 use crate::commands;
 use crate::inputs;
 use crate::operation::{Operation, script};
+use mcp_sansio::Caller;
 use mcp_sansio::Instant;
 use mcp_sansio::http::server::{ResponseMode, Transmit};
 use mcp_sansio::http::{
@@ -195,8 +196,8 @@ impl Harness {
         fields.iter().for_each(|(name, value)| head.field(name, value));
         let refused = self.server.admit(&head).err();
         let unwanted = self.is_unwanted(&head, &fields, body);
-        let principal = self.principal.as_ref();
-        let (exchange, event) = self.server.handle_request(&head, body, principal, self.now);
+        let caller = Caller::from(self.principal.clone());
+        let (exchange, event) = self.server.handle_request(&head, body, &caller, self.now);
         assert!(!unwanted || event.is_none(), "{event:?} from a message that no client sends");
         let mut reply = Reply::new(&self.limits, unwanted);
         reply.conformance.receive(body);

@@ -44,7 +44,7 @@ impl Server {
             }
             ServerCommand::TaskChanged { principal, .. } => {
                 // MCP 2026-07-28 ext-tasks:tasks#security-considerations [TASK-041]
-                let is_theirs = |it: &Connection| it.principal.as_ref() == *principal;
+                let is_theirs = |it: &Connection| it.machine.caller().principal() == *principal;
                 return self.apply_to_all(&command, &is_theirs, now);
             }
             ServerCommand::Log { .. }
@@ -192,12 +192,6 @@ impl Server {
         request: RequestHandle,
     ) -> Option<&crate::peer::server::Session> {
         self.connections.get(request.connection)?.machine.session()
-    }
-
-    /// Returns the principal of a request, as the adapter reported it.
-    #[must_use]
-    pub fn principal(&self, request: RequestHandle) -> Option<&Principal> {
-        self.connections.get(request.connection)?.principal.as_ref()
     }
 
     fn connection_of(&mut self, request: RequestHandle) -> Result<&mut Connection, CommandError> {

@@ -8,6 +8,7 @@ use core::hash::BuildHasher;
 use mcp_sansio_collections::KeyedHash;
 use mcp_sansio_collections::{Index, Key, Slab};
 
+use crate::Caller;
 use crate::http::{Principal, RemoteAddress};
 
 /// Identifies the caller that a running handler counts against: see
@@ -15,10 +16,10 @@ use crate::http::{Principal, RemoteAddress};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CallerHandle(pub(super) Key);
 
-/// The sender of a request: its principal, and the caller that it counts against.
+/// The sender of a request, and the caller that it counts against.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sender<'a> {
-    pub(super) principal: Option<&'a Principal>,
+    pub(super) identity: &'a Caller,
     /// `None` if neither a principal nor an address is known.
     pub(super) caller: Option<Key>,
 }
@@ -33,7 +34,7 @@ pub(super) struct Callers {
 
 #[derive(Debug, Default)]
 struct Table {
-    entries: Slab<Caller>,
+    entries: Slab<Entry>,
     index: Index,
     /// The slots of the callers with sessions. The caller with the most sessions comes last; among
     /// equals, the one that has had sessions for the longest time.
@@ -44,7 +45,7 @@ struct Table {
 
 /// A caller and its resources.
 #[derive(Debug)]
-struct Caller {
+struct Entry {
     identity: Identity,
     hash: u64,
     exchanges: u32,
@@ -77,11 +78,11 @@ impl Callers {
         Self { hasher: KeyedHash::with_seed(seed), table: None }
     }
 
-    fn get(&self, caller: Key) -> Option<&Caller> {
+    fn get(&self, caller: Key) -> Option<&Entry> {
         self.table.as_ref()?.entries.get(caller)
     }
 
-    fn get_mut(&mut self, caller: Option<Key>) -> Option<&mut Caller> {
+    fn get_mut(&mut self, caller: Option<Key>) -> Option<&mut Entry> {
         self.table.as_mut()?.entries.get_mut(caller?)
     }
 
@@ -114,7 +115,7 @@ impl Callers {
                 };
                 let ends = Ends { oldest: NO_SLOT, newest: NO_SLOT };
                 let (exchanges, handlers, sessions, since) = (0, 0, 0, 0);
-                let key = table.entries.insert(Caller {
+                let key = table.entries.insert(Entry {
                     identity,
                     hash,
                     exchanges,

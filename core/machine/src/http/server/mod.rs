@@ -42,7 +42,7 @@ use crate::peer::server::{Declared, ServerConfig};
 use crate::peer::{self, CloseReason, Event, Subject};
 use crate::{Instant, Revisions};
 
-use super::{ExchangeId, Principal};
+use super::ExchangeId;
 
 pub use admission::Admission;
 pub use body::ParsedBody;
@@ -127,7 +127,6 @@ pub struct Server {
 #[derive(Debug)]
 struct Connection {
     machine: Box<peer::Server>,
-    principal: Option<Principal>,
     /// The caller that it counts against: the caller that opened the session.
     caller: Option<Key>,
     session: Option<Session>,
@@ -271,12 +270,6 @@ impl Server {
     #[must_use]
     pub fn poll_event(&mut self) -> Option<Event<'static>> {
         self.events.pop_front()
-    }
-
-    /// Returns the events that wait for [`poll_event`](Self::poll_event), oldest first. A layer
-    /// above can [attach](crate::peer::Attachment) values to the requests among them.
-    pub fn pending_events(&mut self) -> impl Iterator<Item = &mut Event<'static>> {
-        self.events.iter_mut()
     }
 
     // ------------------------------------------------------------------ shared by the modules

@@ -71,8 +71,7 @@ impl Server {
     // MCP 2026-07-28 basic/transports/streamable-http#receiving-messages [HSRV-019] [SSE-015]
     fn place_message(&mut self, key: Key, number: u32, now: Instant) {
         let unread_max = self.options.limits.unread_bytes_max as u64;
-        let Some(Connection { machine, session, principal, streams, .. }) =
-            self.connections.get_mut(key)
+        let Some(Connection { machine, session, streams, .. }) = self.connections.get_mut(key)
         else {
             return;
         };
@@ -87,7 +86,12 @@ impl Server {
             stream.push(message.as_bytes());
             self.logged_bytes += stream.log.len() - before;
             if let Some(session) = session {
-                self.store.record(session, principal.as_ref(), stream, message.as_bytes());
+                self.store.record(
+                    session,
+                    machine.caller().principal(),
+                    stream,
+                    message.as_bytes(),
+                );
             }
             machine.skip_message();
             match reader {

@@ -167,7 +167,6 @@ impl Server {
     fn modern<'f>(&mut self, body: Body<'_, 'f>, sender: Sender<'_>, now: Instant) -> Handled<'f> {
         let connection = Connection {
             machine: self.fresh_machine(),
-            principal: sender.principal.cloned(),
             caller: sender.caller,
             session: None,
             streams: Streams::new(Stream::new(ONLY)),
@@ -180,6 +179,7 @@ impl Server {
             if let Some(stream) = streams.get_mut(ONLY) {
                 stream.reader = Some(exchange);
             }
+            machine.set_caller(sender.identity);
             // The body was parsed with this declaration.
             machine.swap_declared(&mut self.declared);
             event =
@@ -209,8 +209,8 @@ impl Server {
         if head.session_id.is_none() && initialize {
             return self.initialize(body, sender, now);
         }
-        let session = self.find_session(head, sender.principal, request)?;
-        Ok(self.deliver(session, body, sender.caller, now))
+        let session = self.find_session(head, sender.identity.principal(), request)?;
+        Ok(self.deliver(session, body, sender, now))
     }
 
     /// Handles a request that opens a session, if it is valid.
@@ -222,7 +222,7 @@ impl Server {
     ) -> Result<Handled<'f>, Response> {
         let key =
             self.new_session(Transport::Streamable, sender, named_request(&body.frame), now)?;
-        let (exchange, event) = self.deliver(key, body, sender.caller, now);
+        let (exchange, event) = self.deliver(key, body, sender, now);
         let opened = self
             .connections
             .get(key)
@@ -241,9 +241,10 @@ impl Server {
         &mut self,
         key: Key,
         body: Body<'_, 'f>,
-        caller: Option<Key>,
+        sender: Sender<'_>,
         now: Instant,
     ) -> Handled<'f> {
+        let Sender { identity, caller } = sender;
         self.touch_session(key);
         // Frames that are answered on this exchange: requests, and malformed frames that may be
         // requests.
@@ -270,6 +271,8 @@ impl Server {
             return (self.respond_whole(gone), None);
         }
         session.last_used = now;
+        // The principal is that of the session; its credentials may be new.
+        machine.set_caller(identity);
         if !answered || session.transport == Transport::EventStream {
             return self.acknowledge(key, body, now);
         }

@@ -167,7 +167,7 @@ impl Server {
             session: connection.session.as_ref()?.id,
             stream: number,
             sequence: connection.streams.get(number)?.replay.as_ref()?.page.next_sequence(),
-            principal: connection.principal.clone(),
+            principal: connection.machine.caller().principal().cloned(),
         })
     }
 
@@ -264,13 +264,13 @@ impl Server {
 
     /// Stores the event ids that a stream has issued since the last call.
     pub(super) fn record_ids(&mut self, key: Key, number: u32) {
-        let Some(Connection { session: Some(session), principal, streams, .. }) =
+        let Some(Connection { machine, session: Some(session), streams, .. }) =
             self.connections.get_mut(key)
         else {
             return;
         };
         if let Some(stream) = streams.get_mut(number) {
-            self.store.record(session, principal.as_ref(), stream, b"");
+            self.store.record(session, machine.caller().principal(), stream, b"");
         }
     }
 }

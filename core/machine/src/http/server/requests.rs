@@ -2,14 +2,14 @@
 
 use mcp_sansio_collections::Key;
 
-use crate::Instant;
 #[cfg(feature = "recording")]
 use crate::http::SessionId;
-use crate::http::{ExchangeId, HttpRejection, Principal, RequestHead, Response};
+use crate::http::{ExchangeId, HttpRejection, RequestHead, Response};
 use crate::jsonrpc::{Frame, Message, RequestId};
 use crate::peer::Event;
 use crate::peer::RequestHandle;
 use crate::peer::server::Declared;
+use crate::{Caller, Instant};
 
 use super::Server;
 use super::admission::{Route, too_many};
@@ -22,17 +22,17 @@ use super::posts::{Handled, ONLY, named_request};
 impl Server {
     /// Handles a complete request, and returns an event if the application has to know of it.
     ///
-    /// `principal` is the authenticated sender, if known; see [`Principal`]. Otherwise the head
-    /// contains the remote address, see [`RequestHead::remote_address`]. The exchange exists until
+    /// `caller` is the authenticated sender. If it is [anonymous](Caller::ANONYMOUS), the head
+    /// should contain the remote address, see [`RequestHead::remote_address`]. The exchange exists until
     /// its response is complete or its client has disconnected.
     pub fn handle_request<'f>(
         &mut self,
         head: &RequestHead<'_>,
         body: &'f [u8],
-        principal: Option<&Principal>,
+        caller: &Caller,
         now: Instant,
     ) -> (ExchangeId, Option<Event<'f>>) {
-        self.handle_request_if(head, body, principal, &|_| Ok(()), now)
+        self.handle_request_if(head, body, caller, &|_| Ok(()), now)
     }
 
     /// Handles a complete request if `permit` allows it. `permit` is called before the request has
@@ -42,11 +42,11 @@ impl Server {
         &mut self,
         head: &RequestHead<'_>,
         body: &'f [u8],
-        principal: Option<&Principal>,
+        caller: &Caller,
         permit: &dyn Fn(Option<&ParsedBody<'_>>) -> Result<(), HttpRejection>,
         now: Instant,
     ) -> (ExchangeId, Option<Event<'f>>) {
-        let handled = self.handle_route(head, body, principal, permit, now);
+        let handled = self.handle_route(head, body, caller, permit, now);
         handled.unwrap_or_else(|refused| (self.respond_whole(refused), None))
     }
 
@@ -66,7 +66,7 @@ impl Server {
         &mut self,
         head: &RequestHead<'_>,
         body: &'f [u8],
-        principal: Option<&Principal>,
+        caller: &Caller,
         permit: &dyn Fn(Option<&ParsedBody<'_>>) -> Result<(), HttpRejection>,
         now: Instant,
     ) -> Result<Handled<'f>, Response> {
@@ -90,8 +90,9 @@ impl Server {
             // Messages without a response usually release resources.
             let asks =
                 matches!(body.frame, Ok(Frame::Single(Message::Request(_)) | Frame::Batch(_)));
-            let caller = self.enter(head, principal, asks, request)?;
-            let sender = Sender { principal, caller };
+            let identity = caller;
+            let caller = self.enter(head, identity, asks, request)?;
+            let sender = Sender { identity, caller };
             let handled = match route {
                 Route::Message => self.message(head, body, sender, now),
                 _ => self.post(head, body, sender, now),
@@ -100,11 +101,12 @@ impl Server {
             return handled;
         }
         permit(None).map_err(|refusal| refusal.to_response(None))?;
-        let caller = self.enter(head, principal, route != Route::Delete, None)?;
-        let sender = Sender { principal, caller };
+        let identity = caller;
+        let caller = self.enter(head, identity, route != Route::Delete, None)?;
+        let sender = Sender { identity, caller };
         let exchange = match route {
             Route::Get => self.get(head, sender, now),
-            Route::Delete => self.delete(head, principal, now),
+            Route::Delete => self.delete(head, identity.principal(), now),
             _ => self.open_event_stream(sender, now),
         };
         self.callers.close_exchange(caller);
@@ -116,11 +118,11 @@ impl Server {
     fn enter(
         &mut self,
         head: &RequestHead<'_>,
-        principal: Option<&Principal>,
+        identity: &Caller,
         asks: bool,
         request: Option<&RequestId>,
     ) -> Result<Option<Key>, Response> {
-        let caller = self.callers.enter(principal, head.remote);
+        let caller = self.callers.enter(identity.principal(), head.remote);
         let held = caller.map_or(0, |caller| self.callers.exchanges(caller));
         if asks && held > self.options.limits.exchanges_per_caller_max {
             self.callers.close_exchange(caller);

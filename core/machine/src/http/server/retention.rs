@@ -100,7 +100,7 @@ impl Server {
     }
 
     pub(super) fn drop_stream(&mut self, key: Key, number: u32) {
-        let Some(Connection { session, principal, streams, .. }) = self.connections.get_mut(key)
+        let Some(Connection { machine, session, streams, .. }) = self.connections.get_mut(key)
         else {
             return;
         };
@@ -108,7 +108,7 @@ impl Server {
         self.replays -= usize::from(stream.replay.is_some());
         if let Some(session) = session {
             if stream.recorded > 0 {
-                self.store.forget(session, Some(number), principal.as_ref());
+                self.store.forget(session, Some(number), machine.caller().principal());
             }
             session.finished.remove(&number);
             session.open -= usize::from(stream.reader.is_some());

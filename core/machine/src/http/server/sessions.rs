@@ -48,7 +48,7 @@ impl Server {
         request: Option<&RequestId>,
         now: Instant,
     ) -> Result<Key, Response> {
-        let Sender { principal, caller } = sender;
+        let Sender { identity, caller } = sender;
         let held = caller.map_or(0, |caller| self.callers.sessions(caller));
         if caller.is_some() && held >= self.options.limits.sessions_per_caller_max {
             return Err(too_many(request, "this client has too many sessions: end some of them"));
@@ -60,7 +60,7 @@ impl Server {
             return Err(busy(request, "the server has too many sessions"));
         }
         let id = self.session_ids.draw();
-        let machine = match transport {
+        let mut machine = match transport {
             Transport::Streamable => self.fresh_machine(),
             // MCP 2026-07-28 basic/transports/streamable-http#backward-compatibility [LSSE-011]:
             // the transport is older than modern requests, which use only the endpoint.
@@ -84,10 +84,10 @@ impl Server {
             older: NO_SLOT,
             newer: NO_SLOT,
         };
-        let principal = principal.cloned();
+        machine.set_caller(identity);
         let streams = Streams::new(Stream::new(STANDALONE));
         let session = Some(session);
-        let connection = Connection { machine, principal, caller, session, streams };
+        let connection = Connection { machine, caller, session, streams };
         let key = self.connections.insert(connection);
         self.sessions.insert_hashed(self.hasher.hash_one(id), key.to_number());
         self.callers.open_session(caller);
@@ -136,7 +136,7 @@ impl Server {
         let key = self.key_of_session(&id)?;
         let connection = self.connections.get(key)?;
         let same = connection.session.as_ref().is_some_and(|s| s.transport == transport);
-        (same && connection.principal.as_ref() == principal).then_some(key)
+        (same && connection.machine.caller().principal() == principal).then_some(key)
     }
 
     /// Returns the connection of the session with this id, independent of its principal.
@@ -158,7 +158,7 @@ impl Server {
         now: Instant,
     ) -> Result<ExchangeId, Response> {
         self.check_legacy_version(head, None)?;
-        let key = self.find_session(head, sender.principal, None)?;
+        let key = self.find_session(head, sender.identity.principal(), None)?;
         let Some(connection) = self.connections.get_mut(key) else { return Err(no_session(None)) };
         let polls = connection.polls();
         let (number, start) = match head.last_event_id {
@@ -267,7 +267,7 @@ impl Server {
             let hash = self.hasher.hash_one(session.id);
             self.sessions.remove_hashed(hash, &|known| known == key.to_number());
             self.callers.close_session(connection.caller);
-            self.store.forget(&session, None, connection.principal.as_ref());
+            self.store.forget(&session, None, connection.machine.caller().principal());
             self.finished_count -= session.finished.len();
             self.compact_finished();
         }
@@ -323,10 +323,10 @@ impl Server {
             return Err(refusal(Status::BAD_REQUEST, request, message));
         };
         let key = SessionId::parse(id.as_bytes())
-            .and_then(|id| self.session_of(id, sender.principal, Transport::EventStream))
+            .and_then(|id| self.session_of(id, sender.identity.principal(), Transport::EventStream))
             .ok_or_else(|| no_session(request))?;
         self.check_not_closing(&body.frame)?;
-        Ok(self.deliver(key, body, sender.caller, now))
+        Ok(self.deliver(key, body, sender, now))
     }
 }
 

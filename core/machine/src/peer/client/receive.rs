@@ -4,7 +4,6 @@ use crate::jsonrpc::{
     Batch, ErrorObject, Frame, Malformed, MemberIndex, Message, NotificationMessage, RawJson,
     RequestId, RequestMessage, ResponseMessage, write_error,
 };
-use crate::peer::Attachment;
 use crate::peer::calls::{Call, Purpose};
 use crate::peer::connection::Flow;
 use crate::peer::event::{
@@ -20,7 +19,7 @@ use crate::peer::outbox::{Channel, Lane, Part, Verdict};
 use crate::peer::policy::UnknownMethods;
 use crate::peer::requests::{InFlight, ProgressLimiter, ReplyTo, RequestOwner};
 use crate::protocol::{Capability, Method, MethodKind, Phase, Side};
-use crate::{Era, Instant, Revision};
+use crate::{Caller, Era, Instant, Revision};
 
 use super::Client;
 use super::subscriptions::UriState;
@@ -365,7 +364,7 @@ impl Client {
                 inputs: InputResponseParams::default(),
                 target: crate::catalog::Target::None,
                 places: known.map(|method| metadata.places(method)).unwrap_or_default(),
-                attachment: Attachment::default(),
+                caller: Caller::ANONYMOUS,
             }),
         })
     }

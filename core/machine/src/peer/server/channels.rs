@@ -9,7 +9,7 @@ use crate::peer::connection::Flow;
 use crate::peer::handle::RequestHandle;
 use crate::peer::outbox::{Channel, ChannelMessage};
 use crate::peer::requests::ReplyTo;
-use crate::{Instant, Revision};
+use crate::{Caller, Instant, Revision};
 
 use super::{Declared, Server, ServerConfig};
 use crate::peer::metadata::Read;
@@ -59,6 +59,16 @@ impl Server {
         self.catalog = Arc::clone(&server_config.catalog);
         self.modern = server_config.modern;
         self.guard = server_config.guard;
+    }
+
+    /// Sets the sender of the next frames.
+    pub(crate) fn set_caller(&mut self, caller: &Caller) {
+        self.caller = caller.clone();
+    }
+
+    /// Returns the sender of the last frame.
+    pub(crate) const fn caller(&self) -> &Caller {
+        &self.caller
     }
 
     /// Returns the next outgoing message and its channel, without removing it.

@@ -30,7 +30,7 @@ use crate::jsonrpc::{Frame, Json, RawJson, WriteError, WriteJson, to_shared_json
 use crate::protocol::{
     Capabilities, GateError, LoggingLevel, Method, MethodKind, ServerCapabilities, Side,
 };
-use crate::{Instant, PanicGuard, Revision, Revisions};
+use crate::{Caller, Instant, PanicGuard, Revision, Revisions};
 
 use super::calls::Purpose;
 use super::command::ServerCommand;
@@ -96,6 +96,8 @@ pub struct Server {
     input_bytes: usize,
     pending: pending_notifications::PendingNotifications,
     guard: PanicGuard,
+    /// The sender of the message that is being handled, or of the last one.
+    caller: Caller,
 }
 
 /// The outcome of the negotiation with a legacy client.
@@ -168,6 +170,8 @@ impl Server {
             input_bytes: 0,
             pending: pending_notifications::PendingNotifications::default(),
             guard: *guard,
+            // Only the process at the other end can write to a byte stream.
+            caller: Caller::OWNER,
         }
     }
 

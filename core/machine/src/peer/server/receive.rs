@@ -4,7 +4,6 @@ use crate::jsonrpc::{
     AsJson, ErrorObject, Malformed, Message, NotificationMessage, RawJson, RequestId,
     RequestMessage, ResponseMessage,
 };
-use crate::peer::Attachment;
 use crate::peer::calls::Purpose;
 use crate::peer::connection::Flow;
 use crate::peer::event::{
@@ -425,7 +424,7 @@ impl Server {
             inputs,
             target,
             places,
-            attachment: Attachment::default(),
+            caller: self.caller.clone(),
         })))
     }
 

@@ -89,7 +89,12 @@ impl Machine {
         if let Some(last) = last {
             head.field("Last-Event-ID", last.as_bytes());
         }
-        let (id, event) = self.server.handle_request(&head, body.as_bytes(), None, Instant::ZERO);
+        let (id, event) = self.server.handle_request(
+            &head,
+            body.as_bytes(),
+            &mcp_sansio::Caller::ANONYMOUS,
+            Instant::ZERO,
+        );
         if let Some(Event::Request(request)) = event {
             self.calls.push(request.handle);
         }
