@@ -6,13 +6,20 @@ use core::panic::PanicInfo;
 use cortex_m::peripheral::SCB;
 use cortex_m_rt::{ExceptionFrame, exception};
 
+use crate::stack;
 use crate::uart::{self, Report};
 
+// Reports the addresses of the calls that led to the panic, not its message and its location: the
+// texts, the code that formats them, and the locations of all panics would take ten kilobytes of
+// flash.
 #[panic_handler]
-fn panic(info: &PanicInfo<'_>) -> ! {
+fn panic(_: &PanicInfo<'_>) -> ! {
     cortex_m::interrupt::disable();
     // Writing to the port cannot fail.
-    let _ = writeln!(Report, "{info}");
+    let _ = writeln!(Report, "panic");
+    for address in stack::calls() {
+        let _ = writeln!(Report, "{address:#x}");
+    }
     SCB::sys_reset()
 }
 

@@ -1,4 +1,7 @@
-//! The stack and its peak use.
+//! The stack, its peak use, and the calls on it.
+
+use core::arch::asm;
+use core::{iter, ptr};
 
 use cortex_m_rt::STACK_PAINT_VALUE;
 
@@ -22,4 +25,29 @@ pub(crate) fn peak() -> usize {
         unsafe { end.add(*word).read_volatile() == STACK_PAINT_VALUE }
     });
     size() - painted.count() * 4
+}
+
+/// Returns the addresses of the calls that are in progress, innermost first.
+///
+/// On this target each function that calls others stores `r7` and its return address in adjacent
+/// words, and sets `r7` to the address of the first.
+pub(crate) fn calls() -> impl Iterator<Item = u32> {
+    const FRAME_SIZE: usize = size_of::<[u32; 2]>();
+    let mut frame: *const [u32; 2];
+    // SAFETY: only reads a register.
+    unsafe { asm!("mov {}, r7", out(reg) frame, options(nomem, nostack, preserves_flags)) };
+    let mut free = (&raw const _stack_end).addr();
+    iter::from_fn(move || {
+        // Each frame is above the last one. The startup code has none.
+        let top = (&raw const _stack_start).addr() - FRAME_SIZE;
+        if !frame.is_aligned() || !(free..=top).contains(&frame.addr()) {
+            return None;
+        }
+        // SAFETY: the pointer is aligned and within the stack, whose words are initialised.
+        let [outer, return_address] = unsafe { frame.read_volatile() };
+        free = frame.addr() + FRAME_SIZE;
+        frame = ptr::with_exposed_provenance(outer as usize);
+        // Within the instruction before, which is the call.
+        Some(return_address.wrapping_sub(2))
+    })
 }
