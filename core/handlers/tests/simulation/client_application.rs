@@ -47,7 +47,7 @@ pub(crate) struct ClientApplication {
     pub(crate) opened: u32,
     pub(crate) updates: u64,
     /// Whether the machine reported the loss of the server's event stream.
-    pub(crate) deaf: bool,
+    pub(crate) event_stream_lost: bool,
     pub(crate) closing: bool,
     pub(crate) closed: Option<CloseReason>,
     /// From this time on, responses to cancelled calls may be reported as unknown.
@@ -102,7 +102,7 @@ impl ClientApplication {
             broadcasts: None,
             opened: 0,
             updates: 0,
-            deaf: false,
+            event_stream_lost: false,
             closing: false,
             closed: None,
             forgets_at: NEVER,
@@ -166,6 +166,18 @@ impl ClientApplication {
                 assert!(!again || self.binding == Binding::Exchanges, "acknowledged twice");
             }
             Event::Violation(violation) => self.violation(&violation, scene),
+            Event::DeliveryFailed(failed) => {
+                assert_eq!(self.binding, Binding::Exchanges, "{}: {failed}", self.name);
+                // A server that did not receive this notification may have no stream for the
+                // session.
+                if failed.method == Some(Method::Initialized) {
+                    self.event_stream_lost(scene);
+                }
+            }
+            Event::EventStreamLost(failure) => {
+                assert_eq!(self.binding, Binding::Exchanges, "{}: {failure}", self.name);
+                self.event_stream_lost(scene);
+            }
             Event::Closed(reason) => self.close(reason, scene),
             other => panic!("{other:?}"),
         }
@@ -348,25 +360,16 @@ impl ClientApplication {
                 true
             }
             Violation::FrameCutShort { .. } => true,
-            Violation::Undelivered { what, .. } => {
-                // A server that did not receive this notification may have no stream for the
-                // session.
-                if what == "notifications/initialized" {
-                    scene.count(Happening::LossReported);
-                    self.deaf = true;
-                }
-                exchanges
-            }
-            Violation::Deaf(_) => {
-                scene.count(Happening::LossReported);
-                self.deaf = true;
-                exchanges
-            }
             // A truncated body that looks complete.
             Violation::Malformed(_) => exchanges,
             _ => false,
         };
         assert!(expected, "{}: {violation}", self.name);
+    }
+
+    fn event_stream_lost(&mut self, scene: &mut Scene) {
+        scene.count(Happening::LossReported);
+        self.event_stream_lost = true;
     }
 
     fn close(&mut self, reason: CloseReason, scene: &mut Scene) {
@@ -565,7 +568,7 @@ impl ClientApplication {
     /// that is certain.
     pub(crate) fn listens(&self, machine: &impl ClientMachine) -> (bool, Option<u64>) {
         let Some(session) = machine.session() else { return (false, None) };
-        if self.closed.is_some() || self.deaf {
+        if self.closed.is_some() || self.event_stream_lost {
             return (false, None);
         }
         let (revision, server) = (session.revision(), session.server_capabilities());

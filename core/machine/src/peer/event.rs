@@ -2,6 +2,7 @@ use alloc::borrow::Cow;
 use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
+use core::fmt;
 
 use crate::binding::TransportFailure;
 use crate::catalog::Target;
@@ -41,6 +42,11 @@ pub enum Event<'a> {
     Subscribed(Subscribed),
     /// The peer violated the protocol. It received an error response if the protocol defines one.
     Violation(Violation),
+    /// A notification or response could not be delivered. Only over HTTP.
+    DeliveryFailed(DeliveryFailed),
+    /// The event stream of a legacy server was lost for the rest of the session, and with it the
+    /// notifications that belong to no request. Only over HTTP.
+    EventStreamLost(TransportFailure),
     /// The connection is closed. This is the last event.
     Closed(CloseReason),
 }
@@ -59,6 +65,8 @@ impl Event<'_> {
             Self::Cancelled(cancelled) => Event::Cancelled(cancelled.into_owned()),
             Self::Subscribed(subscribed) => Event::Subscribed(subscribed),
             Self::Violation(violation) => Event::Violation(violation),
+            Self::DeliveryFailed(failed) => Event::DeliveryFailed(failed),
+            Self::EventStreamLost(failure) => Event::EventStreamLost(failure),
             Self::Closed(reason) => Event::Closed(reason),
         }
     }
@@ -472,17 +480,23 @@ pub enum Violation {
         /// The defect of its definition.
         reason: String,
     },
-    /// A notification or response could not be delivered.
-    #[error("`{what}` could not be delivered: {failure}")]
-    Undelivered {
-        /// The method of a notification, or `response`.
-        what: String,
-        /// The reason.
-        failure: TransportFailure,
-    },
-    /// The event stream of a legacy server was lost for the rest of the session.
-    #[error("the server's event stream was lost: {0}")]
-    Deaf(TransportFailure),
+}
+
+/// A notification or response could not be delivered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct DeliveryFailed {
+    /// The method of the notification, or `None` for a response.
+    pub method: Option<Method>,
+    /// The reason.
+    pub failure: TransportFailure,
+}
+
+impl fmt::Display for DeliveryFailed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let what = self.method.map_or("response", Method::as_str);
+        write!(f, "`{what}` could not be delivered: {}", self.failure)
+    }
 }
 
 /// Why a connection is closed.

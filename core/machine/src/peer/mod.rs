@@ -38,7 +38,7 @@ pub use client::{Client, ClientOptions};
 pub use command::{ClientCommand, ServerCommand};
 pub use error::{CommandError, ConnectionClosed};
 pub use event::{
-    Cancelled, CloseReason, Ended, Event, Failure, InputRequested, InputResponseParams,
+    Cancelled, CloseReason, DeliveryFailed, Ended, Event, Failure, InputRequested, InputResponseParams,
     Notification, Opened, OpeningFailure, Progress, Request, Subject, Subscribed, Violation,
 };
 #[cfg(feature = "recording")]

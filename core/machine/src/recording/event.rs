@@ -60,6 +60,32 @@ fn summary(event: &Event<'_>) -> String {
             format!("subscribed {} {honoured}", Handle::from(subscribed.subscription).text())
         }
         Event::Violation(violation) => format!("violation: {violation}"),
+        // The next two were violations when the format was defined, so they are still written as
+        // such: the lines of older recordings are compared with these.
+        Event::DeliveryFailed(failed) => format!("violation: {failed}"),
+        Event::EventStreamLost(failure) => {
+            format!("violation: the server's event stream was lost: {failure}")
+        }
         Event::Closed(reason) => format!("closed: {reason}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::peer::{DeliveryFailed, TransportFailure};
+    use crate::protocol::Method;
+
+    #[test]
+    fn failures_of_the_transport_are_described_as_in_older_recordings() {
+        let failure = TransportFailure::SessionLost;
+        let lost = describe(&Event::EventStreamLost(failure.clone()));
+        assert_eq!(lost, format!("violation: the server's event stream was lost: {failure}"));
+        let failed = |method| {
+            describe(&Event::DeliveryFailed(DeliveryFailed { method, failure: failure.clone() }))
+        };
+        let expected = |what| format!("violation: `{what}` could not be delivered: {failure}");
+        assert_eq!(failed(None), expected("response"));
+        assert_eq!(failed(Some(Method::Initialized)), expected("notifications/initialized"));
     }
 }

@@ -320,6 +320,8 @@ impl Net {
             }
             Event::Cancelled(_) => writeln!(text, "withdrawn"),
             Event::Violation(violation) => writeln!(text, "violation: {violation}"),
+            Event::DeliveryFailed(failed) => writeln!(text, "delivery failed: {failed}"),
+            Event::EventStreamLost(failure) => writeln!(text, "event stream lost: {failure}"),
             Event::Closed(reason) => writeln!(text, "closed: {reason}"),
             other => writeln!(text, "{other:?}"),
         }

@@ -160,7 +160,7 @@ fn a_rejected_notification_is_only_reported() {
         let told = net.told();
         assert!(
             told.starts_with(
-                "violation: `notifications/roots/list_changed` could not be delivered"
+                "delivery failed: `notifications/roots/list_changed` could not be delivered"
             ),
             "{told}"
         );
@@ -174,7 +174,7 @@ fn a_rejected_notification_is_only_reported() {
     net.initialize(1, 1, LATEST, None);
     net.sent();
     net.answer(2, 400, &[], "");
-    assert!(net.told().contains("violation: `notifications/initialized` could not be delivered"));
+    assert!(net.told().contains("delivery failed: `notifications/initialized` could not be delivered"));
     assert_eq!(net.sent(), "#3 GET version=2025-11-25\n");
 }
 

@@ -89,6 +89,8 @@ impl Application for Work {
                 self.ended.get_mut(&ended.call).unwrap().push(outcome);
             }
             Event::Violation(violation) => panic!("{violation}"),
+            Event::DeliveryFailed(failed) => panic!("{failed}"),
+            Event::EventStreamLost(failure) => panic!("{failure}"),
             Event::Closed(reason) => panic!("{reason}"),
             _ => {}
         }

@@ -9,7 +9,8 @@ use mcp_sansio_sync::Arc;
 use crate::http::ExchangeId;
 use crate::http::header_params::UnsendableArgument;
 use crate::peer::outbox::Part;
-use crate::peer::{Event, Failure, TransportFailure, Violation};
+use crate::peer::{DeliveryFailed, Event, Failure, TransportFailure};
+use crate::protocol::Method;
 use crate::{Era, Instant};
 
 use super::exchanges::{Exchange, Purpose, Receiving};
@@ -293,16 +294,15 @@ impl Client {
     }
 
     /// Reports that a notification or response could not be delivered.
-    pub(super) fn undelivered(&mut self, message: &Message, failure: TransportFailure) {
-        let what = match &message.kind {
-            MessageKind::Answer => "response",
-            MessageKind::Initialized => "notifications/initialized",
-            MessageKind::Cancellation(_) => "notifications/cancelled",
-            MessageKind::Notification(method) => method.as_str(),
+    pub(super) fn delivery_failed(&mut self, message: &Message, failure: TransportFailure) {
+        let method = match &message.kind {
+            MessageKind::Answer => None,
+            MessageKind::Initialized => Some(Method::Initialized),
+            MessageKind::Cancellation(_) => Some(Method::Cancelled),
+            MessageKind::Notification(method) => Some(*method),
             MessageKind::Request(..) => return,
         };
-        let violation = Violation::Undelivered { what: what.into(), failure };
-        self.peer.report(Event::Violation(violation));
+        self.peer.report(Event::DeliveryFailed(DeliveryFailed { method, failure }));
     }
 
     /// Returns whether the server is a modern one.

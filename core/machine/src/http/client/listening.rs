@@ -8,7 +8,7 @@ use mcp_sansio_sync::Arc;
 use crate::Instant;
 use crate::http::ExchangeId;
 use crate::http::media::Media;
-use crate::peer::{Event, TransportFailure, Violation};
+use crate::peer::{Event, TransportFailure};
 
 use super::exchanges::{Exchange, Pause, Purpose, Stream};
 use super::responses::{is_passing, seconds};
@@ -165,7 +165,7 @@ impl Client {
 
     fn listening_lost(&mut self, failure: TransportFailure) {
         self.listening = Listening::Off;
-        self.peer.report(Event::Violation(Violation::Deaf(failure)));
+        self.peer.report(Event::EventStreamLost(failure));
     }
 
     /// Releases the calls that wait for the stream.

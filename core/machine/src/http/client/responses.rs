@@ -166,7 +166,7 @@ impl Client {
                 self.peer.fail_call(request, Failure::Transport(failure), now);
             }
             None => {
-                self.undelivered(&message, failure);
+                self.delivery_failed(&message, failure);
                 if message.kind == MessageKind::Initialized {
                     self.acknowledged(now);
                 }

@@ -154,7 +154,7 @@ impl Client {
                 self.queue.push_first(message);
             }
             Some(_) => {}
-            None => self.undelivered(&message, TransportFailure::SessionLost),
+            None => self.delivery_failed(&message, TransportFailure::SessionLost),
         }
     }
 
