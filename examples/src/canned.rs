@@ -85,7 +85,7 @@ pub fn fill(form: &ElicitSchema) -> Map<ElicitValue> {
                 let first = || schema.choices.values().take(least).map(Into::into).collect();
                 ElicitValue::Choices(schema.default.clone().unwrap_or_else(first))
             }
-            PrimitiveSchema::Unknown(_) => continue,
+            _ => continue,
         };
         content.insert(name, value);
     }

@@ -71,7 +71,7 @@ fn document() -> String {
 }
 
 fn line(text: &mut String, row: &Row, side: Side) {
-    let Allowance { revisions, phase, gates } = *row.side(side);
+    let Allowance { revisions, phase, gates, .. } = *row.side(side);
     if revisions.is_empty() {
         return;
     }

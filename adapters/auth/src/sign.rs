@@ -187,7 +187,7 @@ impl Signer {
     /// Returns the key for the options of a client, to bind tokens to.
     #[must_use]
     pub fn dpop_key(&self) -> DpopKey {
-        DpopKey { algorithm: self.algorithm.as_str().to_owned(), jwk: self.public_jwk() }
+        DpopKey::new(self.algorithm.as_str(), self.public_jwk())
     }
 }
 

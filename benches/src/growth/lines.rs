@@ -40,8 +40,9 @@ pub(super) fn blank(step: usize) -> Input {
 pub(super) fn garbage(step: usize) -> Input {
     let mut text = vec![b'['; step * UNIT];
     text[step * UNIT - 1] = 0xFF;
+    let mut limits = ParseLimits::default();
+    limits.batch = 1024;
     Input::new(text.len(), move || {
-        let _refused =
-            black_box(parse(&text, ParseLimits { batch: 1024, ..ParseLimits::default() }));
+        let _refused = black_box(parse(&text, limits));
     })
 }

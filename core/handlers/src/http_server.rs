@@ -55,6 +55,7 @@ pub struct HttpServer<K: Threading = ThreadSafe> {
 
 /// Why a server cannot be used on HTTP: a configuration error of the application.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum HttpServerError {
     /// An item has an invalid name, or the name of another item.
     #[error(transparent)]

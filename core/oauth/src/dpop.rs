@@ -104,7 +104,7 @@ mod tests {
 
     fn parts(url: &str, access_token: Option<&str>, nonce: Option<&str>) -> Vec<String> {
         let jwk = r#"{"kty":"EC","crv":"P-256","x":"eA","y":"eQ","kid":"k","use":"sig"}"#;
-        let key = DpopKey { algorithm: "ES256".into(), jwk: jwk.into() };
+        let key = DpopKey::new("ES256", jwk);
         let key = ProofKey::new(&key).expect("a key");
         let url = &Location::parse(url).expect(url);
         let request =

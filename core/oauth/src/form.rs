@@ -20,6 +20,7 @@ pub(super) struct Form {
 /// server, or an attack through its metadata.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the URL of the endpoint already has the parameter `{0}`")]
+#[non_exhaustive]
 pub struct DuplicateParameter(pub &'static str);
 
 impl Form {

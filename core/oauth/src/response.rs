@@ -26,6 +26,7 @@ pub struct AuthorizationResponse {
 /// The expected properties of a response, recorded before the user was sent to the authorization
 /// server.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct ExpectedResponse<'a> {
     /// The `state` of the request.
     pub state: &'a State,
@@ -34,6 +35,14 @@ pub struct ExpectedResponse<'a> {
     /// Whether the metadata says that every response has `iss`:
     /// `authorization_response_iss_parameter_supported`.
     pub iss_supported: bool,
+}
+
+impl<'a> ExpectedResponse<'a> {
+    /// Creates the expectation from the request and the metadata of the authorization server.
+    #[must_use]
+    pub const fn new(state: &'a State, issuer: &'a str, iss_supported: bool) -> Self {
+        Self { state, issuer, iss_supported }
+    }
 }
 
 /// A code to exchange for a token, from the expected issuer.
@@ -207,7 +216,7 @@ mod tests {
     fn check(query: &str, iss_supported: bool) -> Result<String, ResponseFault> {
         let state = State::new([7; 32]);
         let redirect = format!("http://localhost:1/cb?state={}{query}#x", state.as_str());
-        let expected = ExpectedResponse { state: &state, issuer: ISSUER, iss_supported };
+        let expected = ExpectedResponse::new(&state, ISSUER, iss_supported);
         let code = AuthorizationResponse::parse(&redirect)?.check(&expected)?;
         Ok(code.as_str().to_string())
     }
@@ -258,7 +267,7 @@ mod tests {
     fn the_state_parameter_is_checked_first() {
         // Rule: [AUTHC-048].
         let state = State::new([7; 32]);
-        let expected = ExpectedResponse { state: &state, issuer: ISSUER, iss_supported: true };
+        let expected = ExpectedResponse::new(&state, ISSUER, true);
         for redirect in ["/cb", "/cb?code=c", "/cb?state=x&error=e", "/cb?state=&iss=b"] {
             let response = AuthorizationResponse::parse(redirect).expect(redirect);
             assert!(!response.answers(&state));

@@ -18,6 +18,7 @@ pub(super) struct Scopes(Vec<String>);
 /// that named them; requesting only some of them would be a guess.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("more than {max} scopes")]
+#[non_exhaustive]
 pub struct TooManyScopes {
     /// The limit.
     pub max: usize,

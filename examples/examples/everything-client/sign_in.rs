@@ -105,17 +105,13 @@ fn with_password(context: &Value) -> Outcome<RegisteredClient> {
 }
 
 fn registered(context: &Value, secret: ClientSecret) -> Outcome<RegisteredClient> {
-    let client_id = text(context, "client_id")?.into();
-    Ok(RegisteredClient { issuer: None, client_id, secret })
+    Ok(RegisteredClient::new(text(context, "client_id")?, secret))
 }
 
 fn identity_provider(context: &Value) -> Outcome<IdentityProvider> {
-    Ok(IdentityProvider {
-        issuer: text(context, "idp_issuer")?.into(),
-        token_endpoint: Location::parse(text(context, "idp_token_endpoint")?)?,
-        client_id: text(context, "idp_client_id")?.into(),
-        secret: ClientSecret::None,
-    })
+    let token_endpoint = Location::parse(text(context, "idp_token_endpoint")?)?;
+    let (issuer, client_id) = (text(context, "idp_issuer")?, text(context, "idp_client_id")?);
+    Ok(IdentityProvider::new(issuer, token_endpoint, client_id, ClientSecret::None))
 }
 
 fn text<'a>(context: &'a Value, name: &str) -> Outcome<&'a str> {

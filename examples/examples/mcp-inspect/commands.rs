@@ -39,7 +39,7 @@ pub(crate) async fn run(options: &Options, client: &Client, seen: &Seen) -> Resu
                 let text = |contents: &ResourceContents| match contents {
                     ResourceContents::Text(contents) => contents.text.clone(),
                     ResourceContents::Blob(contents) => contents.blob.clone(),
-                    ResourceContents::Unknown(json) => json.as_str().into(),
+                    other => format!("{other:?}"),
                 };
                 result.contents.iter().map(text).collect::<Vec<_>>().join("\n")
             })?;
@@ -115,9 +115,9 @@ pub(crate) fn text_of(block: &ContentBlock) -> String {
         ContentBlock::Resource(content) => match &content.resource {
             ResourceContents::Text(contents) => contents.text.clone(),
             ResourceContents::Blob(contents) => format!("[contents of {}]", contents.uri),
-            ResourceContents::Unknown(json) => json.as_str().into(),
+            other => format!("{other:?}"),
         },
-        ContentBlock::Unknown(json) => json.as_str().into(),
+        other => format!("{other:?}"),
     }
 }
 

@@ -97,8 +97,7 @@ async fn ask(client: &HttpConnection, tool: &str) -> Result<String, String> {
 }
 
 fn known_as(setup: &TestSetup, client_id: &str, secret: ClientSecret) -> RegisteredClient {
-    let issuer = Some(setup.authorization_server.issuer().to_owned());
-    RegisteredClient { issuer, client_id: client_id.into(), secret }
+    RegisteredClient::new(client_id, secret).issuer(setup.authorization_server.issuer())
 }
 
 #[tokio::test]

@@ -23,8 +23,7 @@ const STEPS_MAX: usize = 100;
 /// and secrets are not shown.
 pub(super) fn answer_endpoints(body: &[u8]) {
     let secret = ClientSecret::Password("password".into());
-    let issuer = Some("https://as.example".into());
-    let client = RegisteredClient { issuer, client_id: "app".into(), secret };
+    let client = RegisteredClient::new("app", secret).issuer("https://as.example");
     let machine = AuthorizationOptions::client_credentials()
         .registered(client)
         .expect("the client has an issuer");

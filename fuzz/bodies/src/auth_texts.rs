@@ -172,7 +172,7 @@ fn redirect(text: &str) {
     };
     assert_eq!(response.answers(&state), has("state", state.as_str()));
     for iss_supported in [false, true] {
-        let expected = ExpectedResponse { state: &state, issuer, iss_supported };
+        let expected = ExpectedResponse::new(&state, issuer, iss_supported);
         let Ok(code) = response.clone().check(&expected) else { continue };
         assert!(has("state", state.as_str()) && has("code", code.as_str()), "{query}");
         assert!(!plain.iter().any(|(name, _)| name == "error"), "{query}");

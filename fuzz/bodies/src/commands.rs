@@ -92,7 +92,9 @@ pub(super) fn ask_server(
         b'u' => ServerCommand::ResourceUpdated { uri: text },
         b'n' => {
             let [tools, resources, prompts] = [1, 2, 4].map(|it| operation.number & it > 0);
-            ServerCommand::Announce(Changes { tools, resources, prompts })
+            ServerCommand::Announce(
+                Changes::new().tools(tools).resources(resources).prompts(prompts),
+            )
         }
         b'c' => {
             let method = inputs::method(operation);

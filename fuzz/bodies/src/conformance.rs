@@ -23,12 +23,7 @@ impl ConformanceChecker {
     /// Creates a checker for a machine with these limits.
     pub(super) fn new(limits: &Limits) -> Self {
         Self {
-            // A request refused for its long id is answered with that id.
-            limits: ParseLimits {
-                depth: limits.depth_max,
-                batch: usize::MAX,
-                id_length: usize::MAX,
-            },
+            limits: unlimited(limits.depth_max),
             asked: BTreeMap::new(),
             answered: BTreeMap::new(),
             used: BTreeSet::new(),
@@ -109,10 +104,15 @@ pub(super) fn check_form(frame: &[u8]) {
     for_each_message(frame, |_| {});
 }
 
+/// Returns limits for output. A request refused for its long id is answered with that id.
+fn unlimited(depth: usize) -> ParseLimits {
+    let mut limits = ParseLimits::default();
+    (limits.depth, limits.batch, limits.id_length) = (depth, usize::MAX, usize::MAX);
+    limits
+}
+
 fn for_each_message(frame: &[u8], mut check: impl FnMut(&Message<'_>)) {
-    let unlimited =
-        ParseLimits { batch: usize::MAX, id_length: usize::MAX, ..ParseLimits::default() };
-    match parse(frame, unlimited) {
+    match parse(frame, unlimited(ParseLimits::DEPTH_MAX)) {
         Ok(Frame::Single(message)) => check(&message),
         Ok(Frame::Batch(batch)) => {
             for element in batch {

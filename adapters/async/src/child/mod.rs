@@ -24,6 +24,7 @@ pub use stream::ChildStream;
 // MCP 2025-11-25 basic/transports#stdio [STDIO-004] [STDIO-005]: a client may capture, forward or
 // ignore it.
 #[derive(Default)]
+#[non_exhaustive]
 pub enum Stderr {
     /// Only keeps the last lines.
     #[default]

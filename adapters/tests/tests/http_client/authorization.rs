@@ -65,8 +65,7 @@ fn unauthorized(base: &String) -> Vec<Action> {
 }
 
 fn options() -> AuthorizationOptions {
-    let client =
-        RegisteredClient { issuer: None, client_id: "demo".to_owned(), secret: ClientSecret::None };
+    let client = RegisteredClient::new("demo", ClientSecret::None);
     AuthorizationOptions::code("http://127.0.0.1:8910/callback")
         .unwrap()
         .registered(client)

@@ -135,8 +135,8 @@ impl TaskTable {
                 entry.task.status_message = None;
                 *dropped = Some(TaskHandler { request: entry.request.handle, place: key.slot });
                 self.change(key, Ok(State::Cancelled), now);
-                let task = self.entries.get(key).map(|entry| entry.task.clone());
-                let result = CancelTaskResult { task, meta: None };
+                let mut result = CancelTaskResult::new();
+                result.task = self.entries.get(key).map(|entry| entry.task.clone());
                 written_task(result.to_json_at(request.revision)).map(Some)
             }
             _ => {

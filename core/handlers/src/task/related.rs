@@ -13,7 +13,7 @@ pub(super) fn relate(question: &mut InputRequest, task: &str) {
         InputRequest::ListRoots(params) => &mut params.meta,
         InputRequest::Elicit(ElicitParams::Form(params)) => &mut params.meta,
         InputRequest::Elicit(ElicitParams::Url(params)) => &mut params.meta,
-        InputRequest::Elicit(_) | InputRequest::Unknown(_) => return,
+        _ => return,
     };
     relate_meta(meta.get_or_insert_default(), task);
 }

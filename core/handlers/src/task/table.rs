@@ -284,7 +284,7 @@ impl TaskTable {
         // In whole milliseconds, rounded down, so that the task is kept at least that long.
         task.ttl_ms = Some(millis(ttl));
         task.poll_interval_ms = Some(millis(self.settings.poll_interval).max(1));
-        let created = CreateTaskResult { task: task.clone(), meta: None };
+        let created = CreateTaskResult::new(task.clone());
         let created = created.to_json_at(request.revision).ok()?;
         let (handle, expires) = (request.handle, now + ttl);
         let entry = Entry::new(task, requestor.clone(), request, expires);

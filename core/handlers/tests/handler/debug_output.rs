@@ -23,17 +23,12 @@ fn password() -> ClientSecret {
 }
 
 fn registered() -> RegisteredClient {
-    let issuer = Some("https://as.example".to_owned());
-    RegisteredClient { issuer, client_id: "demo".to_owned(), secret: password() }
+    RegisteredClient::new("demo", password()).issuer("https://as.example")
 }
 
 fn provider() -> IdentityProvider {
-    IdentityProvider {
-        issuer: "https://idp.example".to_owned(),
-        token_endpoint: Location::parse("https://idp.example/token").unwrap(),
-        client_id: "demo".to_owned(),
-        secret: password(),
-    }
+    let token_endpoint = Location::parse("https://idp.example/token").unwrap();
+    IdentityProvider::new("https://idp.example", token_endpoint, "demo", password())
 }
 
 /// Returns the `Debug` output of the client types that hold a secret.
@@ -48,7 +43,7 @@ fn shown() -> Vec<String> {
     let redirect = format!("/callback?code={SECRET}&state={}", state.as_str());
     let response = AuthorizationResponse::parse(&redirect).unwrap();
     let issuer = "https://as.example";
-    let expected = ExpectedResponse { state: &state, issuer, iss_supported: false };
+    let expected = ExpectedResponse::new(&state, issuer, false);
     let code = response.clone().check(&expected).unwrap();
     let jwk = format!(r#"{{"kty":"EC","crv":"P-256","x":"x","y":"y","d":"{SECRET}"}}"#);
     let authorization = Authorization::new(options.clone()).store(MemoryStore::new());
@@ -59,7 +54,7 @@ fn shown() -> Vec<String> {
         format!("{:?}", Action::Save(key, credential.clone())),
         format!("{credential:?} {verifier:?} {response:?} {expected:?} {code:?}"),
         format!("{:?} {:?} {:?}", password(), registered(), GrantFlow::Enterprise(provider())),
-        format!("{:?}", DpopKey { algorithm: "ES256".to_owned(), jwk }),
+        format!("{:?}", DpopKey::new("ES256", jwk)),
         format!("{authorization:?} {host:?}"),
     ])
 }

@@ -32,9 +32,7 @@ pub(crate) fn options() -> AuthorizationOptions {
 
 /// Adds a registration at the authorization server to the options.
 pub(crate) fn known(options: AuthorizationOptions, secret: ClientSecret) -> AuthorizationOptions {
-    let issuer = Some(ISSUER.to_owned());
-    let client = RegisteredClient { issuer, client_id: "demo".to_owned(), secret };
-    options.registered(client).unwrap()
+    options.registered(RegisteredClient::new("demo", secret).issuer(ISSUER)).unwrap()
 }
 
 /// Adds a clock that stands still and constant entropy.

@@ -196,6 +196,7 @@ impl ClientApplication {
             Revision::V2025_06_18 => Happening::Open20250618,
             Revision::V2025_11_25 => Happening::Open20251125,
             Revision::V2026_07_28 => Happening::Open20260728,
+            other => panic!("{other} is not simulated"),
         });
     }
 

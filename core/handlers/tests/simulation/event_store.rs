@@ -38,7 +38,7 @@ pub(crate) type Completion = (ReadId, Result<Vec<StoredEvent>, NotStored>);
 impl EventStore {
     pub(crate) fn take(&mut self, action: StoreAction, scene: &mut Scene) {
         match action {
-            StoreAction::Append { event: StoredEvent { place, message } } => {
+            StoreAction::Append { event: StoredEvent { place, message, .. } } => {
                 let key = (place.session.as_str().to_owned(), place.stream);
                 let kept = self.streams.entry(key).or_default();
                 assert!(place.sequence >= kept.next, "each event is stored once, and in order");
@@ -101,9 +101,9 @@ impl EventStore {
                 bytes += message.len();
                 **sequence == from.sequence || bytes <= bytes_max
             })
-            .map(|(sequence, message)| StoredEvent {
-                place: EventPosition { sequence: *sequence, ..from.clone() },
-                message: message.clone(),
+            .map(|(sequence, message)| {
+                let place = EventPosition { sequence: *sequence, ..from.clone() };
+                StoredEvent::new(place, message.clone())
             })
             .collect()
     }

@@ -11,6 +11,7 @@ use mcp_sansio_sync::Arc;
 
 /// The kind of an item in a catalog.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
 pub enum ItemKind {
     /// A tool, identified by its name.
     Tool,
@@ -88,6 +89,7 @@ impl ItemId {
 
 /// An item of a catalog.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum Item<'c> {
     /// A tool.
     Tool(&'c Tool),

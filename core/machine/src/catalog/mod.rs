@@ -85,6 +85,7 @@ type MatchTemplate = fn(&str, &str) -> Option<Vec<(String, String)>>;
 
 /// The kinds of lists that were edited.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Changes {
     /// The tools.
     pub tools: bool,
@@ -95,6 +96,33 @@ pub struct Changes {
 }
 
 impl Changes {
+    /// Creates a value without changes.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self { tools: false, prompts: false, resources: false }
+    }
+
+    /// Sets [`Changes::tools`].
+    #[must_use]
+    pub const fn tools(mut self, tools: bool) -> Self {
+        self.tools = tools;
+        self
+    }
+
+    /// Sets [`Changes::prompts`].
+    #[must_use]
+    pub const fn prompts(mut self, prompts: bool) -> Self {
+        self.prompts = prompts;
+        self
+    }
+
+    /// Sets [`Changes::resources`].
+    #[must_use]
+    pub const fn resources(mut self, resources: bool) -> Self {
+        self.resources = resources;
+        self
+    }
+
     /// Returns whether nothing was edited.
     #[must_use]
     pub const fn is_empty(self) -> bool {

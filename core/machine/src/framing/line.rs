@@ -28,6 +28,7 @@ pub struct LineDecoder<'b> {
 
 /// A framing error between two frames, caused by the peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum FrameError {
     /// A line does not fit. It is skipped up to its end; decoding continues after it.
     #[error("a line is longer than {limit} bytes")]

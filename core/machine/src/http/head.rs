@@ -331,9 +331,18 @@ const FIELDS: u8 = 9;
 
 /// A complete response of a server machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Response {
     /// The head.
     pub head: ResponseHead,
     /// The complete body; empty if the head has no content.
     pub body: Vec<u8>,
+}
+
+impl Response {
+    /// Creates a response from its head and its complete body.
+    #[must_use]
+    pub const fn new(head: ResponseHead, body: Vec<u8>) -> Self {
+        Self { head, body }
+    }
 }

@@ -37,6 +37,7 @@ pub struct AllowedHosts {
 
 /// A host or an origin cannot be allowed, because no request could name it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum InvalidAllowedHost {
     /// It is not a host, with or without a port.
     #[error(

@@ -6,6 +6,7 @@ use super::{Content, Response, ResponseHead, Status};
 
 /// The refusal of a request by a layer above: an error, and the HTTP response for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct HttpRejection {
     /// The status, if the response has not started yet.
     pub status: Status,
@@ -23,6 +24,20 @@ impl HttpRejection {
     #[must_use]
     pub const fn new(status: Status, error: ErrorObject<'static>) -> Self {
         Self { status, challenge: None, retry_after: None, error }
+    }
+
+    /// Sets [`HttpRejection::challenge`].
+    #[must_use]
+    pub fn challenge(mut self, challenge: impl Into<String>) -> Self {
+        self.challenge = Some(challenge.into());
+        self
+    }
+
+    /// Sets [`HttpRejection::retry_after`].
+    #[must_use]
+    pub const fn retry_after(mut self, seconds: u32) -> Self {
+        self.retry_after = Some(seconds);
+        self
     }
 
     /// Returns the response that refuses a complete exchange. It contains a JSON-RPC response if

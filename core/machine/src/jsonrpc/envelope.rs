@@ -12,6 +12,7 @@ use super::{ErrorCode, scan};
 
 /// The limits of [`parse`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ParseLimits {
     /// Maximum nesting of arrays and objects. The message or its batch is the first level. Values
     /// above [`ParseLimits::DEPTH_MAX`] count as that.

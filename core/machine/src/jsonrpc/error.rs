@@ -13,6 +13,7 @@ use super::raw::RawJson;
 // MCP 2026-07-28 basic/index#error-responses [RPC-008]: at least an integer `code` and a string
 // `message`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct ErrorObject<'a> {
     /// The kind of failure.
     pub code: ErrorCode,

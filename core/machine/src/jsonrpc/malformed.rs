@@ -7,6 +7,7 @@ use super::id::RequestId;
 /// A frame, or an element of a batch, that is not a valid message. Always the peer's fault.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{reason}")]
+#[non_exhaustive]
 pub struct Malformed {
     /// The defect.
     pub reason: Reason,
@@ -18,6 +19,7 @@ pub struct Malformed {
 
 /// The apparent kind of a malformed message, judged by its members.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Shape {
     /// The kind cannot be determined.
     Unknown,

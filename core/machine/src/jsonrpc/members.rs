@@ -16,6 +16,7 @@ pub struct Members<'a> {
 
 /// One member of an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Member<'a> {
     /// The key as written, without its quotes.
     pub key: &'a str,

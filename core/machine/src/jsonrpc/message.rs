@@ -17,6 +17,7 @@ pub enum Message<'a> {
 
 /// A request.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct RequestMessage<'a> {
     /// The id that the response must repeat.
     pub id: RequestId,
@@ -28,6 +29,7 @@ pub struct RequestMessage<'a> {
 
 /// A notification.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct NotificationMessage<'a> {
     /// The name of the method; borrowed from the frame unless it was written with escapes.
     pub method: Cow<'a, str>,
@@ -37,6 +39,7 @@ pub struct NotificationMessage<'a> {
 
 /// A response.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ResponseMessage<'a> {
     /// The id of the request. `None` only with an error whose sender could not read the id.
     pub id: Option<RequestId>,

@@ -17,6 +17,7 @@ use super::{client, server};
 
 /// Message lengths, for [`Limits::server_memory_max`] and [`Limits::client_memory_max`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct MessageLengths {
     /// Maximum length of a received message in bytes: the framing limit.
     pub received_max: usize,

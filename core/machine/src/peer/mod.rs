@@ -38,8 +38,9 @@ pub use client::{Client, ClientOptions};
 pub use command::{ClientCommand, ServerCommand};
 pub use error::{CommandError, ConnectionClosed};
 pub use event::{
-    Cancelled, CloseReason, DeliveryFailed, Ended, Event, Failure, InputRequested, InputResponseParams,
-    Notification, Opened, OpeningFailure, Progress, Request, Subject, Subscribed, Violation,
+    Cancelled, CloseReason, DeliveryFailed, Ended, Event, Failure, InputRequested,
+    InputResponseParams, Notification, Opened, OpeningFailure, Progress, Request, Subject,
+    Subscribed, Violation,
 };
 #[cfg(feature = "recording")]
 pub(crate) use handle::InputSource;

@@ -2,6 +2,7 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "recording", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "recording", serde(rename_all = "snake_case"))]
+#[non_exhaustive]
 pub enum Reaction {
     /// Sends an error response if the protocol defines one, reports a
     /// [`Violation`](crate::peer::Event::Violation), and continues.
@@ -36,6 +37,7 @@ pub struct Policy {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "recording", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "recording", serde(rename_all = "snake_case"))]
+#[non_exhaustive]
 pub enum IncompleteInitialize {
     /// Answers with "invalid params" and the name of the member.
     // MCP 2025-11-25 basic/lifecycle#initialization [LIFE-001]
@@ -49,6 +51,7 @@ pub enum IncompleteInitialize {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "recording", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "recording", serde(rename_all = "snake_case"))]
+#[non_exhaustive]
 pub enum UnknownMethods {
     /// Answers requests with "method not found" and ignores notifications.
     Refuse,

@@ -13,6 +13,7 @@ use super::wire::SerializeAt;
 ///
 /// The default applies to a result without hints: immediately stale, and not shared.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct CacheHints {
     /// How long the result stays fresh.
     pub ttl: Ttl,

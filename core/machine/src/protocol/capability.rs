@@ -47,6 +47,7 @@ impl fmt::Display for Side {
 /// A capability, or one of its flags, that a message requires. The side that declares it is
 /// specified separately, because some capabilities, such as tasks, can be declared by either side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
 pub enum Capability {
     /// Server: `tools`.
     Tools,

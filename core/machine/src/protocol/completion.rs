@@ -125,6 +125,7 @@ message! {
 /// If there are more than [`COMPLETION_VALUES_MAX`] values, only the first ones are written, with
 /// `hasMore` set.
 #[derive(Clone, Debug, Default, PartialEq, serde::Deserialize)]
+#[non_exhaustive]
 pub struct Completion {
     /// The values.
     pub values: Vec<String>,

@@ -173,6 +173,7 @@ word! {
 /// The value of one field of a form.
 // MCP 2026-07-28 schema.json#ElicitResult [ELIC-011]
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum ElicitValue {
     /// A text, or a single choice.
     Text(String),

@@ -59,6 +59,7 @@ impl ElicitSchema {
 // MCP 2025-06-18 client/elicitation#supported-schema-types [ELIC-008]
 // MCP 2026-07-28 client/elicitation#requested-schema [ELIC-009]
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum PrimitiveSchema {
     /// A text.
     Text(StringSchema),

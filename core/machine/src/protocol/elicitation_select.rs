@@ -12,6 +12,7 @@ use super::wire::{NotExpressible, SerializeAt};
 
 /// An option of a choice.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[non_exhaustive]
 pub struct EnumOption {
     /// The value that is sent.
     #[serde(rename = "const")]
@@ -39,6 +40,7 @@ impl Serialize for EnumOption {
 
 /// The values to choose from.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Choices {
     /// Values without titles.
     Untitled(Vec<String>),
@@ -86,6 +88,7 @@ impl From<Vec<EnumOption>> for Choices {
 
 /// A field with a single choice.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct SingleSelectSchema {
     /// The label.
     pub title: Option<String>,
@@ -191,6 +194,7 @@ impl SerializeAt for SingleSelectSchema {
 
 /// A field with a multiple choice; since 2025-11-25.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct MultiSelectSchema {
     /// The label.
     pub title: Option<String>,

@@ -31,6 +31,7 @@ pub type InputResponses = Map<InputResponse>;
 /// Until 2025-11-25 a server sends the same as a JSON-RPC request, with the parameters from
 /// [`InputRequest::params`].
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum InputRequest {
     /// Calls the model: `sampling/createMessage`.
     CreateMessage(CreateMessageParams),
@@ -174,6 +175,7 @@ impl SerializeAt for InputParams<'_> {
 
 /// The response to one input request: the result without an envelope.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum InputResponse {
     /// The message of the model.
     CreateMessage(CreateMessageResult),

@@ -35,6 +35,7 @@ macro_rules! message {
     ) => {
         $(#[$meta])*
         #[derive(Clone, Debug, PartialEq, serde::Deserialize)]
+        #[non_exhaustive]
         pub struct $name $(<$lt>)? {
             $( $(#[doc = $rdoc])* $(#[serde($($rserde)*)])* #[serde(rename = $rwire)]
                pub $rfield: $rty, )*
@@ -152,6 +153,7 @@ macro_rules! word {
     ) => {
         $(#[$meta])*
         #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+        #[non_exhaustive]
         pub enum $name {
             $( $(#[$vmeta])* $variant, )+
             /// An unknown word, kept and written back unchanged.
@@ -216,6 +218,7 @@ macro_rules! tagged {
     ) => {
         $(#[$meta])*
         #[derive(Clone, Debug, PartialEq)]
+        #[non_exhaustive]
         pub enum $name {
             $( $(#[$vmeta])* $variant($inner), )+
             /// An unknown kind, kept and written back unchanged.

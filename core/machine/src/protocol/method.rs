@@ -167,6 +167,7 @@ pub enum Phase {
 
 /// A capability that must have been declared for a message to be sent.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct Gate {
     /// The side that declares it.
     pub declared_by: Side,
@@ -184,6 +185,7 @@ impl Gate {
 
 /// The rules for sending a method from one side.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct Allowance {
     /// The revisions at which this side may send it.
     pub revisions: Revisions,
@@ -201,6 +203,7 @@ impl Allowance {
 
 /// One row of the table.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct Row {
     /// The method.
     pub method: Method,

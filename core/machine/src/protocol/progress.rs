@@ -17,6 +17,7 @@ use crate::jsonrpc::RequestId;
 // MCP 2026-07-28 basic/patterns/progress#progress-flow [PROG-002]
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
 #[serde(untagged)]
+#[non_exhaustive]
 pub enum ProgressToken {
     /// An integer token.
     Number(i64),

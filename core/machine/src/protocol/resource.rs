@@ -76,6 +76,7 @@ message! {
 /// The contents of a resource: text or bytes.
 // MCP 2026-07-28 server/resources#reading-resources [RSRC-003]
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum ResourceContents {
     /// Text.
     Text(TextResourceContents),

@@ -5,6 +5,7 @@ use core::str::FromStr;
 
 /// A published revision of the protocol, ordered by age.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
 pub enum Revision {
     /// 2024-11-05: the first one.
     V2024_11_05,

@@ -78,6 +78,7 @@ impl TaskStatus {
 /// A task: a request that runs independently of its response.
 // MCP 2025-11-25 schema.json#Task [TASK-010]
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Task {
     /// The id of the task.
     pub task_id: String,
@@ -194,6 +195,7 @@ impl<'de> Deserialize<'de> for Task {
 ///
 /// Until 2025-11-25 only the task itself is written; the other parts are sent in separate messages.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct DetailedTask {
     /// The task.
     pub task: Task,
@@ -307,11 +309,27 @@ impl From<FlatFields> for Flat {
 // MCP 2025-11-25 basic/utilities/tasks#creating-tasks [TASK-001]: nested.
 // MCP 2026-07-28 ext-tasks:tasks#polymorphic-results [TASK-026]: flat, with its own type.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct CreateTaskResult {
     /// The task.
     pub task: Task,
     /// Metadata.
     pub meta: Option<Meta>,
+}
+
+impl CreateTaskResult {
+    /// Creates the response for a task.
+    #[must_use]
+    pub const fn new(task: Task) -> Self {
+        Self { task, meta: None }
+    }
+
+    /// Sets [`CreateTaskResult::meta`].
+    #[must_use]
+    pub fn meta(mut self, meta: impl Into<Meta>) -> Self {
+        self.meta = Some(meta.into());
+        self
+    }
 }
 
 impl SerializeAt for CreateTaskResult {
@@ -421,11 +439,34 @@ fn write_meta<M: SerializeMap>(
 
 /// The result of `tasks/cancel`: the task at 2025-11-25, and only an acknowledgement since.
 #[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
 pub struct CancelTaskResult {
     /// The task, whose status is "cancelled".
     pub task: Option<Task>,
     /// Metadata.
     pub meta: Option<Meta>,
+}
+
+impl CancelTaskResult {
+    /// Creates a result without the task, as it is written since 2026-07-28.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self { task: None, meta: None }
+    }
+
+    /// Sets [`CancelTaskResult::task`].
+    #[must_use]
+    pub fn task(mut self, task: Task) -> Self {
+        self.task = Some(task);
+        self
+    }
+
+    /// Sets [`CancelTaskResult::meta`].
+    #[must_use]
+    pub fn meta(mut self, meta: impl Into<Meta>) -> Self {
+        self.meta = Some(meta.into());
+        self
+    }
 }
 
 impl SerializeAt for CancelTaskResult {

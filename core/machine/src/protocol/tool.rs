@@ -308,6 +308,7 @@ cacheable!(ListToolsResult);
 
 /// A tool name that servers should not use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum InvalidToolName {
     /// The name is empty or too long.
     #[error("a tool name must have 1 to {TOOL_NAME_LENGTH_MAX} characters")]

@@ -175,6 +175,7 @@ impl WriteJson for JsonAtRevision<'_> {
 /// Serializers have their own error types, so it is reported as their message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{what} cannot be expressed in protocol revision {revision}")]
+#[non_exhaustive]
 pub struct NotExpressible {
     /// The part that cannot be expressed.
     pub what: &'static str,

@@ -174,7 +174,9 @@ fn a_rejected_notification_is_only_reported() {
     net.initialize(1, 1, LATEST, None);
     net.sent();
     net.answer(2, 400, &[], "");
-    assert!(net.told().contains("delivery failed: `notifications/initialized` could not be delivered"));
+    assert!(
+        net.told().contains("delivery failed: `notifications/initialized` could not be delivered")
+    );
     assert_eq!(net.sent(), "#3 GET version=2025-11-25\n");
 }
 

@@ -115,8 +115,7 @@ fn network(revision: Revision, cuts: Cuts) -> Network {
     let mut catalog = mcp_sansio::catalog::Catalog::new();
     let schema = RawJson::parse(r#"{"type":"object"}"#).unwrap();
     catalog.add_tool(Tool::new("work", schema)).unwrap();
-    let logging = Some(Settings::default());
-    let capabilities = ServerCapabilities { logging, ..ServerCapabilities::default() };
+    let capabilities = ServerCapabilities::default().logging(Settings::default());
     server = server.catalog(catalog).capabilities(capabilities);
     let client = ClientOptions::new(Implementation::new("client", "1"));
     Network::new(client, server, Revisions::only(revision), cuts)
@@ -135,7 +134,7 @@ fn run(revision: Revision, calls: usize, cuts: Cuts) -> (Work, Network) {
             }
             if over {
                 changed = true;
-                let changes = Changes { tools: true, ..Changes::default() };
+                let changes = Changes::new().tools(true);
                 network.server.announce(changes, network.now);
             }
             let before = network.now;

@@ -324,7 +324,7 @@ impl TestServer {
 
     /// Announces a change of the tool list.
     pub(crate) fn tools_changed(&mut self) {
-        let changes = Changes { tools: true, ..Changes::default() };
+        let changes = Changes::new().tools(true);
         self.server.announce(changes, self.now);
         self.pump();
     }

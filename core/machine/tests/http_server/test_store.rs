@@ -37,7 +37,7 @@ impl TestStore {
         while let Some(action) = server.server.poll_store() {
             server.server.assert_consistent();
             match action {
-                StoreAction::Append { event: StoredEvent { place, message } } => {
+                StoreAction::Append { event: StoredEvent { place, message, .. } } => {
                     let stream = self.events.entry(owner(&place)).or_default();
                     let before = stream.last_key_value().map_or(0, |(last, _)| last + 1);
                     assert!(place.sequence >= before, "each event is stored once, and in order");
@@ -75,9 +75,9 @@ impl TestStore {
                 bytes += message.len();
                 **sequence == from.sequence || bytes <= bytes_max
             })
-            .map(|(sequence, message)| StoredEvent {
-                place: EventPosition { sequence: *sequence, ..from.clone() },
-                message: message.clone(),
+            .map(|(sequence, message)| {
+                let place = EventPosition { sequence: *sequence, ..from.clone() };
+                StoredEvent::new(place, message.clone())
             })
             .collect()
     }

@@ -97,7 +97,7 @@ fn notifications_to_a_slow_client_are_coalesced() {
         server.resource_updated("a:2");
         server.resource_updated("a:1");
         server.resource_updated("a:3");
-        server.announce(mcp_sansio::catalog::Changes { tools: true, ..Default::default() });
+        server.announce(mcp_sansio::catalog::Changes::new().tools(true));
     }
     let lines = read(&mut server);
     let news: Vec<&str> = lines[refusals..].iter().map(String::as_str).collect();

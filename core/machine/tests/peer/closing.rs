@@ -169,7 +169,7 @@ fn notifications_of_a_request_are_sent_after_the_end_of_input() {
         wire.machine.log(Some(handle), LoggingLevel::Error, None, &1).unwrap();
         // These belong to no request.
         wire.machine.log(None, LoggingLevel::Error, None, &2).unwrap();
-        wire.machine.announce(Changes { tools: true, ..Changes::default() });
+        wire.machine.announce(Changes::new().tools(true));
         wire.machine.respond_with(handle, &raw("{}")).unwrap();
         assert_eq!(wire.message()["method"], "notifications/progress", "{revision}");
         assert_eq!(wire.message()["params"]["data"], 1, "{revision}");

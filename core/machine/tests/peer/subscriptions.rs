@@ -29,7 +29,7 @@ fn subscribe(pair: &mut Pair, filter: &SubscriptionFilter) -> Subscribed {
 }
 
 fn all_changes() -> Changes {
-    Changes { tools: true, prompts: true, resources: true }
+    Changes::new().tools(true).prompts(true).resources(true)
 }
 
 fn notifications(pair: &mut Pair) -> Vec<(String, Option<CallHandle>)> {
@@ -128,7 +128,7 @@ fn an_initialized_legacy_client_gets_unsolicited_notifications() {
         wire.expect_silence();
         wire.send(INITIALIZED);
         wire.told();
-        wire.machine.announce(Changes { tools: true, ..Changes::default() });
+        wire.machine.announce(Changes::new().tools(true));
         assert_eq!(wire.message()["method"], "notifications/tools/list_changed");
         wire.expect_silence();
     }

@@ -186,7 +186,7 @@ fn a_cancelled_listen_stream_sends_nothing() {
     for id in ["1", "2"] {
         server.ask(id, "subscriptions/listen", filter);
     }
-    server.server.announce(mcp_sansio::catalog::Changes { tools: true, ..Default::default() });
+    server.server.announce(mcp_sansio::catalog::Changes::new().tools(true));
     server.cancel("1");
     let said = ["notifications/subscriptions/acknowledged", "notifications/tools/list_changed"];
     assert_eq!(server.read(), said);

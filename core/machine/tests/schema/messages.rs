@@ -343,13 +343,10 @@ fn tasks(report: &mut Report) {
     report.data("RelatedTaskMetadata", NOVEMBER, &[RelatedTask::new("t")]);
     let bare = Task::new("t", "2026-01-01T00:00:00Z");
     report.data("Task", NOVEMBER, &[task(), bare.clone()]);
-    let created = [
-        CreateTaskResult { task: task(), meta: Some(meta()) },
-        CreateTaskResult { task: bare.clone(), meta: None },
-    ];
+    let created = [CreateTaskResult::new(task()).meta(meta()), CreateTaskResult::new(bare.clone())];
     report.data("CreateTaskResult", NOVEMBER, &created);
     let got = |detailed: DetailedTask| GetTaskResult { detailed, meta: Some(meta()) };
-    let cancelled = [CancelTaskResult { task: Some(task()), meta: Some(meta()) }];
+    let cancelled = [CancelTaskResult::new().task(task()).meta(meta())];
     let id = [TaskIdParams::new("t").meta(meta())];
     report.data("GetTaskResult", NOVEMBER, &[got(task().into()), DetailedTask::from(bare).into()]);
     report.data("CancelTaskResult", NOVEMBER, &cancelled);
@@ -383,7 +380,7 @@ fn tasks(report: &mut Report) {
     report.extension(
         "CancelTaskResult",
         None,
-        &[CancelTaskResult { task: Some(task()), meta: Some(meta()) }, CancelTaskResult::default()],
+        &[CancelTaskResult::new().task(task()).meta(meta()), CancelTaskResult::default()],
     );
     report.extension("UpdateTaskResult", None, &[EmptyResult::new().meta(meta())]);
     report.extension("GetTaskRequest", Some("tasks/get"), &id);

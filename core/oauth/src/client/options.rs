@@ -339,6 +339,7 @@ impl AuthorizationOptions {
 
 /// The identity provider of an enterprise, with the client's identity there.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct IdentityProvider {
     /// The issuer identifier of the provider.
     pub issuer: String,
@@ -352,6 +353,7 @@ pub struct IdentityProvider {
 
 /// A client that is registered at an authorization server.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct RegisteredClient {
     /// The authorization server of the registration. A client with a credential must name it: see
     /// [`InvalidOption::NoIssuer`]. `None` for a public client: it is bound to the first issuer
@@ -361,6 +363,36 @@ pub struct RegisteredClient {
     pub client_id: String,
     /// The credential of the client.
     pub secret: ClientSecret,
+}
+
+impl IdentityProvider {
+    /// Creates a provider from its issuer identifier, its endpoint for token exchange, and the
+    /// client's identity there.
+    #[must_use]
+    pub fn new(
+        issuer: impl Into<String>,
+        token_endpoint: Location,
+        client_id: impl Into<String>,
+        secret: ClientSecret,
+    ) -> Self {
+        let (issuer, client_id) = (issuer.into(), client_id.into());
+        Self { issuer, token_endpoint, client_id, secret }
+    }
+}
+
+impl RegisteredClient {
+    /// Creates a client without an issuer, which only a public client may lack.
+    #[must_use]
+    pub fn new(client_id: impl Into<String>, secret: ClientSecret) -> Self {
+        Self { issuer: None, client_id: client_id.into(), secret }
+    }
+
+    /// Sets [`RegisteredClient::issuer`].
+    #[must_use]
+    pub fn issuer(mut self, issuer: impl Into<String>) -> Self {
+        self.issuer = Some(issuer.into());
+        self
+    }
 }
 
 /// The credential of a client at a token endpoint.
@@ -394,6 +426,7 @@ pub struct ClientMetadata {
 
 /// The type of an application, which determines its allowed redirect URIs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum ApplicationType {
     /// Runs on the user's device: desktop, mobile, command line, or a web page on localhost.
     Native,
@@ -404,11 +437,20 @@ pub enum ApplicationType {
 /// The key that tokens are bound to (DPoP, RFC 9449). The application signs with its private half
 /// on request.
 #[derive(Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct DpopKey {
     /// The name of the algorithm in RFC 7518, such as `ES256`.
     pub algorithm: String,
     /// The public half as a JWK, in JSON.
     pub jwk: String,
+}
+
+impl DpopKey {
+    /// Creates a key from the name of its algorithm and the JWK of its public half.
+    #[must_use]
+    pub fn new(algorithm: impl Into<String>, jwk: impl Into<String>) -> Self {
+        Self { algorithm: algorithm.into(), jwk: jwk.into() }
+    }
 }
 
 impl ClientMetadata {

@@ -171,7 +171,7 @@ mod tests {
         r#"{"kty":"OKP","crv":"Ed25519","x":"11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"}"#;
 
     fn key(algorithm: &str, jwk: &str) -> Result<ProofKey, InvalidDpopKey> {
-        ProofKey::new(&DpopKey { algorithm: algorithm.into(), jwk: jwk.into() })
+        ProofKey::new(&DpopKey::new(algorithm, jwk))
     }
 
     #[test]

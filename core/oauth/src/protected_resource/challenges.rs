@@ -96,5 +96,5 @@ fn refused(
     message: impl Into<alloc::borrow::Cow<'static, str>>,
 ) -> HttpRejection {
     let error = ErrorObject::invalid_request(message);
-    HttpRejection { challenge: Some(challenge), ..HttpRejection::new(status, error) }
+    HttpRejection::new(status, error).challenge(challenge)
 }

@@ -72,10 +72,10 @@ impl ProtectedResource {
             return None;
         }
         let mut response = match head.method() {
-            "GET" => Response {
-                head: ResponseHead::new(Status::OK, Some(Content::Json)),
-                body: self.metadata().into_bytes(),
-            },
+            "GET" => Response::new(
+                ResponseHead::new(Status::OK, Some(Content::Json)),
+                self.metadata().into_bytes(),
+            ),
             // A browser's preflight request, which precedes custom fields.
             "OPTIONS" => bare(Status::NO_CONTENT),
             _ => {
@@ -100,7 +100,7 @@ impl ProtectedResource {
 }
 
 const fn bare(status: Status) -> Response {
-    Response { head: ResponseHead::new(status, None), body: Vec::new() }
+    Response::new(ResponseHead::new(status, None), Vec::new())
 }
 
 // The output of the server is parsed with the client's code.
@@ -155,7 +155,7 @@ mod tests {
         let resource = resource.expect("scopes").name("Files \"and\" more");
         let resource = resource.documentation("https://a.example/docs").expect("a URL");
         let response = respond(&resource, "GET", "/.well-known/oauth-protected-resource/mcp");
-        let Response { head, body } = response.expect("metadata");
+        let Response { head, body, .. } = response.expect("metadata");
         assert_eq!((head.status, head.content), (Status::OK, Some(Content::Json)));
         assert_eq!(
             core::str::from_utf8(&body),

@@ -11,7 +11,7 @@ use crate::sent::Sent;
 
 fn bound() -> AuthorizationOptions {
     let jwk = r#"{"kty":"EC","crv":"P-256","x":"eA","y":"eQ"}"#;
-    code().dpop(&DpopKey { algorithm: "ES256".into(), jwk: jwk.into() }).expect("a key")
+    code().dpop(&DpopKey::new("ES256", jwk)).expect("a key")
 }
 
 fn dpop_token(name: &str) -> Answer {
@@ -195,7 +195,7 @@ fn a_token_of_another_key_is_not_used() {
     let mut network = bound_network();
     network.run();
     let jwk = r#"{"kty":"EC","crv":"P-256","x":"eg","y":"eQ"}"#;
-    let other = DpopKey { algorithm: "ES256".into(), jwk: jwk.into() };
+    let other = DpopKey::new("ES256", jwk);
     let mut network = network.again(code().dpop(&other).expect("a key"));
     let text = network.run();
     assert!(
@@ -233,7 +233,7 @@ fn a_request_whose_token_was_replaced_in_the_meantime_gets_another_proof() {
 fn the_client_assertion_is_signed_again_for_each_nonce() {
     let key = ClientSecret::PrivateKey { algorithm: "ES256".into(), key_id: None };
     let jwk = r#"{"kty":"EC","crv":"P-256","x":"eA","y":"eQ"}"#;
-    let dpop = DpopKey { algorithm: "ES256".into(), jwk: jwk.into() };
+    let dpop = DpopKey::new("ES256", jwk);
     let options =
         code_bare().registered(client("app", Some(crate::network::AS), key)).expect("a client");
     let mut network = TestNetwork::new(options.dpop(&dpop).expect("a key"));

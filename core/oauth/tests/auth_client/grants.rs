@@ -118,12 +118,10 @@ fn an_assertion_that_is_refused_is_not_retried() {
 }
 
 fn enterprise() -> AuthorizationOptions {
-    let provider = IdentityProvider {
-        issuer: "https://idp.example".into(),
-        token_endpoint: Location::parse("https://idp.example/token").expect("a URL"),
-        client_id: "app-at-idp".into(),
-        secret: password("idp-secret"),
-    };
+    let token_endpoint = Location::parse("https://idp.example/token").expect("a URL");
+    let secret = password("idp-secret");
+    let provider =
+        IdentityProvider::new("https://idp.example", token_endpoint, "app-at-idp", secret);
     let app = client("app", Some(AS), password("as-secret"));
     AuthorizationOptions::enterprise(provider).and_then(|it| it.registered(app)).expect("options")
 }

@@ -108,12 +108,12 @@ fn options(random: &mut Random) -> AuthorizationOptions {
     let mut options = match random.below(9) {
         0 => AuthorizationOptions::client_credentials(),
         1 => AuthorizationOptions::assertion(),
-        2 => AuthorizationOptions::enterprise(IdentityProvider {
-            issuer: "https://idp.example".into(),
-            token_endpoint: Location::parse("https://idp.example/token").expect("a URL"),
-            client_id: "app-of-the-enterprise".into(),
-            secret: password("password-at-the-provider"),
-        })
+        2 => AuthorizationOptions::enterprise(IdentityProvider::new(
+            "https://idp.example",
+            Location::parse("https://idp.example/token").expect("a URL"),
+            "app-of-the-enterprise",
+            password("password-at-the-provider"),
+        ))
         .expect("a provider"),
         _ => code_bare(),
     };
@@ -126,7 +126,7 @@ fn options(random: &mut Random) -> AuthorizationOptions {
     }
     if random.once_in(2) {
         let jwk = r#"{"kty":"EC","crv":"P-256","x":"eA","y":"eQ"}"#;
-        let key = DpopKey { algorithm: "ES256".into(), jwk: jwk.into() };
+        let key = DpopKey::new("ES256", jwk);
         options = options.dpop(&key).expect("a key");
     }
     options.dpop_bound_access_tokens(random.once_in(4))

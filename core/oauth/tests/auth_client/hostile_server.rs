@@ -116,7 +116,7 @@ fn a_refused_call_ends_with_the_reason() {
 #[test]
 fn the_number_of_nonces_per_request_is_bounded() {
     let jwk = r#"{"kty":"EC","crv":"P-256","x":"eA","y":"eQ"}"#;
-    let key = DpopKey { algorithm: "ES256".into(), jwk: jwk.into() };
+    let key = DpopKey::new("ES256", jwk);
     let options = || code().dpop(&key).expect("a key");
     let wants = |number: u32| {
         let text = r#"DPoP error="use_dpop_nonce""#;

@@ -21,7 +21,7 @@ fn secret() -> AuthorizationOptions {
 
 fn bound() -> AuthorizationOptions {
     let jwk = r#"{"kty":"EC","crv":"P-256","x":"eA","y":"eQ"}"#;
-    code().dpop(&DpopKey { algorithm: "ES256".into(), jwk: jwk.into() }).expect("a key")
+    code().dpop(&DpopKey::new("ES256", jwk)).expect("a key")
 }
 
 /// Returns a network whose first token is about to expire and can be renewed.
@@ -201,7 +201,7 @@ fn a_pending_token_request_does_not_show_client_credentials() {
     let key = ClientSecret::PrivateKey { algorithm: "ES256".into(), key_id: None };
     let app = client("app", Some(AS), key);
     let jwk = r#"{"kty":"EC","crv":"P-256","x":"eA","y":"eQ"}"#;
-    let proof = DpopKey { algorithm: "ES256".into(), jwk: jwk.into() };
+    let proof = DpopKey::new("ES256", jwk);
     let options = code_bare().registered(app).and_then(|it| it.dpop(&proof));
     let mut network = TestNetwork::new(options.expect("a client"));
     network.signs = false;

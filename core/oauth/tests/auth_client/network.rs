@@ -106,7 +106,9 @@ pub(crate) fn code_bare() -> AuthorizationOptions {
 }
 
 pub(crate) fn client(id: &str, issuer: Option<&str>, secret: ClientSecret) -> RegisteredClient {
-    RegisteredClient { issuer: issuer.map(Into::into), client_id: id.into(), secret }
+    let mut client = RegisteredClient::new(id, secret);
+    client.issuer = issuer.map(Into::into);
+    client
 }
 
 pub(crate) fn password(text: &str) -> ClientSecret {

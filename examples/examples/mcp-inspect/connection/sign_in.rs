@@ -25,11 +25,9 @@ pub(super) async fn authorization(
     let loopback = Loopback::bind(runtime, USER_TIME).await?;
     let options = AuthorizationOptions::code(loopback.redirect_uri())?.scopes(&sign_in.scopes)?;
     let options = match &sign_in.client_id {
-        Some(client_id) => options.registered(RegisteredClient {
-            issuer: None,
-            client_id: client_id.clone(),
-            secret: ClientSecret::None,
-        })?,
+        Some(client_id) => {
+            options.registered(RegisteredClient::new(client_id, ClientSecret::None))?
+        }
         None => options.register_as(ClientMetadata::new(NAME, ApplicationType::Native)),
     };
     let authorization =

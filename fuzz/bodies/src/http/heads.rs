@@ -138,7 +138,7 @@ fn strip<'a>(text: &'a [u8], prefix: &[u8]) -> Option<&'a [u8]> {
 
 /// Checks that a refusal is a complete response with an error.
 fn check_refusal(response: &Response) {
-    let Response { head, body } = response;
+    let Response { head, body, .. } = response;
     assert!((400..600).contains(&head.status.0), "{:?}", head.status);
     assert_eq!(head.content, Some(Content::Json));
     check_fields(response.head.fields().map(|(_, value)| value.into_owned()));

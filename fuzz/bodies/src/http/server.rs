@@ -317,7 +317,7 @@ impl Harness {
                 .expect("writing to a string succeeds");
             assert!(!reply.over, "{step:?} after the end");
             match step {
-                Transmit::Respond(Response { head, body }) => {
+                Transmit::Respond(Response { head, body, .. }) => {
                     assert!(reply.head.replace(head).is_none(), "a second head");
                     reply.body = body;
                     reply.over = true;

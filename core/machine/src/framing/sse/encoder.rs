@@ -7,6 +7,7 @@ use super::SSE_FIELD_LENGTH_MAX;
 
 /// Why an event cannot be encoded. The caller's fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum SseFieldError {
     /// The type or the id contains CR, LF or NUL, which a field cannot carry.
     #[error("the type or the id of an event contains a line end or NUL")]

@@ -5,6 +5,7 @@ use super::SSE_FIELD_LENGTH_MAX;
 
 /// An event that borrows from the decoder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct SseEvent<'a> {
     /// The type, `message` by default. Invalid UTF-8 is replaced.
     pub event: &'a str,
@@ -33,6 +34,7 @@ impl<'a> SseEvent<'a> {
 
 /// A decoding error between two events, caused by the peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum SseError {
     /// An event does not fit. Its data is skipped up to its end and decoding continues; an id or a
     /// reconnection time in it takes effect.

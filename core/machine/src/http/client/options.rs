@@ -20,6 +20,7 @@ pub struct HttpClientOptions {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "recording", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "recording", serde(rename_all = "snake_case"))]
+#[non_exhaustive]
 pub enum LostSession {
     /// They end with [`TransportFailure::SessionLost`](crate::peer::TransportFailure::SessionLost),
     /// because it is unknown whether they ran.

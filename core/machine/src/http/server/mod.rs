@@ -141,6 +141,7 @@ const POOLED_MACHINES_MAX: usize = 64;
 // MCP 2026-07-28 basic/transports/streamable-http#schema-extension [HDR-010] [HDR-011] [HDR-012]
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the tool `{tool}` cannot be offered over HTTP: {reason}")]
+#[non_exhaustive]
 pub struct UnservableTool {
     /// The name of the tool.
     pub tool: String,

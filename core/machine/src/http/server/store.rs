@@ -49,6 +49,7 @@ pub struct EventPosition {
 
 /// A stored event.
 #[derive(Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct StoredEvent {
     /// The position of the event.
     pub place: EventPosition,
@@ -56,6 +57,14 @@ pub struct StoredEvent {
     ///
     /// Such events are stored too, so that only lost events leave gaps in the numbers.
     pub message: Vec<u8>,
+}
+
+impl StoredEvent {
+    /// Creates an event from its position and its message.
+    #[must_use]
+    pub const fn new(place: EventPosition, message: Vec<u8>) -> Self {
+        Self { place, message }
+    }
 }
 
 impl fmt::Debug for StoredEvent {

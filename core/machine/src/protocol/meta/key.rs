@@ -5,6 +5,7 @@ use crate::Revision;
 
 /// A key that violates the grammar for keys of `_meta`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum InvalidMetaKey {
     /// The part before the `/` is not a list of labels.
     #[error(

@@ -185,9 +185,7 @@ fn resolve<'a>(
         }
         Operation::Tell(name) => ServerCommand::Notify { method: method(name), params: &OBJECT },
         Operation::GiveUp(it) => ServerCommand::Cancel { call: *nth(calls, *it)?, reason: "" },
-        Operation::Announce => {
-            ServerCommand::Announce(Changes { tools: true, ..Changes::default() })
-        }
+        Operation::Announce => ServerCommand::Announce(Changes::new().tools(true)),
         Operation::Close => ServerCommand::Close,
         _ => return None,
     })

@@ -158,7 +158,7 @@ impl AuthorizationClient {
         }
         self.advance(flow, now, |client, flow| {
             let SignIn { state, verifier, issuer, iss_supported, .. } = *sign_in;
-            let expected = ExpectedResponse { state: &state, issuer: &issuer, iss_supported };
+            let expected = ExpectedResponse::new(&state, &issuer, iss_supported);
             // MCP 2026-07-28 basic/authorization/index#authorization-response-validation [AUTHC-057]
             let code = response?.check(&expected)?;
             client.request_token(flow, GrantSource::Code { code, verifier }, now)
