@@ -44,7 +44,15 @@ fn shell(script: &str) -> Command {
     command
 }
 
-/// Grace periods that keep the test fast but let a shell exit.
+/// More than an event takes on a machine with many other processes.
+const LOADED_MACHINE: Duration = Duration::from_secs(60);
+
+/// Grace periods within which every server that ends properly does so.
+fn long_grace_periods() -> GracePeriods {
+    GracePeriods { end_of_input: LOADED_MACHINE, terminate: LOADED_MACHINE }
+}
+
+/// Grace periods for servers that have to be ended.
 fn short_grace_periods() -> GracePeriods {
     GracePeriods { end_of_input: Duration::from_millis(50), terminate: Duration::from_millis(200) }
 }
@@ -98,16 +106,14 @@ fn a_server_answers_all_and_exits_at_the_end_of_its_input() {
     // The last frame is truncated.
     pings.extend_from_slice(br#"{"jsonrpc":"2.0","#);
     write_all(&mut stream, &pings);
-    let start = now();
     close(&mut stream);
     let answers = read_to_end(&mut stream);
     assert_eq!(answers.matches(r#""result":{}"#).count(), 100_000);
     let id = child.id().unwrap();
-    let report = child.shutdown(GracePeriods::default()).unwrap();
+    let report = child.shutdown(long_grace_periods()).unwrap();
     assert!(report.status.success(), "{report}");
     assert!(!report.forced);
     assert!(is_gone(id));
-    assert!(now().saturating_since(start) < Duration::from_secs(20));
 }
 
 #[test]
@@ -119,7 +125,7 @@ fn printed_output_of_a_server_goes_to_its_standard_error() {
     client.opened().wait().unwrap();
     client.close();
     connection.join().unwrap();
-    let report = child.shutdown(GracePeriods::default()).unwrap();
+    let report = child.shutdown(long_grace_periods()).unwrap();
     assert_eq!((report.status.code(), report.forced), (Some(0), false), "{report}");
     assert!(report.stderr_tail.iter().any(|line| line.ends_with("half a line")), "{report}");
 }
@@ -146,7 +152,7 @@ fn dropping_the_stream_signals_end_of_input() {
     // Rule: [STDIO-015] [STDIO-016].
     let (child, stream) = ChildServer::spawn(Command::new("cat")).unwrap();
     drop(stream);
-    let report = child.shutdown(GracePeriods::default()).unwrap();
+    let report = child.shutdown(long_grace_periods()).unwrap();
     assert_eq!((report.status.code(), report.forced), (Some(0), false));
     assert_eq!(report.to_string(), "the server exited: exit status: 0");
 }
@@ -158,7 +164,7 @@ fn a_connection_in_use_ends_with_its_child() {
     let (client, endpoint) = Host::new("test", "1").connect(seed(), now());
     let connection = BackgroundDriver::spawn(endpoint, stream).unwrap();
     client.opened().wait().unwrap();
-    let report = child.shutdown(GracePeriods::default()).unwrap();
+    let report = child.shutdown(long_grace_periods()).unwrap();
     assert_eq!((report.status.code(), report.forced), (Some(0), false), "{report}");
     connection.join().unwrap();
     client.list_tools(None).wait().unwrap_err();
@@ -167,10 +173,12 @@ fn a_connection_in_use_ends_with_its_child() {
 #[test]
 fn a_child_that_ignores_the_end_of_its_input_is_asked_to_exit() {
     // Rule: [STDIO-015] [STDIO-016].
-    let (child, mut stream) = ChildServer::spawn(shell("echo ready; exec sleep 60")).unwrap();
+    let (child, mut stream) = ChildServer::spawn(shell("echo ready; exec sleep 1000")).unwrap();
     wait_for_output(&mut stream);
     drop(stream);
-    let report = child.shutdown(short_grace_periods()).unwrap();
+    let mut grace_periods = short_grace_periods();
+    grace_periods.terminate = LOADED_MACHINE;
+    let report = child.shutdown(grace_periods).unwrap();
     assert_eq!((report.status.signal(), report.forced), (Some(15), true));
 }
 
@@ -182,7 +190,6 @@ fn a_child_that_ignores_everything_is_killed() {
     wait_for_output(&mut stream);
     drop(stream);
     let id = child.id().unwrap();
-    let start = now();
     let report = child.shutdown(short_grace_periods()).unwrap();
     assert_eq!((report.status.signal(), report.forced), (Some(9), true));
     assert_eq!(report.stderr_tail, ["stubborn"]);
@@ -191,7 +198,6 @@ fn a_child_that_ignores_everything_is_killed() {
         "{report}"
     );
     assert!(is_gone(id));
-    assert!(now().saturating_since(start) < Duration::from_secs(2));
 }
 
 #[test]
@@ -201,7 +207,7 @@ fn a_child_that_exits_is_reported_with_its_stderr_tail() {
     let (child, mut stream) = ChildServer::spawn(shell(script)).unwrap();
     // The child exits although its input stays empty and its standard error is not read.
     assert_eq!(read_to_end(&mut stream), "");
-    let report = child.shutdown(GracePeriods::default()).unwrap();
+    let report = child.shutdown(long_grace_periods()).unwrap();
     assert_eq!((report.status.code(), report.forced), (Some(3), false));
     assert_eq!(report.stderr_tail.len(), 32);
     assert_eq!(report.stderr_tail[29..], ["line 29998", "line 29999", "line 30000"]);
@@ -215,7 +221,7 @@ fn the_standard_error_can_be_forwarded() {
     let (child, stream) =
         ChildServer::spawn_with(shell("echo one >&2; printf two >&2"), sink).unwrap();
     drop(stream);
-    let report = child.shutdown(GracePeriods::default()).unwrap();
+    let report = child.shutdown(long_grace_periods()).unwrap();
     assert_eq!(report.stderr_tail, ["one", "two"]);
     assert_eq!(tell.iter().collect::<Vec<_>>(), ["one", "two"]);
 }
@@ -235,7 +241,7 @@ fn a_killed_child_takes_its_descendants_with_it() {
 
 #[test]
 fn a_dropped_child_is_ended_and_leaves_no_zombie() {
-    let (child, stream) = ChildServer::spawn(shell("echo ready; exec sleep 60")).unwrap();
+    let (child, stream) = ChildServer::spawn(shell("echo ready; exec sleep 1000")).unwrap();
     let id = child.id().unwrap();
     drop(child);
     assert!(is_gone(id));

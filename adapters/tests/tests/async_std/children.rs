@@ -11,6 +11,9 @@ use smol::Timer;
 
 const SERVER: &str = env!("CARGO_BIN_EXE_adapter-tests");
 
+/// More than an event takes on a machine with many other processes; `sleep` in a script is longer.
+const LOADED_MACHINE: Duration = Duration::from_secs(60);
+
 /// Returns a server that answers pings.
 fn pinged() -> Command {
     let mut command = Command::new(SERVER);
@@ -23,6 +26,13 @@ fn shell(script: &str) -> Command {
     let mut command = Command::new("sh");
     command.args(["-c", script]);
     command
+}
+
+/// Returns grace periods within which every server that ends properly does so.
+fn long_grace_periods() -> GracePeriods {
+    let mut grace_periods = GracePeriods::default();
+    (grace_periods.end_of_input, grace_periods.terminate) = (LOADED_MACHINE, LOADED_MACHINE);
+    grace_periods
 }
 
 fn short_grace_periods() -> GracePeriods {
@@ -40,7 +50,7 @@ fn is_running(id: u32) -> bool {
 async fn gone(id: u32) {
     let start = Instant::now();
     while is_running(id) {
-        assert!(start.elapsed() < Duration::from_secs(2), "still running");
+        assert!(start.elapsed() < LOADED_MACHINE, "still running");
         Timer::after(Duration::from_millis(5)).await;
     }
 }
@@ -57,7 +67,7 @@ fn a_server_is_started_talked_to_and_exits_when_its_input_ends() {
         (&mut driver).await.unwrap();
         println!("{:.0} pings per second", COUNT as f64 / start.elapsed().as_secs_f64());
         assert_eq!(driver.endpoint().received, COUNT);
-        let report = child.shutdown(GracePeriods::default()).await.unwrap();
+        let report = child.shutdown(long_grace_periods()).await.unwrap();
         assert!(report.status.success() && !report.forced);
         assert_eq!(report.to_string(), "the server exited: exit status: 0");
     });
@@ -69,7 +79,7 @@ fn shutdown_closes_the_input_while_the_stream_is_driven() {
         // Rule: [STDIO-015] [STDIO-016].
         let (child, stream) = ChildServer::spawn(pinged()).unwrap();
         let driving = smol::spawn(drive(Pinger::new(ping(1).into_bytes(), 2), stream));
-        let report = child.shutdown(GracePeriods::default()).await.unwrap();
+        let report = child.shutdown(long_grace_periods()).await.unwrap();
         assert!(report.status.success() && !report.forced);
         driving.await.unwrap();
     });
@@ -88,7 +98,7 @@ fn a_server_that_ignores_eof_and_signals_is_killed_with_its_process_group() {
         assert!(is_running(grandchild));
         let start = Instant::now();
         let report = child.shutdown(short_grace_periods()).await.unwrap();
-        assert!((200..1000).contains(&start.elapsed().as_millis()));
+        assert!(start.elapsed() >= Duration::from_millis(200));
         assert!(report.forced);
         assert!(report.to_string().starts_with("the server was terminated: signal: 9 (SIGKILL)"));
         gone(grandchild).await;
@@ -105,7 +115,7 @@ fn a_server_that_ignores_eof_is_terminated() {
             Timer::after(Duration::from_millis(5)).await;
         }
         let mut grace_periods = short_grace_periods();
-        grace_periods.terminate = Duration::from_secs(2);
+        grace_periods.terminate = LOADED_MACHINE;
         let report = child.shutdown(grace_periods).await.unwrap();
         assert_eq!((report.status.code(), report.forced), (Some(3), true));
         assert_eq!(report.stderr_tail.last().map(String::as_str), Some("bye"));
@@ -156,7 +166,7 @@ fn shutdown_does_not_wait_for_a_grandchild_that_keeps_stderr_open() {
             ChildServer::spawn(shell("sleep 1000 & echo $! >&2; printf unfinished >&2")).unwrap();
         let start = Instant::now();
         let report = child.wait().await.unwrap();
-        assert!(start.elapsed() < Duration::from_secs(1));
+        assert!(start.elapsed() < LOADED_MACHINE);
         assert_eq!(report.stderr_tail[1], "unfinished");
         let _ = Command::new("kill").arg(&report.stderr_tail[0]).status();
     });

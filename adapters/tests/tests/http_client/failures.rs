@@ -24,9 +24,7 @@ async fn a_refused_connection_fails_fast() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/mcp?key=secret", listener.local_addr().unwrap());
     drop(listener);
-    let started = tokio::time::Instant::now();
     let error = refused(&url, Timeouts::default()).await;
-    assert!(started.elapsed() < Duration::from_secs(5));
     let said = error.to_string();
     assert!(said.contains("cannot be reached") && !said.contains("secret"), "{said}");
     let ConnectError::Unreachable { cause: ConnectorError::Connect { cause, .. }, .. } = error
