@@ -57,9 +57,10 @@ pub type AsyncExchange = http_client::ConnectorExchange<ResponseBody>;
 /// Creates a driver of `endpoint` over the exchanges of `connector`, to await or to spawn.
 #[must_use]
 pub fn drive_http<E: HttpEndpoint>(
-    endpoint: E,
+    mut endpoint: E,
     connector: Connector,
 ) -> HttpDriver<E, AsyncExchanger, AsyncTimer> {
+    endpoint.set_spawner(AsyncRuntime::spawn_blocking);
     HttpDriver::new(endpoint, AsyncExchanger::new(connector), AsyncTimer::new())
 }
 

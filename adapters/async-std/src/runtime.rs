@@ -2,6 +2,7 @@
 
 use std::future::Future;
 
+use mcp_sansio::Job;
 use mcp_sansio_async::{CatchPanic, Runtime};
 
 use crate::AsyncTimer;
@@ -49,6 +50,10 @@ impl Runtime for AsyncRuntime {
             #[cfg(feature = "async-std")]
             Self::AsyncStd => drop(async_std::task::spawn(future)),
         }
+    }
+
+    fn spawn_blocking(job: Job) {
+        blocking::unblock(job).detach();
     }
 }
 

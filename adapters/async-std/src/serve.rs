@@ -1,7 +1,8 @@
 use futures_lite::{AsyncRead, AsyncWrite};
-use mcp_sansio_async::{ByteStream, Driver, Settings};
+use mcp_sansio_async::{ByteStream, Driver, Runtime as _, Settings};
 use mcp_sansio_handlers::endpoint::{Endpoint, IntoEndpoint};
 
+use crate::runtime::AsyncRuntime;
 use crate::{AsyncTimer, Error, FuturesStream, StandardStreams, seed};
 
 /// Creates a driver of `endpoint` over `stream`, to await or to spawn.
@@ -27,10 +28,11 @@ pub fn drive<E: Endpoint, S: ByteStream>(endpoint: E, stream: S) -> Driver<E, S,
 /// Like [`drive`], with the given settings.
 #[must_use]
 pub fn drive_with<E: Endpoint, S: ByteStream>(
-    endpoint: E,
+    mut endpoint: E,
     stream: S,
     settings: Settings,
 ) -> Driver<E, S, AsyncTimer> {
+    endpoint.set_spawner(AsyncRuntime::spawn_blocking);
     Driver::with_settings(endpoint, stream, AsyncTimer::new(), settings)
 }
 

@@ -4,7 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use mcp_sansio::Instant;
+use mcp_sansio::{Instant, Job};
 
 use crate::Timer;
 
@@ -37,6 +37,14 @@ pub trait Runtime: Clone + fmt::Debug + Send + Sync + Unpin + 'static {
     /// A panic of a task must not affect anything else; [`CatchPanic`] is for executors that do not
     /// catch panics.
     fn spawn<F: Future<Output = ()> + Send + 'static>(&self, future: F);
+
+    /// Runs a job on a thread that may block, or drops it if no thread can be had. Called within
+    /// the runtime.
+    ///
+    /// Runs it in place by default: blocking handlers then block their connection.
+    fn spawn_blocking(job: Job) {
+        job();
+    }
 }
 
 /// A future that completes when the inner one panics. The panic hook has already reported the

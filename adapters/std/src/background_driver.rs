@@ -1,10 +1,11 @@
 use std::io;
 
-use mcp_sansio_async::{ByteStream, Driver, Settings, StopHandle};
+use mcp_sansio_async::{ByteStream, Settings, StopHandle};
 use mcp_sansio_handlers::endpoint::Endpoint;
 
+use crate::serve::driver;
 use crate::worker::Worker;
-use crate::{Clock, Error, block_on};
+use crate::{Error, block_on};
 
 /// A connection driven by its own thread, so that other threads can [`wait`](crate::Wait::wait) for
 /// results.
@@ -38,7 +39,7 @@ impl BackgroundDriver {
         settings: Settings,
     ) -> io::Result<Self> {
         let run = move |stop: &StopHandle| {
-            let driver = Driver::with_settings(endpoint, stream, Clock::new(), settings);
+            let driver = driver(endpoint, stream, settings);
             Ok(block_on(stop.until_stopped(driver))?.unwrap_or(Ok(()))?)
         };
         Worker::spawn("mcp-connection", run).map(Self)

@@ -4,12 +4,16 @@ use std::future::Future;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
+use mcp_sansio::Job;
 use mcp_sansio_async::Runtime;
 
 #[cfg(any(feature = "auth", feature = "http-server"))]
 pub use crate::network::Listener;
 use crate::threads::Threads;
 use crate::{Clock, block_on};
+
+/// Concurrent blocking handlers of the process. 512, as in tokio: others wait for one of them.
+const BLOCKING_MAX: usize = 512;
 
 /// Runs each task on a thread: connections, waiting handlers, and the deadlines of a server.
 #[derive(Clone, Debug)]
@@ -53,5 +57,12 @@ impl Runtime for ThreadRuntime {
         if self.threads.run(run).is_err() {
             self.refused.store(true, Ordering::Relaxed);
         }
+    }
+
+    fn spawn_blocking(job: Job) {
+        static BLOCKING: OnceLock<Threads> = OnceLock::new();
+        let threads = BLOCKING.get_or_init(|| Threads::queueing("mcp-blocking", BLOCKING_MAX));
+        // If the system is out of threads, the job is dropped.
+        let _started = threads.run(job);
     }
 }

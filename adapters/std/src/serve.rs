@@ -1,8 +1,9 @@
 use std::io::{self, Read, Write};
 
-use mcp_sansio_async::{ByteStream, Driver, Settings};
+use mcp_sansio_async::{ByteStream, Driver, Runtime as _, Settings};
 use mcp_sansio_handlers::endpoint::{Endpoint, IntoEndpoint};
 
+use crate::runtime::ThreadRuntime;
 #[cfg(unix)]
 use crate::standard_output::StandardOutput;
 use crate::{Clock, Error, PipeStream, ThreadedStream, block_on, seed};
@@ -73,6 +74,15 @@ pub fn drive(
     stream: impl ByteStream,
     settings: Settings,
 ) -> Result<(), Error> {
-    let driver = Driver::with_settings(endpoint, stream, Clock::new(), settings);
-    Ok(block_on(driver)??)
+    Ok(block_on(driver(endpoint, stream, settings))??)
+}
+
+/// Creates a driver whose blocking handlers run on threads.
+pub(crate) fn driver<E: Endpoint, S: ByteStream>(
+    mut endpoint: E,
+    stream: S,
+    settings: Settings,
+) -> Driver<E, S, Clock> {
+    endpoint.set_spawner(ThreadRuntime::spawn_blocking);
+    Driver::with_settings(endpoint, stream, Clock::new(), settings)
 }

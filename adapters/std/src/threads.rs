@@ -1,3 +1,4 @@
+use std::collections::VecDeque;
 use std::fmt;
 use std::io;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
@@ -11,8 +12,8 @@ const IDLE_TIME: Duration = Duration::from_secs(10);
 
 type Job = Box<dyn FnOnce() + Send>;
 
-/// Threads for blocking jobs, each job on its own thread, so that none waits for another. Clones
-/// share the threads.
+/// Threads for blocking jobs, each job on its own thread, so that none waits for another below the
+/// limit of threads. Clones share the threads.
 ///
 /// An idle thread ends after a while.
 #[derive(Clone)]
@@ -23,6 +24,8 @@ pub(crate) struct Threads {
 struct Shared {
     name: &'static str,
     threads_max: usize,
+    /// Whether jobs beyond the limit wait for a thread.
+    queues: bool,
     state: Mutex<State>,
 }
 
@@ -32,11 +35,21 @@ struct State {
     idle: Vec<(u64, SyncSender<Job>)>,
     threads: usize,
     begun: u64,
+    queue: VecDeque<Job>,
 }
 
 impl Threads {
     pub(crate) fn new(name: &'static str, threads_max: usize) -> Self {
-        Self { shared: Arc::new(Shared { name, threads_max, state: Mutex::default() }) }
+        Self::with_queue(name, threads_max, false)
+    }
+
+    /// Creates threads whose jobs beyond the limit wait for a thread.
+    pub(crate) fn queueing(name: &'static str, threads_max: usize) -> Self {
+        Self::with_queue(name, threads_max, true)
+    }
+
+    fn with_queue(name: &'static str, threads_max: usize, queues: bool) -> Self {
+        Self { shared: Arc::new(Shared { name, threads_max, queues, state: Mutex::default() }) }
     }
 
     /// Runs a job. A panic in it only ends its thread.
@@ -45,7 +58,10 @@ impl Threads {
     ///
     /// The limit of jobs is reached, or the system is out of threads. The job is dropped.
     pub(crate) fn run(&self, job: impl FnOnce() + Send + 'static) -> io::Result<()> {
-        let mut job: Job = Box::new(job);
+        self.run_boxed(Box::new(job))
+    }
+
+    fn run_boxed(&self, mut job: Job) -> io::Result<()> {
         let mut state = self.shared.lock();
         while let Some((_, thread)) = state.idle.pop() {
             match thread.try_send(job) {
@@ -55,6 +71,10 @@ impl Threads {
             }
         }
         if state.threads >= self.shared.threads_max {
+            if self.shared.queues {
+                state.queue.push_back(job);
+                return Ok(());
+            }
             return Err(io::Error::other("the limit of threads is reached"));
         }
         state.threads += 1;
@@ -90,8 +110,13 @@ impl Counted {
         let (sender, receiver) = sync_channel(1);
         first();
         loop {
-            self.0.lock().idle.push((number, sender.clone()));
-            let Some(job) = self.next(number, &receiver) else { return };
+            let mut state = self.0.lock();
+            let queued = state.queue.pop_front();
+            if queued.is_none() {
+                state.idle.push((number, sender.clone()));
+            }
+            drop(state);
+            let Some(job) = queued.or_else(|| self.next(number, &receiver)) else { return };
             job();
         }
     }
@@ -113,7 +138,15 @@ impl Counted {
 
 impl Drop for Counted {
     fn drop(&mut self) {
-        self.0.lock().threads -= 1;
+        let mut state = self.0.lock();
+        state.threads -= 1;
+        // After a panic, or a job that was queued when this thread was about to end.
+        let queued = state.queue.pop_front();
+        drop(state);
+        if let Some(job) = queued {
+            // Without a thread the job is dropped, which answers its request.
+            let _started = Threads { shared: Arc::clone(&self.0) }.run_boxed(job);
+        }
     }
 }
 
@@ -151,6 +184,24 @@ mod tests {
         }
         assert!(threads.run(|| ()).is_err());
         drop(release);
+    }
+
+    #[test]
+    fn queued_jobs_run_in_order_even_after_a_panic() {
+        let threads = Threads::queueing("test", 1);
+        let (told, tell) = channel();
+        for number in 0..4 {
+            let told = told.clone();
+            let job = move || {
+                told.send(number).unwrap();
+                if number % 2 == 0 {
+                    std::panic::resume_unwind(Box::new(()));
+                }
+            };
+            threads.run(job).unwrap();
+        }
+        drop(told);
+        assert_eq!(tell.iter().collect::<Vec<_>>(), [0, 1, 2, 3]);
     }
 
     #[test]

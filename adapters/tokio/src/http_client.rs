@@ -8,9 +8,9 @@ use http::Uri;
 use hyper::rt::{Read, Write};
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioIo;
-use mcp_sansio_async::HttpDriver;
 use mcp_sansio_async::http_client::cause::system;
 use mcp_sansio_async::http_client::{self, ConnectorError, Dial, HttpConnection, ResponseBody};
+use mcp_sansio_async::{HttpDriver, Runtime as _};
 use mcp_sansio_handlers::Host;
 use mcp_sansio_handlers::endpoint::HttpEndpoint;
 use rustls::ClientConfig;
@@ -64,9 +64,10 @@ pub type TokioExchange = http_client::ConnectorExchange<ResponseBody>;
 /// Creates a driver of `endpoint` over the exchanges of `connector`, to await or to spawn.
 #[must_use]
 pub fn drive_http<E: HttpEndpoint>(
-    endpoint: E,
+    mut endpoint: E,
     connector: Connector,
 ) -> HttpDriver<E, TokioExchanger, TokioTimer> {
+    endpoint.set_spawner(TokioRuntime::spawn_blocking);
     HttpDriver::new(endpoint, TokioExchanger::new(connector), TokioTimer::new())
 }
 

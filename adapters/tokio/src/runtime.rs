@@ -2,7 +2,7 @@
 
 use std::future::Future;
 
-use mcp_sansio::Instant;
+use mcp_sansio::{Instant, Job};
 use mcp_sansio_async::Runtime;
 use tokio::runtime::Handle;
 
@@ -33,5 +33,9 @@ impl Runtime for TokioRuntime {
 
     fn spawn<F: Future<Output = ()> + Send + 'static>(&self, future: F) {
         drop(self.0.spawn(future));
+    }
+
+    fn spawn_blocking(job: Job) {
+        drop(tokio::task::spawn_blocking(job));
     }
 }

@@ -1,7 +1,8 @@
-use mcp_sansio_async::{ByteStream, Driver, Settings};
+use mcp_sansio_async::{ByteStream, Driver, Runtime as _, Settings};
 use mcp_sansio_handlers::endpoint::{Endpoint, IntoEndpoint};
 use tokio::io::{AsyncRead, AsyncWrite};
 
+use crate::runtime::TokioRuntime;
 use crate::{Error, StandardStreams, TokioStream, TokioTimer, seed};
 
 /// Creates a driver of `endpoint` over `stream`, to await or to spawn.
@@ -26,10 +27,11 @@ pub fn drive<E: Endpoint, S: ByteStream>(endpoint: E, stream: S) -> Driver<E, S,
 /// Like [`drive`], with the given settings.
 #[must_use]
 pub fn drive_with<E: Endpoint, S: ByteStream>(
-    endpoint: E,
+    mut endpoint: E,
     stream: S,
     settings: Settings,
 ) -> Driver<E, S, TokioTimer> {
+    endpoint.set_spawner(TokioRuntime::spawn_blocking);
     Driver::with_settings(endpoint, stream, TokioTimer::new(), settings)
 }
 

@@ -7,6 +7,7 @@ use core::marker::PhantomData;
 use core::pin::Pin;
 use core::task::{Context, Poll, Waker};
 
+use mcp_sansio::Job;
 use mcp_sansio::jsonrpc::ErrorObject;
 use mcp_sansio_sync::Mutex;
 use mcp_sansio_sync::atomic::{AtomicBool, Ordering};
@@ -19,19 +20,16 @@ use super::threading::{Step, ThreadSafe, Threading};
 /// Runs a job where it may block.
 pub(super) type Spawner = Arc<dyn Fn(Job) + Send + Sync>;
 
-/// A call of a blocking handler for one request. Running it answers the request; dropping it
-/// answers the request with an internal error.
-pub type Job = Box<dyn FnOnce() + Send>;
-
 /// A plain function as a handler that may block; returned by [`blocking`].
 #[derive(Clone, Copy, Debug)]
 pub struct Blocking<F>(F);
 
 /// Wraps a long-running or blocking function as a handler.
 ///
-/// The function runs where [`Server::spawner`](super::Server::spawner) puts it, in parallel to the
-/// connection; its messages are sent at once. Without a spawner it runs where the connection is
-/// driven, which then waits for it. It cannot be interrupted: when its request is cancelled,
+/// The function runs where [`Server::spawner`](super::Server::spawner) puts it, or on the adapter's
+/// [threads for blocking work](super::endpoint::Endpoint::set_spawner), in parallel to the connection; its
+/// messages are sent at once. With neither it runs where the connection is driven, which then waits
+/// for it. It cannot be interrupted: when its request is cancelled,
 /// [`is_cancelled`](super::Context::is_cancelled) returns `true`.
 pub const fn blocking<F>(function: F) -> Blocking<F> {
     Blocking(function)
@@ -55,11 +53,16 @@ where
     fn into_function(self) -> <ThreadSafe as Threading>::Function {
         let function = Arc::new(self.0);
         Arc::new(move |mut received: RequestParts<'_, '_>| {
-            let Some(spawner) = received.spawner else {
-                let input = decode(received);
-                return Step::Ready(
-                    input.map_or_else(|done| *done, |i| function(i).into_outcome()),
-                );
+            let default_spawner = received.default_spawner;
+            let spawner: &dyn Fn(Job) = match (received.spawner, &default_spawner) {
+                (Some(spawner), _) => &**spawner,
+                (None, Some(spawner)) => spawner,
+                (None, None) => {
+                    let input = decode(received);
+                    return Step::Ready(
+                        input.map_or_else(|done| *done, |i| function(i).into_outcome()),
+                    );
+                }
             };
             let cancelled = Arc::new(AtomicBool::new(false));
             received.cancelled = Some(Arc::clone(&cancelled));

@@ -4,7 +4,6 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::task::Context;
 
-use mcp_sansio::Instant;
 use mcp_sansio::framing::FrameError;
 use mcp_sansio::jsonrpc::{ErrorObject, RawJson};
 use mcp_sansio::peer::{
@@ -13,6 +12,7 @@ use mcp_sansio::peer::{
 };
 use mcp_sansio::protocol::{Method, Verbatim};
 use mcp_sansio::stream::Endpoint;
+use mcp_sansio::{Instant, Job};
 use mcp_sansio_collections::{Key, Slab};
 
 #[cfg(feature = "http")]
@@ -44,6 +44,8 @@ pub struct ClientEndpoint<K: Threading = ThreadSafe, M: ClientMachine = StreamCl
     /// Input requests that the host's handlers work on.
     inputs: Slab<InputHandle>,
     tasks: Executor<K::Task, Command, Key>,
+    /// Where blocking handlers run.
+    pub(super) default_spawner: Option<fn(Job)>,
     pub(super) timers: Timers,
     /// The authorization layer between the machine and the network, on HTTP.
     #[cfg(feature = "http")]
@@ -65,6 +67,7 @@ impl<K: Threading, M: ClientMachine> ClientEndpoint<K, M> {
             calls: Vec::new(),
             inputs: Slab::new(),
             tasks: Executor::new(mailbox),
+            default_spawner: None,
             timers: Timers::default(),
             #[cfg(feature = "http")]
             authorization: AuthorizationState::DISABLED,
@@ -250,7 +253,8 @@ impl<K: Threading, M: ClientMachine> ClientEndpoint<K, M> {
             return;
         };
         let place = self.inputs.insert(input.handle);
-        let called = self.tasks.guard.run(|| function(RequestParts::from_host_request(&input)));
+        let parts = RequestParts::from_host_request(&input, self.default_spawner);
+        let called = self.tasks.guard.run(|| function(parts));
         match called.unwrap_or_else(|panicked| Step::Ready(panicked.into())) {
             Step::Ready(outcome) => self.answer(place, outcome, now),
             Step::Pending(task) => {
@@ -410,6 +414,10 @@ impl<K: Threading, M: ClientMachine> Drop for ClientEndpoint<K, M> {
 impl<K: Threading> Endpoint for ClientEndpoint<K> {
     fn catch_panics(&mut self, guard: PanicGuard) {
         self.set_guard(guard);
+    }
+
+    fn set_spawner(&mut self, spawn: fn(Job)) {
+        self.default_spawner = Some(spawn);
     }
 
     fn handle_frame(&mut self, frame: Result<&[u8], FrameError>, now: Instant) {

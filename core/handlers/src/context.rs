@@ -13,7 +13,7 @@ use mcp_sansio::protocol::{
     Capabilities, Capability, CompleteParams, CreateMessageParams, ElicitParams, LoggingLevel,
     Method,
 };
-use mcp_sansio::{Caller, Principal, Revision};
+use mcp_sansio::{Caller, Job, Principal, Revision};
 use mcp_sansio_sync::atomic::{AtomicBool, Ordering};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -33,8 +33,10 @@ pub struct RequestParts<'r, 'f> {
     pub(super) revision: Revision,
     /// The parts that only handlers of a server get; `None` for a request to a host.
     pub(super) call: Option<&'r Incoming<'r, 'f>>,
-    /// Where blocking handlers run.
+    /// Where the application runs blocking handlers,
     pub(super) spawner: Option<&'r Spawner>,
+    /// and where the adapter does.
+    pub(super) default_spawner: Option<fn(Job)>,
     /// Set when a blocking handler's answer is no longer needed.
     pub(super) cancelled: Option<Arc<AtomicBool>>,
 }
@@ -51,12 +53,16 @@ pub(super) struct Incoming<'r, 'f> {
 }
 
 impl<'r, 'f> RequestParts<'r, 'f> {
-    pub(super) const fn from_host_request(input: &'r InputRequested<'f>) -> Self {
+    pub(super) const fn from_host_request(
+        input: &'r InputRequested<'f>,
+        default_spawner: Option<fn(Job)>,
+    ) -> Self {
         Self {
             params: &input.params,
             revision: input.revision,
             call: None,
             spawner: None,
+            default_spawner,
             cancelled: None,
         }
     }

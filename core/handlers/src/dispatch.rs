@@ -1,10 +1,10 @@
 use alloc::boxed::Box;
 
-use mcp_sansio::Era;
 use mcp_sansio::catalog::{Attachments, Catalog, Invalid, Target};
 use mcp_sansio::jsonrpc::{ErrorObject, RawJson};
 use mcp_sansio::peer::{InputResponseParams, MethodName, Request};
 use mcp_sansio::protocol::{CallToolResult, Capability, Method, SerializeAt};
+use mcp_sansio::{Era, Job};
 
 use super::Sealing;
 use super::context::{CommandSender, Incoming, RequestParts};
@@ -73,6 +73,7 @@ pub(super) struct Invocation<'a, K: Threading> {
     /// Whether the request is a task.
     pub(super) is_task: bool,
     pub(super) guard: PanicGuard,
+    pub(super) default_spawner: Option<fn(Job)>,
 }
 
 impl<K: Threading> Invocation<'_, K> {
@@ -93,6 +94,7 @@ impl<K: Threading> Invocation<'_, K> {
                     is_task: self.is_task,
                 }),
                 spawner: self.handlers.spawner.as_ref(),
+                default_spawner: self.default_spawner,
                 cancelled: None,
             })
         });

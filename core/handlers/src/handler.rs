@@ -23,7 +23,7 @@
 
 #[cfg(feature = "auth")]
 pub use super::authorization::AuthorizationFunction;
-pub use super::blocking::{Blocking, BlockingMarker, Job};
+pub use super::blocking::{Blocking, BlockingMarker};
 pub use super::context::{FromRequest, RequestParts};
 pub use super::function::{Async, Handler, HandlerInput, Plain};
 pub use super::input_required::InputRequired;
@@ -38,3 +38,4 @@ pub use super::server::Described;
 pub use super::threading::{Step, Threading};
 #[cfg(feature = "protection")]
 pub use super::token_handler::{TokenHandler, TokenResult, TokenStep};
+pub use mcp_sansio::Job;

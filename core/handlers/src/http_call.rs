@@ -7,9 +7,9 @@ use core::future::Future;
 use core::pin::Pin;
 use core::task::{Context, Poll, Waker};
 
-use mcp_sansio::Instant;
 use mcp_sansio::http::server::CallerHandle;
 use mcp_sansio::peer::{Request, RequestHandle};
+use mcp_sansio::{Instant, Job};
 use mcp_sansio_sync::Mutex;
 use mcp_sansio_sync::atomic::{AtomicBool, Ordering};
 
@@ -35,6 +35,7 @@ pub struct HandlerCall<'f, K: Threading = ThreadSafe> {
     /// The time at which the call was created.
     pub(super) now: Instant,
     pub(super) guard: PanicGuard,
+    pub(super) default_spawner: Option<fn(Job)>,
 }
 
 /// The state of a [`HandlerCall`] after it was run.
@@ -121,7 +122,7 @@ impl<'f, K: Threading> HandlerCall<'f, K> {
     #[must_use]
     pub fn run(self) -> HandlerPoll<'f, K> {
         let Self { mut request, handlers, function, commands, .. } = self;
-        let Self { tasks, is_task, sealed, now, guard, .. } = self;
+        let Self { tasks, is_task, sealed, now, guard, default_spawner, .. } = self;
         if sealed && let Err(error) = handlers.sealing.open(&mut request, now) {
             return HandlerPoll::Ready(HandlerOutput { request, outcome: Outcome::Error(error) });
         }
@@ -135,6 +136,7 @@ impl<'f, K: Threading> HandlerCall<'f, K> {
             tasks,
             is_task,
             guard,
+            default_spawner,
         };
         match invocation.call(&request) {
             Step::Ready(outcome) => HandlerPoll::Ready(HandlerOutput { request, outcome }),

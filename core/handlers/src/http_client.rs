@@ -1,9 +1,9 @@
 use core::task::Context;
 
-use mcp_sansio::Instant;
 use mcp_sansio::http::client::Transmit;
 use mcp_sansio::http::{ExchangeFailure, ExchangeId, IncomingResponse};
 use mcp_sansio::peer::ClientCommand;
+use mcp_sansio::{Instant, Job};
 
 use super::client_endpoint::ClientEndpoint;
 use super::machines::HttpClient;
@@ -35,6 +35,11 @@ pub trait HttpEndpoint {
     /// see [`Endpoint::catch_panics`](super::endpoint::Endpoint::catch_panics).
     fn catch_panics(&mut self, guard: PanicGuard) {
         let _ = guard;
+    }
+
+    /// Runs blocking handlers with `spawn`: see [`Endpoint::set_spawner`](super::endpoint::Endpoint::set_spawner).
+    fn set_spawner(&mut self, spawn: fn(Job)) {
+        let _ = spawn;
     }
 
     /// Handles the head of a response.
@@ -98,6 +103,10 @@ impl<K: Threading> HttpEndpoint for HttpClientEndpoint<K> {
     fn catch_panics(&mut self, guard: PanicGuard) {
         self.set_guard(guard);
         self.authorization.set_guard(guard);
+    }
+
+    fn set_spawner(&mut self, spawn: fn(Job)) {
+        self.default_spawner = Some(spawn);
     }
 
     fn handle_response(&mut self, exchange: ExchangeId, head: &IncomingResponse<'_>, now: Instant) {

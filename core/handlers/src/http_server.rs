@@ -17,7 +17,7 @@ use mcp_sansio::http::{self, ExchangeId, HttpRejection, RequestHead, Response, S
 use mcp_sansio::jsonrpc::ErrorObject;
 use mcp_sansio::peer::server::Session;
 use mcp_sansio::peer::{CommandError, Event, Request, RequestHandle};
-use mcp_sansio::{Caller, Era, Instant};
+use mcp_sansio::{Caller, Era, Instant, Job};
 
 use super::context::Command;
 use super::elicitation_ids::ElicitationIds;
@@ -109,6 +109,11 @@ impl<K: Threading> HttpServer<K> {
     pub fn catch_panics(&mut self, guard: PanicGuard) {
         self.endpoint.guard = guard;
         self.endpoint.machine.catch_panics(guard);
+    }
+
+    /// Runs blocking handlers with `spawn`: see [`Endpoint::set_spawner`](super::endpoint::Endpoint::set_spawner).
+    pub fn set_spawner(&mut self, spawn: fn(Job)) {
+        self.endpoint.default_spawner = Some(spawn);
     }
 
     /// Returns a handle for sending to all clients from outside of handlers.
@@ -342,6 +347,7 @@ impl<K: Threading> HttpServer<K> {
             is_task: invocation.is_task,
             tasks: invocation.tasks,
             guard: invocation.guard,
+            default_spawner: invocation.default_spawner,
             sealed: true,
             now,
             request,

@@ -3,6 +3,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt;
 
+use mcp_sansio::Job;
 use mcp_sansio::catalog::{Catalog, CatalogError, ItemId};
 #[cfg(feature = "http")]
 use mcp_sansio::http;
@@ -13,7 +14,7 @@ use mcp_sansio::protocol::{
 };
 
 use super::Sealing;
-use super::blocking::{Job, Spawner};
+use super::blocking::Spawner;
 use super::catalog_edit::{CatalogEdit, ItemHandlers};
 use super::connection_options::connection_options;
 use super::function::Handler;
@@ -131,8 +132,8 @@ impl Server {
         Self::with_identity(Implementation::new(name, version))
     }
 
-    /// Sets where [`blocking`](super::blocking()) handlers run: `spawn` passes each job to a thread
-    /// that may block.
+    /// Sets where [`blocking`](super::blocking()) handlers run, in place of the adapter's threads:
+    /// `spawn` passes each job to a thread that may block.
     #[must_use]
     pub fn spawner(mut self, spawn: impl Fn(Job) + Send + Sync + 'static) -> Self {
         self.functions().spawner = Some(Arc::new(spawn));

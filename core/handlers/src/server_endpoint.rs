@@ -2,12 +2,12 @@ use alloc::boxed::Box;
 use alloc::sync::Arc;
 use core::task::Context;
 
-use mcp_sansio::Instant;
 use mcp_sansio::framing::FrameError;
 use mcp_sansio::peer::{
     self, CloseReason, Event, Request, RequestHandle, ServerCommand, StreamMachine, Subject,
 };
 use mcp_sansio::stream::Endpoint;
+use mcp_sansio::{Instant, Job};
 
 use super::catalog_edit::{CatalogEdit, ItemHandlers};
 use super::context::{Command, CommandSender};
@@ -37,6 +37,8 @@ pub struct ServerEndpoint<K: Threading = ThreadSafe, M: ServerBinding = StreamSe
     pub(super) commands: CommandSender,
     /// The guard that handlers run in.
     pub(super) guard: PanicGuard,
+    /// Where blocking handlers run, unless the application has said.
+    pub(super) default_spawner: Option<fn(Job)>,
     pub(super) tasks: Option<Box<dyn Tasks<M>>>,
     elicitations: ElicitationIds,
 }
@@ -58,6 +60,7 @@ impl<K: Threading, M: ServerBinding> ServerEndpoint<K, M> {
             running,
             commands,
             guard: PanicGuard::NONE,
+            default_spawner: None,
             tasks: server.open_tasks(),
             elicitations,
             machine: machine(server),
@@ -121,6 +124,7 @@ impl<K: Threading, M: ServerBinding> ServerEndpoint<K, M> {
             tasks: self.tasks.is_some(),
             is_task,
             guard: self.guard,
+            default_spawner: self.default_spawner,
         }
     }
 
@@ -374,6 +378,10 @@ impl<K: Threading> Endpoint for ServerEndpoint<K> {
         self.guard = guard;
         self.running.guard = guard;
         self.machine.catch_panics(guard);
+    }
+
+    fn set_spawner(&mut self, spawn: fn(Job)) {
+        self.default_spawner = Some(spawn);
     }
 
     fn handle_frame(&mut self, frame: Result<&[u8], FrameError>, now: Instant) {

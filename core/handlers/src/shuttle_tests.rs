@@ -202,6 +202,7 @@ fn a_handler_cancelled_during_its_poll_is_notified() {
             is_task: false,
             sealed: false,
             guard: PanicGuard::NONE,
+            default_spawner: None,
         };
         let HandlerPoll::Pending(running) = work.run() else { panic!("it waits") };
         let cancel_signal = Arc::clone(&running.cancel_signal);

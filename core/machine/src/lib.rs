@@ -20,6 +20,7 @@ pub mod framing;
 #[cfg(feature = "http")]
 pub mod http;
 mod instant;
+mod job;
 pub mod jsonrpc;
 mod panic_guard;
 pub mod peer;
@@ -35,6 +36,7 @@ pub use caller::Caller;
 #[cfg(target_has_atomic = "ptr")]
 pub use caller::Credentials;
 pub use instant::Instant;
+pub use job::Job;
 pub use panic_guard::{PanicGuard, Panicked};
 pub use principal::Principal;
 pub use protocol::revision::{Era, Revision, Revisions};

@@ -1,5 +1,6 @@
 use std::ops::Deref;
 
+use mcp_sansio_handlers::endpoint::Endpoint as _;
 use mcp_sansio_handlers::{Client, Host};
 
 use super::{ChildServer, ExitReport, GracePeriods, OpenOutcome, Process, Stderr, open};
@@ -28,7 +29,8 @@ pub async fn connect<P: Process>(
     let mut command = command.into();
     let runtime = P::Runtime::current();
     let (mut child, stream) = ChildServer::<P>::start(&mut command, Stderr::Keep)?;
-    let (client, endpoint) = host.connect(seed(), runtime.now());
+    let (client, mut endpoint) = host.connect(seed(), runtime.now());
+    endpoint.set_spawner(P::Runtime::spawn_blocking);
     let drive = |endpoint, stream| {
         Driver::with_settings(endpoint, stream, runtime.timer(), Settings::pipe()).restarting()
     };

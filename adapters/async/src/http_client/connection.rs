@@ -1,6 +1,7 @@
 use std::ops::Deref;
 
 use mcp_sansio::http::{HttpClientOptions, Location};
+use mcp_sansio_handlers::endpoint::HttpEndpoint as _;
 use mcp_sansio_handlers::{Client, Host};
 
 use super::{Connect, ConnectorError, ConnectorExchanger, LastFailure};
@@ -57,7 +58,8 @@ pub async fn connect_with<C: Connect>(
     let host = &mcp_sansio_auth::with_system_support(host)
         .map_err(|error| Box::new(ConnectError::Entropy(error)))?;
     let runtime = C::Runtime::current();
-    let (client, endpoint) = host.connect_http(options, seed(), runtime.now());
+    let (client, mut endpoint) = host.connect_http(options, seed(), runtime.now());
+    endpoint.set_spawner(C::Runtime::spawn_blocking);
     let exchanger = ConnectorExchanger::new(connector.clone());
     let last_failure = exchanger.last_failure_handle();
     let driver = task::spawn(&runtime, HttpDriver::new(endpoint, exchanger, runtime.timer()));

@@ -83,7 +83,8 @@ impl<R: Runtime> HttpService<R> {
         seed: u64,
         runtime: R,
     ) -> Result<Self, HttpServerError> {
-        let server = server.http(options, secret, seed)?;
+        let mut server = server.http(options, secret, seed)?;
+        server.set_spawner(R::spawn_blocking);
         let shared = Arc::new(SharedServer::new(server, Box::new(runtime)));
         let timer_task = timer_task::run(Arc::downgrade(&shared), shared.runtime.timer());
         shared.runtime.spawn(Box::pin(timer_task));

@@ -1,7 +1,7 @@
 use core::task::Context;
 
 use crate::framing::FrameError;
-use crate::{Instant, PanicGuard};
+use crate::{Instant, Job, PanicGuard};
 
 /// One side of a connection with its application attached. It is driven by a
 /// [`Connection`](super::Connection), or by an adapter whose transport has messages instead of a
@@ -25,6 +25,16 @@ pub trait Endpoint {
     /// connection continues. Does nothing by default.
     fn catch_panics(&mut self, guard: PanicGuard) {
         let _ = guard;
+    }
+
+    /// Runs [jobs](Job) that may block with `spawn`, unless the application has set where they run.
+    /// Call it before all other methods if the adapter has threads that may block. `spawn` is
+    /// called where the endpoint is driven, and must not block.
+    ///
+    /// Without it such a job runs where the endpoint is driven, which then waits for it. Does
+    /// nothing by default.
+    fn set_spawner(&mut self, spawn: fn(Job)) {
+        let _ = spawn;
     }
 
     /// Handles one frame or a framing error.
