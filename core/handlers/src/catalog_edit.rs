@@ -4,7 +4,9 @@ use core::fmt;
 use core::num::NonZeroUsize;
 use core::ops::Deref;
 
-use mcp_sansio::catalog::{Attachments, Catalog, CatalogError, ItemId, ItemKind, Validator};
+use mcp_sansio::catalog::{
+    Attachments, Audience, Catalog, CatalogError, ItemId, ItemKind, Validator,
+};
 use mcp_sansio::protocol::{Prompt, Resource, ResourceTemplate, Tool};
 
 use super::function::Handler;
@@ -127,6 +129,12 @@ items! {
 }
 
 impl<K: Threading> CatalogEdit<'_, K> {
+    /// Restricts an item to an audience, and returns whether the item exists: see
+    /// [`Catalog::restrict`].
+    pub fn restrict(&mut self, id: ItemId, audience: Audience) -> bool {
+        self.catalog.restrict(id, audience)
+    }
+
     /// Sets the page size of the list methods: see [`Catalog::page_size`].
     pub const fn page_size(&mut self, size: Option<NonZeroUsize>) -> &mut Self {
         self.catalog.page_size(size);

@@ -1,17 +1,20 @@
 //! Servers that require a token.
 
+use alloc::string::String;
 use alloc::sync::Arc;
+use alloc::vec::Vec;
 use core::fmt;
 use core::future::Future;
 use core::pin::Pin;
 use core::task::{Context, Poll};
 use core::time::Duration;
 
-use mcp_sansio::catalog::Item;
+use mcp_sansio::catalog::{Catalog, Item};
 use mcp_sansio::http::{ExchangeId, ParsedBody, RequestHead, Response};
 use mcp_sansio::peer::Event;
+use mcp_sansio::protocol::Method;
 use mcp_sansio::{Caller, Instant};
-use mcp_sansio_oauth::{Grant, ProtectedResource, TokenCheck};
+use mcp_sansio_oauth::{Grant, ItemLookup, ProtectedResource, TokenCheck};
 
 use super::http_server::HttpServer;
 use super::panics::{PanicGuard, Panicked};
@@ -195,18 +198,12 @@ impl<K: Threading> HttpServer<K> {
         let left = |end: u64| Duration::from_secs(end.saturating_sub((protection.unix_time)()));
         let deadline = grant.expires_at().map(|end| now + left(end));
         let catalog = self.endpoint.machine.shared_catalog();
-        let template_of = |uri: &str| {
-            let found = catalog.find_template(uri).filter(|_| catalog.resource(uri).is_none());
-            match catalog.item(found?.template())? {
-                Item::ResourceTemplate(template) => Some(template.uri_template.clone()),
-                _ => None,
-            }
-        };
+        let items = Items { catalog: &catalog, caller };
         let (exchange, event) = self.endpoint.machine.handle_request_if(
             head,
             body,
             caller,
-            &|body| grant.check_with(body, Some(&template_of)),
+            &|body| grant.check_with(body, Some(&items)),
             now,
         );
         // MCP 2026-07-28 basic/authorization/index#token-handling [AUTHS-001]: messages after the
@@ -215,6 +212,31 @@ impl<K: Threading> HttpServer<K> {
             self.endpoint.machine.set_expiry(exchange, deadline);
         }
         Some((exchange, event))
+    }
+}
+
+/// The items of a catalog, for the check of a token.
+struct Items<'a> {
+    catalog: &'a Catalog,
+    caller: &'a Caller,
+}
+
+impl ItemLookup for Items<'_> {
+    fn template_of(&self, uri: &str) -> Option<String> {
+        let found = self.catalog.find_template(uri);
+        let found = found.filter(|_| self.catalog.resource(uri).is_none());
+        match self.catalog.item(found?.template())? {
+            Item::ResourceTemplate(template) => Some(template.uri_template.clone()),
+            _ => None,
+        }
+    }
+
+    fn scopes_of(&self, method: &str, subject: &str) -> Vec<String> {
+        let method = Method::parse(method);
+        let audience = method.and_then(|method| self.catalog.audience_of(method, subject));
+        // An item of other principals stays hidden: no scope would help.
+        let audience = audience.filter(|it| it.allows_principal(self.caller.principal()));
+        audience.map(|audience| audience.scopes().to_vec()).unwrap_or_default()
     }
 }
 

@@ -83,7 +83,8 @@ pub use metadata::{AuthorizationServerMetadata, MetadataFault, ProtectedResource
 pub use pkce::{CodeVerifier, State};
 #[cfg(feature = "server")]
 pub use protected_resource::{
-    Grant, InvalidResource, Operation, ProtectedResource, TokenCheck, TokenRefusal, VerifiedToken,
+    Grant, InvalidResource, ItemLookup, Operation, ProtectedResource, TokenCheck, TokenRefusal,
+    VerifiedToken,
 };
 #[cfg(feature = "client")]
 pub use redirect_uri::{InvalidRedirectUri, check_redirect_uri};

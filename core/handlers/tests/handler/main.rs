@@ -61,6 +61,8 @@ mod tasks;
 mod tasks_http;
 mod tasks_input;
 mod tasks_limits;
+#[cfg(feature = "protection")]
+mod visibility;
 
 use mcp_sansio::protocol::CallToolResult;
 use mcp_sansio::{Instant, Revision, Revisions};

@@ -254,6 +254,21 @@ impl ProtectedServer {
         self.send("POST", "/mcp", &all, &body.to_string())
     }
 
+    /// Lists the tools at the modern revision, with a token.
+    pub(crate) fn list_tools(&mut self, token: &str) -> Reply {
+        let token = format!("Bearer {token}");
+        let params = json!({ "_meta": {
+            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+            "io.modelcontextprotocol/clientCapabilities": {},
+        } });
+        let fields = [
+            ("mcp-protocol-version", "2026-07-28"),
+            ("mcp-method", "tools/list"),
+            ("authorization", token.as_str()),
+        ];
+        self.send("POST", "/mcp", &fields, &request(1, "tools/list", &params))
+    }
+
     /// Opens a legacy session and returns its id.
     pub(crate) fn open(&mut self, token: &str) -> String {
         self.open_at("2025-11-25", token)

@@ -6,6 +6,7 @@ use alloc::vec::Vec;
 use mcp_sansio_collections::Index;
 use mcp_sansio_sync::Arc;
 
+use super::audience::Audience;
 use super::error::CatalogError;
 use super::item::{ItemId, Listed};
 use crate::Revision;
@@ -20,12 +21,31 @@ use crate::protocol::SerializeAt;
 #[derive(Clone, Debug)]
 pub(super) struct List<T> {
     // MCP 2026-07-28 server/tools#capabilities [TOOL-029]: a deterministic order.
-    entries: Vec<(u64, Arc<T>)>,
+    entries: Vec<Entry<T>>,
     numbers: Index,
     next: u64,
+    /// The value of `next` when the list was last announced.
+    announced: u64,
+    /// The number of entries with an audience.
+    restricted: usize,
     /// Set by the first insertion, so that the code is not linked into a program that inserts
     /// nothing.
     write: Option<WriteItem<T>>,
+}
+
+#[derive(Debug)]
+struct Entry<T> {
+    number: u64,
+    item: Arc<T>,
+    /// `None` for an item that all callers see.
+    audience: Option<Arc<Audience>>,
+}
+
+impl<T> Clone for Entry<T> {
+    fn clone(&self) -> Self {
+        let Self { number, item, audience } = self;
+        Self { number: *number, item: Arc::clone(item), audience: audience.clone() }
+    }
 }
 
 /// Writes the description of an entry for clients.
@@ -37,7 +57,14 @@ fn write_item<T: Listed>(item: &T, revision: Revision, out: &mut String) -> Resu
 
 impl<T> Default for List<T> {
     fn default() -> Self {
-        Self { entries: Vec::new(), numbers: Index::default(), next: 0, write: None }
+        Self {
+            entries: Vec::new(),
+            numbers: Index::default(),
+            next: 0,
+            announced: 0,
+            restricted: 0,
+            write: None,
+        }
     }
 }
 
@@ -65,34 +92,74 @@ pub(super) trait Listing {
 
     /// Returns `Some` if an entry ever had this number, with its key if it still exists.
     fn issued(&self, number: u64) -> Option<Option<&str>>;
+
+    /// Returns the audience of the entry with this number, if it is restricted.
+    fn audience(&self, number: u64) -> Option<&Arc<Audience>>;
+
+    /// Restricts the entry with this number. Returns its earlier audience, or `None` if there is no
+    /// such entry.
+    fn set_audience(
+        &mut self,
+        number: u64,
+        audience: Arc<Audience>,
+    ) -> Option<Option<Arc<Audience>>>;
+
+    /// Returns whether an entry with this number existed when the list was last announced.
+    fn was_announced(&self, number: u64) -> bool;
+
+    /// Returns whether an entry has an audience.
+    fn is_restricted(&self) -> bool;
 }
 
 impl<T: Listed> Listing for List<T> {
     fn place_after(&self, after: Option<u64>) -> usize {
-        self.entries.partition_point(|(number, _)| Some(*number) <= after)
+        self.entries.partition_point(|entry| Some(entry.number) <= after)
     }
 
     fn number(&self, place: usize) -> Option<u64> {
-        self.entries.get(place).map(|(number, _)| *number)
+        self.entries.get(place).map(|entry| entry.number)
     }
 
     fn key(&self, place: usize) -> Option<&str> {
-        self.entries.get(place).map(|(_, item)| item.key())
+        self.entries.get(place).map(|entry| entry.item.key())
     }
 
     fn is_always_task(&self, place: usize) -> bool {
-        self.entries.get(place).is_some_and(|(_, item)| item.is_always_task())
+        self.entries.get(place).is_some_and(|entry| entry.item.is_always_task())
     }
 
     fn write(&self, place: usize, revision: Revision, out: &mut String) -> Result<(), WriteError> {
         match (self.entries.get(place), self.write) {
-            (Some((_, item)), Some(write)) => write(item, revision, out),
+            (Some(entry), Some(write)) => write(&entry.item, revision, out),
             _ => Ok(()),
         }
     }
 
     fn issued(&self, number: u64) -> Option<Option<&str>> {
-        (number < self.next).then(|| self.place(number).map(|place| self.entries[place].1.key()))
+        (number < self.next).then(|| self.place(number).map(|place| self.entries[place].item.key()))
+    }
+
+    fn audience(&self, number: u64) -> Option<&Arc<Audience>> {
+        self.entries[self.place(number)?].audience.as_ref()
+    }
+
+    fn set_audience(
+        &mut self,
+        number: u64,
+        audience: Arc<Audience>,
+    ) -> Option<Option<Arc<Audience>>> {
+        let place = self.place(number)?;
+        let before = self.entries[place].audience.replace(audience);
+        self.restricted += usize::from(before.is_none());
+        Some(before)
+    }
+
+    fn was_announced(&self, number: u64) -> bool {
+        number < self.announced
+    }
+
+    fn is_restricted(&self) -> bool {
+        self.restricted > 0
     }
 }
 
@@ -103,11 +170,11 @@ impl<T: Listed> List<T> {
 
     /// Returns the index of the entry with this number.
     fn place(&self, number: u64) -> Option<usize> {
-        self.entries.binary_search_by_key(&number, |(number, _)| *number).ok()
+        self.entries.binary_search_by_key(&number, |entry| entry.number).ok()
     }
 
     fn is_keyed(&self, key: &str, number: u64) -> bool {
-        self.place(number).is_some_and(|place| self.entries[place].1.key() == key)
+        self.place(number).is_some_and(|place| self.entries[place].item.key() == key)
     }
 
     fn find(&self, key: &str) -> Option<usize> {
@@ -116,25 +183,29 @@ impl<T: Listed> List<T> {
     }
 
     pub(super) fn get(&self, key: &str) -> Option<&T> {
-        self.find(key).map(|place| &*self.entries[place].1)
+        self.find(key).map(|place| &*self.entries[place].item)
     }
 
     /// Returns the entry with this key, and its id.
     pub(super) fn resolve(&self, key: &str) -> Option<(ItemId, &T)> {
-        let (number, item) = &self.entries[self.find(key)?];
+        let Entry { number, item, .. } = &self.entries[self.find(key)?];
         Some((ItemId::new(T::KIND, *number), item))
     }
 
     /// Returns the entry with this id, if it still exists.
     pub(super) fn by_id(&self, id: ItemId) -> Option<&Arc<T>> {
         let place = self.place(id.number()).filter(|_| id.kind() == T::KIND);
-        place.map(|place| &self.entries[place].1)
+        place.map(|place| &self.entries[place].item)
     }
 
     /// Returns the first result of `find`, with the id of its entry.
-    pub(super) fn find_map<R>(&self, find: impl Fn(&T) -> Option<R>) -> Option<(ItemId, R)> {
-        let found = |(number, item): &(u64, Arc<T>)| {
-            find(item).map(|found| (ItemId::new(T::KIND, *number), found))
+    pub(super) fn find_map<R>(
+        &self,
+        find: impl Fn(ItemId, &T) -> Option<R>,
+    ) -> Option<(ItemId, R)> {
+        let found = |entry: &Entry<T>| {
+            let id = ItemId::new(T::KIND, entry.number);
+            find(id, &entry.item).map(|found| (id, found))
         };
         self.entries.iter().find_map(found)
     }
@@ -148,67 +219,79 @@ impl<T: Listed> List<T> {
         Ok(ItemId::new(T::KIND, self.next - 1))
     }
 
-    /// Replaces the entry with the key of `item` and returns the old one, or appends `item`.
-    pub(super) fn replace(&mut self, item: T) -> Option<T> {
+    /// Replaces the entry with the key of `item`, or appends `item`. Returns the old item, and the
+    /// audience, which stays.
+    pub(super) fn replace(&mut self, item: T) -> (Option<T>, Option<Arc<Audience>>) {
         match self.find(item.key()) {
             Some(place) => {
-                let known = &mut self.entries[place].1;
-                Some(Arc::unwrap_or_clone(core::mem::replace(known, Arc::new(item))))
+                let entry = &mut self.entries[place];
+                let known = core::mem::replace(&mut entry.item, Arc::new(item));
+                (Some(Arc::unwrap_or_clone(known)), entry.audience.clone())
             }
             None => {
                 self.append(item);
-                None
+                (None, None)
             }
         }
     }
 
-    pub(super) fn remove(&mut self, key: &str) -> Option<T> {
+    /// Removes the entry with this key; returns its item and its audience.
+    pub(super) fn remove(&mut self, key: &str) -> Option<(T, Option<Arc<Audience>>)> {
         let place = self.find(key)?;
-        let number = self.entries[place].0;
+        let Entry { number, item, audience } = self.entries.remove(place);
         self.numbers.remove(key, &|known| known == number);
-        Some(Arc::unwrap_or_clone(self.entries.remove(place).1))
+        self.restricted -= usize::from(audience.is_some());
+        Some((Arc::unwrap_or_clone(item), audience))
+    }
+
+    /// Counts all entries as announced.
+    pub(super) const fn mark_announced(&mut self) {
+        self.announced = self.next;
     }
 
     fn append(&mut self, item: T) {
         self.write = Some(write_item);
         self.numbers.insert(item.key(), self.next);
-        self.entries.push((self.next, Arc::new(item)));
+        self.entries.push(Entry { number: self.next, item: Arc::new(item), audience: None });
         self.next += 1;
     }
 
     pub(super) fn iter(&self) -> impl ExactSizeIterator<Item = &T> + Clone {
-        self.entries.iter().map(|(_, item)| &**item)
+        self.entries.iter().map(|entry| &*entry.item)
     }
 
     pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut T> {
-        self.entries.iter_mut().map(|(_, item)| Arc::make_mut(item))
+        self.entries.iter_mut().map(|entry| Arc::make_mut(&mut entry.item))
     }
 
-    /// Returns the entries with their numbers, and the next number.
+    /// Returns the entries with their numbers and audiences, and the next number.
     #[cfg(feature = "recording")]
-    pub(super) fn numbered(&self) -> (impl Iterator<Item = (u64, &T)>, u64) {
-        (self.entries.iter().map(|(number, item)| (*number, &**item)), self.next)
+    pub(super) fn numbered(&self) -> (impl Iterator<Item = (u64, &T, Option<&Audience>)>, u64) {
+        let entries = self.entries.iter();
+        let entries = entries.map(|it| (it.number, &*it.item, it.audience.as_deref()));
+        (entries, self.next)
     }
 
     /// Restores a list from its entries. If a number or a key is repeated, the last entry wins.
     #[cfg(feature = "recording")]
-    pub(super) fn restored(entries: impl Iterator<Item = (u64, T)>, next: u64) -> Self {
+    pub(super) fn restored(
+        entries: impl Iterator<Item = (u64, T, Option<Audience>)>,
+        next: u64,
+    ) -> Self {
         let mut list = Self { next, write: Some(write_item), ..Self::default() };
-        for (number, item) in entries {
+        for (number, item, audience) in entries {
             list.remove(item.key());
             list.next = list.next.max(number.saturating_add(1));
-            match list.entries.binary_search_by_key(&number, |(number, _)| *number) {
-                Ok(place) => {
-                    let known = core::mem::replace(&mut list.entries[place].1, Arc::new(item));
-                    list.numbers.remove(known.key(), &|known| known == number);
-                    list.numbers.insert(list.entries[place].1.key(), number);
-                }
-                Err(place) => {
-                    list.numbers.insert(item.key(), number);
-                    list.entries.insert(place, (number, Arc::new(item)));
-                }
-            }
+            let known =
+                list.place(number).map(|place| String::from(list.entries[place].item.key()));
+            known.and_then(|key| list.remove(&key));
+            list.numbers.insert(item.key(), number);
+            list.restricted += usize::from(audience.is_some());
+            let place = list.entries.partition_point(|entry| entry.number < number);
+            let (item, audience) = (Arc::new(item), audience.map(Arc::new));
+            list.entries.insert(place, Entry { number, item, audience });
         }
+        list.announced = list.next;
         list
     }
 }
@@ -233,10 +316,10 @@ mod tests {
             list.add(Prompt::new(name)).unwrap();
         }
         assert_eq!(names(&list), ["c", "a", "b"]);
-        assert!(list.replace(Prompt::new("a").title("A")).is_some());
+        assert!(list.replace(Prompt::new("a").title("A")).0.is_some());
         assert_eq!(names(&list), ["c", "a", "b"]);
         assert!(list.remove("c").is_some());
-        assert!(list.replace(Prompt::new("c")).is_none());
+        assert!(list.replace(Prompt::new("c")).0.is_none());
         assert_eq!(names(&list), ["a", "b", "c"]);
         assert_eq!(list.get("a").unwrap().title.as_deref(), Some("A"));
         let taken = list.add(Prompt::new("b"));

@@ -21,6 +21,7 @@
 //! ```
 
 mod attachments;
+mod audience;
 mod cursor;
 mod declaration;
 mod error;
@@ -40,6 +41,10 @@ use alloc::vec::Vec;
 use core::num::NonZeroUsize;
 
 pub use attachments::Attachments;
+#[cfg(feature = "http")]
+pub(crate) use audience::Announcement;
+pub use audience::Audience;
+use audience::{ChangeCounts, Includes};
 pub use error::CatalogError;
 use item::ToolItem;
 pub use item::{Item, ItemId, ItemKind, Target, TemplateMatch};
@@ -50,6 +55,9 @@ pub use uri::{InvalidUri, check_uri};
 pub(crate) use validator::DescribedTool;
 pub use validator::{CompiledSchema, Invalid, Validator};
 
+use mcp_sansio_sync::Arc;
+
+use crate::Caller;
 use crate::protocol::wire::{is_object, is_object_schema};
 use crate::protocol::{Method, Prompt, Resource, ResourceTemplate, Tool, check_tool_name};
 
@@ -71,7 +79,11 @@ pub struct Catalog {
     task_tools: usize,
     /// Whether the server supports the tasks of 2025-11-25.
     legacy_tasks: bool,
-    changes: Changes,
+    changes: ChangeCounts,
+    /// The other unannounced changes, with those who can see them.
+    restricted_changes: Vec<(ItemKind, Arc<Audience>)>,
+    /// Set when an item is restricted, so that the code is not linked into other programs.
+    includes: Option<Includes>,
     /// The kinds that the catalog manages.
     managed: Changes,
     page_size: Option<NonZeroUsize>,
@@ -129,6 +141,16 @@ impl Changes {
         !(self.tools || self.prompts || self.resources)
     }
 
+    /// Adds the list of a kind.
+    pub(crate) const fn with(mut self, kind: ItemKind) -> Self {
+        match kind {
+            ItemKind::Tool => self.tools = true,
+            ItemKind::Prompt => self.prompts = true,
+            ItemKind::Resource | ItemKind::ResourceTemplate => self.resources = true,
+        }
+        self
+    }
+
     const fn and(self, other: Self) -> Self {
         Self {
             tools: self.tools || other.tools,
@@ -148,7 +170,9 @@ impl Default for Catalog {
             prompts: List::default(),
             task_tools: 0,
             legacy_tasks: true,
-            changes: Changes::default(),
+            changes: ChangeCounts::default(),
+            restricted_changes: Vec::new(),
+            includes: None,
             managed: Changes::default(),
             page_size: Some(PAGE_SIZE_DEFAULT),
             list_changed: true,
@@ -167,6 +191,7 @@ impl Clone for Catalog {
             resources: self.resources.clone(),
             templates: self.templates.clone(),
             prompts: self.prompts.clone(),
+            restricted_changes: self.restricted_changes.clone(),
             validator: self.validator.as_ref().map(|validator| validator.clone_boxed()),
             ..*self
         }
@@ -181,12 +206,8 @@ impl Catalog {
     }
 
     /// Returns the lists that were edited since the last call, or since the catalog was created.
-    pub const fn take_changes(&mut self) -> Changes {
-        self.managed = self.managed.and(self.changes);
-        core::mem::replace(
-            &mut self.changes,
-            Changes { tools: false, prompts: false, resources: false },
-        )
+    pub fn take_changes(&mut self) -> Changes {
+        self.take_announcement().all()
     }
 
     /// Manages all kinds, including those without entries.
@@ -206,10 +227,15 @@ impl Catalog {
         self
     }
 
+    fn managed(&self) -> Changes {
+        let restricted = self.restricted_changes.iter().map(|(kind, _)| *kind);
+        restricted.fold(self.managed.and(self.changes.changes()), Changes::with)
+    }
+
     /// Returns whether the catalog manages requests of `method`.
     #[must_use]
-    pub const fn manages(&self, method: Method) -> bool {
-        let managed = self.managed.and(self.changes);
+    pub fn manages(&self, method: Method) -> bool {
+        let managed = self.managed();
         match method {
             Method::ToolsList | Method::ToolsCall => managed.tools,
             Method::PromptsList | Method::PromptsGet => managed.prompts,
@@ -235,7 +261,7 @@ impl Catalog {
         let task = runs_as_task(&item.tool);
         let id = self.tools.add(item)?;
         self.task_tools += usize::from(task);
-        self.changes.tools = true;
+        self.note_change(ItemKind::Tool, None);
         Ok(id)
     }
 
@@ -249,17 +275,20 @@ impl Catalog {
         let item = self.tool_item(tool)?;
         let same = self.tool(&item.tool.name) == Some(&item.tool);
         self.task_tools += usize::from(runs_as_task(&item.tool));
-        let old = self.tools.replace(item).map(|item| item.tool);
+        let (old, audience) = self.tools.replace(item);
+        let old = old.map(|item| item.tool);
         self.task_tools -= usize::from(old.as_ref().is_some_and(runs_as_task));
-        self.changes.tools |= !same;
+        if !same {
+            self.note_change(ItemKind::Tool, audience.as_ref());
+        }
         Ok(old)
     }
 
     /// Removes the tool called `name`, and returns it.
     pub fn remove_tool(&mut self, name: &str) -> Option<Tool> {
-        let tool = self.tools.remove(name)?.tool;
+        let (ToolItem { tool, .. }, audience) = self.tools.remove(name)?;
         self.task_tools -= usize::from(runs_as_task(&tool));
-        self.changes.tools = true;
+        self.note_change(ItemKind::Tool, audience.as_ref());
         Some(tool)
     }
 
@@ -302,7 +331,7 @@ impl Catalog {
     pub fn add_resource(&mut self, resource: Resource) -> Result<ItemId, CatalogError> {
         check_resource(&resource)?;
         let id = self.resources.add(resource)?;
-        self.changes.resources = true;
+        self.note_change(ItemKind::Resource, None);
         Ok(id)
     }
 
@@ -317,14 +346,18 @@ impl Catalog {
         resource: Resource,
     ) -> Result<Option<Resource>, CatalogError> {
         check_resource(&resource)?;
-        self.changes.resources |= self.resource(&resource.uri) != Some(&resource);
-        Ok(self.resources.replace(resource))
+        let same = self.resource(&resource.uri) == Some(&resource);
+        let (old, audience) = self.resources.replace(resource);
+        if !same {
+            self.note_change(ItemKind::Resource, audience.as_ref());
+        }
+        Ok(old)
     }
 
     /// Removes the resource at `uri`, and returns it.
     pub fn remove_resource(&mut self, uri: &str) -> Option<Resource> {
-        let resource = self.resources.remove(uri)?;
-        self.changes.resources = true;
+        let (resource, audience) = self.resources.remove(uri)?;
+        self.note_change(ItemKind::Resource, audience.as_ref());
         Some(resource)
     }
 
@@ -351,7 +384,7 @@ impl Catalog {
         check_resource_template(&template)?;
         let id = self.templates.add(template)?;
         self.match_template = Some(match_template);
-        self.changes.resources = true;
+        self.note_change(ItemKind::ResourceTemplate, None);
         Ok(id)
     }
 
@@ -367,15 +400,19 @@ impl Catalog {
         template: ResourceTemplate,
     ) -> Result<Option<ResourceTemplate>, CatalogError> {
         check_resource_template(&template)?;
-        self.changes.resources |= self.resource_template(&template.uri_template) != Some(&template);
+        let same = self.resource_template(&template.uri_template) == Some(&template);
         self.match_template = Some(match_template);
-        Ok(self.templates.replace(template))
+        let (old, audience) = self.templates.replace(template);
+        if !same {
+            self.note_change(ItemKind::ResourceTemplate, audience.as_ref());
+        }
+        Ok(old)
     }
 
     /// Removes the resource template with this URI template, and returns it.
     pub fn remove_resource_template(&mut self, uri_template: &str) -> Option<ResourceTemplate> {
-        let template = self.templates.remove(uri_template)?;
-        self.changes.resources = true;
+        let (template, audience) = self.templates.remove(uri_template)?;
+        self.note_change(ItemKind::ResourceTemplate, audience.as_ref());
         Some(template)
     }
 
@@ -395,12 +432,27 @@ impl Catalog {
     /// prefix as the URI; other templates are skipped cheaply.
     #[must_use]
     pub fn find_template(&self, uri: &str) -> Option<TemplateMatch> {
+        self.find_template_if(uri, |_| true)
+    }
+
+    /// Returns the first resource template that matches `uri` among those that a caller can see.
+    fn find_template_for(&self, uri: &str, caller: &Caller) -> Option<TemplateMatch> {
+        self.find_template_if(uri, |id| self.is_visible(id, caller))
+    }
+
+    fn find_template_if(
+        &self,
+        uri: &str,
+        is_visible: impl Fn(ItemId) -> bool,
+    ) -> Option<TemplateMatch> {
         let match_template = self.match_template?;
         // MCP 2026-07-28 server/resources#security-considerations [RSRC-014]
         if check_uri(uri).is_err() {
             return None;
         }
-        let found = self.templates.find_map(|known| match_template(&known.uri_template, uri));
+        let found = self.templates.find_map(|id, known| {
+            match_template(&known.uri_template, uri).filter(|_| is_visible(id))
+        });
         found.map(|(id, variables)| TemplateMatch::new(id, variables))
     }
 
@@ -412,7 +464,7 @@ impl Catalog {
     pub fn add_prompt(&mut self, prompt: Prompt) -> Result<ItemId, CatalogError> {
         check_prompt(&prompt)?;
         let id = self.prompts.add(prompt)?;
-        self.changes.prompts = true;
+        self.note_change(ItemKind::Prompt, None);
         Ok(id)
     }
 
@@ -424,14 +476,18 @@ impl Catalog {
     /// Those of [`add_prompt`](Self::add_prompt), except that the name may be taken.
     pub fn replace_prompt(&mut self, prompt: Prompt) -> Result<Option<Prompt>, CatalogError> {
         check_prompt(&prompt)?;
-        self.changes.prompts |= self.prompt(&prompt.name) != Some(&prompt);
-        Ok(self.prompts.replace(prompt))
+        let same = self.prompt(&prompt.name) == Some(&prompt);
+        let (old, audience) = self.prompts.replace(prompt);
+        if !same {
+            self.note_change(ItemKind::Prompt, audience.as_ref());
+        }
+        Ok(old)
     }
 
     /// Removes the prompt called `name`, and returns it.
     pub fn remove_prompt(&mut self, name: &str) -> Option<Prompt> {
-        let prompt = self.prompts.remove(name)?;
-        self.changes.prompts = true;
+        let (prompt, audience) = self.prompts.remove(name)?;
+        self.note_change(ItemKind::Prompt, audience.as_ref());
         Some(prompt)
     }
 

@@ -6,11 +6,12 @@ use core::num::NonZeroUsize;
 
 use super::Catalog;
 use super::cursor::{read_cursor, write_cursor};
-use super::item::ItemKind;
+use super::item::{ItemId, ItemKind};
 use super::list::Listing;
+use crate::Caller;
 use crate::jsonrpc::{AsJson, ErrorObject, RawJson, WriteError, WriteJson, write_string};
 use crate::protocol::revision::Era;
-use crate::protocol::{CacheHints, Method, Revision};
+use crate::protocol::{CacheHints, CacheScope, Method, Revision};
 
 /// The page size of a new catalog. Many clients never request a second page, so a page should hold
 /// all items of most servers; few have more than a hundred tools. A full page of typical entries
@@ -27,6 +28,7 @@ pub struct Page<'c> {
     revision: Revision,
     cache: CacheHints,
     tasks: bool,
+    caller: &'c Caller,
 }
 
 impl Catalog {
@@ -38,7 +40,8 @@ impl Catalog {
     }
 
     /// Returns the page that `params` requests from a list method, as its result: in the form of
-    /// `revision`, and with the hints of `cache` if that revision has them.
+    /// `revision`, and with the hints of `cache` if that revision has them. It contains the items
+    /// that `caller` can see. A cursor is valid for every caller.
     ///
     /// Finding the page is logarithmic in the length of the list, and writing it is linear in its
     /// own length, so that reading a list page by page is never quadratic.
@@ -52,13 +55,14 @@ impl Catalog {
     // MCP 2026-07-28 server/tools#capabilities [TOOL-027]: the list may be empty.
     // MCP 2026-07-28 server/resources#capabilities [RSRC-013]
     // MCP 2026-07-28 server/prompts#capabilities [PRMT-012]
-    pub fn list(
-        &self,
+    pub fn list<'c>(
+        &'c self,
         method: Method,
         params: &RawJson<'_>,
         revision: Revision,
         cache: &CacheHints,
-    ) -> Result<Page<'_>, ErrorObject<'static>> {
+        caller: &'c Caller,
+    ) -> Result<Page<'c>, ErrorObject<'static>> {
         let kind = ItemKind::listed_by(method)
             .ok_or_else(|| ErrorObject::method_not_found(method.as_str()))?;
         let after = match params.get("cursor").filter(|cursor| *cursor != RawJson::NULL) {
@@ -71,15 +75,30 @@ impl Catalog {
                     .and_then(|cursor| self.read_cursor(kind, &cursor))?,
             ),
         };
-        Ok(Page { catalog: self, kind, after, revision, cache: cache.clone(), tasks: true })
+        let mut cache = cache.clone();
+        // MCP 2026-07-28 server/utilities/caching#security-considerations [CACHE-012]: the hint is not
+        // the access control, but agrees with it.
+        if self.listing(kind).is_restricted() {
+            cache.scope = CacheScope::Private;
+        }
+        Ok(Page { catalog: self, kind, after, revision, cache, tasks: true, caller })
     }
 
-    fn listing(&self, kind: ItemKind) -> &dyn Listing {
+    pub(super) fn listing(&self, kind: ItemKind) -> &dyn Listing {
         match kind {
             ItemKind::Tool => &self.tools,
             ItemKind::Resource => &self.resources,
             ItemKind::ResourceTemplate => &self.templates,
             ItemKind::Prompt => &self.prompts,
+        }
+    }
+
+    pub(super) fn listing_mut(&mut self, kind: ItemKind) -> &mut dyn Listing {
+        match kind {
+            ItemKind::Tool => &mut self.tools,
+            ItemKind::Resource => &mut self.resources,
+            ItemKind::ResourceTemplate => &mut self.templates,
+            ItemKind::Prompt => &mut self.prompts,
         }
     }
 
@@ -114,7 +133,10 @@ impl Page<'_> {
         let size = self.catalog.page_size.map_or(usize::MAX, usize::from);
         let mut rest = (list.place_after(self.after)..)
             .map_while(|place| list.number(place).map(|number| (place, number)))
-            .filter(|(place, _)| self.tasks || !list.is_always_task(*place));
+            .filter(|(place, number)| {
+                (self.tasks || !list.is_always_task(*place))
+                    && self.catalog.is_visible(ItemId::new(self.kind, *number), self.caller)
+            });
         let mut last = None;
         for (index, (place, number)) in rest.by_ref().take(size).enumerate() {
             if index > 0 {
@@ -173,7 +195,9 @@ mod tests {
 
     fn page(catalog: &Catalog, cursor: Option<&str>, revision: Revision) -> ListPromptsResult {
         let (params, hints) = (params(cursor), CacheHints::default());
-        let page = catalog.list(Method::PromptsList, &params.as_raw(), revision, &hints).unwrap();
+        let page = catalog
+            .list(Method::PromptsList, &params.as_raw(), revision, &hints, &Caller::OWNER)
+            .unwrap();
         serde_json::from_str(&text(&page)).unwrap()
     }
 
@@ -202,7 +226,8 @@ mod tests {
         let hints = CacheHints::public(Duration::from_secs(60));
         for revision in Revision::ALL {
             let empty = RawJson::EMPTY_OBJECT;
-            let page = catalog.list(Method::ToolsList, &empty, revision, &hints).unwrap();
+            let page =
+                catalog.list(Method::ToolsList, &empty, revision, &hints, &Caller::OWNER).unwrap();
             let typed = ListToolsResult::new(tools.clone()).cached(hints.clone());
             assert_eq!(text(&page), typed.to_json_at(revision).unwrap().as_str());
         }
@@ -225,7 +250,13 @@ mod tests {
             for revision in Revision::ALL {
                 let list = |cursor: Option<&str>| {
                     let params = params(cursor);
-                    let page = catalog.list(Method::ToolsList, &params.as_raw(), revision, &hints);
+                    let page = catalog.list(
+                        Method::ToolsList,
+                        &params.as_raw(),
+                        revision,
+                        &hints,
+                        &Caller::OWNER,
+                    );
                     Json::from(RawJson::parse(&text(&page.unwrap())).unwrap())
                 };
                 let first = list(None);
@@ -254,15 +285,19 @@ mod tests {
             (Method::PromptsList, "prompts"),
         ] {
             let hints = CacheHints::default();
-            let page = catalog.list(method, &empty, Revision::V2024_11_05, &hints).unwrap();
+            let page = catalog
+                .list(method, &empty, Revision::V2024_11_05, &hints, &Caller::OWNER)
+                .unwrap();
             assert_eq!(text(&page), format!("{{\"{member}\":[]}}"));
-            let page = catalog.list(method, &empty, Revision::LATEST, &hints).unwrap();
+            let page =
+                catalog.list(method, &empty, Revision::LATEST, &hints, &Caller::OWNER).unwrap();
             let rest = r#"[],"ttlMs":0,"cacheScope":"private"}"#;
             let expected = format!("{{\"resultType\":\"complete\",\"{member}\":{rest}");
             assert_eq!(text(&page), expected);
         }
         let hints = CacheHints::default();
-        let other = catalog.list(Method::ToolsCall, &empty, Revision::LATEST, &hints);
+        let other =
+            catalog.list(Method::ToolsCall, &empty, Revision::LATEST, &hints, &Caller::OWNER);
         assert_eq!(other.unwrap_err().code, ErrorCode::METHOD_NOT_FOUND);
     }
 
@@ -309,8 +344,13 @@ mod tests {
         let mut cursor = None;
         for _ in 0..3 {
             let params = params(cursor.as_deref());
-            let page =
-                catalog.list(Method::PromptsList, &params.as_raw(), Revision::LATEST, &hints);
+            let page = catalog.list(
+                Method::PromptsList,
+                &params.as_raw(),
+                Revision::LATEST,
+                &hints,
+                &Caller::OWNER,
+            );
             let page: ListPromptsResult = serde_json::from_str(&text(&page.unwrap())).unwrap();
             assert_eq!(page.cache_hints(), hints);
             cursor = page.next_cursor;
@@ -334,7 +374,8 @@ mod tests {
         ] {
             for revision in Revision::ALL {
                 let hints = CacheHints::default();
-                let refused = catalog.list(method, &params.as_raw(), revision, &hints);
+                let refused =
+                    catalog.list(method, &params.as_raw(), revision, &hints, &Caller::OWNER);
                 let error = refused.unwrap_err();
                 assert_eq!(error.code, ErrorCode::INVALID_PARAMS);
                 assert!(error.message.contains("cursor"), "{error}");
@@ -343,7 +384,11 @@ mod tests {
         let null: Json = RawJson::parse(r#"{"cursor":null}"#).unwrap().into();
         let hints = CacheHints::default();
         let revision = Revision::LATEST;
-        assert!(catalog.list(Method::PromptsList, &null.as_raw(), revision, &hints).is_ok());
+        assert!(
+            catalog
+                .list(Method::PromptsList, &null.as_raw(), revision, &hints, &Caller::OWNER)
+                .is_ok()
+        );
     }
 
     #[test]
@@ -357,7 +402,9 @@ mod tests {
         catalog.add_tool(Tool::new("plain", schema())).unwrap();
         catalog.page_size(NonZeroUsize::new(1));
         let (empty, hints) = (RawJson::EMPTY_OBJECT, CacheHints::default());
-        let page = catalog.list(Method::ToolsList, &empty, Revision::LATEST, &hints).unwrap();
+        let page = catalog
+            .list(Method::ToolsList, &empty, Revision::LATEST, &hints, &Caller::OWNER)
+            .unwrap();
         assert!(text(&page).contains(r#""always""#));
         let without = text(&page.without_tasks());
         assert!(without.contains(r#""plain""#) && !without.contains("nextCursor"), "{without}");

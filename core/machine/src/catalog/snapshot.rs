@@ -4,10 +4,17 @@ use alloc::borrow::Cow;
 use alloc::vec::Vec;
 use core::num::NonZeroUsize;
 
+use super::audience::{Announcement, Audience, ChangeCounts};
 use super::item::{Listed, Schemas, ToolItem};
 use super::list::List;
+#[cfg(feature = "http")]
+use super::list::Listing;
 use super::{Catalog, Changes, match_template, runs_as_task};
+#[cfg(feature = "http")]
+use crate::Caller;
 use crate::protocol::{Prompt, Resource, ResourceTemplate, Tool};
+#[cfg(feature = "http")]
+use alloc::string::String;
 
 /// A catalog without pending changes, and without its validator, which machines do not use.
 #[derive(Debug)]
@@ -27,7 +34,7 @@ pub(crate) struct Snapshot<'c> {
 #[derive(Debug)]
 pub(crate) struct Entries<'c, M: Clone> {
     pub(crate) next: u64,
-    pub(crate) entries: Vec<(u64, Cow<'c, M>)>,
+    pub(crate) entries: Vec<(u64, Cow<'c, M>, Option<Audience>)>,
 }
 
 /// More insertions than a catalog ever sees, leaving bits for the kind of an entry in its id.
@@ -36,13 +43,17 @@ pub(crate) const NUMBER_MAX: u64 = u64::MAX / 8;
 impl<'c, M: Clone> Entries<'c, M> {
     fn from_list<T: Listed<Message = M>>(list: &'c List<T>) -> Self {
         let (entries, next) = list.numbered();
-        let entries = entries.map(|(number, item)| (number, Cow::Borrowed(item.message())));
+        let entries = entries.map(|(number, item, audience)| {
+            (number, Cow::Borrowed(item.message()), audience.cloned())
+        });
         Self { next, entries: entries.collect() }
     }
 
     fn into_list<T: Listed<Message = M>>(self, item: impl Fn(M) -> T) -> List<T> {
         let entries = self.entries.into_iter();
-        List::restored(entries.map(|(number, it)| (number, item(it.into_owned()))), self.next)
+        let entries =
+            entries.map(|(number, it, audience)| (number, item(it.into_owned()), audience));
+        List::restored(entries, self.next)
     }
 }
 
@@ -53,7 +64,7 @@ impl<'c> Snapshot<'c> {
             resources: Entries::from_list(&catalog.resources),
             templates: Entries::from_list(&catalog.templates),
             prompts: Entries::from_list(&catalog.prompts),
-            managed: catalog.managed.and(catalog.changes),
+            managed: catalog.managed(),
             legacy_tasks: catalog.legacy_tasks,
             page_size: catalog.page_size,
             list_changed: catalog.list_changed,
@@ -62,7 +73,8 @@ impl<'c> Snapshot<'c> {
     }
 
     pub(crate) fn into_catalog(self) -> Catalog {
-        let tools = self.tools.into_list(|tool| ToolItem { tool, schemas: Schemas::default() });
+        let tools: List<ToolItem> =
+            self.tools.into_list(|tool| ToolItem { tool, schemas: Schemas::default() });
         Catalog {
             task_tools: tools.iter().filter(|item| runs_as_task(&item.tool)).count(),
             tools,
@@ -71,7 +83,9 @@ impl<'c> Snapshot<'c> {
             match_template: Some(match_template),
             prompts: self.prompts.into_list(|prompt| prompt),
             legacy_tasks: self.legacy_tasks,
-            changes: Changes::default(),
+            changes: ChangeCounts::default(),
+            restricted_changes: Vec::new(),
+            includes: Some(Audience::includes),
             managed: self.managed,
             page_size: self.page_size,
             list_changed: self.list_changed,
@@ -82,8 +96,28 @@ impl<'c> Snapshot<'c> {
 }
 
 impl Catalog {
-    /// Sets the pending changes.
-    pub(crate) const fn set_changes(&mut self, changes: Changes) {
-        self.changes = changes;
+    /// Returns the scopes of a caller among those that items require.
+    #[cfg(feature = "http")]
+    pub(crate) fn scopes_of(&self, caller: &Caller) -> Vec<String> {
+        let mut scopes = Vec::new();
+        let lists: [&dyn Listing; 4] =
+            [&self.tools, &self.resources, &self.templates, &self.prompts];
+        for list in lists.into_iter().filter(|list| list.is_restricted()) {
+            for audience in (0..).map_while(|at| list.number(at)).filter_map(|it| list.audience(it))
+            {
+                for scope in audience.scopes() {
+                    if !scopes.contains(scope) && caller.has_scope(scope) {
+                        scopes.push(scope.clone());
+                    }
+                }
+            }
+        }
+        scopes
+    }
+
+    /// Sets the unannounced changes.
+    pub(crate) fn set_announcement(&mut self, announcement: Announcement) {
+        self.changes = ChangeCounts::from_changes(announcement.to_everyone);
+        self.restricted_changes = announcement.to_some;
     }
 }

@@ -57,6 +57,8 @@ pub(super) struct InFlight {
     pub(super) rounds: u32,
     /// The called tool, if its results have a schema.
     pub(super) tool: Option<DescribedTool>,
+    /// Whether only some callers can see the item of the request.
+    pub(super) restricted: bool,
 }
 
 /// Where to send the response to a request.
@@ -278,6 +280,7 @@ mod tests {
             owner: RequestOwner::Listening(SubscriptionFilter::default()),
             rounds: 0,
             tool: None,
+            restricted: false,
         }
     }
 

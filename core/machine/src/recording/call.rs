@@ -1,14 +1,13 @@
 //! The calls of a machine, one on each line of a recording.
 
 use alloc::borrow::Cow;
-#[cfg(feature = "http")]
 use alloc::vec::Vec;
 #[cfg(feature = "http")]
 use core::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::catalog::{Kinds, State};
+use super::catalog::{Kinds, RestrictedChange, State};
 use crate::Instant;
 use crate::framing::FrameError;
 use crate::jsonrpc::{ErrorObject, RawJson};
@@ -175,6 +174,8 @@ pub(crate) enum Call<'a> {
         /// call.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         changed: Option<Kinds>,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        changed_for: Vec<RestrictedChange>,
     },
     Close {
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -213,6 +214,9 @@ pub(crate) enum Call<'a> {
         body: Payload<'a>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         principal: Option<Cow<'a, str>>,
+        /// The scopes of the sender, as far as items of the catalog require them.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        scopes: Vec<Cow<'a, str>>,
         /// The stand-in for the remote address.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         address: Option<core::net::IpAddr>,

@@ -1,15 +1,21 @@
 //! The contents of a catalog, as a recording stores them.
 
 use alloc::borrow::Cow;
+use alloc::string::String;
 use alloc::vec::Vec;
 use core::num::NonZeroUsize;
 
+#[cfg(feature = "http")]
+use mcp_sansio_sync::Arc;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::{Unperformable, decoded, whole};
+use crate::Principal;
 use crate::catalog::snapshot::{self, NUMBER_MAX, Snapshot};
-use crate::catalog::{Catalog, Changes};
+#[cfg(feature = "http")]
+use crate::catalog::{Announcement, ItemKind};
+use crate::catalog::{Audience, Catalog, Changes};
 use crate::jsonrpc::RawJson;
 use crate::protocol::SerializeAt;
 
@@ -53,20 +59,79 @@ pub(crate) struct State<'a> {
     subscribe: bool,
 }
 
-/// A list: its entries with their numbers.
+/// A list: its entries with their numbers, and the audiences of some of them.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 struct Entries<'a> {
     next: u64,
     #[serde(borrow)]
     entries: Vec<(u64, RawJson<'a>)>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    audiences: Vec<(u64, RecordedAudience)>,
+}
+
+/// An [`Audience`], with stand-ins for its principals.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RecordedAudience {
+    scopes: Vec<String>,
+    principals: Vec<String>,
+}
+
+/// Returns the stand-in for a principal.
+type Name<'a> = &'a dyn Fn(&Principal) -> String;
+
+impl RecordedAudience {
+    fn from_audience(audience: &Audience, name: Name<'_>) -> Self {
+        Self {
+            scopes: audience.scopes().to_vec(),
+            principals: audience.principals().iter().map(name).collect(),
+        }
+    }
+
+    fn to_audience(&self) -> Audience {
+        let with_scopes = self.scopes.iter().fold(Audience::new(), Audience::scope);
+        let principals = self.principals.iter().map(|name| Principal::new(name.as_str()));
+        principals.fold(with_scopes, Audience::principal)
+    }
+}
+
+/// A change of restricted items: its list, and those who can see it.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct RestrictedChange(Kinds, RecordedAudience);
+
+#[cfg(feature = "http")]
+impl RestrictedChange {
+    pub(crate) fn from_announcement(announcement: &Announcement, name: Name<'_>) -> Vec<Self> {
+        let changes = announcement.to_some.iter().map(|(kind, audience)| {
+            let kinds = Kinds::from_changes(Changes::default().with(*kind));
+            Self(kinds, RecordedAudience::from_audience(audience, name))
+        });
+        changes.collect()
+    }
+
+    pub(crate) fn to_announcement(changes: &[Self], to_everyone: Kinds) -> Announcement {
+        let to_some = changes.iter().map(|Self(kinds, audience)| {
+            let kind = match kinds {
+                Kinds { tools: true, .. } => ItemKind::Tool,
+                Kinds { prompts: true, .. } => ItemKind::Prompt,
+                _ => ItemKind::Resource,
+            };
+            (kind, Arc::new(audience.to_audience()))
+        });
+        Announcement { to_everyone: to_everyone.to_changes(), to_some: to_some.collect() }
+    }
 }
 
 impl Entries<'_> {
-    fn from_list<M: SerializeAt + Clone>(list: &snapshot::Entries<'_, M>) -> Self {
+    fn from_list<M: SerializeAt + Clone>(list: &snapshot::Entries<'_, M>, name: Name<'_>) -> Self {
         let entries = list.entries.iter();
-        let entries = entries.map(|(number, item)| (*number, whole(&**item))).collect();
-        Self { next: list.next, entries }
+        let audiences = entries.clone().filter_map(|(number, _, audience)| {
+            Some((*number, RecordedAudience::from_audience(audience.as_ref()?, name)))
+        });
+        let audiences = audiences.collect();
+        let entries = entries.map(|(number, item, _)| (*number, whole(&**item))).collect();
+        Self { next: list.next, entries, audiences }
     }
 
     fn to_list<M: DeserializeOwned + Clone>(
@@ -78,20 +143,25 @@ impl Entries<'_> {
         }
         let entries = self.entries.iter();
         let entries = entries
-            .map(|(number, json)| Ok((*number, Cow::Owned(decoded(json)?))))
+            .map(|(number, json)| {
+                let audience = self.audiences.iter().find(|(restricted, _)| restricted == number);
+                let audience = audience.map(|(_, audience)| audience.to_audience());
+                Ok((*number, Cow::Owned(decoded(json)?), audience))
+            })
             .collect::<Result<_, Unperformable>>()?;
         Ok(snapshot::Entries { next: self.next, entries })
     }
 }
 
 impl State<'_> {
-    pub(crate) fn from_catalog(catalog: &Catalog) -> Self {
+    /// `name` returns the stand-in for a principal.
+    pub(crate) fn from_catalog(catalog: &Catalog, name: Name<'_>) -> Self {
         let snapshot = Snapshot::new(catalog);
         Self {
-            tools: Entries::from_list(&snapshot.tools),
-            resources: Entries::from_list(&snapshot.resources),
-            resource_templates: Entries::from_list(&snapshot.templates),
-            prompts: Entries::from_list(&snapshot.prompts),
+            tools: Entries::from_list(&snapshot.tools, name),
+            resources: Entries::from_list(&snapshot.resources, name),
+            resource_templates: Entries::from_list(&snapshot.templates, name),
+            prompts: Entries::from_list(&snapshot.prompts, name),
             managed: Kinds::from_changes(snapshot.managed),
             legacy_tasks: snapshot.legacy_tasks,
             page_size: snapshot.page_size,
@@ -133,10 +203,14 @@ mod tests {
         catalog.remove_prompt("a");
         catalog.remove_prompt("d");
         let _taken = catalog.take_changes();
-        let text = serde_json::to_string(&State::from_catalog(&catalog)).unwrap();
+        let text = serde_json::to_string(&State::from_catalog(&catalog, &|it| it.as_str().into()))
+            .unwrap();
         let state: State<'_> = serde_json::from_str(&text).unwrap();
         let mut again = state.to_catalog().unwrap();
-        assert_eq!(serde_json::to_string(&State::from_catalog(&again)).unwrap(), text);
+        assert_eq!(
+            serde_json::to_string(&State::from_catalog(&again, &|it| it.as_str().into())).unwrap(),
+            text
+        );
         assert!(again.manages(Method::PromptsGet) && !again.manages(Method::ToolsCall));
         for catalog in [&mut catalog, &mut again] {
             catalog.add_prompt(Prompt::new("e")).unwrap();
@@ -150,8 +224,9 @@ mod tests {
                     params,
                     Revision::LATEST,
                     &crate::protocol::CacheHints::default(),
+                    &crate::Caller::OWNER,
                 );
-                let mut out = alloc::string::String::new();
+                let mut out = String::new();
                 crate::jsonrpc::WriteJson::write_json(&page.unwrap(), &mut out).unwrap();
                 out
             };

@@ -9,8 +9,8 @@ use core::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::catalog::{Kinds, State};
-use crate::catalog::Catalog;
+use super::catalog::{Kinds, RestrictedChange, State};
+use crate::catalog::{Announcement, Catalog};
 use crate::http::origin::HostTexts;
 use crate::http::server::{
     CallerHandle, EventStore, NotStored, ReadId, ResponseMode, StoreAction, StoredEvent, Transmit,
@@ -23,7 +23,7 @@ use crate::http::{
 use crate::peer::server::server_methods;
 use crate::peer::{self, Applied, CommandError, Event, RequestHandle, ServerCommand};
 use crate::protocol::TaskStatusParams;
-use crate::{Caller, Instant};
+use crate::{Caller, Credentials, Instant};
 
 use super::arguments::{MISPLACED, Unperformable};
 use super::call::Call;
@@ -120,7 +120,8 @@ impl Recorded<Server> {
             return Err(unservable);
         }
         let notes = tape.map(|mut tape| {
-            let settings = Box::new(ServerSettings::from_options(&peer));
+            let settings =
+                Box::new(ServerSettings::from_options(&peer, &|it| stand_ins.principal(it)));
             let http = Box::new(HttpServerSettings::from_options(&options));
             tape.write(&Start::new(Machine::HttpServer { options: settings, http }));
             Notes { tape, stand_ins }
@@ -155,6 +156,7 @@ impl Recorded<Server> {
         let asked = |body: Option<&ParsedBody<'_>>| {
             permit(body).inspect_err(|refused| *refusal.borrow_mut() = Some(refused.clone()))
         };
+        let scopes = self.machine.catalog().scopes_of(caller);
         let (exchange, event) = self.machine.handle_request_if(head, body, caller, &asked, now);
         let drawn = self.machine.take_drawn_session();
         let refusal = refusal.borrow();
@@ -172,6 +174,7 @@ impl Recorded<Server> {
             contradictory: head.contradictory.map(Cow::Borrowed),
             body: Payload::from_bytes(body),
             principal: caller.principal().map(|it| stand_ins.principal(it).into()),
+            scopes: scopes.into_iter().map(Cow::Owned).collect(),
             address: head.remote.map(|it| stand_ins.address(it)),
             refused: refusal.as_ref().map(Refused::from_rejection),
             session: drawn.map(|id| stand_ins.session(&id).into()),
@@ -235,20 +238,23 @@ impl Recorded<Server> {
 
     /// See [`Server::edit_catalog`].
     pub fn edit_catalog<T>(&mut self, edit: impl FnOnce(&mut Catalog) -> T, now: Instant) -> T {
-        let mut changes = crate::catalog::Changes::default();
+        let mut announcement = Announcement::default();
         let edit = |catalog: &mut Catalog| {
             let edited = edit(catalog);
-            changes = catalog.take_changes();
-            catalog.set_changes(changes);
+            announcement = catalog.take_announcement();
+            catalog.set_announcement(announcement.clone());
             edited
         };
         let edited = self.machine.edit_catalog(edit, now);
         if let Some(notes) = &mut self.notes {
-            notes.tape.note(Call::Catalog {
+            let name = |it: &Principal| notes.stand_ins.principal(it);
+            let call = Call::Catalog {
                 at: Some(now.as_nanos()),
-                catalog: State::from_catalog(self.machine.catalog()),
-                changed: Some(Kinds::from_changes(changes)),
-            });
+                catalog: State::from_catalog(self.machine.catalog(), &name),
+                changed: Some(Kinds::from_changes(announcement.to_everyone)),
+                changed_for: RestrictedChange::from_announcement(&announcement, &name),
+            };
+            notes.tape.note(call);
         }
         edited
     }
@@ -344,11 +350,12 @@ impl Recorded<Server> {
             Call::Release { request, retry } => {
                 self.release_connection(request.to_request(), *retry);
             }
-            Call::Catalog { catalog, changed: Some(changed), .. } => {
+            Call::Catalog { catalog, changed: Some(changed), changed_for, .. } => {
                 let (now, state) = (self.time_of(call)?, catalog.to_catalog()?);
+                let announcement = RestrictedChange::to_announcement(changed_for, *changed);
                 let edit = |catalog: &mut Catalog| {
                     *catalog = state;
-                    catalog.set_changes(changed.to_changes());
+                    catalog.set_announcement(announcement);
                 };
                 self.edit_catalog(edit, now);
             }
@@ -377,6 +384,7 @@ impl Recorded<Server> {
             contradictory,
             body,
             principal,
+            scopes,
             address,
             refused,
             session,
@@ -394,7 +402,13 @@ impl Recorded<Server> {
         }
         head.remote = address.map(RemoteAddress::new);
         head.contradictory = contradictory.as_deref().map(singular).transpose()?;
-        let caller = principal.as_deref().map(Principal::new).into();
+        let caller = match principal.as_deref().map(Principal::new) {
+            Some(principal) if !scopes.is_empty() => {
+                let scopes = scopes.iter().map(|scope| scope.as_ref().into()).collect();
+                Caller::from_credentials(principal, RecordedScopes(scopes))
+            }
+            principal => principal.into(),
+        };
         let permit = |_: Option<&ParsedBody<'_>>| match refused {
             Some(refused) => Err(refused.to_rejection()),
             None => Ok(()),
@@ -402,6 +416,19 @@ impl Recorded<Server> {
         let (body, now) = (body.bytes()?, Instant::from_nanos(*at));
         let _ = self.handle_request_if(&head, &body, &caller, &permit, now);
         Ok(())
+    }
+}
+
+/// The credentials of a recorded caller.
+struct RecordedScopes(Vec<String>);
+
+impl Credentials for RecordedScopes {
+    fn scopes(&self) -> &[String] {
+        &self.0
+    }
+
+    fn has_scope(&self, scope: &str) -> bool {
+        self.0.iter().any(|known| known == scope)
     }
 }
 

@@ -3,6 +3,7 @@
 use alloc::borrow::Cow;
 use alloc::boxed::Box;
 use alloc::string::{String, ToString};
+use alloc::vec::Vec;
 
 use serde::{Deserialize, Serialize};
 
@@ -50,7 +51,10 @@ pub(crate) struct ServerSettings<'a> {
 }
 
 impl<'a> ServerSettings<'a> {
-    pub(super) fn from_options(options: &'a ServerOptions) -> Self {
+    pub(super) fn from_options(
+        options: &'a ServerOptions,
+        name: &dyn Fn(&Principal) -> String,
+    ) -> Self {
         let ServerOptions { role: ServerRole { identity, catalog }, config, revisions } = options;
         let cache = (identity.cache.ttl.0, Cow::Owned(alloc::format!("{}", identity.cache.scope)));
         Self {
@@ -58,7 +62,7 @@ impl<'a> ServerSettings<'a> {
             instructions: identity.instructions.as_deref().map(Cow::Borrowed),
             revisions: Revisioned(*revisions),
             capabilities: whole(&identity.capabilities),
-            catalog: State::from_catalog(catalog),
+            catalog: State::from_catalog(catalog, name),
             cache,
             anonymous: identity.identity_meta.is_empty(),
             limits: config.limits.clone(),
@@ -92,7 +96,7 @@ impl Recorded<Server> {
     #[must_use]
     pub fn new(options: ServerOptions, seed: u64, tape: impl Into<Option<Tape>>) -> Self {
         let notes = tape.into().map(|mut tape| {
-            let settings = Box::new(ServerSettings::from_options(&options));
+            let settings = Box::new(ServerSettings::from_options(&options, &unchanged));
             tape.write(&Start::new(Machine::Server(settings)));
             Notes::new(tape)
         });
@@ -109,8 +113,9 @@ impl Recorded<Server> {
         let mut changes = crate::catalog::Changes::default();
         let edited = self.machine.edit_catalog(|catalog| {
             let edited = edit(catalog);
-            changes = catalog.take_changes();
-            catalog.set_changes(changes);
+            let announcement = catalog.take_announcement();
+            changes = announcement.seen_by(&Caller::OWNER);
+            catalog.set_announcement(announcement);
             edited
         });
         self.note_catalog();
@@ -120,8 +125,9 @@ impl Recorded<Server> {
 
     fn note_catalog(&mut self) {
         if let Some(notes) = &mut self.notes {
-            let catalog = State::from_catalog(self.machine.catalog());
-            notes.tape.note(Call::Catalog { at: None, catalog, changed: None });
+            let catalog = State::from_catalog(self.machine.catalog(), &unchanged);
+            let changed_for = Vec::new();
+            notes.tape.note(Call::Catalog { at: None, catalog, changed: None, changed_for });
         }
     }
 
@@ -326,6 +332,11 @@ impl Notes {
         #[cfg(not(feature = "http"))]
         principal.as_str().into()
     }
+}
+
+/// Returns the name of a principal in recordings of byte streams, whose sender it never is.
+fn unchanged(principal: &Principal) -> String {
+    principal.as_str().into()
 }
 
 /// Returns a request without content for an input request. Only applications use the content.

@@ -33,3 +33,4 @@ mod store_faults;
 mod store_schedules;
 mod streams;
 mod timing;
+mod visibility;

@@ -2,7 +2,6 @@
 
 use alloc::format;
 use alloc::string::String;
-use alloc::vec::Vec;
 
 use mcp_sansio::http::{HttpRejection, Status};
 use mcp_sansio::jsonrpc::ErrorObject;
@@ -55,8 +54,8 @@ impl ProtectedResource {
     /// or not it accumulates earlier ones.
     // MCP 2026-07-28 basic/authorization/index#runtime-insufficient-scope-errors [AUTHS-002] [AUTHS-015] [AUTHS-016] [AUTHS-018]
     // MCP 2025-11-25 basic/authorization#runtime-insufficient-scope-errors [AUTHS-017]
-    pub(super) fn insufficient(&self, grant: &Grant, needs: &[&str]) -> HttpRejection {
-        let mut scopes: Vec<String> = needs.iter().map(|it| String::from(*it)).collect();
+    pub(super) fn insufficient(&self, grant: &Grant, needs: &[String]) -> HttpRejection {
+        let mut scopes = needs.to_vec();
         for scope in grant.scopes().iter().filter(|it| self.knows_scope(it)) {
             scope::add(&mut scopes, scope);
         }

@@ -7,7 +7,7 @@ use mcp_sansio::jsonrpc::ErrorObject;
 use mcp_sansio::{Caller, Credentials, Principal};
 use mcp_sansio_sync::Arc;
 
-use super::operation::TemplateLookup;
+use super::operation::ItemLookup;
 use super::{ProtectedResource, TokenRefusal, VerifiedToken, scope};
 
 /// The permissions of a request's token at this resource. Cheap to clone.
@@ -87,8 +87,8 @@ impl Grant {
     /// Checks that the token permits a request as a whole: every message in its body, if the body
     /// can be parsed.
     ///
-    /// Only the handlers' layer knows the template of a URI. Without it a read needs the scopes of
-    /// all [templates](super::Operation::template).
+    /// Without the items, a read needs the scopes of all
+    /// [templates](super::Operation::template).
     ///
     /// # Errors
     ///
@@ -98,7 +98,7 @@ impl Grant {
         self.check_with(body, None)
     }
 
-    /// Like [`check`](Self::check), with a lookup that finds the template of a URI.
+    /// Like [`check`](Self::check), with the items of the server.
     ///
     /// # Errors
     ///
@@ -106,17 +106,16 @@ impl Grant {
     pub fn check_with(
         &self,
         body: Option<&ParsedBody<'_>>,
-        template_of: Option<TemplateLookup<'_>>,
+        items: Option<&dyn ItemLookup>,
     ) -> Result<(), HttpRejection> {
         let resource = &*self.0.resource;
-        let mut needs = self.base();
+        let mut needs = resource.base_scopes.clone();
         if let Some(body) = body {
             body.for_each_request(|method, subject| {
-                for scope in resource.operations.scopes_for(method, subject, template_of) {
-                    if !needs.contains(&scope) {
-                        needs.push(scope);
-                    }
-                }
+                let scopes = resource.operations.scopes_for(method, subject, items);
+                scopes.for_each(|it| scope::add(&mut needs, it));
+                let item = items.zip(subject).map(|(items, name)| items.scopes_of(method, name));
+                item.iter().flatten().for_each(|it| scope::add(&mut needs, it));
             });
         }
         self.need(&needs)
@@ -129,26 +128,17 @@ impl Grant {
     /// The token lacks a scope; the error is the response that refuses the request.
     // MCP 2026-07-28 basic/authorization/index#runtime-insufficient-scope-errors [AUTHS-015] [AUTHS-018]
     pub fn require(&self, scopes: &[&str]) -> Result<(), HttpRejection> {
-        let mut needs = self.base();
-        for scope in scopes {
-            if scope::check_scope(scope).is_err() {
-                let error = ErrorObject::internal("the server requires an invalid scope");
-                return Err(HttpRejection::new(Status::INTERNAL_SERVER_ERROR, error));
-            }
-            if !needs.contains(scope) {
-                needs.push(scope);
-            }
-        }
+        let mut needs = self.0.resource.base_scopes.clone();
+        scopes.iter().for_each(|it| scope::add(&mut needs, it));
         self.need(&needs)
     }
 
-    /// Returns the scopes that every request needs.
-    fn base(&self) -> Vec<&str> {
-        self.0.resource.base_scopes.iter().map(String::as_str).collect()
-    }
-
-    fn need(&self, needs: &[&str]) -> Result<(), HttpRejection> {
-        if needs.iter().all(|scope| self.has_scope(scope)) {
+    fn need(&self, needs: &[String]) -> Result<(), HttpRejection> {
+        if needs.iter().any(|it| scope::check_scope(it).is_err()) {
+            let error = ErrorObject::internal("the server requires an invalid scope");
+            return Err(HttpRejection::new(Status::INTERNAL_SERVER_ERROR, error));
+        }
+        if needs.iter().all(|it| self.has_scope(it)) {
             return Ok(());
         }
         Err(self.0.resource.insufficient(self, needs))

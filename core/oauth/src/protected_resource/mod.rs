@@ -20,7 +20,7 @@ use super::resource::{ResourceMismatch, ResourceUri, is_same_resource};
 
 pub use extraction::ACCESS_TOKEN_LENGTH_MAX;
 pub use grant::Grant;
-pub use operation::Operation;
+pub use operation::{ItemLookup, Operation};
 pub use token::{TokenCheck, TokenRefusal, VerifiedToken};
 
 use operation::ScopeRequirements;

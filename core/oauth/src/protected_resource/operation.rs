@@ -78,8 +78,15 @@ struct MethodScopes {
     templates: BTreeMap<String, Vec<String>>,
 }
 
-/// Returns the template whose handler gets the reads of a URI.
-pub(crate) type TemplateLookup<'a> = &'a dyn Fn(&str) -> Option<String>;
+/// The items of a server, as far as permissions depend on them.
+pub trait ItemLookup {
+    /// Returns the template whose handler gets the reads of a URI.
+    fn template_of(&self, uri: &str) -> Option<String>;
+
+    /// Returns the scopes that the item of a request requires, in addition to those of its
+    /// [`Operation`].
+    fn scopes_of(&self, method: &str, subject: &str) -> Vec<String>;
+}
 
 impl ScopeRequirements {
     pub(super) fn add(&mut self, operation: Operation, scopes: &[String]) {
@@ -98,15 +105,15 @@ impl ScopeRequirements {
         &self,
         method: &str,
         subject: Option<&str>,
-        template_of: Option<TemplateLookup<'_>>,
+        items: Option<&dyn ItemLookup>,
     ) -> impl Iterator<Item = &str> {
         let method_scopes = self.0.get(method);
         let subject_scopes = method_scopes.and_then(|it| it.subjects.get(subject?));
         let templates = method_scopes.map(|it| &it.templates).filter(|it| !it.is_empty());
-        let (template, any) = match template_of {
-            Some(template_of) => {
+        let (template, any) = match items {
+            Some(items) => {
                 let found = templates.zip(subject);
-                (found.and_then(|(it, uri)| it.get(&template_of(uri)?)), None)
+                (found.and_then(|(it, uri)| it.get(&items.template_of(uri)?)), None)
             }
             None => (None, templates.map(BTreeMap::values)),
         };

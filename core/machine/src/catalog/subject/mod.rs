@@ -6,7 +6,9 @@ use alloc::vec::Vec;
 
 use super::Catalog;
 use super::item::{ItemKind, Target};
+use super::list::Listing as _;
 use super::runs_as_task;
+use crate::Caller;
 use crate::jsonrpc::{ErrorCode, ErrorObject, RawJson};
 use crate::protocol::revision::Era;
 use crate::protocol::{
@@ -26,6 +28,8 @@ pub(crate) struct Given<'a> {
     pub(crate) tasks: bool,
     /// Whether the request asks for a task.
     pub(crate) asks_for_task: bool,
+    /// The sender. Items that it cannot see do not exist.
+    pub(crate) caller: &'a Caller,
 }
 
 impl Catalog {
@@ -48,6 +52,7 @@ impl Catalog {
         subject: Option<&str>,
         params: &RawJson<'_>,
         revision: Revision,
+        caller: &Caller,
     ) -> Resolved {
         let arguments = params.get("arguments");
         let given = Given {
@@ -55,6 +60,7 @@ impl Catalog {
             arguments: arguments.as_ref(),
             tasks: self.task_tools > 0,
             asks_for_task: present(params, "task").is_some(),
+            caller,
         };
         self.resolve_given(method, subject, &given, revision)
     }
@@ -69,13 +75,13 @@ impl Catalog {
     ) -> Resolved {
         match method {
             Method::ToolsCall => self.resolve_tool(required(subject, "name")?, given, revision),
-            Method::PromptsGet => self.resolve_prompt(required(subject, "name")?, given.arguments),
+            Method::PromptsGet => self.resolve_prompt(required(subject, "name")?, given),
             Method::ResourcesRead | Method::ResourcesSubscribe => {
-                self.resolve_resource(required(subject, "uri")?, revision)
+                self.resolve_resource(required(subject, "uri")?, given.caller, revision)
             }
             Method::ResourcesUnsubscribe => required(subject, "uri").map(|_| Target::None),
             Method::CompletionComplete => {
-                self.check_completion(given.params, revision).map(|()| Target::None)
+                self.check_completion(given, revision).map(|()| Target::None)
             }
             _ => Ok(Target::None),
         }
@@ -84,7 +90,8 @@ impl Catalog {
     // MCP 2026-07-28 server/tools#calling-tools [TOOL-004]
     fn resolve_tool(&self, name: &str, given: &Given<'_>, revision: Revision) -> Resolved {
         // MCP 2026-07-28 server/tools#error-handling [TOOL-007]
-        let (id, item) = self.tools.resolve(name).ok_or_else(|| unknown(ItemKind::Tool, name))?;
+        let found = self.tools.resolve(name).filter(|(id, _)| self.is_visible(*id, given.caller));
+        let (id, item) = found.ok_or_else(|| unknown(ItemKind::Tool, name))?;
         check_arguments(given.arguments)?;
         // MCP 2025-11-25 basic/utilities/tasks#task-support-and-handling [TASK-006]: a server
         // without task support ignores the request for a task.
@@ -95,19 +102,16 @@ impl Catalog {
     }
 
     // MCP 2026-07-28 server/prompts#error-handling [PRMT-006]
-    fn resolve_prompt(&self, name: &str, arguments: Option<&RawJson<'_>>) -> Resolved {
-        let found = self.prompts.resolve(name);
+    fn resolve_prompt(&self, name: &str, given: &Given<'_>) -> Resolved {
+        let found = self.prompts.resolve(name).filter(|(id, _)| self.is_visible(*id, given.caller));
         let (id, prompt) = found.ok_or_else(|| unknown(ItemKind::Prompt, name))?;
-        check_prompt_arguments(prompt, check_arguments(arguments)?)?;
+        check_prompt_arguments(prompt, check_arguments(given.arguments)?)?;
         Ok(Target::Prompt(id))
     }
 
-    fn resolve_resource(&self, uri: &str, revision: Revision) -> Resolved {
-        if let Some((id, _)) = self.resources.resolve(uri) {
-            return Ok(Target::Resource(id));
-        }
-        if let Some(found) = self.find_template(uri) {
-            return Ok(Target::Template(found));
+    fn resolve_resource(&self, uri: &str, caller: &Caller, revision: Revision) -> Resolved {
+        if let Some(target) = self.find_resource(uri, caller) {
+            return Ok(target);
         }
         // MCP 2025-11-25 server/resources#error-handling [RSRC-009]
         // MCP 2026-07-28 server/resources#error-handling [RSRC-010] [RSRC-012]
@@ -122,27 +126,46 @@ impl Catalog {
         })
     }
 
-    fn has_resource(&self, uri: &str) -> bool {
-        self.resource(uri).is_some() || self.find_template(uri).is_some()
+    /// Finds what a read of `uri` reads, among the items that a caller can see.
+    fn find_resource(&self, uri: &str, caller: &Caller) -> Option<Target> {
+        match self.resources.resolve(uri) {
+            Some((id, _)) if self.is_visible(id, caller) => Some(Target::Resource(id)),
+            // A template does not disclose what is hidden.
+            Some(_) => None,
+            None => self.find_template_for(uri, caller).map(Target::Template),
+        }
+    }
+
+    /// Returns whether a caller may learn of updates of a resource. The URI may be of a resource
+    /// that the catalog does not contain.
+    pub(crate) fn allows_updates(&self, uri: &str, caller: &Caller) -> bool {
+        let is_restricted = self.resources.is_restricted() || self.templates.is_restricted();
+        !is_restricted
+            || self.find_resource(uri, caller).is_some()
+            || (self.resources.get(uri).is_none() && self.find_template(uri).is_none())
     }
 
     // MCP 2026-07-28 server/utilities/completion#requesting-completions [COMP-001]
     // MCP 2026-07-28 server/utilities/completion#error-handling [COMP-004]
-    fn check_completion(&self, params: &RawJson<'_>, revision: Revision) -> Checked {
+    fn check_completion(&self, given: &Given<'_>, revision: Revision) -> Checked {
+        let Given { params, caller, .. } = *given;
         let reference = present(params, "ref").filter(RawJson::is_object);
         let reference = reference.ok_or_else(|| wrong("`ref` must be an object"))?;
         match text(&reference, "type").as_deref() {
             Some("ref/prompt") => {
                 let name = text(&reference, "name");
                 let name = name.ok_or_else(|| wrong("`ref.name` must be a string"))?;
-                if self.prompt(&name).is_none() {
+                let found = self.prompts.resolve(&name);
+                if !found.is_some_and(|(id, _)| self.is_visible(id, caller)) {
                     return Err(unknown(ItemKind::Prompt, &name));
                 }
             }
             Some("ref/resource") => {
                 let uri = text(&reference, "uri");
                 let uri = uri.ok_or_else(|| wrong("`ref.uri` must be a string"))?;
-                if self.resource_template(&uri).is_none() && !self.has_resource(&uri) {
+                let template = self.templates.resolve(&uri);
+                let is_template = template.is_some_and(|(id, _)| self.is_visible(id, caller));
+                if !is_template && self.find_resource(&uri, caller).is_none() {
                     return Err(unknown(ItemKind::ResourceTemplate, &uri));
                 }
             }

@@ -26,7 +26,7 @@ fn check_at(
 ) -> Result<(), ErrorObject<'static>> {
     let params = raw(params);
     let subject = text(&params, "name").or_else(|| text(&params, "uri"));
-    catalog.resolve(method, subject.as_deref(), &params, revision).map(|_| ())
+    catalog.resolve(method, subject.as_deref(), &params, revision, &Caller::OWNER).map(|_| ())
 }
 
 fn refused(method: Method, params: &str) -> String {

@@ -150,11 +150,12 @@ impl Server {
     /// A tool whose annotations HTTP clients must refuse is served without the checks of these
     /// annotations; see [`UnservableTool`](super::UnservableTool).
     pub fn edit_catalog<T>(&mut self, edit: impl FnOnce(&mut Catalog) -> T, now: Instant) -> T {
-        let (edited, changes) = self.server_config.edit_catalog(edit);
+        let (edited, announcement) = self.server_config.edit_catalog(edit);
         (self.header_params, _) = header_params_by_tool(&self.server_config.catalog);
         let server_config = self.server_config.clone();
         self.for_each_connection(now, |connection| {
             connection.machine.adopt(&server_config);
+            let changes = announcement.seen_by(connection.machine.caller());
             let _told = connection.machine.apply(ServerCommand::Announce(changes), now);
         });
         edited

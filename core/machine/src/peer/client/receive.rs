@@ -341,6 +341,7 @@ impl Client {
             owner: RequestOwner::Application,
             rounds: 0,
             tool: None,
+            restricted: false,
         });
         Some(match known {
             Some(

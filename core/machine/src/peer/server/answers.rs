@@ -13,8 +13,8 @@ use crate::peer::outbox::{Channel, Lane, Part, Verdict};
 use crate::peer::queue::Tag;
 use crate::peer::requests::{InFlight, ReplyTo, RequestOwner};
 use crate::protocol::{
-    AtRevision, CacheHints, Capability, JsonAtRevision, LoggingLevel, Method, ToolOutput,
-    WriteJsonAt,
+    AtRevision, CacheHints, CacheScope, Capability, JsonAtRevision, LoggingLevel, Method,
+    ToolOutput, WriteJsonAt,
 };
 use crate::{Era, Instant, Revision};
 
@@ -29,8 +29,9 @@ impl Server {
     ) -> Result<(), CommandError> {
         self.check_output(request, result.output())?;
         let entry = self.take_request(request)?;
-        let InFlight { id, method, revision, reply, .. } = entry;
-        let result: (&dyn WriteJson, _) = (&JsonAtRevision(result, revision), result.is_plain());
+        let InFlight { id, method, revision, reply, restricted, .. } = entry;
+        let (written, plain) = (JsonAtRevision(result, revision), result.is_plain());
+        let result = Body { result: &written, plain, restricted };
         Ok(self.finish_answer(&id, method, revision, reply, result)?)
     }
 
@@ -186,8 +187,7 @@ impl Server {
         self.connection.requests.remove(request.key).ok_or(CommandError::NotDue)
     }
 
-    /// Writes the response to a request that was removed from the table: a result, and whether it
-    /// is [plain](WriteJsonAt::is_plain). Not generic over the kind of result, which saves a tenth
+    /// Writes the response to a request that was removed from the table. Not generic over the kind of result, which saves a tenth
     /// of a device image.
     pub(super) fn finish_answer(
         &mut self,
@@ -195,11 +195,13 @@ impl Server {
         method: Option<Method>,
         revision: Revision,
         reply: ReplyTo,
-        (result, plain): (&dyn WriteJson, bool),
+        Body { result, plain, restricted }: Body<'_>,
     ) -> Result<(), WriteError> {
+        let cache = method.is_some_and(Method::is_cacheable).then_some(&self.identity.cache);
         let additions = (revision.era() == Era::Modern).then(|| Additions {
             identity: &self.identity.identity_meta,
-            cache: method.is_some_and(Method::is_cacheable).then_some(&self.identity.cache),
+            cache,
+            restricted,
             revision,
             plain,
         });
@@ -264,8 +266,9 @@ impl Server {
     ) {
         let method = incoming.method.known();
         let (revision, reply) = (incoming.revision, incoming.reply);
+        let result = Body { result, plain, restricted: false };
         // On failure an internal error was already sent.
-        let _answered = self.finish_answer(&incoming.id, method, revision, reply, (result, plain));
+        let _answered = self.finish_answer(&incoming.id, method, revision, reply, result);
     }
 
     /// Answers `initialize`.
@@ -277,7 +280,7 @@ impl Server {
     ) {
         let revision = Revision::LATEST_LEGACY;
         let method = Some(Method::Initialize);
-        let _answered = self.finish_answer(id, method, revision, reply, (&AsJson(result), false));
+        let _answered = self.finish_answer(id, method, revision, reply, Body::new(&AsJson(result)));
     }
 
     /// Sends the empty result of a legacy request.
@@ -304,7 +307,13 @@ impl Server {
             (Era::Legacy, Some(session)) => session.server.contains(Capability::TasksToolsCall),
             (Era::Legacy, None) => false,
         };
-        match catalog.list(method, &incoming.params, incoming.revision, &self.identity.cache) {
+        match catalog.list(
+            method,
+            &incoming.params,
+            incoming.revision,
+            &self.identity.cache,
+            &self.caller.clone(),
+        ) {
             Ok(page) if !tasks => self.answer_by_machine(incoming, &page.without_tasks()),
             Ok(page) => self.answer_by_machine(incoming, &page),
             // MCP 2025-11-25 server/utilities/pagination#error-handling [PAGE-007]
@@ -313,10 +322,27 @@ impl Server {
     }
 }
 
+/// A result to be written.
+pub(super) struct Body<'a> {
+    result: &'a dyn WriteJson,
+    /// See [`WriteJsonAt::is_plain`].
+    plain: bool,
+    /// Whether only some callers can see its item.
+    restricted: bool,
+}
+
+impl<'a> Body<'a> {
+    pub(super) const fn new(result: &'a dyn WriteJson) -> Self {
+        Self { result, plain: false, restricted: false }
+    }
+}
+
 /// The members that the modern era requires in every result.
 struct Additions<'a> {
     identity: &'a str,
     cache: Option<&'a CacheHints>,
+    /// Whether only some callers can see the item that the result is from.
+    restricted: bool,
     revision: Revision,
     plain: bool,
 }
@@ -389,7 +415,8 @@ impl Additions<'_> {
             add(out, r#""ttlMs":"#);
             AsJson(&AtRevision(&cache.ttl, self.revision)).write_json(out)?;
             out.push_str(r#","cacheScope":"#);
-            AsJson(&AtRevision(&cache.scope, self.revision)).write_json(out)?;
+            let scope = if self.restricted { &CacheScope::Private } else { &cache.scope };
+            AsJson(&AtRevision(scope, self.revision)).write_json(out)?;
         }
         out.push('}');
         Ok(())
@@ -405,7 +432,8 @@ mod tests {
         for identity in [r#""io.modelcontextprotocol/serverInfo":{}"#, ""] {
             let completed = |plain| {
                 let revision = Revision::LATEST;
-                let additions = Additions { identity, cache: None, revision, plain };
+                let additions =
+                    Additions { identity, cache: None, restricted: false, revision, plain };
                 let mut out = r#"<{"resultType":"complete","content":[]}"#.into();
                 additions.complete(&mut out, 1).map(|()| out)
             };

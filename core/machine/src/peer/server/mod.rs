@@ -390,8 +390,8 @@ impl Server {
     pub fn edit_catalog<T>(&mut self, edit: impl FnOnce(&mut Catalog) -> T) -> T {
         let catalog = Arc::make_mut(&mut self.catalog);
         let edited = edit(catalog);
-        let changes = catalog.take_changes();
-        self.tell_lists(changes);
+        let announcement = catalog.take_announcement();
+        self.tell_lists(announcement.seen_by(&self.caller));
         edited
     }
 

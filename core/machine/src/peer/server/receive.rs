@@ -318,7 +318,7 @@ impl Server {
                 let tasks = self.runs_tools_as_tasks();
                 let (params, arguments) = (&incoming.params, incoming.metadata.arguments.as_ref());
                 let asks_for_task = incoming.metadata.asks_for_task;
-                let given = Given { params, arguments, tasks, asks_for_task };
+                let given = Given { params, arguments, tasks, asks_for_task, caller: &self.caller };
                 let found = self.catalog.resolve_given(method, subject, &given, incoming.revision);
                 match found.and_then(|target| self.check_arguments(target, &incoming)) {
                     Ok(Ok(target)) => self.deliver(incoming, target),
@@ -413,6 +413,7 @@ impl Server {
                 Target::Tool(id) => self.catalog.described_tool(id, revision),
                 _ => None,
             },
+            restricted: target.item().is_some_and(|id| self.catalog.audience(id).is_some()),
         });
         Ok(Some(Event::Request(Request {
             handle: RequestHandle::new(key),

@@ -22,6 +22,7 @@ use crate::protocol::{
 use crate::{Era, Instant, Revision};
 
 use super::Server;
+use super::answers::Body;
 
 /// The input requests of one round in a legacy session.
 #[derive(Debug)]
@@ -124,7 +125,7 @@ impl Server {
                     entry.method,
                     revision,
                     entry.reply,
-                    (&result, false),
+                    Body::new(&result),
                 )?;
                 Ok(())
             }

@@ -58,17 +58,17 @@ impl ServerConfig {
         self.config.limits.parse_limits()
     }
 
-    /// Edits the catalog for new connections, and returns which lists changed.
+    /// Edits the catalog for new connections, and returns the changes of the lists.
     #[cfg(feature = "http")]
     pub(crate) fn edit_catalog<T>(
         &mut self,
         edit: impl FnOnce(&mut Catalog) -> T,
-    ) -> (T, crate::catalog::Changes) {
+    ) -> (T, crate::catalog::Announcement) {
         let catalog = Arc::make_mut(&mut self.catalog);
         let edited = edit(catalog);
-        let changes = catalog.take_changes();
+        let announcement = catalog.take_announcement();
         self.modern = self.identity.declared_set(&self.catalog, Revision::LATEST);
-        (edited, changes)
+        (edited, announcement)
     }
 }
 

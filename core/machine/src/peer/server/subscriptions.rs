@@ -14,12 +14,16 @@ use crate::protocol::{AtRevision, Capability, Method, SubscriptionFilter, TaskSt
 use crate::{Era, Revision};
 
 use super::Server;
+use super::answers::Body;
 use super::receive::Incoming;
 
 impl Server {
     // MCP 2025-11-25 schema.json#ResourceUpdatedNotification [RSRC-005]
     // MCP 2026-07-28 server/resources#subscriptions [RSRC-007]
     pub(super) fn tell_resource(&mut self, uri: &str) {
+        if !self.catalog.allows_updates(uri, &self.caller) {
+            return;
+        }
         if self.is_behind() {
             return self.defer_resource_update(uri);
         }
@@ -194,6 +198,7 @@ impl Server {
             owner: RequestOwner::Listening(honoured),
             rounds: 0,
             tool: None,
+            restricted: false,
         });
         Ok(None)
     }
@@ -266,6 +271,7 @@ impl Server {
                             Some(&uri),
                             &incoming.params,
                             incoming.revision,
+                            &self.caller,
                         )
                         .map(|_| {
                             session.subscribed.insert(uri);
@@ -308,7 +314,7 @@ impl Server {
             };
             let method = Some(Method::SubscriptionsListen);
             let answered =
-                self.finish_answer(&id, method, entry.revision, entry.reply, (&result, false));
+                self.finish_answer(&id, method, entry.revision, entry.reply, Body::new(&result));
             debug_assert!(answered.is_ok(), "an id is JSON");
         }
     }

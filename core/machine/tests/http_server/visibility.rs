@@ -1,0 +1,168 @@
+//! Items that only some callers see.
+
+use mcp_sansio::catalog::{Audience, Catalog, ItemId};
+use mcp_sansio::http::HttpServerOptions;
+use mcp_sansio::protocol::{CacheHints, Implementation, Prompt, Resource, ResourceTemplate, Tool};
+use mcp_sansio::{Principal, Revision, peer};
+use std::time::Duration;
+
+use crate::fixtures::{Session, modern, raw, request};
+use crate::test_server::{TestServer, Ticket};
+
+fn ann() -> Principal {
+    Principal::new("ann")
+}
+
+fn for_ann() -> Audience {
+    Audience::new().principal(ann())
+}
+
+fn tool(name: &str) -> Tool {
+    Tool::new(name, raw(r#"{"type":"object"}"#))
+}
+
+/// A server with a public item of each kind, and one that only ann sees.
+fn server() -> TestServer {
+    let mut catalog = Catalog::new();
+    catalog.subscribe(true);
+    catalog.add_tool(tool("public")).unwrap();
+    catalog.add_prompt(Prompt::new("public")).unwrap();
+    catalog.add_resource(Resource::new("note:public", "n")).unwrap();
+    let hidden: [ItemId; 4] = [
+        catalog.add_tool(tool("secret")).unwrap(),
+        catalog.add_prompt(Prompt::new("secret")).unwrap(),
+        catalog.add_resource(Resource::new("note:secret", "n")).unwrap(),
+        catalog.add_resource_template(ResourceTemplate::new("diary:{day}", "d")).unwrap(),
+    ];
+    for id in hidden {
+        assert!(catalog.restrict(id, for_ann()));
+    }
+    catalog.add_tool(tool("last")).unwrap();
+    let capabilities = mcp_sansio::protocol::ServerCapabilities::new()
+        .completions(mcp_sansio::protocol::Settings::default());
+    let options = peer::ServerOptions::new(Implementation::new("s", "1"))
+        .capabilities(capabilities)
+        .cache(CacheHints::public(Duration::from_secs(60)))
+        .catalog(catalog);
+    TestServer::new(options, HttpServerOptions::new())
+}
+
+impl TestServer {
+    /// Sends a modern request as `who`, and returns the text of the response.
+    fn ask(&mut self, who: Option<Principal>, method: &str, members: &str) -> String {
+        self.principal = who;
+        let ticket = self.modern(&modern(1, method, members));
+        self.text(ticket)
+    }
+
+    fn text(&self, ticket: Ticket) -> String {
+        self.reply(ticket).text().to_owned()
+    }
+}
+
+#[test]
+fn a_hidden_item_is_not_listed_and_its_list_is_private() {
+    // Rule: [TOOL-027] [TOOL-028] [CACHE-012].
+    let mut server = server();
+    for (method, hidden) in [
+        ("tools/list", "secret"),
+        ("prompts/list", "secret"),
+        ("resources/list", "note:secret"),
+        ("resources/templates/list", "diary:"),
+    ] {
+        for (who, sees) in
+            [(Some(ann()), true), (Some(Principal::new("bob")), false), (None, false)]
+        {
+            let list = server.ask(who, method, "");
+            assert_eq!(list.contains(hidden), sees, "{method}: {list}");
+            assert!(list.contains(r#""cacheScope":"private""#), "{list}");
+        }
+    }
+}
+
+#[test]
+fn a_hidden_item_does_not_exist() {
+    // Rule: [TOOL-028] [TOOL-007] [PRMT-006] [RSRC-010] [COMP-004].
+    let mut server = server();
+    let argument = r#""argument":{"name":"a","value":""}"#;
+    let completion = format!(r#""ref":{{"type":"ref/prompt","name":"NAME"}},{argument}"#);
+    for (method, members, hidden, unknown) in [
+        ("tools/call", r#""name":"NAME""#, "secret", "secrets"),
+        ("prompts/get", r#""name":"NAME""#, "secret", "secrets"),
+        ("resources/read", r#""uri":"NAME""#, "note:secret", "note:secrets"),
+        ("resources/read", r#""uri":"NAME""#, "diary:today", "diaries:today"),
+        ("completion/complete", &*completion, "secret", "secrets"),
+    ] {
+        let hidden_members = members.replace("NAME", hidden);
+        let refused = server.ask(None, method, &hidden_members);
+        let missing = server.ask(None, method, &members.replace("NAME", unknown));
+        assert_eq!(refused, missing.replace(unknown, hidden), "{method}");
+        server.expect_no_event();
+        server.principal = Some(ann());
+        server.modern(&modern(1, method, &hidden_members));
+        let asked = server.asked();
+        assert_eq!(asked.caller.principal(), Some(&ann()));
+        server.answer_to(asked.handle);
+    }
+}
+
+#[test]
+fn a_cursor_of_one_caller_is_valid_for_another() {
+    // Rule: [PAGE-007].
+    let mut server = server();
+    let edit = |catalog: &mut Catalog| {
+        catalog.page_size(std::num::NonZeroUsize::new(1));
+    };
+    server.server.edit_catalog(edit, server.now);
+    let cursor = |page: &str| {
+        let page: serde_json::Value = serde_json::from_str(page).unwrap();
+        page["result"]["nextCursor"].as_str().map(|it| format!(r#""cursor":"{it}""#))
+    };
+    let first = server.ask(Some(ann()), "tools/list", "");
+    assert!(first.contains("public"), "{first}");
+    let second = server.ask(Some(ann()), "tools/list", &cursor(&first).unwrap());
+    assert!(second.contains("secret"), "{second}");
+    let others = server.ask(None, "tools/list", &cursor(&first).unwrap());
+    assert!(others.contains("last") && cursor(&others).is_none(), "{others}");
+    let third = server.ask(None, "tools/list", &cursor(&second).unwrap());
+    assert!(third.contains("last"), "{third}");
+}
+
+#[test]
+fn only_those_who_see_an_item_are_notified_of_it() {
+    // Rule: [TOOL-005] [TOOL-028].
+    let mut server = server();
+    let who = [Some(ann()), Some(Principal::new("bob"))];
+    let streams: Vec<(Session, Ticket, Ticket)> = who.map(|who| {
+        server.principal = who;
+        let session = server.open(Revision::V2025_11_25, "{}");
+        let subscribe = |uri: &str| request(2, "resources/subscribe", &format!(r#"{{"uri":"{uri}"}}"#));
+        server.post(&session, &subscribe("note:secret"));
+        server.post(&session, &subscribe("note:public"));
+        let legacy = server.get(&session);
+        let filter = r#""notifications":{"toolsListChanged":true,"resourceSubscriptions":["note:secret"]}"#;
+        (session, legacy, server.modern(&modern(9, "subscriptions/listen", filter)))
+    })
+    .into();
+    let add = |catalog: &mut Catalog| {
+        let id = catalog.add_tool(tool("new")).unwrap();
+        catalog.restrict(id, for_ann());
+    };
+    server.server.edit_catalog(add, server.now);
+    server.resource_updated("note:secret");
+    server.pump();
+    for ((_, legacy, modern), is_told) in streams.iter().zip([true, false]) {
+        for text in [server.text(*legacy), server.text(*modern)] {
+            assert_eq!(text.contains("notifications/tools/list_changed"), is_told, "{text}");
+            assert_eq!(text.contains("notifications/resources/updated"), is_told, "{text}");
+        }
+    }
+    let remove = |catalog: &mut Catalog| _ = catalog.remove_tool("new");
+    server.server.edit_catalog(remove, server.now);
+    server.pump();
+    for ((_, legacy, modern), count) in streams.iter().zip([2, 0]) {
+        for text in [server.text(*legacy), server.text(*modern)] {
+            assert_eq!(text.matches("notifications/tools/list_changed").count(), count, "{text}");
+        }
+    }
+}
