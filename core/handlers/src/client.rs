@@ -9,7 +9,7 @@ use core::task::{Context, Poll};
 use core::time::Duration;
 
 use mcp_sansio::jsonrpc::{
-    AsJson, ErrorCode, ErrorObject, Json, RawJson, WriteError, WriteJson, to_shared_json,
+    AsJson, ErrorCode, ErrorObject, Json, JsonError, RawJson, WriteError, WriteJson, to_shared_json,
 };
 use mcp_sansio::peer::{CloseReason, CommandError, Failure, MethodName};
 use mcp_sansio::protocol::{
@@ -144,7 +144,7 @@ pub enum ClientError {
     Closed(#[from] CloseReason),
     /// The server's result does not match the schema of its method.
     #[error("the server's result is not valid: {0}")]
-    InvalidResult(#[from] serde_json::Error),
+    InvalidResult(#[from] JsonError),
     /// The server's cursors form a loop.
     #[error("the server gave the same cursor twice: {0:?}")]
     CursorLoop(String),

@@ -7,7 +7,7 @@ use core::ops::Deref;
 use core::time::Duration;
 
 use mcp_sansio::catalog::{Target, TemplateMatch};
-use mcp_sansio::jsonrpc::{Json, RawJson};
+use mcp_sansio::jsonrpc::{Json, JsonError, RawJson};
 use mcp_sansio::peer::{InputRequested, InputResponseParams, Request, RequestHandle};
 use mcp_sansio::protocol::{
     Capabilities, Capability, CompleteParams, CreateMessageParams, ElicitParams, LoggingLevel,
@@ -445,7 +445,7 @@ impl<A: DeserializeOwned> FromRequest<ForTool> for Call<A> {
     }
 }
 
-fn invalid_arguments(error: &serde_json::Error, revision: Revision) -> HandlerError {
+fn invalid_arguments(error: &JsonError, revision: Revision) -> HandlerError {
     let message = alloc::format!("invalid arguments: {error}");
     if revision >= Revision::V2025_11_25 {
         use mcp_sansio::protocol::CallToolResult;
@@ -499,7 +499,7 @@ impl<A: DeserializeOwned> FromRequest<ForRequest> for Call<A> {
     }
 }
 
-fn invalid_params(error: &serde_json::Error) -> HandlerError {
+fn invalid_params(error: &JsonError) -> HandlerError {
     HandlerError::invalid_params(error.to_string())
 }
 

@@ -8,7 +8,7 @@ use core::fmt;
 
 #[cfg(feature = "http")]
 use mcp_sansio::http::HttpRejection;
-use mcp_sansio::jsonrpc::{ErrorCode, ErrorObject, Json};
+use mcp_sansio::jsonrpc::{ErrorCode, ErrorObject, Json, JsonError};
 use mcp_sansio::protocol::TextResult;
 use mcp_sansio::protocol::{
     BlobResourceContents, CallToolResult, Capability, CompleteResult, Completion, ContentBlock,
@@ -92,7 +92,7 @@ pub trait AnyResult: Send {
     /// # Errors
     ///
     /// The errors of [`SerializeAt::serialize_at`].
-    fn json_at(&self, revision: Revision) -> Result<Json, serde_json::Error>;
+    fn json_at(&self, revision: Revision) -> Result<Json, JsonError>;
 }
 
 // Does not use the `Debug` of the type: every program with a result would contain the code of all
@@ -104,7 +104,7 @@ impl fmt::Debug for dyn AnyResult {
 }
 
 impl<T: SerializeAt + Send> AnyResult for T {
-    fn json_at(&self, revision: Revision) -> Result<Json, serde_json::Error> {
+    fn json_at(&self, revision: Revision) -> Result<Json, JsonError> {
         self.to_json_at(revision)
     }
 }

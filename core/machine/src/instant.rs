@@ -40,6 +40,8 @@ impl Instant {
 impl Add<Duration> for Instant {
     type Output = Self;
 
+    // Not inlined, because deadlines are computed in many places.
+    #[inline(never)]
     fn add(self, duration: Duration) -> Self {
         let nanos = u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
         Self(self.0.saturating_add(nanos))

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use mcp_sansio::jsonrpc::JsonError;
 use mcp_sansio::peer::{CloseReason, Failure as CallFailure, OpeningFailure, TransportFailure};
 use mcp_sansio_handlers::ClientError;
 
@@ -61,6 +62,12 @@ impl From<ClientError> for Failure {
 
 impl From<serde_json::Error> for Failure {
     fn from(error: serde_json::Error) -> Self {
+        Self::Other(error.to_string())
+    }
+}
+
+impl From<JsonError> for Failure {
+    fn from(error: JsonError) -> Self {
         Self::Other(error.to_string())
     }
 }

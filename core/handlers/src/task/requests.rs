@@ -1,5 +1,5 @@
 use mcp_sansio::Instant;
-use mcp_sansio::jsonrpc::{ErrorObject, Json, RawJson};
+use mcp_sansio::jsonrpc::{ErrorObject, Json, JsonError, RawJson};
 use mcp_sansio::peer::{MethodName, Request};
 use mcp_sansio::protocol::{CancelTaskResult, GetTaskResult, Method, SerializeAt};
 
@@ -91,9 +91,7 @@ impl TaskTable {
     }
 }
 
-pub(super) fn written_task(
-    written: Result<Json, serde_json::Error>,
-) -> Result<Json, ErrorObject<'static>> {
+pub(super) fn written_task(written: Result<Json, JsonError>) -> Result<Json, ErrorObject<'static>> {
     written.map_err(|_| ErrorObject::internal("the task could not be serialised"))
 }
 

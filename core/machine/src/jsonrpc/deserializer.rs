@@ -13,8 +13,8 @@ use serde::de::{
     self, Deserialize, DeserializeSeed, EnumAccess, Error as _, Expected, MapAccess, SeqAccess,
     Unexpected, VariantAccess, Visitor,
 };
-use serde_json::Error;
 
+use super::json_error::JsonError as Error;
 use super::scan::{Scanner, Written};
 use super::serializer::RAW_VALUE;
 use super::text::unescape;
@@ -167,8 +167,13 @@ impl Integer {
 fn visit_number<'de, V: Visitor<'de>>(text: &str, visitor: V) -> Result<V::Value, Error> {
     match Integer::read(text) {
         Some(integer) => integer.visit(visitor),
-        None => visitor.visit_f64(serde_json::from_str(text)?),
+        None => visitor.visit_f64(float(text)?),
     }
+}
+
+/// Parses a number with a fraction or an exponent, or one that is too large for an integer.
+fn float<'de, F: Deserialize<'de>>(text: &'de str) -> Result<F, Error> {
+    serde_json::from_str(text).map_err(Error::custom)
 }
 
 macro_rules! integers {
@@ -248,7 +253,7 @@ impl<'de> de::Deserializer<'de> for Deserializer<'_, 'de> {
         let text = self.skip();
         match Integer::read(text) {
             Some(integer) => integer.visit(visitor),
-            None => visitor.visit_f64(f64::from(serde_json::from_str::<f32>(text)?)),
+            None => visitor.visit_f64(f64::from(float::<f32>(text)?)),
         }
     }
 

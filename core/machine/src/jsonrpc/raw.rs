@@ -9,6 +9,7 @@ use serde::ser::{Error as _, Serialize, SerializeStruct, Serializer};
 use super::deserializer::deserialize;
 use super::envelope::read_id;
 use super::id::RequestId;
+use super::json_error::JsonError;
 use super::members::Members;
 use super::scan::Scanner;
 use super::serializer::{RAW_VALUE, serialize};
@@ -38,7 +39,7 @@ impl<'a> RawJson<'a> {
     /// # Errors
     ///
     /// Fails if `text` is not JSON, which is the caller's fault.
-    pub fn parse(text: &'a str) -> Result<Self, serde_json::Error> {
+    pub fn parse(text: &'a str) -> Result<Self, JsonError> {
         let mut scanner = Scanner::new(text);
         scanner.peek();
         let start = scanner.at();
@@ -46,7 +47,7 @@ impl<'a> RawJson<'a> {
         let checked = checked.and_then(|value| scanner.end().map(|()| value));
         checked.map(Self::trusted).map_err(|_| {
             let at = scanner.at();
-            serde_json::Error::custom(format_args!("not JSON, at byte {at}"))
+            JsonError::custom(format_args!("not JSON, at byte {at}"))
         })
     }
 
@@ -56,9 +57,7 @@ impl<'a> RawJson<'a> {
     ///
     /// Fails if the value has no JSON form (a map whose keys are not strings, or a failing
     /// `Serialize` implementation), which is the caller's fault.
-    pub fn from_serialize<T: Serialize + ?Sized>(
-        value: &T,
-    ) -> Result<RawJson<'static>, serde_json::Error> {
+    pub fn from_serialize<T: Serialize + ?Sized>(value: &T) -> Result<RawJson<'static>, JsonError> {
         // The crate's own serializer is used, because with `serde_json`'s each message type would
         // be compiled for two serializers.
         let mut text = String::new();
@@ -99,7 +98,7 @@ impl<'a> RawJson<'a> {
     ///
     /// Fails if the value does not have the shape of `T`, which is the fault of its author. The
     /// error names the expected type, but no line or column.
-    pub fn decode<'s, T: Deserialize<'s>>(&'s self) -> Result<T, serde_json::Error> {
+    pub fn decode<'s, T: Deserialize<'s>>(&'s self) -> Result<T, JsonError> {
         deserialize(self.as_str())
     }
 
@@ -250,7 +249,7 @@ impl Json {
     /// # Errors
     ///
     /// Fails if the value has no JSON form, which is the caller's fault.
-    pub fn from_serialize<T: Serialize + ?Sized>(value: &T) -> Result<Self, serde_json::Error> {
+    pub fn from_serialize<T: Serialize + ?Sized>(value: &T) -> Result<Self, JsonError> {
         RawJson::from_serialize(value).map(Self)
     }
 
@@ -271,7 +270,7 @@ impl Json {
     /// # Errors
     ///
     /// Fails if the value does not have the shape of `T`, which is the fault of its author.
-    pub fn decode<'s, T: Deserialize<'s>>(&'s self) -> Result<T, serde_json::Error> {
+    pub fn decode<'s, T: Deserialize<'s>>(&'s self) -> Result<T, JsonError> {
         self.0.decode()
     }
 }

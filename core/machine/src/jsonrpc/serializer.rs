@@ -8,8 +8,9 @@ use alloc::string::String;
 use core::fmt::{self, Write as _};
 
 use serde::ser::{self, Error as _, Serialize};
-use serde_json::{Error, Number};
+use serde_json::Number;
 
+use super::json_error::JsonError as Error;
 use super::text::{write_escaped, write_integer, write_string};
 
 /// Appends `value` to `out`.

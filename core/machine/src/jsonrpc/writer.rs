@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use super::error::ErrorObject;
 use super::id::RequestId;
+use super::json_error::JsonError;
 use super::raw::{Json, RawJson};
 use super::serializer::serialize;
 use super::text::{write_integer, write_string};
@@ -16,7 +17,7 @@ use super::text::{write_integer, write_string};
 pub enum WriteError {
     /// A value has no JSON form. The caller's fault.
     #[error("the value cannot be JSON: {0}")]
-    NotJson(#[from] serde_json::Error),
+    NotJson(#[from] JsonError),
     /// `params`, `result`, or a value to merge into an object is not an object. The caller's fault.
     #[error("the value is not an object")]
     NotAnObject,

@@ -3,7 +3,7 @@
 use alloc::format;
 use core::fmt;
 
-use crate::jsonrpc::{ErrorCode, ErrorObject, RawJson};
+use crate::jsonrpc::{ErrorCode, ErrorObject, JsonError, RawJson};
 
 use super::TASKS_EXTENSION;
 use super::declared::Declared;
@@ -242,7 +242,7 @@ impl Capabilities {
     // MCP 2025-11-25 schema.json#ServerCapabilities [CAP-017],
     // MCP 2025-11-25 basic/lifecycle#capability-negotiation [CAP-018]: unknown members are ignored;
     // missing and false members are not declared.
-    pub fn from_client_json(text: &str, revision: Revision) -> Result<Self, serde_json::Error> {
+    pub fn from_client_json(text: &str, revision: Revision) -> Result<Self, JsonError> {
         Self::read_client(&Declared::parse(text)?, revision)
     }
 
@@ -251,11 +251,11 @@ impl Capabilities {
     pub(crate) fn from_checked_client_json(
         text: &str,
         revision: Revision,
-    ) -> Result<Self, serde_json::Error> {
+    ) -> Result<Self, JsonError> {
         Self::read_client(&Declared::checked(text)?, revision)
     }
 
-    fn read_client(declared: &Declared<'_>, revision: Revision) -> Result<Self, serde_json::Error> {
+    fn read_client(declared: &Declared<'_>, revision: Revision) -> Result<Self, JsonError> {
         let modes = revision >= Revision::V2025_11_25;
         let tasks = revision == Revision::V2025_11_25;
         let modern = revision >= Revision::V2026_07_28;
@@ -307,7 +307,7 @@ impl Capabilities {
     /// # Errors
     ///
     /// The text is not an object, or a member has the wrong type.
-    pub fn from_server_json(text: &str, revision: Revision) -> Result<Self, serde_json::Error> {
+    pub fn from_server_json(text: &str, revision: Revision) -> Result<Self, JsonError> {
         Self::read_server(&Declared::parse(text)?, revision)
     }
 
@@ -315,11 +315,11 @@ impl Capabilities {
     pub(crate) fn from_checked_server_json(
         text: &str,
         revision: Revision,
-    ) -> Result<Self, serde_json::Error> {
+    ) -> Result<Self, JsonError> {
         Self::read_server(&Declared::checked(text)?, revision)
     }
 
-    fn read_server(declared: &Declared<'_>, revision: Revision) -> Result<Self, serde_json::Error> {
+    fn read_server(declared: &Declared<'_>, revision: Revision) -> Result<Self, JsonError> {
         let modern = revision >= Revision::V2026_07_28;
         let [logging, completions, tools, prompts, resources, tasks, extensions] =
             declared.get([
@@ -385,7 +385,7 @@ impl FromIterator<Capability> for Capabilities {
 }
 
 // MCP 2025-11-25 basic/utilities/tasks#capabilities [CAP-016]
-fn task_capabilities(declared: &Declared<'_>) -> Result<Capabilities, serde_json::Error> {
+fn task_capabilities(declared: &Declared<'_>) -> Result<Capabilities, JsonError> {
     let [list, cancel, requests] = declared.get(["list", "cancel", "requests"])?;
     let mut set = Capabilities::NONE
         .with(Capability::Tasks, true)

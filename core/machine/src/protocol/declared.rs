@@ -3,9 +3,8 @@
 //! Types for each shape would add about ten kilobytes to a firmware image.
 
 use serde::de::Error as _;
-use serde_json::Error;
 
-use crate::jsonrpc::{Members, RawJson};
+use crate::jsonrpc::{JsonError as Error, Members, RawJson};
 
 /// An object in a declaration, as text that was already checked to be JSON.
 #[derive(Debug)]

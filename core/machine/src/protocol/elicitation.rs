@@ -13,7 +13,7 @@ use super::meta::Meta;
 use super::revision::Revision;
 use super::task::TaskMetadata;
 use super::wire::{NotExpressible, SerializeAt};
-use crate::jsonrpc::Json;
+use crate::jsonrpc::{Json, JsonError};
 
 tagged! {
     /// The parameters of `elicitation/create`; since 2025-06-18.
@@ -153,7 +153,7 @@ impl ElicitResult {
     /// # Errors
     ///
     /// The content does not have the shape of `T`.
-    pub fn decode_content<T: DeserializeOwned>(&self) -> Result<T, serde_json::Error> {
+    pub fn decode_content<T: DeserializeOwned>(&self) -> Result<T, JsonError> {
         self.content.clone().unwrap_or_default().to_json_at(Revision::LATEST)?.decode()
     }
 }

@@ -17,7 +17,7 @@ use super::progress::ProgressToken;
 use super::revision::Revision;
 use super::task::RelatedTask;
 use super::wire::{SerializeAt, Text};
-use crate::jsonrpc::{Json, Member, Members, RawJson, RequestId, write_string};
+use crate::jsonrpc::{Json, JsonError, Member, Members, RawJson, RequestId, write_string};
 
 pub use key::{InvalidMetaKey, check_extension_id, check_key, is_reserved_key};
 
@@ -81,7 +81,7 @@ impl Meta {
         &mut self,
         key: impl AsRef<str>,
         value: &T,
-    ) -> Result<Option<Json>, serde_json::Error> {
+    ) -> Result<Option<Json>, JsonError> {
         Ok(self.put(key.as_ref(), &Json::from_serialize(value)?))
     }
 

@@ -14,7 +14,7 @@ use super::message::{message, word};
 use super::meta::Meta;
 use super::revision::Revision;
 use super::wire::{SerializeAt, ToolOutput, is_object, is_object_schema, rev};
-use crate::jsonrpc::{Json, RawJson};
+use crate::jsonrpc::{Json, JsonError, RawJson};
 
 /// The maximum length of a tool name that [`check_tool_name`] accepts, in characters.
 pub const TOOL_NAME_LENGTH_MAX: usize = 128;
@@ -219,7 +219,7 @@ impl CallToolResult {
     ///
     /// The value cannot be represented as JSON.
     // MCP 2026-07-28 server/tools#structured-content [TOOL-018]: also as a text block.
-    pub fn structured<T: Serialize + ?Sized>(value: &T) -> Result<Self, serde_json::Error> {
+    pub fn structured<T: Serialize + ?Sized>(value: &T) -> Result<Self, JsonError> {
         let json = Json::from_serialize(value)?;
         Ok(Self::text(json.as_str()).structured_content(json))
     }

@@ -14,7 +14,7 @@ use serde::de::{Deserialize, Deserializer};
 use serde::ser::{Error as _, Serialize, SerializeSeq, Serializer};
 
 use super::revision::Revision;
-use crate::jsonrpc::{AsJson, Json, RawJson, RequestId, WriteError, WriteJson};
+use crate::jsonrpc::{AsJson, Json, JsonError, RawJson, RequestId, WriteError, WriteJson};
 
 /// A value that can be serialized at any revision of the protocol.
 ///
@@ -61,7 +61,7 @@ pub trait SerializeAt {
     /// # Errors
     ///
     /// Those of [`SerializeAt::serialize_at`].
-    fn to_json_at(&self, revision: Revision) -> Result<Json, serde_json::Error> {
+    fn to_json_at(&self, revision: Revision) -> Result<Json, JsonError> {
         Json::from_serialize(&self.at(revision))
     }
 }
@@ -219,7 +219,7 @@ pub(crate) fn optional_text<'de, D: Deserializer<'de>>(
 pub(crate) fn tag<'j>(
     json: &'j RawJson<'_>,
     name: &'static str,
-) -> Result<Option<Cow<'j, str>>, serde_json::Error> {
+) -> Result<Option<Cow<'j, str>>, JsonError> {
     let refuse = |what| Err(serde::de::Error::custom(format_args!("`{name}` {what}")));
     if !json.is_object() {
         return refuse("must be a member of an object");

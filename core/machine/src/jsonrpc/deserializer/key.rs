@@ -4,9 +4,8 @@ use alloc::borrow::Cow;
 
 use serde::de::value::CowStrDeserializer;
 use serde::de::{self, Error as _, Visitor};
-use serde_json::Error;
 
-use super::visit_number;
+use super::{Error, visit_number};
 use crate::jsonrpc::scan::Scanner;
 
 pub(super) struct Deserializer<'de>(pub(super) Cow<'de, str>);

@@ -4,9 +4,9 @@ use alloc::string::String;
 use core::fmt;
 
 use serde::ser::{self, Error as _, Impossible, Serialize};
-use serde_json::{Error, Number};
+use serde_json::Number;
 
-use super::{append, write_key};
+use super::{Error, append, write_key};
 
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum Form {

@@ -3,7 +3,7 @@
 use alloc::string::String;
 
 use crate::Revision;
-use crate::jsonrpc::PREFIX_IS_CACHED;
+use crate::jsonrpc::{JsonError, PREFIX_IS_CACHED};
 use crate::peer::members::Seen;
 use crate::peer::metadata::CachedPrefix;
 use crate::protocol::Capabilities;
@@ -48,7 +48,7 @@ impl Server {
         declared: &str,
         prefix: Option<CachedPrefix<'_>>,
         revision: Revision,
-    ) -> Result<Capabilities, serde_json::Error> {
+    ) -> Result<Capabilities, JsonError> {
         let prefix = prefix.filter(|it| PREFIX_IS_CACHED && it.text.len() <= DECLARED_LENGTH_MAX);
         let capabilities = match &self.last_declared {
             Some(last)
