@@ -35,16 +35,17 @@ pub const fn blocking<F>(function: F) -> Blocking<F> {
     Blocking(function)
 }
 
-/// Marks a blocking function of `In`.
+/// Marks a blocking function from `In` to `Out`.
 #[derive(Debug)]
-pub struct BlockingMarker<In>(PhantomData<fn(In)>);
+pub struct BlockingMarker<In, Out>(PhantomData<fn(In) -> Out>);
 
-impl<In> HandlerInput for BlockingMarker<In> {
+impl<In, Out> HandlerInput for BlockingMarker<In, Out> {
     type In = In;
+    type Out = Out;
 }
 
 #[diagnostic::do_not_recommend]
-impl<F, In, R, Of> Handler<ThreadSafe, Of, BlockingMarker<In>> for Blocking<F>
+impl<F, In, R, Of> Handler<ThreadSafe, Of, BlockingMarker<In, R>> for Blocking<F>
 where
     F: Fn(In) -> R + Send + Sync + 'static,
     In: FromRequest<Of> + Send + 'static,

@@ -12,6 +12,7 @@ use mcp_sansio::protocol::{Prompt, Resource, ResourceTemplate, Tool};
 use super::function::Handler;
 use super::panics::PanicGuard;
 use super::reply::{ForPrompt, ForResource, ForTool};
+use super::server_item::{ItemDefinition, ServerItem};
 use super::threading::{ThreadSafe, Threading};
 
 /// The handlers of a server by item: shared by its connections until one of them is edited.
@@ -66,9 +67,7 @@ macro_rules! items {
                     item: $kind,
                     handler: impl Handler<K, $of, M>,
                 ) -> Result<ItemId, CatalogError> {
-                    let id = self.catalog.$add(item)?;
-                    self.edited.added.push((id, handler.into_function()));
-                    Ok(id)
+                    self.add_item(ServerItem::new(item, handler))
                 }
 
                 $(#[doc = $update_doc])*
@@ -133,6 +132,20 @@ impl<K: Threading> CatalogEdit<'_, K> {
     /// [`Catalog::restrict`].
     pub fn restrict(&mut self, id: ItemId, audience: Audience) -> bool {
         self.catalog.restrict(id, audience)
+    }
+
+    /// Adds an item with its handler.
+    ///
+    /// # Errors
+    ///
+    /// The item is invalid, or its key is taken.
+    pub fn add_item<D: ItemDefinition>(
+        &mut self,
+        item: ServerItem<D, K>,
+    ) -> Result<ItemId, CatalogError> {
+        let (id, function) = item.add_to(self.catalog)?;
+        self.edited.added.push((id, function));
+        Ok(id)
     }
 
     /// Sets the page size of the list methods: see [`Catalog::page_size`].

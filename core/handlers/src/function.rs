@@ -25,26 +25,30 @@ pub trait Handler<K: Threading, Of, M> {
     fn into_function(self) -> K::Function;
 }
 
-/// Marks a plain function of `In`.
+/// Marks a plain function from `In` to `Out`.
 #[derive(Debug)]
-pub struct Plain<In>(PhantomData<fn(In)>);
+pub struct Plain<In, Out = ()>(PhantomData<fn(In) -> Out>);
 
-/// Marks an `async` function of `In`.
+/// Marks an `async` function from `In` to `Out`.
 #[derive(Debug)]
-pub struct Async<In>(PhantomData<fn(In)>);
+pub struct Async<In, Out = ()>(PhantomData<fn(In) -> Out>);
 
-/// The input type of a handler.
+/// The parameter and the result of a handler.
 pub trait HandlerInput {
     /// The parameter of the function.
     type In;
+    /// The result of the function; of its future, if it is `async`.
+    type Out;
 }
 
-impl<In> HandlerInput for Plain<In> {
+impl<In, Out> HandlerInput for Plain<In, Out> {
     type In = In;
+    type Out = Out;
 }
 
-impl<In> HandlerInput for Async<In> {
+impl<In, Out> HandlerInput for Async<In, Out> {
     type In = In;
+    type Out = Out;
 }
 
 /// Decodes the parameter of the function; a failure is returned as the outcome.
@@ -54,7 +58,7 @@ pub(super) fn decode<Of, In: FromRequest<Of>>(
     In::from_request(received).map_err(|error| Box::new(error.into_outcome()))
 }
 
-impl<F, In, R, Of> Handler<ThreadSafe, Of, Plain<In>> for F
+impl<F, In, R, Of> Handler<ThreadSafe, Of, Plain<In, R>> for F
 where
     F: Fn(In) -> R + Send + Sync + 'static,
     In: FromRequest<Of>,
@@ -72,7 +76,7 @@ where
 // Each call clones the function, so that an `async move` closure may capture values: its future owns
 // them and is `Send` if they are. Such a closure is not an `Fn`, because its future would borrow from
 // the closure.
-impl<F, In, R, Of> Handler<ThreadSafe, Of, Async<In>> for F
+impl<F, In, R, Of> Handler<ThreadSafe, Of, Async<In, R::Output>> for F
 where
     F: FnOnce(In) -> R + Clone + Send + Sync + 'static,
     In: FromRequest<Of>,
@@ -91,7 +95,7 @@ where
     }
 }
 
-impl<F, In, R, Of> Handler<Local, Of, Plain<In>> for F
+impl<F, In, R, Of> Handler<Local, Of, Plain<In, R>> for F
 where
     F: Fn(In) -> R + 'static,
     In: FromRequest<Of>,
@@ -106,7 +110,7 @@ where
     }
 }
 
-impl<F, In, R, Of> Handler<Local, Of, Async<In>> for F
+impl<F, In, R, Of> Handler<Local, Of, Async<In, R>> for F
 where
     F: AsyncFn(In) -> R + 'static,
     In: FromRequest<Of> + 'static,

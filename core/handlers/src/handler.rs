@@ -34,7 +34,8 @@ pub use super::reply::{
     ForSampling, ForTool, IntoOutcome, Outcome, ResultBody,
 };
 #[cfg(feature = "schemars")]
-pub use super::server::Described;
+pub use super::schema::{Described, DescribedOutput};
+pub use super::server_item::ItemDefinition;
 pub use super::threading::{Step, Threading};
 #[cfg(feature = "protection")]
 pub use super::token_handler::{TokenHandler, TokenResult, TokenStep};

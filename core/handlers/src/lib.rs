@@ -9,6 +9,7 @@
 //! | To | Use |
 //! | --- | --- |
 //! | offer tools, resources and prompts | [`Server`], with handlers that take a [`Call`] |
+//! | describe an item in detail | [`ServerItem`] |
 //! | answer in a handler | text, content, [`Structured`], [`HandlerError`] |
 //! | report progress, log, and know the client in a handler | [`Context`] |
 //! | ask the user, the model or the host | [`Elicit`], [`InputRequiredBuilder`] |
@@ -41,7 +42,7 @@
 //! client.opened().await?;
 //! let report = client.call_tool("forecast", &Place { location: "Oslo".into() })
 //!     .on_progress(|progress| println!("{}", progress.progress)).await?;
-//! assert_eq!(report.content[0].as_text(), Some("Sunny in Oslo"));
+//! assert_eq!(report.first_text(), Some("Sunny in Oslo"));
 //! # Ok::<(), Box<dyn std::error::Error>>(()) };
 //! # pair.run(application)?;
 //! # Ok::<(), Box<dyn std::error::Error>>(())
@@ -97,13 +98,13 @@
 //! #     let mut pair = Pair::new(server.endpoint(42)?, endpoint);
 //! #     pair.run(client.opened())?;
 //! #     let result = pair.run(client.call_tool("book", &NoArguments {}))?;
-//! #     assert_eq!(result.content[0].as_text(), Some("Booked."));
+//! #     assert_eq!(result.first_text(), Some("Booked."));
 //! # }
 //! # let (client, endpoint) = host.connect(42, Instant::ZERO);
 //! # let mut pair = Pair::new(server.endpoint(42)?, endpoint);
 //! # pair.run(client.opened())?;
 //! # let result = pair.run(client.call_tool("book", &NoArguments {}))?;
-//! # assert_eq!(result.content[0].as_text(), Some("Not booked."));
+//! # assert_eq!(result.first_text(), Some("Not booked."));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
@@ -176,6 +177,7 @@ mod server;
 mod server_binding;
 mod server_endpoint;
 mod server_handle;
+mod server_item;
 mod shares;
 #[cfg(all(test, feature = "_shuttle"))]
 mod shuttle_tests;
@@ -200,6 +202,7 @@ pub use protection::TokenRequirement;
 pub use reply::{HandlerError, Structured};
 pub use server::Server;
 pub use server_handle::ServerHandle;
+pub use server_item::ServerItem;
 pub use task::{TaskEvent, TaskSettings};
 pub use threading::{Local, ThreadSafe};
 

@@ -1,13 +1,80 @@
 use alloc::borrow::Cow;
+use alloc::string::String;
+use alloc::vec::Vec;
 
 use mcp_sansio::jsonrpc::Json;
+use mcp_sansio::protocol::PromptArgument;
 use schemars::Schema;
 use schemars::generate::{SchemaGenerator, SchemaSettings};
 use schemars::transform::RecursiveTransform;
 use serde_json::Value;
 
+use super::context::Call;
+use super::reply::Structured;
+
+/// A handler parameter with a known JSON Schema.
+#[diagnostic::on_unimplemented(
+    message = "the JSON Schema of `{Self}` is not known",
+    note = "derive `schemars::JsonSchema` for the arguments, or register the tool with its schema by `tool_with`"
+)]
+pub trait Described {
+    /// Returns the schema of the arguments.
+    fn schema() -> Json;
+}
+
+impl<A: schemars::JsonSchema> Described for Call<A> {
+    fn schema() -> Json {
+        of::<A>()
+    }
+}
+
+/// The result of a tool's handler whose structured content has a known JSON Schema:
+/// [`Structured`], or a `Result` of it.
+#[diagnostic::on_unimplemented(
+    message = "the JSON Schema of the result `{Self}` is not known",
+    note = "return `Structured<T>` or a `Result` of it, and derive `schemars::JsonSchema` for `T`"
+)]
+pub trait DescribedOutput {
+    /// Returns the schema of the structured content.
+    fn schema() -> Json;
+}
+
+impl<T: schemars::JsonSchema> DescribedOutput for Structured<T> {
+    fn schema() -> Json {
+        root(SchemaSettings::default().for_serialize(), T::schema_name(), T::json_schema)
+    }
+}
+
+impl<T: DescribedOutput, E> DescribedOutput for Result<T, E> {
+    fn schema() -> Json {
+        T::schema()
+    }
+}
+
+/// The parts of an object's schema that prompt arguments are made of.
+#[derive(serde::Deserialize)]
+struct Fields {
+    #[serde(default)]
+    properties: serde_json::Map<String, Value>,
+    #[serde(default)]
+    required: Vec<String>,
+}
+
+/// Returns the arguments of a prompt with the fields of an object's `schema`.
+pub(super) fn prompt_arguments(schema: &Json) -> Vec<PromptArgument> {
+    let Ok(Fields { properties, required }) = schema.decode() else { return Vec::new() };
+    let argument = |(name, field): (String, Value)| {
+        let required = required.contains(&name);
+        let mut argument = PromptArgument::new(name);
+        argument.description = field["description"].as_str().map(String::from);
+        argument.required = required.then_some(true);
+        argument
+    };
+    properties.into_iter().map(argument).collect()
+}
+
 /// Returns the JSON Schema of `T`.
-pub(super) fn of<T: schemars::JsonSchema>() -> Json {
+fn of<T: schemars::JsonSchema>() -> Json {
     root(SchemaSettings::default(), T::schema_name(), T::json_schema)
 }
 
@@ -83,7 +150,6 @@ fn without_null(schema: &mut Schema) {
 #[cfg(test)]
 mod tests {
     use alloc::boxed::Box;
-    use alloc::string::String;
 
     use super::*;
 

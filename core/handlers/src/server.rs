@@ -4,13 +4,13 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use mcp_sansio::Job;
-use mcp_sansio::catalog::{Catalog, CatalogError, ItemId};
+use mcp_sansio::catalog::{Catalog, CatalogError};
 #[cfg(feature = "http")]
 use mcp_sansio::http;
 use mcp_sansio::peer::{Event, ServerOptions, UnknownMethods};
 use mcp_sansio::protocol::{
-    CacheHints, Implementation, Prompt, Resource, ResourceTemplate, ServerCapabilities, Settings,
-    Tool,
+    CacheHints, Implementation, Method, Prompt, Resource, ResourceTemplate, ServerCapabilities,
+    Settings, Tool,
 };
 
 use super::Sealing;
@@ -18,13 +18,18 @@ use super::blocking::Spawner;
 use super::catalog_edit::{CatalogEdit, ItemHandlers};
 use super::connection_options::connection_options;
 use super::function::Handler;
+#[cfg(feature = "schemars")]
+use super::function::HandlerInput;
 use super::into_endpoint::IntoEndpoint;
 #[cfg(feature = "http")]
 use super::machines::HttpServerMachine;
 use super::machines::StreamServer;
 use super::panics::PanicGuard;
 use super::reply::{ForCompletion, ForPrompt, ForRequest, ForResource, ForTool};
+#[cfg(feature = "schemars")]
+use super::schema::{Described, DescribedOutput};
 use super::server_endpoint::ServerEndpoint;
+use super::server_item::{ItemDefinition, ServerItem};
 use super::shares::MailboxLimits;
 use super::task::TaskFactory;
 use super::threading::{Local, ThreadSafe, Threading};
@@ -146,7 +151,7 @@ impl Server {
     #[must_use]
     pub fn blocking_tool<M, F>(self, name: &str, description: &str, function: F) -> Self
     where
-        M: super::function::HandlerInput<In: Described>,
+        M: HandlerInput<In: Described>,
         super::blocking::Blocking<F>: Handler<ThreadSafe, ForTool, M>,
     {
         self.tool(name, description, super::blocking(function))
@@ -187,32 +192,30 @@ impl<K: Threading> Server<K> {
     }
 
     /// Registers a tool. The schema of its arguments is derived from the handler's `Call<T>`.
+    ///
+    /// To set its title, annotations and icons, [`add_item`](Self::add_item) a
+    /// [`ServerItem::tool`](super::ServerItem::tool).
     #[cfg(feature = "schemars")]
     #[must_use]
     pub fn tool<M, H>(self, name: &str, description: &str, handler: H) -> Self
     where
-        M: super::function::HandlerInput<In: Described>,
+        M: HandlerInput<In: Described>,
         H: Handler<K, ForTool, M>,
     {
-        self.described_tool(
-            name,
-            description,
-            <M::In as Described>::schema(),
-            handler.into_function(),
-        )
+        self.add_item(ServerItem::tool(name, description, handler))
     }
 
-    // The code from here on does not depend on a handler's type: it is compiled once, not for each
-    // tool.
+    /// Registers a tool whose handler returns [`Structured<T>`](super::Structured), or a `Result`
+    /// of it. The schema of its results is derived from `T`, that of its arguments from the
+    /// handler's `Call<T>`.
     #[cfg(feature = "schemars")]
-    fn described_tool(
-        self,
-        name: &str,
-        description: &str,
-        schema: mcp_sansio::jsonrpc::Json,
-        function: K::Function,
-    ) -> Self {
-        self.tool_of(Tool::new(name, schema).description(description), function)
+    #[must_use]
+    pub fn structured_tool<M, H>(self, name: &str, description: &str, handler: H) -> Self
+    where
+        M: HandlerInput<In: Described, Out: DescribedOutput>,
+        H: Handler<K, ForTool, M>,
+    {
+        self.add_item(ServerItem::structured_tool(name, description, handler))
     }
 
     /// Registers a tool from a complete [`Tool`] definition.
@@ -222,35 +225,32 @@ impl<K: Threading> Server<K> {
     /// error.
     #[must_use]
     pub fn tool_with<M>(self, tool: Tool, handler: impl Handler<K, ForTool, M>) -> Self {
-        self.tool_of(tool, handler.into_function())
+        self.add_item(ServerItem::new(tool, handler))
     }
 
-    fn tool_of(mut self, tool: Tool, function: K::Function) -> Self {
-        let added = self.options.edit_catalog(|catalog| catalog.add_tool(tool));
-        self.attach(added, function)
-    }
-
-    /// Registers a prompt. Its handler takes `Call<T>`, where the arguments, a map of strings,
-    /// deserialise to `T`.
+    /// Registers a prompt. Its arguments are derived from the handler's `Call<T>`: the fields of
+    /// `T`, which are strings.
+    #[cfg(feature = "schemars")]
     #[must_use]
-    pub fn prompt<M>(self, prompt: Prompt, handler: impl Handler<K, ForPrompt, M>) -> Self {
-        self.prompt_of(prompt, handler.into_function())
+    pub fn prompt<M, H>(self, name: &str, description: &str, handler: H) -> Self
+    where
+        M: HandlerInput<In: Described>,
+        H: Handler<K, ForPrompt, M>,
+    {
+        self.add_item(ServerItem::prompt(name, description, handler))
     }
 
-    fn prompt_of(mut self, prompt: Prompt, function: K::Function) -> Self {
-        let added = self.options.edit_catalog(|catalog| catalog.add_prompt(prompt));
-        self.attach(added, function)
+    /// Registers a prompt from a complete [`Prompt`] definition. Its handler takes `Call<T>`, where
+    /// the arguments, a map of strings, deserialise to `T`.
+    #[must_use]
+    pub fn prompt_with<M>(self, prompt: Prompt, handler: impl Handler<K, ForPrompt, M>) -> Self {
+        self.add_item(ServerItem::new(prompt, handler))
     }
 
     /// Registers a resource. Its handler takes `Call<ReadResource>`.
     #[must_use]
     pub fn resource<M>(self, resource: Resource, handler: impl Handler<K, ForResource, M>) -> Self {
-        self.resource_of(resource, handler.into_function())
-    }
-
-    fn resource_of(mut self, resource: Resource, function: K::Function) -> Self {
-        let added = self.options.edit_catalog(|catalog| catalog.add_resource(resource));
-        self.attach(added, function)
+        self.add_item(ServerItem::new(resource, handler))
     }
 
     /// Registers the resources whose URIs match a template. The handler finds the template's
@@ -261,18 +261,16 @@ impl<K: Threading> Server<K> {
         template: ResourceTemplate,
         handler: impl Handler<K, ForResource, M>,
     ) -> Self {
-        self.resource_template_of(template, handler.into_function())
+        self.add_item(ServerItem::new(template, handler))
     }
 
-    fn resource_template_of(mut self, template: ResourceTemplate, function: K::Function) -> Self {
-        let added = self.options.edit_catalog(|catalog| catalog.add_resource_template(template));
-        self.attach(added, function)
-    }
-
-    /// Attaches the handler of an item that was added.
-    fn attach(mut self, added: Result<ItemId, CatalogError>, function: K::Function) -> Self {
-        match added {
-            Ok(id) => Arc::make_mut(&mut self.items).insert(id, function),
+    /// Registers an item with its handler: a tool, a prompt, a resource or a resource template.
+    // Depends on the type of the definition, not on that of the handler: it is compiled at most
+    // four times.
+    #[must_use]
+    pub fn add_item<D: ItemDefinition>(mut self, item: ServerItem<D, K>) -> Self {
+        match self.options.edit_catalog(|catalog| item.add_to(catalog)) {
+            Ok((id, function)) => Arc::make_mut(&mut self.items).insert(id, function),
             Err(problem) => self.note(problem),
         }
         self
@@ -288,9 +286,10 @@ impl<K: Threading> Server<K> {
         self
     }
 
-    /// Registers a handler for requests of `method`, defined by an extension or the protocol, that
-    /// has no other handler. It takes `Call<T>`, where the parameters deserialise to `T`, and
-    /// returns [`Json`](mcp_sansio::jsonrpc::Json).
+    /// Registers a handler for requests of `method`, which an extension defines. It takes `Call<T>`,
+    /// where the parameters deserialise to `T`, and returns
+    /// [`Json`](mcp_sansio::jsonrpc::Json). A method of the protocol cannot be registered:
+    /// that is an error of [`endpoint`](Self::endpoint), like the errors of items.
     #[must_use]
     pub fn request<M>(
         mut self,
@@ -298,6 +297,10 @@ impl<K: Threading> Server<K> {
         handler: impl Handler<K, ForRequest, M>,
     ) -> Self {
         let (method, function) = (method.into(), handler.into_function());
+        if let Some(&method) = Method::ALL.iter().find(|known| known.as_str() == method) {
+            self.note(CatalogError::ProtocolMethod { method });
+            return self;
+        }
         let others = &mut self.functions().others;
         match others.binary_search_by(|(known, _)| (**known).cmp(&method)) {
             Ok(place) => others[place].1 = function,
@@ -455,23 +458,5 @@ connection_options!(Server, "client");
 impl<K: Threading> fmt::Debug for Server<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Server").field("handlers", &self.handlers).finish_non_exhaustive()
-    }
-}
-
-/// A handler parameter with a known JSON Schema.
-#[cfg(feature = "schemars")]
-#[diagnostic::on_unimplemented(
-    message = "the JSON Schema of `{Self}` is not known",
-    note = "derive `schemars::JsonSchema` for the arguments, or register the tool with its schema by `tool_with`"
-)]
-pub trait Described {
-    /// Returns the schema of the arguments.
-    fn schema() -> mcp_sansio::jsonrpc::Json;
-}
-
-#[cfg(feature = "schemars")]
-impl<A: schemars::JsonSchema> Described for super::Call<A> {
-    fn schema() -> mcp_sansio::jsonrpc::Json {
-        super::schema::of::<A>()
     }
 }

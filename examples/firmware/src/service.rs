@@ -68,7 +68,7 @@ pub(crate) fn server(sensor: &Rc<Sensor>, timers: &Timers) -> Server<Local> {
 
 #[inline(never)]
 fn prompts(server: Server<Local>) -> Server<Local> {
-    server.prompt(
+    server.prompt_with(
         Prompt::new("report")
             .description("Asks for a report about the temperature")
             .arguments([PromptArgument::new("room").description("Where the device is")]),

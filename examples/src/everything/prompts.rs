@@ -1,10 +1,10 @@
 //! Prompts of all kinds, with completion for one of them.
 
 use mcp_sansio::protocol::{
-    CompleteParams, CompletionReference, ElicitSchema, ImageContent, Prompt, PromptArgument,
-    PromptMessage, StringSchema,
+    CompleteParams, CompletionReference, ElicitSchema, ImageContent, PromptMessage, StringSchema,
 };
 use mcp_sansio_handlers::{Call, Elicit, HandlerError, NoArguments, Server};
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::input_requests::ask;
@@ -12,15 +12,18 @@ use super::media;
 use super::tools::embedded;
 use crate::protected::SCOPED_PROMPT;
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 struct Two {
+    /// First
     arg1: String,
+    /// Second
     arg2: String,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct About {
+    /// URI of the resource
     resource_uri: String,
 }
 
@@ -30,50 +33,31 @@ struct UserContext {
 }
 
 pub(super) fn offer(server: Server) -> Server {
-    let required =
-        |name: &str, what: &str| PromptArgument::new(name).description(what).required(true);
     server
+        .prompt("test_simple_prompt", "One message", |_: Call<NoArguments>| {
+            String::from("This is a simple prompt for testing.")
+        })
+        .prompt("test_prompt_with_arguments", "Repeats its arguments", |call: Call<Two>| {
+            let Two { arg1, arg2 } = call.arguments;
+            format!("Prompt with arguments: arg1='{arg1}', arg2='{arg2}'")
+        })
+        .prompt("test_prompt_with_embedded_resource", "Contains a resource", |call: Call<About>| {
+            let uri = &call.arguments.resource_uri;
+            vec![
+                PromptMessage::user(embedded(uri, "Embedded resource content for testing.")),
+                PromptMessage::user("Please process the embedded resource above."),
+            ]
+        })
+        .prompt("test_prompt_with_image", "Contains an image", |_: Call<NoArguments>| {
+            vec![
+                PromptMessage::user(ImageContent::new(media::PNG, media::PNG_TYPE)),
+                PromptMessage::user("Please analyze the image above."),
+            ]
+        })
+        .prompt("test_input_required_result_prompt", "Asks for its context", with_context)
         .prompt(
-            Prompt::new("test_simple_prompt").description("One message"),
-            |_: Call<NoArguments>| String::from("This is a simple prompt for testing."),
-        )
-        .prompt(
-            Prompt::new("test_prompt_with_arguments")
-                .description("Repeats its arguments")
-                .arguments([required("arg1", "First"), required("arg2", "Second")]),
-            |call: Call<Two>| {
-                let Two { arg1, arg2 } = call.arguments;
-                format!("Prompt with arguments: arg1='{arg1}', arg2='{arg2}'")
-            },
-        )
-        .prompt(
-            Prompt::new("test_prompt_with_embedded_resource")
-                .description("Contains a resource")
-                .arguments([required("resourceUri", "URI of the resource")]),
-            |call: Call<About>| {
-                let uri = &call.arguments.resource_uri;
-                vec![
-                    PromptMessage::user(embedded(uri, "Embedded resource content for testing.")),
-                    PromptMessage::user("Please process the embedded resource above."),
-                ]
-            },
-        )
-        .prompt(
-            Prompt::new("test_prompt_with_image").description("Contains an image"),
-            |_: Call<NoArguments>| {
-                vec![
-                    PromptMessage::user(ImageContent::new(media::PNG, media::PNG_TYPE)),
-                    PromptMessage::user("Please analyze the image above."),
-                ]
-            },
-        )
-        .prompt(
-            Prompt::new("test_input_required_result_prompt").description("Asks for its context"),
-            with_context,
-        )
-        .prompt(
-            Prompt::new(SCOPED_PROMPT)
-                .description("One message; with --auth it needs the scope mcp:prompt"),
+            SCOPED_PROMPT,
+            "One message; with --auth it needs the scope mcp:prompt",
             |_: Call<NoArguments>| String::from("This is the scoped prompt."),
         )
         .completion(complete)

@@ -45,7 +45,7 @@ pub(crate) fn server(clock: &Clock) -> Server {
         .subscriptions();
     let note = Arc::new(Mutex::new(String::from("The note is empty.")));
     let server = questions(tools(server, clock));
-    notes(server, &note).prompt(
+    notes(server, &note).prompt_with(
         Prompt::new("introduce")
             .description("Asks for an introduction")
             .arguments([PromptArgument::new("name").description("Of whom").required(true)]),

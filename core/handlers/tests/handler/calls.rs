@@ -215,7 +215,8 @@ fn the_pages_of_a_list_are_joined() {
     });
     for n in 0..5 {
         server = server.tool(&format!("t{n}"), "", |_: Call<NoArguments>| ());
-        server = server.prompt(Prompt::new(format!("p{n}")), |_: Call<NoArguments>| String::new());
+        server =
+            server.prompt_with(Prompt::new(format!("p{n}")), |_: Call<NoArguments>| String::new());
     }
     for revision in Revision::ALL {
         let (client, mut pair) = connect(&server, revision);

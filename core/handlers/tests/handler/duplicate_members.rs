@@ -65,8 +65,8 @@ pub(crate) fn server(ran: &Log) -> Server {
         .task_support("who", TaskSupport::Optional)
         .task_support("delete", TaskSupport::Optional)
         .tool_with(Tool::new("route", mirrored), tool("route"))
-        .prompt(Prompt::new("open"), prompt("open"))
-        .prompt(Prompt::new("secret"), prompt("secret"))
+        .prompt_with(Prompt::new("open"), prompt("open"))
+        .prompt_with(Prompt::new("secret"), prompt("secret"))
         .resource(Resource::new("mem://public", "public"), read("public"))
         .resource(Resource::new("mem://secret", "secret"), read("secret"))
         .completion(move |_: Call<CompleteParams>| {

@@ -48,6 +48,7 @@ mod scheduling;
 #[cfg(all(feature = "http", feature = "seal"))]
 mod sealing;
 mod server;
+mod server_items;
 #[cfg(feature = "http")]
 mod shares;
 #[cfg(feature = "protection")]

@@ -188,7 +188,7 @@ fn prompts_resources_templates_and_completions_have_handlers() {
         ResourceContents::from(TextResourceContents::new(&*call.arguments.uri, text))
     };
     let server = Server::new("s", "1")
-        .prompt(Prompt::new("greet"), |call: Call<Place>| {
+        .prompt_with(Prompt::new("greet"), |call: Call<Place>| {
             PromptMessage::user(format!("Hello {}", call.arguments.location))
         })
         .resource(Resource::new("mem://a", "a"), move |call: Call<ReadResource>| {

@@ -3,9 +3,9 @@ use alloc::string::String;
 use super::item::ItemKind;
 use super::template::InvalidTemplate;
 use super::uri::InvalidUri;
-use crate::protocol::InvalidToolName;
+use crate::protocol::{InvalidToolName, Method};
 
-/// An item cannot be added to the catalog, which is unchanged.
+/// An item or a handler cannot be added to a server, which is unchanged.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CatalogError {
@@ -58,6 +58,16 @@ pub enum CatalogError {
         member: &'static str,
         /// The error in the schema, and how to correct it.
         reason: String,
+    },
+    /// A handler cannot be registered for a method of the protocol, which the server answers
+    /// without it: register the items and the completions instead.
+    #[error(
+        "a handler for `{method}` would never be called: the server answers it from its tools, \
+         prompts, resources and completions; register those"
+    )]
+    ProtocolMethod {
+        /// The method.
+        method: Method,
     },
     /// A prompt has two arguments with the same name: clients could fill in only one of them.
     #[error("prompt {prompt:?}: the argument {argument:?} is repeated; rename one")]

@@ -212,6 +212,12 @@ impl CallToolResult {
         Self::text(text).is_error(true)
     }
 
+    /// Returns the text of the first text block.
+    #[must_use]
+    pub fn first_text(&self) -> Option<&str> {
+        self.content.iter().find_map(ContentBlock::as_text)
+    }
+
     /// Creates a result with structured content, and with the same content as text for older
     /// readers.
     ///
@@ -340,7 +346,7 @@ pub fn check_tool_name(name: &str) -> Result<(), InvalidToolName> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::protocol::SerializeAt;
+    use crate::protocol::{ImageContent, SerializeAt};
 
     fn json(text: &str) -> Json {
         RawJson::parse(text).unwrap().into()
@@ -383,6 +389,15 @@ mod tests {
         let failure = CallToolResult::error("no such city");
         assert_eq!(failure.is_error, Some(true));
         assert_eq!(failure.content[0].as_text(), Some("no such city"));
+    }
+
+    #[test]
+    fn the_first_text_of_a_result_may_follow_other_content() {
+        let image = ContentBlock::from(ImageContent::new("AA==", "image/png"));
+        let mut result = CallToolResult::new([image]);
+        assert_eq!(result.first_text(), None);
+        result.content.extend(["a", "b"].map(ContentBlock::from));
+        assert_eq!(result.first_text(), Some("a"));
     }
 
     #[test]

@@ -1,0 +1,193 @@
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::fmt;
+
+use mcp_sansio::catalog::{Catalog, CatalogError, ItemId};
+use mcp_sansio::protocol::{Icon, Prompt, Resource, ResourceTemplate, Tool, ToolAnnotations};
+
+use super::function::Handler;
+#[cfg(feature = "schemars")]
+use super::function::HandlerInput;
+use super::reply::{ForPrompt, ForResource, ForTool};
+#[cfg(feature = "schemars")]
+use super::schema::{Described, DescribedOutput};
+use super::threading::{ThreadSafe, Threading};
+
+/// An item of a server with its handler: for [`Server::add_item`](super::Server::add_item), and for
+/// [`CatalogEdit::add_item`](super::CatalogEdit::add_item) at runtime.
+///
+/// `D` is the definition that clients see: [`Tool`], [`Prompt`], [`Resource`] or
+/// [`ResourceTemplate`]. Its schemas and arguments are derived from the handler's types.
+///
+#[cfg_attr(feature = "schemars", doc = "```")]
+#[cfg_attr(not(feature = "schemars"), doc = "```ignore")]
+/// use mcp_sansio_handlers::{Call, Server, ServerItem};
+///
+/// #[derive(serde::Deserialize, schemars::JsonSchema)]
+/// struct Query { /** Words to find */ words: String }
+///
+/// async fn search(call: Call<Query>) -> String {
+///     format!("Nothing about {}", call.arguments.words)
+/// }
+///
+/// let server = Server::new("notes", "1.0.0")
+///     .add_item(ServerItem::tool("search", "Searches the notes", search).title("Search").read_only());
+/// # assert!(server.endpoint(42).is_ok());
+/// ```
+#[must_use = "pass it to `Server::add_item`"]
+pub struct ServerItem<D, K: Threading = ThreadSafe> {
+    definition: D,
+    function: K::Function,
+}
+
+/// The definition of an item: [`Tool`], [`Prompt`], [`Resource`] or [`ResourceTemplate`].
+pub trait ItemDefinition: sealed::Sealed {
+    /// The kind of the item's handler.
+    type Of;
+}
+
+impl<D: ItemDefinition, K: Threading> ServerItem<D, K> {
+    /// Creates an item from its complete definition.
+    pub fn new<M>(definition: D, handler: impl Handler<K, D::Of, M>) -> Self {
+        Self { definition, function: handler.into_function() }
+    }
+
+    /// Changes members of the definition that have no method here.
+    pub fn define(mut self, change: impl FnOnce(D) -> D) -> Self {
+        self.definition = change(self.definition);
+        self
+    }
+
+    /// Adds the definition to a catalog; returns its id and the handler.
+    pub(super) fn add_to(
+        self,
+        catalog: &mut Catalog,
+    ) -> Result<(ItemId, K::Function), CatalogError> {
+        Ok((self.definition.add_to(catalog)?, self.function))
+    }
+}
+
+impl<K: Threading> ServerItem<Tool, K> {
+    /// Creates a tool. The schema of its arguments is derived from the handler's `Call<T>`.
+    #[cfg(feature = "schemars")]
+    pub fn tool<M, H>(name: &str, description: &str, handler: H) -> Self
+    where
+        M: HandlerInput<In: Described>,
+        H: Handler<K, ForTool, M>,
+    {
+        let definition = Tool::new(name, <M::In as Described>::schema()).description(description);
+        Self { definition, function: handler.into_function() }
+    }
+
+    /// Like [`tool`](Self::tool), for a handler that returns
+    /// [`Structured<T>`](super::Structured), or a `Result` of it: the output schema of the tool is
+    /// derived from `T`.
+    #[cfg(feature = "schemars")]
+    pub fn structured_tool<M, H>(name: &str, description: &str, handler: H) -> Self
+    where
+        M: HandlerInput<In: Described, Out: DescribedOutput>,
+        H: Handler<K, ForTool, M>,
+    {
+        let schema = <M::Out as DescribedOutput>::schema();
+        Self::tool(name, description, handler).define(|tool| tool.output_schema(schema))
+    }
+
+    /// Sets the name to display.
+    pub fn title(self, title: impl Into<String>) -> Self {
+        self.define(|tool| tool.title(title))
+    }
+
+    /// Sets the icons.
+    pub fn icons(self, icons: impl Into<Vec<Icon>>) -> Self {
+        self.define(|tool| tool.icons(icons))
+    }
+
+    /// Declares that the tool modifies nothing.
+    pub fn read_only(self) -> Self {
+        self.annotate(|hints| hints.read_only_hint(true))
+    }
+
+    /// Declares whether the tool may destroy data; clients assume that it does.
+    pub fn destructive(self, destructive: bool) -> Self {
+        self.annotate(|hints| hints.destructive_hint(destructive))
+    }
+
+    /// Declares that repeated calls with the same arguments have no additional effect.
+    pub fn idempotent(self) -> Self {
+        self.annotate(|hints| hints.idempotent_hint(true))
+    }
+
+    /// Declares whether the tool interacts with external systems; clients assume that it does.
+    pub fn open_world(self, open: bool) -> Self {
+        self.annotate(|hints| hints.open_world_hint(open))
+    }
+
+    fn annotate(mut self, change: impl FnOnce(ToolAnnotations) -> ToolAnnotations) -> Self {
+        let hints = self.definition.annotations.take().unwrap_or_default();
+        self.definition.annotations = Some(change(hints));
+        self
+    }
+}
+
+impl<K: Threading> ServerItem<Prompt, K> {
+    /// Creates a prompt. Its arguments are derived from the handler's `Call<T>`: the fields of `T`,
+    /// with their descriptions, and required unless they are optional. Clients send strings only.
+    // MCP 2026-07-28 schema.json#Prompt [PRMT-001]
+    #[cfg(feature = "schemars")]
+    pub fn prompt<M, H>(name: &str, description: &str, handler: H) -> Self
+    where
+        M: HandlerInput<In: Described>,
+        H: Handler<K, ForPrompt, M>,
+    {
+        let mut definition = Prompt::new(name).description(description);
+        let arguments = super::schema::prompt_arguments(&<M::In as Described>::schema());
+        definition.arguments = (!arguments.is_empty()).then_some(arguments);
+        Self { definition, function: handler.into_function() }
+    }
+
+    /// Sets the name to display.
+    pub fn title(self, title: impl Into<String>) -> Self {
+        self.define(|prompt| prompt.title(title))
+    }
+
+    /// Sets the icons.
+    pub fn icons(self, icons: impl Into<Vec<Icon>>) -> Self {
+        self.define(|prompt| prompt.icons(icons))
+    }
+}
+
+impl<D: fmt::Debug, K: Threading> fmt::Debug for ServerItem<D, K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ServerItem").field("definition", &self.definition).finish_non_exhaustive()
+    }
+}
+
+mod sealed {
+    use super::{Catalog, CatalogError, ItemId};
+
+    #[allow(unnameable_types, reason = "sealed: other crates cannot implement it")]
+    pub trait Sealed {
+        fn add_to(self, catalog: &mut Catalog) -> Result<ItemId, CatalogError>;
+    }
+}
+
+macro_rules! definitions {
+    ($($definition:ident for $of:ident by $add:ident;)+) => { $(
+        impl ItemDefinition for $definition {
+            type Of = $of;
+        }
+
+        impl sealed::Sealed for $definition {
+            fn add_to(self, catalog: &mut Catalog) -> Result<ItemId, CatalogError> {
+                catalog.$add(self)
+            }
+        }
+    )+ };
+}
+
+definitions! {
+    Tool for ForTool by add_tool;
+    Prompt for ForPrompt by add_prompt;
+    Resource for ForResource by add_resource;
+    ResourceTemplate for ForResource by add_resource_template;
+}
