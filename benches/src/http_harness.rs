@@ -2,8 +2,9 @@ use core::time::Duration;
 use std::hint::black_box;
 
 use mcp_sansio::Instant;
-use mcp_sansio::http::server::{ServerLimits, Transmit};
-use mcp_sansio::http::{ExchangeId, HttpServerOptions, RequestHead, Server};
+use mcp_sansio::http::{
+    ExchangeId, HttpServerOptions, RequestHead, Server, ServerLimits, ServerTransmit,
+};
 use mcp_sansio::jsonrpc::RawJson;
 use mcp_sansio::peer::{self, Event, RequestHandle};
 use mcp_sansio::protocol::{
@@ -111,12 +112,12 @@ impl HttpHarness {
         while let Some(ready) = self.server.poll_ready() {
             while let Some(transmit) = self.server.poll_transmit(ready, self.now) {
                 match transmit {
-                    Transmit::Respond(response) => {
+                    ServerTransmit::Respond(response) => {
                         let mut fields = response.head.fields();
                         let id = fields.find(|(name, _)| *name == "mcp-session-id");
                         session = id.map(|(_, id)| id.into_owned());
                     }
-                    Transmit::Chunk(bytes) => see(black_box(bytes)),
+                    ServerTransmit::Chunk(bytes) => see(black_box(bytes)),
                     _ => {}
                 }
             }

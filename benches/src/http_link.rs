@@ -1,10 +1,9 @@
 use std::collections::BTreeMap;
 
-use mcp_sansio::http::client::{ClientLimits, Transmit as Sent};
-use mcp_sansio::http::server::Transmit;
 use mcp_sansio::http::{
-    Client, ExchangeFailure, ExchangeId, HttpClientOptions, HttpServerOptions, IncomingResponse,
-    Location, OutgoingRequest, RequestHead, ResponseHead, Server,
+    Client, ClientLimits, ClientTransmit as Sent, ExchangeFailure, ExchangeId, HttpClientOptions,
+    HttpServerOptions, IncomingResponse, Location, OutgoingRequest, RequestHead, ResponseHead,
+    Server, ServerTransmit,
 };
 use mcp_sansio::jsonrpc::RawJson;
 use mcp_sansio::peer::{self, CallOptions, Event};
@@ -122,19 +121,19 @@ impl HttpLink {
         let Some(near) = exchanges.get(&exchange).copied() else { return };
         while let Some(transmit) = server.poll_transmit(exchange, NOW) {
             match transmit {
-                Transmit::Respond(response) => {
+                ServerTransmit::Respond(response) => {
                     show(client, near, &response.head);
                     client.handle_body(near, &response.body, NOW);
                     client.handle_body_end(near, NOW);
                     exchanges.remove(&exchange);
                 }
-                Transmit::Open(head) => show(client, near, &head),
-                Transmit::Chunk(bytes) => client.handle_body(near, bytes, NOW),
-                Transmit::Finish => {
+                ServerTransmit::Open(head) => show(client, near, &head),
+                ServerTransmit::Chunk(bytes) => client.handle_body(near, bytes, NOW),
+                ServerTransmit::Finish => {
                     client.handle_body_end(near, NOW);
                     exchanges.remove(&exchange);
                 }
-                Transmit::Abort => {
+                ServerTransmit::Abort => {
                     client.handle_exchange_failed(near, ExchangeFailure::Broken, NOW);
                     exchanges.remove(&exchange);
                 }

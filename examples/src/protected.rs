@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use mcp_sansio_auth::JwtVerifier;
 use mcp_sansio_handlers::Server;
-use mcp_sansio_oauth::TokenCheck;
-use mcp_sansio_oauth::protected_resource::{InvalidResource, Operation, ProtectedResource};
+use mcp_sansio_oauth::protected_resource::{
+    InvalidResource, Operation, ProtectedResource, TokenCheck,
+};
 use mcp_sansio_tokio::{Connector, Proxy, unix_time};
 use tokio::net::TcpListener;
 use tokio::runtime::{Builder, Handle, Runtime};

@@ -16,7 +16,8 @@ use crate::runtime::AsyncRuntime;
 /// All clones share one server. A [protected](Server::protect) server identifies the sender of a
 /// request by its token; otherwise the sender is the [`Principal`](mcp_sansio::Principal) that an
 /// earlier layer has put into the request's extensions. Route the [paths of its
-/// metadata](mcp_sansio_oauth::ProtectedResource::metadata_paths) to a protected server as well.
+/// metadata](mcp_sansio_oauth::protected_resource::ProtectedResource::metadata_paths) to a
+/// protected server as well.
 ///
 /// ```no_run
 /// # async fn run() -> Result<(), mcp_sansio_async_std::Error> {

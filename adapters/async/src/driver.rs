@@ -5,20 +5,20 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
 use mcp_sansio::Instant;
-use mcp_sansio::stream::{Action, Connection, Endpoint, Fault, Settings};
+use mcp_sansio::stream::{Action, Endpoint, Fault, Settings, StreamConnection};
 
 use crate::{ByteStream, Timer, panic_guard};
 
 /// Drives one endpoint over one byte stream until the connection is over: a future to spawn, to
 /// await, or to poll alongside others.
 ///
-/// It moves the bytes of a [`Connection`], which says when to read, to write and to stop. A
+/// It moves the bytes of a [`StreamConnection`], which says when to read, to write and to stop. A
 /// panicking handler only fails its request: see [`panic_guard`]. At the end the output is flushed
 /// and closed.
 ///
 /// Dropping it drops the connection.
 pub struct Driver<E, S, T> {
-    connection: Connection<'static, E, DriveError>,
+    connection: StreamConnection<'static, E, DriveError>,
     stream: S,
     timer: T,
     wants_stream: bool,
@@ -50,7 +50,7 @@ impl<E: Endpoint, S: ByteStream, T: Timer> Driver<E, S, T> {
     #[must_use]
     pub fn with_settings(mut endpoint: E, stream: S, timer: T, settings: Settings) -> Self {
         endpoint.catch_panics(panic_guard());
-        let connection = Connection::new(endpoint, settings);
+        let connection = StreamConnection::new(endpoint, settings);
         Self { connection, stream, timer, wants_stream: false }
     }
 

@@ -44,4 +44,6 @@ pub use mcp_sansio_oauth::client::{
     SigningRequest,
 };
 #[cfg(feature = "http-server")]
-pub use mcp_sansio_oauth::{Operation, ProtectedResource, TokenCheck, TokenRefusal, VerifiedToken};
+pub use mcp_sansio_oauth::protected_resource::{
+    Operation, ProtectedResource, TokenCheck, TokenRefusal, VerifiedToken,
+};

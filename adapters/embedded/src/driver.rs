@@ -7,20 +7,20 @@ use core::task::Poll;
 
 use embedded_io_async::{Error, Read, Write};
 use mcp_sansio::framing::LineDecoder;
-use mcp_sansio::stream::{Action, Connection, Endpoint, Fault, Settings};
+use mcp_sansio::stream::{Action, Endpoint, Fault, Settings, StreamConnection};
 
 use crate::error::fault;
 use crate::{Clock, DriveError};
 
 /// Drives one endpoint over the two halves of an asynchronous stream, on an executor.
 ///
-/// It moves the bytes of a [`Connection`], which says when to read, to write and to stop. A pending
-/// read or write is never dropped before the connection is over, so the halves need not be
+/// It moves the bytes of a [`StreamConnection`], which says when to read, to write and to stop. A
+/// pending read or write is never dropped before the connection is over, so the halves need not be
 /// cancel-safe.
 ///
 /// To keep the halves, pass references: `&mut uart` implements the traits, too.
 pub struct Driver<'b, E, R: Read, W: Write, C> {
-    connection: Connection<'b, E, DriveError<R::Error, W::Error>>,
+    connection: StreamConnection<'b, E, DriveError<R::Error, W::Error>>,
     reader: R,
     writer: W,
     clock: C,
@@ -41,7 +41,7 @@ impl<'b, E: Endpoint, R: Read, W: Write, C: Clock> Driver<'b, E, R, W, C> {
         line: &'b mut [u8],
         output: &'b mut [u8],
     ) -> Self {
-        let connection = Connection::lent(endpoint, line, Settings::DEVICE);
+        let connection = StreamConnection::lent(endpoint, line, Settings::DEVICE);
         Self { connection, reader, writer, clock, output }
     }
 

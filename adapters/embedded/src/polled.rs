@@ -6,20 +6,20 @@ use core::task::{Context, Waker};
 
 use embedded_io::{Read, ReadReady, Write};
 use mcp_sansio::Instant;
-use mcp_sansio::stream::{Action, Connection, Endpoint, Fault, Settings};
+use mcp_sansio::stream::{Action, Endpoint, Fault, Settings, StreamConnection};
 
 use crate::DriveError;
 use crate::error::fault;
 
 /// Drives one endpoint over the two halves of a polled stream, in a bare loop.
 ///
-/// It moves the bytes of a [`Connection`], which says when to read, to write and to stop. It reads
-/// only when [`ReadReady`] says so, at most once per poll, and so never waits for input. Writing
-/// blocks if the writer does: a writer with a buffer that an interrupt drains blocks least.
+/// It moves the bytes of a [`StreamConnection`], which says when to read, to write and to stop. It
+/// reads only when [`ReadReady`] says so, at most once per poll, and so never waits for input.
+/// Writing blocks if the writer does: a writer with a buffer that an interrupt drains blocks least.
 ///
 /// To keep the halves, pass references: `&mut uart` implements the traits, too.
 pub struct PolledDriver<'b, E, R: Read, W: Write> {
-    connection: Connection<'b, E, DriveError<R::Error, W::Error>>,
+    connection: StreamConnection<'b, E, DriveError<R::Error, W::Error>>,
     reader: R,
     writer: W,
     woken: Arc<Woken>,
@@ -61,7 +61,7 @@ impl<'b, E: Endpoint, R: Read + ReadReady, W: Write> PolledDriver<'b, E, R, W> {
     pub fn new(endpoint: E, reader: R, writer: W, line: &'b mut [u8]) -> Self {
         let woken = Arc::<Woken>::default();
         let waker = Waker::from(Arc::clone(&woken));
-        let connection = Connection::lent(endpoint, line, Settings::DEVICE);
+        let connection = StreamConnection::lent(endpoint, line, Settings::DEVICE);
         Self { connection, reader, writer, woken, waker }
     }
 

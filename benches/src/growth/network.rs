@@ -2,8 +2,9 @@
 
 use std::hint::black_box;
 
-use mcp_sansio::http::client::Transmit as Sent;
-use mcp_sansio::http::{Client, HttpClientOptions, IncomingResponse, Location, Status};
+use mcp_sansio::http::{
+    Client, ClientTransmit as Sent, HttpClientOptions, IncomingResponse, Location, Status,
+};
 use mcp_sansio::peer;
 use mcp_sansio::protocol::Implementation;
 use mcp_sansio::{Instant, Revision, Revisions};

@@ -3,7 +3,7 @@
 use alloc::boxed::Box;
 use alloc::string::String;
 
-use mcp_sansio_oauth::Grant;
+use mcp_sansio_oauth::protected_resource::Grant;
 
 use super::context::Context;
 use super::reply::HandlerError;

@@ -7,8 +7,8 @@ use core::fmt;
 use mcp_sansio::http;
 use mcp_sansio::peer::{ClientOptions, Event};
 use mcp_sansio::protocol::{
-    ClientCapabilities, ElicitationCapability, Implementation, RootsCapability, SamplingCapability,
-    Settings,
+    CapabilitySettings, ClientCapabilities, ElicitationCapability, Implementation, RootsCapability,
+    SamplingCapability,
 };
 use mcp_sansio::{Era, Instant};
 
@@ -138,7 +138,9 @@ impl<K: Threading> Host<K> {
     // MCP 2026-07-28 client/elicitation#capabilities [CAP-012]
     #[must_use]
     pub fn on_elicit<M>(mut self, handler: impl Handler<K, ForElicitation, M>) -> Self {
-        let both = ElicitationCapability::new().form(Settings::default()).url(Settings::default());
+        let both = ElicitationCapability::new()
+            .form(CapabilitySettings::default())
+            .url(CapabilitySettings::default());
         self.options.capabilities_mut().elicitation.get_or_insert(both);
         self.handlers.elicit = Some(handler.into_function());
         self
@@ -159,7 +161,7 @@ impl<K: Threading> Host<K> {
     // MCP 2025-11-25 client/sampling#tools-in-sampling [CAP-014]
     #[must_use]
     pub fn on_sample_with_tools<M>(mut self, handler: impl Handler<K, ForSampling, M>) -> Self {
-        let tools = SamplingCapability::new().tools(Settings::default());
+        let tools = SamplingCapability::new().tools(CapabilitySettings::default());
         self.options.capabilities_mut().sampling = Some(tools);
         self.on_sample(handler)
     }

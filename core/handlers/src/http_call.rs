@@ -7,7 +7,7 @@ use core::future::Future;
 use core::pin::Pin;
 use core::task::{Context, Poll, Waker};
 
-use mcp_sansio::http::server::CallerHandle;
+use mcp_sansio::http::CallerHandle;
 use mcp_sansio::peer::{Request, RequestHandle};
 use mcp_sansio::{Instant, Job};
 use mcp_sansio_sync::Mutex;

@@ -1,7 +1,6 @@
 use core::task::Context;
 
-use mcp_sansio::http::client::Transmit;
-use mcp_sansio::http::{ExchangeFailure, ExchangeId, IncomingResponse};
+use mcp_sansio::http::{ClientTransmit, ExchangeFailure, ExchangeId, IncomingResponse};
 use mcp_sansio::peer::ClientCommand;
 use mcp_sansio::{Instant, Job};
 
@@ -67,7 +66,7 @@ pub trait HttpEndpoint {
     fn poll_handlers(&mut self, cx: &mut Context<'_>, now: Instant);
 
     /// Returns the next action for the adapter, if any.
-    fn poll_transmit(&mut self) -> Option<Transmit>;
+    fn poll_transmit(&mut self) -> Option<ClientTransmit>;
 
     /// Returns when to call [`handle_timeout`](Self::handle_timeout), if no input comes earlier.
     fn poll_timeout(&self) -> Option<Instant>;
@@ -154,7 +153,7 @@ impl<K: Threading> HttpEndpoint for HttpClientEndpoint<K> {
         self.pump(now);
     }
 
-    fn poll_transmit(&mut self) -> Option<Transmit> {
+    fn poll_transmit(&mut self) -> Option<ClientTransmit> {
         self.authorization.poll_transmit(&mut self.machine)
     }
 

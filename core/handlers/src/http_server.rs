@@ -10,13 +10,12 @@ use core::task::Context;
 use core::time::Duration;
 
 use mcp_sansio::catalog::{Catalog, CatalogError};
-use mcp_sansio::http::server::{
-    Admission, NotStored, ReadId, StoreAction, StoredEvent, Transmit, UnservableTool,
+use mcp_sansio::http::{
+    self, Admission, ExchangeId, HttpRejection, NotStored, ReadId, RequestHead, Response,
+    ServerTransmit, Status, StoreAction, StoredEvent, UnservableTool,
 };
-use mcp_sansio::http::{self, ExchangeId, HttpRejection, RequestHead, Response, Status};
 use mcp_sansio::jsonrpc::ErrorObject;
-use mcp_sansio::peer::server::Session;
-use mcp_sansio::peer::{CommandError, Event, Request, RequestHandle};
+use mcp_sansio::peer::{CommandError, Event, Request, RequestHandle, ServerSession};
 use mcp_sansio::{Caller, Era, Instant, Job};
 
 use super::context::Command;
@@ -309,7 +308,11 @@ impl<K: Threading> HttpServer<K> {
     }
 
     /// Returns the next output of an exchange: see [`http::Server::poll_transmit`].
-    pub fn poll_transmit(&mut self, exchange: ExchangeId, now: Instant) -> Option<Transmit<'_>> {
+    pub fn poll_transmit(
+        &mut self,
+        exchange: ExchangeId,
+        now: Instant,
+    ) -> Option<ServerTransmit<'_>> {
         self.endpoint.machine.poll_transmit(exchange, now)
     }
 
@@ -414,7 +417,7 @@ impl ServerBinding for HttpServerMachine {
         self.edit_catalog(edit, now);
     }
 
-    fn session_of(&self, request: RequestHandle) -> Option<&Session> {
+    fn session_of(&self, request: RequestHandle) -> Option<&ServerSession> {
         self.session_of_request(request)
     }
 

@@ -4,8 +4,7 @@ use core::marker::PhantomData;
 use core::task::Context;
 
 use mcp_sansio::Instant;
-use mcp_sansio::http::client::Transmit;
-use mcp_sansio::http::{ExchangeFailure, ExchangeId, IncomingResponse};
+use mcp_sansio::http::{ClientTransmit, ExchangeFailure, ExchangeId, IncomingResponse};
 
 use super::machines::HttpClient;
 use super::panics::PanicGuard;
@@ -67,7 +66,7 @@ impl<K: Threading> AuthorizationState<K> {
 
     pub(super) const fn handle_timeout(&self, _: Instant) {}
 
-    pub(super) fn poll_transmit(&self, machine: &mut HttpClient) -> Option<Transmit> {
+    pub(super) fn poll_transmit(&self, machine: &mut HttpClient) -> Option<ClientTransmit> {
         machine.poll_transmit()
     }
 

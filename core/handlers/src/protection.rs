@@ -14,7 +14,7 @@ use mcp_sansio::http::{ExchangeId, ParsedBody, RequestHead, Response};
 use mcp_sansio::peer::Event;
 use mcp_sansio::protocol::Method;
 use mcp_sansio::{Caller, Instant};
-use mcp_sansio_oauth::{Grant, ItemLookup, ProtectedResource, TokenCheck};
+use mcp_sansio_oauth::protected_resource::{Grant, ItemLookup, ProtectedResource, TokenCheck};
 
 use super::http_server::HttpServer;
 use super::panics::{PanicGuard, Panicked};
@@ -85,7 +85,7 @@ impl<K: Threading> Server<K> {
     ///
     /// ```
     /// use mcp_sansio::Principal;
-    /// use mcp_sansio_oauth::{ProtectedResource, TokenCheck, TokenRefusal, VerifiedToken};
+    /// use mcp_sansio_oauth::protected_resource::{ProtectedResource, TokenCheck, TokenRefusal, VerifiedToken};
     /// use mcp_sansio_handlers::{Server, TokenRequirement};
     /// use mcp_sansio::http::{RequestHead, HttpServerOptions, Status};
     /// # struct Claims { sub: &'static str, aud: String, scope: &'static str, exp: u64 }
@@ -259,7 +259,7 @@ impl<K: Threading> Future for TokenCheckFuture<K> {
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let Self { protection, state, guard, .. } = &mut *self;
-        let unavailable = || Err(mcp_sansio_oauth::TokenRefusal::Unavailable);
+        let unavailable = || Err(mcp_sansio_oauth::protected_resource::TokenRefusal::Unavailable);
         let checked = loop {
             match core::mem::replace(state, State::Over) {
                 State::Asked(check) => match guard.run(|| (protection.function)(check)) {

@@ -6,6 +6,7 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::fmt;
 
+use mcp_sansio::Revision;
 #[cfg(feature = "http")]
 use mcp_sansio::http::HttpRejection;
 use mcp_sansio::jsonrpc::{ErrorCode, ErrorObject, Json, JsonError};
@@ -13,8 +14,7 @@ use mcp_sansio::protocol::TextResult;
 use mcp_sansio::protocol::{
     BlobResourceContents, CallToolResult, Capability, CompleteResult, Completion, ContentBlock,
     CreateMessageResult, ElicitResult, GetPromptResult, ListRootsResult, PromptMessage,
-    ReadResourceResult, ResourceContents, Revision, Root, SerializeAt, TextResourceContents,
-    ToolOutput,
+    ReadResourceResult, ResourceContents, Root, SerializeAt, TextResourceContents, ToolOutput,
 };
 use serde::Serialize;
 use serde::ser::Error as _;

@@ -9,8 +9,8 @@ use mcp_sansio::catalog::{Catalog, CatalogError};
 use mcp_sansio::http;
 use mcp_sansio::peer::{Event, ServerOptions, UnknownMethods};
 use mcp_sansio::protocol::{
-    CacheHints, Implementation, Method, Prompt, Resource, ResourceTemplate, ServerCapabilities,
-    Settings, Tool,
+    CacheHints, CapabilitySettings, Implementation, Method, Prompt, Resource, ResourceTemplate,
+    ServerCapabilities, Tool,
 };
 
 use super::Sealing;
@@ -281,7 +281,7 @@ impl<K: Threading> Server<K> {
     // MCP 2025-03-26 server/utilities/completion#capabilities [CAP-005]
     #[must_use]
     pub fn completion<M>(mut self, handler: impl Handler<K, ForCompletion, M>) -> Self {
-        self.options.capabilities_mut().completions = Some(Settings::default());
+        self.options.capabilities_mut().completions = Some(CapabilitySettings::default());
         self.functions().completion = Some(handler.into_function());
         self
     }
@@ -313,7 +313,7 @@ impl<K: Threading> Server<K> {
     // MCP 2025-11-25 server/utilities/logging#capabilities [CAP-004]
     #[must_use]
     pub fn logging(mut self) -> Self {
-        self.options.capabilities_mut().logging = Some(Settings::default());
+        self.options.capabilities_mut().logging = Some(CapabilitySettings::default());
         self
     }
 
@@ -421,7 +421,7 @@ impl<K: Threading> Server<K> {
         options: http::HttpServerOptions,
         secret: [u8; 32],
         seed: u64,
-    ) -> Result<HttpServerMachine, http::server::UnservableTool> {
+    ) -> Result<HttpServerMachine, http::UnservableTool> {
         let peer = self.clone().peer_options();
         #[cfg(feature = "recording")]
         return HttpServerMachine::new(peer, options, secret, seed, self.next_tape());

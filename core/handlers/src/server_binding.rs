@@ -13,8 +13,7 @@ use mcp_sansio::Instant;
 use mcp_sansio::catalog::Catalog;
 #[cfg(feature = "http")]
 use mcp_sansio::http::HttpRejection;
-use mcp_sansio::peer::server::Session;
-use mcp_sansio::peer::{self, CommandError, Request, RequestHandle, ServerMachine};
+use mcp_sansio::peer::{self, CommandError, Request, RequestHandle, ServerMachine, ServerSession};
 
 use super::context::Command;
 use super::executor::{DETACHED, Executor};
@@ -34,7 +33,7 @@ pub(super) trait ServerBinding: ServerMachine + fmt::Debug + Sized {
     fn edit_catalog(&mut self, edit: impl FnOnce(&mut Catalog), now: Instant);
 
     /// Returns the legacy session of a request.
-    fn session_of(&self, request: RequestHandle) -> Option<&Session>;
+    fn session_of(&self, request: RequestHandle) -> Option<&ServerSession>;
 
     /// Whether the client of a request reads messages before its answer.
     fn has_open_stream(&self, _request: RequestHandle) -> bool {
@@ -103,7 +102,7 @@ impl ServerBinding for StreamServer {
         self.edit_catalog(edit);
     }
 
-    fn session_of(&self, _: RequestHandle) -> Option<&Session> {
+    fn session_of(&self, _: RequestHandle) -> Option<&ServerSession> {
         peer::Server::session(self)
     }
 

@@ -5,7 +5,7 @@ use core::future::Future;
 use core::pin::Pin;
 
 #[cfg(feature = "protection")]
-use mcp_sansio_oauth::TokenCheck;
+use mcp_sansio_oauth::protected_resource::TokenCheck;
 
 #[cfg(feature = "auth")]
 use super::authorization::ActionOutput;

@@ -4,7 +4,7 @@ use alloc::sync::Arc;
 use core::fmt;
 use core::future::Future;
 
-use mcp_sansio_oauth::{TokenCheck, TokenRefusal, VerifiedToken};
+use mcp_sansio_oauth::protected_resource::{TokenCheck, TokenRefusal, VerifiedToken};
 
 use super::function::{Async, Plain};
 use super::threading::{Local, ThreadSafe, Threading};

@@ -39,4 +39,4 @@ pub use instant::Instant;
 pub use job::Job;
 pub use panic_guard::{PanicGuard, Panicked};
 pub use principal::Principal;
-pub use protocol::revision::{Era, Revision, Revisions};
+pub use protocol::revision::{Era, Revision, Revisions, UnknownRevision};

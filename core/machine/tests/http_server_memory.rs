@@ -7,8 +7,7 @@ use std::cell::Cell;
 use std::time::Duration;
 
 use mcp_sansio::Instant;
-use mcp_sansio::http::server::Transmit;
-use mcp_sansio::http::{HttpServerOptions, RequestHead, Response, Server};
+use mcp_sansio::http::{HttpServerOptions, RequestHead, Response, Server, ServerTransmit};
 use mcp_sansio::jsonrpc::RawJson;
 use mcp_sansio::peer::{self, Event};
 use mcp_sansio::protocol::{Implementation, ServerCapabilities, ToolsCapability};
@@ -71,7 +70,7 @@ impl TestServer {
     fn new() -> Self {
         let offers = ServerCapabilities::new().tools(ToolsCapability::new().list_changed(true));
         let peer = peer::ServerOptions::new(Implementation::new("s", "1")).capabilities(offers);
-        let mut limits = mcp_sansio::http::server::ServerLimits::default();
+        let mut limits = mcp_sansio::http::ServerLimits::default();
         limits.sessions_max = 20_000;
         let options = HttpServerOptions::new().limits(limits);
         Self {
@@ -97,7 +96,7 @@ impl TestServer {
             server.respond_with(request.handle, answer, *now).unwrap();
         }
         assert_eq!(server.poll_ready(), Some(exchange));
-        let Some(Transmit::Respond(response)) = server.poll_transmit(exchange, *now) else {
+        let Some(ServerTransmit::Respond(response)) = server.poll_transmit(exchange, *now) else {
             panic!("no response")
         };
         let allocated = COUNT.get() - before;

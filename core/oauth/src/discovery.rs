@@ -152,7 +152,7 @@ impl DefaultEndpoints {
 /// Returns the authorization base URL of 2025-03-26: the URL of the MCP server without its path.
 // MCP 2025-03-26 basic/authorization#authorization-base-url [AUTHC-006]
 #[must_use]
-pub fn base_issuer(server: &Location) -> String {
+pub(crate) fn base_issuer(server: &Location) -> String {
     server.origin().to_string()
 }
 

@@ -24,7 +24,7 @@ extern crate alloc;
 extern crate std;
 
 #[cfg(feature = "client")]
-pub mod challenge;
+mod challenge;
 #[cfg(feature = "client")]
 pub mod client;
 #[cfg(feature = "client")]
@@ -33,7 +33,7 @@ mod client_authentication;
 mod client_document;
 #[cfg(feature = "client")]
 mod credential;
-pub mod discovery;
+mod discovery;
 #[cfg(feature = "client")]
 mod dpop;
 mod endpoint;
@@ -46,25 +46,28 @@ mod json_response;
 #[cfg(feature = "client")]
 mod jwt;
 #[cfg(feature = "client")]
-pub mod metadata;
+mod metadata;
 #[cfg(feature = "client")]
-pub mod pkce;
+mod pkce;
 #[cfg(feature = "server")]
 pub mod protected_resource;
 #[cfg(feature = "client")]
 mod redirect_uri;
 #[cfg(feature = "client")]
 mod registration;
-pub mod resource;
+mod resource;
 #[cfg(feature = "client")]
-pub mod response;
+mod response;
 #[cfg(feature = "client")]
 mod scopes;
 #[cfg(feature = "client")]
 mod token;
 
 #[cfg(feature = "client")]
-pub use challenge::{BearerChallenge, Challenge, ChallengeScheme};
+pub use challenge::{
+    BearerChallenge, CHALLENGES_LENGTH_MAX, CHALLENGES_MAX, Challenge, ChallengeScheme,
+    PARAMETERS_MAX,
+};
 #[cfg(feature = "client")]
 pub use client_authentication::NoAuthenticationMethod;
 #[cfg(feature = "client")]
@@ -80,12 +83,7 @@ pub use json_response::InvalidResponse;
 #[cfg(feature = "client")]
 pub use metadata::{AuthorizationServerMetadata, MetadataFault, ProtectedResourceMetadata};
 #[cfg(feature = "client")]
-pub use pkce::{CodeVerifier, State};
-#[cfg(feature = "server")]
-pub use protected_resource::{
-    Grant, InvalidResource, ItemLookup, Operation, ProtectedResource, TokenCheck, TokenRefusal,
-    VerifiedToken,
-};
+pub use pkce::{CodeVerifier, ENTROPY_LENGTH, State};
 #[cfg(feature = "client")]
 pub use redirect_uri::{InvalidRedirectUri, check_redirect_uri};
 #[cfg(feature = "client")]
@@ -93,7 +91,8 @@ pub use registration::{RegistrationError, RegistrationFault};
 pub use resource::{ResourceMismatch, ResourceUri, is_same_resource};
 #[cfg(feature = "client")]
 pub use response::{
-    AuthorizationCode, AuthorizationError, AuthorizationResponse, ExpectedResponse, ResponseFault,
+    AuthorizationCode, AuthorizationError, AuthorizationResponse, ExpectedResponse,
+    REDIRECT_LENGTH_MAX, ResponseFault,
 };
 #[cfg(feature = "client")]
 pub use scopes::TooManyScopes;

@@ -4,7 +4,7 @@ use std::convert::Infallible;
 use std::task::Context;
 
 use mcp_sansio::Instant;
-use mcp_sansio::stream::{Action, Connection, Endpoint, Settings};
+use mcp_sansio::stream::{Action, Endpoint, Settings, StreamConnection};
 
 use super::link::{Event, Link, SILENCE_MAX};
 
@@ -12,7 +12,7 @@ use super::link::{Event, Link, SILENCE_MAX};
 /// outputs are packets.
 #[derive(Debug)]
 pub struct Station<E> {
-    connection: Connection<'static, E, Infallible>,
+    connection: StreamConnection<'static, E, Infallible>,
     link: Link,
     /// Bytes that the link has received and the connection has not read yet.
     received: Vec<u8>,
@@ -26,7 +26,7 @@ impl<E: Endpoint> Station<E> {
         settings.frame_length_max = 1 << 20;
         // Leave time to retransmit the last packets.
         settings.linger = SILENCE_MAX;
-        let connection = Connection::new(endpoint, settings);
+        let connection = StreamConnection::new(endpoint, settings);
         Self { connection, link: Link::new(now), received: Vec::new() }
     }
 

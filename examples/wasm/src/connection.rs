@@ -26,7 +26,7 @@ const INPUT_LENGTH_MAX: usize = 64 * 1024;
 const ROUNDS_MAX: usize = 16;
 
 pub(crate) struct Connection {
-    stream: stream::Connection<'static, ServerEndpoint, Infallible>,
+    stream: stream::StreamConnection<'static, ServerEndpoint, Infallible>,
     clock: Clock,
     /// The buffer that the host writes to.
     input: Vec<u8>,
@@ -64,7 +64,7 @@ impl Connection {
         // All input of a call is processed before the call returns to the host.
         settings.frames_per_poll_max = INPUT_LENGTH_MAX;
         let endpoint = service::server(&clock).endpoint(seed).ok()?;
-        let stream = stream::Connection::new(endpoint, settings);
+        let stream = stream::StreamConnection::new(endpoint, settings);
         let woken = Arc::<Woken>::default();
         let waker = Waker::from(Arc::clone(&woken));
         let (input, rest, has_ended, is_over) = (Vec::new(), 0..0, false, false);

@@ -1,8 +1,7 @@
 //! A client that authorizes itself against an authorization server with arbitrary responses.
 
 use mcp_sansio::Instant;
-use mcp_sansio::http::client::Transmit;
-use mcp_sansio::http::{self, IncomingResponse, Location, OutgoingRequest, Status};
+use mcp_sansio::http::{self, ClientTransmit, IncomingResponse, Location, OutgoingRequest, Status};
 use mcp_sansio::peer;
 use mcp_sansio::protocol::Implementation;
 use mcp_sansio_oauth::client::{
@@ -50,8 +49,8 @@ fn run(options: AuthorizationOptions, body: &[u8]) {
         while auth.poll_event().is_some() {}
         match auth.poll_transmit() {
             None => return,
-            Some(Transmit::Abort(_)) => {}
-            Some(Transmit::Send(request)) => {
+            Some(ClientTransmit::Abort(_)) => {}
+            Some(ClientTransmit::Send(request)) => {
                 let Some((status, answer)) = answer(&request, body) else { return };
                 receive(&mut auth, &mut http, &request, status, answer);
                 check_shown(&format!("{auth:?}"), body);

@@ -4,10 +4,9 @@ use mcp_sansio::Revision;
 use mcp_sansio::http::{Location, Scheme};
 use serde_json::Value;
 
-use mcp_sansio_oauth::challenge::{CHALLENGES_MAX, Challenge, PARAMETERS_MAX};
 use mcp_sansio_oauth::{
-    AuthorizationResponse, AuthorizationServerMetadata, BearerChallenge, ExpectedResponse,
-    MetadataUrls, ProtectedResourceMetadata, ResourceUri, State,
+    AuthorizationResponse, AuthorizationServerMetadata, BearerChallenge, CHALLENGES_MAX, Challenge,
+    ExpectedResponse, MetadataUrls, PARAMETERS_MAX, ProtectedResourceMetadata, ResourceUri, State,
 };
 
 use super::auth_flow::answer_endpoints;

@@ -9,7 +9,7 @@ use mcp_sansio::peer::{
     Timeouts, UnknownMethods,
 };
 use mcp_sansio::protocol::*;
-use mcp_sansio::{Era, Revisions};
+use mcp_sansio::{Era, Revision, Revisions};
 
 use super::operation::Operation;
 
@@ -83,8 +83,8 @@ pub(super) fn server_options(settings: &[u8]) -> ServerOptions {
                 .tools(ToolsCapability::new().list_changed(true))
                 .resources(ResourcesCapability::new().list_changed(true).subscribe(true))
                 .prompts(PromptsCapability::new().list_changed(true))
-                .completions(Settings::default())
-                .logging(Settings::default()),
+                .completions(CapabilitySettings::default())
+                .logging(CapabilitySettings::default()),
         )
         .catalog(if setting(settings, 4) == b'c' { catalog() } else { Catalog::new() })
         .revisions(revisions(setting(settings, 0)))

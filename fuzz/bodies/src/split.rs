@@ -5,8 +5,8 @@ use std::fmt::Write;
 use mcp_sansio::Instant;
 use mcp_sansio::framing::{FrameError, LineDecoder};
 use mcp_sansio::http::{
-    Client as HttpClient, ExchangeId, HttpClientOptions as HttpOptions, IncomingResponse, Location,
-    Status, client::Transmit,
+    Client as HttpClient, ClientTransmit, ExchangeId, HttpClientOptions as HttpOptions,
+    IncomingResponse, Location, Status,
 };
 use mcp_sansio::peer::{Client, ConnectionClosed, Event, Server};
 use mcp_sansio::{
@@ -199,7 +199,7 @@ impl Outcome {
         let mut last = None;
         while let Some(transmit) = client.poll_transmit() {
             writeln!(self.sent, "{transmit:?}").expect("writing to a string succeeds");
-            if let Transmit::Send(request) = transmit {
+            if let ClientTransmit::Send(request) = transmit {
                 last = Some(request.exchange);
             }
         }

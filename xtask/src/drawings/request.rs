@@ -120,7 +120,7 @@ const ROWS: &[&[Step]] = &[
         Step {
             title: "Frames are decoded",
             about: "Overlong lines are skipped.",
-            code: (MACHINE, "stream/connection.rs", "Connection::take_frames"),
+            code: (MACHINE, "stream/connection.rs", "StreamConnection::take_frames"),
             columns: (0, 0),
         },
         Step {
@@ -138,7 +138,7 @@ const ROWS: &[&[Step]] = &[
         Step {
             title: "Queued frames leave together",
             about: "As many as there is room for.",
-            code: (MACHINE, "stream/connection.rs", "Connection::transmit"),
+            code: (MACHINE, "stream/connection.rs", "StreamConnection::transmit"),
             columns: (3, 3),
         },
     ],

@@ -3,7 +3,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use mcp_sansio::http::client::Transmit;
+use mcp_sansio::http::ClientTransmit;
 use mcp_sansio_handlers::endpoint::HttpEndpoint;
 
 use crate::{Timer, panic_guard};
@@ -68,11 +68,11 @@ impl<E: HttpEndpoint, X: Exchanger, T: Timer> HttpDriver<E, X, T> {
     fn transmit(&mut self) {
         while let Some(transmit) = self.endpoint.poll_transmit() {
             match transmit {
-                Transmit::Send(request) => {
+                ClientTransmit::Send(request) => {
                     let exchange = self.exchanger.send(&request);
                     self.exchanges.begin(request.exchange, exchange);
                 }
-                Transmit::Abort(exchange) => self.exchanges.abort(exchange),
+                ClientTransmit::Abort(exchange) => self.exchanges.abort(exchange),
             }
         }
     }

@@ -3,7 +3,7 @@ use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
-use mcp_sansio::http::server::Transmit;
+use mcp_sansio::http::ServerTransmit;
 
 use super::exchange::ServerExchange;
 
@@ -50,8 +50,10 @@ impl Body for ServedBody {
             Content::Whole(bytes) => Some(Ok(Frame::data(std::mem::take(bytes)))),
             Content::Stream(exchange) => {
                 let next = exchange.poll(cx, |transmit| match transmit {
-                    Transmit::Chunk(bytes) => Some(Ok(Frame::data(Bytes::copy_from_slice(bytes)))),
-                    Transmit::Abort => Some(Err(ResponseNotRead)),
+                    ServerTransmit::Chunk(bytes) => {
+                        Some(Ok(Frame::data(Bytes::copy_from_slice(bytes))))
+                    }
+                    ServerTransmit::Abort => Some(Err(ResponseNotRead)),
                     _ => None,
                 });
                 let frame = std::task::ready!(next);

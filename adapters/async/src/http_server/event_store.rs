@@ -3,8 +3,7 @@ use std::sync::Weak;
 use std::task::Poll;
 
 use mcp_sansio::Principal;
-use mcp_sansio::http::SessionId;
-use mcp_sansio::http::server::{EventPosition, NotStored, StoreAction, StoredEvent};
+use mcp_sansio::http::{EventPosition, NotStored, SessionId, StoreAction, StoredEvent};
 
 use super::shared_server::SharedServer;
 

@@ -1,10 +1,8 @@
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use mcp_sansio::Caller;
-use mcp_sansio::Instant;
-use mcp_sansio::http::server::Transmit;
-use mcp_sansio::http::{ExchangeId, RequestHead, Response, ResponseHead};
+use mcp_sansio::http::{ExchangeId, RequestHead, Response, ResponseHead, ServerTransmit};
+use mcp_sansio::{Caller, Instant};
 use mcp_sansio_handlers::endpoint::HandlerCall;
 
 use super::handler_task::CompletedHandler;
@@ -72,7 +70,7 @@ impl ServerExchange {
     pub(super) fn poll<T>(
         &mut self,
         cx: &Context<'_>,
-        take: impl FnOnce(Transmit<'_>) -> T,
+        take: impl FnOnce(ServerTransmit<'_>) -> T,
     ) -> Poll<T> {
         let Self { shared, exchange, complete } = self;
         shared.change(|state| match next_transmit(state, *exchange, complete, shared.now(), take) {
@@ -93,8 +91,8 @@ fn start_response(
     now: Instant,
 ) -> Option<ResponseStart> {
     let start = next_transmit(state, exchange, complete, now, |transmit| match transmit {
-        Transmit::Respond(response) => ResponseStart::Full(response),
-        Transmit::Open(head) => ResponseStart::Streaming(head),
+        ServerTransmit::Respond(response) => ResponseStart::Full(response),
+        ServerTransmit::Open(head) => ResponseStart::Streaming(head),
         // The head comes first; any other transmit ends a response that never had one.
         _ => ResponseStart::Aborted,
     })?;
@@ -111,10 +109,13 @@ fn next_transmit<T>(
     exchange: ExchangeId,
     complete: &mut bool,
     now: Instant,
-    take: impl FnOnce(Transmit<'_>) -> T,
+    take: impl FnOnce(ServerTransmit<'_>) -> T,
 ) -> Option<T> {
     let transmit = state.server.poll_transmit(exchange, now)?;
-    *complete = matches!(transmit, Transmit::Respond(_) | Transmit::Finish | Transmit::Abort);
+    *complete = matches!(
+        transmit,
+        ServerTransmit::Respond(_) | ServerTransmit::Finish | ServerTransmit::Abort
+    );
     let taken = take(transmit);
     if *complete {
         state.remove_exchange(exchange);

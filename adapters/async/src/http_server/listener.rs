@@ -54,7 +54,7 @@ impl<N: HyperNetwork> HttpListener<N> {
     /// each connection come on top. 256 MiB by default. Above the limit, HTTP/2 requests are
     /// refused with 503, and so are responses above 64 KiB on HTTP/1.1 and all responses on HTTP/2.
     /// Event streams are bounded by
-    /// [`ServerLimits::unread_bytes_max`](mcp_sansio::http::server::ServerLimits) instead.
+    /// [`ServerLimits::unread_bytes_max`](mcp_sansio::http::ServerLimits) instead.
     #[must_use]
     pub const fn held_bytes_max(mut self, bytes: usize) -> Self {
         self.held_bytes_max = bytes;

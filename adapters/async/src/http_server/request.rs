@@ -5,8 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 use http::Version;
 use http_body::Body;
-use mcp_sansio::http::server::Admission;
-use mcp_sansio::http::{RemoteAddress, RequestHead};
+use mcp_sansio::http::{Admission, RemoteAddress, RequestHead};
 
 /// Converts the head of a request for the machine. The client address comes from the request's
 /// extensions, or else from `remote`.

@@ -7,8 +7,7 @@ use std::task::{Context, Poll};
 
 use http_body::Body;
 use mcp_sansio::Caller;
-use mcp_sansio::http::server::EventStore;
-use mcp_sansio::http::{HttpServerOptions, RemoteAddress, RequestHead};
+use mcp_sansio::http::{EventStore, HttpServerOptions, RemoteAddress, RequestHead};
 use mcp_sansio_handlers::endpoint::HttpServerError;
 use mcp_sansio_handlers::{Server, ServerHandle};
 
@@ -26,7 +25,8 @@ use crate::{Error, Runtime, seed};
 /// All clones share one server. A [protected](Server::protect) server identifies the sender of a
 /// request by its token; otherwise the sender is the [`Principal`](mcp_sansio::Principal) that an
 /// earlier layer has put into the request's extensions. Route the [paths of its
-/// metadata](mcp_sansio_oauth::ProtectedResource::metadata_paths) to a protected server as well.
+/// metadata](mcp_sansio_oauth::protected_resource::ProtectedResource::metadata_paths) to a
+/// protected server as well.
 #[derive(Clone, Debug)]
 pub struct HttpService<R> {
     shared: Arc<SharedServer>,

@@ -32,11 +32,11 @@ const LEEWAY_MAX: Duration = Duration::from_secs(5 * 60);
 /// [interval](Self::interval), so that tokens cannot cause frequent fetches. New keys replace all
 /// old ones. If they cannot be fetched, the old ones are used for up to an hour.
 /// ```
-/// use mcp_sansio_oauth::TokenCheck;
+/// use mcp_sansio_oauth::protected_resource::TokenCheck;
 /// use mcp_sansio_handlers::Server;
 /// use mcp_sansio_auth::JwtVerifier;
 /// # async fn get(url: String) -> Result<Vec<u8>, std::io::Error> { Ok(Vec::new()) }
-/// # use mcp_sansio_oauth::ProtectedResource;
+/// # use mcp_sansio_oauth::protected_resource::ProtectedResource;
 /// # fn unix_time() -> u64 { 0 }
 ///
 /// let (issuer, uri) = ("https://auth.example.com", "https://mcp.example.com/mcp");

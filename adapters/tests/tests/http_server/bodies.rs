@@ -2,8 +2,7 @@
 
 use std::time::Duration;
 
-use mcp_sansio::http::HttpServerOptions;
-use mcp_sansio::http::server::{ServerLimits, ServerTimeouts};
+use mcp_sansio::http::{HttpServerOptions, ServerLimits, ServerTimeouts};
 use serde_json::json;
 
 use crate::served::{HandlerGate, Served, gated};

@@ -3,8 +3,9 @@
 use std::sync::{Arc, Mutex};
 
 use mcp_sansio::Principal;
-use mcp_sansio::http::server::{EventPosition, NotStored, StoredEvent};
-use mcp_sansio::http::{HttpServerOptions, ServerLimits, SessionId};
+use mcp_sansio::http::{
+    EventPosition, HttpServerOptions, NotStored, ServerLimits, SessionId, StoredEvent,
+};
 
 use crate::adapter::{ExternalEventStore, HttpService};
 use crate::served::{HandlerGate, Served, gated, in_runtime};

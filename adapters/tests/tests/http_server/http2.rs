@@ -77,7 +77,7 @@ async fn a_stream_reset_cancels_only_its_own_handler() {
 #[tokio::test]
 async fn only_the_unread_stream_is_reset() {
     let gate = HandlerGate::new();
-    let mut limits = mcp_sansio::http::server::ServerLimits::default();
+    let mut limits = mcp_sansio::http::ServerLimits::default();
     limits.unread_bytes_max = 4 << 20;
     let options = mcp_sansio::http::HttpServerOptions::new().limits(limits);
     let served = Served::with(gated(&gate), options, |listener| listener).await;

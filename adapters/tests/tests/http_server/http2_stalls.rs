@@ -2,8 +2,7 @@
 
 use std::time::Duration;
 
-use mcp_sansio::http::HttpServerOptions;
-use mcp_sansio::http::server::ServerTimeouts;
+use mcp_sansio::http::{HttpServerOptions, ServerTimeouts};
 use mcp_sansio_handlers::{Call, NoArguments, Server};
 
 use crate::adapter::HttpListener;

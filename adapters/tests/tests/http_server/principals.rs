@@ -3,7 +3,8 @@
 use std::convert::Infallible;
 
 use http_body_util::{BodyExt, Full};
-use mcp_sansio::http::{HttpServerOptions, Principal};
+use mcp_sansio::Principal;
+use mcp_sansio::http::HttpServerOptions;
 
 use crate::adapter::{Call, HttpService, NoArguments, ServedBody, Server};
 use crate::served::in_runtime;

@@ -5,11 +5,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use http_body_util::{BodyExt, Full};
-use mcp_sansio::http::{HttpServerOptions, Location, Principal};
-use mcp_sansio_oauth::{
-    BearerChallenge, Challenge, Operation, ProtectedResource, ProtectedResourceMetadata,
-    TokenCheck, TokenRefusal, VerifiedToken,
+use mcp_sansio::Principal;
+use mcp_sansio::http::{HttpServerOptions, Location};
+use mcp_sansio_oauth::protected_resource::{
+    Operation, ProtectedResource, TokenCheck, TokenRefusal, VerifiedToken,
 };
+use mcp_sansio_oauth::{BearerChallenge, Challenge, ProtectedResourceMetadata};
 use tokio::sync::Semaphore;
 
 use crate::adapter::{Call, HttpService, NoArguments, Server, unix_time};

@@ -2,8 +2,7 @@
 
 use std::time::Duration;
 
-use mcp_sansio::http::HttpServerOptions;
-use mcp_sansio::http::server::ServerLimits;
+use mcp_sansio::http::{HttpServerOptions, ServerLimits};
 use tokio::net::TcpSocket;
 
 use crate::served::{HandlerGate, Served, gated};

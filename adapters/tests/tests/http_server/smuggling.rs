@@ -1,7 +1,9 @@
 //! Request heads that two implementations may interpret differently.
 
 use mcp_sansio::Principal;
-use mcp_sansio_oauth::{ProtectedResource, TokenCheck, TokenRefusal, VerifiedToken};
+use mcp_sansio_oauth::protected_resource::{
+    ProtectedResource, TokenCheck, TokenRefusal, VerifiedToken,
+};
 
 use crate::adapter::{Server, unix_time};
 use crate::served::{HandlerGate, Served, gated};

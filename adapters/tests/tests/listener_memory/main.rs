@@ -1,5 +1,5 @@
-//! The worst-case memory of connections, counted by the allocator. The tests of this file take turns,
-//! as they count the bytes of the process.
+//! The worst-case memory of connections, counted by the allocator. The tests of this file take
+//! turns, as they count the bytes of the process.
 
 #![allow(unsafe_code, reason = "an allocator can only be replaced by unsafe code")]
 
@@ -7,8 +7,7 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use mcp_sansio::http::HttpServerOptions;
-use mcp_sansio::http::server::ServerTimeouts;
+use mcp_sansio::http::{HttpServerOptions, ServerTimeouts};
 
 use crate::frames::{
     CONTINUATION, DATA, END_HEADERS, END_STREAM, Frames, HEADERS, INITIAL_WINDOW_SIZE, block,

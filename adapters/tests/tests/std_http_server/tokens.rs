@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use mcp_sansio::Principal;
 use mcp_sansio_handlers::{Call, NoArguments, Server};
-use mcp_sansio_oauth::{ProtectedResource, TokenCheck, TokenRefusal, VerifiedToken};
+use mcp_sansio_oauth::protected_resource::{
+    ProtectedResource, TokenCheck, TokenRefusal, VerifiedToken,
+};
 use mcp_sansio_std::{Clock, Timer, now, unix_time};
 
 use crate::served::Served;

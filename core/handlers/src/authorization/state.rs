@@ -7,8 +7,7 @@ use core::task::Context;
 use core::time::Duration;
 
 use mcp_sansio::Instant;
-use mcp_sansio::http::client::Transmit;
-use mcp_sansio::http::{ExchangeFailure, ExchangeId, IncomingResponse, Location};
+use mcp_sansio::http::{ClientTransmit, ExchangeFailure, ExchangeId, IncomingResponse, Location};
 use mcp_sansio::peer::TransportFailure;
 use mcp_sansio_oauth::client::{AuthorizationClient, AuthorizationEvent, Routing};
 
@@ -166,7 +165,7 @@ impl<K: Threading> AuthorizationState<K> {
 
     // ------------------------------------------------------------------ to the network
 
-    pub(crate) fn poll_transmit(&mut self, machine: &mut HttpClient) -> Option<Transmit> {
+    pub(crate) fn poll_transmit(&mut self, machine: &mut HttpClient) -> Option<ClientTransmit> {
         match self {
             Self::Disabled => machine.poll_transmit(),
             // All requests of the machine were refused; its remaining outputs abort exchanges that
@@ -258,7 +257,7 @@ const fn forwarded(routing: Routing) -> Option<ExchangeId> {
 fn refuse_all(machine: &mut HttpClient, now: Instant) -> bool {
     let mut refused = false;
     while let Some(transmit) = machine.poll_transmit() {
-        if let Transmit::Send(request) = transmit {
+        if let ClientTransmit::Send(request) = transmit {
             let reason = "`Authorization::entropy` or `Authorization::unix_time` is missing";
             let failure = TransportFailure::AuthorizationFailed { reason: reason.to_string() };
             machine.refuse(request.exchange, failure, now);

@@ -4,7 +4,7 @@ use mcp_sansio::catalog::{CatalogError, ItemKind};
 use mcp_sansio::jsonrpc::RawJson;
 use mcp_sansio::peer::Limits;
 use mcp_sansio::protocol::{
-    ServerTasksCapability, Settings, TASKS_EXTENSION, TaskSupport, ToolExecution,
+    CapabilitySettings, ServerTasksCapability, TASKS_EXTENSION, TaskSupport, ToolExecution,
 };
 
 #[cfg(feature = "http")]
@@ -55,7 +55,9 @@ impl<K: Threading> Server<K> {
         extensions.insert(TASKS_EXTENSION, RawJson::EMPTY_OBJECT);
         // MCP 2025-11-25 basic/utilities/tasks#capabilities [CAP-016]: the catalog declares the
         // requests once a tool supports tasks.
-        let tasks = ServerTasksCapability::new().list(Settings::new()).cancel(Settings::new());
+        let tasks = ServerTasksCapability::new()
+            .list(CapabilitySettings::new())
+            .cancel(CapabilitySettings::new());
         self.options.capabilities_mut().tasks.get_or_insert(tasks);
         self.options.edit_catalog(|catalog| _ = catalog.legacy_tasks(true));
         self.tasks = Some(TaskFactory {

@@ -2,8 +2,9 @@
 
 use alloc::string::String;
 
+use mcp_sansio::Revision;
 use mcp_sansio::jsonrpc::{Json, RawJson, write_string};
-use mcp_sansio::protocol::{ElicitParams, InputRequest, Meta, RelatedTask, Revision, SerializeAt};
+use mcp_sansio::protocol::{ElicitParams, InputRequest, Meta, RelatedTask, SerializeAt};
 
 /// Adds the task id to the metadata of an input request.
 // MCP 2025-11-25 basic/utilities/tasks#associating-task-related-messages [TASK-014] [TASK-015]

@@ -7,8 +7,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
 
 use mcp_sansio::Instant;
-use mcp_sansio::http::server::Transmit;
-use mcp_sansio::http::{ExchangeId, HttpServerOptions, RequestHead};
+use mcp_sansio::http::{ExchangeId, HttpServerOptions, RequestHead, ServerTransmit};
 use mcp_sansio::protocol::LoggingLevel;
 use mcp_sansio_handlers::endpoint::{
     Endpoint, HandlerCall, HandlerPoll, HttpServer, PendingHandler, ServerEndpoint,
@@ -131,9 +130,9 @@ impl Binding for Http {
         let mut said = Vec::new();
         while let Some(transmit) = self.server.poll_transmit(self.exchanges[&id], Instant::ZERO) {
             match transmit {
-                Transmit::Respond(response) => said = response.body,
-                Transmit::Chunk(bytes) => said.extend_from_slice(bytes),
-                Transmit::Open(_) => {}
+                ServerTransmit::Respond(response) => said = response.body,
+                ServerTransmit::Chunk(bytes) => said.extend_from_slice(bytes),
+                ServerTransmit::Open(_) => {}
                 _ => break,
             }
         }

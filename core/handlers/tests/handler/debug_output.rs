@@ -1,8 +1,7 @@
 //! `Debug` output of every type that holds a secret.
 
-use mcp_sansio::Instant;
-use mcp_sansio::Principal;
 use mcp_sansio::http::{HttpServerOptions, Location, RequestHead};
+use mcp_sansio::{Instant, Principal};
 use mcp_sansio_handlers::{Authorization, Host, MemoryStore, Server, TokenRequirement};
 use mcp_sansio_oauth::client::{
     Action, AuthorizationClient, AuthorizationOptions, ClientSecret, Credential, CredentialKey,

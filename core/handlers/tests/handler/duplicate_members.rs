@@ -12,7 +12,7 @@ use mcp_sansio::protocol::{
 use mcp_sansio::{Era, Instant, Revision};
 use mcp_sansio_handlers::endpoint::{Endpoint, ServerEndpoint};
 use mcp_sansio_handlers::{Call, NoArguments, ReadResource, Server};
-use mcp_sansio_oauth::{Operation, TokenCheck};
+use mcp_sansio_oauth::protected_resource::{Operation, TokenCheck};
 use serde_json::{Value, json};
 
 use crate::protected_server::{ProtectedServer, check, resource};

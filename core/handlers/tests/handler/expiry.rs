@@ -11,7 +11,7 @@ use mcp_sansio::protocol::{
 use mcp_sansio::{Instant, Principal, Revision, Revisions};
 use mcp_sansio_handlers::endpoint::HttpClientEndpoint;
 use mcp_sansio_handlers::{Authorization, Call, Client, Host, NoArguments, ReadResource, Server};
-use mcp_sansio_oauth::{TokenCheck, TokenRefusal, VerifiedToken};
+use mcp_sansio_oauth::protected_resource::{TokenCheck, TokenRefusal, VerifiedToken};
 use serde_json::{Value, json};
 
 use crate::guarded::{METADATA, at_once, equipped};
@@ -171,9 +171,10 @@ fn a_token_without_expiry_opens_streams_without_expiry() {
 // ---------------------------------------------------------------------- the client of this library
 
 /// The protected resource that the server of the pair represents.
-fn of_pair() -> mcp_sansio_oauth::ProtectedResource {
+fn of_pair() -> mcp_sansio_oauth::protected_resource::ProtectedResource {
     let url = "http://localhost:8080/mcp";
-    mcp_sansio_oauth::ProtectedResource::new(url, ["https://as.example"]).unwrap()
+    mcp_sansio_oauth::protected_resource::ProtectedResource::new(url, ["https://as.example"])
+        .unwrap()
 }
 
 /// A client that signs in, and a protected server whose tokens have an expiry time.

@@ -10,8 +10,9 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
 use mcp_sansio::Instant;
-use mcp_sansio::http::client::Transmit;
-use mcp_sansio::http::{self, ExchangeId, IncomingResponse, Location, OutgoingRequest, Status};
+use mcp_sansio::http::{
+    self, ClientTransmit, ExchangeId, IncomingResponse, Location, OutgoingRequest, Status,
+};
 use mcp_sansio::jsonrpc::RawJson;
 use mcp_sansio::protocol::CallToolResult;
 use mcp_sansio_handlers::endpoint::{HttpClientEndpoint, HttpEndpoint};
@@ -123,8 +124,8 @@ impl<K: Threading> Guarded<K> {
         while let Some(transmit) = self.endpoint.as_mut().and_then(HttpEndpoint::poll_transmit) {
             moved = true;
             match transmit {
-                Transmit::Send(request) => self.answer(&request),
-                Transmit::Abort(_) => self.log.push("abort".to_owned()),
+                ClientTransmit::Send(request) => self.answer(&request),
+                ClientTransmit::Abort(_) => self.log.push("abort".to_owned()),
             }
         }
         moved || self.wakeups.0.load(Ordering::SeqCst) > rung

@@ -8,11 +8,9 @@ use std::task::{Context, Poll, Wake, Waker};
 use mcp_sansio::Instant;
 #[cfg(feature = "auth")]
 use mcp_sansio::http::Response;
-use mcp_sansio::http::client::Transmit;
-use mcp_sansio::http::server::Transmit as FromServer;
 use mcp_sansio::http::{
-    ExchangeFailure, ExchangeId, HttpServerOptions, IncomingResponse, Location, OutgoingRequest,
-    RequestHead, ResponseHead, Status,
+    ClientTransmit, ExchangeFailure, ExchangeId, HttpServerOptions, IncomingResponse, Location,
+    OutgoingRequest, RequestHead, ResponseHead, ServerTransmit as FromServer, Status,
 };
 use mcp_sansio_handlers::Server;
 #[cfg(feature = "auth")]
@@ -21,7 +19,7 @@ use mcp_sansio_handlers::endpoint::{
     HandlerCall, HandlerPoll, HttpClientEndpoint, HttpEndpoint, HttpServer, PendingHandler,
 };
 #[cfg(feature = "auth")]
-use mcp_sansio_oauth::Grant;
+use mcp_sansio_oauth::protected_resource::Grant;
 
 /// A client and a server that exchange HTTP in memory, driven by the test.
 pub(crate) struct HttpPair {
@@ -100,8 +98,8 @@ impl HttpPair {
         while let Some(transmit) = self.client.as_mut().and_then(HttpEndpoint::poll_transmit) {
             moved = true;
             match transmit {
-                Transmit::Send(request) => self.take_request(&request, cx),
-                Transmit::Abort(exchange) => {
+                ClientTransmit::Send(request) => self.take_request(&request, cx),
+                ClientTransmit::Abort(exchange) => {
                     // The response may have been received whole in the meantime.
                     if let Some(theirs) = self.under_way.remove(&exchange) {
                         self.log.push("> abort".to_owned());

@@ -4,8 +4,9 @@ use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use mcp_sansio::http::server::{ResponseMode, Transmit};
-use mcp_sansio::http::{ExchangeId, HttpServerOptions, RequestHead, ResponseHead};
+use mcp_sansio::http::{
+    ExchangeId, HttpServerOptions, RequestHead, ResponseHead, ResponseMode, ServerTransmit,
+};
 use mcp_sansio::protocol::{ElicitSchema, TaskSupport};
 use mcp_sansio::{Instant, Principal};
 use mcp_sansio_handlers::endpoint::{HttpServer, PendingHandler};
@@ -150,12 +151,12 @@ impl LegacyServer {
         let (mut events, mut session, mut text) = (false, None, String::new());
         while let Some(transmit) = self.server.poll_transmit(exchange, self.now) {
             match transmit {
-                Transmit::Respond(response) => {
+                ServerTransmit::Respond(response) => {
                     session = session_in(&response.head);
                     text = String::from_utf8(response.body).unwrap();
                 }
-                Transmit::Open(_) => events = true,
-                Transmit::Chunk(bytes) => text += std::str::from_utf8(bytes).unwrap(),
+                ServerTransmit::Open(_) => events = true,
+                ServerTransmit::Chunk(bytes) => text += std::str::from_utf8(bytes).unwrap(),
                 _ => break,
             }
         }
@@ -368,7 +369,7 @@ fn a_poll_is_answered_without_a_stream() {
     let opening = fixture.request("initialize", initialize(&everything()));
     let opening = fixture.post(&client, &opening);
     while let Some(transmit) = fixture.server.poll_transmit(opening, fixture.now) {
-        if let Transmit::Open(head) = transmit {
+        if let ServerTransmit::Open(head) = transmit {
             client.0 = session_in(&head).unwrap();
         }
     }

@@ -6,16 +6,17 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use mcp_sansio::http::server::Transmit;
-use mcp_sansio::http::{ExchangeId, HttpServerOptions, RequestHead, Response, ResponseHead};
+use mcp_sansio::http::{
+    ExchangeId, HttpServerOptions, RequestHead, Response, ResponseHead, ServerTransmit,
+};
 use mcp_sansio::{Instant, Principal};
 use mcp_sansio_handlers::endpoint::{HandlerCall, HandlerPoll, HttpServer, PendingHandler};
 use mcp_sansio_handlers::handler::TokenResult;
 use mcp_sansio_handlers::{Server, TokenRequirement};
-use mcp_sansio_oauth::{
-    BearerChallenge, Challenge, Operation, ProtectedResource, TokenCheck, TokenRefusal,
-    VerifiedToken,
+use mcp_sansio_oauth::protected_resource::{
+    Operation, ProtectedResource, TokenCheck, TokenRefusal, VerifiedToken,
 };
+use mcp_sansio_oauth::{BearerChallenge, Challenge};
 use serde_json::{Value, json};
 
 pub(crate) const URI: &str = "http://localhost/mcp";
@@ -210,13 +211,13 @@ impl ProtectedServer {
         let mut answer = None;
         while let Some(transmit) = self.server.poll_transmit(exchange, self.now) {
             match transmit {
-                Transmit::Respond(response) => return Reply::whole(response),
-                Transmit::Open(head) => answer = Some(Reply::new(&head)),
-                Transmit::Chunk(bytes) => {
+                ServerTransmit::Respond(response) => return Reply::whole(response),
+                ServerTransmit::Open(head) => answer = Some(Reply::new(&head)),
+                ServerTransmit::Chunk(bytes) => {
                     let text = &mut answer.as_mut().expect("a head").text;
                     text.push_str(std::str::from_utf8(bytes).unwrap());
                 }
-                Transmit::Finish | Transmit::Abort => break,
+                ServerTransmit::Finish | ServerTransmit::Abort => break,
             }
         }
         answer.expect("a response")
@@ -225,7 +226,8 @@ impl ProtectedServer {
     /// Reads the chunks that were sent since the last read.
     pub(crate) fn read_on(&mut self, exchange: ExchangeId) -> String {
         let mut text = String::new();
-        while let Some(Transmit::Chunk(bytes)) = self.server.poll_transmit(exchange, self.now) {
+        while let Some(ServerTransmit::Chunk(bytes)) = self.server.poll_transmit(exchange, self.now)
+        {
             text.push_str(std::str::from_utf8(bytes).unwrap());
         }
         text

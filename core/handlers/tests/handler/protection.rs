@@ -10,9 +10,8 @@ use mcp_sansio::protocol::{
 };
 use mcp_sansio::{Instant, Principal, Revision};
 use mcp_sansio_handlers::{Call, Elicit, NoArguments, ReadResource, Server, TokenRequirement};
-use mcp_sansio_oauth::{
-    MetadataUrls, Operation, ProtectedResourceMetadata, TokenCheck, TokenRefusal, VerifiedToken,
-};
+use mcp_sansio_oauth::protected_resource::{Operation, TokenCheck, TokenRefusal, VerifiedToken};
+use mcp_sansio_oauth::{MetadataUrls, ProtectedResourceMetadata};
 use serde_json::{Value, json};
 
 use crate::protected_server::{

@@ -3,8 +3,9 @@
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
 
-use mcp_sansio::http::server::{ServerLimits, Transmit};
-use mcp_sansio::http::{ExchangeId, HttpServerOptions, RequestHead, Response};
+use mcp_sansio::http::{
+    ExchangeId, HttpServerOptions, RequestHead, Response, ServerLimits, ServerTransmit,
+};
 use mcp_sansio::{Instant, Principal};
 use mcp_sansio_handlers::endpoint::{HandlerPoll, HttpServer, PendingHandler};
 use mcp_sansio_handlers::{Call, NoArguments, Server};
@@ -73,7 +74,7 @@ impl SharedServer {
 
     fn response(&mut self, exchange: ExchangeId) -> Option<Response> {
         match self.server.poll_transmit(exchange, Instant::ZERO) {
-            Some(Transmit::Respond(response)) => Some(response),
+            Some(ServerTransmit::Respond(response)) => Some(response),
             None => None,
             other => panic!("{other:?} instead of a response"),
         }

@@ -5,8 +5,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use mcp_sansio::http::server::Transmit;
-use mcp_sansio::http::{HttpServerOptions, RequestHead};
+use mcp_sansio::http::{HttpServerOptions, RequestHead, ServerTransmit};
 use mcp_sansio::protocol::ElicitSchema;
 use mcp_sansio::{Instant, Principal};
 use mcp_sansio_handlers::endpoint::{HandlerCall, HandlerPoll, HttpServer, PendingHandler};
@@ -130,12 +129,12 @@ impl TaskServer {
         let (mut status, mut text) = (0, String::new());
         while let Some(transmit) = self.server.poll_transmit(exchange, self.now) {
             match transmit {
-                Transmit::Respond(response) => {
+                ServerTransmit::Respond(response) => {
                     status = response.head.status.0;
                     text = String::from_utf8(response.body).unwrap();
                 }
-                Transmit::Open(head) => status = head.status.0,
-                Transmit::Chunk(bytes) => text += std::str::from_utf8(bytes).unwrap(),
+                ServerTransmit::Open(head) => status = head.status.0,
+                ServerTransmit::Chunk(bytes) => text += std::str::from_utf8(bytes).unwrap(),
                 _ => break,
             }
         }

@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 
 use mcp_sansio::Instant;
-use mcp_sansio::http::server::{EventPosition, NotStored, ReadId, StoreAction, StoredEvent};
+use mcp_sansio::http::{EventPosition, NotStored, ReadId, StoreAction, StoredEvent};
 
 use crate::coverage::Happening;
 use crate::scene::Scene;

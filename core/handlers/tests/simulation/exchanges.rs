@@ -4,8 +4,7 @@
 use std::time::Duration;
 
 use mcp_sansio::Instant;
-use mcp_sansio::http::ExchangeId;
-use mcp_sansio::http::client::Transmit;
+use mcp_sansio::http::{ClientTransmit, ExchangeId};
 
 use crate::coverage::Happening;
 use crate::event_store::EventStore;
@@ -59,7 +58,7 @@ pub(crate) struct Exchanges<M> {
     pub(crate) event_store: EventStore,
     pub(crate) flights: Vec<Flight>,
     /// Exchanges that were polled from the machines of clients.
-    pub(crate) outbox: Vec<(usize, Transmit)>,
+    pub(crate) outbox: Vec<(usize, ClientTransmit)>,
     wire: Wire,
     renewals: u32,
 }
@@ -205,10 +204,10 @@ impl<M: WebMaker> Exchanges<M> {
             Move::Send => {
                 let (number, transmit) = self.outbox.remove(0);
                 match transmit {
-                    Transmit::Send(request) => {
+                    ClientTransmit::Send(request) => {
                         self.send(number, request.exchange, Carried::from_request(&request), scene);
                     }
-                    Transmit::Abort(exchange) => {
+                    ClientTransmit::Abort(exchange) => {
                         let of =
                             |it: &&mut Flight| it.client == number && it.ours == Some(exchange);
                         if let Some(flight) = self.flights.iter_mut().find(of) {

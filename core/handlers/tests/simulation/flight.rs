@@ -2,8 +2,7 @@ use std::collections::VecDeque;
 
 use mcp_sansio::Instant;
 use mcp_sansio::framing::SseDecoder;
-use mcp_sansio::http::client::OutgoingRequest;
-use mcp_sansio::http::{ExchangeId, RequestHead};
+use mcp_sansio::http::{ExchangeId, OutgoingRequest, RequestHead};
 
 use crate::scene::Scene;
 

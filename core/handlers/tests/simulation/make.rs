@@ -4,13 +4,15 @@ use std::time::Duration;
 
 use mcp_sansio::catalog::Catalog;
 use mcp_sansio::http;
-use mcp_sansio::http::client::{ClientLimits, LostSession};
-use mcp_sansio::http::server::{EventStore, ResponseMode, ServerLimits, ServerTimeouts};
+use mcp_sansio::http::{
+    ClientLimits, EventStore, LostSession, ResponseMode, ServerLimits, ServerTimeouts,
+};
 use mcp_sansio::jsonrpc::RawJson;
 use mcp_sansio::peer::{Client, ClientOptions, Limits, Server, ServerOptions};
 use mcp_sansio::protocol::{
-    ClientCapabilities, ElicitationCapability, Implementation, PromptsCapability,
-    ResourcesCapability, RootsCapability, ServerCapabilities, Settings, Tool, ToolsCapability,
+    CapabilitySettings, ClientCapabilities, ElicitationCapability, Implementation,
+    PromptsCapability, ResourcesCapability, RootsCapability, ServerCapabilities, Tool,
+    ToolsCapability,
 };
 use mcp_sansio::{Revision, Revisions};
 
@@ -59,7 +61,7 @@ pub(crate) fn server_options(tight: bool, scene: &mut Scene) -> ServerOptions {
         .prompts(PromptsCapability::new().list_changed(true))
         .resources(ResourcesCapability::new().list_changed(true).subscribe(true));
     if !scene.random.once_in(5) {
-        capabilities = capabilities.logging(Settings::default());
+        capabilities = capabilities.logging(CapabilitySettings::default());
     }
     let mut limits = Limits::default();
     if tight {

@@ -1,9 +1,10 @@
 //! The two sides of HTTP: a machine with its application, as used by a driver.
 
 use mcp_sansio::Instant;
-use mcp_sansio::http::client::Transmit;
-use mcp_sansio::http::server::{StoreAction, Transmit as FromServer};
-use mcp_sansio::http::{Client, ExchangeFailure, ExchangeId, IncomingResponse, Server, Status};
+use mcp_sansio::http::{
+    Client, ClientTransmit, ExchangeFailure, ExchangeId, IncomingResponse, Server,
+    ServerTransmit as FromServer, Status, StoreAction,
+};
 
 use crate::client_application::ClientApplication;
 use crate::event_store::Completion;
@@ -17,7 +18,7 @@ pub(crate) trait WebClient {
     fn take(&mut self, exchange: ExchangeId, piece: Piece, scene: &mut Scene);
     fn wake(&mut self, scene: &mut Scene);
     fn act(&mut self, scene: &mut Scene);
-    fn transmit(&mut self) -> Option<Transmit>;
+    fn transmit(&mut self) -> Option<ClientTransmit>;
     fn deadline(&self) -> Option<Instant>;
     fn is_congested(&self) -> bool;
     fn is_closed(&self) -> bool;
@@ -105,7 +106,7 @@ impl WebClient for BareClient {
         self.application.act(&mut self.machine, scene);
     }
 
-    fn transmit(&mut self) -> Option<Transmit> {
+    fn transmit(&mut self) -> Option<ClientTransmit> {
         self.machine.poll_transmit()
     }
 

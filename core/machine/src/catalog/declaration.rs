@@ -2,7 +2,8 @@
 
 use super::Catalog;
 use crate::protocol::{
-    PromptsCapability, ResourcesCapability, Revision, ServerCapabilities, Settings, ToolsCapability,
+    CapabilitySettings, PromptsCapability, ResourcesCapability, Revision, ServerCapabilities,
+    ToolsCapability,
 };
 
 impl Catalog {
@@ -57,7 +58,7 @@ impl Catalog {
         // MCP 2025-11-25 basic/utilities/tasks#capabilities [CAP-016]
         if revision == Revision::V2025_11_25 && self.legacy_tasks && self.task_tools > 0 {
             let requests = declared.tasks.get_or_insert_default().requests.get_or_insert_default();
-            requests.tools.get_or_insert_default().call.get_or_insert_with(Settings::new);
+            requests.tools.get_or_insert_default().call.get_or_insert_with(CapabilitySettings::new);
         }
         declared
     }

@@ -31,7 +31,7 @@ mod page;
 #[cfg(feature = "recording")]
 pub(crate) mod snapshot;
 pub(crate) mod subject;
-pub mod template;
+mod template;
 mod uri;
 mod validator;
 

@@ -7,7 +7,7 @@
 
 mod authority;
 mod backoff;
-pub mod client;
+pub(crate) mod client;
 mod exchange;
 pub(crate) mod field_value;
 pub(crate) mod head;
@@ -17,18 +17,17 @@ mod media;
 pub(crate) mod origin;
 mod rejection;
 mod remote_address;
-pub mod server;
+pub(crate) mod server;
 
 /// The maximum length of a document other than a message that is fetched or read from a server, in
 /// bytes: metadata, tokens, keys. 256 KiB: such documents take a few KiB.
 pub const DOCUMENT_LENGTH_MAX: usize = 256 * 1024;
 
-pub use crate::Principal;
 pub use authority::{Origin, Scheme};
 pub use backoff::Backoff;
 pub use client::{
-    Client, ClientLimits, ExchangeFailure, HttpClientOptions, IncomingResponse, LostSession,
-    OutgoingRequest,
+    Client, ClientLimits, ClientTransmit, ExchangeFailure, Field, HttpClientOptions,
+    IncomingResponse, LostSession, OutgoingRequest,
 };
 pub use exchange::{ExchangeId, SessionId};
 pub use field_value::is_token_byte;
@@ -37,4 +36,8 @@ pub use location::{InvalidUrl, LOCATION_LENGTH_MAX, Location};
 pub use origin::{AllowedHosts, InvalidAllowedHost};
 pub use rejection::HttpRejection;
 pub use remote_address::RemoteAddress;
-pub use server::{HttpServerOptions, ParsedBody, Server, ServerLimits, ServerTimeouts};
+pub use server::{
+    Admission, CallerHandle, EventPosition, EventStore, HttpServerOptions, NotStored, ParsedBody,
+    ReadId, ResponseMode, Server, ServerLimits, ServerTimeouts, ServerTransmit, StoreAction,
+    StoredEvent, UnservableTool,
+};

@@ -91,15 +91,6 @@ pub(crate) fn parse_noting_result<'a>(
     }
 }
 
-/// Like [`parse`], for text that is already known to be UTF-8.
-///
-/// # Errors
-///
-/// See [`parse`].
-pub fn parse_text(text: &str, limits: ParseLimits) -> Result<Frame<'_>, Malformed> {
-    parse_text_noting::<false>(text, limits, "", None)
-}
-
 /// Records the members of the result if `RESULT`, otherwise those of the parameters.
 fn parse_text_noting<'a, const RESULT: bool>(
     text: &'a str,

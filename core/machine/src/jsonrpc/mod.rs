@@ -17,7 +17,7 @@ mod text;
 mod writer;
 
 pub use code::ErrorCode;
-pub use envelope::{Batch, Frame, ParseLimits, parse, parse_text};
+pub use envelope::{Batch, Frame, ParseLimits, parse};
 pub(crate) use envelope::{parse_noting, parse_noting_result};
 pub use error::ErrorObject;
 pub(crate) use id::INLINE_LENGTH_MAX;
@@ -29,9 +29,10 @@ pub use members::{Member, Members};
 pub use message::{Message, NotificationMessage, RequestMessage, ResponseMessage};
 pub use raw::{Json, RawJson};
 pub(crate) use scan::PREFIX_IS_CACHED;
-pub use text::{write_integer, write_string};
-pub(crate) use writer::write_empty_result;
+pub(crate) use text::write_integer;
+pub use text::write_string;
 pub use writer::{
-    AsJson, NO_PARAMS, WriteError, WriteJson, close_object_with, to_shared_json, write_error,
-    write_id, write_notification, write_request, write_result,
+    AsJson, WriteError, WriteJson, close_object_with, to_shared_json, write_error,
+    write_notification, write_request, write_result,
 };
+pub(crate) use writer::{NO_PARAMS, write_empty_result, write_id};

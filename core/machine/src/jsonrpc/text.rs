@@ -143,7 +143,7 @@ fn write_escape(out: &mut String, byte: u8) {
 }
 
 /// Appends `number` in decimal.
-pub fn write_integer(out: &mut String, number: impl itoa::Integer) {
+pub(crate) fn write_integer(out: &mut String, number: impl itoa::Integer) {
     out.push_str(itoa::Buffer::new().format(number));
 }
 

@@ -65,7 +65,7 @@ pub fn to_shared_json(value: &dyn WriteJson) -> Result<RawJson<'static>, WriteEr
 pub struct AsJson<'a, T: ?Sized>(pub &'a T);
 
 /// A request or notification without `params`.
-pub const NO_PARAMS: Option<&RawJson<'static>> = None;
+pub(crate) const NO_PARAMS: Option<&RawJson<'static>> = None;
 
 impl<T: Serialize + ?Sized> WriteJson for AsJson<'_, T> {
     fn write_json(&self, out: &mut String) -> Result<(), WriteError> {
@@ -189,7 +189,7 @@ pub fn write_error(out: &mut String, id: Option<&RequestId>, error: &ErrorObject
 }
 
 /// Appends an id as JSON.
-pub fn write_id(out: &mut String, id: &RequestId) {
+pub(crate) fn write_id(out: &mut String, id: &RequestId) {
     match id {
         RequestId::Number(number) => write_integer(out, *number),
         RequestId::Text(text) => write_string(out, text),

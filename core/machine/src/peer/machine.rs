@@ -1,7 +1,7 @@
 use crate::framing::FrameError;
 use crate::{Instant, Revision};
 
-use super::client::Session;
+use super::client::ClientSession;
 use super::command::{ClientCommand, ServerCommand};
 use super::error::{CommandError, ConnectionClosed};
 use super::event::Event;
@@ -118,7 +118,7 @@ pub trait StreamMachine: Machine {
 /// A client machine over any binding.
 pub trait ClientMachine: for<'a> Machine<Command<'a> = ClientCommand<'a>> {
     /// Returns the outcome of the negotiation, once the connection is open.
-    fn session(&self) -> Option<&Session>;
+    fn session(&self) -> Option<&ClientSession>;
 }
 
 /// A server machine over any binding.

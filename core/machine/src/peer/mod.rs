@@ -11,7 +11,7 @@
 
 mod augmentation;
 mod calls;
-pub mod client;
+pub(crate) mod client;
 pub(crate) mod command;
 pub(crate) mod connection;
 mod error;
@@ -31,10 +31,10 @@ mod pieces;
 mod policy;
 pub(crate) mod queue;
 pub(crate) mod requests;
-pub mod server;
+pub(crate) mod server;
 
 pub use crate::binding::TransportFailure;
-pub use client::{Client, ClientOptions};
+pub use client::{Client, ClientOptions, ClientRole, ClientSession};
 pub use command::{ClientCommand, ServerCommand};
 pub use error::{CommandError, ConnectionClosed};
 pub use event::{
@@ -53,4 +53,4 @@ pub use options::ConnectionOptions;
 pub use outgoing::CallOptions;
 pub use policy::{IncompleteInitialize, Policy, Reaction, UnknownMethods};
 pub use requests::ProgressLimiter;
-pub use server::{Server, ServerOptions};
+pub use server::{Server, ServerOptions, ServerRole, ServerSession};

@@ -7,7 +7,7 @@ use crate::jsonrpc::Json;
 
 /// An open object of settings. Its presence declares the capability, even if it is empty.
 // MCP 2026-07-28 schema.json#ServerCapabilities [CAP-017]: capability objects are open.
-pub type Settings = Map<Json>;
+pub type CapabilitySettings = Map<Json>;
 
 message! {
     /// The capabilities of a client.
@@ -17,7 +17,7 @@ message! {
         defaulted {}
         optional {
             /// Capabilities outside the protocol, by name.
-            experimental: Settings = "experimental" in ALL;
+            experimental: CapabilitySettings = "experimental" in ALL;
             /// It can list its roots.
             roots: RootsCapability = "roots" in ALL;
             /// It can call a model.
@@ -28,7 +28,7 @@ message! {
             /// It accepts requests as tasks; 2025-11-25 only.
             tasks: ClientTasksCapability = "tasks" in ONLY_2025_11_25;
             /// Extensions by identifier, with their settings; since 2026-07-28.
-            extensions: Settings = "extensions" in MODERN;
+            extensions: CapabilitySettings = "extensions" in MODERN;
         }
     }
 }
@@ -57,10 +57,10 @@ message! {
         optional {
             /// It can add context from servers to the prompt.
             // MCP 2025-11-25 client/sampling#capabilities [CAP-015]
-            context: Settings = "context" in SINCE_2025_11_25;
+            context: CapabilitySettings = "context" in SINCE_2025_11_25;
             /// It accepts tools in a request.
             // MCP 2025-11-25 client/sampling#tools-in-sampling [CAP-014]
-            tools: Settings = "tools" in SINCE_2025_11_25;
+            tools: CapabilitySettings = "tools" in SINCE_2025_11_25;
         }
     }
 }
@@ -74,9 +74,9 @@ message! {
         defaulted {}
         optional {
             /// It can show a form.
-            form: Settings = "form" in SINCE_2025_11_25;
+            form: CapabilitySettings = "form" in SINCE_2025_11_25;
             /// It can direct the user to a URL.
-            url: Settings = "url" in SINCE_2025_11_25;
+            url: CapabilitySettings = "url" in SINCE_2025_11_25;
         }
     }
 }
@@ -111,9 +111,9 @@ message! {
         defaulted {}
         optional {
             /// It can list its tasks.
-            list: Settings = "list" in ALL;
+            list: CapabilitySettings = "list" in ALL;
             /// It can cancel its tasks.
-            cancel: Settings = "cancel" in ALL;
+            cancel: CapabilitySettings = "cancel" in ALL;
             /// The requests that it accepts as tasks.
             requests: ClientTaskRequests = "requests" in ALL;
         }
@@ -143,7 +143,7 @@ message! {
         defaulted {}
         optional {
             /// `sampling/createMessage`.
-            create_message: Settings = "createMessage" in ALL;
+            create_message: CapabilitySettings = "createMessage" in ALL;
         }
     }
 }
@@ -156,7 +156,7 @@ message! {
         defaulted {}
         optional {
             /// `elicitation/create`.
-            create: Settings = "create" in ALL;
+            create: CapabilitySettings = "create" in ALL;
         }
     }
 }
@@ -169,11 +169,11 @@ message! {
         defaulted {}
         optional {
             /// Capabilities outside the protocol, by name.
-            experimental: Settings = "experimental" in ALL;
+            experimental: CapabilitySettings = "experimental" in ALL;
             /// It sends log messages.
-            logging: Settings = "logging" in ALL;
+            logging: CapabilitySettings = "logging" in ALL;
             /// It completes arguments; declared since 2025-03-26.
-            completions: Settings = "completions" in SINCE_2025_03_26;
+            completions: CapabilitySettings = "completions" in SINCE_2025_03_26;
             /// It has prompts.
             prompts: PromptsCapability = "prompts" in ALL;
             /// It has resources.
@@ -183,7 +183,7 @@ message! {
             /// It accepts requests as tasks; 2025-11-25 only.
             tasks: ServerTasksCapability = "tasks" in ONLY_2025_11_25;
             /// Extensions by identifier, with their settings; since 2026-07-28.
-            extensions: Settings = "extensions" in MODERN;
+            extensions: CapabilitySettings = "extensions" in MODERN;
         }
     }
 }
@@ -241,9 +241,9 @@ message! {
         defaulted {}
         optional {
             /// It can list its tasks.
-            list: Settings = "list" in ALL;
+            list: CapabilitySettings = "list" in ALL;
             /// It can cancel its tasks.
-            cancel: Settings = "cancel" in ALL;
+            cancel: CapabilitySettings = "cancel" in ALL;
             /// The requests that it accepts as tasks.
             requests: ServerTaskRequests = "requests" in ALL;
         }
@@ -271,7 +271,7 @@ message! {
         defaulted {}
         optional {
             /// `tools/call`.
-            call: Settings = "call" in ALL;
+            call: CapabilitySettings = "call" in ALL;
         }
     }
 }
@@ -285,7 +285,7 @@ mod tests {
     fn a_client_with_url_mode_only_does_not_declare_elicitation_at_2025_06_18() {
         // Rule: [CAP-013].
         let url_only = ClientCapabilities::new()
-            .elicitation(ElicitationCapability::new().url(Settings::new()));
+            .elicitation(ElicitationCapability::new().url(CapabilitySettings::new()));
         let text = |revision| url_only.to_json_at(revision).unwrap();
         assert_eq!(text(Revision::V2025_06_18).as_str(), "{}");
         assert_eq!(text(Revision::V2025_11_25).as_str(), r#"{"elicitation":{"url":{}}}"#);
@@ -296,7 +296,7 @@ mod tests {
     #[test]
     fn the_context_capability_is_declared_since_2025_11_25() {
         // Rule: [CAP-015].
-        let context = SamplingCapability::new().context(Settings::new());
+        let context = SamplingCapability::new().context(CapabilitySettings::new());
         let declared = ClientCapabilities::new().sampling(context);
         let newest = r#"{"sampling":{"context":{}}}"#;
         for revision in Revision::ALL {

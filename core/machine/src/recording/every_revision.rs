@@ -72,8 +72,8 @@ fn joined_arrays(newer: &str, older: &str) -> Option<String> {
 mod tests {
     use super::*;
     use crate::protocol::{
-        Annotations, ClientCapabilities, ElicitationCapability, Prompt, PromptArgument,
-        RootsCapability, Settings, TaskSupport, Tool, ToolAnnotations, ToolExecution,
+        Annotations, CapabilitySettings, ClientCapabilities, ElicitationCapability, Prompt,
+        PromptArgument, RootsCapability, TaskSupport, Tool, ToolAnnotations, ToolExecution,
     };
 
     fn comes_back<T: SerializeAt + serde::de::DeserializeOwned + PartialEq + core::fmt::Debug>(
@@ -98,7 +98,7 @@ mod tests {
         comes_back(
             &ClientCapabilities::new()
                 .roots(RootsCapability::new().list_changed(true))
-                .elicitation(ElicitationCapability::new().url(Settings::default())),
+                .elicitation(ElicitationCapability::new().url(CapabilitySettings::default())),
         );
         comes_back(&Annotations::new().priority(0.5));
     }

@@ -11,8 +11,10 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::Principal;
-use crate::http::server::{EventPosition, ReadId, StoreAction as Action, StoredEvent, Transmit};
-use crate::http::{HttpRejection, RemoteAddress, Response, ResponseHead, SessionId, Status};
+use crate::http::{
+    EventPosition, HttpRejection, ReadId, RemoteAddress, Response, ResponseHead, ServerTransmit,
+    SessionId, Status, StoreAction as Action, StoredEvent,
+};
 use crate::jsonrpc::ErrorObject;
 use crate::peer::TransportFailure;
 
@@ -229,16 +231,16 @@ pub(crate) enum RecordedTransmit<'a> {
 
 impl<'a> RecordedTransmit<'a> {
     pub(crate) fn from_transmit(
-        transmit: &'a Transmit<'_>,
+        transmit: &'a ServerTransmit<'_>,
         stand_ins: StandIns,
         session: Option<&SessionId>,
     ) -> Self {
         match transmit {
-            Transmit::Respond(response) => Self::Respond(response),
-            Transmit::Open(head) => Self::Open(head),
-            Transmit::Chunk(bytes) => Self::Chunk(stand_ins.within(bytes, session)),
-            Transmit::Finish => Self::Finish,
-            Transmit::Abort => Self::Abort,
+            ServerTransmit::Respond(response) => Self::Respond(response),
+            ServerTransmit::Open(head) => Self::Open(head),
+            ServerTransmit::Chunk(bytes) => Self::Chunk(stand_ins.within(bytes, session)),
+            ServerTransmit::Finish => Self::Finish,
+            ServerTransmit::Abort => Self::Abort,
         }
     }
 

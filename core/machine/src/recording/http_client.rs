@@ -8,9 +8,9 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::Instant;
-use crate::http::client::{SESSION_ID, Transmit};
+use crate::http::client::SESSION_ID;
 use crate::http::{
-    Backoff, Client, ClientLimits, ExchangeFailure, ExchangeId, HttpClientOptions,
+    Backoff, Client, ClientLimits, ClientTransmit, ExchangeFailure, ExchangeId, HttpClientOptions,
     IncomingResponse, Location, LostSession, Status,
 };
 use crate::peer::client::client_methods;
@@ -88,11 +88,13 @@ impl Notes {
         self.tape.note(Call::Response { at, exchange, status, fields });
     }
 
-    fn note_transmit(&mut self, transmit: &Transmit, options: &HttpClientOptions) {
+    fn note_transmit(&mut self, transmit: &ClientTransmit, options: &HttpClientOptions) {
         let length_max = options.limits.session_id_length_max;
         let call = match transmit {
-            Transmit::Abort(exchange) => Call::Abort { exchange: Handle::from_key(exchange.0) },
-            Transmit::Send(request) => {
+            ClientTransmit::Abort(exchange) => {
+                Call::Abort { exchange: Handle::from_key(exchange.0) }
+            }
+            ClientTransmit::Send(request) => {
                 let fields = request.fields().map(|(name, value)| match name {
                     SESSION_ID => {
                         let id = self.stand_ins.foreign_session(value.as_bytes(), length_max);
@@ -224,7 +226,7 @@ impl Recorded<Client> {
 
     /// See [`Client::poll_transmit`].
     #[must_use]
-    pub fn poll_transmit(&mut self) -> Option<Transmit> {
+    pub fn poll_transmit(&mut self) -> Option<ClientTransmit> {
         let transmit = self.machine.poll_transmit()?;
         if let Some(notes) = &mut self.notes {
             notes.note_transmit(&transmit, self.machine.options());

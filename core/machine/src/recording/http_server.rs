@@ -12,18 +12,16 @@ use serde::{Deserialize, Serialize};
 use super::catalog::{Kinds, RestrictedChange, State};
 use crate::catalog::{Announcement, Catalog};
 use crate::http::origin::HostTexts;
-use crate::http::server::{
-    CallerHandle, EventStore, NotStored, ReadId, ResponseMode, StoreAction, StoredEvent, Transmit,
-    UnservableTool, header_params_by_tool,
-};
+use crate::http::server::header_params_by_tool;
 use crate::http::{
-    AllowedHosts, ExchangeId, HttpRejection, HttpServerOptions, ParsedBody, Principal,
-    RemoteAddress, RequestHead, Server, ServerLimits, ServerTimeouts,
+    AllowedHosts, CallerHandle, EventStore, ExchangeId, HttpRejection, HttpServerOptions,
+    NotStored, ParsedBody, ReadId, RemoteAddress, RequestHead, ResponseMode, Server, ServerLimits,
+    ServerTimeouts, ServerTransmit, StoreAction, StoredEvent, UnservableTool,
 };
 use crate::peer::server::server_methods;
 use crate::peer::{self, Applied, CommandError, Event, RequestHandle, ServerCommand};
 use crate::protocol::TaskStatusParams;
-use crate::{Caller, Credentials, Instant};
+use crate::{Caller, Credentials, Instant, Principal};
 
 use super::arguments::{MISPLACED, Unperformable};
 use super::call::Call;
@@ -273,7 +271,11 @@ impl Recorded<Server> {
     }
 
     /// See [`Server::poll_transmit`].
-    pub fn poll_transmit(&mut self, exchange: ExchangeId, now: Instant) -> Option<Transmit<'_>> {
+    pub fn poll_transmit(
+        &mut self,
+        exchange: ExchangeId,
+        now: Instant,
+    ) -> Option<ServerTransmit<'_>> {
         let session = match &self.notes {
             Some(_) => self.machine.session_to_hide(exchange)?,
             None => None,

@@ -143,7 +143,7 @@ impl<M: Recordable> Machine for Recorded<M> {
 }
 
 impl<M: Recordable + ClientMachine> ClientMachine for Recorded<M> {
-    fn session(&self) -> Option<&crate::peer::client::Session> {
+    fn session(&self) -> Option<&crate::peer::ClientSession> {
         self.machine.session()
     }
 }

@@ -27,7 +27,7 @@ use super::{Endpoint, Settings};
 /// In each poll the driver calls [`reset_budget`](Self::reset_budget), then
 /// [`advance`](Self::advance) repeatedly, and performs each returned [`Action`]. `X` is the
 /// driver's error type for a broken stream; [`finish`](Self::finish) returns the first error.
-pub struct Connection<'b, E, X> {
+pub struct StreamConnection<'b, E, X> {
     endpoint: E,
     decoder: LineDecoder<'b>,
     settings: Settings,
@@ -59,22 +59,23 @@ pub struct Connection<'b, E, X> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub enum Action {
-    /// Write as much of [`Connection::transmit`] as the stream accepts, flush it, and advance.
+    /// Write as much of [`StreamConnection::transmit`] as the stream accepts, flush it, and
+    /// advance.
     Write,
-    /// Wait for the first of: input, if the connection [wants it](Connection::wants_read); space
-    /// for output that did not fit; [`Connection::poll_timeout`]; the waker passed to
-    /// [`Connection::advance`]. Then advance.
+    /// Wait for the first of: input, if the connection [wants it](StreamConnection::wants_read);
+    /// space for output that did not fit; [`StreamConnection::poll_timeout`]; the waker passed to
+    /// [`StreamConnection::advance`]. Then advance.
     Wait,
     /// The budget of this poll is used up and there is more work: let other tasks run, then poll
     /// again.
     Yield,
     /// All output is written and flushed: close the output, if the stream supports it, waiting no
-    /// longer than [`Connection::poll_timeout`]. Then [finish](Connection::finish).
+    /// longer than [`StreamConnection::poll_timeout`]. Then [finish](StreamConnection::finish).
     Close,
     /// The endpoint continues on another stream, to a new process of the same server: see
-    /// [`Connection::restarting`].
+    /// [`StreamConnection::restarting`].
     Restart,
-    /// No more bytes are to be transferred: [finish](Connection::finish).
+    /// No more bytes are to be transferred: [finish](StreamConnection::finish).
     Done,
 }
 
@@ -115,7 +116,7 @@ enum Output {
     Broken,
 }
 
-impl<E: Endpoint, X> Connection<'static, E, X> {
+impl<E: Endpoint, X> StreamConnection<'static, E, X> {
     /// Creates a connection whose frame memory grows as needed.
     #[must_use]
     pub fn new(endpoint: E, settings: Settings) -> Self {
@@ -124,7 +125,7 @@ impl<E: Endpoint, X> Connection<'static, E, X> {
     }
 }
 
-impl<'b, E: Endpoint, X> Connection<'b, E, X> {
+impl<'b, E: Endpoint, X> StreamConnection<'b, E, X> {
     /// Creates a connection that buffers frames in `line`, whose length is the maximum line length,
     /// including the line end. If it is empty, no input can be read, and an empty read is the end
     /// of the input.
@@ -455,9 +456,9 @@ impl<'b, E: Endpoint, X> Connection<'b, E, X> {
     }
 }
 
-impl<E: fmt::Debug, X> fmt::Debug for Connection<'_, E, X> {
+impl<E: fmt::Debug, X> fmt::Debug for StreamConnection<'_, E, X> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Connection")
+        f.debug_struct("StreamConnection")
             .field("endpoint", &self.endpoint)
             .field("phase", &self.phase)
             .field("input", &self.input)

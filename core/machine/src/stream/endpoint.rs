@@ -4,8 +4,8 @@ use crate::framing::FrameError;
 use crate::{Instant, Job, PanicGuard};
 
 /// One side of a connection with its application attached. It is driven by a
-/// [`Connection`](super::Connection), or by an adapter whose transport has messages instead of a
-/// byte stream. The loop of such an adapter:
+/// [`StreamConnection`](super::StreamConnection), or by an adapter whose transport has messages
+/// instead of a byte stream. The loop of such an adapter:
 ///
 /// 1. [`poll_handlers`](Self::poll_handlers), so that handlers make progress;
 /// 2. [`transmit`](Self::transmit) as much as the transport accepts without blocking;

@@ -1,8 +1,8 @@
 //! The byte-stream binding: pipes, sockets, serial lines.
 //!
-//! A [`Connection`] runs an [`Endpoint`] on a byte stream: it splits the input into frames, decides
-//! when to read, write and stop, and closes the connection in order. Its driver only transfers
-//! bytes and provides the time:
+//! A [`StreamConnection`] runs an [`Endpoint`] on a byte stream: it splits the input into frames,
+//! decides when to read, write and stop, and closes the connection in order. Its driver only
+//! transfers bytes and provides the time:
 //!
 //! ```
 //! use core::task::{Context, Waker};
@@ -10,14 +10,14 @@
 //! use mcp_sansio::Instant;
 //! use mcp_sansio::peer;
 //! use mcp_sansio::protocol::Implementation;
-//! use mcp_sansio::stream::{Action, Connection, OnEvent, Settings};
+//! use mcp_sansio::stream::{Action, StreamConnection, OnEvent, Settings};
 //!
 //! # let mut input = &b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n"[..];
 //! # let mut output = Vec::new();
 //! # let now = || Instant::ZERO;
 //! let machine = peer::Server::new(peer::ServerOptions::new(Implementation::new("by-hand", "1")), 7);
 //! let endpoint = OnEvent::new(machine, |event, machine, now| { /* the application */ });
-//! let mut connection = Connection::<_, io::Error>::new(endpoint, Settings::DEFAULT);
+//! let mut connection = StreamConnection::<_, io::Error>::new(endpoint, Settings::DEFAULT);
 //! let mut cx = Context::from_waker(Waker::noop());
 //! let mut buffer = [0; 1024];
 //! loop {
@@ -47,7 +47,7 @@ mod endpoint;
 mod on_event;
 mod settings;
 
-pub use connection::{Action, Connection, Fault};
+pub use connection::{Action, Fault, StreamConnection};
 pub use endpoint::Endpoint;
 pub use on_event::OnEvent;
 pub use settings::Settings;

@@ -1,7 +1,7 @@
 use core::time::Duration;
 
-/// Settings of a [`Connection`](super::Connection). The documentation of each field gives the
-/// reason for its default.
+/// Settings of a [`StreamConnection`](super::StreamConnection). The documentation of each field
+/// gives the reason for its default.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Settings {

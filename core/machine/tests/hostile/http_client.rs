@@ -2,10 +2,9 @@
 
 use std::time::Duration;
 
-use mcp_sansio::http::client::Transmit;
 use mcp_sansio::http::{
-    Client, ClientLimits, ExchangeFailure, ExchangeId, HttpClientOptions, IncomingResponse,
-    Location, Status,
+    Client, ClientLimits, ClientTransmit, ExchangeFailure, ExchangeId, HttpClientOptions,
+    IncomingResponse, Location, Status,
 };
 use mcp_sansio::jsonrpc::RawJson;
 use mcp_sansio::peer::{self, CallOptions, Event, Failure, Limits, TransportFailure};
@@ -84,7 +83,7 @@ impl TestClient {
     /// Polls the output of the client.
     fn turn(&mut self) {
         while let Some(transmit) = measured(|| self.client.poll_transmit()) {
-            if let Transmit::Send(request) = &transmit {
+            if let ClientTransmit::Send(request) = &transmit {
                 let body = String::from_utf8(request.body.to_vec()).unwrap();
                 let text = if body.is_empty() { request.method.into() } else { body };
                 self.sent.push((request.exchange, text));

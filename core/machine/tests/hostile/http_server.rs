@@ -3,12 +3,13 @@
 use std::net::IpAddr;
 use std::time::Duration;
 
-use mcp_sansio::Instant;
-use mcp_sansio::http::server::{ServerLimits, Transmit};
-use mcp_sansio::http::{ExchangeId, HttpServerOptions, Principal, RequestHead, Response, Server};
+use mcp_sansio::http::{
+    ExchangeId, HttpServerOptions, RequestHead, Response, Server, ServerLimits, ServerTransmit,
+};
 use mcp_sansio::jsonrpc::RawJson;
 use mcp_sansio::peer::{self, Event, Limits, RequestHandle};
 use mcp_sansio::protocol::{Implementation, ServerCapabilities, ToolsCapability};
+use mcp_sansio::{Instant, Principal};
 
 use crate::allocator::{begin, held, measured};
 
@@ -76,7 +77,7 @@ impl TestServer {
             exchange
         });
         let response = measured(|| match server.poll_transmit(exchange, *now) {
-            Some(Transmit::Respond(response)) => Some(response.clone()),
+            Some(ServerTransmit::Respond(response)) => Some(response.clone()),
             _ => None,
         });
         if response.is_none() {
@@ -124,7 +125,7 @@ impl TestServer {
         measured(|| {
             self.server.respond_with(handle, &RawJson::EMPTY_OBJECT, self.now).unwrap();
             let sent = self.server.poll_transmit(exchange, self.now);
-            assert!(matches!(sent, Some(Transmit::Respond(_))));
+            assert!(matches!(sent, Some(ServerTransmit::Respond(_))));
         });
     }
 }

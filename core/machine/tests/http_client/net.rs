@@ -4,10 +4,9 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::time::Duration;
 
-use mcp_sansio::http::client::Transmit;
 use mcp_sansio::http::{
-    ExchangeFailure, ExchangeId, HttpClientOptions, IncomingResponse, Location, OutgoingRequest,
-    Status,
+    ClientTransmit, ExchangeFailure, ExchangeId, HttpClientOptions, IncomingResponse, Location,
+    OutgoingRequest, Status,
 };
 use mcp_sansio::jsonrpc::RawJson;
 use mcp_sansio::peer::{
@@ -242,13 +241,13 @@ impl Net {
         let mut text = String::new();
         while let Some(transmit) = self.client.poll_transmit() {
             match transmit {
-                Transmit::Send(request) => {
+                ClientTransmit::Send(request) => {
                     self.count += 1;
                     self.exchanges.insert(self.count, request.exchange);
                     describe_request(&mut text, self.count, &request);
                     self.requests.insert(self.count, request);
                 }
-                Transmit::Abort(exchange) => {
+                ClientTransmit::Abort(exchange) => {
                     let known = self.exchanges.iter().find(|(_, id)| **id == exchange);
                     let number = known.map(|(number, _)| *number).expect("a known exchange");
                     writeln!(text, "#{number} abort").unwrap();

@@ -4,9 +4,9 @@
 use std::fmt::Write;
 use std::time::Duration;
 
-use mcp_sansio::http::client::Transmit;
 use mcp_sansio::http::{
-    ClientLimits, ExchangeFailure, ExchangeId, IncomingResponse, LostSession, Status,
+    ClientLimits, ClientTransmit, ExchangeFailure, ExchangeId, IncomingResponse, LostSession,
+    Status,
 };
 use mcp_sansio::jsonrpc::RawJson;
 use mcp_sansio::peer::{CallHandle, CallOptions, Event};
@@ -70,7 +70,7 @@ impl Chaos {
         while let Some(transmit) = self.client.poll_transmit() {
             writeln!(self.transcript, "{transmit:?}").unwrap();
             match transmit {
-                Transmit::Send(request) => {
+                ClientTransmit::Send(request) => {
                     assert!(self.open.iter().all(|(id, ..)| *id != request.exchange));
                     let body = String::from_utf8(request.body.to_vec()).unwrap();
                     let body = if body.is_empty() { "{}".into() } else { body };
@@ -80,7 +80,7 @@ impl Chaos {
                     let id = body.get("id").and_then(|id| id.decode().ok()).unwrap_or(0);
                     self.open.push((request.exchange, false, method, id));
                 }
-                Transmit::Abort(exchange) => self.open.retain(|(id, ..)| *id != exchange),
+                ClientTransmit::Abort(exchange) => self.open.retain(|(id, ..)| *id != exchange),
             }
         }
         assert!(self.open.len() < 64, "too many exchanges");

@@ -8,7 +8,8 @@ use mcp_sansio::peer::{
     CallHandle, CallOptions, ClientOptions, Event, RequestHandle, ServerOptions,
 };
 use mcp_sansio::protocol::{
-    CallToolResult, Implementation, LoggingLevel, Method, ServerCapabilities, Settings, Tool,
+    CallToolResult, CapabilitySettings, Implementation, LoggingLevel, Method, ServerCapabilities,
+    Tool,
 };
 use mcp_sansio::{Instant, Revision, Revisions};
 
@@ -115,7 +116,7 @@ fn network(revision: Revision, cuts: Cuts) -> Network {
     let mut catalog = mcp_sansio::catalog::Catalog::new();
     let schema = RawJson::parse(r#"{"type":"object"}"#).unwrap();
     catalog.add_tool(Tool::new("work", schema)).unwrap();
-    let capabilities = ServerCapabilities::default().logging(Settings::default());
+    let capabilities = ServerCapabilities::default().logging(CapabilitySettings::default());
     server = server.catalog(catalog).capabilities(capabilities);
     let client = ClientOptions::new(Implementation::new("client", "1"));
     Network::new(client, server, Revisions::only(revision), cuts)

@@ -2,11 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use mcp_sansio::http::client::Transmit as Sent;
-use mcp_sansio::http::server::Transmit;
 use mcp_sansio::http::{
-    ExchangeFailure, ExchangeId, HttpClientOptions, HttpServerOptions, IncomingResponse, Location,
-    OutgoingRequest, RequestHead, Response, ResponseHead,
+    ClientTransmit as Sent, ExchangeFailure, ExchangeId, HttpClientOptions, HttpServerOptions,
+    IncomingResponse, Location, OutgoingRequest, RequestHead, Response, ResponseHead,
+    ServerTransmit,
 };
 use mcp_sansio::peer::{self, Event};
 use mcp_sansio::{Instant, Revisions};
@@ -178,9 +177,9 @@ impl Network {
         let room = room.into_iter().flatten().min();
         match self.server.poll_transmit(link.server, self.now) {
             None => return false,
-            Some(Transmit::Respond(response)) => self.respond(exchange, response),
-            Some(Transmit::Open(head)) => self.head(exchange, &head),
-            Some(Transmit::Chunk(bytes)) => {
+            Some(ServerTransmit::Respond(response)) => self.respond(exchange, response),
+            Some(ServerTransmit::Open(head)) => self.head(exchange, &head),
+            Some(ServerTransmit::Chunk(bytes)) => {
                 let length = room.map_or(bytes.len(), |room| room.min(bytes.len()));
                 let bytes = bytes[..length].to_vec();
                 link.carried += length;
@@ -190,11 +189,11 @@ impl Network {
                     self.cut(exchange);
                 }
             }
-            Some(Transmit::Finish) => {
+            Some(ServerTransmit::Finish) => {
                 self.client.handle_body_end(exchange, self.now);
                 self.links.remove(&exchange);
             }
-            Some(Transmit::Abort) => self.cut(exchange),
+            Some(ServerTransmit::Abort) => self.cut(exchange),
         }
         true
     }

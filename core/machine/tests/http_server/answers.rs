@@ -2,8 +2,7 @@
 
 use std::time::Duration;
 
-use mcp_sansio::http::HttpServerOptions;
-use mcp_sansio::http::server::ResponseMode;
+use mcp_sansio::http::{HttpServerOptions, ResponseMode};
 use mcp_sansio::protocol::{InputRequest, InputRequiredResult, ListRootsParams, LoggingLevel, Map};
 use mcp_sansio::{Revision, Revisions};
 

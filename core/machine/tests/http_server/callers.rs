@@ -3,8 +3,7 @@
 use std::net::IpAddr;
 use std::time::Duration;
 
-use mcp_sansio::Revision;
-use mcp_sansio::http::Principal;
+use mcp_sansio::{Principal, Revision};
 
 use crate::fixtures::*;
 use crate::test_server::{TestServer, Ticket};

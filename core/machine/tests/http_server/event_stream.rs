@@ -1,7 +1,7 @@
 //! HTTP+SSE of 2024-11-05.
 
-use mcp_sansio::Revision;
-use mcp_sansio::http::{HttpServerOptions, Principal};
+use mcp_sansio::http::HttpServerOptions;
+use mcp_sansio::{Principal, Revision};
 
 use crate::fixtures::*;
 use crate::reply::State;

@@ -1,11 +1,10 @@
 //! Options and messages that many tests use.
 
-use mcp_sansio::http::HttpServerOptions;
-use mcp_sansio::http::server::{ServerLimits, ServerTimeouts};
+use mcp_sansio::http::{HttpServerOptions, ServerLimits, ServerTimeouts};
 use mcp_sansio::jsonrpc::RawJson;
 use mcp_sansio::peer;
 use mcp_sansio::protocol::{
-    Implementation, PromptsCapability, ResourcesCapability, ServerCapabilities, Settings,
+    CapabilitySettings, Implementation, PromptsCapability, ResourcesCapability, ServerCapabilities,
     ToolsCapability,
 };
 use mcp_sansio::{Revision, Revisions};
@@ -25,7 +24,7 @@ pub(crate) fn full_server() -> peer::ServerOptions {
             .tools(ToolsCapability::new().list_changed(true))
             .resources(ResourcesCapability::new().list_changed(true).subscribe(true))
             .prompts(PromptsCapability::new().list_changed(true))
-            .logging(Settings::default()),
+            .logging(CapabilitySettings::default()),
     )
 }
 

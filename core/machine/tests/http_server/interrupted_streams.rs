@@ -1,8 +1,7 @@
 //! Streams that are cut at every byte, and clients that reconnect each time.
 
 use mcp_sansio::Revision;
-use mcp_sansio::http::HttpServerOptions;
-use mcp_sansio::http::server::ResponseMode;
+use mcp_sansio::http::{HttpServerOptions, ResponseMode};
 use serde_json::Value;
 
 use crate::fixtures::*;

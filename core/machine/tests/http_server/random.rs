@@ -5,12 +5,13 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use mcp_sansio::Revision;
-use mcp_sansio::http::server::{EventStore, NotStored, ResponseMode};
-use mcp_sansio::http::{HttpRejection, HttpServerOptions, Principal, Status};
+use mcp_sansio::http::{
+    EventStore, HttpRejection, HttpServerOptions, NotStored, ResponseMode, Status,
+};
 use mcp_sansio::jsonrpc::ErrorObject;
 use mcp_sansio::peer::{Event, Request, RequestHandle, Subject};
 use mcp_sansio::protocol::LoggingLevel;
+use mcp_sansio::{Principal, Revision};
 use proptest::prelude::*;
 use seeded_random::Random;
 
@@ -53,7 +54,7 @@ impl World {
         });
         let wanted = random.below(3);
         options = options.timeouts({
-            let mut timeouts = mcp_sansio::http::server::ServerTimeouts::default();
+            let mut timeouts = mcp_sansio::http::ServerTimeouts::default();
             timeouts.poll_after = (wanted == 0).then_some(Duration::from_secs(12));
             timeouts.replay = Duration::from_secs(60);
             timeouts

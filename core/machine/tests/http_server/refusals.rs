@@ -2,8 +2,7 @@
 
 use std::time::Duration;
 
-use mcp_sansio::http::server::ResponseMode;
-use mcp_sansio::http::{HttpRejection, HttpServerOptions, ParsedBody, Status};
+use mcp_sansio::http::{HttpRejection, HttpServerOptions, ParsedBody, ResponseMode, Status};
 use mcp_sansio::jsonrpc::{ErrorObject, Frame, Message};
 use mcp_sansio::{Revision, Revisions};
 

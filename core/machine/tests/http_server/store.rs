@@ -3,9 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use mcp_sansio::Revision;
-use mcp_sansio::http::server::{ResponseMode, ServerLimits};
-use mcp_sansio::http::{Principal, SessionId};
+use mcp_sansio::http::{ResponseMode, ServerLimits, SessionId};
+use mcp_sansio::{Principal, Revision};
 use serde_json::Value;
 
 use crate::fixtures::*;

@@ -2,11 +2,10 @@
 
 use std::time::Duration;
 
-use mcp_sansio::Revision;
-use mcp_sansio::http::server::{
-    EventPosition, NotStored, ServerLimits, ServerTimeouts, StoredEvent,
+use mcp_sansio::http::{
+    EventPosition, NotStored, ServerLimits, ServerTimeouts, SessionId, StoredEvent,
 };
-use mcp_sansio::http::{Principal, SessionId};
+use mcp_sansio::{Principal, Revision};
 
 use crate::fixtures::*;
 use crate::reply::State;

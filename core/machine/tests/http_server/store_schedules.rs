@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use mcp_sansio::http::server::ResponseMode;
+use mcp_sansio::http::ResponseMode;
 use mcp_sansio::peer::RequestHandle;
 use proptest::prelude::*;
 use serde_json::Value;

@@ -4,15 +4,14 @@ use std::collections::{BTreeMap, VecDeque};
 use std::net::IpAddr;
 use std::time::Duration;
 
-use mcp_sansio::Instant;
 use mcp_sansio::catalog::Changes;
-use mcp_sansio::http::server::Transmit;
 use mcp_sansio::http::{
-    ExchangeId, HttpRejection, HttpServerOptions, ParsedBody, Principal, RequestHead,
+    ExchangeId, HttpRejection, HttpServerOptions, ParsedBody, RequestHead, ServerTransmit,
 };
 use mcp_sansio::jsonrpc::ErrorObject;
 use mcp_sansio::peer::{self, Event, Request, RequestHandle, Subject};
 use mcp_sansio::protocol::Side;
+use mcp_sansio::{Instant, Principal};
 use serde_json::Value;
 
 use crate::fixtures::raw;
@@ -145,19 +144,19 @@ impl TestServer {
             let reply = &mut self.replies[ticket];
             assert!(!reply.is_over(), "{step:?} after the end of {reply:?}");
             match step {
-                Transmit::Respond(response) => {
+                ServerTransmit::Respond(response) => {
                     assert_eq!(reply.status, None, "a second head");
                     reply.head(&response.head);
                     reply.body = response.body;
                     reply.state = State::Complete;
                 }
-                Transmit::Open(head) => {
+                ServerTransmit::Open(head) => {
                     assert_eq!(reply.status, None, "a second head");
                     reply.head(&head);
                 }
-                Transmit::Chunk(bytes) => reply.body.extend_from_slice(bytes),
-                Transmit::Finish => reply.state = State::Complete,
-                Transmit::Abort => reply.state = State::Aborted,
+                ServerTransmit::Chunk(bytes) => reply.body.extend_from_slice(bytes),
+                ServerTransmit::Finish => reply.state = State::Complete,
+                ServerTransmit::Abort => reply.state = State::Aborted,
             }
         }
         self.check(ticket);

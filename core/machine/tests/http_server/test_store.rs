@@ -2,13 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use mcp_sansio::Revision;
-use mcp_sansio::http::server::{
-    EventPosition, EventStore, HttpServerOptions, NotStored, ReadId, ServerLimits, StoreAction,
-    StoredEvent,
+use mcp_sansio::http::{
+    EventPosition, EventStore, HttpServerOptions, NotStored, ReadId, ServerLimits, SessionId,
+    StoreAction, StoredEvent,
 };
-use mcp_sansio::http::{Principal, SessionId};
 use mcp_sansio::peer::RequestHandle;
+use mcp_sansio::{Principal, Revision};
 
 use crate::fixtures::*;
 use crate::test_server::{TestServer, Ticket};

@@ -39,7 +39,7 @@ fn server() -> TestServer {
     }
     catalog.add_tool(tool("last")).unwrap();
     let capabilities = mcp_sansio::protocol::ServerCapabilities::new()
-        .completions(mcp_sansio::protocol::Settings::default());
+        .completions(mcp_sansio::protocol::CapabilitySettings::default());
     let options = peer::ServerOptions::new(Implementation::new("s", "1"))
         .capabilities(capabilities)
         .cache(CacheHints::public(Duration::from_secs(60)))

@@ -4,7 +4,7 @@
 use mcp_sansio::jsonrpc::RawJson;
 use mcp_sansio::peer::{Event, Limits, Request, Server, ServerOptions};
 use mcp_sansio::protocol::{
-    Implementation, LoggingLevel, ResourcesCapability, ServerCapabilities, Settings,
+    CapabilitySettings, Implementation, LoggingLevel, ResourcesCapability, ServerCapabilities,
     ToolsCapability,
 };
 use mcp_sansio::{Instant, Revision};
@@ -13,7 +13,7 @@ const NOW: Instant = Instant::ZERO;
 
 fn server(limits: Limits) -> Server {
     let offers = ServerCapabilities::new()
-        .logging(Settings::default())
+        .logging(CapabilitySettings::default())
         .tools(ToolsCapability::new().list_changed(true))
         .resources(ResourcesCapability::new().subscribe(true).list_changed(true));
     let options =

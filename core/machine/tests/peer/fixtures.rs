@@ -3,9 +3,9 @@
 use mcp_sansio::jsonrpc::RawJson;
 use mcp_sansio::peer::{ClientOptions, ServerOptions, Timeouts};
 use mcp_sansio::protocol::{
-    ClientCapabilities, ElicitationCapability, Implementation, PromptsCapability,
-    ResourcesCapability, RootsCapability, SamplingCapability, ServerCapabilities, Settings,
-    ToolsCapability,
+    CapabilitySettings, ClientCapabilities, ElicitationCapability, Implementation,
+    PromptsCapability, ResourcesCapability, RootsCapability, SamplingCapability,
+    ServerCapabilities, ToolsCapability,
 };
 use mcp_sansio::{Era, Revision, Revisions};
 
@@ -36,7 +36,7 @@ pub(crate) fn full_server() -> ServerOptions {
             .tools(ToolsCapability::new().list_changed(true))
             .resources(ResourcesCapability::new().list_changed(true).subscribe(true))
             .prompts(PromptsCapability::new().list_changed(true))
-            .logging(Settings::default()),
+            .logging(CapabilitySettings::default()),
     )
 }
 

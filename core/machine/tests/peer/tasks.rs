@@ -6,10 +6,10 @@ use mcp_sansio::Revision;
 use mcp_sansio::jsonrpc::{ErrorObject, RawJson};
 use mcp_sansio::peer::{CallOptions, ClientOptions, CommandError, Event, ServerOptions};
 use mcp_sansio::protocol::{
-    ClientCapabilities, ClientTaskRequests, ClientTasksCapability, ElicitFormParams, ElicitParams,
-    ElicitSchema, ElicitationTaskRequests, GateError, InputRequest, InputRequiredResult, Method,
-    ServerCapabilities, ServerTaskRequests, ServerTasksCapability, Settings, ToolTaskRequests,
-    ToolsCapability,
+    CapabilitySettings, ClientCapabilities, ClientTaskRequests, ClientTasksCapability,
+    ElicitFormParams, ElicitParams, ElicitSchema, ElicitationTaskRequests, GateError, InputRequest,
+    InputRequiredResult, Method, ServerCapabilities, ServerTaskRequests, ServerTasksCapability,
+    ToolTaskRequests, ToolsCapability,
 };
 use serde_json::json;
 
@@ -23,9 +23,11 @@ const NOVEMBER: Revision = Revision::V2025_11_25;
 
 /// Returns options of a server that runs tools as tasks.
 pub(crate) fn with_tasks() -> ServerOptions {
-    let tools = ToolTaskRequests::new().call(Settings::new());
+    let tools = ToolTaskRequests::new().call(CapabilitySettings::new());
     let requests = ServerTaskRequests::new().tools(tools);
-    let tasks = ServerTasksCapability::new().list(Settings::new()).cancel(Settings::new());
+    let tasks = ServerTasksCapability::new()
+        .list(CapabilitySettings::new())
+        .cancel(CapabilitySettings::new());
     let capabilities =
         ServerCapabilities::new().tools(ToolsCapability::new()).tasks(tasks.requests(requests));
     bare_server().capabilities(capabilities)
@@ -98,7 +100,7 @@ fn a_server_requests_a_task_only_from_a_client_that_supports_it() {
     let refused = pair.server.call(Method::ElicitationCreate, &form, &as_task(), pair.now);
     assert!(matches!(refused, Err(CommandError::Forbidden(GateError::NotDeclared { .. }))));
     assert_eq!(pair.server.poll_transmit(), None);
-    let elicitation = ElicitationTaskRequests::new().create(Settings::new());
+    let elicitation = ElicitationTaskRequests::new().create(CapabilitySettings::new());
     let requests = ClientTaskRequests::new().elicitation(elicitation);
     let tasks = ClientTasksCapability::new().requests(requests);
     let capabilities = ClientCapabilities::new()

@@ -1,12 +1,11 @@
-use mcp_sansio::http::server::Transmit;
 use mcp_sansio::http::{
-    Client, HttpClientOptions, HttpServerOptions, IncomingResponse, Location, Principal,
-    RequestHead, Server, Status,
+    Client, HttpClientOptions, HttpServerOptions, IncomingResponse, Location, RequestHead, Server,
+    ServerTransmit, Status,
 };
 use mcp_sansio::peer;
 use mcp_sansio::protocol::Implementation;
 use mcp_sansio::recording::Recorded;
-use mcp_sansio::{Caller, Instant};
+use mcp_sansio::{Caller, Instant, Principal};
 
 use crate::played::Played;
 
@@ -50,7 +49,9 @@ fn a_server_records_no_tokens_principals_or_session_ids() {
     let body = initialize();
     let (exchange, _) =
         server.handle_request(&head("POST", target, &[]), body.as_bytes(), &user, NOW);
-    let Some(Transmit::Respond(response)) = server.poll_transmit(exchange, NOW) else { panic!() };
+    let Some(ServerTransmit::Respond(response)) = server.poll_transmit(exchange, NOW) else {
+        panic!()
+    };
     let session: Vec<String> = response
         .head
         .fields()
@@ -62,7 +63,7 @@ fn a_server_records_no_tokens_principals_or_session_ids() {
     let (exchange, _) = server.handle_request(&head("POST", target, &fields), ping, &user, NOW);
     assert!(matches!(
         server.poll_transmit(exchange, NOW),
-        Some(Transmit::Respond(response)) if response.head.status == Status::OK
+        Some(ServerTransmit::Respond(response)) if response.head.status == Status::OK
     ));
     let recording = String::from_utf8(played.bytes()).unwrap();
     for secret in ["opensesame", "ada@example.com", &session[0]] {
@@ -79,7 +80,7 @@ fn the_endpoint_of_an_sse_session_is_replaced_by_a_placeholder() {
         server.handle_request(&head("GET", "/sse", &[]), b"", &Caller::ANONYMOUS, NOW);
     let mut text = String::new();
     while let Some(transmit) = server.poll_transmit(stream, NOW) {
-        if let Transmit::Chunk(bytes) = transmit {
+        if let ServerTransmit::Chunk(bytes) = transmit {
             text.push_str(core::str::from_utf8(bytes).unwrap());
         }
     }
@@ -102,7 +103,7 @@ fn a_client_records_no_queries_or_session_ids() {
     let revisions = mcp_sansio::Revisions::LEGACY;
     let peer = peer::ClientOptions::new(Implementation::new("c", "1")).revisions(revisions);
     let mut client = Recorded::<Client>::new(peer, HttpClientOptions::new(url), 7, NOW, tape);
-    let Some(mcp_sansio::http::client::Transmit::Send(request)) = client.poll_transmit() else {
+    let Some(mcp_sansio::http::ClientTransmit::Send(request)) = client.poll_transmit() else {
         panic!()
     };
     let mut head = IncomingResponse::new(Status::OK);
@@ -117,7 +118,7 @@ fn a_client_records_no_queries_or_session_ids() {
     client.handle_body_end(request.exchange, NOW);
     let mut named = 0;
     while let Some(transmit) = client.poll_transmit() {
-        if let mcp_sansio::http::client::Transmit::Send(request) = transmit {
+        if let mcp_sansio::http::ClientTransmit::Send(request) = transmit {
             named += request.fields().filter(|(_, value)| *value == "opensesame").count();
         }
     }

@@ -1,6 +1,6 @@
 //! The revisions that have each definition, and the definitions without values of their own.
 
-use mcp_sansio::protocol::{Revision, Revisions};
+use mcp_sansio::{Revision, Revisions};
 
 pub(crate) const ALL: Revisions = Revisions::ALL;
 pub(crate) const LEGACY: Revisions = Revisions::LEGACY;

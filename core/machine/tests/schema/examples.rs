@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use mcp_sansio::Revision;
 use mcp_sansio::protocol::*;
 use serde::Deserialize;
 use serde_json::{Value, json};

@@ -1,6 +1,7 @@
 //! A full and a minimal value of every type, checked at every revision that has it.
 
 use mcp_sansio::protocol::*;
+use mcp_sansio::{Revision, Revisions};
 
 use super::definitions::*;
 use super::inputs::*;

@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 use std::collections::btree_map::{BTreeMap, Entry};
 use std::path::Path;
 
-use mcp_sansio::protocol::{Revision, Revisions, SerializeAt};
+use mcp_sansio::protocol::SerializeAt;
+use mcp_sansio::{Revision, Revisions};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 

@@ -17,8 +17,8 @@ pub(crate) fn meta() -> Meta {
     meta
 }
 
-pub(crate) fn settings() -> Settings {
-    Settings::new().with("x", json("{}"))
+pub(crate) fn settings() -> CapabilitySettings {
+    CapabilitySettings::new().with("x", json("{}"))
 }
 
 pub(crate) fn annotations() -> Annotations {
@@ -150,7 +150,7 @@ pub(crate) fn cache() -> CacheHints {
 pub(crate) fn client_capabilities() -> ClientCapabilities {
     ClientCapabilities::new()
         .experimental(settings())
-        .extensions(Settings::new().with(TASKS_EXTENSION, json("{}")))
+        .extensions(CapabilitySettings::new().with(TASKS_EXTENSION, json("{}")))
         .roots(RootsCapability::new().list_changed(true))
         .sampling(SamplingCapability::new().context(settings()).tools(settings()))
         .elicitation(ElicitationCapability::new().form(settings()).url(settings()))
@@ -166,7 +166,7 @@ pub(crate) fn client_capabilities() -> ClientCapabilities {
 pub(crate) fn server_capabilities() -> ServerCapabilities {
     ServerCapabilities::new()
         .experimental(settings())
-        .extensions(Settings::new().with(TASKS_EXTENSION, json("{}")))
+        .extensions(CapabilitySettings::new().with(TASKS_EXTENSION, json("{}")))
         .logging(settings())
         .completions(settings())
         .prompts(PromptsCapability::new().list_changed(true))

@@ -4,12 +4,11 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::task::{Context, Waker};
 
-use mcp_sansio::Instant;
 use mcp_sansio::jsonrpc::ErrorObject;
 use mcp_sansio::peer::{Client, ClientOptions, Event, Server, ServerOptions};
 use mcp_sansio::protocol::Implementation;
-use mcp_sansio::stream::{Action, Connection, Endpoint, OnEvent, Settings};
-use mcp_sansio::{Revision, Revisions};
+use mcp_sansio::stream::{Action, Endpoint, OnEvent, Settings, StreamConnection};
+use mcp_sansio::{Instant, Revision, Revisions};
 
 type Seen = Rc<RefCell<Vec<String>>>;
 
@@ -28,7 +27,7 @@ fn name(event: &Event<'_>) -> String {
     text.split(['(', ' ', '{']).next().unwrap_or_default().into()
 }
 
-fn poll<E: Endpoint>(connection: &mut Connection<'_, E, ()>, out: &mut Vec<u8>) -> Action {
+fn poll<E: Endpoint>(connection: &mut StreamConnection<'_, E, ()>, out: &mut Vec<u8>) -> Action {
     connection.reset_budget();
     loop {
         match connection.advance(&mut Context::from_waker(Waker::noop()), Instant::ZERO) {
@@ -44,7 +43,7 @@ fn poll<E: Endpoint>(connection: &mut Connection<'_, E, ()>, out: &mut Vec<u8>) 
     }
 }
 
-fn read<E: Endpoint>(connection: &mut Connection<'_, E, ()>, bytes: &mut Vec<u8>) {
+fn read<E: Endpoint>(connection: &mut StreamConnection<'_, E, ()>, bytes: &mut Vec<u8>) {
     let space = connection.space();
     let length = bytes.len().min(space.len());
     space[..length].copy_from_slice(&bytes[..length]);
@@ -59,7 +58,7 @@ fn a_client_and_a_server_without_handlers_open_and_end_a_connection() {
     let on_event = move |event: Event<'_>, _: &mut Client, _: Instant| {
         seen.borrow_mut().push(name(&event));
     };
-    let mut client = Connection::new(OnEvent::new(client(), on_event), Settings::DEFAULT);
+    let mut client = StreamConnection::new(OnEvent::new(client(), on_event), Settings::DEFAULT);
     let seen = Rc::clone(&server_saw);
     let on_event = move |event: Event<'_>, machine: &mut Server, _: Instant| {
         seen.borrow_mut().push(name(&event));
@@ -68,7 +67,7 @@ fn a_client_and_a_server_without_handlers_open_and_end_a_connection() {
             machine.reject(request.handle, error).unwrap();
         }
     };
-    let mut server = Connection::new(OnEvent::new(server(), on_event), Settings::DEFAULT);
+    let mut server = StreamConnection::new(OnEvent::new(server(), on_event), Settings::DEFAULT);
     let (mut up, mut down) = (Vec::new(), Vec::new());
     for _ in 0..10 {
         assert_eq!(poll(&mut client, &mut up), Action::Wait);
@@ -97,7 +96,7 @@ fn framing_errors_reach_the_machine() {
         events.borrow_mut().push(name(&event));
     });
     let mut line = [0; 8];
-    let mut connection = Connection::lent(endpoint, &mut line, Settings::DEVICE);
+    let mut connection = StreamConnection::lent(endpoint, &mut line, Settings::DEVICE);
     let (mut input, mut output) = (b"123456789\n".to_vec(), Vec::new());
     while !input.is_empty() {
         read(&mut connection, &mut input);
@@ -111,7 +110,7 @@ fn framing_errors_reach_the_machine() {
 fn a_client_that_detects_the_era_restarts_a_server_that_exits_on_the_probe() {
     let machine =
         Client::new(ClientOptions::new(Implementation::new("client", "1")), 2, Instant::ZERO);
-    let mut connection = Connection::<_, ()>::new(
+    let mut connection = StreamConnection::<_, ()>::new(
         OnEvent::new(machine, |_: Event<'_>, _: &mut Client, _: Instant| {}),
         Settings::DEFAULT,
     )
@@ -122,7 +121,8 @@ fn a_client_that_detects_the_era_restarts_a_server_that_exits_on_the_probe() {
     connection.handle_read(Ok(0), Instant::ZERO);
     assert_eq!(poll(&mut connection, &mut output), Action::Restart);
 
-    let mut connection = Connection::<_, ()>::new(connection.into_endpoint(), Settings::DEFAULT);
+    let mut connection =
+        StreamConnection::<_, ()>::new(connection.into_endpoint(), Settings::DEFAULT);
     output.clear();
     assert_eq!(poll(&mut connection, &mut output), Action::Wait);
     assert!(String::from_utf8_lossy(&output).contains("\"initialize\""));

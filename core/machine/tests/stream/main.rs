@@ -8,13 +8,13 @@ mod moves;
 use std::task::{Context, Waker};
 
 use mcp_sansio::Instant;
-use mcp_sansio::stream::{Action, Connection, Fault, Settings};
+use mcp_sansio::stream::{Action, Fault, Settings, StreamConnection};
 
 use echo::Echo;
 
 /// A connection and the peer of its stream.
 struct Bench {
-    connection: Connection<'static, Echo, &'static str>,
+    connection: StreamConnection<'static, Echo, &'static str>,
     now: Instant,
     /// How many bytes the stream accepts.
     room: usize,
@@ -27,7 +27,7 @@ struct Bench {
 impl Bench {
     fn new(endpoint: Echo, settings: Settings) -> Self {
         Self {
-            connection: Connection::new(endpoint, settings),
+            connection: StreamConnection::new(endpoint, settings),
             now: Instant::ZERO,
             room: usize::MAX,
             written: String::new(),

@@ -1,7 +1,7 @@
 //! Bytes and timeouts of an open connection.
 
 use mcp_sansio::Instant;
-use mcp_sansio::stream::{Action, Connection, Settings};
+use mcp_sansio::stream::{Action, Settings, StreamConnection};
 use seeded_random::Random;
 
 use crate::Bench;
@@ -102,8 +102,8 @@ fn an_overlong_line_is_reported_and_skipped() {
 #[test]
 fn frames_are_decoded_in_borrowed_memory() {
     let mut line = [0; 4];
-    let mut connection: Connection<'_, _, ()> =
-        Connection::lent(Echo::default(), &mut line, Settings::DEVICE);
+    let mut connection: StreamConnection<'_, _, ()> =
+        StreamConnection::lent(Echo::default(), &mut line, Settings::DEVICE);
     assert_eq!(connection.space().len(), 4);
     connection.space()[..2].copy_from_slice(b"a\n");
     connection.handle_read(Ok(2), Instant::ZERO);

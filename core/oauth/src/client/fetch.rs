@@ -7,9 +7,9 @@ use core::fmt;
 use bytes::Bytes;
 use bytestring::ByteString;
 use mcp_sansio::Instant;
-use mcp_sansio::http::client::{Field, OutgoingRequest, Transmit};
 use mcp_sansio::http::{
-    ExchangeFailure, ExchangeId, IncomingResponse, LOCATION_LENGTH_MAX, Location,
+    ClientTransmit, ExchangeFailure, ExchangeId, Field, IncomingResponse, LOCATION_LENGTH_MAX,
+    Location, OutgoingRequest,
 };
 use mcp_sansio_sync::Arc;
 
@@ -124,7 +124,7 @@ impl AuthorizationClient {
         let exchange = self.exchanges.insert(Exchange::Fetch);
         let to = Arc::clone(&url);
         let request = OutgoingRequest::new(exchange, method, to, fields, body);
-        self.transmits.push_back(Transmit::Send(request));
+        self.transmits.push_back(ClientTransmit::Send(request));
         let body = Vec::new();
         self.fetch = Some(Fetch { exchange, url, method, redirects, status: None, body });
     }

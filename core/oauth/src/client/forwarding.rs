@@ -5,8 +5,7 @@ use alloc::string::String;
 
 use bytestring::ByteString;
 use mcp_sansio::Instant;
-use mcp_sansio::http::client::{Field, Transmit};
-use mcp_sansio::http::{ExchangeId, IncomingResponse};
+use mcp_sansio::http::{ClientTransmit, ExchangeId, Field, IncomingResponse};
 use mcp_sansio_sync::Arc;
 
 use crate::dpop::asks_for_nonce;
@@ -29,7 +28,9 @@ impl AuthorizationClient {
         if !held.url().same_origin(&self.server) {
             let inner = held.inner();
             let exchange = self.exchanges.insert(Exchange::Forwarded { inner, held: None });
-            return self.transmits.push_back(Transmit::Send(held.request.again(exchange, [])));
+            return self
+                .transmits
+                .push_back(ClientTransmit::Send(held.request.again(exchange, [])));
         }
         // The end of a session does not wait for a user.
         if self.closed || held.request.method == "DELETE" {
@@ -63,7 +64,7 @@ impl AuthorizationClient {
         if let Some(Exchange::Forwarded { held: Some(held), .. }) = self.exchanges.get_mut(exchange)
         {
             let request = held.request.again(exchange, besides);
-            self.transmits.push_back(Transmit::Send(request));
+            self.transmits.push_back(ClientTransmit::Send(request));
         }
     }
 
@@ -153,10 +154,11 @@ impl AuthorizationClient {
         if self.exchanges.remove(exchange).is_none() {
             return;
         }
-        let waits = |it: &Transmit| matches!(it, Transmit::Send(it) if it.exchange == exchange);
+        let waits =
+            |it: &ClientTransmit| matches!(it, ClientTransmit::Send(it) if it.exchange == exchange);
         match self.transmits.iter().position(waits) {
             Some(at) => drop(self.transmits.remove(at)),
-            None => self.transmits.push_back(Transmit::Abort(exchange)),
+            None => self.transmits.push_back(ClientTransmit::Abort(exchange)),
         }
     }
 

@@ -27,8 +27,7 @@ use exchanges::{Exchange, Exchanges};
 use fetch::Fetch;
 use flow::{Flow, Goal};
 use mcp_sansio::Instant;
-use mcp_sansio::http::client::Transmit;
-use mcp_sansio::http::{ExchangeFailure, ExchangeId, IncomingResponse, Location};
+use mcp_sansio::http::{ClientTransmit, ExchangeFailure, ExchangeId, IncomingResponse, Location};
 use mcp_sansio_sync::Arc;
 use operations::Operations;
 use tokens::Tokens;
@@ -108,7 +107,7 @@ pub struct AuthorizationClient {
     /// The issuers of the registered clients, in their order.
     bound: Vec<Option<String>>,
     actions: ActionQueue,
-    transmits: VecDeque<Transmit>,
+    transmits: VecDeque<ClientTransmit>,
     events: VecDeque<AuthorizationEvent>,
     closed: bool,
 }
@@ -154,10 +153,12 @@ impl AuthorizationClient {
 
     /// Handles an output of the HTTP client.
     // MCP 2026-07-28 basic/authorization/index#protocol-requirements [AUTHC-002]
-    pub fn handle_transmit(&mut self, transmit: Transmit, now: Instant) {
+    pub fn handle_transmit(&mut self, transmit: ClientTransmit, now: Instant) {
         match transmit {
-            Transmit::Send(request) => self.route(Box::new(RetryableRequest::new(request)), now),
-            Transmit::Abort(inner) => self.abort_request(inner),
+            ClientTransmit::Send(request) => {
+                self.route(Box::new(RetryableRequest::new(request)), now)
+            }
+            ClientTransmit::Abort(inner) => self.abort_request(inner),
         }
     }
 
@@ -286,8 +287,9 @@ impl AuthorizationClient {
     }
 
     /// Starts an authorization without waiting for the server to require one. It ends with
-    /// [`AuthorizationEvent::Authorized`], at once if a token was stored, or with [`AuthorizationEvent::Failed`]. Does
-    /// nothing while one is in progress, and after [`close`](Self::close).
+    /// [`AuthorizationEvent::Authorized`], at once if a token was stored, or with
+    /// [`AuthorizationEvent::Failed`]. Does nothing while one is in progress, and after
+    /// [`close`](Self::close).
     pub fn authorize(&mut self, now: Instant) {
         if self.flow.is_some() || self.closed {
             return;
@@ -340,7 +342,7 @@ impl AuthorizationClient {
     /// Returns the next network operation: a request of the HTTP client, with a token, or an
     /// exchange of the authorization.
     #[must_use]
-    pub fn poll_transmit(&mut self) -> Option<Transmit> {
+    pub fn poll_transmit(&mut self) -> Option<ClientTransmit> {
         self.transmits.pop_front()
     }
 

@@ -1,6 +1,6 @@
 use alloc::collections::VecDeque;
 
-use mcp_sansio::http::client::OutgoingRequest;
+use mcp_sansio::http::OutgoingRequest;
 use mcp_sansio::jsonrpc::RawJson;
 use sha2::{Digest, Sha256};
 

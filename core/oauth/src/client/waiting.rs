@@ -3,8 +3,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use mcp_sansio::Instant;
-use mcp_sansio::http::client::OutgoingRequest;
-use mcp_sansio::http::{ExchangeId, Location};
+use mcp_sansio::http::{ExchangeId, Location, OutgoingRequest};
 
 use crate::jwt::SigningInput;
 

@@ -180,7 +180,9 @@ mod tests {
             read.expect("metadata").scopes_supported
         };
         let resource = resource("https://a.example/mcp");
-        let resource = resource.scopes_for(crate::Operation::tool("t"), ["x"]).expect("a scope");
+        let resource = resource
+            .scopes_for(crate::protected_resource::Operation::tool("t"), ["x"])
+            .expect("a scope");
         assert_eq!(scopes(&resource), None);
         let resource = resource.scopes_supported(["y"]).expect("a scope");
         assert_eq!(scopes(&resource), Some(["y".to_string()].into()));

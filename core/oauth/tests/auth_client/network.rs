@@ -8,8 +8,9 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt::Write;
 use std::time::Duration;
 
-use mcp_sansio::http::client::Transmit;
-use mcp_sansio::http::{self, ExchangeFailure, ExchangeId, IncomingResponse, Location, Status};
+use mcp_sansio::http::{
+    self, ClientTransmit, ExchangeFailure, ExchangeId, IncomingResponse, Location, Status,
+};
 use mcp_sansio::jsonrpc::RawJson;
 use mcp_sansio::peer::{self, CallHandle, CallOptions, TransportFailure};
 use mcp_sansio::protocol::{Implementation, Method};
@@ -288,7 +289,7 @@ impl TestNetwork {
     fn step(&mut self) -> bool {
         let mut moved = false;
         while let Some(transmit) = self.http.poll_transmit() {
-            if let Transmit::Abort(inner) = transmit {
+            if let ClientTransmit::Abort(inner) = transmit {
                 self.waiting.remove(&inner);
             }
             self.auth.handle_transmit(transmit, self.now);
@@ -322,9 +323,9 @@ impl TestNetwork {
         writeln!(self.text, "{line}").expect("a line");
     }
 
-    fn transmit(&mut self, transmit: Transmit) {
+    fn transmit(&mut self, transmit: ClientTransmit) {
         match transmit {
-            Transmit::Send(request) => {
+            ClientTransmit::Send(request) => {
                 let exchange = request.exchange;
                 let sent = Sent::from_request(&request);
                 self.line(format_args!("{}", sent.describe()));
@@ -335,7 +336,7 @@ impl TestNetwork {
                 self.secrets.learn(&sent, &answer);
                 self.receive(exchange, &sent.place(), answer);
             }
-            Transmit::Abort(exchange) => {
+            ClientTransmit::Abort(exchange) => {
                 let at = self.silent.iter().position(|(it, _)| *it == exchange);
                 let place = at.map_or_else(|| "?".into(), |at| self.silent.remove(at).1);
                 self.line(format_args!("abort {place}"));

@@ -6,10 +6,9 @@ use crate::conformance::check_form;
 use crate::inputs;
 use crate::operation::{Operation, script};
 use mcp_sansio::Instant;
-use mcp_sansio::http::client::Transmit;
 use mcp_sansio::http::{
-    Client, ClientLimits, ExchangeFailure, ExchangeId, HttpClientOptions, IncomingResponse,
-    Location, LostSession, Status,
+    Client, ClientLimits, ClientTransmit, ExchangeFailure, ExchangeId, HttpClientOptions,
+    IncomingResponse, Location, LostSession, Status,
 };
 use mcp_sansio::peer::{Applied, CallHandle, Event, InputHandle, Subject};
 
@@ -205,7 +204,7 @@ impl Harness {
         while let Some(transmit) = self.client.poll_transmit() {
             writeln!(self.transcript, "{transmit:?}").expect("writing to a string succeeds");
             match transmit {
-                Transmit::Send(request) => {
+                ClientTransmit::Send(request) => {
                     assert_eq!(request.url().authority(), "example.com", "another origin");
                     let (ids, others): (Vec<_>, Vec<_>) =
                         request.fields().partition(|(name, _)| *name == "last-event-id");
@@ -220,7 +219,7 @@ impl Harness {
                     }
                     self.open.push((request.exchange, false));
                 }
-                Transmit::Abort(exchange) => {
+                ClientTransmit::Abort(exchange) => {
                     let at = self.open.iter().position(|(open, _)| *open == exchange);
                     self.open.remove(at.expect("only a running exchange is aborted"));
                 }

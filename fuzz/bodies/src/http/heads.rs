@@ -1,6 +1,7 @@
 use crate::inputs;
-use mcp_sansio::http::server::{Admission, Transmit};
-use mcp_sansio::http::{Content, HttpServerOptions, Location, RequestHead, Response, Server};
+use mcp_sansio::http::{
+    Admission, Content, HttpServerOptions, Location, RequestHead, Response, Server, ServerTransmit,
+};
 use mcp_sansio::jsonrpc::{Frame, Message, ParseLimits, parse};
 use mcp_sansio::{Instant, Revisions};
 
@@ -71,9 +72,9 @@ fn check_admission(
     drop(event);
     let sent = server.poll_transmit(exchange, now);
     match (admitted, sent) {
-        (Err(refused), sent) => assert_eq!(sent, Some(Transmit::Respond(refused))),
-        (Ok(_), Some(Transmit::Respond(response))) => check_refusal(&response),
-        (Ok(_), Some(Transmit::Open(_))) => {
+        (Err(refused), sent) => assert_eq!(sent, Some(ServerTransmit::Respond(refused))),
+        (Ok(_), Some(ServerTransmit::Respond(response))) => check_refusal(&response),
+        (Ok(_), Some(ServerTransmit::Open(_))) => {
             // An event stream opens: one without a session is that of the deprecated transport.
             assert_eq!((method, head.path()), ("GET", "/sse"));
         }

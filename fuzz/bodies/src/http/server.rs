@@ -7,16 +7,13 @@ use serde_json::Value;
 use crate::commands;
 use crate::inputs;
 use crate::operation::{Operation, script};
-use mcp_sansio::Caller;
-use mcp_sansio::Instant;
-use mcp_sansio::http::server::{ResponseMode, Transmit};
 use mcp_sansio::http::{
-    ExchangeId, HttpRejection, HttpServerOptions, Principal, RequestHead, Response, Server,
-    ServerLimits, ServerTimeouts, Status,
+    ExchangeId, HttpRejection, HttpServerOptions, RequestHead, Response, ResponseMode, Server,
+    ServerLimits, ServerTimeouts, ServerTransmit, Status,
 };
 use mcp_sansio::jsonrpc::{ErrorObject, Frame, Message, ParseLimits, parse};
 use mcp_sansio::peer::{Event, Limits, Request, RequestHandle, Subject};
-use mcp_sansio::{Revision, Revisions};
+use mcp_sansio::{Caller, Instant, Principal, Revision, Revisions};
 
 use super::reply::Reply;
 
@@ -208,7 +205,11 @@ impl Harness {
         }
         if let Some(refused) = refused {
             let sent = self.server.poll_transmit(exchange, self.now);
-            assert_eq!(sent, Some(Transmit::Respond(refused)), "admission and handling disagree");
+            assert_eq!(
+                sent,
+                Some(ServerTransmit::Respond(refused)),
+                "admission and handling disagree"
+            );
             self.replies.remove(&exchange);
         }
     }
@@ -317,16 +318,16 @@ impl Harness {
                 .expect("writing to a string succeeds");
             assert!(!reply.over, "{step:?} after the end");
             match step {
-                Transmit::Respond(Response { head, body, .. }) => {
+                ServerTransmit::Respond(Response { head, body, .. }) => {
                     assert!(reply.head.replace(head).is_none(), "a second head");
                     reply.body = body;
                     reply.over = true;
                 }
-                Transmit::Open(head) => {
+                ServerTransmit::Open(head) => {
                     assert!(reply.head.replace(head).is_none(), "a second head");
                 }
-                Transmit::Chunk(bytes) => reply.body.extend_from_slice(bytes),
-                Transmit::Finish | Transmit::Abort => reply.over = true,
+                ServerTransmit::Chunk(bytes) => reply.body.extend_from_slice(bytes),
+                ServerTransmit::Finish | ServerTransmit::Abort => reply.over = true,
             }
         }
         if reply.over {

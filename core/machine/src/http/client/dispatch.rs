@@ -15,7 +15,7 @@ use crate::{Era, Instant};
 
 use super::exchanges::{Exchange, Purpose, Receiving};
 use super::message::{Message, MessageKind, RequestKind};
-use super::transmit::{Field, OutgoingRequest, Transmit};
+use super::transmit::{ClientTransmit, Field, OutgoingRequest};
 use super::{Client, SendState, Transport};
 
 impl Client {
@@ -217,7 +217,7 @@ impl Client {
         let url = Arc::clone(&exchange.url);
         let exchange = self.exchanges.insert(exchange);
         let request = OutgoingRequest { exchange, method, body, url, fields };
-        self.transmits.push_back(Transmit::Send(request));
+        self.transmits.push_back(ClientTransmit::Send(request));
         Some(exchange)
     }
 
@@ -271,14 +271,14 @@ impl Client {
     /// Aborts an exchange, or removes it from the queue if it was not sent yet.
     pub(super) fn abort(&mut self, id: ExchangeId) -> Option<Exchange> {
         let exchange = self.exchanges.remove(id)?;
-        let waits = |transmit: &Transmit| matches!(transmit, Transmit::Send(request) if request.exchange == id);
+        let waits = |transmit: &ClientTransmit| matches!(transmit, ClientTransmit::Send(request) if request.exchange == id);
         // Only exchanges without a response head can still be in the transmit queue.
         if matches!(exchange.receiving, Receiving::Head)
             && let Some(at) = self.transmits.iter().position(waits)
         {
             self.transmits.remove(at);
         } else if !exchange.over {
-            self.transmits.push_back(Transmit::Abort(id));
+            self.transmits.push_back(ClientTransmit::Abort(id));
         }
         Some(exchange)
     }

@@ -44,7 +44,7 @@ pub use limits::ClientLimits;
 pub use options::{HttpClientOptions, LostSession};
 #[cfg(feature = "recording")]
 pub(crate) use transmit::SESSION_ID;
-pub use transmit::{ExchangeFailure, Field, OutgoingRequest, Transmit};
+pub use transmit::{ClientTransmit, ExchangeFailure, Field, OutgoingRequest};
 
 /// The client side of one connection over HTTP, as a state machine over exchanges.
 ///
@@ -88,7 +88,7 @@ pub struct Client {
     seed: u64,
     exchanges: Exchanges,
     queue: Queue,
-    transmits: VecDeque<Transmit>,
+    transmits: VecDeque<ClientTransmit>,
     events: VecDeque<Event<'static>>,
     transport: Transport,
     send_state: SendState,
@@ -227,7 +227,7 @@ impl Client {
 
     /// Returns the next action for the driver, or `None` if the queue is empty.
     #[must_use]
-    pub fn poll_transmit(&mut self) -> Option<Transmit> {
+    pub fn poll_transmit(&mut self) -> Option<ClientTransmit> {
         self.transmits.pop_front()
     }
 
@@ -280,7 +280,7 @@ impl Client {
 
     /// Returns the negotiated session, once the connection is open.
     #[must_use]
-    pub const fn session(&self) -> Option<&peer::client::Session> {
+    pub const fn session(&self) -> Option<&peer::ClientSession> {
         self.peer.session()
     }
 
@@ -305,7 +305,7 @@ client_methods!(Client, now);
 machine!(Client, ClientCommand);
 
 impl ClientMachine for Client {
-    fn session(&self) -> Option<&peer::client::Session> {
+    fn session(&self) -> Option<&peer::ClientSession> {
         self.session()
     }
 }

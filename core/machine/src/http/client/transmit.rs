@@ -11,7 +11,7 @@ use crate::peer::TransportFailure;
 
 /// An action for the driver.
 #[derive(Debug)]
-pub enum Transmit {
+pub enum ClientTransmit {
     /// Sends a request. Pass its response to [`handle_response`](super::Client::handle_response),
     /// or its failure to [`handle_exchange_failed`](super::Client::handle_exchange_failed).
     Send(OutgoingRequest),
@@ -69,8 +69,8 @@ impl OutgoingRequest {
     }
 
     /// Returns the header fields, in lower case as HTTP/2 requires. The driver adds the host and
-    /// the length, and also the authorization unless an `mcp_sansio_oauth::client::AuthorizationClient` has
-    /// added it.
+    /// the length, and also the authorization unless an
+    /// `mcp_sansio_oauth::client::AuthorizationClient` has added it.
     ///
     /// No value contains control characters. All values are ASCII except `last-event-id`, which is
     /// the server's event id in UTF-8.

@@ -3,14 +3,14 @@
 use alloc::boxed::Box;
 
 use crate::catalog::Catalog;
-use crate::http::{HttpRejection, Principal, Status};
+use crate::http::{HttpRejection, Status};
 use crate::jsonrpc::ErrorCode;
 use crate::peer::machine::machine;
 use crate::peer::outbox::Verdict;
 use crate::peer::server::server_methods;
 use crate::peer::{Applied, CommandError, RequestHandle, ServerCommand, ServerMachine};
 use crate::protocol::{Era, TaskStatusParams};
-use crate::{Instant, Revision};
+use crate::{Instant, Principal, Revision};
 
 use super::{Connection, Server, header_params_by_tool};
 
@@ -191,7 +191,7 @@ impl Server {
     pub fn session_of_request(
         &self,
         request: RequestHandle,
-    ) -> Option<&crate::peer::server::Session> {
+    ) -> Option<&crate::peer::ServerSession> {
         self.connections.get(request.connection)?.machine.session()
     }
 

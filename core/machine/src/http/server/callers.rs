@@ -8,8 +8,8 @@ use core::hash::BuildHasher;
 use mcp_sansio_collections::KeyedHash;
 use mcp_sansio_collections::{Index, Key, Slab};
 
-use crate::Caller;
-use crate::http::{Principal, RemoteAddress};
+use crate::http::RemoteAddress;
+use crate::{Caller, Principal};
 
 /// Identifies the caller that a running handler counts against: see
 /// [`begin_handler`](super::Server::begin_handler).

@@ -79,7 +79,7 @@ impl Exchange {
 
 /// The next action of an adapter for an exchange.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Transmit<'a> {
+pub enum ServerTransmit<'a> {
     /// Send this response; the exchange ends.
     Respond(Response),
     /// Send this head; the body follows.

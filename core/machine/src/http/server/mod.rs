@@ -34,20 +34,19 @@ use hashbrown::HashMap;
 use mcp_sansio_collections::KeyedHash;
 use mcp_sansio_collections::{Deadlines, Index, Key, Slab};
 
-use crate::PanicGuard;
 use crate::catalog::Catalog;
 use crate::http::header_params::HeaderParams;
 use crate::peer::queue::Tag;
 use crate::peer::server::{Declared, ServerConfig};
 use crate::peer::{self, CloseReason, Event, Subject};
-use crate::{Instant, Revisions};
+use crate::{Instant, PanicGuard, Revisions};
 
 use super::ExchangeId;
 
 pub use admission::Admission;
 pub use body::ParsedBody;
 pub use callers::CallerHandle;
-pub use exchange::Transmit;
+pub use exchange::ServerTransmit;
 pub use options::{HttpServerOptions, ResponseMode, ServerLimits, ServerTimeouts};
 pub use store::{EventPosition, EventStore, NotStored, ReadId, StoreAction, StoredEvent};
 

@@ -7,12 +7,12 @@ use core::hash::BuildHasher;
 
 use mcp_sansio_collections::Key;
 
-use crate::Instant;
 use crate::binding::Binding;
-use crate::http::{ExchangeId, Principal, RequestHead, Response, ResponseHead, SessionId, Status};
+use crate::http::{ExchangeId, RequestHead, Response, ResponseHead, SessionId, Status};
 use crate::jsonrpc::RequestId;
 use crate::peer;
 use crate::peer::queue::Tag;
+use crate::{Instant, Principal};
 
 use super::admission::{busy, refusal, too_many};
 use super::body::Body;

@@ -6,7 +6,9 @@ use core::fmt;
 
 use mcp_sansio_collections::Key;
 
-use crate::http::{Principal, SessionId};
+use crate::Principal;
+
+use crate::http::SessionId;
 
 use super::ServerLimits;
 use super::session::Session;

@@ -10,7 +10,7 @@ use crate::http::SessionId;
 use crate::http::{Content, ExchangeId, Response, ResponseHead, Status};
 use crate::peer::outbox::Channel;
 
-use super::exchange::{State, Transmit};
+use super::exchange::{ServerTransmit, State};
 use super::session::STANDALONE;
 #[cfg(feature = "recording")]
 use super::session::Transport;
@@ -53,8 +53,13 @@ impl Server {
     /// Returns what to send next on an exchange, or `None` if there is nothing now or the exchange
     /// has ended.
     ///
-    /// The exchange ends after [`Transmit::Respond`], [`Transmit::Finish`] and [`Transmit::Abort`].
-    pub fn poll_transmit(&mut self, exchange: ExchangeId, now: Instant) -> Option<Transmit<'_>> {
+    /// The exchange ends after [`ServerTransmit::Respond`], [`ServerTransmit::Finish`] and
+    /// [`ServerTransmit::Abort`].
+    pub fn poll_transmit(
+        &mut self,
+        exchange: ExchangeId,
+        now: Instant,
+    ) -> Option<ServerTransmit<'_>> {
         let key = exchange.0;
         let entry = self.exchanges.get_mut(key)?;
         match entry.state {
@@ -64,7 +69,7 @@ impl Server {
                 let State::Whole(response) = self.remove_exchange(key)?.state else {
                     return None;
                 };
-                return Some(Transmit::Respond(response));
+                return Some(ServerTransmit::Respond(response));
             }
             State::Opening => {
                 entry.state = if entry.closes { State::Closing } else { State::Streaming };
@@ -75,12 +80,12 @@ impl Server {
                     head.session = connection.and_then(Connection::session_id);
                 }
                 self.arm_streaming(key, now);
-                return Some(Transmit::Open(head));
+                return Some(ServerTransmit::Open(head));
             }
             State::Aborted => {
                 self.exchange_deadlines.clear(key.slot);
                 self.remove_exchange(key);
-                return Some(Transmit::Abort);
+                return Some(ServerTransmit::Abort);
             }
             State::Streaming | State::Closing => {}
         }
@@ -90,14 +95,14 @@ impl Server {
             entry.sent_at = now;
             let stream = self.connections.get_mut(entry.connection?)?;
             let stream = stream.streams.get_mut(entry.stream)?;
-            return Some(Transmit::Chunk(stream.take(CHUNK)));
+            return Some(ServerTransmit::Chunk(stream.take(CHUNK)));
         }
         if self.is_complete(key) {
             self.finish_exchange(key, now);
-            return Some(Transmit::Finish);
+            return Some(ServerTransmit::Finish);
         }
         let entry = self.exchanges.get_mut(key)?;
-        core::mem::take(&mut entry.comment_due).then_some(Transmit::Chunk(COMMENT))
+        core::mem::take(&mut entry.comment_due).then_some(ServerTransmit::Chunk(COMMENT))
     }
 
     /// Drops the events that the reader has taken and that need not be kept. Returns whether there
@@ -147,8 +152,8 @@ impl Server {
         self.detached(connection, entry.stream, now);
     }
 
-    /// Returns whether the next action of an exchange is [`Transmit::Abort`]. For adapters whose
-    /// HTTP library does not poll the body while the client is not reading: they abort the
+    /// Returns whether the next action of an exchange is [`ServerTransmit::Abort`]. For adapters
+    /// whose HTTP library does not poll the body while the client is not reading: they abort the
     /// connection and call [`handle_disconnect`](Self::handle_disconnect).
     #[must_use]
     pub fn is_aborted(&self, exchange: ExchangeId) -> bool {

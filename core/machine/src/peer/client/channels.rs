@@ -71,7 +71,7 @@ impl Client {
     }
 
     pub(crate) fn session_revision(&self) -> Option<Revision> {
-        self.session.as_ref().map(super::Session::revision)
+        self.session.as_ref().map(super::ClientSession::revision)
     }
 
     /// Returns whether the request with this id still waits for its response.
@@ -87,7 +87,8 @@ impl Client {
         call.is_some_and(|call| call.purpose == Purpose::Application)
     }
 
-    /// Ends the pending request with this id because the binding failed. The server is not notified.
+    /// Ends the pending request with this id because the binding failed. The server is not
+    /// notified.
     pub(crate) fn fail_call(&mut self, id: i64, failure: Failure<'static>, now: Instant) {
         let Some(key) = self.connection.calls.by_id(id) else { return };
         if !self.is_pending(id) {

@@ -75,7 +75,7 @@ pub struct Client {
     state: opening::State,
     /// The server's error for a speculative handshake.
     handshake_refused: Option<Box<ErrorObject<'static>>>,
-    session: Option<Session>,
+    session: Option<ClientSession>,
     /// Whether the probe was repeated at a revision that the server refused although it listed it.
     insisted: bool,
     /// Whether the first request on this stream was a probe.
@@ -91,7 +91,7 @@ pub struct Client {
 
 /// The outcome of the negotiation with the server.
 #[derive(Debug)]
-pub struct Session {
+pub struct ClientSession {
     revision: Revision,
     client: Capabilities,
     server: Capabilities,
@@ -100,7 +100,7 @@ pub struct Session {
     instructions: Option<String>,
 }
 
-impl Session {
+impl ClientSession {
     /// Returns the negotiated revision.
     #[must_use]
     pub const fn revision(&self) -> Revision {
@@ -379,8 +379,9 @@ impl Client {
     }
 
     /// Returns the next bytes for the stream, for a driver that may write only some of them and
-    /// reports the number with [`consume_transmit`](Self::consume_transmit). Empty if no
-    /// output is queued. Returned bytes stay queued until consumed, even if their call is cancelled meanwhile.
+    /// reports the number with [`consume_transmit`](Self::consume_transmit). Empty if no output is
+    /// queued. Returned bytes stay queued until consumed, even if their call is cancelled
+    /// meanwhile.
     #[must_use]
     pub fn peek_transmit(&mut self) -> &[u8] {
         self.connection.outbox.peek()
@@ -426,7 +427,7 @@ impl Client {
 
     /// Returns the outcome of the negotiation, once the connection is open.
     #[must_use]
-    pub const fn session(&self) -> Option<&Session> {
+    pub const fn session(&self) -> Option<&ClientSession> {
         self.session.as_ref()
     }
 
@@ -509,7 +510,7 @@ machine!(Client, ClientCommand);
 stream_machine!([] Client);
 
 impl ClientMachine for Client {
-    fn session(&self) -> Option<&Session> {
+    fn session(&self) -> Option<&ClientSession> {
         self.session()
     }
 }

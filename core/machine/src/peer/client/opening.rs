@@ -20,7 +20,7 @@ use crate::peer::queue::Tag;
 use crate::protocol::{AtRevision, Capabilities, InitializeParams, Method, SerializeAt};
 use crate::{Era, Instant, Revision, Revisions};
 
-use super::{Client, Session};
+use super::{Client, ClientSession};
 
 /// State of the opening.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -242,7 +242,7 @@ impl Client {
         if self.state != State::Probing(revision) {
             self.request_meta = Some(self.modern_meta(revision));
         }
-        let session = Session {
+        let session = ClientSession {
             revision,
             client: self.own_capabilities(revision),
             server,
@@ -352,7 +352,7 @@ impl Client {
             write_notification(out, method.as_str(), crate::jsonrpc::NO_PARAMS)
         });
         debug_assert!(written.is_ok(), "a notification without parameters");
-        let session = Session {
+        let session = ClientSession {
             revision,
             client: self.own_capabilities(revision),
             server,
@@ -437,7 +437,7 @@ impl Client {
         now: Instant,
     ) -> Option<Event<'static>> {
         let State::Probing(revision) = self.state else { return None };
-        let session = Session {
+        let session = ClientSession {
             revision,
             client: self.own_capabilities(revision),
             server,
@@ -458,7 +458,7 @@ impl Client {
         self.subscribe_again(now);
     }
 
-    fn opened<'f>(&mut self, session: Session, now: Instant) -> Event<'f> {
+    fn opened<'f>(&mut self, session: ClientSession, now: Instant) -> Event<'f> {
         let revision = session.revision;
         self.state = State::Over;
         let renewed = self.session.replace(session).is_some();

@@ -13,7 +13,7 @@ use crate::peer::queue::Tag;
 use crate::peer::requests::{ReplyTo, RequestOwner};
 use crate::{Instant, Revision};
 
-use super::{Server, Session};
+use super::{Server, ServerSession};
 
 /// The revision that supports batches.
 const BATCHES: Revision = Revision::V2025_03_26;
@@ -108,7 +108,7 @@ impl Server {
         channel: Channel,
         now: Instant,
     ) -> Flow<'f> {
-        let revision = self.session.as_ref().map(Session::revision);
+        let revision = self.session.as_ref().map(ServerSession::revision);
         if revision.is_some_and(|revision| revision != BATCHES) || !self.revisions.contains(BATCHES)
         {
             return self.connection.malformed(

@@ -122,7 +122,7 @@ impl Server {
 
     /// Returns the revision of the legacy session, if there is one.
     pub(crate) fn session_revision(&self) -> Option<Revision> {
-        self.session.as_ref().map(super::Session::revision)
+        self.session.as_ref().map(super::ServerSession::revision)
     }
 
     /// Returns the number of pending requests of the client.

@@ -16,7 +16,7 @@ use crate::protocol::{
 use crate::{Era, Revision, Revisions};
 
 use super::receive::Incoming;
-use super::{Server, Session};
+use super::{Server, ServerSession};
 
 /// Minimum level of log messages for a client that has not set one. The server may choose it.
 // MCP 2025-11-25 schema.json#SetLevelRequest [LOG-004]
@@ -77,7 +77,7 @@ impl Server {
             self.identity.implementation.clone(),
         );
         result.instructions = self.identity.instructions.clone();
-        self.session = Some(Session {
+        self.session = Some(ServerSession {
             revision,
             initialized: false,
             client,

@@ -88,7 +88,7 @@ pub struct Server {
     revisions: Revisions,
     /// The last declaration of a modern client.
     last_declared: Option<Declared>,
-    session: Option<Session>,
+    session: Option<ServerSession>,
     rounds: Slab<Round>,
     /// Created with the first batch.
     batches: Option<Box<Batches>>,
@@ -102,7 +102,7 @@ pub struct Server {
 
 /// The outcome of the negotiation with a legacy client.
 #[derive(Debug)]
-pub struct Session {
+pub struct ServerSession {
     revision: Revision,
     initialized: bool,
     client: Capabilities,
@@ -112,7 +112,7 @@ pub struct Session {
     subscribed: HashSet<String, KeyedHash>,
 }
 
-impl Session {
+impl ServerSession {
     /// Returns the negotiated revision.
     #[must_use]
     pub const fn revision(&self) -> Revision {
@@ -221,7 +221,7 @@ impl Server {
         error: FrameError,
     ) -> Result<Option<Event<'static>>, ConnectionClosed> {
         self.connection.check_open()?;
-        let revision = self.session.as_ref().map(Session::revision);
+        let revision = self.session.as_ref().map(ServerSession::revision);
         let flow = self.connection.frame_error(error, revision);
         if flow.is_err() {
             self.finish_close();
@@ -406,8 +406,8 @@ impl Server {
     }
 
     /// Returns the next bytes for the stream, for a driver that may write only some of them and
-    /// reports the number with [`consume_transmit`](Self::consume_transmit). Empty if no
-    /// output is queued. Returned bytes stay queued until consumed, even if their request is cancelled
+    /// reports the number with [`consume_transmit`](Self::consume_transmit). Empty if no output is
+    /// queued. Returned bytes stay queued until consumed, even if their request is cancelled
     /// meanwhile.
     #[must_use]
     pub fn peek_transmit(&mut self) -> &[u8] {
@@ -458,7 +458,7 @@ impl Server {
 
     /// Returns the legacy session, if there is one.
     #[must_use]
-    pub const fn session(&self) -> Option<&Session> {
+    pub const fn session(&self) -> Option<&ServerSession> {
         self.session.as_ref()
     }
 

@@ -23,7 +23,7 @@ use crate::protocol::{
 use crate::{Era, Instant, Revision};
 
 use super::declared::Declared;
-use super::{NO_PARAMS, Server, Session};
+use super::{NO_PARAMS, Server, ServerSession};
 
 /// A request to be answered. The metadata is borrowed, because it is too large to move.
 pub(super) struct Incoming<'m, 'f> {
@@ -464,7 +464,7 @@ impl Server {
                 let reaction = self.connection.config.policy.malformed;
                 return self.connection.violation(reaction, violation);
             }
-            let revision = self.session.as_ref().map_or(Revision::LATEST, Session::revision);
+            let revision = self.session.as_ref().map_or(Revision::LATEST, ServerSession::revision);
             return Ok(Some(Event::Notification(Notification {
                 method: MethodName::Other(message.method),
                 params,
@@ -568,7 +568,7 @@ impl Server {
                 _ => self.connection.end_call(key, Failure::InvalidAnswer(WHY)),
             }
         }
-        let revision = self.session.as_ref().map(Session::revision);
+        let revision = self.session.as_ref().map(ServerSession::revision);
         self.connection.malformed(malformed, revision, channel)
     }
 

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use mcp_sansio::Instant;
-use mcp_sansio::http::server::{ResponseMode, ServerLimits, Transmit};
-use mcp_sansio::http::{ExchangeId, HttpServerOptions, RequestHead, Server};
+use mcp_sansio::http::{
+    ExchangeId, HttpServerOptions, RequestHead, ResponseMode, Server, ServerLimits, ServerTransmit,
+};
 use mcp_sansio::jsonrpc::RawJson;
 use mcp_sansio::peer::{self, Event, RequestHandle};
 use mcp_sansio::protocol::{Implementation, LoggingLevel, ServerCapabilities};
@@ -134,20 +135,20 @@ impl Machine {
         let mut ended = false;
         while let Some(step) = self.server.poll_transmit(exchange.id, Instant::ZERO) {
             let head = match step {
-                Transmit::Open(head) => head,
-                Transmit::Respond(response) => {
+                ServerTransmit::Open(head) => head,
+                ServerTransmit::Respond(response) => {
                     exchange.over = true;
                     response.head
                 }
-                Transmit::Chunk(bytes) => {
+                ServerTransmit::Chunk(bytes) => {
                     exchange.body += std::str::from_utf8(bytes).expect("UTF-8");
                     continue;
                 }
-                Transmit::Finish => {
+                ServerTransmit::Finish => {
                     (exchange.over, ended) = (true, true);
                     continue;
                 }
-                Transmit::Abort => panic!("it was read"),
+                ServerTransmit::Abort => panic!("it was read"),
             };
             exchange.status = head.status.0;
             let mut fields = head.fields();

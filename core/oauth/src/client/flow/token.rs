@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 
 use bytestring::ByteString;
 use mcp_sansio::Instant;
-use mcp_sansio::http::client::Field;
+use mcp_sansio::http::Field;
 use mcp_sansio_sync::Arc;
 
 use crate::client_authentication::{AuthenticationMethod, ClientProof, assertion};
