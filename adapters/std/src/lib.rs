@@ -1,6 +1,9 @@
 //! MCP with blocking calls, based only on the standard library and the operating system: no async
 //! runtime, and threads only where they are unavoidable.
 //!
+//! Programs start from a [`Server`] with handlers, or from a [`Host`] that returns a [`Client`], and
+//! run it with one of these:
+//!
 //! * A server: [`serve_stdio`], [`serve_stream`] for sockets, [`serve()`] for any reader and writer.
 //!   They block until the connection ends; handlers run on the calling thread.
 //! * A client: [`spawn`] starts a server as a child process and drives the connection on its own

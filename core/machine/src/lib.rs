@@ -3,6 +3,49 @@
 //! The input is bytes, commands and the current time; the output is frames, events and the next
 //! deadline. The crate does no I/O, reads no clock, uses no randomness, spawns no tasks and never
 //! blocks.
+//!
+//! A program that drives the protocol itself meets these items, in this order:
+//!
+//! 1. [`peer::ServerOptions`] or [`peer::ClientOptions`]: the name of this side, its capabilities,
+//!    [limits](peer::Limits) and [revisions](Revisions). A server also has a [`catalog::Catalog`]
+//!    of tools, resources and prompts.
+//! 2. [`peer::Server`] or [`peer::Client`]: the machine of one connection. Their pages describe how
+//!    to drive them.
+//! 3. [`stream::StreamConnection`]: runs a machine on a byte stream. With the feature `http`,
+//!    `http::Server` and `http::Client` take and send HTTP exchanges instead.
+//! 4. [`peer::Event`]: what happened. The application answers with methods of the machine, or with
+//!    a [`peer::ServerCommand`] or [`peer::ClientCommand`].
+//! 5. [`protocol`]: the typed messages, which [`jsonrpc::RawJson::decode`] reads from an event.
+//!
+//! ```
+//! use mcp_sansio::Instant;
+//! use mcp_sansio::catalog::Catalog;
+//! use mcp_sansio::jsonrpc::RawJson;
+//! use mcp_sansio::peer::{Event, Server, ServerOptions};
+//! use mcp_sansio::protocol::{CallToolResult, Implementation, Tool};
+//!
+//! let mut catalog = Catalog::new();
+//! catalog.add_tool(Tool::new("now", RawJson::parse(r#"{"type":"object"}"#)?))?;
+//! let options = ServerOptions::new(Implementation::new("clock", "1.0.0")).catalog(catalog);
+//! let mut server = Server::new(options, 42);
+//!
+//! # let now = Instant::ZERO;
+//! # let initialize = br#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}"#;
+//! # server.handle_message(initialize, now)?;
+//! # server.handle_message(br#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#, now)?;
+//! # while server.poll_transmit().is_some() {}
+//! let frame = br#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"now"}}"#;
+//! if let Some(Event::Request(request)) = server.handle_message(frame, now)? {
+//!     server.respond(request.handle, &CallToolResult::text("about noon"))?;
+//! }
+//! let line = server.poll_transmit().expect("the response");
+//! # assert!(std::str::from_utf8(line)?.contains("about noon"));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! The other modules are [`framing`] for decoders of lines and Server-Sent Events; `recording`
+//! (feature `recording`) to record a machine and replay it; `seal` (feature `seal`) to protect the
+//! state that a client returns.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![no_std]

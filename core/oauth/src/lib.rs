@@ -1,16 +1,25 @@
 //! OAuth for MCP as pure functions and types: the authorization of a client, and the token checks
 //! of a server.
 //!
-//! A server that requires a token answers 401 with challenges ([`challenge`]). Its metadata and
-//! that of its authorization server ([`metadata`], located by [`discovery`]) say where to get one,
-//! for which resource ([`resource`]). Each authorization has its secrets ([`pkce`]) and its
-//! [`response`]. [`client_document()`] writes the metadata of an application that is identified by
-//! a URL.
+//! A client that signs in meets these items, in this order:
 //!
-//! [`client`] is a state machine for the whole flow.
+//! 1. `client::AuthorizationOptions`: how it gets tokens, for example with
+//!    `AuthorizationOptions::code` and a user, and as which `client::RegisteredClient`.
+//! 2. `client::AuthorizationClient`: a state machine for the whole flow, between the HTTP client
+//!    and the network.
+//! 3. `client::Action`: what only the application can do, such as sending the user to a URL or
+//!    storing a `client::Credential`.
+//! 4. `client::AuthorizationEvent` and `client::AuthorizationFailure`: what happened.
 //!
-//! [`protected_resource`] is the server's side. Servers with handlers use it through
-//! `mcp_sansio_handlers::Server::protect`.
+//! A server that checks tokens has a `protected_resource::ProtectedResource`; servers with handlers
+//! use it through `mcp_sansio_handlers::Server::protect`.
+//!
+//! The items at the root are the steps of the flow as functions and types, for programs with a flow
+//! of their own. A server that requires a token answers 401 with a `Challenge`. Its
+//! `ProtectedResourceMetadata`, and the `AuthorizationServerMetadata` of its authorization server,
+//! say where to get one, for which [`ResourceUri`]; [`MetadataUrls`] locates them. Each
+//! authorization has its secrets, `CodeVerifier` and `State`, and its `AuthorizationResponse`.
+//! `client_document` writes the metadata of an application that is identified by a URL.
 //!
 //! Each side is a feature, `client` and `server`; the common parts are always compiled.
 
