@@ -30,9 +30,6 @@ pub struct Audience {
     principals: Vec<Principal>,
 }
 
-/// Has the signature of [`Audience::includes`].
-pub(super) type Includes = fn(&Audience, &Caller) -> bool;
-
 impl Audience {
     /// Creates an audience of all callers.
     #[must_use]
@@ -107,46 +104,81 @@ impl Announcement {
     }
 }
 
-/// The number of unannounced changes of each list that all callers can see.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct ChangeCounts {
-    tools: u32,
-    prompts: u32,
-    resources: u32,
+/// The restricted items of a catalog. The lists have the audience of each.
+#[derive(Clone, Debug)]
+pub(super) struct Restrictions {
+    /// [`Audience::includes`], so that its code is linked only into programs that restrict an item.
+    includes: fn(&Audience, &Caller) -> bool,
+    /// The number of restricted items of each kind.
+    items: [u32; 4],
+    /// How many of the unannounced additions are restricted.
+    added: [u32; 4],
+    /// The unannounced changes, with those who can see them.
+    changes: Vec<(ItemKind, Arc<Audience>)>,
 }
 
-impl ChangeCounts {
-    pub(super) const fn of(&mut self, kind: ItemKind) -> &mut u32 {
-        match kind {
-            ItemKind::Tool => &mut self.tools,
-            ItemKind::Prompt => &mut self.prompts,
-            ItemKind::Resource | ItemKind::ResourceTemplate => &mut self.resources,
-        }
-    }
-
-    pub(super) const fn changes(self) -> Changes {
-        Changes { tools: self.tools > 0, prompts: self.prompts > 0, resources: self.resources > 0 }
+impl Restrictions {
+    pub(super) fn new() -> Self {
+        let (includes, changes) = (Audience::includes, Vec::new());
+        Self { includes, items: [0; 4], added: [0; 4], changes }
     }
 
     #[cfg(feature = "recording")]
-    pub(super) fn from_changes(changes: Changes) -> Self {
-        let Changes { tools, prompts, resources } = changes;
-        Self { tools: tools.into(), prompts: prompts.into(), resources: resources.into() }
+    pub(super) const fn count(&mut self, kind: ItemKind, items: u32) {
+        self.items[kind as usize] = items;
     }
 }
 
 impl Catalog {
     /// Returns the changes since the last announcement, and counts them as announced.
     pub(crate) fn take_announcement(&mut self) -> Announcement {
-        let to_everyone = core::mem::take(&mut self.changes).changes();
-        let to_some = core::mem::take(&mut self.restricted_changes);
-        let announcement = Announcement { to_everyone, to_some };
-        self.managed = self.managed.and(announcement.all());
-        self.tools.mark_announced();
-        self.resources.mark_announced();
-        self.templates.mark_announced();
-        self.prompts.mark_announced();
-        announcement
+        let to_everyone = self.changes_for_everyone();
+        let to_some = self.restrictions.as_ref().map(|it| it.changes.clone());
+        self.take_changes();
+        Announcement { to_everyone, to_some: to_some.unwrap_or_default() }
+    }
+
+    /// Returns the lists that were edited since the last call, or since the catalog was created.
+    pub fn take_changes(&mut self) -> Changes {
+        let changes = self.pending_changes();
+        self.managed = self.managed.and(changes);
+        (self.changes, self.added) = (Changes::default(), [0; 4]);
+        if let Some(restrictions) = &mut self.restrictions {
+            restrictions.added = [0; 4];
+            restrictions.changes.clear();
+        }
+        changes
+    }
+
+    /// Sets the unannounced changes.
+    #[cfg(feature = "recording")]
+    pub(crate) fn set_announcement(&mut self, announcement: Announcement) {
+        let Announcement { to_everyone, to_some } = announcement;
+        (self.changes, self.added) = (to_everyone, [0; 4]);
+        if let Some(restrictions) = &mut self.restrictions {
+            (restrictions.changes, restrictions.added) = (to_some, [0; 4]);
+        } else {
+            self.changes = Announcement { to_everyone, to_some }.all();
+        }
+    }
+
+    fn changes_for_everyone(&self) -> Changes {
+        let restricted = self.restrictions.as_ref().map_or([0; 4], |it| it.added);
+        let added = |kind: ItemKind| self.added[kind as usize] > restricted[kind as usize];
+        Changes {
+            tools: self.changes.tools || added(ItemKind::Tool),
+            prompts: self.changes.prompts || added(ItemKind::Prompt),
+            resources: self.changes.resources
+                || added(ItemKind::Resource)
+                || added(ItemKind::ResourceTemplate),
+        }
+    }
+
+    /// Returns all unannounced changes.
+    pub(super) fn pending_changes(&self) -> Changes {
+        let to_everyone = self.changes_for_everyone();
+        let Some(restrictions) = &self.restrictions else { return to_everyone };
+        restrictions.changes.iter().fold(to_everyone, |changes, (kind, _)| changes.with(*kind))
     }
 
     /// Restricts an item to an audience, in place of any earlier one. The default cache hints of
@@ -158,28 +190,33 @@ impl Catalog {
     /// Returns whether the item exists.
     // MCP 2026-07-28 server/tools#capabilities [TOOL-028]: a set varies by the authorization only.
     pub fn restrict(&mut self, id: ItemId, audience: Audience) -> bool {
-        let audience = Arc::new(audience);
-        let list = self.listing_mut(id.kind());
+        let (kind, audience) = (id.kind(), Arc::new(audience));
+        let added = u64::from(self.added[kind as usize]);
+        let list = self.listing_mut(kind);
+        let announced = list.next() - added;
         let Some(before) = list.set_audience(id.number(), Arc::clone(&audience)) else {
             return false;
         };
-        let was_announced = list.was_announced(id.number());
-        self.includes = Some(Audience::includes);
-        let changes = self.changes.of(id.kind());
-        if before.is_none() && !was_announced {
-            // Counted when the item was added.
-            *changes = changes.saturating_sub(1);
-        } else {
-            self.note_change(id.kind(), before.as_ref());
+        let restrictions = self.restrictions.get_or_insert_with(|| Restrictions::new().into());
+        restrictions.changes.push((kind, audience));
+        if let Some(before) = before {
+            restrictions.changes.push((kind, before));
+            return true;
         }
-        self.note_change(id.kind(), Some(&audience));
+        restrictions.items[kind as usize] += 1;
+        if id.number() < announced {
+            // All callers saw it.
+            self.changes = self.changes.with(kind);
+        } else {
+            restrictions.added[kind as usize] += 1;
+        }
         true
     }
 
     /// Returns the audience of an item, if it is restricted.
     #[must_use]
     pub fn audience(&self, id: ItemId) -> Option<&Audience> {
-        self.includes?;
+        self.restrictions.as_ref()?;
         self.listing(id.kind()).audience(id.number()).map(|audience| &**audience)
     }
 
@@ -187,7 +224,7 @@ impl Catalog {
     /// `name` or `uri` in its parameters.
     #[must_use]
     pub fn audience_of(&self, method: Method, subject: &str) -> Option<&Audience> {
-        self.includes?;
+        self.restrictions.as_ref()?;
         let id = match method {
             Method::ToolsCall => self.tools.resolve(subject)?.0,
             Method::PromptsGet => self.prompts.resolve(subject)?.0,
@@ -203,16 +240,35 @@ impl Catalog {
     /// Returns whether a caller can see an item.
     #[must_use]
     pub fn is_visible(&self, id: ItemId, caller: &Caller) -> bool {
-        let Some(includes) = self.includes else { return true };
+        let Some(restrictions) = &self.restrictions else { return true };
         let audience = self.listing(id.kind()).audience(id.number());
-        audience.is_none_or(|audience| includes(audience, caller))
+        audience.is_none_or(|audience| (restrictions.includes)(audience, caller))
+    }
+
+    /// Returns whether an item of a kind is restricted.
+    pub(crate) fn restricts(&self, kind: ItemKind) -> bool {
+        self.restrictions.as_ref().is_some_and(|it| it.items[kind as usize] > 0)
+    }
+
+    pub(super) const fn note_added(&mut self, kind: ItemKind) {
+        let added = &mut self.added[kind as usize];
+        *added = added.saturating_add(1);
+    }
+
+    pub(super) fn note_removed(&mut self, kind: ItemKind, audience: Option<&Arc<Audience>>) {
+        self.note_change(kind, audience);
+        if let (Some(restrictions), Some(_)) = (&mut self.restrictions, audience) {
+            restrictions.items[kind as usize] -= 1;
+        }
     }
 
     /// Notes a change of an item with this audience.
     pub(super) fn note_change(&mut self, kind: ItemKind, audience: Option<&Arc<Audience>>) {
-        match audience {
-            None => *self.changes.of(kind) += 1,
-            Some(audience) => self.restricted_changes.push((kind, Arc::clone(audience))),
+        match (&mut self.restrictions, audience) {
+            (Some(restrictions), Some(audience)) => {
+                restrictions.changes.push((kind, Arc::clone(audience)));
+            }
+            _ => self.changes = self.changes.with(kind),
         }
     }
 }

@@ -24,6 +24,9 @@ pub enum ItemKind {
 }
 
 impl ItemKind {
+    pub(super) const ALL: [Self; 4] =
+        [Self::Tool, Self::Resource, Self::ResourceTemplate, Self::Prompt];
+
     /// Returns the kind that `method` lists.
     #[must_use]
     pub const fn listed_by(method: Method) -> Option<Self> {

@@ -24,10 +24,6 @@ pub(super) struct List<T> {
     entries: Vec<Entry<T>>,
     numbers: Index,
     next: u64,
-    /// The value of `next` when the list was last announced.
-    announced: u64,
-    /// The number of entries with an audience.
-    restricted: usize,
     /// Set by the first insertion, so that the code is not linked into a program that inserts
     /// nothing.
     write: Option<WriteItem<T>>,
@@ -57,14 +53,7 @@ fn write_item<T: Listed>(item: &T, revision: Revision, out: &mut String) -> Resu
 
 impl<T> Default for List<T> {
     fn default() -> Self {
-        Self {
-            entries: Vec::new(),
-            numbers: Index::default(),
-            next: 0,
-            announced: 0,
-            restricted: 0,
-            write: None,
-        }
+        Self { entries: Vec::new(), numbers: Index::default(), next: 0, write: None }
     }
 }
 
@@ -104,11 +93,8 @@ pub(super) trait Listing {
         audience: Arc<Audience>,
     ) -> Option<Option<Arc<Audience>>>;
 
-    /// Returns whether an entry with this number existed when the list was last announced.
-    fn was_announced(&self, number: u64) -> bool;
-
-    /// Returns whether an entry has an audience.
-    fn is_restricted(&self) -> bool;
+    /// Returns the number of the next entry.
+    fn next(&self) -> u64;
 }
 
 impl<T: Listed> Listing for List<T> {
@@ -149,17 +135,11 @@ impl<T: Listed> Listing for List<T> {
         audience: Arc<Audience>,
     ) -> Option<Option<Arc<Audience>>> {
         let place = self.place(number)?;
-        let before = self.entries[place].audience.replace(audience);
-        self.restricted += usize::from(before.is_none());
-        Some(before)
+        Some(self.entries[place].audience.replace(audience))
     }
 
-    fn was_announced(&self, number: u64) -> bool {
-        number < self.announced
-    }
-
-    fn is_restricted(&self) -> bool {
-        self.restricted > 0
+    fn next(&self) -> u64 {
+        self.next
     }
 }
 
@@ -240,13 +220,7 @@ impl<T: Listed> List<T> {
         let place = self.find(key)?;
         let Entry { number, item, audience } = self.entries.remove(place);
         self.numbers.remove(key, &|known| known == number);
-        self.restricted -= usize::from(audience.is_some());
         Some((Arc::unwrap_or_clone(item), audience))
-    }
-
-    /// Counts all entries as announced.
-    pub(super) const fn mark_announced(&mut self) {
-        self.announced = self.next;
     }
 
     fn append(&mut self, item: T) {
@@ -286,12 +260,10 @@ impl<T: Listed> List<T> {
                 list.place(number).map(|place| String::from(list.entries[place].item.key()));
             known.and_then(|key| list.remove(&key));
             list.numbers.insert(item.key(), number);
-            list.restricted += usize::from(audience.is_some());
             let place = list.entries.partition_point(|entry| entry.number < number);
             let (item, audience) = (Arc::new(item), audience.map(Arc::new));
             list.entries.insert(place, Entry { number, item, audience });
         }
-        list.announced = list.next;
         list
     }
 }

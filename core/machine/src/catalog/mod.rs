@@ -44,7 +44,7 @@ pub use attachments::Attachments;
 #[cfg(feature = "http")]
 pub(crate) use audience::Announcement;
 pub use audience::Audience;
-use audience::{ChangeCounts, Includes};
+use audience::Restrictions;
 pub use error::CatalogError;
 use item::ToolItem;
 pub use item::{Item, ItemId, ItemKind, Target, TemplateMatch};
@@ -54,8 +54,6 @@ pub use template::{InvalidTemplate, TEMPLATE_URI_LENGTH_MAX, check_template, mat
 pub use uri::{InvalidUri, check_uri};
 pub(crate) use validator::DescribedTool;
 pub use validator::{CompiledSchema, Invalid, Validator};
-
-use mcp_sansio_sync::Arc;
 
 use crate::Caller;
 use crate::protocol::wire::{is_object, is_object_schema};
@@ -79,11 +77,12 @@ pub struct Catalog {
     task_tools: usize,
     /// Whether the server supports the tasks of 2025-11-25.
     legacy_tasks: bool,
-    changes: ChangeCounts,
-    /// The other unannounced changes, with those who can see them.
-    restricted_changes: Vec<(ItemKind, Arc<Audience>)>,
-    /// Set when an item is restricted, so that the code is not linked into other programs.
-    includes: Option<Includes>,
+    /// The unannounced changes except additions, as far as all callers can see them.
+    changes: Changes,
+    /// The number of unannounced additions of each kind.
+    added: [u32; 4],
+    /// Created with the first restricted item.
+    restrictions: Option<Box<Restrictions>>,
     /// The kinds that the catalog manages.
     managed: Changes,
     page_size: Option<NonZeroUsize>,
@@ -170,9 +169,9 @@ impl Default for Catalog {
             prompts: List::default(),
             task_tools: 0,
             legacy_tasks: true,
-            changes: ChangeCounts::default(),
-            restricted_changes: Vec::new(),
-            includes: None,
+            changes: Changes::default(),
+            added: [0; 4],
+            restrictions: None,
             managed: Changes::default(),
             page_size: Some(PAGE_SIZE_DEFAULT),
             list_changed: true,
@@ -191,7 +190,7 @@ impl Clone for Catalog {
             resources: self.resources.clone(),
             templates: self.templates.clone(),
             prompts: self.prompts.clone(),
-            restricted_changes: self.restricted_changes.clone(),
+            restrictions: self.restrictions.clone(),
             validator: self.validator.as_ref().map(|validator| validator.clone_boxed()),
             ..*self
         }
@@ -203,11 +202,6 @@ impl Catalog {
     #[must_use]
     pub fn new() -> Self {
         Self::default()
-    }
-
-    /// Returns the lists that were edited since the last call, or since the catalog was created.
-    pub fn take_changes(&mut self) -> Changes {
-        self.take_announcement().all()
     }
 
     /// Manages all kinds, including those without entries.
@@ -228,8 +222,7 @@ impl Catalog {
     }
 
     fn managed(&self) -> Changes {
-        let restricted = self.restricted_changes.iter().map(|(kind, _)| *kind);
-        restricted.fold(self.managed.and(self.changes.changes()), Changes::with)
+        self.managed.and(self.pending_changes())
     }
 
     /// Returns whether the catalog manages requests of `method`.
@@ -261,7 +254,7 @@ impl Catalog {
         let task = runs_as_task(&item.tool);
         let id = self.tools.add(item)?;
         self.task_tools += usize::from(task);
-        self.note_change(ItemKind::Tool, None);
+        self.note_added(ItemKind::Tool);
         Ok(id)
     }
 
@@ -288,7 +281,7 @@ impl Catalog {
     pub fn remove_tool(&mut self, name: &str) -> Option<Tool> {
         let (ToolItem { tool, .. }, audience) = self.tools.remove(name)?;
         self.task_tools -= usize::from(runs_as_task(&tool));
-        self.note_change(ItemKind::Tool, audience.as_ref());
+        self.note_removed(ItemKind::Tool, audience.as_ref());
         Some(tool)
     }
 
@@ -331,7 +324,7 @@ impl Catalog {
     pub fn add_resource(&mut self, resource: Resource) -> Result<ItemId, CatalogError> {
         check_resource(&resource)?;
         let id = self.resources.add(resource)?;
-        self.note_change(ItemKind::Resource, None);
+        self.note_added(ItemKind::Resource);
         Ok(id)
     }
 
@@ -357,7 +350,7 @@ impl Catalog {
     /// Removes the resource at `uri`, and returns it.
     pub fn remove_resource(&mut self, uri: &str) -> Option<Resource> {
         let (resource, audience) = self.resources.remove(uri)?;
-        self.note_change(ItemKind::Resource, audience.as_ref());
+        self.note_removed(ItemKind::Resource, audience.as_ref());
         Some(resource)
     }
 
@@ -384,7 +377,7 @@ impl Catalog {
         check_resource_template(&template)?;
         let id = self.templates.add(template)?;
         self.match_template = Some(match_template);
-        self.note_change(ItemKind::ResourceTemplate, None);
+        self.note_added(ItemKind::ResourceTemplate);
         Ok(id)
     }
 
@@ -412,7 +405,7 @@ impl Catalog {
     /// Removes the resource template with this URI template, and returns it.
     pub fn remove_resource_template(&mut self, uri_template: &str) -> Option<ResourceTemplate> {
         let (template, audience) = self.templates.remove(uri_template)?;
-        self.note_change(ItemKind::ResourceTemplate, audience.as_ref());
+        self.note_removed(ItemKind::ResourceTemplate, audience.as_ref());
         Some(template)
     }
 
@@ -464,7 +457,7 @@ impl Catalog {
     pub fn add_prompt(&mut self, prompt: Prompt) -> Result<ItemId, CatalogError> {
         check_prompt(&prompt)?;
         let id = self.prompts.add(prompt)?;
-        self.note_change(ItemKind::Prompt, None);
+        self.note_added(ItemKind::Prompt);
         Ok(id)
     }
 
@@ -487,7 +480,7 @@ impl Catalog {
     /// Removes the prompt called `name`, and returns it.
     pub fn remove_prompt(&mut self, name: &str) -> Option<Prompt> {
         let (prompt, audience) = self.prompts.remove(name)?;
-        self.note_change(ItemKind::Prompt, audience.as_ref());
+        self.note_removed(ItemKind::Prompt, audience.as_ref());
         Some(prompt)
     }
 

@@ -78,7 +78,7 @@ impl Catalog {
         let mut cache = cache.clone();
         // MCP 2026-07-28 server/utilities/caching#security-considerations [CACHE-012]: the hint is not
         // the access control, but agrees with it.
-        if self.listing(kind).is_restricted() {
+        if self.restricts(kind) {
             cache.scope = CacheScope::Private;
         }
         Ok(Page { catalog: self, kind, after, revision, cache, tasks: true, caller })

@@ -1,11 +1,12 @@
 //! The contents of a catalog, for recordings.
 
 use alloc::borrow::Cow;
+use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::num::NonZeroUsize;
 
-use super::audience::{Announcement, Audience, ChangeCounts};
-use super::item::{Listed, Schemas, ToolItem};
+use super::audience::{Audience, Restrictions};
+use super::item::{ItemKind, Listed, Schemas, ToolItem};
 use super::list::List;
 #[cfg(feature = "http")]
 use super::list::Listing;
@@ -75,7 +76,7 @@ impl<'c> Snapshot<'c> {
     pub(crate) fn into_catalog(self) -> Catalog {
         let tools: List<ToolItem> =
             self.tools.into_list(|tool| ToolItem { tool, schemas: Schemas::default() });
-        Catalog {
+        let mut catalog = Catalog {
             task_tools: tools.iter().filter(|item| runs_as_task(&item.tool)).count(),
             tools,
             resources: self.resources.into_list(|resource| resource),
@@ -83,26 +84,45 @@ impl<'c> Snapshot<'c> {
             match_template: Some(match_template),
             prompts: self.prompts.into_list(|prompt| prompt),
             legacy_tasks: self.legacy_tasks,
-            changes: ChangeCounts::default(),
-            restricted_changes: Vec::new(),
-            includes: Some(Audience::includes),
+            changes: Changes::default(),
+            added: [0; 4],
+            restrictions: None,
             managed: self.managed,
             page_size: self.page_size,
             list_changed: self.list_changed,
             subscribe: self.subscribe,
             validator: None,
-        }
+        };
+        catalog.restrictions = catalog.count_restrictions();
+        catalog
     }
 }
 
 impl Catalog {
+    fn count_restrictions(&self) -> Option<Box<Restrictions>> {
+        let mut restrictions = None;
+        for kind in ItemKind::ALL {
+            let list = self.listing(kind);
+            let numbers = (0..).map_while(|at| list.number(at));
+            let restricted = numbers.filter(|number| list.audience(*number).is_some()).count();
+            if restricted > 0 {
+                let counts = restrictions.get_or_insert_with(|| Box::new(Restrictions::new()));
+                counts.count(kind, u32::try_from(restricted).unwrap_or(u32::MAX));
+            }
+        }
+        restrictions
+    }
+
     /// Returns the scopes of a caller among those that items require.
     #[cfg(feature = "http")]
     pub(crate) fn scopes_of(&self, caller: &Caller) -> Vec<String> {
         let mut scopes = Vec::new();
         let lists: [&dyn Listing; 4] =
             [&self.tools, &self.resources, &self.templates, &self.prompts];
-        for list in lists.into_iter().filter(|list| list.is_restricted()) {
+        if self.restrictions.is_none() {
+            return scopes;
+        }
+        for list in lists {
             for audience in (0..).map_while(|at| list.number(at)).filter_map(|it| list.audience(it))
             {
                 for scope in audience.scopes() {
@@ -113,11 +133,5 @@ impl Catalog {
             }
         }
         scopes
-    }
-
-    /// Sets the unannounced changes.
-    pub(crate) fn set_announcement(&mut self, announcement: Announcement) {
-        self.changes = ChangeCounts::from_changes(announcement.to_everyone);
-        self.restricted_changes = announcement.to_some;
     }
 }

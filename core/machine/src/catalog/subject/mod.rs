@@ -6,7 +6,6 @@ use alloc::vec::Vec;
 
 use super::Catalog;
 use super::item::{ItemKind, Target};
-use super::list::Listing as _;
 use super::runs_as_task;
 use crate::Caller;
 use crate::jsonrpc::{ErrorCode, ErrorObject, RawJson};
@@ -139,7 +138,8 @@ impl Catalog {
     /// Returns whether a caller may learn of updates of a resource. The URI may be of a resource
     /// that the catalog does not contain.
     pub(crate) fn allows_updates(&self, uri: &str, caller: &Caller) -> bool {
-        let is_restricted = self.resources.is_restricted() || self.templates.is_restricted();
+        let is_restricted =
+            self.restricts(ItemKind::Resource) || self.restricts(ItemKind::ResourceTemplate);
         !is_restricted
             || self.find_resource(uri, caller).is_some()
             || (self.resources.get(uri).is_none() && self.find_template(uri).is_none())
