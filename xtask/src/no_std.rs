@@ -26,7 +26,7 @@ pub(crate) fn run(targets: &[&str]) -> Result<(), Failure> {
             // Handlers need `alloc::sync::Arc`, which this target lacks.
             command.args(["--features", "client,critical-section,http,recording,seal,server"]);
         } else {
-            command.args(["--package", "mcp-sansio-handlers"]);
+            command.args(["--package", "mcp-sansio-handlers", "--package", "mcp-sansio-test"]);
             command.args(["--features", "auth,http,protection,recording,seal"]);
         }
         if !command.status()?.success() {

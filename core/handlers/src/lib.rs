@@ -22,8 +22,6 @@
 //!
 #![cfg_attr(feature = "schemars", doc = "```")]
 #![cfg_attr(not(feature = "schemars"), doc = "```ignore")]
-//! # mod pair { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/handler/pair.rs")); }
-//! # use pair::Pair;
 //! use mcp_sansio_handlers::{Call, Host, Server};
 //! use mcp_sansio::Instant;
 //!
@@ -37,7 +35,8 @@
 //!     });
 //!
 //! let (client, endpoint) = Host::new("demo", "1.0.0").connect(42, Instant::ZERO);
-//! # let mut pair = Pair::new(server.endpoint(42)?, endpoint);
+//! # use mcp_sansio_test::{Pair, Stream};
+//! # let mut pair = Pair::new(Stream::new(server.endpoint(42)?, endpoint));
 //! # let application = async {
 //! client.opened().await?;
 //! let report = client.call_tool("forecast", &Place { location: "Oslo".into() })
@@ -66,11 +65,9 @@
 //!
 #![cfg_attr(feature = "schemars", doc = "```")]
 #![cfg_attr(not(feature = "schemars"), doc = "```ignore")]
-//! # mod pair { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/handler/pair.rs")); }
-//! # use pair::Pair;
 //! use mcp_sansio_handlers::{Call, Elicit, Host, NoArguments, HostRequest, Server};
 //! use mcp_sansio::protocol::{ElicitParams, ElicitResult};
-//! # use mcp_sansio::{Instant, Revision, Revisions};
+//! # use mcp_sansio::{Revision, Revisions};
 //! # async fn book() -> Result<String, std::fmt::Error> { Ok("Booked.".into()) }
 //!
 //! #[derive(serde::Deserialize, schemars::JsonSchema)]
@@ -91,18 +88,15 @@
 //!     Ok(ElicitResult::decline())
 //! });
 //! # for revision in [Revision::V2025_06_18, Revision::V2025_11_25, Revision::V2026_07_28] {
-//! #     let (client, endpoint) =
-//! #         Host::new("demo", "1.0.0").on_elicit(|_: HostRequest<ElicitParams>| {
-//! #             ElicitResult::accept([("sure".to_owned(), true.into())].into_iter().collect())
-//! #         }).revisions(Revisions::only(revision)).connect(42, Instant::ZERO);
-//! #     let mut pair = Pair::new(server.endpoint(42)?, endpoint);
-//! #     pair.run(client.opened())?;
+//! #     let host = Host::new("demo", "1.0.0").on_elicit(|_: HostRequest<ElicitParams>| {
+//! #         ElicitResult::accept([("sure".to_owned(), true.into())].into_iter().collect())
+//! #     });
+//! #     let host = host.revisions(Revisions::only(revision));
+//! #     let (client, mut pair) = mcp_sansio_test::connect(&server, &host);
 //! #     let result = pair.run(client.call_tool("book", &NoArguments {}))?;
 //! #     assert_eq!(result.first_text(), Some("Booked."));
 //! # }
-//! # let (client, endpoint) = host.connect(42, Instant::ZERO);
-//! # let mut pair = Pair::new(server.endpoint(42)?, endpoint);
-//! # pair.run(client.opened())?;
+//! # let (client, mut pair) = mcp_sansio_test::connect(&server, &host);
 //! # let result = pair.run(client.call_tool("book", &NoArguments {}))?;
 //! # assert_eq!(result.first_text(), Some("Not booked."));
 //! # Ok::<(), Box<dyn std::error::Error>>(())

@@ -150,6 +150,13 @@ impl<K: Threading> Server<K> {
 }
 
 impl<K: Threading> HttpServer<K> {
+    /// Returns the protected resource, if the server is [protected](Server::protect): for adapters
+    /// and tests that create the [`Grant`] of a request themselves.
+    #[must_use]
+    pub fn resource(&self) -> Option<&Arc<ProtectedResource>> {
+        self.endpoint.handlers.protection.as_ref().map(|it| &it.resource)
+    }
+
     /// Decides about a request before its body is read and before [`admit`](Self::admit): check its
     /// token, or respond at once. On a server that is not [protected](Server::protect) it returns
     /// [`TokenRequirement::NotNeeded`].

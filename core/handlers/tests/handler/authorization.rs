@@ -6,7 +6,6 @@ use std::sync::{Arc, Mutex};
 use std::task::{Poll, Waker};
 use std::time::Duration;
 
-use mcp_sansio::Instant;
 use mcp_sansio_handlers::endpoint::HttpEndpoint;
 use mcp_sansio_handlers::{Authorization, Call, Host, MemoryStore, NoArguments, Server};
 use mcp_sansio_oauth::client::{
@@ -15,7 +14,6 @@ use mcp_sansio_oauth::client::{
 };
 
 use crate::guarded::{Guarded, agreed, at_once, call, equipped, forged, host, known, options};
-use crate::pair::Pair;
 use crate::text;
 
 /// A user whose decision the test makes later.
@@ -111,10 +109,8 @@ fn over_a_byte_stream_nothing_is_authorized() {
         .unix_time(|| unreachable!())
         .entropy(|| unreachable!("no entropy is needed over a byte stream"));
     let host = Host::new("host", "1").authorization(authorization);
-    let (client, endpoint) = host.connect(7, Instant::ZERO);
     let server = Server::new("server", "1").tool("forecast", "", |_: Call<NoArguments>| "sunny");
-    let mut pair = Pair::new(server.endpoint(7).unwrap(), endpoint);
-    pair.run(client.opened()).unwrap();
+    let (client, mut pair) = mcp_sansio_test::connect(&server, &host);
     client.authorize().unwrap();
     client.forget_authorization().unwrap();
     assert_eq!(text(&pair.run(call(&client)).unwrap()), "sunny");

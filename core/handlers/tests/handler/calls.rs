@@ -31,10 +31,10 @@ fn progress_comes_in_order_and_before_the_answer() {
                 .on_progress(move |progress| sink.lock().unwrap().push(progress.progress));
             pair.run(call).unwrap();
             assert_eq!(*seen.lock().unwrap(), [1.0, 2.0]);
-            assert!(!pair.wire.last().unwrap().contains("notifications/progress"));
+            assert!(!pair.transcript.lines().last().unwrap().contains("notifications/progress"));
             // Without a progress token nothing is sent.
             pair.run(client.call_tool(tool, &NoArguments {})).unwrap();
-            assert_eq!(pair.count("notifications/progress"), 2);
+            assert_eq!(pair.transcript.count("notifications/progress"), 2);
         }
     }
 }
@@ -70,13 +70,18 @@ fn log_messages_reach_clients_that_asked_for_their_level() {
         let (client, mut pair) = connect_host(&server, host, revision);
         client.set_log_level(LoggingLevel::Warning).unwrap();
         pair.run(client.call_tool("log", &NoArguments {})).unwrap();
-        assert_eq!(pair.count("fine"), 0);
-        assert_eq!(pair.count(r#""logger":"pump","data":[1,2]"#), 1, "{:#?}", pair.wire);
+        assert_eq!(pair.transcript.count("fine"), 0);
+        assert_eq!(
+            pair.transcript.count(r#""logger":"pump","data":[1,2]"#),
+            1,
+            "{}",
+            pair.transcript
+        );
         assert_eq!(*seen.lock().unwrap(), 1);
         if revision.era() == Era::Modern {
             let call = client.call_tool("log", &NoArguments {}).log_level(LoggingLevel::Debug);
             pair.run(call).unwrap();
-            assert_eq!(pair.count("fine"), 1);
+            assert_eq!(pair.transcript.count("fine"), 1);
         }
     }
 }
@@ -105,11 +110,11 @@ fn a_call_whose_future_is_dropped_is_cancelled_and_its_handler_dropped() {
         assert!(pair.poll(call.as_mut()).is_none());
         assert_eq!(Arc::strong_count(&alive), 3);
         drop(call);
-        pair.pump();
-        assert_eq!(pair.count("notifications/cancelled"), 1);
+        pair.run_until_idle();
+        assert_eq!(pair.transcript.count("notifications/cancelled"), 1);
         assert_eq!(Arc::strong_count(&alive), 2);
         // The call does not wait for an answer.
-        assert!(pair.wire.last().unwrap().contains("notifications/cancelled"));
+        assert!(pair.transcript.lines().last().unwrap().contains("notifications/cancelled"));
     }
 }
 
@@ -118,9 +123,9 @@ fn a_call_that_is_dropped_before_it_is_sent_is_never_sent() {
     let (server, _) = sleeper();
     let (client, mut pair) = connect(&server, Revision::LATEST);
     drop(client.call_tool("sleep", &NoArguments {}).into_future());
-    pair.pump();
-    assert_eq!(pair.count("tools/call"), 0, "{:#?}", pair.wire);
-    assert_eq!(pair.count("cancelled"), 0, "{:#?}", pair.wire);
+    pair.run_until_idle();
+    assert_eq!(pair.transcript.count("tools/call"), 0, "{}", pair.transcript);
+    assert_eq!(pair.transcript.count("cancelled"), 0, "{}", pair.transcript);
 }
 
 #[test]
@@ -148,12 +153,12 @@ fn a_call_without_an_answer_times_out_and_is_cancelled() {
     let call = client.call_tool("sleep", &NoArguments {}).timeout(Duration::from_secs(5));
     let mut call = Box::pin(call.into_future());
     assert!(pair.poll(call.as_mut()).is_none());
-    pair.pass(Duration::from_secs(4));
+    pair.advance(Duration::from_secs(4));
     assert!(pair.poll(call.as_mut()).is_none());
-    pair.pass(Duration::from_secs(1));
+    pair.advance(Duration::from_secs(1));
     let error = pair.poll(call.as_mut()).unwrap().unwrap_err();
     assert!(matches!(error, ClientError::Failed(Failure::TimedOut { hard: false })), "{error}");
-    assert_eq!(pair.count("notifications/cancelled"), 1);
+    assert_eq!(pair.transcript.count("notifications/cancelled"), 1);
     assert_eq!(Arc::strong_count(&alive), 2);
 }
 
@@ -222,11 +227,11 @@ fn the_pages_of_a_list_are_joined() {
         let (client, mut pair) = connect(&server, revision);
         let tools = pair.run(client.all_tools()).unwrap();
         assert!(tools.iter().map(|tool| &*tool.name).eq(["t0", "t1", "t2", "t3", "t4"]));
-        assert_eq!(pair.count(r#""method":"tools/list""#), 3);
+        assert_eq!(pair.transcript.count(r#""method":"tools/list""#), 3);
         // Rule: [PAGE-003]: cursors are not kept for the next listing.
         pair.run(client.all_tools()).unwrap();
-        assert_eq!(pair.count(r#""method":"tools/list""#), 6);
-        assert_eq!(pair.count(r#""cursor":"#), 4);
+        assert_eq!(pair.transcript.count(r#""method":"tools/list""#), 6);
+        assert_eq!(pair.transcript.count(r#""cursor":"#), 4);
         let prompts = pair.run(client.all_prompts()).unwrap();
         assert!(prompts.iter().map(|prompt| &*prompt.name).eq(["p0", "p1", "p2", "p3", "p4"]));
     }

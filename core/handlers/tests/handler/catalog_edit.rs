@@ -37,7 +37,7 @@ fn an_item_is_added_and_removed_together_with_its_handler() {
         let mut subscription =
             client.subscribe(SubscriptionFilter::default().tools_list_changed(true));
         pair.run(subscription.honoured()).unwrap();
-        let remote = pair.server.as_ref().unwrap().handle();
+        let remote = pair.transport.server.as_ref().unwrap().handle();
         let (sent, edited) = std::sync::mpsc::channel();
         remote
             .edit_catalog(move |catalog| {
@@ -109,14 +109,14 @@ fn an_item_is_added_and_removed_together_with_its_handler() {
 fn catalog_edits_are_local_to_a_connection() {
     let server = Server::new("s", "1").tool("a", "", |_: Call<NoArguments>| "a");
     let (client, mut pair) = connect(&server, Revision::LATEST);
-    let remote = pair.server.as_ref().unwrap().handle();
+    let remote = pair.transport.server.as_ref().unwrap().handle();
     remote
         .edit_catalog(|catalog| {
             catalog.remove_tool("a");
             catalog.add_tool(tool("b"), |_: Call<NoArguments>| "b").unwrap();
         })
         .unwrap();
-    pair.pump();
+    pair.run_until_idle();
     assert_eq!(text(&pair.run(client.call_tool("b", &NoArguments {})).unwrap()), "b");
     let (client, mut pair) = connect(&server, Revision::LATEST);
     assert_eq!(text(&pair.run(client.call_tool("a", &NoArguments {})).unwrap()), "a");
@@ -128,14 +128,14 @@ fn local_and_thread_safe_handlers_can_be_combined() {
     let local = std::rc::Rc::new("local");
     let server = Server::local("s", "1").tool("a", "", move |_: Call<NoArguments>| *local);
     let (client, mut pair) = connect(&server, Revision::LATEST);
-    let remote = pair.server.as_ref().unwrap().handle();
+    let remote = pair.transport.server.as_ref().unwrap().handle();
     remote
         .edit_catalog(|catalog| {
             catalog.add_tool(tool("b"), |_: Call<NoArguments>| "b").unwrap();
             catalog.add_tool(tool("c"), async |_: Call<NoArguments>| "c").unwrap();
         })
         .unwrap();
-    pair.pump();
+    pair.run_until_idle();
     for (name, answer) in [("a", "local"), ("b", "b"), ("c", "c")] {
         let result = pair.run(client.call_tool(name, &NoArguments {})).unwrap();
         assert_eq!(text(&result), answer);
@@ -203,21 +203,17 @@ fn a_call_whose_tool_is_removed_before_its_input_arrives_ends_with_an_error() {
 #[cfg(feature = "http")]
 #[test]
 fn on_http_all_clients_see_an_edit() {
-    use crate::http_pair::{HttpPair, location};
-    use mcp_sansio::http::HttpClientOptions;
-    use mcp_sansio::{Instant, Revisions};
+    use mcp_sansio::Revisions;
+    use mcp_sansio_test::connect_http;
 
     for revision in [Revision::V2025_11_25, Revision::V2026_07_28] {
         let server = empty();
         let host = Host::new("h", "1").revisions(Revisions::only(revision));
-        let options = HttpClientOptions::new(location());
-        let (client, endpoint) = host.connect_http(options, 7, Instant::ZERO);
-        let mut pair = HttpPair::new(&server, endpoint, 64);
-        pair.run(client.opened()).unwrap();
+        let (client, mut pair) = connect_http(&server, &host, None);
         let mut subscription =
             client.subscribe(SubscriptionFilter::default().tools_list_changed(true));
         pair.run(subscription.honoured()).unwrap();
-        let remote = pair.server.handle();
+        let remote = pair.transport.server.handle();
         remote
             .edit_catalog(|catalog| {
                 catalog.add_tool(tool("late"), async |_: Call<NoArguments>| "late").unwrap();

@@ -8,16 +8,15 @@ use mcp_sansio::Revision;
 use mcp_sansio::protocol::{
     ElicitParams, ElicitResult, ElicitSchema, TaskStatus, TaskSupport, Tool, ToolExecution,
 };
-use mcp_sansio_handlers::endpoint::{Endpoint, ServerEndpoint};
+use mcp_sansio_handlers::endpoint::Endpoint;
 use mcp_sansio_handlers::{Call, Client, Elicit, Host, HostRequest, NoArguments, Server};
 use serde_json::{Value, json};
 
 use crate::legacy_tasks::{server, server_with};
-use crate::pair::Pair;
 use crate::task_client::{Gate, settings};
 use crate::{connect, connect_host, text};
 
-type Link = Pair<ServerEndpoint, mcp_sansio_handlers::endpoint::ClientEndpoint>;
+type Link = mcp_sansio_test::StreamPair;
 
 fn link() -> (Gate, Client, Link) {
     let gate = Gate::default();
@@ -33,16 +32,16 @@ fn tool(client: &Client, pair: &mut Link, name: &str) -> Tool {
 /// Returns how many requests of `method` the client has sent.
 fn asked(pair: &Link, method: &str) -> usize {
     let name = format!(r#""method":"{method}""#);
-    pair.wire.iter().filter(|line| line.starts_with('>') && line.contains(&name)).count()
+    pair.transcript
+        .lines()
+        .iter()
+        .filter(|line| line.starts_with('>') && line.contains(&name))
+        .count()
 }
 
 /// Advances the clock of both sides.
 fn pass(pair: &mut Link, millis: u64) {
-    pair.now = pair.now + Duration::from_millis(millis);
-    let now = pair.now;
-    pair.client.as_mut().unwrap().handle_timeout(now);
-    pair.server.as_mut().unwrap().handle_timeout(now);
-    pair.pump();
+    pair.advance(Duration::from_millis(millis));
 }
 
 #[test]
@@ -76,7 +75,7 @@ fn a_tool_runs_as_a_task_and_its_result_is_fetched_when_ready() {
     // Another connection of the same client can use the task by its name.
     let again = client.task(task.name());
     assert_eq!(text(&pair.run(again.result()).unwrap()), "slow true");
-    assert_eq!(pair.client.as_ref().unwrap().poll_timeout(), None);
+    assert_eq!(pair.transport.client.as_ref().unwrap().poll_timeout(), None);
 }
 
 #[test]
@@ -92,9 +91,9 @@ fn task_status_notifications_are_not_relied_upon() {
             "createdAt": "2026-07-28T00:00:00Z", "lastUpdatedAt": "2026-07-28T00:00:00Z" });
         let message =
             json!({ "jsonrpc": "2.0", "method": "notifications/tasks/status", "params": params });
-        let now = pair.now;
+        let now = pair.now();
         let frame = message.to_string();
-        pair.client.as_mut().unwrap().handle_frame(Ok(frame.as_bytes()), now);
+        pair.transport.client.as_mut().unwrap().handle_frame(Ok(frame.as_bytes()), now);
         assert!(pair.poll(result.as_mut()).is_none(), "{status}");
         assert_eq!((asked(&pair, "tasks/get"), asked(&pair, "tasks/result")), (0, 0), "{status}");
     }
@@ -102,20 +101,20 @@ fn task_status_notifications_are_not_relied_upon() {
     gate.open();
     pass(&mut pair, 1000);
     assert_eq!(text(&pair.poll(result.as_mut()).unwrap().unwrap()), "slow true");
-    assert_eq!(pair.count("notifications/tasks/status"), 0);
+    assert_eq!(pair.transcript.count("notifications/tasks/status"), 0);
 }
 
 #[test]
 fn tools_without_task_support_are_called_normally() {
     // Rule: [TASK-002] [TASK-003] [TASK-004].
     let (_, client, mut pair) = link();
-    let lines = pair.wire.len();
+    let lines = pair.transcript.lines().len();
     for execution in [None, Some(ToolExecution::new().task_support(TaskSupport::Forbidden))] {
         let mut plain = Tool::new("plain", mcp_sansio::jsonrpc::RawJson::EMPTY_OBJECT);
         plain.execution = execution;
         assert!(pair.run(client.call_tool_as_task(&plain, &json!({}))).is_err());
     }
-    assert_eq!(pair.wire.len(), lines);
+    assert_eq!(pair.transcript.lines().len(), lines);
     // A server without the tasks capability, whatever its tools declare.
     let without = Server::new("s", "1")
         .tool("quick", "", |_: Call<NoArguments>| "quick")
@@ -124,11 +123,11 @@ fn tools_without_task_support_are_called_normally() {
         let (client, mut pair) = connect(&without, revision);
         let mut quick = tool(&client, &mut pair, "quick");
         quick.execution = Some(ToolExecution::new().task_support(TaskSupport::Optional));
-        let lines = pair.wire.len();
+        let lines = pair.transcript.lines().len();
         let error = pair.run(client.call_tool_as_task(&quick, &json!({}))).unwrap_err();
         assert!(error.to_string().contains("tasks.requests.tools.call"), "{error}");
         assert!(pair.run(client.list_tasks(None)).is_err());
-        assert_eq!(pair.wire.len(), lines, "{revision}");
+        assert_eq!(pair.transcript.lines().len(), lines, "{revision}");
     }
 }
 
@@ -176,19 +175,19 @@ fn progress_is_shown_while_a_task_handle_exists() {
             .on_progress(move |progress| seen.lock().unwrap().push(progress.progress))
     };
     let task = pair.run(call(&seen)).unwrap();
-    pair.pump();
+    pair.run_until_idle();
     assert_eq!(*seen.lock().unwrap(), [1.0]);
     let unwatched = Arc::new(Mutex::new(Vec::new()));
     drop(pair.run(call(&unwatched)).unwrap());
-    pair.pump();
+    pair.run_until_idle();
     assert_eq!(Arc::strong_count(&unwatched), 1);
     gate.open();
-    pair.pump();
+    pair.run_until_idle();
     assert_eq!(*seen.lock().unwrap(), [1.0, 2.0]);
     assert!(unwatched.lock().unwrap().len() < 2);
     assert_eq!(text(&pair.run(client.task(task.name()).result()).unwrap()), "said");
     drop(task);
-    pair.pump();
+    pair.run_until_idle();
     assert_eq!(Arc::strong_count(&seen), 1);
     // A progress token that was released does not affect a later call.
     assert_eq!(text(&pair.run(client.call_tool("plain", &json!({}))).unwrap()), "plain");
@@ -204,17 +203,17 @@ fn a_task_is_cancelled_by_name_even_if_its_caller_left_before_it_was_created() {
     let waker = std::task::Waker::noop();
     assert!(left.as_mut().poll(&mut std::task::Context::from_waker(waker)).is_pending());
     // The call has been sent.
-    let now = pair.now;
-    let endpoint = pair.client.as_mut().unwrap();
+    let now = pair.now();
+    let endpoint = pair.transport.client.as_mut().unwrap();
     endpoint.poll_handlers(&mut std::task::Context::from_waker(waker), now);
     drop(left);
-    pair.pump();
+    pair.run_until_idle();
     assert_eq!(asked(&pair, "tools/call"), 1);
     assert_eq!((asked(&pair, "notifications/cancelled"), asked(&pair, "tasks/cancel")), (0, 1));
     assert_eq!(gate.holders(), held);
     // A call that was dropped before it was sent is never sent.
     drop(client.call_tool_as_task(&slow, &json!({})).into_future());
-    pair.pump();
+    pair.run_until_idle();
     assert_eq!(asked(&pair, "tools/call"), 1);
     let task = pair.run(client.call_tool_as_task(&slow, &json!({}))).unwrap();
     let cancelled = pair.run(task.cancel()).unwrap().task.unwrap();
@@ -231,13 +230,11 @@ fn a_call_that_times_out_is_not_cancelled_if_it_was_to_be_a_task() {
     // Rule: [CANC-009].
     let (_, client, mut pair) = link();
     let slow = tool(&client, &mut pair, "slow");
-    let server = pair.server.take();
+    let server = pair.transport.server.take();
     let call = client.call_tool_as_task(&slow, &json!({})).timeout(Duration::from_secs(5));
     let mut call = pin!(call.into_future());
     assert!(pair.poll(call.as_mut()).is_none());
-    pair.now = pair.now + Duration::from_secs(5);
-    let now = pair.now;
-    pair.client.as_mut().unwrap().handle_timeout(now);
+    pair.advance(Duration::from_secs(5));
     assert!(pair.poll(call.as_mut()).unwrap().is_err());
     assert_eq!(asked(&pair, "tools/call"), 1);
     assert_eq!(asked(&pair, "notifications/cancelled"), 0);
@@ -295,10 +292,10 @@ fn a_sleeping_poll_is_woken_when_the_connection_ends() {
     {
         let mut result = pin!(task.result());
         assert!(pair.poll(result.as_mut()).is_none());
-        assert!(pair.client.as_ref().unwrap().poll_timeout().is_some());
+        assert!(pair.transport.client.as_ref().unwrap().poll_timeout().is_some());
     }
-    pair.pump();
-    assert_eq!(pair.client.as_ref().unwrap().poll_timeout(), None);
+    pair.run_until_idle();
+    assert_eq!(pair.transport.client.as_ref().unwrap().poll_timeout(), None);
 }
 
 #[test]

@@ -7,8 +7,9 @@ use mcp_sansio::{Instant, Revision};
 use mcp_sansio_handlers::endpoint::Endpoint;
 use mcp_sansio_handlers::{Call, ClientError, Host, NoArguments, SendError, Server};
 
+use mcp_sansio_test::{Pair, Stream};
+
 use crate::connect;
-use crate::pair::Pair;
 
 fn sleeper() -> Server {
     Server::new("s", "1").tool("sleep", "", async |_: Call<NoArguments>| {
@@ -20,7 +21,7 @@ fn sleeper() -> Server {
 fn calls_of_a_closed_connection_end_with_its_reason() {
     let (client, mut pair) = connect(&sleeper(), Revision::LATEST);
     client.close();
-    pair.pump();
+    pair.run_until_idle();
     let error = pair.run(client.call_tool("sleep", &NoArguments {})).unwrap_err();
     assert!(matches!(error, ClientError::Closed(CloseReason::Local)), "{error}");
     assert_eq!(client.close_reason(), Some(CloseReason::Local));
@@ -46,7 +47,7 @@ fn every_call_ends_when_the_driver_goes_away() {
     let mut made = Box::pin(client.call_tool("sleep", &NoArguments {}).into_future());
     assert!(pair.poll(made.as_mut()).is_none());
     let mut waiting = Box::pin(client.call_tool("sleep", &NoArguments {}).into_future());
-    pair.client = None;
+    pair.transport.client = None;
     let error = pair.poll(made.as_mut()).unwrap().unwrap_err();
     assert!(matches!(error, ClientError::Failed(Failure::ConnectionLost)), "{error}");
     let error = pair.poll(waiting.as_mut()).unwrap().unwrap_err();
@@ -61,15 +62,15 @@ fn the_connection_closes_with_its_last_handle() {
     let (client, mut pair) = connect(&sleeper(), Revision::LATEST);
     let second = client.clone();
     drop(client);
-    pair.pump();
-    assert!(!pair.client.as_ref().unwrap().is_closed());
+    pair.run_until_idle();
+    assert!(!pair.transport.client.as_ref().unwrap().is_closed());
     let mut call = Box::pin(second.call_tool("sleep", &NoArguments {}).into_future());
     drop(second);
     assert!(pair.poll(call.as_mut()).is_none());
-    assert!(!pair.client.as_ref().unwrap().is_closed());
+    assert!(!pair.transport.client.as_ref().unwrap().is_closed());
     drop(call);
-    pair.pump();
-    assert!(pair.client.as_ref().unwrap().is_drained());
+    pair.run_until_idle();
+    assert!(pair.transport.client.as_ref().unwrap().is_drained());
 }
 
 #[test]
@@ -86,8 +87,8 @@ fn dropping_the_last_handles_on_several_threads_closes_the_connection() {
         for thread in threads {
             thread.join().unwrap();
         }
-        pair.pump();
-        assert!(pair.client.as_ref().unwrap().is_closed());
+        pair.run_until_idle();
+        assert!(pair.transport.client.as_ref().unwrap().is_closed());
     }
 }
 
@@ -96,12 +97,12 @@ fn a_server_that_is_closed_drops_its_handlers_and_is_drained() {
     let (client, mut pair) = connect(&sleeper(), Revision::LATEST);
     let mut call = Box::pin(client.call_tool("sleep", &NoArguments {}).into_future());
     assert!(pair.poll(call.as_mut()).is_none());
-    let remote = pair.server.as_ref().unwrap().handle();
+    let remote = pair.transport.server.as_ref().unwrap().handle();
     remote.close();
-    pair.pump();
-    assert!(pair.server.as_ref().unwrap().is_drained());
+    pair.run_until_idle();
+    assert!(pair.transport.server.as_ref().unwrap().is_drained());
     // The endpoint is gone, and the error says so.
-    pair.server = None;
+    pair.transport.server = None;
     assert_eq!(remote.resource_updated("mem://a"), Err(SendError::Closed));
 }
 
@@ -123,24 +124,24 @@ fn a_client_may_close_its_output_and_still_read_the_answer() {
     let (client, mut pair) = connect(&server, Revision::LATEST);
     let mut call = Box::pin(client.call_tool("wait", &NoArguments {}).into_future());
     assert!(pair.poll(call.as_mut()).is_none());
-    let now = pair.now;
-    pair.server.as_mut().unwrap().handle_eof(now);
-    assert!(!pair.server.as_ref().unwrap().is_drained());
+    let now = pair.now();
+    pair.transport.server.as_mut().unwrap().handle_eof(now);
+    assert!(!pair.transport.server.as_ref().unwrap().is_drained());
     gate.lock().unwrap().take().unwrap().wake();
     assert!(pair.poll(call.as_mut()).unwrap().is_ok());
-    assert!(pair.server.as_ref().unwrap().is_drained());
+    assert!(pair.transport.server.as_ref().unwrap().is_drained());
 }
 
 #[test]
 fn a_failed_opening_is_reported_to_waiting_callers() {
     let (client, endpoint) = Host::new("h", "1").connect(0, Instant::ZERO);
-    let mut pair = Pair::new(sleeper().endpoint(0).unwrap(), endpoint);
-    pair.server = None;
+    let mut pair = Pair::new(Stream::new(sleeper().endpoint(0).unwrap(), endpoint));
+    pair.transport.server = None;
     let mut opened = Box::pin(client.opened());
     assert!(pair.poll(opened.as_mut()).is_none());
     let error = pair.run(client.call_tool("sleep", &NoArguments {})).unwrap_err();
     assert_eq!(error.to_string(), "the connection is not open yet");
-    pair.client.as_mut().unwrap().handle_eof(Instant::ZERO);
+    pair.transport.client.as_mut().unwrap().handle_eof(Instant::ZERO);
     assert_eq!(pair.poll(opened.as_mut()).unwrap().unwrap_err(), CloseReason::EndOfInput);
 }
 
@@ -157,11 +158,11 @@ fn observers_see_violations_of_the_peer() {
     let server = sleeper().observe(move |event| note(event, &theirs));
     let host = Host::new("h", "1").observe(move |event| note(event, &ours));
     let (client, mut pair) = crate::connect_host(&server, host, Revision::LATEST);
-    let now = pair.now;
-    pair.server.as_mut().unwrap().handle_frame(Ok(b"{"), now);
-    pair.client.as_mut().unwrap().handle_frame(Ok(b"noise"), now);
+    let now = pair.now();
+    pair.transport.server.as_mut().unwrap().handle_frame(Ok(b"{"), now);
+    pair.transport.client.as_mut().unwrap().handle_frame(Ok(b"noise"), now);
     assert_eq!(seen.lock().unwrap().len(), 2);
-    assert!(!pair.client.as_ref().unwrap().is_closed());
+    assert!(!pair.transport.client.as_ref().unwrap().is_closed());
     drop(client);
 }
 
@@ -175,19 +176,20 @@ fn a_call_before_opening_reaches_the_restarted_server() {
     );
     let (client, endpoint) = Host::new("host", "1").connect(7, Instant::ZERO);
     // The first process reads the probe and exits.
-    let mut pair = Pair::new(server.endpoint(7).expect("a server"), endpoint);
-    let second = pair.server.take();
+    let mut pair = Pair::new(Stream::new(server.endpoint(7).expect("a server"), endpoint));
+    let second = pair.transport.server.take();
     let mut call = std::pin::pin!(async {
         client.opened().await.expect("a session");
         client.call_tool("greet", &NoArguments {}).await
     });
     assert!(pair.poll(call.as_mut()).is_none());
-    assert_eq!(pair.wire.len(), 1, "{:?}", pair.wire);
-    assert!(pair.client.as_mut().expect("a client").restart(pair.now));
-    pair.server = second;
+    assert_eq!(pair.transcript.lines().len(), 1, "{}", pair.transcript);
+    let now = pair.now();
+    assert!(pair.transport.client.as_mut().expect("a client").restart(now));
+    pair.transport.server = second;
     let result = pair.poll(call.as_mut()).expect("an answer").expect("a result");
     assert_eq!(crate::text(&result), "hello");
     assert_eq!(client.era(), Some(mcp_sansio::Era::Legacy));
-    assert_eq!(pair.count("server/discover"), 1);
-    assert!(!pair.client.as_mut().expect("a client").restart(pair.now));
+    assert_eq!(pair.transcript.count("server/discover"), 1);
+    assert!(!pair.transport.client.as_mut().expect("a client").restart(now));
 }

@@ -1,21 +1,23 @@
 //! Streams end when the token that opened them expires, and clients reconnect with a new one.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use mcp_sansio::http::{ExchangeId, HttpClientOptions, OutgoingRequest};
+use mcp_sansio::http::{
+    Content, ExchangeId, HttpClientOptions, HttpServerOptions, Location, OutgoingRequest, Response,
+    ResponseHead, Status,
+};
 use mcp_sansio::protocol::{
     Method, Resource, ResourceContents, SubscriptionFilter, TextResourceContents,
 };
 use mcp_sansio::{Instant, Principal, Revision, Revisions};
-use mcp_sansio_handlers::endpoint::HttpClientEndpoint;
 use mcp_sansio_handlers::{Authorization, Call, Client, Host, NoArguments, ReadResource, Server};
-use mcp_sansio_oauth::protected_resource::{TokenCheck, TokenRefusal, VerifiedToken};
+use mcp_sansio_oauth::protected_resource::{
+    ProtectedResource, TokenCheck, TokenRefusal, VerifiedToken,
+};
+use mcp_sansio_test::{Clock, Http, HttpPair, Pair, URL};
 use serde_json::{Value, json};
 
 use crate::guarded::{METADATA, at_once, equipped};
-use crate::http_pair::{HttpPair, location};
 use crate::protected_server::{ProtectedServer, legacy_call, request, resource};
 use crate::task_client::{Gate, everything, request as modern_request};
 use crate::text;
@@ -159,8 +161,7 @@ fn a_token_without_expiry_opens_streams_without_expiry() {
         Ok::<_, TokenRefusal>(token.audiences([check.resource()]))
     };
     let server = server(&Gate::default()).protect(resource(), check, || 1_000);
-    let mut fixture =
-        ProtectedServer::from_server(&server, mcp_sansio::http::HttpServerOptions::new());
+    let mut fixture = ProtectedServer::from_server(&server, HttpServerOptions::new());
     let session = fixture.open("ann/use");
     let stream = get(&mut fixture, &session, None);
     fixture.read(stream);
@@ -171,18 +172,16 @@ fn a_token_without_expiry_opens_streams_without_expiry() {
 // ---------------------------------------------------------------------- the client of this library
 
 /// The protected resource that the server of the pair represents.
-fn of_pair() -> mcp_sansio_oauth::protected_resource::ProtectedResource {
-    let url = "http://localhost:8080/mcp";
-    mcp_sansio_oauth::protected_resource::ProtectedResource::new(url, ["https://as.example"])
-        .unwrap()
+fn of_pair() -> ProtectedResource {
+    ProtectedResource::new(URL, ["https://as.example"]).unwrap()
 }
 
 /// A client that signs in, and a protected server whose tokens have an expiry time.
 fn pair(gate: &Gate, revision: Revision) -> (Client, HttpPair) {
-    let clock = Arc::<AtomicU64>::default();
+    let clock = Clock::default();
     let unix_time = {
-        let clock = Arc::clone(&clock);
-        move || 1_800_000_000 + clock.load(Ordering::SeqCst)
+        let clock = clock.clone();
+        move || 1_800_000_000 + clock.elapsed().as_secs()
     };
     let check = |check: TokenCheck| {
         let end = check.token().strip_prefix("until-").and_then(|it| it.parse().ok());
@@ -193,13 +192,9 @@ fn pair(gate: &Gate, revision: Revision) -> (Client, HttpPair) {
     let authorization: Authorization = equipped(at_once()).unix_time(unix_time.clone());
     let host =
         Host::new("host", "1").authorization(authorization).revisions(Revisions::only(revision));
-    let (client, endpoint): (_, HttpClientEndpoint) =
-        host.connect_http(HttpClientOptions::new(location()), 7, Instant::ZERO);
-    let mut pair = HttpPair::new(&server, endpoint, usize::MAX);
-    pair.clock = clock;
-    pair.elsewhere = Some(Box::new(move |request: &OutgoingRequest| {
+    let issuer = move |request: &OutgoingRequest| {
         let (_, place) = request.url().as_str().split_once("://").unwrap();
-        Some(match place {
+        let (status, body) = match place {
             "as.example/.well-known/oauth-authorization-server" => (200, METADATA.to_owned()),
             "as.example/token" => {
                 let end = unix_time() + LIFETIME.as_secs();
@@ -209,8 +204,14 @@ fn pair(gate: &Gate, revision: Revision) -> (Client, HttpPair) {
             }
             _ if place.starts_with("as.example") => (404, String::new()),
             _ => return None,
-        })
-    }));
+        };
+        let head = ResponseHead::new(Status(status), Some(Content::Json));
+        Some(Response::new(head, body.into_bytes()))
+    };
+    let server = server.http(HttpServerOptions::new(), [7; 32], 7).unwrap();
+    let options = HttpClientOptions::new(Location::parse(URL).unwrap());
+    let (client, endpoint) = host.connect_http(options, 7, Instant::ZERO);
+    let mut pair = Pair::with_clock(Http::new(server, endpoint).intercept(issuer), clock);
     pair.run(client.opened()).unwrap();
     (client, pair)
 }
@@ -223,13 +224,14 @@ fn the_client_fetches_its_response_with_another_token() {
         let call = client.call_tool("slow", &NoArguments {}).timeout(LIFETIME * 10);
         let mut call = Box::pin(call.into_future());
         assert!(pair.poll(call.as_mut()).is_none());
-        pair.pass_until(Instant::ZERO + LIFETIME * 3);
+        pair.advance(LIFETIME * 3);
         gate.open();
         let result = pair.run(call).unwrap();
-        assert_eq!(text(&result), "done", "{revision}: {:#?}", pair.log);
-        let resumed = pair.log.iter().filter(|line| line.starts_with("> GET")).count();
+        assert_eq!(text(&result), "done", "{revision}: {}", pair.transcript);
+        let resumed =
+            pair.transcript.lines().iter().filter(|line| line.starts_with("> GET")).count();
         let expected = if revision == Revision::V2025_11_25 { 3.. } else { 0.. };
-        assert!(expected.contains(&resumed), "{revision}: {:#?}", pair.log);
+        assert!(expected.contains(&resumed), "{revision}: {}", pair.transcript);
     }
 }
 
@@ -242,16 +244,17 @@ fn the_client_keeps_listening_with_another_token() {
         let mut subscription = client.subscribe(filter.clone());
         assert_eq!(pair.run(subscription.honoured()).unwrap(), filter, "{revision}");
         for round in 1..=3 {
-            pair.pass_until(Instant::ZERO + LIFETIME * round + Duration::from_secs(10));
-            pair.server.handle().resource_updated("mem://a").unwrap();
+            pair.advance(LIFETIME * round + Duration::from_secs(10) - pair.clock().elapsed());
+            pair.transport.server.handle().resource_updated("mem://a").unwrap();
             let news = pair.run(subscription.next()).unwrap();
-            let news = news.unwrap_or_else(|| panic!("{revision} {round}: {:#?}", pair.log));
+            let news = news.unwrap_or_else(|| panic!("{revision} {round}: {}", pair.transcript));
             assert_eq!(news.method, Method::ResourcesUpdated, "{revision}");
         }
         if revision == Revision::V2026_07_28 {
-            let listened = pair.count("subscriptions/listen");
-            assert!(listened >= 4, "{listened}: {:#?}", pair.log);
-            pair.server.close(pair.now);
+            let listened = pair.transcript.count("subscriptions/listen");
+            assert!(listened >= 4, "{listened}: {}", pair.transcript);
+            let now = pair.now();
+            pair.transport.server.close(now);
             assert!(pair.run(subscription.next()).unwrap().is_none(), "the server is gone");
         }
     }

@@ -4,19 +4,20 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use mcp_sansio::http::HttpClientOptions;
+use mcp_sansio::http::{HttpClientOptions, HttpServerOptions, Location};
 use mcp_sansio::peer::CloseReason;
 use mcp_sansio::protocol::{
     ElicitParams, ElicitResult, Resource, ResourceContents, SubscriptionFilter,
     TextResourceContents,
 };
 use mcp_sansio::{Instant, Revision, Revisions};
-use mcp_sansio_handlers::endpoint::HttpEndpoint;
+use mcp_sansio_handlers::endpoint::{HttpEndpoint, HttpServer};
 use mcp_sansio_handlers::{
     Call, Client, ClientError, Elicit, Host, HostRequest, NoArguments, ReadResource, Server,
 };
 
-use crate::http_pair::{HttpPair, location, mount};
+use mcp_sansio_test::{Faults, Http, HttpPair, Pair, URL, connect_http};
+
 use crate::{ASKING, Place, text};
 
 /// The revisions with Streamable HTTP.
@@ -51,6 +52,11 @@ fn server() -> Server {
         })
 }
 
+/// Creates the HTTP side of a server.
+fn mount(server: &Server) -> HttpServer {
+    server.http(HttpServerOptions::new(), [7; 32], 7).unwrap()
+}
+
 fn connect_host(
     server: &Server,
     host: Host,
@@ -58,16 +64,17 @@ fn connect_host(
     piece: usize,
 ) -> (Client, HttpPair) {
     let host = host.revisions(Revisions::only(revision));
-    let (client, endpoint) =
-        host.connect_http(HttpClientOptions::new(location()), 7, Instant::ZERO);
-    let mut pair = HttpPair::new(server, endpoint, piece);
+    let options = HttpClientOptions::new(Location::parse(URL).unwrap());
+    let (client, endpoint) = host.connect_http(options, 7, Instant::ZERO);
+    let mut pair = Pair::new(Http::new(mount(server), endpoint));
+    pair.set_faults(Faults::new(0).pieces(piece));
     pair.run(client.opened()).unwrap();
     assert_eq!(client.session().unwrap().revision, revision);
     (client, pair)
 }
 
 fn connect(server: &Server, revision: Revision) -> (Client, HttpPair) {
-    connect_host(server, Host::new("host", "1"), revision, usize::MAX)
+    connect_http(server, &Host::new("host", "1").revisions(Revisions::only(revision)), None)
 }
 
 fn oslo() -> Place {
@@ -101,8 +108,8 @@ fn a_call_with_progress_and_input_gives_the_same_result_in_both_eras() {
                 shown.lock().unwrap().push(progress.progress);
             });
             let result = pair.run(call).unwrap();
-            assert_eq!(text(&result), "Booked.", "{revision}: {:#?}", pair.log);
-            assert!(seen.lock().unwrap().contains(&1.0), "{revision}: {:#?}", pair.log);
+            assert_eq!(text(&result), "Booked.", "{revision}: {}", pair.transcript);
+            assert!(seen.lock().unwrap().contains(&1.0), "{revision}: {}", pair.transcript);
         }
     }
 }
@@ -148,11 +155,11 @@ fn a_call_that_is_dropped_is_cancelled_on_the_server() {
         {
             let mut call = Box::pin(client.call_tool("hang", &NoArguments {}).into_future());
             assert!(pair.poll(call.as_mut()).is_none());
-            assert_eq!(pair.at_work(), 1);
+            assert_eq!(pair.transport.pending_handlers(), 1);
         }
-        pair.pump();
-        assert_eq!(pair.at_work(), 0, "{revision}: {:#?}", pair.log);
-        let told = pair.count("notifications/cancelled");
+        pair.run_until_idle();
+        assert_eq!(pair.transport.pending_handlers(), 0, "{revision}: {}", pair.transcript);
+        let told = pair.transcript.count("notifications/cancelled");
         assert_eq!(told, usize::from(revision != Revision::V2026_07_28));
     }
 }
@@ -182,7 +189,7 @@ fn changes_reach_a_subscription() {
         let filter = SubscriptionFilter::default().resource_subscriptions(["mem://a".to_owned()]);
         let mut subscription = client.subscribe(filter.clone());
         assert_eq!(pair.run(subscription.honoured()).unwrap(), filter, "{revision}");
-        pair.server.handle().resource_updated("mem://a").unwrap();
+        pair.transport.server.handle().resource_updated("mem://a").unwrap();
         let notification = pair.run(subscription.next()).unwrap().unwrap();
         assert_eq!(notification.params.get("uri").unwrap().as_str(), r#""mem://a""#);
     }
@@ -202,11 +209,12 @@ fn a_new_session_replaces_the_one_that_the_server_forgot() {
     let info = |client: &Client| client.session().unwrap().server_info.clone().unwrap();
     assert!(info(&client).as_str().contains(r#""version":"1""#));
     // The same server, restarted.
-    pair.server =
-        mount(&Server::new("weather", "2").tool("forecast", "Weather", |_: Call<Place>| "Rainy"));
-    pair.cut_all();
+    let restarted =
+        Server::new("weather", "2").tool("forecast", "Weather", |_: Call<Place>| "Rainy");
+    let now = pair.now();
+    pair.transport.restart(mount(&restarted), now);
     let result = pair.run(client.call_tool("forecast", &oslo())).unwrap();
-    assert_eq!(text(&result), "Rainy", "{:#?}", pair.log);
+    assert_eq!(text(&result), "Rainy", "{}", pair.transcript);
     assert_eq!(opened.load(Ordering::SeqCst), 2);
     assert!(info(&client).as_str().contains(r#""version":"2""#));
 }
@@ -221,11 +229,11 @@ fn closing_notifies_the_server_and_ends_pending_calls() {
         client.close();
         let error = pair.run(call).unwrap_err();
         assert!(matches!(error, ClientError::Failed(_) | ClientError::Closed(_)), "{error}");
-        pair.pump();
+        pair.run_until_idle();
         assert_eq!(client.close_reason(), Some(CloseReason::Local));
-        assert_eq!(pair.count("DELETE"), usize::from(revision != Revision::V2026_07_28));
-        assert_eq!(pair.server.machine().session_count(), 0);
-        let endpoint = pair.client.as_ref().unwrap();
+        assert_eq!(pair.transcript.count("DELETE"), usize::from(revision != Revision::V2026_07_28));
+        assert_eq!(pair.transport.server.machine().session_count(), 0);
+        let endpoint = pair.transport.client.as_ref().unwrap();
         assert!(endpoint.is_closed() && endpoint.is_drained());
         let error = pair.run(client.call_tool("forecast", &oslo())).unwrap_err();
         assert!(matches!(error, ClientError::Closed(CloseReason::Local)), "{error}");
@@ -238,7 +246,7 @@ fn dropping_the_driver_closes_the_connection() {
         let (client, mut pair) = connect(&server(), revision);
         let mut call = Box::pin(client.call_tool("hang", &NoArguments {}).into_future());
         assert!(pair.poll(call.as_mut()).is_none());
-        pair.client = None;
+        pair.transport.client = None;
         pair.run(call).unwrap_err();
         assert_eq!(client.close_reason(), Some(CloseReason::Local));
     }
@@ -248,7 +256,7 @@ fn dropping_the_driver_closes_the_connection() {
 fn a_connection_without_handles_closes() {
     let (client, mut pair) = connect(&server(), Revision::V2025_11_25);
     drop(client);
-    pair.pump();
-    assert!(pair.client.as_ref().unwrap().is_drained(), "{:#?}", pair.log);
-    assert_eq!(pair.count("DELETE"), 1);
+    pair.run_until_idle();
+    assert!(pair.transport.client.as_ref().unwrap().is_drained(), "{}", pair.transcript);
+    assert_eq!(pair.transcript.count("DELETE"), 1);
 }

@@ -133,7 +133,11 @@ fn the_tasks_of_one_revision_do_not_exist_at_another() {
         let (client, mut pair) = crate::connect(&server(&Gate::default()), revision);
         let result = pair.run(client.call_tool("quick", &json!({}))).unwrap();
         assert_eq!(crate::text(&result), "quick");
-        assert!(!pair.wire.iter().any(|line| line.contains("tasks")), "{:?}", pair.wire);
+        assert!(
+            !pair.transcript.lines().iter().any(|line| line.contains("tasks")),
+            "{}",
+            pair.transcript
+        );
     }
 }
 

@@ -37,8 +37,8 @@ fn a_handler_that_reports_in_a_loop_does_not_block_the_reports_of_another() {
     let jobs = std::mem::take(&mut *jobs.lock().unwrap());
     jobs.into_iter().for_each(|job| job());
     calls.iter_mut().for_each(|call| assert!(pair.poll(call.as_mut()).unwrap().is_ok()));
-    assert_eq!(pair.count(r#""message":"loud""#), 100);
-    assert_eq!(pair.count(r#""message":"quiet""#), 10);
+    assert_eq!(pair.transcript.count(r#""message":"loud""#), 100);
+    assert_eq!(pair.transcript.count(r#""message":"quiet""#), 10);
 }
 
 #[test]
@@ -56,7 +56,7 @@ fn the_bytes_of_pending_reports_are_bounded() {
     );
     let (client, mut pair) = connect(&server, Revision::V2025_11_25);
     pair.run(client.call_tool("log", &NoArguments {})).unwrap();
-    let long = pair.count("xxx");
+    let long = pair.transcript.count("xxx");
     assert!((5..=11).contains(&long), "{long}");
     assert!(long * 900 <= 10_000);
 }
@@ -67,7 +67,7 @@ fn commands_over_the_limit_are_refused_and_earlier_ones_are_executed() {
     limits.commands_max = 3;
     let server = Server::new("s", "1").limits(limits).tool("a", "", |_: Call<NoArguments>| "a");
     let (client, mut pair) = connect(&server, Revision::LATEST);
-    let remote = pair.server.as_ref().unwrap().handle();
+    let remote = pair.transport.server.as_ref().unwrap().handle();
     let edited = Arc::new(std::sync::atomic::AtomicUsize::new(0));
     let edit = || {
         let edited = Arc::clone(&edited);
@@ -76,16 +76,16 @@ fn commands_over_the_limit_are_refused_and_earlier_ones_are_executed() {
     let all = [edit(), edit(), edit(), edit(), edit()];
     assert_eq!(all, [Ok(()), Ok(()), Ok(()), Err(SendError::Full), Err(SendError::Full)]);
     assert_eq!(remote.resource_updated("mem://a"), Err(SendError::Full));
-    pair.pump();
+    pair.run_until_idle();
     assert_eq!(edited.load(Ordering::SeqCst), 3);
     // The queue has room again.
     assert_eq!(edit(), Ok(()));
     // Repeated updates of one resource count as one command.
     (0..10).for_each(|_| remote.resource_updated("mem://a").unwrap());
     remote.close();
-    pair.pump();
+    pair.run_until_idle();
     assert_eq!(edited.load(Ordering::SeqCst), 4);
-    pair.server = None;
+    pair.transport.server = None;
     assert_eq!(edit(), Err(SendError::Closed));
     drop(client);
 }
@@ -153,11 +153,11 @@ fn calls_over_the_limit_end_with_an_error() {
 fn calls_that_are_dropped_before_they_are_sent_leave_no_message() {
     let server = Server::new("s", "1").tool("a", "", |_: Call<NoArguments>| "a");
     let (client, mut pair) = connect(&server, Revision::LATEST);
-    let sent = pair.wire.len();
+    let sent = pair.transcript.lines().len();
     for _ in 0..100 {
         drop(client.call_tool("a", &NoArguments {}).into_future());
     }
-    pair.pump();
-    assert_eq!(pair.wire.len(), sent, "{:#?}", pair.wire);
+    pair.run_until_idle();
+    assert_eq!(pair.transcript.lines().len(), sent, "{}", pair.transcript);
     assert_eq!(text(&pair.run(client.call_tool("a", &NoArguments {})).unwrap()), "a");
 }

@@ -28,8 +28,6 @@ mod expiry;
 mod guarded;
 #[cfg(feature = "http")]
 mod http_client;
-#[cfg(feature = "http")]
-mod http_pair;
 mod legacy_task_client;
 mod legacy_tasks;
 #[cfg(feature = "http")]
@@ -37,7 +35,6 @@ mod legacy_tasks_http;
 mod legacy_tasks_input;
 mod legacy_tasks_limits;
 mod mailbox_limits;
-mod pair;
 mod panics;
 #[cfg(feature = "protection")]
 mod protected_server;
@@ -66,11 +63,10 @@ mod tasks_limits;
 mod visibility;
 
 use mcp_sansio::protocol::CallToolResult;
-use mcp_sansio::{Instant, Revision, Revisions};
-use mcp_sansio_handlers::endpoint::{ClientEndpoint, ServerEndpoint};
+use mcp_sansio::{Revision, Revisions};
 use mcp_sansio_handlers::handler::Threading;
 use mcp_sansio_handlers::{Client, Host, Server};
-use pair::Pair;
+use mcp_sansio_test::StreamPair;
 
 /// Arguments of a handler.
 #[derive(Debug, serde::Deserialize, serde::Serialize, schemars::JsonSchema)]
@@ -79,14 +75,12 @@ struct Place {
     location: String,
 }
 
-type Both<K = mcp_sansio_handlers::ThreadSafe> = (Client, Pair<ServerEndpoint<K>, ClientEndpoint>);
+type Both<K = mcp_sansio_handlers::ThreadSafe> = (Client, StreamPair<K>);
 
 /// Connects a host to a server at one revision.
 fn connect_host<K: Threading>(server: &Server<K>, host: Host, revision: Revision) -> Both<K> {
     let host = host.revisions(Revisions::only(revision));
-    let (client, endpoint) = host.connect(7, Instant::ZERO);
-    let mut pair = Pair::new(server.endpoint(7).unwrap(), endpoint);
-    pair.run(client.opened()).unwrap();
+    let (client, pair) = mcp_sansio_test::connect(server, &host);
     assert_eq!(client.session().unwrap().revision, revision);
     (client, pair)
 }

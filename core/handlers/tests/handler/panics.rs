@@ -34,8 +34,8 @@ pub(crate) fn guard() -> PanicGuard {
 
 /// Sets a panic guard on both sides.
 fn guarded(mut both: Both) -> Both {
-    both.1.server.as_mut().unwrap().catch_panics(guard());
-    both.1.client.as_mut().unwrap().catch_panics(guard());
+    both.1.transport.server.as_mut().unwrap().catch_panics(guard());
+    both.1.transport.client.as_mut().unwrap().catch_panics(guard());
     both
 }
 
@@ -104,7 +104,7 @@ fn a_panic_while_dropping_a_handler_is_contained() {
     let mut fragile = Box::pin(client.call_tool("fragile", &NoArguments {}).into_future());
     assert!(pair.poll(fragile.as_mut()).is_none());
     drop(fragile);
-    pair.pump();
+    pair.run_until_idle();
     assert_eq!(pair.run(plain(&client)), "plain");
 }
 
@@ -145,7 +145,7 @@ fn a_host_that_panics_answers_the_request_with_an_internal_error() {
             assert!(asked.as_ref().map_or(true, |it| text(it) != "true"), "{asked:?}");
             if revision < Revision::LATEST {
                 let answer = r#"> {"jsonrpc":"2.0","id":1,"error":{"code":-32603,"#;
-                assert_eq!(pair.count(answer), 1, "{:#?}", pair.wire);
+                assert_eq!(pair.transcript.count(answer), 1, "{}", pair.transcript);
             }
             assert_eq!(pair.run(plain(&client)), "plain", "{revision}");
         }
@@ -162,7 +162,7 @@ fn a_progress_callback_that_panics_is_not_called_again_and_the_call_continues() 
         panic!("in a callback");
     });
     assert_eq!(text(&pair.run(call).unwrap()), "reported");
-    assert_eq!(pair.count("notifications/progress"), 2);
+    assert_eq!(pair.transcript.count("notifications/progress"), 2);
     assert_eq!(*seen.lock().unwrap(), 1);
 }
 

@@ -12,6 +12,8 @@ use mcp_sansio::{Era, Instant, Revision};
 use mcp_sansio_handlers::endpoint::Endpoint;
 use mcp_sansio_handlers::{Call, Elicit, HandlerError, Host, HostRequest, NoArguments, Server};
 
+use mcp_sansio_test::{Pair, Stream};
+
 use crate::{ASKING, connect, connect_host, text};
 
 #[derive(serde::Deserialize, schemars::JsonSchema)]
@@ -95,7 +97,7 @@ fn a_handler_that_elicits_input_works_at_every_revision() {
         {
             let (client, mut pair) = connect_host(&server(), host(answer), revision);
             let result = pair.run(client.call_tool("book", &NoArguments {})).unwrap();
-            assert_eq!(text(&result), expected, "{revision}: {:#?}", pair.wire);
+            assert_eq!(text(&result), expected, "{revision}: {}", pair.transcript);
         }
     }
 }
@@ -106,7 +108,7 @@ fn the_state_is_kept_over_several_rounds() {
     for revision in ASKING {
         let (client, mut pair) = connect_host(&server(), host(yes), revision);
         let result = pair.run(client.call_tool("twice", &NoArguments {})).unwrap();
-        assert_eq!(text(&result), "second true true None", "{revision}: {:#?}", pair.wire);
+        assert_eq!(text(&result), "second true true None", "{revision}: {}", pair.transcript);
     }
 }
 
@@ -115,7 +117,7 @@ fn sampling_and_roots_are_requested_in_one_round() {
     for revision in ASKING {
         let (client, mut pair) = connect_host(&server(), host(yes), revision);
         let result = pair.run(client.call_tool("think", &NoArguments {})).unwrap();
-        assert_eq!(text(&result), "abacus in 2 roots", "{revision}: {:#?}", pair.wire);
+        assert_eq!(text(&result), "abacus in 2 roots", "{revision}: {}", pair.transcript);
     }
 }
 
@@ -126,8 +128,8 @@ fn a_host_declares_its_capabilities_with_each_modern_request() {
     pair.run(client.call_tool("book", &NoArguments {})).unwrap();
     let declared =
         r#"clientCapabilities":{"roots":{},"sampling":{},"elicitation":{"form":{},"url":{}}}"#;
-    let calls = pair.count(r#""method":"tools/call""#);
-    assert_eq!((calls, pair.count(declared)), (2, calls + 1), "{:#?}", pair.wire);
+    let calls = pair.transcript.count(r#""method":"tools/call""#);
+    assert_eq!((calls, pair.transcript.count(declared)), (2, calls + 1), "{}", pair.transcript);
 }
 
 #[test]
@@ -136,9 +138,9 @@ fn a_change_of_the_roots_is_sent_at_the_revisions_that_have_it() {
     for revision in ASKING {
         let (client, mut pair) = connect_host(&server(), host(yes), revision);
         client.roots_changed().unwrap();
-        pair.pump();
+        pair.run_until_idle();
         let told = usize::from(revision < Revision::LATEST);
-        assert_eq!(pair.count("notifications/roots/list_changed"), told, "{revision}");
+        assert_eq!(pair.transcript.count("notifications/roots/list_changed"), told, "{revision}");
     }
 }
 
@@ -241,7 +243,7 @@ fn input_is_not_requested_from_a_host_without_the_capability() {
                 assert!(error.as_refusal().is_some(), "{error}");
             }
         }
-        assert_eq!(pair.count("elicitation/create"), 0);
+        assert_eq!(pair.transcript.count("elicitation/create"), 0);
     }
 }
 
@@ -282,8 +284,8 @@ fn cancelling_a_call_withdraws_its_input_requests() {
             assert!(pair.poll(call.as_mut()).is_none());
             assert_eq!(dropped.load(Ordering::SeqCst), 0);
         }
-        pair.pump();
-        assert_eq!(dropped.load(Ordering::SeqCst), 1, "{revision}: {:#?}", pair.wire);
+        pair.run_until_idle();
+        assert_eq!(dropped.load(Ordering::SeqCst), 1, "{revision}: {}", pair.transcript);
     }
 }
 
@@ -370,7 +372,8 @@ fn visits(seed: u64, revision: Revision, calls: usize) -> Vec<(String, Option<St
     });
     let host = host.revisions(mcp_sansio::Revisions::only(revision));
     let (client, endpoint) = host.connect(7, Instant::ZERO);
-    let mut pair = crate::Pair::new(tickets().endpoint(seed).expect("a server"), endpoint);
+    let server = tickets().endpoint(seed).expect("a server");
+    let mut pair = Pair::new(Stream::new(server, endpoint));
     pair.run(client.opened()).expect("a session");
     for _ in 0..calls {
         let result = pair.run(client.call_tool("pay", &NoArguments {})).expect("a result");

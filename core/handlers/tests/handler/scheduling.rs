@@ -43,22 +43,22 @@ fn handlers_finish_in_the_order_in_which_they_are_woken() {
     let (client, mut pair) = connect(&gates.server(), Revision::LATEST);
     let mut calls: Vec<_> =
         (0..MANY).map(|n| Box::pin(client.call_tool("wait", &place(n)).into_future())).collect();
-    pair.pump();
+    pair.run_until_idle();
     for call in &mut calls {
         assert!(pair.poll(call.as_mut()).is_none());
     }
     let waiting = std::mem::take(&mut *gates.0.lock().unwrap());
     assert_eq!(waiting.len(), MANY);
-    let sent = pair.wire.len();
+    let sent = pair.transcript.lines().len();
     for (_, waker) in waiting.into_iter().rev() {
         waker.wake_by_ref();
         waker.wake();
-        pair.pump();
+        pair.run_until_idle();
     }
-    assert_eq!(pair.wire.len() - sent, MANY);
+    assert_eq!(pair.transcript.lines().len() - sent, MANY);
     for (n, call) in calls.iter_mut().enumerate() {
         assert_eq!(text(&pair.poll(call.as_mut()).unwrap().unwrap()), n.to_string());
-        assert!(pair.wire[sent + MANY - 1 - n].contains(&format!(r#""text":"{n}""#)));
+        assert!(pair.transcript.lines()[sent + MANY - 1 - n].contains(&format!(r#""text":"{n}""#)));
     }
 }
 
@@ -68,14 +68,14 @@ fn handlers_are_woken_from_other_threads() {
     let (client, mut pair) = connect(&gates.server(), Revision::LATEST);
     let mut calls: Vec<_> =
         (0..8).map(|n| Box::pin(client.call_tool("wait", &place(n)).into_future())).collect();
-    pair.pump();
+    pair.run_until_idle();
     let threads: Vec<_> = std::mem::take(&mut *gates.0.lock().unwrap())
         .into_iter()
         .map(|(_, waker)| std::thread::spawn(move || waker.wake()))
         .collect();
     // The driver runs in the meantime.
     while threads.iter().any(|thread| !thread.is_finished()) {
-        pair.pump();
+        pair.run_until_idle();
     }
     for call in &mut calls {
         assert!(pair.poll(call.as_mut()).unwrap().is_ok());
@@ -89,10 +89,10 @@ fn a_late_wake_up_does_not_disturb_the_next_handler_in_the_slot() {
     let mut first = Box::pin(client.call_tool("wait", &place("first")).into_future());
     assert!(pair.poll(first.as_mut()).is_none());
     drop(first);
-    pair.pump();
+    pair.run_until_idle();
     let (_, stale) = gates.0.lock().unwrap().remove(0);
     stale.wake();
-    pair.pump();
+    pair.run_until_idle();
     let mut second = Box::pin(client.call_tool("wait", &place("second")).into_future());
     assert!(pair.poll(second.as_mut()).is_none());
     gates.0.lock().unwrap().remove(0).1.wake();
@@ -113,7 +113,7 @@ fn a_handler_that_reports_in_a_loop_uses_bounded_memory() {
     let (client, mut pair) = connect(&server, Revision::LATEST);
     let talk = client.call_tool("talk", &NoArguments {}).on_progress(|_| ());
     assert_eq!(text(&pair.run(talk.into_future()).unwrap()), "done");
-    assert_eq!(pair.count("notifications/progress"), 5);
+    assert_eq!(pair.transcript.count("notifications/progress"), 5);
 }
 
 #[test]
@@ -135,16 +135,16 @@ fn a_handler_that_always_wakes_itself_does_not_starve_others() {
     let spin = client.call_tool("spin", &NoArguments {}).on_progress(|_| ());
     let spins = [spin.into_future(), client.call_tool("spin", &NoArguments {}).into_future()];
     let waits = client.call_tool("wait", &place("Oslo")).into_future();
-    pair.turn();
-    pair.turn();
+    pair.step();
+    pair.step();
     // The handler still reports, and others make progress.
     let quick = client.call_tool("quick", &NoArguments {});
     assert_eq!(text(&pair.run(quick).unwrap()), "quick");
     gates.0.lock().unwrap().remove(0).1.wake();
     assert_eq!(text(&pair.run(waits).unwrap()), "Oslo");
-    assert!(pair.count("notifications/progress") > 2);
+    assert!(pair.transcript.count("notifications/progress") > 2);
     drop(spins);
-    pair.pump();
+    pair.run_until_idle();
 }
 
 #[test]
@@ -203,7 +203,7 @@ fn a_blocking_handler_runs_on_the_spawner_and_its_progress_precedes_its_response
     let job = jobs.next();
     std::thread::spawn(job).join().unwrap();
     assert_eq!(text(&pair.poll(call.as_mut()).unwrap().unwrap()), "Oslo false");
-    let last: Vec<_> = pair.wire.iter().rev().take(3).collect();
+    let last: Vec<_> = pair.transcript.lines().iter().rev().take(3).collect();
     assert!(last[0].contains("Oslo") && last[1].contains("ended") && last[2].contains("begun"));
     let mut read = Box::pin(client.read_resource("mem://slow").into_future());
     assert!(pair.poll(read.as_mut()).is_none());
@@ -223,12 +223,12 @@ fn a_blocking_handler_sees_that_its_request_was_cancelled() {
     let mut call = Box::pin(client.call_tool("look", &NoArguments {}).into_future());
     assert!(pair.poll(call.as_mut()).is_none());
     drop(call);
-    pair.pump();
-    let sent = pair.wire.len();
+    pair.run_until_idle();
+    let sent = pair.transcript.lines().len();
     jobs.next()();
-    pair.pump();
+    pair.run_until_idle();
     assert_eq!(*seen.lock().unwrap(), Some(true));
-    assert_eq!(pair.wire.len(), sent);
+    assert_eq!(pair.transcript.lines().len(), sent);
 }
 
 #[test]

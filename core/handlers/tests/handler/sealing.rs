@@ -118,11 +118,11 @@ fn a_handler_receives_its_state_at_every_revision() {
         let (client, mut pair) = connect_host(&server(&Clock::default()), host, revision);
         for (number, state) in [(3, "3: table 3"), (4, "4: last")] {
             let result = pair.run(client.call_tool("book", &Table { number })).unwrap();
-            assert_eq!(text(&result), state, "{revision}: {:#?}", pair.wire);
+            assert_eq!(text(&result), state, "{revision}: {}", pair.transcript);
         }
         let result = pair.run(client.call_tool("later", &Table { number: 1 })).unwrap();
-        assert_eq!(text(&result), "later", "{revision}: {:#?}", pair.wire);
-        let shown = pair.wire.iter().any(|line| line.contains("requestState"));
+        assert_eq!(text(&result), "later", "{revision}: {}", pair.transcript);
+        let shown = pair.transcript.lines().iter().any(|line| line.contains("requestState"));
         assert_eq!(shown, revision.era() == Era::Modern);
     }
 }

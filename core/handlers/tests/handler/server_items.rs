@@ -108,7 +108,7 @@ fn items_are_added_at_runtime_like_at_registration() {
         |_: Call<NoArguments>| "",
     );
     let (client, mut pair) = connect(&server, Revision::LATEST);
-    let remote = pair.server.as_ref().unwrap().handle();
+    let remote = pair.transport.server.as_ref().unwrap().handle();
     remote
         .edit_catalog(|catalog| {
             catalog.add_item(ServerItem::prompt("review", "", review).title("Review")).unwrap();
@@ -119,7 +119,7 @@ fn items_are_added_at_runtime_like_at_registration() {
             assert!(matches!(refused, CatalogError::Duplicate { .. }), "{refused}");
         })
         .unwrap();
-    pair.pump();
+    pair.run_until_idle();
     let result = pair.run(client.call_tool("find", &serde_json::json!({ "words": "" }))).unwrap();
     assert_eq!(result.structured_content.unwrap().as_str(), r#"{"count":0}"#);
     let _prompt = pair.run(client.get_prompt("review", [("language".into(), "C".into())])).unwrap();

@@ -40,7 +40,7 @@ fn a_subscription_reports_the_honoured_filter_and_receives_updates() {
         assert_eq!(update.method, Method::ToolsListChanged);
         assert_eq!(pair.run(client.all_tools()).unwrap().len(), 1);
 
-        let remote = pair.server.as_ref().unwrap().handle();
+        let remote = pair.transport.server.as_ref().unwrap().handle();
         remote.resource_updated("mem://a").unwrap();
         let update = pair.run(subscription.next()).unwrap().unwrap();
         assert_eq!(update.method, Method::ResourcesUpdated);
@@ -58,14 +58,14 @@ fn dropping_a_subscription_ends_it() {
         let mut subscription = client.subscribe(filter());
         pair.run(subscription.honoured()).unwrap();
         drop(subscription);
-        pair.pump();
+        pair.run_until_idle();
         let end = match revision.era() {
             Era::Legacy => "resources/unsubscribe",
             Era::Modern => "notifications/cancelled",
         };
-        assert_eq!(pair.count(end), 1, "{:#?}", pair.wire);
+        assert_eq!(pair.transcript.count(end), 1, "{}", pair.transcript);
         pair.run(client.call_tool("touch", &NoArguments {})).unwrap();
-        assert_eq!(pair.count("notifications/resources/updated"), 0);
+        assert_eq!(pair.transcript.count("notifications/resources/updated"), 0);
     }
 }
 
@@ -74,7 +74,7 @@ fn a_subscription_ends_with_its_server() {
     let (client, mut pair) = connect(&server(), Revision::LATEST);
     let mut subscription = client.subscribe(filter());
     pair.run(subscription.honoured()).unwrap();
-    pair.server.as_ref().unwrap().handle().close();
+    pair.transport.server.as_ref().unwrap().handle().close();
     assert!(pair.run(subscription.next()).unwrap().is_none());
     assert!(pair.run(subscription.next()).unwrap().is_none());
 }
@@ -84,13 +84,13 @@ fn a_slow_reader_only_loses_the_oldest_notifications() {
     let (client, mut pair) = connect(&server(), Revision::LATEST);
     let mut subscription = client.subscribe(filter());
     pair.run(subscription.honoured()).unwrap();
-    let remote = pair.server.as_ref().unwrap().handle();
+    let remote = pair.transport.server.as_ref().unwrap().handle();
     for _ in 0..3000 {
         remote.resource_updated("mem://a").unwrap();
-        pair.pump();
+        pair.run_until_idle();
     }
     remote.edit_catalog(|catalog| drop(catalog.remove_tool("touch"))).unwrap();
-    pair.pump();
+    pair.run_until_idle();
     let mut read = 0;
     loop {
         let update = pair.run(subscription.next()).unwrap().unwrap();

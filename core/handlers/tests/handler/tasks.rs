@@ -369,7 +369,7 @@ fn other_revisions_do_not_support_these_tasks() {
         let refused = pair.run(client.call_tool("required", &NoArguments {})).unwrap_err();
         let code = refused.as_refusal().unwrap().code;
         assert_eq!(code, ErrorCode::INTERNAL_ERROR, "{revision}");
-        let said = pair.wire.iter().find(|line| line.contains("serverInfo")).unwrap();
+        let said = pair.transcript.lines().iter().find(|line| line.contains("serverInfo")).unwrap();
         assert!(!said.contains("extensions"), "{said}");
     }
 }

@@ -1,12 +1,11 @@
 //! Items that require scopes.
 
+use mcp_sansio::Principal;
 use mcp_sansio::catalog::Audience;
 use mcp_sansio::jsonrpc::RawJson;
 use mcp_sansio::protocol::Tool;
-use mcp_sansio::{Instant, Principal};
 use mcp_sansio_handlers::{Call, Host, NoArguments, Server};
 
-use crate::pair::Pair;
 use crate::protected_server::ProtectedServer;
 
 /// Tools: `who` for everyone, `purge` for callers with the scope `write`, `diary` for ann.
@@ -58,9 +57,7 @@ fn a_call_without_the_scope_is_challenged_and_other_principals_learn_nothing() {
 #[test]
 fn the_owner_of_a_process_has_all_scopes() {
     // Rule: [AUTHC-003].
-    let (client, endpoint) = Host::new("h", "1").connect(7, Instant::ZERO);
-    let mut pair = Pair::new(server().endpoint(7).unwrap(), endpoint);
-    pair.run(client.opened()).unwrap();
+    let (client, mut pair) = mcp_sansio_test::connect(&server(), &Host::new("h", "1"));
     let tools = pair.run(client.list_tools(None)).unwrap().tools;
     let names: Vec<_> = tools.iter().map(|tool| tool.name.as_str()).collect();
     assert_eq!(names, ["who", "purge"]);

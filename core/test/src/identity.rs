@@ -1,0 +1,87 @@
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use mcp_sansio::{Caller, Credentials, Principal};
+#[cfg(feature = "protection")]
+use {
+    mcp_sansio::http::Response,
+    mcp_sansio_oauth::protected_resource::{Grant, ProtectedResource, VerifiedToken},
+    mcp_sansio_sync::Arc,
+};
+
+/// The sender of the requests to a server on HTTP: a principal, and the scopes of its token.
+///
+#[cfg_attr(feature = "protection", doc = "```")]
+#[cfg_attr(not(feature = "protection"), doc = "```ignore")]
+/// use mcp_sansio_handlers::{Call, Host, NoArguments, Server};
+/// use mcp_sansio_oauth::protected_resource::{ProtectedResource, TokenCheck, TokenRefusal};
+/// use mcp_sansio_test::{Identity, URL, connect_http};
+///
+/// // The server as it is in production, with a check that needs the network.
+/// let resource = ProtectedResource::new(URL, ["https://auth.example.com"])?;
+/// let server = Server::new("files", "1.0.0")
+///     .tool("delete", "Delete", async |call: Call<NoArguments>| {
+///         call.require_scopes(&["write"])?;
+///         Ok("deleted")
+///     })
+///     .protect(resource, async |_: TokenCheck| Err(TokenRefusal::Unavailable), || 0);
+///
+/// let host = Host::new("test", "1.0.0");
+/// let (client, mut pair) = connect_http(&server, &host, Identity::new("ann").scopes(["write"]));
+/// assert!(pair.run(client.call_tool("delete", &NoArguments {})).is_ok());
+///
+/// let (client, mut pair) = connect_http(&server, &host, Identity::new("bob"));
+/// assert!(pair.run(client.call_tool("delete", &NoArguments {})).is_err());
+/// assert_eq!(pair.transcript.count("< 403"), 1);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Identity {
+    principal: Principal,
+    scopes: Vec<String>,
+}
+
+impl Identity {
+    /// Creates the identity of the principal with this name, without scopes.
+    #[must_use]
+    pub fn new(principal: &str) -> Self {
+        Self { principal: Principal::new(principal), scopes: Vec::new() }
+    }
+
+    /// Sets the scopes.
+    #[must_use]
+    pub fn scopes(mut self, scopes: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        self.scopes = scopes.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// Returns the caller with a token for `resource`, or the response that refuses the token.
+    #[cfg(feature = "protection")]
+    pub(crate) fn granted(&self, resource: &Arc<ProtectedResource>) -> Result<Caller, Response> {
+        let token = VerifiedToken::new(self.principal.clone())
+            .audiences([resource.uri().as_str()])
+            .scopes(self.scopes.iter().cloned());
+        // The token never expires, so it is valid at any time.
+        let grant = Grant::new(resource, Ok(token), 0);
+        grant.map(Caller::from).map_err(|refusal| refusal.to_response(None))
+    }
+}
+
+impl From<&Identity> for Caller {
+    fn from(identity: &Identity) -> Self {
+        Self::from_credentials(identity.principal.clone(), Scopes(identity.scopes.clone()))
+    }
+}
+
+/// The scopes on a server that requires no token, none of which implies another.
+struct Scopes(Vec<String>);
+
+impl Credentials for Scopes {
+    fn scopes(&self) -> &[String] {
+        &self.0
+    }
+
+    fn has_scope(&self, scope: &str) -> bool {
+        self.0.iter().any(|it| it == scope)
+    }
+}

@@ -1,0 +1,249 @@
+use alloc::boxed::Box;
+use alloc::sync::Arc;
+use alloc::task::Wake;
+use core::future::{Future, IntoFuture, poll_fn};
+use core::pin::{Pin, pin};
+use core::sync::atomic::{AtomicUsize, Ordering};
+use core::task::{Context, Poll, Waker};
+use core::time::Duration;
+
+use mcp_sansio::Instant;
+
+use super::clock::Clock;
+use super::faults::Faults;
+use super::transcript::Transcript;
+
+/// More steps than a test needs: beyond them a loop would not end.
+const STEPS_MAX: usize = 10_000;
+
+/// A client and a server that are connected in memory: [`Stream`](crate::Stream) or
+/// [`Http`](crate::Http).
+///
+/// Implement it to test another transport of yours in a [`Pair`].
+pub trait Transport {
+    /// Runs the handlers of both sides once, and delivers the messages that have arrived. Returns
+    /// whether a message was delivered or a handler finished.
+    fn step(&mut self, cx: &mut Context<'_>, now: Instant, transcript: &mut Transcript) -> bool;
+
+    /// Fires the timers of both sides.
+    fn handle_timeout(&mut self, now: Instant);
+
+    /// Returns the time of the next timer or the next arrival of a message.
+    fn poll_timeout(&self) -> Option<Instant>;
+
+    /// Sets the faults of the messages sent from now on.
+    fn set_faults(&mut self, faults: Faults);
+
+    /// Breaks the connection; the messages under way are lost.
+    fn cut(&mut self, now: Instant);
+
+    /// Whether the client's side is closed and has nothing left to send.
+    fn is_drained(&self) -> bool;
+}
+
+/// A client and a server in one process, driven by the test: no I/O, no runtime, and a clock that
+/// only moves when the test waits.
+///
+/// Create one with [`connect`](crate::connect), with [`connect_http`](crate::connect_http), or from
+/// endpoints of your own with [`new`](Self::new). A handler that panics fails the test: the panic is
+/// not caught, as an adapter would.
+///
+/// ```
+/// use mcp_sansio::peer::Failure;
+/// use mcp_sansio_handlers::{Call, ClientError, Host, NoArguments, Server};
+///
+/// let server = Server::new("slow", "1.0.0").tool("wait", "Never ends", async |_: Call<NoArguments>| {
+///     core::future::pending::<String>().await
+/// });
+/// let (client, mut pair) = mcp_sansio_test::connect(&server, &Host::new("test", "1.0.0"));
+/// // Nothing else can happen, so 60 seconds pass at once.
+/// let result = pair.run(client.call_tool("wait", &NoArguments {}));
+/// assert!(matches!(result, Err(ClientError::Failed(Failure::TimedOut { .. }))));
+/// assert_eq!(pair.clock().elapsed().as_secs(), 60);
+/// ```
+#[derive(Debug)]
+pub struct Pair<T> {
+    /// Both sides and their connection.
+    pub transport: T,
+    /// The messages that were delivered.
+    pub transcript: Transcript,
+    clock: Clock,
+    wakeups: Arc<CountingWaker>,
+}
+
+/// Counts wake-ups.
+#[derive(Debug, Default)]
+struct CountingWaker(AtomicUsize);
+
+impl CountingWaker {
+    fn count(&self) -> usize {
+        self.0.load(Ordering::SeqCst)
+    }
+}
+
+impl Wake for CountingWaker {
+    fn wake(self: Arc<Self>) {
+        self.0.fetch_add(1, Ordering::SeqCst);
+    }
+}
+
+impl<T: Transport> Pair<T> {
+    /// Creates a pair with a clock of its own. Nothing has been sent yet.
+    pub fn new(transport: T) -> Self {
+        Self::with_clock(transport, Clock::default())
+    }
+
+    /// Creates a pair that moves `clock`.
+    pub fn with_clock(transport: T, clock: Clock) -> Self {
+        Self { transport, transcript: Transcript::default(), clock, wakeups: Arc::default() }
+    }
+
+    /// Returns a handle of the clock.
+    #[must_use]
+    pub fn clock(&self) -> Clock {
+        self.clock.clone()
+    }
+
+    /// Returns the current time.
+    #[must_use]
+    pub fn now(&self) -> Instant {
+        self.clock.now()
+    }
+
+    /// Sets the faults of the messages sent from now on.
+    pub fn set_faults(&mut self, faults: Faults) {
+        self.transport.set_faults(faults);
+    }
+
+    /// Breaks the connection; the messages under way are lost. Both sides of a stream see its end.
+    /// On HTTP all exchanges fail, and the client may begin others.
+    pub fn cut(&mut self) {
+        self.transport.cut(self.now());
+    }
+
+    /// Runs both sides once. Returns whether there was progress.
+    pub fn step(&mut self) -> bool {
+        let before = self.wakeups.count();
+        let (waker, now) = (self.waker(), self.now());
+        let mut cx = Context::from_waker(&waker);
+        self.transport.step(&mut cx, now, &mut self.transcript) || self.wakeups.count() > before
+    }
+
+    /// Runs both sides until there is no more progress at the current time.
+    ///
+    /// # Panics
+    ///
+    /// If there still is progress after 10,000 steps.
+    #[track_caller]
+    pub fn run_until_idle(&mut self) {
+        let idle = (0..STEPS_MAX).any(|_| !self.step());
+        assert!(idle, "no end after {STEPS_MAX} steps:\n{}", self.transcript);
+    }
+
+    /// Runs both sides until `future` is ready, and returns its output. When there is no progress,
+    /// the clock moves to the next timer or the next arrival of a message.
+    ///
+    /// # Panics
+    ///
+    /// If nothing can make the future ready any more, or it is not ready after 10,000 timers.
+    #[track_caller]
+    pub fn run<F: IntoFuture>(&mut self, future: F) -> F::Output {
+        let mut future = pin!(future.into_future());
+        for _ in 0..STEPS_MAX {
+            if let Some(output) = self.poll(future.as_mut()) {
+                return output;
+            }
+            let Some(next) = self.transport.poll_timeout() else { break };
+            self.advance_to(next);
+        }
+        panic!("the future is never ready:\n{}", self.transcript)
+    }
+
+    /// Runs both sides until `future` is ready or there is no more progress at the current time.
+    ///
+    /// # Panics
+    ///
+    /// If there still is progress after 10,000 steps.
+    #[track_caller]
+    pub fn poll<F: Future + ?Sized>(&mut self, mut future: Pin<&mut F>) -> Option<F::Output> {
+        let waker = self.waker();
+        for _ in 0..STEPS_MAX {
+            if let Poll::Ready(output) = future.as_mut().poll(&mut Context::from_waker(&waker)) {
+                return Some(output);
+            }
+            if !self.step() {
+                return None;
+            }
+        }
+        panic!("no end after {STEPS_MAX} steps:\n{}", self.transcript)
+    }
+
+    /// Starts a call: runs both sides until there is no more progress, and returns the future of the
+    /// answer. `future` must not be ready yet.
+    ///
+    /// # Panics
+    ///
+    /// If the future is ready, or there still is progress after 10,000 steps.
+    #[track_caller]
+    pub fn start<F: IntoFuture>(&mut self, future: F) -> Pin<Box<F::IntoFuture>> {
+        let mut future = Box::pin(future.into_future());
+        let output = self.poll(future.as_mut());
+        assert!(output.is_none(), "the future is ready already:\n{}", self.transcript);
+        future
+    }
+
+    /// Advances the clock by `time`, stopping at each timer and each arrival of a message.
+    ///
+    /// # Panics
+    ///
+    /// If there still is progress after 10,000 steps or timers.
+    #[track_caller]
+    pub fn advance(&mut self, time: Duration) {
+        let end = self.now() + time;
+        self.run_until_idle();
+        for _ in 0..STEPS_MAX {
+            let next = self.transport.poll_timeout().filter(|next| *next <= end);
+            self.advance_to(next.unwrap_or(end));
+            self.run_until_idle();
+            if next.is_none() {
+                return;
+            }
+        }
+        panic!("no end after {STEPS_MAX} timers:\n{}", self.transcript);
+    }
+
+    /// Drives both sides as a task of a runtime, for handlers that need its timers or sockets.
+    /// Completes when the client is closed. The clock of the pair stands still, so its timeouts do
+    /// not expire and delayed messages do not arrive.
+    ///
+    /// ```no_run
+    /// # use mcp_sansio_handlers::{Host, NoArguments, Server};
+    /// # let server = Server::new("files", "1.0.0");
+    /// # fn spawn(_: impl Future + Send + 'static) {}
+    /// # async {
+    /// let (client, pair) = mcp_sansio_test::connect(&server, &Host::new("test", "1.0.0"));
+    /// spawn(pair.drive()); // for example `tokio::spawn`
+    /// let result = client.call_tool("read", &NoArguments {}).await?;
+    /// # Ok::<(), mcp_sansio_handlers::ClientError>(()) };
+    /// ```
+    pub async fn drive(mut self) {
+        poll_fn(|cx| {
+            let now = self.now();
+            if self.transport.step(cx, now, &mut self.transcript) {
+                // Other tasks run in between.
+                cx.waker().wake_by_ref();
+            }
+            if self.transport.is_drained() { Poll::Ready(()) } else { Poll::Pending }
+        })
+        .await;
+    }
+
+    fn advance_to(&mut self, time: Instant) {
+        self.clock.advance_to(time);
+        self.transport.handle_timeout(self.now());
+    }
+
+    fn waker(&self) -> Waker {
+        Waker::from(Arc::clone(&self.wakeups))
+    }
+}
