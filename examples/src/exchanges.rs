@@ -198,7 +198,7 @@ pub fn in_words(number: usize, event: &ExchangeEvent<'_>) -> String {
         ExchangeEvent::Request(request) => {
             let url = without_query(request.url().as_str());
             let mut words = format!("{} {url}", request.method);
-            for (name, value) in request.fields() {
+            for (name, value) in request.redacted_fields() {
                 field(&mut words, name, value);
             }
             // A form is a token request with credentials.

@@ -18,7 +18,7 @@ pub use mcp_sansio::http;
 #[cfg(feature = "http-server")]
 pub use mcp_sansio::http::{AllowedHosts, HttpServerOptions};
 #[cfg(feature = "http")]
-pub use mcp_sansio::http::{HttpClientOptions, Location};
+pub use mcp_sansio::http::{HttpClientOptions, InvalidHeader, Location};
 #[cfg(feature = "recording")]
 pub use mcp_sansio::recording;
 #[cfg(feature = "seal")]

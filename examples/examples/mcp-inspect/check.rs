@@ -35,7 +35,14 @@ struct Summary {
 /// The maximum length of a text in the summary, in characters.
 const TEXT_LENGTH_MAX: usize = 200;
 
-pub(crate) async fn check(client: &Client, session: &Session, seen: &Seen) -> Result<(), Failure> {
+/// Lists everything and tries one item of each kind; with `read_only`, only a tool that is annotated
+/// as read-only.
+pub(crate) async fn check(
+    client: &Client,
+    session: &Session,
+    seen: &Seen,
+    read_only: bool,
+) -> Result<(), Failure> {
     let mut summary = Summary {
         client: format!("{} {}", crate::NAME, env!("CARGO_PKG_VERSION")),
         ok: false,
@@ -55,7 +62,7 @@ pub(crate) async fn check(client: &Client, session: &Session, seen: &Seen) -> Re
     let progress = Arc::new(AtomicUsize::new(0));
     let declares = |capability| session.capabilities.contains(capability);
     if declares(Capability::Tools) {
-        try_tools(client, &mut summary, &progress).await?;
+        try_tools(client, &mut summary, &progress, read_only).await?;
     }
     if declares(Capability::Resources) {
         try_resources(client, &mut summary).await?;
@@ -95,10 +102,16 @@ async fn try_tools(
     client: &Client,
     summary: &mut Summary,
     progress: &Arc<AtomicUsize>,
+    read_only: bool,
 ) -> Result<(), Failure> {
     let listed = client.all_tools().await;
-    let Some(tools) = step(summary, "tools/list", listed)? else { return Ok(()) };
+    let Some(mut tools) = step(summary, "tools/list", listed)? else { return Ok(()) };
     summary.tools = tools.iter().map(|tool| tool.name.clone()).collect();
+    if read_only {
+        tools.retain(|tool| {
+            tool.annotations.as_ref().is_some_and(|hints| hints.read_only_hint == Some(true))
+        });
+    }
     let Some((tool, arguments)) = choose(&tools) else { return Ok(()) };
     let counter = Arc::clone(progress);
     let called = client

@@ -63,7 +63,9 @@ pub(crate) async fn run(options: &Options, client: &Client, seen: &Seen) -> Resu
             output.result(&result, || result.completion.values.join("\n"))?;
         }
         Command::Listen { uris } => listen(client, &session, uris).await?,
-        Command::Check => return check::check(client, &session, seen).await,
+        Command::Check { read_only } => {
+            return check::check(client, &session, seen, *read_only).await;
+        }
     }
     Ok(())
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use mcp_sansio::Revision;
-use mcp_sansio::http::Location;
+use mcp_sansio::http::{HttpClientOptions, Location};
 use mcp_sansio::protocol::{CompletionReference, PromptReference, ResourceTemplateReference};
 use mcp_sansio_examples::arguments::{Argument, Arguments, Stop};
 use mcp_sansio_examples::runtime::Runtime;
@@ -38,6 +38,9 @@ Inspects an MCP server: one that is running at URL, or one that it starts with C
   --wire           print every line or every HTTP exchange on standard error
   --url URL        the server's MCP endpoint, or the SSE endpoint of a server of 2024-11-05; the
                    transport is detected
+  --header H       add the header H, `Name: value`, to each request to URL; H is neither
+                   printed nor recorded
+  --read-only      with check: call a tool only if the server says that it changes nothing
   --sign-in        sign in with a browser if the server requires it
   --store FILE     keep the registration and the tokens in FILE for the next run
   --client-id ID   use this client id to sign in (default: register)
@@ -64,7 +67,7 @@ pub(crate) enum Command {
     Get { name: String, arguments: Vec<(String, String)> },
     Complete { reference: CompletionReference, argument: String, value: String },
     Listen { uris: Vec<String> },
-    Check,
+    Check { read_only: bool },
 }
 
 #[derive(Debug)]
@@ -96,7 +99,7 @@ pub(crate) struct SignIn {
 pub(crate) enum Place {
     /// The program and its arguments. Contains at least the program.
     Program(Vec<String>),
-    Url(Location),
+    Url(Box<HttpClientOptions>),
 }
 
 impl Options {
@@ -110,6 +113,7 @@ impl Options {
         let (mut json, mut wire, mut record) = (false, false, None);
         let (mut sign_in, mut details) = (false, SignIn::default());
         let (mut words, mut program, mut url) = (Vec::new(), Vec::new(), None);
+        let (mut headers, mut read_only) = (Vec::new(), false);
         while let Some(argument) = arguments.shift()? {
             match argument {
                 Argument::Word(word) => words.push(word),
@@ -122,6 +126,8 @@ impl Options {
                     "--wire" => wire = true,
                     "--record" => record = Some(arguments.value(&flag)?.into()),
                     "--url" => url = Some(parse_url(&arguments.value(&flag)?)?),
+                    "--header" => headers.push(arguments.value(&flag)?),
+                    "--read-only" => read_only = true,
                     "--sign-in" => sign_in = true,
                     "--store" => details.store = Some(arguments.value(&flag)?.into()),
                     "--client-id" => details.client_id = Some(arguments.value(&flag)?),
@@ -134,11 +140,18 @@ impl Options {
             }
         }
         let sign_in = details.if_wanted(sign_in)?;
-        let command = parse_command(words)?;
+        let command = match parse_command(words)? {
+            Command::Check { .. } => Command::Check { read_only },
+            _ if read_only => {
+                return Err(Stop::wrong("`--read-only` needs the subcommand `check`"));
+            }
+            command => command,
+        };
         let server = match url {
             None if sign_in.is_some() => {
                 return Err(Stop::wrong("`--sign-in` needs `--url`"));
             }
+            None if !headers.is_empty() => return Err(Stop::wrong("`--header` needs `--url`")),
             None if program.is_empty() => {
                 return Err(Stop::wrong(
                     "no server is given: use `--url URL` or `-- CMD [ARG...]`",
@@ -150,7 +163,7 @@ impl Options {
                     "more than one server is given: use either `--url URL` or `-- CMD [ARG...]`",
                 ));
             }
-            Some(url) => Place::Url(url),
+            Some(url) => Place::Url(Box::new(with_headers(url, &headers)?)),
         };
         Ok(Self { revision, runtime, timeout, json, wire, record, command, server, sign_in })
     }
@@ -170,6 +183,15 @@ impl SignIn {
 fn parse_url(text: &str) -> Result<Location, Stop> {
     let example = "an example is `https://example.com/mcp`";
     Location::parse(text).map_err(|error| Stop::Wrong(format!("{error}; {example}")))
+}
+
+// The messages must not contain the text, which may include a key.
+fn with_headers(url: Location, headers: &[String]) -> Result<HttpClientOptions, Stop> {
+    headers.iter().try_fold(HttpClientOptions::new(url), |options, header| {
+        let parts = header.split_once(':');
+        let (name, value) = parts.ok_or_else(|| Stop::wrong("a header is `Name: value`"))?;
+        options.header(name, value).map_err(|error| Stop::Wrong(error.to_string()))
+    })
 }
 
 fn parse_revision(text: &str) -> Result<Revision, Stop> {
@@ -219,7 +241,7 @@ fn parse_command(words: Vec<String>) -> Result<Command, Stop> {
             value: next("the text typed so far")?,
         },
         "listen" => Command::Listen { uris: words.by_ref().collect() },
-        "check" => Command::Check,
+        "check" => Command::Check { read_only: false },
         _ => return Err(Stop::Wrong(format!("unknown subcommand `{name}`"))),
     };
     match words.next() {

@@ -211,6 +211,30 @@ fn exchanges_are_shown_without_secrets_and_the_session_ends() {
 }
 
 #[test]
+fn a_header_of_the_user_is_sent_and_its_value_is_not_shown() {
+    let http_server = HttpServerProcess::everything();
+    let url = http_server.url("/mcp");
+    let outcome = inspect(&url, &["info", "--wire", "--header", "X-Api-Key: opensesame"]);
+    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    assert!(outcome.stderr.contains("\n      x-api-key: ..\n"), "{outcome:?}");
+    assert!(!outcome.stderr.contains("opensesame"), "{outcome:?}");
+    for header in ["opensesame", "Host: opensesame", "X-Api-Key: opensesame\n"] {
+        let outcome = inspect(&url, &["info", "--header", header]);
+        assert_eq!(outcome.code, Some(2), "{outcome:?}");
+        assert!(!outcome.stderr.contains("opensesame"), "{outcome:?}");
+    }
+}
+
+#[test]
+fn a_check_calls_only_tools_that_are_read_only_if_asked() {
+    let http_server = HttpServerProcess::everything();
+    let calls = |words: &[&str]| check(&http_server.url("/mcp"), words)["calls"].clone();
+    assert_ne!(calls(&[]), json!([]));
+    assert_eq!(calls(&["--read-only"]), json!([]));
+    assert_eq!(inspect(&http_server.url("/mcp"), &["tools", "--read-only"]).code, Some(2));
+}
+
+#[test]
 fn a_client_uses_every_feature() {
     let http_server = HttpServerProcess::everything();
     // Older revisions do not support elicitation, which some of the tools need.

@@ -114,7 +114,7 @@ const fn is_space(byte: u8) -> bool {
 }
 
 /// Returns whether the byte is allowed in a field value.
-const fn is_allowed(byte: u8) -> bool {
+pub(crate) const fn is_allowed(byte: u8) -> bool {
     matches!(byte, b'\t' | b' '..=b'~')
 }
 

@@ -27,7 +27,7 @@ pub use authority::{Origin, Scheme};
 pub use backoff::Backoff;
 pub use client::{
     Client, ClientLimits, ClientTransmit, ExchangeFailure, Field, HttpClientOptions,
-    IncomingResponse, LostSession, OutgoingRequest,
+    IncomingResponse, InvalidHeader, LostSession, OutgoingRequest,
 };
 pub use exchange::{ExchangeId, SessionId};
 pub use field_value::is_token_byte;

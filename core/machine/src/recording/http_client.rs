@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::Instant;
-use crate::http::client::SESSION_ID;
+use crate::http::client::{Headers, SESSION_ID};
 use crate::http::{
     Backoff, Client, ClientLimits, ClientTransmit, ExchangeFailure, ExchangeId, HttpClientOptions,
     IncomingResponse, Location, LostSession, Status,
@@ -54,6 +54,8 @@ impl<'a> HttpClientSettings<'a> {
         let url = Location::parse(&self.url);
         Ok(HttpClientOptions {
             url: url.map_err(|_| Unperformable("the server URL is malformed"))?,
+            // They may be secrets, so recordings do not contain them.
+            headers: Headers::NONE,
             limits: self.limits.clone(),
             backoff: self.backoff,
             lost_session: self.lost_session,
@@ -95,7 +97,8 @@ impl Notes {
                 Call::Abort { exchange: Handle::from_key(exchange.0) }
             }
             ClientTransmit::Send(request) => {
-                let fields = request.fields().map(|(name, value)| match name {
+                let fields = request.fields().filter(|(name, _)| !options.headers.contains(name));
+                let fields = fields.map(|(name, value)| match name {
                     SESSION_ID => {
                         let id = self.stand_ins.foreign_session(value.as_bytes(), length_max);
                         Field::new(name, id)

@@ -12,6 +12,7 @@ mod listening;
 mod modern;
 mod old_transport;
 mod opening;
+mod own_headers;
 mod pausing;
 mod posting;
 mod random;

@@ -96,13 +96,14 @@ fn the_endpoint_of_an_sse_session_is_replaced_by_a_placeholder() {
 }
 
 #[test]
-fn a_client_records_no_queries_or_session_ids() {
+fn a_client_records_no_queries_session_ids_or_headers_of_the_application() {
     // Rule: [SESS-005].
     let (tape, played) = Played::new();
     let url = Location::parse("https://example.com/mcp?token=opensesame").unwrap();
     let revisions = mcp_sansio::Revisions::LEGACY;
     let peer = peer::ClientOptions::new(Implementation::new("c", "1")).revisions(revisions);
-    let mut client = Recorded::<Client>::new(peer, HttpClientOptions::new(url), 7, NOW, tape);
+    let options = HttpClientOptions::new(url).header("x-api-key", "opensesame").unwrap();
+    let mut client = Recorded::<Client>::new(peer, options, 7, NOW, tape);
     let Some(mcp_sansio::http::ClientTransmit::Send(request)) = client.poll_transmit() else {
         panic!()
     };
@@ -119,11 +120,13 @@ fn a_client_records_no_queries_or_session_ids() {
     let mut named = 0;
     while let Some(transmit) = client.poll_transmit() {
         if let mcp_sansio::http::ClientTransmit::Send(request) = transmit {
-            named += request.fields().filter(|(_, value)| *value == "opensesame").count();
+            named +=
+                request.fields().filter(|field| *field == ("mcp-session-id", "opensesame")).count();
         }
     }
     assert!(named > 0, "the session is still in use");
     let recording = String::from_utf8(played.bytes()).unwrap();
     assert!(!recording.contains("opensesame"), "{recording}");
+    assert!(!recording.contains("x-api-key"), "{recording}");
     assert!(recording.contains("mcp-session-id"), "{recording}");
 }

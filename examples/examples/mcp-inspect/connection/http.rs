@@ -31,45 +31,47 @@ const FAREWELL: Duration = Duration::from_millis(1200);
 const CONNECTING: Duration = Duration::from_secs(10);
 
 /// Connects, runs the command, and ends the session.
-pub(super) fn inspect(options: &Options, url: &Location) -> Result<(), String> {
+pub(super) fn inspect(options: &Options, server: &HttpClientOptions) -> Result<(), String> {
     let outcome = match options.runtime {
-        Runtime::Tokio => options.runtime.block_on(on_tokio(options, url)),
-        Runtime::Smol | Runtime::AsyncStd => options.runtime.block_on(on_async_std(options, url)),
-        Runtime::Std => options.runtime.block_on(on_std(options, url)),
+        Runtime::Tokio => options.runtime.block_on(on_tokio(options, server)),
+        Runtime::Smol | Runtime::AsyncStd => {
+            options.runtime.block_on(on_async_std(options, server))
+        }
+        Runtime::Std => options.runtime.block_on(on_std(options, server)),
     };
     outcome.map_err(|error| error.to_string())?
 }
 
-async fn on_tokio(options: &Options, url: &Location) -> Result<(), String> {
+async fn on_tokio(options: &Options, server: &HttpClientOptions) -> Result<(), String> {
     use mcp_sansio_tokio::{Connector, TokioExchanger, TokioTimer, seed};
 
     let connector = Connector::builder().connect_timeout(options.patience().min(CONNECTING));
     let exchanger = TokioExchanger::new(connector.build().map_err(|error| error.to_string())?);
     let parts = HttpParts { exchanger: exchanger.clone(), timer: TokioTimer::new(), seed: seed() };
-    let visited = visit(options, url, equipped(options).await?, parts, interruption()).await;
-    visited.map_err(|trouble| explain(trouble, url, exchanger.last_failure(), options))
+    let visited = visit(options, server, equipped(options).await?, parts, interruption()).await;
+    visited.map_err(|trouble| explain(trouble, server.url(), exchanger.last_failure(), options))
 }
 
-async fn on_async_std(options: &Options, url: &Location) -> Result<(), String> {
+async fn on_async_std(options: &Options, server: &HttpClientOptions) -> Result<(), String> {
     use mcp_sansio_async_std::{AsyncExchanger, AsyncTimer, Connector, seed};
 
     let connector = Connector::builder().connect_timeout(options.patience().min(CONNECTING));
     let exchanger = AsyncExchanger::new(connector.build().map_err(|error| error.to_string())?);
     let parts = HttpParts { exchanger: exchanger.clone(), timer: AsyncTimer::new(), seed: seed() };
     // These runtimes do not handle signals, so an interrupt ends the process immediately.
-    let visited = visit(options, url, equipped(options).await?, parts, pending()).await;
-    visited.map_err(|trouble| explain(trouble, url, exchanger.last_failure(), options))
+    let visited = visit(options, server, equipped(options).await?, parts, pending()).await;
+    visited.map_err(|trouble| explain(trouble, server.url(), exchanger.last_failure(), options))
 }
 
 /// Without a runtime. An interrupt ends the process.
-async fn on_std(options: &Options, url: &Location) -> Result<(), String> {
+async fn on_std(options: &Options, server: &HttpClientOptions) -> Result<(), String> {
     use mcp_sansio_std::{Clock, Connector, ThreadedExchanger, seed};
 
     let connector = Connector::builder().connect_timeout(options.patience().min(CONNECTING));
     let exchanger = ThreadedExchanger::new(connector.build());
     let parts = HttpParts { exchanger: exchanger.clone(), timer: Clock::new(), seed: seed() };
-    let visited = visit(options, url, equipped(options).await?, parts, pending()).await;
-    visited.map_err(|trouble| explain(trouble, url, exchanger.last_failure(), options))
+    let visited = visit(options, server, equipped(options).await?, parts, pending()).await;
+    visited.map_err(|trouble| explain(trouble, server.url(), exchanger.last_failure(), options))
 }
 
 /// Returns a host that lets the user sign in if the server requires it.
@@ -97,7 +99,7 @@ struct VisitError {
 
 async fn visit(
     options: &Options,
-    url: &Location,
+    server: &HttpClientOptions,
     (host, seen): (Host, Arc<Seen>),
     HttpParts { exchanger, timer, seed }: HttpParts<impl Exchanger, impl Timer>,
     interruption: impl Future<Output = ()>,
@@ -107,7 +109,7 @@ async fn visit(
         .then(|| -> ExchangeViewer { Box::new(|number, event| say(&in_words(number, event))) });
     let mut limits = ClientLimits::DEFAULT;
     limits.closing_wait = CLOSING;
-    let client_options = HttpClientOptions::new(url.clone()).limits(limits);
+    let client_options = server.clone().limits(limits);
     let (client, endpoint) = host.connect_http(client_options, seed, timer.now());
     let driver = HttpDriver::new(endpoint, Watched::new(exchanger, viewer), timer);
     let work = async {

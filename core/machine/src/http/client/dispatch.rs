@@ -252,6 +252,9 @@ impl Client {
         }
         let session =
             self.place_in_session(message, exchange.purpose == Purpose::Post, &mut fields);
+        // They may be secrets for this server only. All exchanges go to its origin: redirects and
+        // endpoints of other origins are refused.
+        fields.extend(self.options.headers.fields());
         Ok((fields, session))
     }
 

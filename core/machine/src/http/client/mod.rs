@@ -5,6 +5,7 @@ mod closing;
 mod dispatch;
 mod exchanges;
 mod head;
+mod headers;
 mod limits;
 mod listening;
 mod message;
@@ -40,6 +41,9 @@ use super::backoff::Attempts;
 use super::{ExchangeId, Location};
 
 pub use head::IncomingResponse;
+#[cfg(feature = "recording")]
+pub(crate) use headers::Headers;
+pub use headers::InvalidHeader;
 pub use limits::ClientLimits;
 pub use options::{HttpClientOptions, LostSession};
 #[cfg(feature = "recording")]

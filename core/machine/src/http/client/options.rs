@@ -1,11 +1,13 @@
 use crate::http::{Backoff, Location};
 
 use super::ClientLimits;
+use super::headers::{Headers, InvalidHeader};
 
 /// The server URL and the HTTP options of a client.
 #[derive(Clone, Debug)]
 pub struct HttpClientOptions {
     pub(crate) url: Location,
+    pub(crate) headers: Headers,
     pub(crate) limits: ClientLimits,
     pub(crate) backoff: Backoff,
     pub(crate) lost_session: LostSession,
@@ -36,6 +38,7 @@ impl HttpClientOptions {
     pub const fn new(url: Location) -> Self {
         Self {
             url,
+            headers: Headers::NONE,
             limits: ClientLimits::DEFAULT,
             backoff: Backoff::DEFAULT,
             lost_session: LostSession::FailCalls,
@@ -48,6 +51,23 @@ impl HttpClientOptions {
     #[must_use]
     pub const fn url(&self) -> &Location {
         &self.url
+    }
+
+    /// Adds a header field to each request to the server: an API key, a static token, the name of
+    /// a tenant. It replaces a field of the same name. A token that the host obtains with OAuth
+    /// replaces an `Authorization` field.
+    ///
+    /// It is never sent to another origin: the client does not follow redirects there, and requests
+    /// to an authorization server do not contain it. Recordings do not contain it, and `Debug` omits
+    /// its value.
+    ///
+    /// # Errors
+    ///
+    /// The name or the value is invalid, or the protocol, HTTP or the adapter determines this
+    /// field: `Mcp-*`, `Content-*`, `Proxy-*`, `Host`, `Accept` and so on.
+    pub fn header(mut self, name: &str, value: &str) -> Result<Self, InvalidHeader> {
+        self.headers.insert(name, value)?;
+        Ok(self)
     }
 
     /// Sets the limits on the resources that the server can use.

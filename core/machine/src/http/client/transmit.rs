@@ -38,8 +38,11 @@ pub type Field = (Cow<'static, str>, ByteString);
 // MCP 2025-11-25 basic/transports#session-management [SESS-015]
 pub(crate) const SESSION_ID: &str = "mcp-session-id";
 
-/// Fields whose values are confidential.
-const SECRET: [&str; 3] = [SESSION_ID, "authorization", "dpop"];
+/// Returns whether the value of a field may be logged. Values of the application may be secrets.
+fn is_public(name: &str) -> bool {
+    (name.starts_with("mcp-") && name != SESSION_ID)
+        || matches!(name, "accept" | "content-type" | "last-event-id")
+}
 
 impl OutgoingRequest {
     /// Creates a request for another layer.
@@ -54,10 +57,15 @@ impl OutgoingRequest {
         Self { exchange, method, body, url, fields }
     }
 
-    /// Repeats the request as another exchange, with additional fields.
+    /// Repeats the request as another exchange, with additional fields, which replace those of the
+    /// same name.
     #[must_use]
     pub fn again(&self, exchange: ExchangeId, besides: impl IntoIterator<Item = Field>) -> Self {
-        let fields = self.fields.iter().cloned().chain(besides).collect();
+        let mut fields = self.fields.clone();
+        for field in besides {
+            fields.retain(|(name, _)| *name != field.0);
+            fields.push(field);
+        }
         let (url, body) = (Arc::clone(&self.url), self.body.clone());
         Self { exchange, method: self.method, body, url, fields }
     }
@@ -77,6 +85,12 @@ impl OutgoingRequest {
     pub fn fields(&self) -> impl Iterator<Item = (&str, &str)> {
         self.fields.iter().map(|(name, value)| (&**name, &**value))
     }
+
+    /// Returns the header fields for logs: `..` in place of session ids, credentials and the values
+    /// of [fields of the application](crate::http::HttpClientOptions::header).
+    pub fn redacted_fields(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.fields().map(|(name, value)| (name, if is_public(name) { value } else { ".." }))
+    }
 }
 
 impl fmt::Debug for OutgoingRequest {
@@ -84,12 +98,11 @@ impl fmt::Debug for OutgoingRequest {
     // MCP 2025-11-25 basic/transports#session-management [SESS-005]
     // MCP 2026-07-28 basic/authorization/security-considerations#token-theft [AUTHC-046]
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let hidden = |(name, value)| (name, if SECRET.contains(&name) { ".." } else { value });
         f.debug_struct("OutgoingRequest")
             .field("exchange", &self.exchange)
             .field("method", &self.method)
             .field("url", &self.url)
-            .field("fields", &self.fields().map(hidden).collect::<Vec<_>>())
+            .field("fields", &self.redacted_fields().collect::<Vec<_>>())
             .field("body_length", &self.body.len())
             .finish()
     }

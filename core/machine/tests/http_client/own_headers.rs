@@ -1,0 +1,85 @@
+//! Header fields that the application adds.
+
+use mcp_sansio::Revision;
+use mcp_sansio::http::{HttpClientOptions, InvalidHeader};
+use mcp_sansio::protocol::Method;
+
+use crate::net::{Net, http_options, peer_options};
+
+const KEY: &str = "key-7f3a";
+
+fn with_key() -> HttpClientOptions {
+    let options = http_options().header("X-Api-Key", "old").unwrap();
+    options.header("x-api-key", KEY).unwrap().header("Authorization", "Bearer static").unwrap()
+}
+
+#[test]
+fn every_request_to_the_server_has_the_headers_of_the_application() {
+    let mut net = Net::modern_with(peer_options(), with_key());
+    net.call(Method::ToolsList, "{}");
+    net.sent();
+    assert_eq!(net.field(1, "x-api-key").as_deref(), Some(KEY));
+    assert_eq!(net.field(2, "authorization").as_deref(), Some("Bearer static"));
+    assert_eq!(net.request(2).fields().filter(|(name, _)| *name == "x-api-key").count(), 1);
+    net.answer(2, 307, &[("location", "/other")], "");
+    net.sent();
+    assert_eq!(net.field(3, "x-api-key").as_deref(), Some(KEY));
+}
+
+#[test]
+fn no_other_origin_gets_the_headers_of_the_application() {
+    let mut net = Net::modern_with(peer_options(), with_key());
+    for target in ["https://other.example/mcp", "http://example.com/mcp", "//example.com:444/mcp"] {
+        net.call(Method::ToolsList, "{}");
+        net.sent();
+        let n = net.last();
+        net.answer(n, 307, &[("location", target)], "");
+        assert_eq!(net.sent(), "");
+    }
+}
+
+#[test]
+fn a_legacy_session_has_the_headers_of_the_application() {
+    let mut net = Net::new(peer_options(), with_key());
+    net.sent();
+    net.answer(1, 400, &[], "");
+    assert!(net.sent().contains("POST initialize"));
+    net.initialize(2, 1, Revision::V2025_11_25, Some("s1"));
+    net.sent();
+    assert_eq!(net.field(2, "x-api-key").as_deref(), Some(KEY));
+    assert_eq!(net.field(3, "x-api-key").as_deref(), Some(KEY));
+}
+
+#[test]
+fn logs_do_not_contain_the_headers_of_the_application() {
+    let net = Net::modern_with(peer_options(), with_key());
+    let shown = format!("{:?} {:?}", net.request(1), with_key());
+    assert!(shown.contains("x-api-key") && !shown.contains(KEY), "{shown}");
+    assert!(!shown.contains("static"), "{shown}");
+}
+
+#[test]
+fn a_field_added_later_replaces_the_one_of_the_application() {
+    let net = Net::modern_with(peer_options(), with_key());
+    let token = ("authorization".into(), "Bearer fresh".into());
+    let again = net.request(1).again(net.request(1).exchange, [token]);
+    let values = again.fields().filter(|(name, _)| *name == "authorization");
+    assert_eq!(values.collect::<Vec<_>>(), [("authorization", "Bearer fresh")]);
+}
+
+#[test]
+fn headers_of_the_protocol_and_of_http_are_refused() {
+    let refused = |name: &str, value: &str| http_options().header(name, value).unwrap_err();
+    for name in ["Mcp-Session-Id", "MCP-Anything", "Host", "content-length", "Accept", "DPoP"] {
+        let lower = name.to_ascii_lowercase();
+        assert_eq!(refused(name, "x"), InvalidHeader::Reserved(lower));
+    }
+    for name in ["", "a b", "a:", "é"] {
+        assert_eq!(refused(name, "x"), InvalidHeader::Name(name.into()));
+    }
+    for value in ["a\r\nb: c", "é", "\0"] {
+        let error = refused("x-key", value);
+        assert_eq!(error, InvalidHeader::Value("x-key".into()));
+        assert!(!error.to_string().contains(value));
+    }
+}
