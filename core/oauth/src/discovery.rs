@@ -106,7 +106,8 @@ impl MetadataUrls {
     }
 
     /// Returns the URL of the authorization server metadata of 2025-03-26, which is on the host of
-    /// the MCP server. Its issuer is [`base_issuer`]; without metadata use [`DefaultEndpoints`].
+    /// the MCP server. Its issuer is the URL of that server without a path. Without metadata, use
+    /// [`DefaultEndpoints`].
     // MCP 2025-03-26 basic/authorization#server-metadata-discovery [AUTHC-007]
     #[must_use]
     pub fn for_base(server: &Location) -> Self {

@@ -91,6 +91,7 @@ impl Announcement {
     }
 
     /// Returns all changes.
+    #[cfg(feature = "recording")]
     pub(crate) fn all(&self) -> Changes {
         self.changes(|_| true)
     }
