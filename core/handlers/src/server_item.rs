@@ -2,7 +2,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
 
-use mcp_sansio::catalog::{Catalog, CatalogError, ItemId};
+use mcp_sansio::catalog::{Audience, Catalog, CatalogError, ItemId};
 use mcp_sansio::protocol::{Icon, Prompt, Resource, ResourceTemplate, Tool, ToolAnnotations};
 
 use super::function::Handler;
@@ -38,6 +38,14 @@ use super::threading::{ThreadSafe, Threading};
 pub struct ServerItem<D, K: Threading = ThreadSafe> {
     definition: D,
     function: K::Function,
+    restriction: Option<Restriction>,
+}
+
+/// The audience of an item.
+struct Restriction {
+    audience: Audience,
+    /// [`Catalog::restrict`], so that its code is linked only into programs that restrict an item.
+    restrict: fn(&mut Catalog, ItemId, Audience) -> bool,
 }
 
 /// The definition of an item: [`Tool`], [`Prompt`], [`Resource`] or [`ResourceTemplate`].
@@ -49,7 +57,33 @@ pub trait ItemDefinition: sealed::Sealed {
 impl<D: ItemDefinition, K: Threading> ServerItem<D, K> {
     /// Creates an item from its complete definition.
     pub fn new<M>(definition: D, handler: impl Handler<K, D::Of, M>) -> Self {
-        Self { definition, function: handler.into_function() }
+        Self { definition, function: handler.into_function(), restriction: None }
+    }
+
+    /// Requires a scope, in addition to those of earlier calls: for callers without it, the item does
+    /// not exist, except that HTTP clients are told to return with a token that has the scope. See
+    /// [`Catalog::restrict`].
+    ///
+    /// ```
+    /// use mcp_sansio_handlers::{Call, NoArguments, Server, ServerItem};
+    /// use mcp_sansio::jsonrpc::RawJson;
+    /// use mcp_sansio::protocol::Tool;
+    ///
+    /// let tool = Tool::new("purge", RawJson::parse(r#"{"type":"object"}"#)?);
+    /// let purge = ServerItem::new(tool, |_: Call<NoArguments>| "purged").requires("notes:write");
+    /// let server = Server::new("notes", "1.0.0").add_item(purge);
+    /// # assert!(server.endpoint(42).is_ok());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn requires(self, scope: impl Into<String>) -> Self {
+        let audience = self.restriction.as_ref().map(|it| it.audience.clone());
+        self.audience(audience.unwrap_or_default().scope(scope))
+    }
+
+    /// Sets the callers that see the item, in place of earlier ones: see [`Catalog::restrict`].
+    pub fn audience(mut self, audience: Audience) -> Self {
+        self.restriction = Some(Restriction { audience, restrict: Catalog::restrict });
+        self
     }
 
     /// Changes members of the definition that have no method here.
@@ -63,7 +97,11 @@ impl<D: ItemDefinition, K: Threading> ServerItem<D, K> {
         self,
         catalog: &mut Catalog,
     ) -> Result<(ItemId, K::Function), CatalogError> {
-        Ok((self.definition.add_to(catalog)?, self.function))
+        let id = self.definition.add_to(catalog)?;
+        if let Some(Restriction { audience, restrict }) = self.restriction {
+            restrict(catalog, id, audience);
+        }
+        Ok((id, self.function))
     }
 }
 
@@ -76,7 +114,7 @@ impl<K: Threading> ServerItem<Tool, K> {
         H: Handler<K, ForTool, M>,
     {
         let definition = Tool::new(name, <M::In as Described>::schema()).description(description);
-        Self { definition, function: handler.into_function() }
+        Self { definition, function: handler.into_function(), restriction: None }
     }
 
     /// Like [`tool`](Self::tool), for a handler that returns
@@ -142,7 +180,7 @@ impl<K: Threading> ServerItem<Prompt, K> {
         let mut definition = Prompt::new(name).description(description);
         let arguments = super::schema::prompt_arguments(&<M::In as Described>::schema());
         definition.arguments = (!arguments.is_empty()).then_some(arguments);
-        Self { definition, function: handler.into_function() }
+        Self { definition, function: handler.into_function(), restriction: None }
     }
 
     /// Sets the name to display.

@@ -1,6 +1,6 @@
 //! Tests of servers and clients in one process: no I/O, no runtime, and a virtual clock.
 //!
-//! * [`connect`] and [`connect_http`](crate::connect_http) connect a `Host` to a `Server` and return
+//! * [`connect`] and [`connect_http`] connect a `Host` to a `Server` and return
 //!   a `Client` and a [`Pair`], which runs both sides. Requests take the same path as in production:
 //!   schemas, decoding, errors and revisions.
 //! * [`Identity`] is the principal and the scopes that a handler sees over HTTP.

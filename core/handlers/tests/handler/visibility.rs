@@ -2,23 +2,19 @@
 
 use mcp_sansio::Principal;
 use mcp_sansio::catalog::Audience;
-use mcp_sansio::jsonrpc::RawJson;
-use mcp_sansio::protocol::Tool;
-use mcp_sansio_handlers::{Call, Host, NoArguments, Server};
+use mcp_sansio_handlers::{Call, Host, NoArguments, Server, ServerItem};
 
 use crate::protected_server::ProtectedServer;
 
 /// Tools: `who` for everyone, `purge` for callers with the scope `write`, `diary` for ann.
 fn server() -> Server {
-    let tool = |name| Tool::new(name, RawJson::parse(r#"{"type":"object"}"#).unwrap());
-    Server::new("s", "1").tool("who", "", |_: Call<NoArguments>| "you").catalog(|catalog| {
-        let purge = |call: Call<NoArguments>| call.caller().has_scope("write").to_string();
-        let id = catalog.add_tool(tool("purge"), purge).unwrap();
-        assert!(catalog.restrict(id, Audience::new().scope("write")));
-        let id = catalog.add_tool(tool("diary"), |_: Call<NoArguments>| "dear").unwrap();
-        let for_ann = Audience::new().scope("write").principal(Principal::new("ann"));
-        assert!(catalog.restrict(id, for_ann));
-    })
+    let purge = |call: Call<NoArguments>| call.caller().has_scope("write").to_string();
+    let diary = |_: Call<NoArguments>| "dear";
+    let for_ann = Audience::new().principal(Principal::new("ann"));
+    Server::new("s", "1")
+        .tool("who", "", |_: Call<NoArguments>| "you")
+        .add_item(ServerItem::tool("purge", "", purge).requires("write"))
+        .add_item(ServerItem::tool("diary", "", diary).audience(for_ann).requires("write"))
 }
 
 #[test]

@@ -2,7 +2,7 @@ use core::fmt;
 use core::net::{IpAddr, Ipv6Addr, SocketAddr};
 
 /// The origin of a request: the remote end of its connection, or the client that a trusted proxy
-/// names. It identifies callers without a [`Principal`](super::Principal) when the server divides
+/// names. It identifies callers without a [`Principal`](crate::Principal) when the server divides
 /// its resources between clients: see [`ServerLimits`](super::ServerLimits).
 ///
 /// Only the first 64 bits of an IPv6 address are used, because a client usually controls all
