@@ -1,9 +1,7 @@
 //! The sender of a request.
 
-#[cfg(target_has_atomic = "ptr")]
 use alloc::boxed::Box;
 use alloc::string::String;
-#[cfg(target_has_atomic = "ptr")]
 use core::any::Any;
 use core::fmt;
 
@@ -29,12 +27,10 @@ enum Identity {
 
 struct Known {
     principal: Principal,
-    #[cfg(target_has_atomic = "ptr")]
     credentials: Option<Box<dyn Credentials>>,
 }
 
 /// The verified credentials of a caller, such as an access token.
-#[cfg(target_has_atomic = "ptr")]
 pub trait Credentials: Any + Send + Sync {
     /// Returns the scopes, unchanged.
     fn scopes(&self) -> &[String];
@@ -53,15 +49,10 @@ impl Caller {
     /// Creates a caller that is known by name and has no scopes.
     #[must_use]
     pub fn from_principal(principal: Principal) -> Self {
-        Self(Identity::Known(Arc::new(Known {
-            principal,
-            #[cfg(target_has_atomic = "ptr")]
-            credentials: None,
-        })))
+        Self(Identity::Known(Arc::new(Known { principal, credentials: None })))
     }
 
     /// Creates a caller from the principal and the scopes of verified credentials.
-    #[cfg(target_has_atomic = "ptr")]
     #[must_use]
     pub fn from_credentials(principal: Principal, credentials: impl Credentials) -> Self {
         let credentials: Option<Box<dyn Credentials>> = Some(Box::new(credentials));
@@ -81,7 +72,6 @@ impl Caller {
     /// decision, use [`has_scope`](Self::has_scope).
     #[must_use]
     pub fn scopes(&self) -> &[String] {
-        #[cfg(target_has_atomic = "ptr")]
         if let Some(credentials) = self.verified() {
             return credentials.scopes();
         }
@@ -92,12 +82,9 @@ impl Caller {
     /// [owner](Self::OWNER) has all scopes.
     #[must_use]
     pub fn has_scope(&self, scope: &str) -> bool {
-        #[cfg(target_has_atomic = "ptr")]
         if let Some(credentials) = self.verified() {
             return credentials.has_scope(scope);
         }
-        #[cfg(not(target_has_atomic = "ptr"))]
-        let _ = scope;
         self.is_owner()
     }
 
@@ -108,14 +95,12 @@ impl Caller {
     }
 
     /// Returns the credentials if they are a `T`.
-    #[cfg(target_has_atomic = "ptr")]
     #[must_use]
     pub fn credentials<T: Credentials>(&self) -> Option<&T> {
         let credentials: &dyn Any = self.verified()?;
         credentials.downcast_ref()
     }
 
-    #[cfg(target_has_atomic = "ptr")]
     fn verified(&self) -> Option<&dyn Credentials> {
         match &self.0 {
             Identity::Known(known) => known.credentials.as_deref(),

@@ -75,9 +75,7 @@ pub mod recording;
 pub mod seal;
 pub mod stream;
 
-pub use caller::Caller;
-#[cfg(target_has_atomic = "ptr")]
-pub use caller::Credentials;
+pub use caller::{Caller, Credentials};
 pub use instant::Instant;
 pub use job::Job;
 pub use panic_guard::{PanicGuard, Panicked};

@@ -4,7 +4,7 @@
 //! not know the revision of a server uses the rules of the latest one, and those of 2025-03-26 if
 //! there is no protected resource metadata.
 
-use alloc::string::{String, ToString};
+use alloc::string::ToString;
 use alloc::vec::{self, Vec};
 use core::iter::FusedIterator;
 
@@ -152,8 +152,9 @@ impl DefaultEndpoints {
 
 /// Returns the authorization base URL of 2025-03-26: the URL of the MCP server without its path.
 // MCP 2025-03-26 basic/authorization#authorization-base-url [AUTHC-006]
+#[cfg(feature = "client")]
 #[must_use]
-pub(crate) fn base_issuer(server: &Location) -> String {
+pub(crate) fn base_issuer(server: &Location) -> alloc::string::String {
     server.origin().to_string()
 }
 

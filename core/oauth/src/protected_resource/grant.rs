@@ -145,7 +145,6 @@ impl Grant {
     }
 }
 
-#[cfg(target_has_atomic = "ptr")]
 impl Credentials for Grant {
     fn scopes(&self) -> &[String] {
         &self.0.scopes
@@ -156,7 +155,6 @@ impl Credentials for Grant {
     }
 }
 
-#[cfg(target_has_atomic = "ptr")]
 impl From<Grant> for Caller {
     fn from(grant: Grant) -> Self {
         Self::from_credentials(grant.principal().clone(), grant)
