@@ -173,6 +173,8 @@ fn push(urls: &mut Vec<Location>, base: &Location, path: &[&str]) {
 mod tests {
     use mcp_sansio::http::InvalidUrl;
 
+    use alloc::string::String;
+
     use super::*;
 
     fn location(url: &str) -> Location {
