@@ -114,7 +114,7 @@ impl<K: Threading> ServerItem<Tool, K> {
         H: Handler<K, ForTool, M>,
     {
         let definition = Tool::new(name, <M::In as Described>::schema()).description(description);
-        Self { definition, function: handler.into_function(), restriction: None }
+        Self::new(definition, handler)
     }
 
     /// Like [`tool`](Self::tool), for a handler that returns
@@ -180,7 +180,7 @@ impl<K: Threading> ServerItem<Prompt, K> {
         let mut definition = Prompt::new(name).description(description);
         let arguments = super::schema::prompt_arguments(&<M::In as Described>::schema());
         definition.arguments = (!arguments.is_empty()).then_some(arguments);
-        Self { definition, function: handler.into_function(), restriction: None }
+        Self::new(definition, handler)
     }
 
     /// Sets the name to display.

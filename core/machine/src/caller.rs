@@ -2,6 +2,7 @@
 
 use alloc::boxed::Box;
 use alloc::string::String;
+use alloc::vec::Vec;
 use core::any::Any;
 use core::fmt;
 
@@ -37,6 +38,17 @@ pub trait Credentials: Any + Send + Sync {
 
     /// Returns whether the credentials include a scope, or one that implies it.
     fn has_scope(&self, scope: &str) -> bool;
+}
+
+/// Scopes none of which implies another.
+impl Credentials for Vec<String> {
+    fn scopes(&self) -> &[String] {
+        self
+    }
+
+    fn has_scope(&self, scope: &str) -> bool {
+        self.iter().any(|it| it == scope)
+    }
 }
 
 impl Caller {

@@ -1,7 +1,7 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use mcp_sansio::{Caller, Credentials, Principal};
+use mcp_sansio::{Caller, Principal};
 #[cfg(feature = "protection")]
 use {
     mcp_sansio::http::Response,
@@ -17,7 +17,7 @@ use {
 /// use mcp_sansio_oauth::protected_resource::{ProtectedResource, TokenCheck, TokenRefusal};
 /// use mcp_sansio_test::{Identity, URL, connect_http};
 ///
-/// // The server as it is in production, with a check that needs the network.
+/// // The server of production, whose check of tokens needs the network.
 /// let resource = ProtectedResource::new(URL, ["https://auth.example.com"])?;
 /// let server = Server::new("files", "1.0.0")
 ///     .tool("delete", "Delete", async |call: Call<NoArguments>| {
@@ -69,19 +69,6 @@ impl Identity {
 
 impl From<&Identity> for Caller {
     fn from(identity: &Identity) -> Self {
-        Self::from_credentials(identity.principal.clone(), Scopes(identity.scopes.clone()))
-    }
-}
-
-/// The scopes on a server that requires no token, none of which implies another.
-struct Scopes(Vec<String>);
-
-impl Credentials for Scopes {
-    fn scopes(&self) -> &[String] {
-        &self.0
-    }
-
-    fn has_scope(&self, scope: &str) -> bool {
-        self.0.iter().any(|it| it == scope)
+        Self::from_credentials(identity.principal.clone(), identity.scopes.clone())
     }
 }

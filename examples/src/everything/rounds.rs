@@ -124,7 +124,7 @@ fn step_by_step(call: Call<NoArguments>) -> Result<String, HandlerError> {
             let Some(answer) = call.input::<Name>("step1")? else {
                 return ask(&call, [("step1", who())], Some("step 2".into()));
             };
-            let name = answer.content.map_or_else(|| "nobody".into(), |content| content.name);
+            let name = answer.content.map_or_else(|| "unknown".into(), |content| content.name);
             // The state carries the input of the first round, because the client does not send it
             // again.
             ask(&call, [("step2", colour())], Some(format!("step 3 {name}")))

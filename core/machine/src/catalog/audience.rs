@@ -87,18 +87,8 @@ pub(crate) struct Announcement {
 impl Announcement {
     /// Returns the changes that concern a caller.
     pub(crate) fn seen_by(&self, caller: &Caller) -> Changes {
-        self.changes(|audience| audience.includes(caller))
-    }
-
-    /// Returns all changes.
-    #[cfg(feature = "recording")]
-    pub(crate) fn all(&self) -> Changes {
-        self.changes(|_| true)
-    }
-
-    fn changes(&self, includes: impl Fn(&Audience) -> bool) -> Changes {
         let mut changes = self.to_everyone;
-        for (kind, _) in self.to_some.iter().filter(|(_, audience)| includes(audience)) {
+        for (kind, _) in self.to_some.iter().filter(|(_, audience)| audience.includes(caller)) {
             changes = changes.with(*kind);
         }
         changes
@@ -156,10 +146,12 @@ impl Catalog {
     pub(crate) fn set_announcement(&mut self, announcement: Announcement) {
         let Announcement { to_everyone, to_some } = announcement;
         (self.changes, self.added) = (to_everyone, [0; 4]);
+        if !to_some.is_empty() {
+            // The last restricted item may have been removed.
+            self.restrictions.get_or_insert_with(|| Restrictions::new().into());
+        }
         if let Some(restrictions) = &mut self.restrictions {
             (restrictions.changes, restrictions.added) = (to_some, [0; 4]);
-        } else {
-            self.changes = Announcement { to_everyone, to_some }.all();
         }
     }
 

@@ -43,8 +43,9 @@ impl Catalog {
     /// `revision`, and with the hints of `cache` if that revision has them. It contains the items
     /// that `caller` can see. A cursor is valid for every caller.
     ///
-    /// Finding the page is logarithmic in the length of the list, and writing it is linear in its
-    /// own length, so that reading a list page by page is never quadratic.
+    /// Finding the page is logarithmic in the length of the list, and writing it is linear in the
+    /// number of entries that it passes, those that `caller` cannot see included. Reading a list
+    /// page by page is never quadratic.
     ///
     /// # Errors
     ///

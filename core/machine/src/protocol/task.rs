@@ -448,7 +448,7 @@ pub struct CancelTaskResult {
 }
 
 impl CancelTaskResult {
-    /// Creates a result without the task, as it is written since 2026-07-28.
+    /// Creates a result without the task, in the form of 2026-07-28 and later.
     #[must_use]
     pub const fn new() -> Self {
         Self { task: None, meta: None }

@@ -21,7 +21,7 @@ use crate::http::{
 use crate::peer::server::server_methods;
 use crate::peer::{self, Applied, CommandError, Event, RequestHandle, ServerCommand};
 use crate::protocol::TaskStatusParams;
-use crate::{Caller, Credentials, Instant, Principal};
+use crate::{Caller, Instant, Principal};
 
 use super::arguments::{MISPLACED, Unperformable};
 use super::call::Call;
@@ -406,8 +406,9 @@ impl Recorded<Server> {
         head.contradictory = contradictory.as_deref().map(singular).transpose()?;
         let caller = match principal.as_deref().map(Principal::new) {
             Some(principal) if !scopes.is_empty() => {
-                let scopes = scopes.iter().map(|scope| scope.as_ref().into()).collect();
-                Caller::from_credentials(principal, RecordedScopes(scopes))
+                let scopes: Vec<String> =
+                    scopes.iter().map(|scope| scope.as_ref().into()).collect();
+                Caller::from_credentials(principal, scopes)
             }
             principal => principal.into(),
         };
@@ -418,19 +419,6 @@ impl Recorded<Server> {
         let (body, now) = (body.bytes()?, Instant::from_nanos(*at));
         let _ = self.handle_request_if(&head, &body, &caller, &permit, now);
         Ok(())
-    }
-}
-
-/// The credentials of a recorded caller.
-struct RecordedScopes(Vec<String>);
-
-impl Credentials for RecordedScopes {
-    fn scopes(&self) -> &[String] {
-        &self.0
-    }
-
-    fn has_scope(&self, scope: &str) -> bool {
-        self.0.iter().any(|known| known == scope)
     }
 }
 

@@ -166,3 +166,28 @@ fn only_those_who_see_an_item_are_notified_of_it() {
         }
     }
 }
+
+#[test]
+fn the_removal_of_the_last_restricted_item_is_announced_to_those_who_saw_it() {
+    // Rule: [TOOL-005] [TOOL-028]. A replay has the same audience.
+    let mut catalog = Catalog::new();
+    catalog.add_tool(tool("public")).unwrap();
+    let id = catalog.add_tool(tool("secret")).unwrap();
+    assert!(catalog.restrict(id, for_ann()));
+    let options = peer::ServerOptions::new(Implementation::new("s", "1")).catalog(catalog);
+    let mut server = TestServer::new(options, HttpServerOptions::new());
+    let streams = [Some(ann()), Some(Principal::new("bob"))].map(|who| {
+        server.principal = who;
+        server.modern(&modern(
+            9,
+            "subscriptions/listen",
+            r#""notifications":{"toolsListChanged":true}"#,
+        ))
+    });
+    server.server.edit_catalog(|catalog| _ = catalog.remove_tool("secret"), server.now);
+    server.pump();
+    for (stream, is_told) in streams.into_iter().zip([true, false]) {
+        let text = server.text(stream);
+        assert_eq!(text.contains("notifications/tools/list_changed"), is_told, "{text}");
+    }
+}
