@@ -85,11 +85,32 @@ impl fmt::Debug for RequestParts<'_, '_> {
 
 /// A command to the connection from a handler or a [`ServerHandle`](super::ServerHandle).
 pub(super) enum Command {
-    Progress { request: RequestHandle, progress: f64, total: Option<f64>, message: Option<String> },
-    Log { request: Option<RequestHandle>, level: LoggingLevel, logger: Option<String>, data: Json },
-    ResourceUpdated { from: Sender, uri: String },
-    EditCatalog { from: Sender, edit: Box<Edit> },
-    ReleaseConnection { request: RequestHandle, retry: Duration },
+    Progress {
+        request: RequestHandle,
+        progress: f64,
+        total: Option<f64>,
+        message: Option<String>,
+    },
+    Log {
+        request: Option<RequestHandle>,
+        level: LoggingLevel,
+        logger: Option<String>,
+        data: Json,
+    },
+    ResourceUpdated {
+        from: Sender,
+        uri: String,
+    },
+    EditCatalog {
+        from: Sender,
+        edit: Box<Edit>,
+    },
+    /// Makes the next edit for all connections.
+    TakeEdit(Box<Edit>),
+    ReleaseConnection {
+        request: RequestHandle,
+        retry: Duration,
+    },
     RunAsTask(RequestHandle),
     Close,
 }
@@ -101,6 +122,7 @@ impl fmt::Debug for Command {
             Self::Log { .. } => "Log",
             Self::ResourceUpdated { .. } => "ResourceUpdated",
             Self::EditCatalog { .. } => "EditCatalog",
+            Self::TakeEdit(_) => "TakeEdit",
             Self::ReleaseConnection { .. } => "ReleaseConnection",
             Self::RunAsTask(_) => "RunAsTask",
             Self::Close => "Close",
@@ -118,7 +140,10 @@ impl Metered for Command {
                 Self::ResourceUpdated { uri, .. } => uri.len(),
                 // Data that the closure holds by reference is not counted.
                 Self::EditCatalog { edit, .. } => size_of_val(&**edit),
-                Self::ReleaseConnection { .. } | Self::RunAsTask(_) | Self::Close => 0,
+                Self::TakeEdit(_)
+                | Self::ReleaseConnection { .. }
+                | Self::RunAsTask(_)
+                | Self::Close => 0,
             };
         match self {
             Self::Progress { request, .. } => Cost::Report(Some(*request), bytes),
@@ -126,6 +151,7 @@ impl Metered for Command {
             Self::ResourceUpdated { from, .. } | Self::EditCatalog { from, .. } => {
                 Cost::Command(*from, bytes)
             }
+            Self::TakeEdit(_) => Cost::Free,
             Self::ReleaseConnection { request, .. } => {
                 Cost::Coalesced(Some(*request), Coalesced::ReleaseConnection)
             }
@@ -333,7 +359,8 @@ impl Context {
         Ok(())
     }
 
-    /// Changes the catalog of the server; clients are notified.
+    /// Changes the catalog of this connection, over HTTP that of the server; clients are notified.
+    /// To change all connections, use [`Connections`](super::Connections).
     ///
     /// # Errors
     ///

@@ -18,7 +18,7 @@ use mcp_sansio::jsonrpc::ErrorObject;
 use mcp_sansio::peer::{CommandError, Event, Request, RequestHandle, ServerSession};
 use mcp_sansio::{Caller, Era, Instant, Job};
 
-use super::context::Command;
+use super::context::{Command, CommandSender};
 use super::elicitation_ids::ElicitationIds;
 use super::http_call::{HandlerCall, HandlerOutput, PendingHandler, TrackedHandler};
 use super::input_required::InputRequired;
@@ -77,13 +77,15 @@ impl<K: Threading> HttpServer<K> {
         // All clients share it: the limit of one connection, plus one report per exchange.
         let limits = server.mailbox_limits().shared_by(options.limits_ref().exchanges_max);
         let mut server = server.clone();
+        let commands: CommandSender = Arc::new(Mailbox::new(limits));
+        server.join(&commands);
         if let Some(sealing) = server.handlers.sealing.or_default(&secret) {
             server.functions().sealing = sealing;
         }
         let machine = server.http_machine(options, secret, seed)?;
         let endpoint = ServerEndpoint::over(
             server,
-            Arc::new(Mailbox::new(limits)),
+            commands,
             TrackedHandlers::default(),
             ElicitationIds::from_secret(&secret),
             |_| machine,

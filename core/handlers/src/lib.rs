@@ -13,7 +13,7 @@
 //! | answer in a handler | text, content, [`Structured`], [`HandlerError`] |
 //! | report progress, log, and know the client in a handler | [`Context`] |
 //! | ask the user, the model or the host | [`Elicit`], [`InputRequiredBuilder`] |
-//! | change a running server | [`ServerHandle`], [`CatalogEdit`] |
+//! | change a running server | [`ServerHandle`], [`Connections`], [`CatalogEdit`] |
 //! | connect to a server, and answer its requests | [`Host`], [`HostRequest`] |
 //! | call it | [`Client`], [`ClientCall`], [`ClientError`], [`Subscription`] |
 //! | let calls continue as tasks | [`TaskSettings`], [`ClientTask`] |
@@ -131,6 +131,7 @@ mod client;
 mod client_endpoint;
 mod client_tasks;
 mod connection_options;
+mod connections;
 mod context;
 mod dispatch;
 mod elicitation_ids;
@@ -188,6 +189,7 @@ pub use blocking::blocking;
 pub use catalog_edit::CatalogEdit;
 pub use client::{Client, ClientError, OpenedFuture, Session};
 pub use client_tasks::{ClientTask, TaskCall, TaskFuture};
+pub use connections::Connections;
 pub use context::{Call, Context, HostRequest, NoArguments, ReadResource, SendError};
 pub use host::Host;
 pub use pending::{CallFuture, ClientCall, Subscription};

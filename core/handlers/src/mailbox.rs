@@ -78,6 +78,11 @@ impl<C: Metered> Mailbox<C> {
         Ok(())
     }
 
+    /// Returns whether the mailbox accepts commands.
+    pub(super) fn is_open(&self) -> bool {
+        self.commands.lock(|commands| commands.open)
+    }
+
     /// Returns the number of queued commands.
     pub(super) fn len(&self) -> usize {
         self.commands.lock(|commands| commands.queue.len())

@@ -17,6 +17,8 @@ use super::Sealing;
 use super::blocking::Spawner;
 use super::catalog_edit::{CatalogEdit, ItemHandlers};
 use super::connection_options::connection_options;
+use super::connections::Join;
+use super::context::CommandSender;
 use super::function::Handler;
 #[cfg(feature = "schemars")]
 use super::function::HandlerInput;
@@ -62,6 +64,7 @@ pub struct Server<K: Threading = ThreadSafe> {
     pub(super) items: ItemHandlers<K>,
     pub(super) problem: Option<CatalogError>,
     pub(super) tasks: Option<TaskFactory>,
+    pub(super) joining: Option<Arc<dyn Join<K>>>,
     #[cfg(feature = "recording")]
     pub(super) recorder: Option<super::recorder::Recorder>,
 }
@@ -75,6 +78,7 @@ impl<K: Threading> Clone for Server<K> {
             items: Arc::clone(&self.items),
             problem: self.problem.clone(),
             tasks: self.tasks.clone(),
+            joining: self.joining.clone(),
             #[cfg(feature = "recording")]
             recorder: self.recorder.clone(),
         }
@@ -186,6 +190,7 @@ impl<K: Threading> Server<K> {
             items: ItemHandlers::<K>::default(),
             problem: None,
             tasks: None,
+            joining: None,
             #[cfg(feature = "recording")]
             recorder: None,
         }
@@ -397,6 +402,15 @@ impl<K: Threading> Server<K> {
         seed: u64,
     ) -> Result<super::http_server::HttpServer<K>, super::http_server::HttpServerError> {
         super::http_server::HttpServer::new(self, options, secret, seed)
+    }
+
+    /// Brings the server up to date for a new connection, if it has [`Connections`].
+    ///
+    /// [`Connections`]: super::Connections
+    pub(super) fn join(&mut self, commands: &CommandSender) {
+        if let Some(joining) = self.joining.take() {
+            joining.join(self, commands);
+        }
     }
 
     /// Returns the limits on queued commands of handlers and the application per connection.

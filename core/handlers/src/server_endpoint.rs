@@ -206,7 +206,7 @@ impl<K: Threading, M: ServerBinding> ServerEndpoint<K, M> {
                     let _told =
                         self.machine.apply(ServerCommand::ResourceUpdated { uri: &uri }, now);
                 }
-                Command::EditCatalog { edit, .. } => {
+                Command::EditCatalog { edit, .. } | Command::TakeEdit(edit) => {
                     let (items, guard) = (&mut self.items, self.guard);
                     self.machine.edit_catalog(
                         |catalog| {
@@ -316,8 +316,9 @@ impl<K: Threading> ServerEndpoint<K> {
     // Out of line it is moved with one copy; inlined, it was copied field by field, with some 2 KB
     // of code.
     #[inline(never)]
-    pub(super) fn new(server: Server<K>, seed: u64) -> Self {
+    pub(super) fn new(mut server: Server<K>, seed: u64) -> Self {
         let commands: CommandSender = Arc::new(Mailbox::new(server.mailbox_limits()));
+        server.join(&commands);
         let running = Executor::new(Arc::clone(&commands));
         let elicitations = ElicitationIds::from_seed(seed);
         Self::over(server, commands, running, elicitations, |server| server.machine(seed))

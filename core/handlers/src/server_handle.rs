@@ -26,7 +26,8 @@ impl ServerHandle {
         Ok(self.0.send(Command::ResourceUpdated { from: None, uri: uri.into() })?)
     }
 
-    /// Changes the catalog of the server; clients are notified. Under an adapter that
+    /// Changes the catalog of the connection, over HTTP that of the server; clients are notified. To
+    /// change all connections, use [`Connections`](super::Connections). Under an adapter that
     /// [catches](super::endpoint::PanicGuard) panics, an edit that panics is abandoned.
     ///
     /// # Errors

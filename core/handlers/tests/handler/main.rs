@@ -12,6 +12,7 @@ mod calls;
 mod catalog_edit;
 mod client_tasks;
 mod connection;
+mod connections;
 #[cfg(feature = "protection")]
 mod debug_output;
 #[cfg(feature = "protection")]

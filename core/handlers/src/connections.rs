@@ -1,0 +1,314 @@
+use alloc::boxed::Box;
+use alloc::collections::VecDeque;
+use alloc::sync::{Arc, Weak};
+use alloc::vec::Vec;
+use core::fmt;
+
+use mcp_sansio::jsonrpc::Json;
+use mcp_sansio::protocol::LoggingLevel;
+use mcp_sansio_sync::Mutex;
+
+use super::catalog_edit::CatalogEdit;
+use super::context::{Command, CommandSender, SendError};
+use super::mailbox::Mailbox;
+use super::server::Server;
+use super::server_handle::ServerHandle;
+use super::threading::Threading;
+
+/// All connections of a [`Server`], present and future, on byte streams and on HTTP.
+///
+/// A [`ServerHandle`](super::ServerHandle) or a [`Context`](super::Context) changes one connection,
+/// or one server on HTTP; this type changes them all. Handlers can own a clone.
+///
+#[cfg_attr(feature = "schemars", doc = "```")]
+#[cfg_attr(not(feature = "schemars"), doc = "```ignore")]
+/// use mcp_sansio_handlers::{Call, Connections, NoArguments, Server, ServerItem};
+///
+/// let connections = Connections::new();
+/// let server = Server::new("plugins", "1.0.0").connections(&connections);
+/// let first = server.endpoint(42)?;
+///
+/// connections.edit_catalog(|catalog| {
+///     let hello = ServerItem::tool("hello", "Says hello", |_: Call<NoArguments>| "Hello!");
+///     catalog.add_item(hello).map(drop)
+/// })??;
+///
+/// // The first connection makes the edit when it is driven next; later ones begin with it.
+/// let second = server.endpoint(43)?;
+/// assert!(second.machine().catalog().tool("hello").is_some());
+/// # drop(first);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone)]
+pub struct Connections(Arc<Mutex<State>>);
+
+struct State {
+    /// Owned by the server, because its handlers may own this state.
+    prototype: Weak<Mutex<Prototype>>,
+    /// In the order of their ids.
+    open: Vec<Connection>,
+    /// At this length closed connections are removed from `open`.
+    open_max: usize,
+    next_id: u64,
+    /// The edits that a connection has yet to make, oldest first.
+    edits: VecDeque<PendingEdit>,
+    edits_max: usize,
+    /// The number of edits so far.
+    edited: u64,
+}
+
+/// The server as its next connection receives it.
+#[derive(Clone)]
+struct Prototype {
+    server: Server,
+    /// The number of edits so far.
+    edited: u64,
+}
+
+struct Connection {
+    id: u64,
+    commands: Weak<Mailbox<Command>>,
+    /// The number of edits that the connection has made or began with.
+    edited: u64,
+}
+
+type SharedEdit = dyn Fn(&mut CatalogEdit<'_>) + Send + Sync;
+
+struct PendingEdit {
+    edit: Arc<SharedEdit>,
+    /// The number of connections that have yet to make the edit.
+    pending: usize,
+}
+
+/// The open connections, and what was removed from the state. To be dropped outside of the lock,
+/// because that runs the application's code.
+struct Open {
+    connections: Vec<(u64, CommandSender)>,
+    _closed: Vec<CommandSender>,
+    _made: Vec<PendingEdit>,
+}
+
+impl Connections {
+    /// Creates a handle for [`Server::connections`]. Until then, its methods return
+    /// [`SendError::Closed`].
+    #[must_use]
+    pub fn new() -> Self {
+        Self(Arc::new(Mutex::new(State {
+            prototype: Weak::new(),
+            open: Vec::new(),
+            open_max: 8,
+            next_id: 0,
+            edits: VecDeque::new(),
+            edits_max: 0,
+            edited: 0,
+        })))
+    }
+
+    /// Changes the catalog of the server: that of each open connection, when it is driven next, and
+    /// of all later ones. Clients are notified.
+    ///
+    /// `edit` is called for each connection, and first for the later ones: this method returns what
+    /// that call returns. If that call panics, there is no edit.
+    ///
+    /// # Errors
+    ///
+    /// [`SendError::Full`] if a connection has [`Limits::commands_max`] earlier edits to make:
+    /// its driver does not run. [`SendError::Closed`] if no server has this handle. Either way
+    /// nothing is changed.
+    ///
+    /// [`Limits::commands_max`]: mcp_sansio::peer::Limits::commands_max
+    pub fn edit_catalog<T>(
+        &self,
+        edit: impl Fn(&mut CatalogEdit<'_>) -> T + Send + Sync + 'static,
+    ) -> Result<T, SendError> {
+        let first = Arc::new(edit);
+        let next = Arc::clone(&first);
+        let edit: Arc<SharedEdit> = Arc::new(move |catalog| drop(next(catalog)));
+        let prototype = self.0.lock(|state| state.prototype.upgrade()).ok_or(SendError::Closed)?;
+        loop {
+            // The application's code runs outside of the locks.
+            let before = prototype.lock(|prototype| prototype.clone());
+            let mut returned = None;
+            let server = before.server.catalog(|catalog| returned = Some(first(catalog)));
+            let after = Prototype { server, edited: before.edited + 1 };
+            let noted = self.0.lock(|state| {
+                prototype.lock(|prototype| {
+                    if prototype.edited != before.edited {
+                        // Another thread was faster.
+                        return Ok(None);
+                    }
+                    let open = state.note(&edit)?;
+                    Ok(Some((core::mem::replace(prototype, after), open)))
+                })
+            });
+            let noted = noted.map_err(|(error, _open): (_, Open)| error)?;
+            let (Some((_before, open)), Some(returned)) = (noted, returned) else { continue };
+            for (id, commands) in open.connections {
+                let connections = self.clone();
+                let take = move |catalog: &mut CatalogEdit<'_>| {
+                    let taken = connections.0.lock(|state| state.take(id));
+                    if let Some((edit, _made)) = taken {
+                        edit(catalog);
+                    }
+                };
+                // Fails only if the connection is closed.
+                let _sent = commands.send(Command::TakeEdit(Box::new(take)));
+            }
+            return Ok(returned);
+        }
+    }
+
+    /// Notifies the subscribers of a resource on all connections that it changed.
+    ///
+    /// # Errors
+    ///
+    /// [`SendError::Full`] if the command queue of a connection is full; the others are notified.
+    pub fn resource_updated(&self, uri: &str) -> Result<(), SendError> {
+        let failed = self.handles().into_iter().filter_map(|it| it.resource_updated(uri).err());
+        let is_full = failed.fold(false, |is_full, error| is_full | (error == SendError::Full));
+        if is_full { Err(SendError::Full) } else { Ok(()) }
+    }
+
+    /// Sends a log message that belongs to no request to all clients: see [`ServerHandle::log`].
+    pub fn log(&self, level: LoggingLevel, logger: Option<&str>, data: &Json) {
+        for handle in self.handles() {
+            handle.log(level, logger, data.clone());
+        }
+    }
+
+    /// Closes all connections.
+    pub fn close(&self) {
+        for handle in self.handles() {
+            handle.close();
+        }
+    }
+
+    /// Returns handles to the connections whose drivers exist, oldest first. A server on HTTP is one.
+    #[must_use]
+    pub fn handles(&self) -> Vec<ServerHandle> {
+        let open = self.0.lock(State::remove_closed).connections.into_iter();
+        open.map(|(_, commands)| ServerHandle::new(commands)).collect()
+    }
+}
+
+impl State {
+    /// Removes closed connections, and returns the open ones.
+    fn remove_closed(&mut self) -> Open {
+        let (first, edits) = (self.first_edit(), &mut self.edits);
+        let mut connections = Vec::with_capacity(self.open.len());
+        let mut closed = Vec::new();
+        self.open.retain(|connection| {
+            let commands = connection.commands.upgrade();
+            let is_open = commands.as_ref().is_some_and(|commands| commands.is_open());
+            if is_open {
+                connections.extend(commands.map(|commands| (connection.id, commands)));
+            } else {
+                closed.extend(commands);
+                // The oldest edit that it has not made is still there.
+                let made = usize::try_from(connection.edited - first).unwrap_or(usize::MAX);
+                edits.iter_mut().skip(made).for_each(|edit| edit.pending -= 1);
+            }
+            is_open
+        });
+        Open { connections, _closed: closed, _made: self.remove_made() }
+    }
+
+    /// The number of edits before those in `edits`.
+    fn first_edit(&self) -> u64 {
+        self.edited - self.edits.len() as u64
+    }
+
+    /// Removes the oldest edits if all connections have made them.
+    fn remove_made(&mut self) -> Vec<PendingEdit> {
+        let made = self.edits.iter().take_while(|edit| edit.pending == 0).count();
+        self.edits.drain(..made).collect()
+    }
+
+    fn add(&mut self, commands: &CommandSender, edited: u64) -> Option<Open> {
+        let removed = (self.open.len() == self.open_max).then(|| self.remove_closed());
+        self.open_max = self.open_max.max(2 * self.open.len());
+        let commands = Arc::downgrade(commands);
+        self.open.push(Connection { id: self.next_id, commands, edited });
+        self.next_id += 1;
+        removed
+    }
+
+    /// Adds an edit for all open connections, and returns them.
+    fn note(&mut self, edit: &Arc<SharedEdit>) -> Result<Open, (SendError, Open)> {
+        let open = self.remove_closed();
+        if self.edits.len() >= self.edits_max {
+            return Err((SendError::Full, open));
+        }
+        self.edited += 1;
+        if let pending @ 1.. = open.connections.len() {
+            self.edits.push_back(PendingEdit { edit: Arc::clone(edit), pending });
+        }
+        Ok(open)
+    }
+
+    /// Takes the next edit that a connection has to make, and removes edits that all have made.
+    fn take(&mut self, id: u64) -> Option<(Arc<SharedEdit>, Vec<PendingEdit>)> {
+        let first = self.first_edit();
+        let place = self.open.binary_search_by_key(&id, |connection| connection.id).ok()?;
+        let connection = &mut self.open[place];
+        let next = usize::try_from(connection.edited - first).ok()?;
+        let pending = self.edits.get_mut(next)?;
+        connection.edited += 1;
+        pending.pending -= 1;
+        Some((Arc::clone(&pending.edit), self.remove_made()))
+    }
+}
+
+impl Default for Connections {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl fmt::Debug for Connections {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Connections").finish_non_exhaustive()
+    }
+}
+
+/// Adds the connections of a server to its [`Connections`].
+///
+/// A trait, so that its code is linked only into programs that use it.
+pub(super) trait Join<K: Threading>: Send + Sync {
+    /// Brings a server up to date for its next connection, and adds the connection.
+    fn join(&self, server: &mut Server<K>, commands: &CommandSender);
+}
+
+struct Joining {
+    connections: Connections,
+    prototype: Arc<Mutex<Prototype>>,
+}
+
+impl Join<super::threading::ThreadSafe> for Joining {
+    fn join(&self, server: &mut Server, commands: &CommandSender) {
+        // Both locks, so that no edit comes in between.
+        let (current, _removed) = self.connections.0.lock(|state| {
+            self.prototype
+                .lock(|prototype| (prototype.server.clone(), state.add(commands, prototype.edited)))
+        });
+        *server = current;
+    }
+}
+
+impl Server {
+    /// Lets `connections` reach all connections of this server and its clones. Call it last:
+    /// connections ignore what is changed in the builder later.
+    #[must_use]
+    pub fn connections(mut self, connections: &Connections) -> Self {
+        self.joining = None;
+        let edits_max = self.options.limits_ref().commands_max;
+        let prototype = connections.0.lock(|state| {
+            let prototype = Prototype { server: self.clone(), edited: state.edited };
+            let prototype = Arc::new(Mutex::new(prototype));
+            (state.prototype, state.edits_max) = (Arc::downgrade(&prototype), edits_max);
+            prototype
+        });
+        self.joining = Some(Arc::new(Joining { connections: connections.clone(), prototype }));
+        self
+    }
+}

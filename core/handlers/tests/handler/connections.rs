@@ -1,0 +1,199 @@
+//! Commands that reach all connections of a server.
+
+use mcp_sansio::Revision;
+use mcp_sansio::jsonrpc::RawJson;
+use mcp_sansio::peer::Limits;
+use mcp_sansio::protocol::{
+    LoggingLevel, Method, Resource, ResourceContents, SubscriptionFilter, TextResourceContents,
+};
+use mcp_sansio_handlers::endpoint::Endpoint;
+use mcp_sansio_handlers::{
+    Call, CatalogEdit, Client, Connections, Host, NoArguments, ReadResource, SendError, Server,
+    ServerItem,
+};
+
+use crate::{connect, text};
+
+fn add(catalog: &mut CatalogEdit<'_>, name: &str) {
+    let added = catalog.add_item(ServerItem::tool(name, "", |_: Call<NoArguments>| "called"));
+    added.expect("no other tool has this name");
+}
+
+fn linked(connections: &Connections) -> Server {
+    let own = connections.clone();
+    Server::new("s", "1")
+        .tool("first", "", |_: Call<NoArguments>| "first")
+        .tool("add", "", move |_: Call<NoArguments>| {
+            own.edit_catalog(|catalog| add(catalog, "from_a_handler"))
+                .map(|()| "added")
+                .unwrap_or("full")
+        })
+        .subscriptions()
+        .connections(connections)
+}
+
+#[test]
+fn an_edit_reaches_all_connections_and_later_ones() {
+    // Rule: [TOOL-005].
+    let connections = Connections::new();
+    let server = linked(&connections);
+    let mut open = Revision::ALL.map(|revision| {
+        let (client, mut pair) = connect(&server, revision);
+        let mut subscription =
+            client.subscribe(SubscriptionFilter::default().tools_list_changed(true));
+        pair.run(subscription.honoured()).unwrap();
+        (client, pair, subscription)
+    });
+    connections.edit_catalog(|catalog| add(catalog, "second")).unwrap();
+    connections.edit_catalog(|catalog| add(catalog, "third")).unwrap();
+    for (client, pair, subscription) in &mut open {
+        let update = pair.run(subscription.next()).unwrap().unwrap();
+        assert_eq!(update.method, Method::ToolsListChanged);
+        for name in ["second", "third"] {
+            let result = pair.run(client.call_tool(name, &NoArguments {})).unwrap();
+            assert_eq!(text(&result), "called");
+        }
+    }
+    let (client, mut pair) = connect(&server, Revision::LATEST);
+    let result = pair.run(client.call_tool("third", &NoArguments {})).unwrap();
+    assert_eq!(text(&result), "called");
+}
+
+#[test]
+fn a_handler_edits_all_connections() {
+    let connections = Connections::new();
+    let server = linked(&connections);
+    let [(client, mut pair), (other, mut others)] =
+        [(); 2].map(|()| connect(&server, Revision::LATEST));
+    let result = pair.run(client.call_tool("add", &NoArguments {})).unwrap();
+    assert_eq!(text(&result), "added");
+    others.run_until_idle();
+    let result = others.run(other.call_tool("from_a_handler", &NoArguments {})).unwrap();
+    assert_eq!(text(&result), "called");
+}
+
+#[cfg(feature = "http")]
+#[test]
+fn an_edit_reaches_byte_streams_and_http_alike() {
+    let connections = Connections::new();
+    let server = linked(&connections);
+    let host = Host::new("h", "1");
+    let (client, mut pair) = mcp_sansio_test::connect_http(&server, &host, None);
+    let (other, mut others) = connect(&server, Revision::LATEST);
+    pair.run(client.call_tool("first", &NoArguments {})).unwrap();
+    connections.edit_catalog(|catalog| add(catalog, "second")).unwrap();
+    assert_eq!(connections.handles().len(), 2);
+    pair.run_until_idle();
+    others.run_until_idle();
+    let call = |client: &Client| client.call_tool("second", &NoArguments {});
+    assert_eq!(text(&pair.run(call(&client)).unwrap()), "called");
+    assert_eq!(text(&others.run(call(&other)).unwrap()), "called");
+}
+
+#[test]
+fn notifications_and_the_end_reach_all_connections() {
+    // Rule: [RSRC-020].
+    let connections = Connections::new();
+    let server = Server::new("s", "1")
+        .subscriptions()
+        .logging()
+        .resource(Resource::new("mem://a", "a"), |call: Call<ReadResource>| {
+            ResourceContents::from(TextResourceContents::new(&*call.arguments.uri, "A"))
+        })
+        .connections(&connections);
+    let mut open = [(); 2].map(|()| {
+        let (client, mut pair) = connect(&server, Revision::LATEST);
+        let filter = SubscriptionFilter::default().resource_subscriptions(vec!["mem://a".into()]);
+        let mut subscription = client.subscribe(filter);
+        pair.run(subscription.honoured()).unwrap();
+        (client, pair, subscription)
+    });
+    connections.resource_updated("mem://a").unwrap();
+    connections.log(LoggingLevel::Error, None, &RawJson::parse("\"text\"").unwrap().into());
+    for (_, pair, subscription) in &mut open {
+        let update = pair.run(subscription.next()).unwrap().unwrap();
+        assert_eq!(update.method, Method::ResourcesUpdated);
+    }
+    connections.close();
+    for (client, pair, _) in &mut open {
+        pair.run_until_idle();
+        assert!(pair.run(client.read_resource("mem://a")).is_err());
+    }
+    assert_eq!(connections.handles().len(), 2);
+    drop(open);
+    assert!(connections.handles().is_empty());
+}
+
+#[test]
+fn edits_are_bounded_and_none_is_lost() {
+    let connections = Connections::new();
+    let mut limits = Limits::DEFAULT;
+    limits.commands_max = 4;
+    let server = linked(&connections).limits(limits).connections(&connections);
+    let (client, mut pair) = connect(&server, Revision::LATEST);
+    let stalled = server.endpoint(0).unwrap();
+    for number in 0..4 {
+        connections.edit_catalog(move |catalog| add(catalog, &format!("t{number}"))).unwrap();
+        pair.run_until_idle();
+    }
+    let one_more = || connections.edit_catalog(|catalog| add(catalog, "t4"));
+    assert_eq!(one_more(), Err(SendError::Full));
+    // A closed connection has nothing to edit.
+    drop(stalled);
+    one_more().unwrap();
+    pair.run_until_idle();
+    for number in 0..5 {
+        pair.run(client.call_tool(&format!("t{number}"), &NoArguments {})).unwrap();
+    }
+}
+
+#[test]
+fn an_edit_that_panics_changes_nothing() {
+    let connections = Connections::new();
+    let server = linked(&connections);
+    let (client, mut pair) = connect(&server, Revision::LATEST);
+    let panicking = || {
+        connections.edit_catalog(|catalog| {
+            add(catalog, "second");
+            panic!("a mistake");
+        })
+    };
+    assert!(std::panic::catch_unwind(std::panic::AssertUnwindSafe(panicking)).is_err());
+    pair.run(client.call_tool("first", &NoArguments {})).unwrap();
+    assert!(pair.run(client.call_tool("second", &NoArguments {})).is_err());
+    assert!(server.endpoint(0).unwrap().machine().catalog().tool("second").is_none());
+}
+
+#[test]
+fn edits_from_many_threads_reach_each_connection_once() {
+    let connections = Connections::new();
+    let server = linked(&connections);
+    let mut endpoint = server.endpoint(0).unwrap();
+    std::thread::scope(|scope| {
+        for thread in 0..4 {
+            let connections = &connections;
+            scope.spawn(move || {
+                for number in 0..20 {
+                    let name = format!("{thread}-{number}");
+                    connections.edit_catalog(move |catalog| add(catalog, &name)).unwrap();
+                }
+            });
+        }
+    });
+    let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+    endpoint.poll_handlers(&mut context, mcp_sansio::Instant::ZERO);
+    for catalog in [endpoint.machine().catalog(), server.endpoint(1).unwrap().machine().catalog()] {
+        assert_eq!(catalog.tools().count(), 82);
+    }
+}
+
+#[test]
+fn connections_without_a_server_refuse_edits() {
+    let connections = Connections::new();
+    let edit = || connections.edit_catalog(|_| ());
+    assert_eq!(edit(), Err(SendError::Closed));
+    let server = linked(&connections);
+    assert_eq!(edit(), Ok(()));
+    drop(server);
+    assert_eq!(edit(), Err(SendError::Closed));
+}
