@@ -249,7 +249,7 @@ pub fn in_words(number: usize, event: &ExchangeEvent<'_>) -> String {
         ExchangeEvent::Failed(ExchangeFailure::NotSent) => {
             (Direction::In, "failed: not sent".into())
         }
-        ExchangeEvent::Failed(ExchangeFailure::Broken) => (Direction::In, "failed: broken".into()),
+        ExchangeEvent::Failed(_) => (Direction::In, "failed: broken".into()),
         ExchangeEvent::Aborted => (Direction::Out, "broken off".into()),
     };
     words.insert_str(0, &format!("{} [{number}] ", direction.as_str()));

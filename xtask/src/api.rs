@@ -6,7 +6,8 @@ use std::process::Command;
 use crate::crates::{Crate, all};
 use crate::{Failure, files};
 
-const FOLDER: &str = "docs/api";
+/// The folder of these texts.
+pub(crate) const FOLDER: &str = "docs/api";
 
 pub(crate) fn run(arguments: &[&str]) -> Result<(), Failure> {
     let check = match arguments {

@@ -79,6 +79,7 @@ fn line(text: &mut String, row: &Row, side: Side) {
         Phase::Opening => "opening",
         Phase::Always => "always",
         Phase::Operating => "operating",
+        other => unreachable!("{other:?} has no name in the table"),
     };
     let _ = writeln!(
         text,

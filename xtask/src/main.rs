@@ -86,7 +86,8 @@ cargo run -p xtask -- COMMAND
       Prints the table of docs/guide/adapters.md: the number of crates and the size of each.
   tidy
       Checks conventions that the compiler does not: length and names of files, reasons of `allow`,
-      ignored tests, Markdown, and that the code shown in it equals that of the examples.
+      ignored tests, Markdown, that the code shown in it equals that of the examples, and that public
+      types are non-exhaustive, except those listed in CONTRIBUTING.md.
   help
       Prints this.
 

@@ -1,5 +1,6 @@
 //! Project conventions that the compiler does not check.
 
+mod exhaustive;
 mod markdown;
 mod samples;
 
@@ -60,6 +61,12 @@ pub(crate) fn run() -> Result<(), Failure> {
             ));
         }
     }
+    let api = root.join(crate::api::FOLDER);
+    let apis = files::with_extension(&api, "txt")?.into_iter();
+    let apis = apis.map(|path| std::fs::read_to_string(api.join(path)));
+    let apis = apis.collect::<Result<Vec<_>, _>>()?;
+    let contributing = std::fs::read_to_string(root.join("CONTRIBUTING.md"))?;
+    exhaustive::check(&apis, &contributing, &mut findings.errors);
     for warning in &findings.warnings {
         eprintln!("warning: {warning}");
     }

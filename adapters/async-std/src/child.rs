@@ -71,7 +71,7 @@ impl Process for AsyncProcess {
             unreachable!("all three are piped")
         };
         let stream = FuturesStream::new(stdout, ChildInput(Some(stdin)));
-        Ok(Started { process: Self(child), stream, stderr })
+        Ok(Started::new(Self(child), stream, stderr))
     }
 
     fn id(&self) -> Option<u32> {

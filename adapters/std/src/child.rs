@@ -100,7 +100,7 @@ impl StdProcess {
             unreachable!("all three are piped")
         };
         let stream = PipeStream::child(stdout, stdin)?;
-        Ok(Started { process, stream, stderr: PipeStream::child_stderr(stderr)? })
+        Ok(Started::new(process, stream, PipeStream::child_stderr(stderr)?))
     }
 }
 

@@ -49,12 +49,17 @@ const LOADED_MACHINE: Duration = Duration::from_secs(60);
 
 /// Grace periods within which every server that ends properly does so.
 fn long_grace_periods() -> GracePeriods {
-    GracePeriods { end_of_input: LOADED_MACHINE, terminate: LOADED_MACHINE }
+    let mut grace_periods = GracePeriods::default();
+    (grace_periods.end_of_input, grace_periods.terminate) = (LOADED_MACHINE, LOADED_MACHINE);
+    grace_periods
 }
 
 /// Grace periods for servers that have to be ended.
 fn short_grace_periods() -> GracePeriods {
-    GracePeriods { end_of_input: Duration::from_millis(50), terminate: Duration::from_millis(200) }
+    let mut grace_periods = GracePeriods::default();
+    (grace_periods.end_of_input, grace_periods.terminate) =
+        (Duration::from_millis(50), Duration::from_millis(200));
+    grace_periods
 }
 
 fn write_all(stream: &mut ChildStream, mut bytes: &[u8]) {

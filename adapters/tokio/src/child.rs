@@ -61,7 +61,7 @@ impl Process for TokioProcess {
         let (Some(stdin), Some(stdout), Some(stderr)) = streams else {
             unreachable!("all three are piped")
         };
-        Ok(Started { process: Self(child), stream: TokioStream::new(stdout, stdin), stderr })
+        Ok(Started::new(Self(child), TokioStream::new(stdout, stdin), stderr))
     }
 
     fn id(&self) -> Option<u32> {

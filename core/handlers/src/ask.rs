@@ -164,6 +164,7 @@ impl Context {
 
 /// The user's answer to an elicitation.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct ElicitResponse<T> {
     /// The form content, if the user accepted.
     pub content: Option<T>,

@@ -63,6 +63,7 @@ pub enum Outcome {
 
 /// A result of any type, serialised at the revision of its request.
 #[derive(Debug)]
+#[non_exhaustive]
 pub enum ResultBody {
     /// The result of a tool.
     Tool(CallToolResult),

@@ -115,7 +115,7 @@ impl Script {
                         "serverInfo": { "name": "script", "version": "1.0.0" } }),
                 ))
                 .expect(r#"{"method":"notifications/initialized"}"#),
-            Era::Modern => Self::new().expect(r#"{"method":"server/discover"}"#).step(Step::Reply(
+            _ => Self::new().expect(r#"{"method":"server/discover"}"#).step(Step::Reply(
                 "result",
                 json!({ "resultType": "complete", "supportedVersions": [version],
                     "capabilities": capabilities, "ttlMs": 0, "cacheScope": "private" }),
@@ -136,7 +136,7 @@ impl Script {
                 )
                 .expect_result(&json!({ "protocolVersion": version }).to_string())
                 .send(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#),
-            Era::Modern => {
+            _ => {
                 let meta = json!({ Meta::PROTOCOL_VERSION: version, Meta::CLIENT_INFO: info,
                     Meta::CLIENT_CAPABILITIES: {} });
                 Self { meta: Some(meta), ..Self::new() }

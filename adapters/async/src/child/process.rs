@@ -59,6 +59,7 @@ pub trait Process: fmt::Debug + Send + Sized + 'static {
 
 /// A process that was started, and its streams.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct Started<P: Process> {
     /// The process.
     pub process: P,
@@ -66,4 +67,12 @@ pub struct Started<P: Process> {
     pub stream: P::Stream,
     /// Its standard error.
     pub stderr: P::Stderr,
+}
+
+impl<P: Process> Started<P> {
+    /// Combines a process with its streams.
+    #[must_use]
+    pub const fn new(process: P, stream: P::Stream, stderr: P::Stderr) -> Self {
+        Self { process, stream, stderr }
+    }
 }

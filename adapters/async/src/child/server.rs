@@ -29,6 +29,7 @@ pub struct ChildServer<P: Process> {
 
 /// How long [`ChildServer::shutdown`] waits at each step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct GracePeriods {
     /// Time from closing the child's input to `SIGTERM`, on Windows to termination. 2 s: an idle
     /// server needs a few milliseconds.

@@ -11,18 +11,26 @@ use crate::{Network, StopHandle};
 
 /// Accepts connections, up to a limit, and serves each in its own task.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct Acceptor<N: Network> {
     /// The runtime of the tasks.
     pub runtime: N,
     /// The listener to accept from.
     pub listener: N::Listener,
-    /// Concurrent connections; others wait to be accepted.
+    /// Concurrent connections; others wait to be accepted. 512 by default, which suits a thread for
+    /// each.
     pub connections_max: usize,
-    /// How long connections may last after the shutdown.
+    /// How long connections may last after the shutdown. 10 s by default.
     pub linger: Duration,
 }
 
 impl<N: Network> Acceptor<N> {
+    /// Creates an acceptor of the connections to `listener`, with tasks on `runtime`.
+    #[must_use]
+    pub const fn new(runtime: N, listener: N::Listener) -> Self {
+        Self { runtime, listener, connections_max: 512, linger: Duration::from_secs(10) }
+    }
+
     /// Serves until `shutdown` completes, and then until the responses in progress are complete or
     /// `linger` has passed. This closes the service for all its clones. Dropping the future aborts
     /// all connections.

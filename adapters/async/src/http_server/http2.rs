@@ -36,15 +36,31 @@ struct Inner {
     state: Mutex<State>,
 }
 
-/// Timeouts of an HTTP/2 connection.
+/// Timeouts of an HTTP/2 connection. [`DEFAULT`](Self::DEFAULT) has values for the open Internet.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct Http2Timeouts {
-    /// For the first request, from when the connection is known to be HTTP/2.
+    /// For the first request, from when the connection is known to be HTTP/2. 30 s by default.
     pub head: Duration,
-    /// For the client to read a response, or 16 KiB of it.
+    /// For the client to read a response, or 16 KiB of it. 30 s by default.
     pub stall: Duration,
-    /// For the next request, while the connection is idle.
+    /// For the next request, while the connection is idle. 5 minutes by default.
     pub idle: Duration,
+}
+
+impl Http2Timeouts {
+    /// The default values.
+    pub const DEFAULT: Self = Self {
+        head: Duration::from_secs(30),
+        stall: Duration::from_secs(30),
+        idle: Duration::from_secs(5 * 60),
+    };
+}
+
+impl Default for Http2Timeouts {
+    fn default() -> Self {
+        Self::DEFAULT
+    }
 }
 
 #[derive(Debug)]

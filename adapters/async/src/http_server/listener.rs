@@ -5,7 +5,7 @@ use std::net;
 use std::time::Duration;
 
 use super::connection::{Settings, serve_connection};
-use super::{Acceptor, Budget, HttpService};
+use super::{Acceptor, Budget, Http2Timeouts, HttpService};
 use crate::HyperNetwork;
 
 /// Accepts connections and serves HTTP/1.1 on them, and HTTP/2 if the runtime [supports
@@ -29,9 +29,9 @@ impl<N: HyperNetwork> HttpListener<N> {
             listener: listener.into(),
             connections_max: 16_384,
             settings: Settings {
-                head_timeout: Duration::from_secs(30),
-                stall_timeout: Duration::from_secs(30),
-                idle_timeout: Duration::from_secs(5 * 60),
+                head_timeout: Http2Timeouts::DEFAULT.head,
+                stall_timeout: Http2Timeouts::DEFAULT.stall,
+                idle_timeout: Http2Timeouts::DEFAULT.idle,
                 connection_bytes_max: 16 * 1024 * 1024,
                 concurrent_streams_max: 128,
             },
@@ -123,7 +123,8 @@ impl<N: HyperNetwork> HttpListener<N> {
         let Self { listener, connections_max, settings, held_bytes_max, linger } = self;
         let (runtime, budget) = (N::current(), Budget::new(held_bytes_max));
         let theirs = runtime.clone();
-        let acceptor = Acceptor { runtime, listener, connections_max, linger };
+        let mut acceptor = Acceptor::new(runtime, listener);
+        (acceptor.connections_max, acceptor.linger) = (connections_max, linger);
         let serve = move |socket, service, stop, permit| {
             let (runtime, budget) = (theirs.clone(), budget.clone());
             serve_connection(socket, service, runtime, stop, settings, budget, permit)

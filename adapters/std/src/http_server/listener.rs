@@ -125,7 +125,8 @@ impl HttpListener {
         // its connection has closed. If no thread can be started, the client sees the connection
         // close, and may retry.
         let runtime = ThreadRuntime::new("mcp-http", usize::MAX);
-        let acceptor = Acceptor { runtime, listener, connections_max, linger };
+        let mut acceptor = Acceptor::new(runtime, listener);
+        (acceptor.connections_max, acceptor.linger) = (connections_max, linger);
         let stopped = async { stop.until_stopped(pending()).await.unwrap_or_default() };
         let serve = move |stream, service, stop, permit| async move {
             connection::serve(Socket::new(stream, timeouts.stall), service, stop, timeouts).await;

@@ -96,7 +96,7 @@ fn an_item_is_added_and_removed_together_with_its_handler() {
             let gone = pair.run(client.read_resource(uri)).unwrap_err();
             let expected = match revision.era() {
                 Era::Legacy => ErrorCode::RESOURCE_NOT_FOUND,
-                Era::Modern => ErrorCode::INVALID_PARAMS,
+                _ => ErrorCode::INVALID_PARAMS,
             };
             assert_eq!(code(gone), expected);
         }

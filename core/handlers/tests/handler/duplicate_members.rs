@@ -122,7 +122,7 @@ impl Peer {
                 let mut fixture = ProtectedServer::from_server(&server, HttpServerOptions::new());
                 let session = match revision.era() {
                     Era::Legacy => fixture.open_at(revision.as_str(), TOKEN),
-                    Era::Modern => String::new(),
+                    _ => String::new(),
                 };
                 Line::Http(Box::new(fixture), session)
             }
@@ -159,8 +159,8 @@ impl Peer {
     /// Returns parameters with these members and those that the revision requires.
     pub(crate) fn params(&self, members: &str) -> String {
         match self.revision.era() {
-            Era::Modern => format!("{{{members},{META}}}"),
             Era::Legacy => format!("{{{members}}}"),
+            _ => format!("{{{members},{META}}}"),
         }
     }
 

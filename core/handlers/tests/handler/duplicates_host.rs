@@ -69,7 +69,7 @@ impl Hosted {
         let result = match revision.era() {
             Era::Legacy => json!({ "protocolVersion": revision.as_str(), "capabilities": offers,
                 "serverInfo": { "name": "s", "version": "1" } }),
-            Era::Modern => json!({ "resultType": "complete", "capabilities": offers,
+            _ => json!({ "resultType": "complete", "capabilities": offers,
                 "supportedVersions": [revision.as_str()], "ttlMs": 0, "cacheScope": "private" }),
         };
         let id = &opening[0]["id"];

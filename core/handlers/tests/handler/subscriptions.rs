@@ -61,7 +61,7 @@ fn dropping_a_subscription_ends_it() {
         pair.run_until_idle();
         let end = match revision.era() {
             Era::Legacy => "resources/unsubscribe",
-            Era::Modern => "notifications/cancelled",
+            _ => "notifications/cancelled",
         };
         assert_eq!(pair.transcript.count(end), 1, "{}", pair.transcript);
         pair.run(client.call_tool("touch", &NoArguments {})).unwrap();

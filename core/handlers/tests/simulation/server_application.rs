@@ -343,9 +343,9 @@ impl ServerApplication {
             Ok(_) => {
                 scene.count(Happening::Asked);
                 match era {
-                    // The answers are delivered as a new request.
-                    Era::Modern => self.end(handle, "asked"),
                     Era::Legacy => self.asking.push(handle),
+                    // The answers are delivered as a new request.
+                    _ => self.end(handle, "asked"),
                 }
             }
             Err(CommandError::NotDeclared(_) | CommandError::InputNotAllowed(_)) => {

@@ -245,6 +245,7 @@ impl Status {
 
 /// The content of a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Content {
     /// One JSON text.
     Json,

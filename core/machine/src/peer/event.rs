@@ -401,6 +401,7 @@ pub struct Cancelled<'a> {
 
 /// The subject of a cancellation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Subject {
     /// A request that the application was processing.
     Request(RequestHandle),

@@ -156,6 +156,7 @@ pub enum MethodKind {
 
 /// The phases of a legacy session in which a method may be sent. The modern era has no phases.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Phase {
     /// Only as the first message.
     Opening,

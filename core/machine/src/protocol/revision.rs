@@ -91,6 +91,7 @@ pub struct UnknownRevision;
 /// The way in which connections are opened.
 // MCP 2026-07-28 basic/versioning#terminology
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
 pub enum Era {
     /// `initialize` opens a session; 2025-11-25 and older.
     Legacy,

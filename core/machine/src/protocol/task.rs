@@ -374,11 +374,21 @@ macro_rules! flat_task {
     ($(#[$meta:meta])* pub struct $name:ident $(; result $result:literal)?) => {
         $(#[$meta])*
         #[derive(Clone, Debug, PartialEq)]
+        #[non_exhaustive]
         pub struct $name {
             /// The task with its input requests, result or error.
             pub detailed: DetailedTask,
             /// Metadata.
             pub meta: Option<Meta>,
+        }
+
+        impl $name {
+            #[doc = concat!("Sets [`", stringify!($name), "::meta`].")]
+            #[must_use]
+            pub fn meta(mut self, meta: impl Into<Meta>) -> Self {
+                self.meta = Some(meta.into());
+                self
+            }
         }
 
         impl From<DetailedTask> for $name {

@@ -68,6 +68,7 @@ pub trait SerializeAt {
 
 /// The part of a tool's result that its output schema applies to.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub enum ToolOutput<'a> {
     /// Not known to be the result of a tool.
     Unknown,

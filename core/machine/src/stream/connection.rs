@@ -81,6 +81,7 @@ pub enum Action {
 
 /// Why a read or a write failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Fault<X> {
     /// The peer closed the stream, which it may do at any time. Not an error.
     // MCP 2026-07-28 basic/transports/stdio#shutdown [STDIO-018]: a server may close its output and

@@ -275,7 +275,7 @@ impl TestServer {
         match self.event() {
             Event::Cancelled(cancelled) => match cancelled.subject {
                 Subject::Request(handle) => handle,
-                Subject::Input(_) => panic!("an input request is cancelled"),
+                other => panic!("{other:?} is cancelled"),
             },
             other => panic!("{other:?} instead of a cancellation"),
         }

@@ -102,6 +102,7 @@ pub(crate) fn describe(event: &Event<'_>) -> String {
             let subject = match cancelled.subject {
                 Subject::Request(_) => "request",
                 Subject::Input(_) => "input",
+                other => panic!("{other:?}"),
             };
             format!("cancelled {subject}: {:?}", cancelled.reason)
         }

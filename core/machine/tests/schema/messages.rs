@@ -346,7 +346,7 @@ fn tasks(report: &mut Report) {
     report.data("Task", NOVEMBER, &[task(), bare.clone()]);
     let created = [CreateTaskResult::new(task()).meta(meta()), CreateTaskResult::new(bare.clone())];
     report.data("CreateTaskResult", NOVEMBER, &created);
-    let got = |detailed: DetailedTask| GetTaskResult { detailed, meta: Some(meta()) };
+    let got = |detailed: DetailedTask| GetTaskResult::from(detailed).meta(meta());
     let cancelled = [CancelTaskResult::new().task(task()).meta(meta())];
     let id = [TaskIdParams::new("t").meta(meta())];
     report.data("GetTaskResult", NOVEMBER, &[got(task().into()), DetailedTask::from(bare).into()]);
@@ -361,7 +361,7 @@ fn tasks(report: &mut Report) {
     report.params("CancelTaskRequest", "tasks/cancel", NOVEMBER, &id);
     let pages = [ListParams::new().cursor("c").meta(meta()), ListParams::new()];
     report.params("ListTasksRequest", "tasks/list", NOVEMBER, &pages);
-    let status = [TaskStatusParams { detailed: task().into(), meta: Some(meta()) }];
+    let status = [TaskStatusParams::from(DetailedTask::from(task())).meta(meta())];
     report.params("TaskStatusNotification", "notifications/tasks/status", NOVEMBER, &status);
 
     let details = [
@@ -372,10 +372,8 @@ fn tasks(report: &mut Report) {
         DetailedTask::failed(task(), json(r#"{"code":-32603,"message":"m"}"#)),
     ];
     let results: Vec<GetTaskResult> = details.iter().cloned().map(got).collect();
-    let statuses: Vec<TaskStatusParams> = details
-        .into_iter()
-        .map(|detailed| TaskStatusParams { detailed, meta: Some(meta()) })
-        .collect();
+    let statuses: Vec<TaskStatusParams> =
+        details.into_iter().map(|detailed| TaskStatusParams::from(detailed).meta(meta())).collect();
     report.extension("CreateTaskResult", None, &created);
     report.extension("GetTaskResult", None, &results);
     report.extension(

@@ -105,7 +105,8 @@ async fn on_std(options: &Options, command: Command, viewer: Option<Viewer>) -> 
     let driver = Driver::new(endpoint, wire, Clock::new());
     let work = commands::run(options, &client, &seen);
     let outcome = converse(options, driver, &client, work, FAREWELL).await;
-    let grace_periods = GracePeriods { end_of_input: GRACE, terminate: GRACE };
+    let mut grace_periods = GracePeriods::default();
+    (grace_periods.end_of_input, grace_periods.terminate) = (GRACE, GRACE);
     let report = child.shutdown(grace_periods).map_err(|error| error.to_string())?;
     let (status, last_words, forced) = (report.status, report.stderr_tail, report.forced);
     let violation = describe(&noise, &seen);

@@ -52,6 +52,7 @@ impl Reply {
                     }
                 }
             }
+            Some(other) => panic!("a body of {other:?}"),
         }
         session
     }

@@ -152,6 +152,7 @@ impl ClientHarness {
             Event::Cancelled(cancelled) => match cancelled.subject {
                 Subject::Input(handle) => self.inputs.retain(|input| *input != handle),
                 Subject::Request(handle) => self.requests.retain(|request| *request != handle),
+                other => panic!("{other:?} is cancelled"),
             },
             Event::Closed(_) => self.closed = true,
             _ => {}

@@ -110,6 +110,7 @@ impl fmt::Debug for OutgoingRequest {
 
 /// The reason why an exchange failed before the end of its response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum ExchangeFailure {
     /// The request was not sent: name resolution, routing, connecting or TLS failed.
     NotSent,

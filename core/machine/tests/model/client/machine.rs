@@ -88,6 +88,7 @@ impl Machine {
                     let number = self.inputs.iter().position(|known| *known == handle);
                     format!("cancelled input {}", number.expect("an input"))
                 }
+                other => panic!("{other:?} is cancelled"),
             },
             Event::Violation(_) => "violation".into(),
             Event::Closed(CloseReason::Local) => "closed: local".into(),

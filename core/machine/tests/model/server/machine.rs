@@ -93,7 +93,7 @@ impl Machine {
                 Gone::Request(handle) => {
                     format!("cancelled request {}", self.number_of(handle).expect("a request"))
                 }
-                Gone::Input(_) => "cancelled an input".into(),
+                other => panic!("{other:?} is cancelled"),
             },
             Event::Violation(_) => "violation".into(),
             Event::Closed(CloseReason::Local) => "closed: local".into(),
