@@ -1,12 +1,15 @@
 //! Throughput of envelopes in bytes per second: parsing the envelope of a message, compared with a
 //! baseline, `serde_json` reading the same text into a struct of borrowed raw values; and writing
-//! one.
+//! the response to a short request, which includes receiving it.
 
 use std::borrow::Cow;
 use std::hint::black_box;
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use mcp_sansio::jsonrpc::{ParseLimits, RawJson, RequestId, parse, write_request, write_result};
+use mcp_sansio::Instant;
+use mcp_sansio::jsonrpc::{ParseLimits, RawJson, parse};
+use mcp_sansio::peer::{Event, Server, ServerOptions};
+use mcp_sansio::protocol::{Implementation, ServerCapabilities, ToolsCapability};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -49,37 +52,45 @@ fn envelope(criterion: &mut Criterion) {
     group.finish();
 }
 
-fn write(criterion: &mut Criterion) {
-    let mut group = criterion.benchmark_group("envelope_write");
-    let mut out = String::new();
-    for (name, length) in [("echo_64", 64), ("echo_64k", 64 * 1024)] {
-        let (id, params) = (RequestId::from(12345), benches::echo_params(length));
-        group.throughput(Throughput::Bytes(length as u64));
-        group.bench_function(BenchmarkId::new("request", name), |bencher| {
+fn respond(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("respond");
+    let mut server = open_server();
+    let request = benches::echo(0);
+    let list = benches::tool_list(20);
+    let results = [
+        ("echo_64", benches::echo_params(64)),
+        ("echo_64k", benches::echo_params(64 * 1024)),
+        // Many small values, each of which is written.
+        ("tool_list_20", RawJson::parse(&list).expect("JSON")),
+    ];
+    for (name, result) in &results {
+        group.throughput(Throughput::Bytes(result.as_str().len() as u64));
+        group.bench_function(*name, |bencher| {
             bencher.iter(|| {
-                out.clear();
-                write_request(&mut out, &id, "tools/call", Some(black_box(&params)))
-            });
-        });
-        group.bench_function(BenchmarkId::new("result", name), |bencher| {
-            bencher.iter(|| {
-                out.clear();
-                write_result(&mut out, &id, black_box(&params))
+                let event = server.handle_message(request.as_bytes(), Instant::ZERO);
+                let Ok(Some(Event::Request(request))) = event else { panic!("{event:?}") };
+                server.respond_with(request.handle, black_box(result)).expect("pending");
+                while server.poll_transmit().is_some() {}
             });
         });
     }
-    // Many small values, each of which is written.
-    let list = benches::tool_list(20);
-    let list = RawJson::parse(&list).expect("JSON");
-    group.throughput(Throughput::Bytes(list.as_str().len() as u64));
-    group.bench_function(BenchmarkId::new("result", "tool_list_20"), |bencher| {
-        bencher.iter(|| {
-            out.clear();
-            write_result(&mut out, &RequestId::from(12345), black_box(&list))
-        });
-    });
     group.finish();
 }
 
-criterion_group!(all, envelope, write);
+/// Returns a server whose client has opened the session.
+fn open_server() -> Server {
+    let offers = ServerCapabilities::new().tools(ToolsCapability::new());
+    let options = ServerOptions::new(Implementation::new("bench", "1.0.0")).capabilities(offers);
+    let mut server = Server::new(options, 1);
+    for opening in [
+        r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}"#,
+        r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#,
+    ] {
+        server.handle_message(opening.as_bytes(), Instant::ZERO).expect("valid");
+        while server.poll_transmit().is_some() {}
+    }
+    server
+}
+
+criterion_group!(all, envelope, respond);
 criterion_main!(all);

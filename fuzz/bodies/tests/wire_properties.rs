@@ -1,10 +1,7 @@
 //! Properties of the text layer, over generated and damaged messages.
 
 use mcp_sansio::framing::LineDecoder;
-use mcp_sansio::jsonrpc::{
-    AsJson, Frame, Message, ParseLimits, RawJson, RequestId, close_object_with, parse,
-    write_request,
-};
+use mcp_sansio::jsonrpc::RequestId;
 use mcp_sansio_fuzz_bodies as bodies;
 use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;
@@ -120,33 +117,6 @@ proptest! {
     #[test]
     fn numbers_are_judged_as_serde_json_judges_them(text in "-?[0-9]{0,3}[.eE+-]{0,2}[0-9]{0,2}") {
         bodies::envelope(text.as_bytes());
-    }
-
-    // Rule: [STDIO-001].
-    #[test]
-    fn typed_values_are_written_as_they_read_back(id in id(), params in object(), method: String) {
-        let mut out = String::new();
-        write_request(&mut out, &id, &method, Some(&AsJson(&params))).expect("a tree is JSON");
-        prop_assert!(!out.contains('\n'));
-        let Ok(Frame::Single(Message::Request(request))) = parse(out.as_bytes(), ParseLimits::default())
-        else {
-            panic!("not a request: {}", out)
-        };
-        prop_assert_eq!(request.id, id);
-        prop_assert_eq!(request.method, method);
-        let read: Value = request.params.expect("written").decode().expect("JSON");
-        // `serde_json` reads some numbers inexactly by default, so compare the texts.
-        prop_assert_eq!(read.as_object().map(Map::len), params.as_object().map(Map::len));
-    }
-
-    #[test]
-    fn joined_objects_have_the_members_of_both(front in object(), back in object()) {
-        let mut out = serde_json::to_string(&front).expect("a tree is JSON");
-        out.pop();
-        close_object_with(&mut out, &AsJson(&back)).expect("an object");
-        let joined = RawJson::parse(&out).expect("JSON");
-        let expected = front.as_object().into_iter().chain(back.as_object()).flatten();
-        prop_assert!(joined.members().map(|member| member.name().into_owned()).eq(expected.map(|(key, _)| key.clone())));
     }
 
     // Rule: [STDIO-001].

@@ -31,8 +31,8 @@ pub use raw::{Json, RawJson};
 pub(crate) use scan::PREFIX_IS_CACHED;
 pub(crate) use text::write_integer;
 pub use text::write_string;
-pub use writer::{
-    AsJson, WriteError, WriteJson, close_object_with, to_shared_json, write_error,
-    write_notification, write_request, write_result,
+pub use writer::{AsJson, WriteError, WriteJson, to_shared_json};
+pub(crate) use writer::{
+    NO_PARAMS, close_object_with, write_empty_result, write_error, write_id, write_notification,
+    write_request, write_result,
 };
-pub(crate) use writer::{NO_PARAMS, write_empty_result, write_id};

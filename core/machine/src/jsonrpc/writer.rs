@@ -102,7 +102,7 @@ impl<F: Fn(&mut String) -> Result<(), WriteError>> WriteJson for F {
 /// # Errors
 ///
 /// Returns [`WriteError`], which is the caller's fault.
-pub fn write_request(
+pub(crate) fn write_request(
     out: &mut String,
     id: &RequestId,
     method: &str,
@@ -121,7 +121,7 @@ pub fn write_request(
 /// # Errors
 ///
 /// Returns [`WriteError`], which is the caller's fault.
-pub fn write_notification(
+pub(crate) fn write_notification(
     out: &mut String,
     method: &str,
     params: Option<&(impl WriteJson + ?Sized)>,
@@ -138,7 +138,7 @@ pub fn write_notification(
 /// # Errors
 ///
 /// Returns [`WriteError`], which is the caller's fault.
-pub fn write_result(
+pub(crate) fn write_result(
     out: &mut String,
     id: &RequestId,
     result: &(impl WriteJson + ?Sized),
@@ -172,7 +172,7 @@ fn write_response(
 /// Appends an error response on one line, without a line end. The `id` member is omitted if the id
 /// of the offending message could not be read.
 // MCP 2025-11-25 basic/index#error-responses [RPC-009]
-pub fn write_error(out: &mut String, id: Option<&RequestId>, error: &ErrorObject<'_>) {
+pub(crate) fn write_error(out: &mut String, id: Option<&RequestId>, error: &ErrorObject<'_>) {
     let start = out.len();
     write_head(out, id);
     // MCP 2026-07-28 basic/index#error-responses [RPC-008]
@@ -205,7 +205,7 @@ pub(crate) fn write_id(out: &mut String, id: &RequestId) {
 ///
 /// Fails if `rest` is not an object or has no JSON form, which is the caller's fault. `out` is then
 /// unchanged.
-pub fn close_object_with(
+pub(crate) fn close_object_with(
     out: &mut String,
     rest: &(impl WriteJson + ?Sized),
 ) -> Result<(), WriteError> {
@@ -312,12 +312,16 @@ fn replace_line_ends(out: &mut String, start: usize) {
 
 #[cfg(test)]
 mod tests {
+    use alloc::collections::BTreeMap;
     use alloc::vec;
+    use alloc::vec::Vec;
 
+    use proptest::collection::btree_map;
+    use proptest::prelude::*;
     use serde_json::json;
 
     use super::*;
-    use crate::jsonrpc::ErrorCode;
+    use crate::jsonrpc::{ErrorCode, Frame, Message, ParseLimits, parse};
 
     fn written(write: impl FnOnce(&mut String) -> Result<(), WriteError>) -> String {
         let mut out = String::from("<");
@@ -363,7 +367,7 @@ mod tests {
             text,
             "<{\"jsonrpc\":\"2.0\",\"method\":\"n\",\"params\":{    \"a\": \"x\\n\" }}"
         );
-        let nested = alloc::collections::BTreeMap::from([("k", pretty)]);
+        let nested = BTreeMap::from([("k", pretty)]);
         let text = written(|out| write_result(out, &1.into(), &AsJson(&nested)));
         assert!(!text.contains(['\n', '\r']), "{text}");
     }
@@ -376,7 +380,7 @@ mod tests {
         assert!(matches!(failed, Err(WriteError::NotAnObject)));
         let failed = write_result(&mut out, &1.into(), &RawJson::NULL);
         assert!(matches!(failed, Err(WriteError::NotAnObject)));
-        let keys = alloc::collections::BTreeMap::from([(vec![1], 1)]);
+        let keys = BTreeMap::from([(vec![1], 1)]);
         let failed = write_result(&mut out, &1.into(), &AsJson(&keys));
         assert!(matches!(failed, Err(WriteError::NotJson(_))));
         assert_eq!(out, "kept");
@@ -413,5 +417,55 @@ mod tests {
         };
         let text = written(|out| write_notification(out, "n", Some(&params)));
         assert!(text.ends_with(r#""params":{"_meta":{},"b":2}}"#), "{text}");
+    }
+
+    fn members() -> impl Strategy<Value = BTreeMap<String, String>> {
+        btree_map(any::<String>(), any::<String>(), 0..6)
+    }
+
+    proptest! {
+        // Rule: [STDIO-001].
+        #[test]
+        fn a_written_message_reads_back(
+            number: i64, text in "\\PC{0,16}", method: String, params in members(), pretty: bool,
+        ) {
+            let params = match pretty {
+                true => serde_json::to_string_pretty(&params),
+                false => serde_json::to_string(&params),
+            };
+            let params = params.expect("strings are JSON");
+            for id in [RequestId::from(number), RequestId::from(text.as_str())] {
+                let mut out = String::new();
+                write_request(&mut out, &id, &method, Some(&RawJson::trusted(&params)))
+                    .expect("an object");
+                prop_assert!(!out.contains(['\n', '\r']));
+                let read = parse(out.as_bytes(), ParseLimits::default());
+                let Ok(Frame::Single(Message::Request(request))) = read else { panic!("{read:?}") };
+                let read = request.params.expect("written");
+                prop_assert_eq!((&request.id, &*request.method), (&id, &*method));
+                prop_assert_eq!(
+                    read.decode::<serde_json::Value>().expect("JSON"),
+                    serde_json::from_str::<serde_json::Value>(&params).expect("JSON")
+                );
+
+                let mut response = String::new();
+                write_result(&mut response, &id, &read).expect("an object");
+                let again = parse(response.as_bytes(), ParseLimits::default());
+                let Ok(Frame::Single(Message::Response(response))) = again else { panic!("{again:?}") };
+                prop_assert_eq!(response.id, Some(id));
+                prop_assert_eq!(response.outcome, Ok(read));
+            }
+        }
+
+        #[test]
+        fn a_merged_object_has_the_members_of_both(front in members(), back in members()) {
+            let mut out = serde_json::to_string(&front).expect("strings are JSON");
+            out.pop();
+            close_object_with(&mut out, &AsJson(&back)).expect("an object");
+            let merged = RawJson::parse(&out).expect("JSON");
+            let names: Vec<_> = merged.members().map(|it| it.name().into_owned()).collect();
+            let expected: Vec<_> = front.into_keys().chain(back.into_keys()).collect();
+            prop_assert_eq!(names, expected);
+        }
     }
 }
