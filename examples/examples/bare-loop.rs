@@ -9,7 +9,7 @@ use mcp_sansio::catalog::Catalog;
 use mcp_sansio::jsonrpc::{ErrorObject, RawJson};
 use mcp_sansio::peer::{self, Event, ServerOptions};
 use mcp_sansio::protocol::{CallToolResult, Implementation, Method, Tool};
-use mcp_sansio::stream::{Action, OnEvent, Settings, StreamConnection};
+use mcp_sansio::stream::{Action, OnEvent, StreamConnection, StreamSettings};
 use mcp_sansio_std::now;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -19,7 +19,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let options = ServerOptions::new(Implementation::new("bare-loop", "1.0.0")).catalog(catalog);
     let machine = peer::Server::new(options, mcp_sansio_std::seed());
     let mut connection =
-        StreamConnection::<_, io::Error>::new(OnEvent::new(machine, on), Settings::pipe());
+        StreamConnection::<_, io::Error>::new(OnEvent::new(machine, on), StreamSettings::pipe());
     let (mut input, mut output) = (io::stdin().lock(), io::stdout().lock());
     let mut cx = Context::from_waker(Waker::noop());
     let mut buffer = [0; 4096];

@@ -1,5 +1,5 @@
 use futures_lite::{AsyncRead, AsyncWrite};
-use mcp_sansio_async::{ByteStream, Driver, Runtime as _, Settings};
+use mcp_sansio_async::{ByteStream, Driver, Runtime as _, StreamSettings};
 use mcp_sansio_handlers::endpoint::{Endpoint, IntoEndpoint};
 
 use crate::runtime::AsyncRuntime;
@@ -22,7 +22,7 @@ use crate::{AsyncTimer, Error, FuturesStream, StandardStreams, seed};
 /// ```
 #[must_use]
 pub fn drive<E: Endpoint, S: ByteStream>(endpoint: E, stream: S) -> Driver<E, S, AsyncTimer> {
-    drive_with(endpoint, stream, Settings::default())
+    drive_with(endpoint, stream, StreamSettings::default())
 }
 
 /// Like [`drive`], with the given settings.
@@ -30,7 +30,7 @@ pub fn drive<E: Endpoint, S: ByteStream>(endpoint: E, stream: S) -> Driver<E, S,
 pub fn drive_with<E: Endpoint, S: ByteStream>(
     mut endpoint: E,
     stream: S,
-    settings: Settings,
+    settings: StreamSettings,
 ) -> Driver<E, S, AsyncTimer> {
     endpoint.set_spawner(AsyncRuntime::spawn_blocking);
     Driver::with_settings(endpoint, stream, AsyncTimer::new(), settings)
@@ -65,7 +65,7 @@ where
 // stream.
 pub async fn serve_stdio(server: impl IntoEndpoint) -> Result<(), Error> {
     let endpoint = server.into_endpoint(seed())?;
-    Ok(drive_with(endpoint, StandardStreams::open(), Settings::pipe()).await?)
+    Ok(drive_with(endpoint, StandardStreams::open(), StreamSettings::pipe()).await?)
 }
 
 /// Returns the settings for [`Server::tasks`](crate::Server::tasks): entropy and the time of day

@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
 use mcp_sansio::Instant;
-use mcp_sansio::stream::{Action, Endpoint, Fault, Settings, StreamConnection};
+use mcp_sansio::stream::{Action, Endpoint, Fault, StreamConnection, StreamSettings};
 
 use crate::{ByteStream, Timer, panic_guard};
 
@@ -43,12 +43,12 @@ impl<E: Endpoint, S: ByteStream, T: Timer> Driver<E, S, T> {
     /// Creates a driver with the default settings.
     #[must_use]
     pub fn new(endpoint: E, stream: S, timer: T) -> Self {
-        Self::with_settings(endpoint, stream, timer, Settings::DEFAULT)
+        Self::with_settings(endpoint, stream, timer, StreamSettings::DEFAULT)
     }
 
     /// Creates a driver with the given settings.
     #[must_use]
-    pub fn with_settings(mut endpoint: E, stream: S, timer: T, settings: Settings) -> Self {
+    pub fn with_settings(mut endpoint: E, stream: S, timer: T, settings: StreamSettings) -> Self {
         endpoint.catch_panics(panic_guard());
         let connection = StreamConnection::new(endpoint, settings);
         Self { connection, stream, timer, wants_stream: false }

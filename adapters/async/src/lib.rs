@@ -52,7 +52,7 @@ pub use error::Error;
 pub use futures_stream::FuturesStream;
 #[cfg(feature = "http")]
 pub use http::{ConnectError, EraCache, Exchange, Exchanger, HttpDriver};
-pub use mcp_sansio::stream::Settings;
+pub use mcp_sansio::stream::StreamSettings;
 pub use panics::panic_guard;
 pub use runtime::{CatchPanic, Runtime};
 #[cfg(feature = "jsonschema")]

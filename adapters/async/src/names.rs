@@ -10,7 +10,7 @@ pub use crate::http_client::{ConnectorError, FetchError, HttpConnection, connect
 pub use crate::http_client::{Proxy, ResponseBody};
 #[cfg(feature = "http-server")]
 pub use crate::http_server::{ExternalEventStore, ResponseNotRead, ServedBody};
-pub use crate::{ByteStream, DriveError, Driver, Error, Settings, Timer, seed};
+pub use crate::{ByteStream, DriveError, Driver, Error, StreamSettings, Timer, seed};
 #[cfg(feature = "http")]
 pub use crate::{Exchange, Exchanger, HttpDriver};
 #[cfg(any(feature = "http", feature = "http-server"))]

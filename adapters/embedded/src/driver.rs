@@ -7,7 +7,7 @@ use core::task::Poll;
 
 use embedded_io_async::{Error, Read, Write};
 use mcp_sansio::framing::LineDecoder;
-use mcp_sansio::stream::{Action, Endpoint, Fault, Settings, StreamConnection};
+use mcp_sansio::stream::{Action, Endpoint, Fault, StreamConnection, StreamSettings};
 
 use crate::error::fault;
 use crate::{Clock, DriveError};
@@ -28,7 +28,7 @@ pub struct Driver<'b, E, R: Read, W: Write, C> {
 }
 
 impl<'b, E: Endpoint, R: Read, W: Write, C: Clock> Driver<'b, E, R, W, C> {
-    /// Creates a driver with [`Settings::DEVICE`].
+    /// Creates a driver with [`StreamSettings::DEVICE`].
     ///
     /// The length of `line` limits the lines that are accepted, line ending included: 2,048 bytes
     /// are enough for calls with short arguments. `output` buffers writes: 256 bytes keep their
@@ -41,13 +41,13 @@ impl<'b, E: Endpoint, R: Read, W: Write, C: Clock> Driver<'b, E, R, W, C> {
         line: &'b mut [u8],
         output: &'b mut [u8],
     ) -> Self {
-        let connection = StreamConnection::lent(endpoint, line, Settings::DEVICE);
+        let connection = StreamConnection::lent(endpoint, line, StreamSettings::DEVICE);
         Self { connection, reader, writer, clock, output }
     }
 
     /// Replaces the settings.
     #[must_use]
-    pub fn settings(mut self, settings: Settings) -> Self {
+    pub fn settings(mut self, settings: StreamSettings) -> Self {
         self.connection = self.connection.settings(settings);
         self
     }

@@ -7,7 +7,7 @@ use mcp_sansio::stream::Fault;
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 #[non_exhaustive]
 pub enum DriveError<R: Error, W: Error> {
-    /// Reading failed more often in a row than [allowed](crate::Settings::read_errors_max). The
+    /// Reading failed more often in a row than [allowed](crate::StreamSettings::read_errors_max). The
     /// endpoint treats the input as ended.
     #[error("reading from the other side failed: {0}")]
     Read(#[source] R),

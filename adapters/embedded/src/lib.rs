@@ -81,5 +81,5 @@ pub use driver::Driver;
 #[cfg(feature = "embassy-time")]
 pub use embassy_clock::EmbassyClock;
 pub use error::DriveError;
-pub use mcp_sansio::stream::Settings;
+pub use mcp_sansio::stream::StreamSettings;
 pub use polled::{NextPoll, PolledDriver};

@@ -6,7 +6,7 @@ use core::task::{Context, Waker};
 
 use embedded_io::{Read, ReadReady, Write};
 use mcp_sansio::Instant;
-use mcp_sansio::stream::{Action, Endpoint, Fault, Settings, StreamConnection};
+use mcp_sansio::stream::{Action, Endpoint, Fault, StreamConnection, StreamSettings};
 
 use crate::DriveError;
 use crate::error::fault;
@@ -54,20 +54,20 @@ impl Wake for Woken {
 }
 
 impl<'b, E: Endpoint, R: Read + ReadReady, W: Write> PolledDriver<'b, E, R, W> {
-    /// Creates a driver with [`Settings::DEVICE`].
+    /// Creates a driver with [`StreamSettings::DEVICE`].
     ///
     /// The length of `line` limits the lines that are accepted, line ending included: 2,048 bytes
     /// are enough for calls with short arguments. An empty `line` ends the input at once.
     pub fn new(endpoint: E, reader: R, writer: W, line: &'b mut [u8]) -> Self {
         let woken = Arc::<Woken>::default();
         let waker = Waker::from(Arc::clone(&woken));
-        let connection = StreamConnection::lent(endpoint, line, Settings::DEVICE);
+        let connection = StreamConnection::lent(endpoint, line, StreamSettings::DEVICE);
         Self { connection, reader, writer, woken, waker }
     }
 
     /// Replaces the settings.
     #[must_use]
-    pub fn settings(mut self, settings: Settings) -> Self {
+    pub fn settings(mut self, settings: StreamSettings) -> Self {
         self.connection = self.connection.settings(settings);
         self
     }

@@ -1,6 +1,6 @@
 use std::io;
 
-use mcp_sansio_async::{ByteStream, Settings, StopHandle};
+use mcp_sansio_async::{ByteStream, StopHandle, StreamSettings};
 use mcp_sansio_handlers::endpoint::Endpoint;
 
 use crate::serve::driver;
@@ -25,7 +25,7 @@ impl BackgroundDriver {
         endpoint: impl Endpoint + Send + 'static,
         stream: impl ByteStream + Send + 'static,
     ) -> io::Result<Self> {
-        Self::with_settings(endpoint, stream, Settings::default())
+        Self::with_settings(endpoint, stream, StreamSettings::default())
     }
 
     /// Starts to drive `endpoint` over `stream` with the given settings.
@@ -36,7 +36,7 @@ impl BackgroundDriver {
     pub fn with_settings(
         endpoint: impl Endpoint + Send + 'static,
         stream: impl ByteStream + Send + 'static,
-        settings: Settings,
+        settings: StreamSettings,
     ) -> io::Result<Self> {
         let run = move |stop: &StopHandle| {
             let driver = driver(endpoint, stream, settings);

@@ -1,6 +1,6 @@
 use std::io::{self, Read, Write};
 
-use mcp_sansio_async::{ByteStream, Driver, Runtime as _, Settings};
+use mcp_sansio_async::{ByteStream, Driver, Runtime as _, StreamSettings};
 use mcp_sansio_handlers::endpoint::{Endpoint, IntoEndpoint};
 
 use crate::runtime::ThreadRuntime;
@@ -15,7 +15,7 @@ use crate::{Clock, Error, PipeStream, ThreadedStream, block_on, seed};
 /// read nothing from the standard input, so that neither interferes with the messages. On systems
 /// other than Unix the program itself must not print.
 ///
-/// It returns at the latest 1.5 s after the end of the input ([`Settings::linger`]), as soon as
+/// It returns at the latest 1.5 s after the end of the input ([`StreamSettings::linger`]), as soon as
 /// everything is answered, and at once if nothing is pending.
 ///
 /// # Errors
@@ -27,7 +27,7 @@ pub fn serve_stdio(server: impl IntoEndpoint) -> Result<(), Error> {
     let stream = PipeStream::stdio()?;
     #[cfg(unix)]
     let _kept_clean = StandardOutput::redirect()?;
-    drive(endpoint, stream, Settings::pipe())
+    drive(endpoint, stream, StreamSettings::pipe())
 }
 
 /// Serves on a reader and a writer, each on its own thread, until the connection ends. The endpoint
@@ -46,7 +46,7 @@ pub fn serve(
 ) -> Result<(), Error> {
     let endpoint = server.into_endpoint(seed())?;
     let stream = ThreadedStream::new(reader, writer)?;
-    drive(endpoint, stream, Settings::default())
+    drive(endpoint, stream, StreamSettings::default())
 }
 
 /// Serves on a socket until the connection ends: a `TcpStream` or a `UnixStream`. Use [`drive`] for
@@ -61,7 +61,7 @@ pub fn serve_stream(
 ) -> Result<(), Error> {
     let endpoint = server.into_endpoint(seed())?;
     let stream = stream.try_into()?;
-    drive(endpoint, stream, Settings::default())
+    drive(endpoint, stream, StreamSettings::default())
 }
 
 /// Drives any endpoint over any stream until the connection ends, with the given settings.
@@ -72,7 +72,7 @@ pub fn serve_stream(
 pub fn drive(
     endpoint: impl Endpoint,
     stream: impl ByteStream,
-    settings: Settings,
+    settings: StreamSettings,
 ) -> Result<(), Error> {
     Ok(block_on(driver(endpoint, stream, settings))??)
 }
@@ -81,7 +81,7 @@ pub fn drive(
 pub(crate) fn driver<E: Endpoint, S: ByteStream>(
     mut endpoint: E,
     stream: S,
-    settings: Settings,
+    settings: StreamSettings,
 ) -> Driver<E, S, Clock> {
     endpoint.set_spawner(ThreadRuntime::spawn_blocking);
     Driver::with_settings(endpoint, stream, Clock::new(), settings)

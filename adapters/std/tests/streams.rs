@@ -15,7 +15,7 @@ use mcp_sansio::framing::FrameError;
 use mcp_sansio_handlers::endpoint::Endpoint;
 use mcp_sansio_handlers::{Host, Server};
 use mcp_sansio_std::{
-    BackgroundDriver, ByteStream, FdStream, PipeStream, Settings, ThreadedStream, Timer as _,
+    BackgroundDriver, ByteStream, FdStream, PipeStream, StreamSettings, ThreadedStream, Timer as _,
     Wait as _, drive, now, seed, serve, serve_stream,
 };
 
@@ -143,7 +143,7 @@ impl Endpoint for Flood {
 fn flood(one: impl ByteStream + Send + 'static, other: impl ByteStream + Send + 'static) {
     in_time(|| {
         let one = BackgroundDriver::spawn(Flood::new(), one).unwrap();
-        drive(Flood::new(), other, Settings::default()).unwrap();
+        drive(Flood::new(), other, StreamSettings::default()).unwrap();
         one.join().unwrap();
     });
 }
@@ -195,7 +195,7 @@ fn a_blocked_writer_does_not_delay_shutdown() {
     in_time(|| {
         // This pipe is never read.
         let (_reader, writer) = pipe().unwrap();
-        let mut settings = Settings::default();
+        let mut settings = StreamSettings::default();
         settings.linger = Duration::from_millis(20);
         let input = io::Cursor::new(pings(50_000));
         let stream = ThreadedStream::new(input, writer).unwrap();

@@ -1,4 +1,4 @@
-use mcp_sansio_async::{ByteStream, Driver, Runtime as _, Settings};
+use mcp_sansio_async::{ByteStream, Driver, Runtime as _, StreamSettings};
 use mcp_sansio_handlers::endpoint::{Endpoint, IntoEndpoint};
 use tokio::io::{AsyncRead, AsyncWrite};
 
@@ -21,7 +21,7 @@ use crate::{Error, StandardStreams, TokioStream, TokioTimer, seed};
 /// ```
 #[must_use]
 pub fn drive<E: Endpoint, S: ByteStream>(endpoint: E, stream: S) -> Driver<E, S, TokioTimer> {
-    drive_with(endpoint, stream, Settings::default())
+    drive_with(endpoint, stream, StreamSettings::default())
 }
 
 /// Like [`drive`], with the given settings.
@@ -29,7 +29,7 @@ pub fn drive<E: Endpoint, S: ByteStream>(endpoint: E, stream: S) -> Driver<E, S,
 pub fn drive_with<E: Endpoint, S: ByteStream>(
     mut endpoint: E,
     stream: S,
-    settings: Settings,
+    settings: StreamSettings,
 ) -> Driver<E, S, TokioTimer> {
     endpoint.set_spawner(TokioRuntime::spawn_blocking);
     Driver::with_settings(endpoint, stream, TokioTimer::new(), settings)
@@ -68,7 +68,7 @@ where
 // stream.
 pub async fn serve_stdio(server: impl IntoEndpoint) -> Result<(), Error> {
     let endpoint = server.into_endpoint(seed())?;
-    Ok(drive_with(endpoint, StandardStreams::open(), Settings::pipe()).await?)
+    Ok(drive_with(endpoint, StandardStreams::open(), StreamSettings::pipe()).await?)
 }
 
 /// Returns the settings for [`Server::tasks`](crate::Server::tasks): entropy and the time of day

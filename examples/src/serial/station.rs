@@ -4,7 +4,7 @@ use std::convert::Infallible;
 use std::task::Context;
 
 use mcp_sansio::Instant;
-use mcp_sansio::stream::{Action, Endpoint, Settings, StreamConnection};
+use mcp_sansio::stream::{Action, Endpoint, StreamConnection, StreamSettings};
 
 use super::link::{Event, Link, SILENCE_MAX};
 
@@ -22,7 +22,7 @@ impl<E: Endpoint> Station<E> {
     /// Creates a station with `endpoint` on a new link.
     #[must_use]
     pub fn new(endpoint: E, now: Instant) -> Self {
-        let mut settings = Settings::DEVICE;
+        let mut settings = StreamSettings::DEVICE;
         settings.frame_length_max = 1 << 20;
         // Leave time to retransmit the last packets.
         settings.linger = SILENCE_MAX;

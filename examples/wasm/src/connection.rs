@@ -9,7 +9,7 @@ use core::sync::atomic::{AtomicBool, Ordering};
 use core::task::{Context, Waker};
 
 use mcp_sansio::Instant;
-use mcp_sansio::stream::{self, Action, Settings};
+use mcp_sansio::stream::{self, Action, StreamSettings};
 use mcp_sansio_handlers::endpoint::ServerEndpoint;
 
 use crate::clock::Clock;
@@ -59,7 +59,7 @@ impl Connection {
     pub(crate) fn new(seed: u64, now: Instant) -> Option<Self> {
         let clock = Clock::default();
         clock.set(now);
-        let mut settings = Settings::DEFAULT;
+        let mut settings = StreamSettings::DEFAULT;
         settings.frame_length_max = LINE_LENGTH_MAX;
         // All input of a call is processed before the call returns to the host.
         settings.frames_per_poll_max = INPUT_LENGTH_MAX;

@@ -6,7 +6,7 @@ use mcp_sansio_handlers::{Client, Host};
 use super::{ChildServer, ExitReport, GracePeriods, OpenOutcome, Process, Stderr, open};
 use crate::task::{self, Task};
 use crate::timer::timeout;
-use crate::{DriveError, Driver, Error, Runtime, Settings, seed};
+use crate::{DriveError, Driver, Error, Runtime, StreamSettings, seed};
 
 /// Starts a server as a child process and connects to it. A spawned task drives the connection.
 ///
@@ -32,7 +32,8 @@ pub async fn connect<P: Process>(
     let (client, mut endpoint) = host.connect(seed(), runtime.now());
     endpoint.set_spawner(P::Runtime::spawn_blocking);
     let drive = |endpoint, stream| {
-        Driver::with_settings(endpoint, stream, runtime.timer(), Settings::pipe()).restarting()
+        Driver::with_settings(endpoint, stream, runtime.timer(), StreamSettings::pipe())
+            .restarting()
     };
     let mut driver = drive(endpoint, stream);
     loop {

@@ -11,7 +11,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use mcp_sansio_async::{DriveError, Driver, Settings};
+use mcp_sansio_async::{DriveError, Driver, StreamSettings};
 use mcp_sansio_handlers::endpoint::Endpoint;
 
 use echo::Echo;
@@ -26,14 +26,14 @@ struct DriverTest<E> {
 }
 
 impl<E: Endpoint> DriverTest<E> {
-    fn with(endpoint: E, stream: Scripted, settings: Settings) -> Self {
+    fn with(endpoint: E, stream: Scripted, settings: StreamSettings) -> Self {
         let clock = ManualClock::default();
         let driver = Driver::with_settings(endpoint, stream.clone(), clock.clone(), settings);
         Self { driver, stream, clock, wakes: Arc::default() }
     }
 
     fn new(endpoint: E, stream: Scripted) -> Self {
-        Self::with(endpoint, stream, Settings::default())
+        Self::with(endpoint, stream, StreamSettings::default())
     }
 
     fn poll(&mut self) -> Poll<Result<(), DriveError>> {

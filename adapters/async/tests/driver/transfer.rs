@@ -4,7 +4,7 @@ use std::io::ErrorKind;
 use std::task::Poll;
 
 use mcp_sansio::Instant;
-use mcp_sansio_async::Settings;
+use mcp_sansio_async::StreamSettings;
 use seeded_random::Random;
 
 use crate::DriverTest;
@@ -25,7 +25,7 @@ fn first_responses_leave_before_the_last_requests_are_delivered() {
     for (frames, writes) in [(1, 1), (2, 1), (3, 2), (6, 2), (7, 3), (16, 4), (140, 7)] {
         let input: String = (0..frames).map(|number| format!("{number}\n")).collect();
         let stream = Scripted::default().read(&input);
-        let mut bench = DriverTest::with(Echo::default(), stream, Settings::pipe());
+        let mut bench = DriverTest::with(Echo::default(), stream, StreamSettings::pipe());
         assert!(bench.poll().is_pending());
         assert_eq!(bench.stream.trace(), format!("r{}", "wf".repeat(writes)), "{frames} frames");
         assert_eq!(bench.stream.written(), input);
@@ -85,7 +85,7 @@ fn a_congested_endpoint_gets_no_input_until_the_stream_takes_some_output() {
 
 #[test]
 fn a_poll_takes_a_bounded_number_of_frames_and_wakes_itself_for_the_rest() {
-    let mut settings = Settings::default();
+    let mut settings = StreamSettings::default();
     settings.frames_per_poll_max = 3;
     let mut bench =
         DriverTest::with(Echo::default(), Scripted::default().read(&"x\n".repeat(7)), settings);
@@ -101,7 +101,7 @@ fn a_poll_takes_a_bounded_number_of_frames_and_wakes_itself_for_the_rest() {
 
 #[test]
 fn an_overlong_line_is_reported_and_skipped() {
-    let mut settings = Settings::default();
+    let mut settings = StreamSettings::default();
     settings.frame_length_max = 8;
     let stream = Scripted::default().read("a\n0123456789abcdef\nb\n");
     let mut bench = DriverTest::with(Echo::default(), stream, settings);
@@ -126,12 +126,12 @@ fn a_deadline_that_never_moves_costs_a_bounded_number_of_rounds_per_poll() {
     let mut bench = DriverTest::new(echo, Scripted::default());
     assert!(bench.poll().is_pending());
     assert_eq!(bench.wakes.count(), 1);
-    assert!(bench.seen().len() <= Settings::default().frames_per_poll_max + 1);
+    assert!(bench.seen().len() <= StreamSettings::default().frames_per_poll_max + 1);
 }
 
 #[test]
 fn reads_are_limited_by_the_settings() {
-    let mut settings = Settings::default();
+    let mut settings = StreamSettings::default();
     settings.read_length_max = 2;
     let mut bench =
         DriverTest::with(Echo::default(), Scripted::default().read("abcde\n"), settings);
@@ -158,7 +158,7 @@ fn every_schedule_answers_all_frames_in_order_and_misses_no_wake() {
             }
             rest = tail;
         }
-        let mut settings = Settings::default();
+        let mut settings = StreamSettings::default();
         settings.frames_per_poll_max = 1 + random.index(10);
         settings.read_length_max = 1 + random.index(30);
         settings.frames_before_write = [usize::MAX, 2, 1][random.index(3)];

@@ -1,7 +1,7 @@
 //! Shutdown of a connection.
 
 use embedded_io::ErrorKind;
-use mcp_sansio_embedded::{DriveError, Settings};
+use mcp_sansio_embedded::{DriveError, StreamSettings};
 
 use crate::echo::Echo;
 use crate::scripted::{Scripted, Step};
@@ -191,7 +191,7 @@ fn a_lossy_line_keeps_working() {
 
 #[test]
 fn an_input_that_keeps_failing_counts_as_ended() {
-    let mut settings = Settings::DEVICE;
+    let mut settings = StreamSettings::DEVICE;
     settings.read_errors_max = 1;
     let failing = |count| {
         (0..count)

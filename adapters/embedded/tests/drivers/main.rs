@@ -18,7 +18,7 @@ use std::task::{Context, Poll, Wake};
 use embedded_io::ErrorKind;
 use mcp_sansio::Instant;
 use mcp_sansio::framing::FrameError;
-use mcp_sansio_embedded::{Clock, DriveError, Driver, NextPoll, PolledDriver, Settings};
+use mcp_sansio_embedded::{Clock, DriveError, Driver, NextPoll, PolledDriver, StreamSettings};
 use mcp_sansio_handlers::endpoint::Endpoint;
 
 use echo::Echo;
@@ -113,11 +113,11 @@ const OUTPUT: usize = 16;
 
 /// Runs a test with both drivers. `script` creates the stream and `test` makes the assertions.
 fn both(endpoint: impl Fn() -> Echo, script: impl Fn() -> Scripted, test: impl Fn(DriverTest)) {
-    with_settings(Settings::DEVICE, endpoint, script, test);
+    with_settings(StreamSettings::DEVICE, endpoint, script, test);
 }
 
 fn with_settings(
-    settings: Settings,
+    settings: StreamSettings,
     endpoint: impl Fn() -> Echo,
     script: impl Fn() -> Scripted,
     test: impl Fn(DriverTest),

@@ -3,7 +3,7 @@
 use std::iter;
 
 use mcp_sansio::Instant;
-use mcp_sansio_embedded::{NextPoll, Settings};
+use mcp_sansio_embedded::{NextPoll, StreamSettings};
 
 use crate::echo::Echo;
 use crate::scripted::{Scripted, Step};
@@ -154,7 +154,7 @@ fn a_changed_deadline_is_respected() {
 
 #[test]
 fn a_flood_does_not_starve_other_connections() {
-    let mut settings = Settings::DEVICE;
+    let mut settings = StreamSettings::DEVICE;
     settings.frames_per_poll_max = 4;
     let flood = || iter::repeat_n("a\n", 50).fold(Scripted::default(), Scripted::read);
     with_settings(settings, Echo::default, flood, |mut bench| {

@@ -5,22 +5,22 @@ use core::task::Context;
 use crate::Instant;
 use crate::framing::LineDecoder;
 
-use super::{Endpoint, Settings};
+use super::{Endpoint, StreamSettings};
 
 /// One endpoint on one byte stream, without the I/O: it accepts the bytes that were read, provides
 /// the bytes to write, and decides when to read and write.
 ///
 /// * All frames of one read are handled before output is written, unless
-///   [`Settings::frames_before_write`] is lower. The queued output is then sent in as few writes as
+///   [`StreamSettings::frames_before_write`] is lower. The queued output is then sent in as few writes as
 ///   the stream allows.
 /// * Reading continues while a write is pending, and vice versa, so that two peers that write
 ///   without reading do not block each other. Reading pauses while the endpoint
 ///   [`is_congested`](Endpoint::is_congested).
-/// * Each poll does a bounded amount of work: see [`Settings::frames_per_poll_max`].
-/// * After the end of the input, handlers have [`Settings::linger`] to complete their responses.
+/// * Each poll does a bounded amount of work: see [`StreamSettings::frames_per_poll_max`].
+/// * After the end of the input, handlers have [`StreamSettings::linger`] to complete their responses.
 ///   Queued output is sent after that as well, as long as the peer keeps reading some of it.
 ///
-/// Frame memory is lent, or grows up to [`Settings::frame_length_max`].
+/// Frame memory is lent, or grows up to [`StreamSettings::frame_length_max`].
 ///
 /// # Driving it
 ///
@@ -30,7 +30,7 @@ use super::{Endpoint, Settings};
 pub struct StreamConnection<'b, E, X> {
     endpoint: E,
     decoder: LineDecoder<'b>,
-    settings: Settings,
+    settings: StreamSettings,
     phase: Phase,
     input: Input,
     output: Output,
@@ -120,7 +120,7 @@ enum Output {
 impl<E: Endpoint, X> StreamConnection<'static, E, X> {
     /// Creates a connection whose frame memory grows as needed.
     #[must_use]
-    pub fn new(endpoint: E, settings: Settings) -> Self {
+    pub fn new(endpoint: E, settings: StreamSettings) -> Self {
         let decoder = LineDecoder::growing(settings.frame_length_max.max(1));
         Self::with_decoder(endpoint, decoder, settings)
     }
@@ -131,11 +131,11 @@ impl<'b, E: Endpoint, X> StreamConnection<'b, E, X> {
     /// including the line end. If it is empty, no input can be read, and an empty read is the end
     /// of the input.
     #[must_use]
-    pub const fn lent(endpoint: E, line: &'b mut [u8], settings: Settings) -> Self {
+    pub const fn lent(endpoint: E, line: &'b mut [u8], settings: StreamSettings) -> Self {
         Self::with_decoder(endpoint, LineDecoder::lent(line), settings)
     }
 
-    const fn with_decoder(endpoint: E, decoder: LineDecoder<'b>, settings: Settings) -> Self {
+    const fn with_decoder(endpoint: E, decoder: LineDecoder<'b>, settings: StreamSettings) -> Self {
         Self {
             endpoint,
             decoder,
@@ -166,9 +166,9 @@ impl<'b, E: Endpoint, X> StreamConnection<'b, E, X> {
         self
     }
 
-    /// Replaces the settings. [`Settings::frame_length_max`] has no effect any more.
+    /// Replaces the settings. [`StreamSettings::frame_length_max`] has no effect any more.
     #[must_use]
-    pub fn settings(mut self, settings: Settings) -> Self {
+    pub fn settings(mut self, settings: StreamSettings) -> Self {
         self.settings = settings;
         self
     }
@@ -193,7 +193,7 @@ impl<'b, E: Endpoint, X> StreamConnection<'b, E, X> {
 
     // ------------------------------------------------------------------ progress
 
-    /// Starts a new poll with the budget of [`Settings::frames_per_poll_max`].
+    /// Starts a new poll with the budget of [`StreamSettings::frames_per_poll_max`].
     pub fn reset_budget(&mut self) {
         self.budget = self.settings.frames_per_poll_max.max(1);
         self.reset_burst();
@@ -326,7 +326,7 @@ impl<'b, E: Endpoint, X> StreamConnection<'b, E, X> {
     }
 
     /// Handles the outcome of a read: the number of bytes of [`Self::space`] that were filled. Zero
-    /// is the end of the input; so is a broken stream, after [`Settings::read_errors_max`]. Reads
+    /// is the end of the input; so is a broken stream, after [`StreamSettings::read_errors_max`]. Reads
     /// after the end of the input are ignored.
     pub fn handle_read(&mut self, read: Result<usize, Fault<X>>, now: Instant) {
         if self.input != Input::Open {

@@ -10,14 +10,14 @@
 //! use mcp_sansio::Instant;
 //! use mcp_sansio::peer;
 //! use mcp_sansio::protocol::Implementation;
-//! use mcp_sansio::stream::{Action, StreamConnection, OnEvent, Settings};
+//! use mcp_sansio::stream::{Action, StreamConnection, OnEvent, StreamSettings};
 //!
 //! # let mut input = &b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n"[..];
 //! # let mut output = Vec::new();
 //! # let now = || Instant::ZERO;
 //! let machine = peer::Server::new(peer::ServerOptions::new(Implementation::new("by-hand", "1")), 7);
 //! let endpoint = OnEvent::new(machine, |event, machine, now| { /* the application */ });
-//! let mut connection = StreamConnection::<_, io::Error>::new(endpoint, Settings::DEFAULT);
+//! let mut connection = StreamConnection::<_, io::Error>::new(endpoint, StreamSettings::DEFAULT);
 //! let mut cx = Context::from_waker(Waker::noop());
 //! let mut buffer = [0; 1024];
 //! loop {
@@ -50,4 +50,4 @@ mod settings;
 pub use connection::{Action, Fault, StreamConnection};
 pub use endpoint::Endpoint;
 pub use on_event::OnEvent;
-pub use settings::Settings;
+pub use settings::StreamSettings;

@@ -4,7 +4,7 @@ use core::time::Duration;
 /// gives the reason for its default.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Settings {
+pub struct StreamSettings {
     /// Maximum line length in bytes, including the line end; ignored if the frame memory is lent.
     /// 16 MiB: tools return images and whole files as text, and a peer can occupy at most one such
     /// line of memory. A longer line is reported and skipped, and the connection continues.
@@ -12,7 +12,7 @@ pub struct Settings {
     /// Maximum size of a read in bytes. 64 KiB, the capacity of a pipe.
     pub read_length_max: usize,
     /// Number of consecutive failed reads after which the input counts as broken. 0: a pipe or a
-    /// socket that fails once does not recover. [`Settings::DEVICE`] has 8: a serial line that lost
+    /// socket that fails once does not recover. [`StreamSettings::DEVICE`] has 8: a serial line that lost
     /// a byte to noise or an overrun reports it and recovers, and the garbled message is refused. A
     /// line that always fails must not keep a loop busy.
     pub read_errors_max: u32,
@@ -23,16 +23,16 @@ pub struct Settings {
     // input ends.
     pub linger: Duration,
     /// Maximum number of frames per poll before other tasks can run; each step on the stream counts
-    /// as one. 512: about a millisecond of work. [`Settings::DEVICE`] has 8: some ten milliseconds
+    /// as one. 512: about a millisecond of work. [`StreamSettings::DEVICE`] has 8: some ten milliseconds
     /// of work on a small processor.
     pub frames_per_poll_max: usize,
     /// Number of frames of one read after which output is written while frames remain; the number
     /// doubles each time. `usize::MAX`, after all frames: the fewest writes, which is best for
-    /// sockets and on a fully loaded computer. [`Settings::pipe`] has 2.
+    /// sockets and on a fully loaded computer. [`StreamSettings::pipe`] has 2.
     pub frames_before_write: usize,
 }
 
-impl Settings {
+impl StreamSettings {
     /// The defaults.
     pub const DEFAULT: Self = Self {
         frame_length_max: 16 * 1024 * 1024,
@@ -58,7 +58,7 @@ impl Settings {
     }
 }
 
-impl Default for Settings {
+impl Default for StreamSettings {
     fn default() -> Self {
         Self::DEFAULT
     }

@@ -7,7 +7,7 @@ use std::task::{Context, Waker};
 use mcp_sansio::jsonrpc::ErrorObject;
 use mcp_sansio::peer::{Client, ClientOptions, Event, Server, ServerOptions};
 use mcp_sansio::protocol::Implementation;
-use mcp_sansio::stream::{Action, Endpoint, OnEvent, Settings, StreamConnection};
+use mcp_sansio::stream::{Action, Endpoint, OnEvent, StreamConnection, StreamSettings};
 use mcp_sansio::{Instant, Revision, Revisions};
 
 type Seen = Rc<RefCell<Vec<String>>>;
@@ -58,7 +58,8 @@ fn a_client_and_a_server_without_handlers_open_and_end_a_connection() {
     let on_event = move |event: Event<'_>, _: &mut Client, _: Instant| {
         seen.borrow_mut().push(name(&event));
     };
-    let mut client = StreamConnection::new(OnEvent::new(client(), on_event), Settings::DEFAULT);
+    let mut client =
+        StreamConnection::new(OnEvent::new(client(), on_event), StreamSettings::DEFAULT);
     let seen = Rc::clone(&server_saw);
     let on_event = move |event: Event<'_>, machine: &mut Server, _: Instant| {
         seen.borrow_mut().push(name(&event));
@@ -67,7 +68,8 @@ fn a_client_and_a_server_without_handlers_open_and_end_a_connection() {
             machine.reject(request.handle, error).unwrap();
         }
     };
-    let mut server = StreamConnection::new(OnEvent::new(server(), on_event), Settings::DEFAULT);
+    let mut server =
+        StreamConnection::new(OnEvent::new(server(), on_event), StreamSettings::DEFAULT);
     let (mut up, mut down) = (Vec::new(), Vec::new());
     for _ in 0..10 {
         assert_eq!(poll(&mut client, &mut up), Action::Wait);
@@ -96,7 +98,7 @@ fn framing_errors_reach_the_machine() {
         events.borrow_mut().push(name(&event));
     });
     let mut line = [0; 8];
-    let mut connection = StreamConnection::lent(endpoint, &mut line, Settings::DEVICE);
+    let mut connection = StreamConnection::lent(endpoint, &mut line, StreamSettings::DEVICE);
     let (mut input, mut output) = (b"123456789\n".to_vec(), Vec::new());
     while !input.is_empty() {
         read(&mut connection, &mut input);
@@ -112,7 +114,7 @@ fn a_client_that_detects_the_era_restarts_a_server_that_exits_on_the_probe() {
         Client::new(ClientOptions::new(Implementation::new("client", "1")), 2, Instant::ZERO);
     let mut connection = StreamConnection::<_, ()>::new(
         OnEvent::new(machine, |_: Event<'_>, _: &mut Client, _: Instant| {}),
-        Settings::DEFAULT,
+        StreamSettings::DEFAULT,
     )
     .restarting();
     let mut output = Vec::new();
@@ -122,7 +124,7 @@ fn a_client_that_detects_the_era_restarts_a_server_that_exits_on_the_probe() {
     assert_eq!(poll(&mut connection, &mut output), Action::Restart);
 
     let mut connection =
-        StreamConnection::<_, ()>::new(connection.into_endpoint(), Settings::DEFAULT);
+        StreamConnection::<_, ()>::new(connection.into_endpoint(), StreamSettings::DEFAULT);
     output.clear();
     assert_eq!(poll(&mut connection, &mut output), Action::Wait);
     assert!(String::from_utf8_lossy(&output).contains("\"initialize\""));

@@ -1,13 +1,13 @@
 //! The end of a connection.
 
 use mcp_sansio::Instant;
-use mcp_sansio::stream::{Action, Fault, Settings};
+use mcp_sansio::stream::{Action, Fault, StreamSettings};
 
 use crate::Bench;
 use crate::echo::Echo;
 
 fn bench(endpoint: Echo) -> Bench {
-    Bench::new(endpoint, Settings::DEFAULT)
+    Bench::new(endpoint, StreamSettings::DEFAULT)
 }
 
 /// Returns a connection whose input has ended after one frame.
@@ -176,16 +176,16 @@ fn the_first_stream_error_is_reported_once() {
 
 #[test]
 fn a_lossy_line_survives_until_every_frame_fails() {
-    let mut bench = Bench::new(Echo::default(), Settings::DEVICE);
+    let mut bench = Bench::new(Echo::default(), StreamSettings::DEVICE);
     for _ in 0..2 {
-        for _ in 0..Settings::DEVICE.read_errors_max {
+        for _ in 0..StreamSettings::DEVICE.read_errors_max {
             bench.connection.handle_read(Err(Fault::Broken("noise")), bench.now);
             assert_eq!(bench.poll(), Action::Wait);
         }
         bench.read("a\n");
         assert_eq!(bench.poll(), Action::Wait);
     }
-    for _ in 0..=Settings::DEVICE.read_errors_max {
+    for _ in 0..=StreamSettings::DEVICE.read_errors_max {
         bench.connection.handle_read(Err(Fault::Broken("noise")), bench.now);
     }
     assert_eq!(bench.poll(), Action::Close);

@@ -8,7 +8,7 @@ mod moves;
 use std::task::{Context, Waker};
 
 use mcp_sansio::Instant;
-use mcp_sansio::stream::{Action, Fault, Settings, StreamConnection};
+use mcp_sansio::stream::{Action, Fault, StreamConnection, StreamSettings};
 
 use echo::Echo;
 
@@ -25,7 +25,7 @@ struct Bench {
 }
 
 impl Bench {
-    fn new(endpoint: Echo, settings: Settings) -> Self {
+    fn new(endpoint: Echo, settings: StreamSettings) -> Self {
         Self {
             connection: StreamConnection::new(endpoint, settings),
             now: Instant::ZERO,
