@@ -21,7 +21,7 @@ pub type ChildServer = child::ChildServer<AsyncProcess>;
 pub type ChildStream = child::ChildStream<FuturesStream<ChildStdout, ChildInput>>;
 
 /// A client connected to a server process that it started. Derefs to the [`Client`](crate::Client).
-pub type Connection = child::Connection<AsyncProcess>;
+pub type ChildConnection = child::ChildConnection<AsyncProcess>;
 
 /// Starts a server as a child process and connects to it. A spawned task drives the connection.
 ///
@@ -33,7 +33,7 @@ pub type Connection = child::Connection<AsyncProcess>;
 ///
 /// The process could not be started, or the connection could not be opened. The error contains the
 /// last lines of the server's standard error.
-pub async fn spawn(command: process::Command, host: &Host) -> Result<Connection, Error> {
+pub async fn spawn(command: process::Command, host: &Host) -> Result<ChildConnection, Error> {
     child::connect(command, host).await
 }
 

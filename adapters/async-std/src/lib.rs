@@ -49,7 +49,7 @@ mod socket_stream;
 mod standard_streams;
 mod timer;
 
-pub use child::{ChildServer, ChildStream, Connection, spawn};
+pub use child::{ChildConnection, ChildServer, ChildStream, spawn};
 #[cfg(feature = "http-client")]
 pub use http_client::{
     AsyncExchange, AsyncExchanger, ConnectError, Connector, ConnectorBuilder, connect, drive_http,

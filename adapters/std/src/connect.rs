@@ -18,8 +18,8 @@ use crate::{Error, block_on};
 ///
 /// The process could not be started, or the connection could not be opened. The error contains the
 /// last lines of the server's standard error.
-pub fn spawn(command: Command, host: &Host) -> Result<Connection, Error> {
-    Ok(Connection(block_on(child::connect(command, host))??))
+pub fn spawn(command: Command, host: &Host) -> Result<ChildConnection, Error> {
+    Ok(ChildConnection(block_on(child::connect(command, host))??))
 }
 
 /// A client connected to a server process that it started. Derefs to the [`Client`];
@@ -27,9 +27,9 @@ pub fn spawn(command: Command, host: &Host) -> Result<Connection, Error> {
 ///
 /// Dropping it kills the server; [`shutdown`](Self::shutdown) ends it gracefully.
 #[derive(Debug)]
-pub struct Connection(child::Connection<StdProcess>);
+pub struct ChildConnection(child::ChildConnection<StdProcess>);
 
-impl Connection {
+impl ChildConnection {
     /// Returns the last lines of the server's standard error so far.
     #[must_use]
     pub fn stderr_tail(&self) -> Vec<String> {
@@ -46,7 +46,7 @@ impl Connection {
     }
 }
 
-impl Deref for Connection {
+impl Deref for ChildConnection {
     type Target = Client;
 
     fn deref(&self) -> &Client {

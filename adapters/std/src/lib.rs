@@ -60,7 +60,7 @@ mod worker;
 pub use background_driver::BackgroundDriver;
 pub use child::{ChildServer, ChildStream};
 pub use clock::Clock;
-pub use connect::{Connection, spawn};
+pub use connect::{ChildConnection, spawn};
 pub use executor::block_on;
 #[cfg(unix)]
 pub use fd_stream::FdStream;

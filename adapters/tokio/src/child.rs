@@ -18,7 +18,7 @@ pub type ChildServer = child::ChildServer<TokioProcess>;
 pub type ChildStream = child::ChildStream<TokioStream<ChildStdout, ChildStdin>>;
 
 /// A client connected to a server process that it started. Derefs to the [`Client`](crate::Client).
-pub type Connection = child::Connection<TokioProcess>;
+pub type ChildConnection = child::ChildConnection<TokioProcess>;
 
 /// Starts a server as a child process and connects to it. A spawned task drives the connection.
 ///
@@ -34,7 +34,7 @@ pub type Connection = child::Connection<TokioProcess>;
 /// # Panics
 ///
 /// Outside of a tokio runtime with I/O and time enabled.
-pub async fn spawn(command: impl Into<Command>, host: &Host) -> Result<Connection, Error> {
+pub async fn spawn(command: impl Into<Command>, host: &Host) -> Result<ChildConnection, Error> {
     child::connect(command, host).await
 }
 

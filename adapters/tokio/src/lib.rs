@@ -44,7 +44,7 @@ mod standard_streams;
 mod stream;
 mod timer;
 
-pub use child::{ChildServer, ChildStream, Connection, spawn};
+pub use child::{ChildConnection, ChildServer, ChildStream, spawn};
 pub use clock::now;
 #[cfg(feature = "http-client")]
 pub use http_client::{

@@ -25,7 +25,7 @@ use crate::{DriveError, Driver, Error, Runtime, StreamSettings, seed};
 pub async fn connect<P: Process>(
     command: impl Into<P::Command>,
     host: &Host,
-) -> Result<Connection<P>, Error> {
+) -> Result<ChildConnection<P>, Error> {
     let mut command = command.into();
     let runtime = P::Runtime::current();
     let (mut child, stream) = ChildServer::<P>::start(&mut command, Stderr::Keep)?;
@@ -39,7 +39,11 @@ pub async fn connect<P: Process>(
     loop {
         match open(&client, &mut driver).await {
             OpenOutcome::Open => {
-                return Ok(Connection { client, child, driver: task::spawn(&runtime, driver) });
+                return Ok(ChildConnection {
+                    client,
+                    child,
+                    driver: task::spawn(&runtime, driver),
+                });
             }
             OpenOutcome::WantsStream => {
                 let (endpoint, stream, _) = driver.into_parts();
@@ -71,13 +75,13 @@ pub async fn connect<P: Process>(
 ///
 /// Dropping it kills the server; [`shutdown`](Self::shutdown) ends it gracefully.
 #[derive(Debug)]
-pub struct Connection<P: Process> {
+pub struct ChildConnection<P: Process> {
     client: Client,
     child: ChildServer<P>,
     driver: Task<Result<(), DriveError>>,
 }
 
-impl<P: Process> Connection<P> {
+impl<P: Process> ChildConnection<P> {
     /// Returns the last lines of the server's standard error so far.
     #[must_use]
     pub fn stderr_tail(&self) -> Vec<String> {
@@ -98,7 +102,7 @@ impl<P: Process> Connection<P> {
     }
 }
 
-impl<P: Process> Deref for Connection<P> {
+impl<P: Process> Deref for ChildConnection<P> {
     type Target = Client;
 
     fn deref(&self) -> &Client {

@@ -12,7 +12,7 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-pub use connection::{Connection, connect};
+pub use connection::{ChildConnection, connect};
 pub use open::{OpenOutcome, open};
 pub use process::{Process, Started};
 pub use report::{ExitReport, SpawnError};
