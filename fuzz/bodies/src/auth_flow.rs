@@ -5,7 +5,7 @@ use mcp_sansio::http::{self, ClientTransmit, IncomingResponse, Location, Outgoin
 use mcp_sansio::peer;
 use mcp_sansio::protocol::Implementation;
 use mcp_sansio_oauth::client::{
-    Action, ActionFailure, ApplicationType, AuthorizationClient, AuthorizationOptions,
+    ActionFailure, ApplicationType, AuthorizationAction, AuthorizationClient, AuthorizationOptions,
     ClientMetadata, ClientSecret, RegisteredClient, Routing,
 };
 use serde_json::Value;
@@ -60,16 +60,20 @@ fn run(options: AuthorizationOptions, body: &[u8]) {
     panic!("an authorization does not end");
 }
 
-fn act(auth: &mut AuthorizationClient, action: Action) {
+fn act(auth: &mut AuthorizationClient, action: AuthorizationAction) {
     let now = Instant::ZERO;
     match action {
-        Action::Load(id, _) => auth.handle_loaded(id, Ok(None), now),
-        Action::Authorize(request) => {
+        AuthorizationAction::Load(id, _) => auth.handle_loaded(id, Ok(None), now),
+        AuthorizationAction::Authorize(request) => {
             assert!(is_visible(&request.url), "{:?} for a browser", request.url);
             auth.handle_redirect(request.id, Err(ActionFailure::Declined), now);
         }
-        Action::Sign(_) | Action::Assert(_) => panic!("no key or assertion is configured"),
-        Action::Save(..) | Action::Remove(_) | Action::Withdraw(_) => {}
+        AuthorizationAction::Sign(_) | AuthorizationAction::Assert(_) => {
+            panic!("no key or assertion is configured")
+        }
+        AuthorizationAction::Save(..)
+        | AuthorizationAction::Remove(_)
+        | AuthorizationAction::Withdraw(_) => {}
     }
 }
 

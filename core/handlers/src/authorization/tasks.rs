@@ -8,8 +8,8 @@ use core::task::Context;
 use mcp_sansio::Instant;
 use mcp_sansio_collections::{Key, Slab};
 use mcp_sansio_oauth::client::{
-    Action, ActionFailure, ActionId, AuthorizationClient, AuthorizationRequest, Credential,
-    CredentialKey,
+    ActionFailure, ActionId, AuthorizationAction, AuthorizationClient, AuthorizationRequest,
+    Credential, CredentialKey,
 };
 
 use crate::executor::Executor;
@@ -94,10 +94,15 @@ impl<K: Threading> Tasks<K> {
     }
 
     /// Starts an action of the client.
-    pub(super) fn act(&mut self, action: Action, client: &mut AuthorizationClient, now: Instant) {
+    pub(super) fn act(
+        &mut self,
+        action: AuthorizationAction,
+        client: &mut AuthorizationClient,
+        now: Instant,
+    ) {
         match action {
-            Action::Authorize(request) => self.authorize(request, 1, client, now),
-            Action::Sign(request) => match &self.functions.sign {
+            AuthorizationAction::Authorize(request) => self.authorize(request, 1, client, now),
+            AuthorizationAction::Sign(request) => match &self.functions.sign {
                 Some(function) => {
                     let id = request.id;
                     let task = self.guard().run(|| function(request));
@@ -108,7 +113,7 @@ impl<K: Threading> Tasks<K> {
                     client.handle_signature(request.id, Err(failure), now);
                 }
             },
-            Action::Assert(request) => match &self.functions.assert {
+            AuthorizationAction::Assert(request) => match &self.functions.assert {
                 Some(function) => {
                     let id = request.id;
                     let task = self.guard().run(|| function(request));
@@ -119,12 +124,16 @@ impl<K: Threading> Tasks<K> {
                     client.handle_assertion(request.id, Err(failure), now);
                 }
             },
-            Action::Load(id, key) => self.enqueue(StoreOperation::Load(id, key), client, now),
-            Action::Save(key, credential) => {
+            AuthorizationAction::Load(id, key) => {
+                self.enqueue(StoreOperation::Load(id, key), client, now)
+            }
+            AuthorizationAction::Save(key, credential) => {
                 self.enqueue(StoreOperation::Save(key, credential), client, now);
             }
-            Action::Remove(key) => self.enqueue(StoreOperation::Remove(key), client, now),
-            Action::Withdraw(id) => self.withdraw(id, client, now),
+            AuthorizationAction::Remove(key) => {
+                self.enqueue(StoreOperation::Remove(key), client, now)
+            }
+            AuthorizationAction::Withdraw(id) => self.withdraw(id, client, now),
         }
     }
 

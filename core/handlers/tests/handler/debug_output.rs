@@ -4,8 +4,8 @@ use mcp_sansio::http::{HttpServerOptions, Location, RequestHead};
 use mcp_sansio::{Instant, Principal};
 use mcp_sansio_handlers::{Authorization, Host, MemoryStore, Server, TokenRequirement};
 use mcp_sansio_oauth::client::{
-    Action, AuthorizationClient, AuthorizationOptions, ClientSecret, Credential, CredentialKey,
-    DpopKey, GrantFlow, IdentityProvider, RegisteredClient,
+    AuthorizationAction, AuthorizationClient, AuthorizationOptions, ClientSecret, Credential,
+    CredentialKey, DpopKey, GrantFlow, IdentityProvider, RegisteredClient,
 };
 use mcp_sansio_oauth::protected_resource::{ProtectedResource, VerifiedToken};
 use mcp_sansio_oauth::{AuthorizationResponse, CodeVerifier, ExpectedResponse, State};
@@ -50,7 +50,7 @@ fn shown() -> Vec<String> {
     Vec::from([
         format!("{options:?}"),
         format!("{client:?}"),
-        format!("{:?}", Action::Save(key, credential.clone())),
+        format!("{:?}", AuthorizationAction::Save(key, credential.clone())),
         format!("{credential:?} {verifier:?} {response:?} {expected:?} {code:?}"),
         format!("{:?} {:?} {:?}", password(), registered(), GrantFlow::Enterprise(provider())),
         format!("{:?}", DpopKey::new("ES256", jwk)),

@@ -1,14 +1,14 @@
 use alloc::string::String;
 use core::fmt;
 
-/// The id of an [`Action`], for its answer.
+/// The id of an [`AuthorizationAction`], for its answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ActionId(pub(super) u64);
 
 /// A request that only the application can fulfil. Every action with an [`ActionId`] must be
 /// answered once, with the method that it names, unless it is withdrawn.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Action {
+pub enum AuthorizationAction {
     /// Send the user to a URL and wait for the redirect:
     /// [`AuthorizationClient::handle_redirect`](super::AuthorizationClient::handle_redirect).
     Authorize(AuthorizationRequest),

@@ -1,11 +1,11 @@
 use alloc::collections::VecDeque;
 
-use super::{Action, ActionId};
+use super::{ActionId, AuthorizationAction};
 
 /// The queue of actions for the application.
 #[derive(Debug, Default)]
 pub(super) struct ActionQueue {
-    queue: VecDeque<Action>,
+    queue: VecDeque<AuthorizationAction>,
     last: u64,
 }
 
@@ -16,11 +16,11 @@ impl ActionQueue {
         ActionId(self.last)
     }
 
-    pub(super) fn push(&mut self, action: Action) {
+    pub(super) fn push(&mut self, action: AuthorizationAction) {
         self.queue.push_back(action);
     }
 
-    pub(super) fn pop(&mut self) -> Option<Action> {
+    pub(super) fn pop(&mut self) -> Option<AuthorizationAction> {
         self.queue.pop_front()
     }
 
@@ -28,12 +28,12 @@ impl ActionQueue {
     pub(super) fn withdraw(&mut self, id: ActionId) {
         match self.queue.iter().position(|it| it.id() == Some(id)) {
             Some(at) => drop(self.queue.remove(at)),
-            None => self.queue.push_back(Action::Withdraw(id)),
+            None => self.queue.push_back(AuthorizationAction::Withdraw(id)),
         }
     }
 }
 
-impl Action {
+impl AuthorizationAction {
     /// Returns the id for the answer.
     const fn id(&self) -> Option<ActionId> {
         match self {

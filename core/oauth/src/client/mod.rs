@@ -38,8 +38,8 @@ use crate::dpop::Nonces;
 use crate::entropy::Entropy;
 
 pub use action::{
-    Action, ActionFailure, ActionId, AssertionRequest, AuthorizationRequest, Credential,
-    CredentialKey, SigningKey, SigningRequest,
+    ActionFailure, ActionId, AssertionRequest, AuthorizationAction, AuthorizationRequest,
+    Credential, CredentialKey, SigningKey, SigningRequest,
 };
 pub use event::AuthorizationEvent;
 pub use failure::{AuthorizationFailure, WaitingFor};
@@ -348,7 +348,7 @@ impl AuthorizationClient {
 
     /// Returns the next action for the application.
     #[must_use]
-    pub fn poll_action(&mut self) -> Option<Action> {
+    pub fn poll_action(&mut self) -> Option<AuthorizationAction> {
         self.actions.pop()
     }
 

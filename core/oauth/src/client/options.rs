@@ -88,11 +88,11 @@ pub enum GrantFlow {
     /// The client acts on its own behalf.
     ClientCredentials,
     /// The client presents an assertion of a third party (RFC 7523), such as a workload identity.
-    /// The application provides it on [`Action::Assert`](super::Action::Assert).
+    /// The application provides it on [`AuthorizationAction::Assert`](super::AuthorizationAction::Assert).
     Assertion,
     /// The client exchanges the user's ID token at the identity provider of the enterprise for a
     /// grant (ID-JAG) that the authorization server accepts as an assertion. The application
-    /// provides the ID token on [`Action::Assert`](super::Action::Assert).
+    /// provides the ID token on [`AuthorizationAction::Assert`](super::AuthorizationAction::Assert).
     Enterprise(IdentityProvider),
 }
 
@@ -403,7 +403,7 @@ pub enum ClientSecret {
     None,
     /// A password, sent in the form that the authorization server requires.
     Password(String),
-    /// A private key that the application signs with on [`Action::Sign`](super::Action::Sign).
+    /// A private key that the application signs with on [`AuthorizationAction::Sign`](super::AuthorizationAction::Sign).
     PrivateKey {
         /// The name of the algorithm in RFC 7518, such as `ES256`.
         algorithm: String,

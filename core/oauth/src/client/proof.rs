@@ -8,7 +8,7 @@ use mcp_sansio::http::Location;
 use crate::dpop::ProvenRequest;
 use crate::jwt::SigningInput;
 
-use super::{Action, ActionId, AuthorizationClient, SigningKey, SigningRequest};
+use super::{ActionId, AuthorizationAction, AuthorizationClient, SigningKey, SigningRequest};
 
 impl AuthorizationClient {
     /// Requests the proof that a request's sender has the key; `None` without a key. `token` is the
@@ -43,7 +43,7 @@ impl AuthorizationClient {
     ) -> ActionId {
         let id = self.actions.next_id();
         let input = input.as_str().into();
-        self.actions.push(Action::Sign(SigningRequest { id, key, algorithm, input }));
+        self.actions.push(AuthorizationAction::Sign(SigningRequest { id, key, algorithm, input }));
         id
     }
 }

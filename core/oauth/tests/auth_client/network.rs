@@ -16,9 +16,9 @@ use mcp_sansio::peer::{self, CallHandle, CallOptions, TransportFailure};
 use mcp_sansio::protocol::{Implementation, Method};
 use mcp_sansio::{Instant, Revision, Revisions};
 use mcp_sansio_oauth::client::{
-    Action, ActionFailure, ActionId, AuthorizationClient, AuthorizationEvent, AuthorizationFailure,
-    AuthorizationOptions, ClientSecret, Credential, CredentialKey, RegisteredClient, Routing,
-    SigningKey,
+    ActionFailure, ActionId, AuthorizationAction, AuthorizationClient, AuthorizationEvent,
+    AuthorizationFailure, AuthorizationOptions, ClientSecret, Credential, CredentialKey,
+    RegisteredClient, Routing, SigningKey,
 };
 
 use crate::answers::{Answer, Reply, challenge, issuer, mcp_answer, resource, status, token};
@@ -62,15 +62,15 @@ pub(crate) struct TestNetwork {
     /// The credentials that the application has stored.
     pub(crate) store: BTreeMap<CredentialKey, Credential>,
     pub(crate) user: User,
-    /// Answers of the application to `Action::Assert`, in order.
+    /// Answers of the application to `AuthorizationAction::Assert`, in order.
     pub(crate) assertions: VecDeque<Result<String, ActionFailure>>,
-    /// Failure of `Action::Sign`, or `None` for a signature.
+    /// Failure of `AuthorizationAction::Sign`, or `None` for a signature.
     pub(crate) signature: Option<ActionFailure>,
-    /// Whether the application answers `Action::Sign` at all.
+    /// Whether the application answers `AuthorizationAction::Sign` at all.
     pub(crate) signs: bool,
-    /// Whether the application answers `Action::Load` at all.
+    /// Whether the application answers `AuthorizationAction::Load` at all.
     pub(crate) loads: bool,
-    /// Whether `Action::Load` fails.
+    /// Whether `AuthorizationAction::Load` fails.
     pub(crate) store_fails: bool,
     /// The decoded queries of the authorization URLs.
     pub(crate) authorizations: Vec<BTreeMap<String, String>>,
@@ -454,10 +454,10 @@ impl TestNetwork {
         }
     }
 
-    fn act(&mut self, action: Action) {
+    fn act(&mut self, action: AuthorizationAction) {
         self.secrets.check_shown(&format!("{action:?}"));
         match action {
-            Action::Load(id, key) => {
+            AuthorizationAction::Load(id, key) => {
                 self.action = Some(id);
                 let found = self.store.get(&key).cloned();
                 let what = if found.is_some() { "found" } else { "nothing" };
@@ -468,19 +468,19 @@ impl TestNetwork {
                     self.auth.handle_loaded(id, loaded, self.now);
                 }
             }
-            Action::Save(key, credential) => {
+            AuthorizationAction::Save(key, credential) => {
                 self.line(format_args!("save {}", describe_key(&key)));
                 self.store.insert(key, credential);
             }
-            Action::Remove(key) => {
+            AuthorizationAction::Remove(key) => {
                 self.line(format_args!("remove {}", describe_key(&key)));
                 self.store.remove(&key);
             }
-            Action::Withdraw(id) => {
+            AuthorizationAction::Withdraw(id) => {
                 let which = if self.action == Some(id) { "the last action" } else { "an action" };
                 self.line(format_args!("withdraw {which}"));
             }
-            Action::Authorize(request) => {
+            AuthorizationAction::Authorize(request) => {
                 self.action = Some(request.id);
                 let (place, query) = request.url.split_once('?').expect("a query");
                 self.line(format_args!("sign in at {place}"));
@@ -500,7 +500,7 @@ impl TestNetwork {
                 let redirect = redirect.as_deref().map_err(Clone::clone);
                 self.auth.handle_redirect(request.id, redirect, self.now);
             }
-            Action::Sign(request) => {
+            AuthorizationAction::Sign(request) => {
                 self.action = Some(request.id);
                 let key = match &request.key {
                     SigningKey::Client(id) => format!("as {id}"),
@@ -513,7 +513,7 @@ impl TestNetwork {
                     self.auth.handle_signature(request.id, signature, self.now);
                 }
             }
-            Action::Assert(request) => {
+            AuthorizationAction::Assert(request) => {
                 self.action = Some(request.id);
                 self.line(format_args!("assert for {}", request.audience));
                 if let Some(assertion) = self.assertions.pop_front() {

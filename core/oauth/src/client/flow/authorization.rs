@@ -11,8 +11,8 @@ use crate::{AuthorizationResponse, CodeVerifier, ExpectedResponse, State};
 
 use super::super::fetch::place;
 use super::super::{
-    Action, ActionFailure, ActionId, AssertionRequest, AuthorizationClient, AuthorizationFailure,
-    AuthorizationRequest, GrantFlow,
+    ActionFailure, ActionId, AssertionRequest, AuthorizationAction, AuthorizationClient,
+    AuthorizationFailure, AuthorizationRequest, GrantFlow,
 };
 use super::identity::failure_from_metadata;
 use super::token::GrantSource;
@@ -125,7 +125,7 @@ impl AuthorizationClient {
             .map_err(|fault| AuthorizationFailure::Endpoint { url: place(&endpoint), fault })?;
         let id = self.actions.next_id();
         let request = AuthorizationRequest { id, url, redirect_uri, issuer: issuer.clone() };
-        self.actions.push(Action::Authorize(request));
+        self.actions.push(AuthorizationAction::Authorize(request));
         let iss_supported = metadata.authorization_response_iss_parameter_supported;
         let sign_in = SignIn { action: id, state, verifier, issuer, iss_supported };
         Ok(Next::Wait(Step::SignIn(Box::new(sign_in))))
@@ -172,7 +172,7 @@ impl AuthorizationClient {
         let resource =
             flow.discovered.resource.as_ref().map(ToString::to_string).unwrap_or_default();
         let id = self.actions.next_id();
-        self.actions.push(Action::Assert(AssertionRequest { id, audience, resource }));
+        self.actions.push(AuthorizationAction::Assert(AssertionRequest { id, audience, resource }));
         Ok(Next::Wait(Step::Assertion(id)))
     }
 

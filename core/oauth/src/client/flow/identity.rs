@@ -20,8 +20,8 @@ use crate::{
 
 use super::super::fetch::Fetched;
 use super::super::{
-    Action, AuthorizationClient, AuthorizationFailure, ClientSecret, Credential, CredentialKey,
-    GrantFlow,
+    AuthorizationAction, AuthorizationClient, AuthorizationFailure, ClientSecret, Credential,
+    CredentialKey, GrantFlow,
 };
 use super::{Flow, Next, Step, StepResult};
 
@@ -96,7 +96,7 @@ impl AuthorizationClient {
             return self.register(flow, now);
         }
         let action = self.actions.next_id();
-        self.actions.push(Action::Load(action, CredentialKey::Client(issuer.clone())));
+        self.actions.push(AuthorizationAction::Load(action, CredentialKey::Client(issuer.clone())));
         Ok(Next::Wait(Step::LoadClient(action)))
     }
 
@@ -113,7 +113,7 @@ impl AuthorizationClient {
     pub(super) fn load_issuer_of(&mut self, at: usize) -> Next {
         let action = self.actions.next_id();
         let key = CredentialKey::Issuer(self.options.registered[at].client_id.clone());
-        self.actions.push(Action::Load(action, key));
+        self.actions.push(AuthorizationAction::Load(action, key));
         Next::Wait(Step::LoadIssuer(action, at))
     }
 
@@ -141,7 +141,7 @@ impl AuthorizationClient {
         let issuer = kept.unwrap_or_else(|| {
             let key = CredentialKey::Issuer(self.options.registered[at].client_id.clone());
             let kept = StoredIssuer { issuer: metadata.issuer.clone() };
-            self.actions.push(Action::Save(key, kept.to_credential()));
+            self.actions.push(AuthorizationAction::Save(key, kept.to_credential()));
             kept.issuer
         });
         self.bound[at] = Some(issuer);
@@ -295,7 +295,7 @@ impl AuthorizationClient {
             request: step.request.clone(),
         };
         let key = CredentialKey::Client(kept.issuer.clone());
-        self.actions.push(Action::Save(key, kept.to_credential()));
+        self.actions.push(AuthorizationAction::Save(key, kept.to_credential()));
         let known = KnownClient {
             client_id: kept.client_id.clone(),
             secret: kept.secret(),
@@ -309,7 +309,7 @@ impl AuthorizationClient {
     /// Drops the registration, which the authorization server no longer knows.
     pub(super) fn drop_registration(&mut self) {
         if let Some(client) = self.client.take() {
-            self.actions.push(Action::Remove(CredentialKey::Client(client.issuer)));
+            self.actions.push(AuthorizationAction::Remove(CredentialKey::Client(client.issuer)));
         }
     }
 

@@ -12,7 +12,8 @@ use crate::endpoint::endpoint;
 
 use super::super::tokens::Tokens;
 use super::super::{
-    Action, ActionFailure, ActionId, AuthorizationClient, ClientSecret, Credential, CredentialKey,
+    ActionFailure, ActionId, AuthorizationAction, AuthorizationClient, ClientSecret, Credential,
+    CredentialKey,
 };
 use super::identity::Identity;
 use super::token::GrantSource;
@@ -26,7 +27,7 @@ impl AuthorizationClient {
     pub(super) fn load_tokens(&mut self) -> Next {
         self.loaded = true;
         let action = self.actions.next_id();
-        self.actions.push(Action::Load(action, self.tokens_key()));
+        self.actions.push(AuthorizationAction::Load(action, self.tokens_key()));
         Next::Wait(Step::LoadTokens(action))
     }
 
@@ -103,13 +104,13 @@ impl AuthorizationClient {
     pub(super) fn save_tokens(&mut self) {
         if let Some(tokens) = &self.tokens {
             let credential = tokens.stored.to_credential();
-            self.actions.push(Action::Save(self.tokens_key(), credential));
+            self.actions.push(AuthorizationAction::Save(self.tokens_key(), credential));
         }
     }
 
     pub(in super::super) fn drop_tokens(&mut self) {
         self.tokens = None;
-        self.actions.push(Action::Remove(self.tokens_key()));
+        self.actions.push(AuthorizationAction::Remove(self.tokens_key()));
     }
 
     /// Drops the refresh token, which is no longer valid.
@@ -168,7 +169,7 @@ impl AuthorizationClient {
             None if !looked => {
                 let action = self.actions.next_id();
                 let key = CredentialKey::Client(kept.issuer.clone());
-                self.actions.push(Action::Load(action, key));
+                self.actions.push(AuthorizationAction::Load(action, key));
                 Ok(Next::Wait(Step::LoadClient(action)))
             }
             _ => self.cannot_renew(flow),
