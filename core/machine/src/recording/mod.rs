@@ -34,7 +34,7 @@ mod tape;
 
 pub use error::{Difference, RecordingError, ReplayError};
 pub use recorded::Recorded;
-pub use replay::{Replay, Step};
+pub use replay::{Replay, ReplayStep};
 pub use start::FORMAT;
 pub use tape::Tape;
 

@@ -69,7 +69,7 @@ enum Played {
 /// A line of a recording whose call was replayed with the same outcome.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Step<'r> {
+pub struct ReplayStep<'r> {
     /// The line number; the first line is 1.
     pub line: usize,
     /// The line: a JSON object. See `docs/guide/recording.md`.
@@ -115,14 +115,14 @@ impl<'r> Replay<'r> {
     /// # Errors
     ///
     /// See [`ReplayError`]. An error is permanent: later calls return it again.
-    pub fn step(&mut self) -> Result<Option<Step<'r>>, ReplayError> {
+    pub fn step(&mut self) -> Result<Option<ReplayStep<'r>>, ReplayError> {
         match &self.failed {
             Some(failed) => Err(failed.clone()),
             None => self.try_step().inspect_err(|error| self.failed = Some(error.clone())),
         }
     }
 
-    fn try_step(&mut self) -> Result<Option<Step<'r>>, ReplayError> {
+    fn try_step(&mut self) -> Result<Option<ReplayStep<'r>>, ReplayError> {
         let line = self.line + 1;
         let (Some(text), rest) = first_line(self.rest, line)? else { return Ok(None) };
         let damaged = |reason: String| RecordingError::Damaged { line, reason };
@@ -136,7 +136,7 @@ impl<'r> Replay<'r> {
         self.inputs += usize::from(is_input);
         self.outputs += usize::from(!is_input);
         (self.rest, self.line) = (rest, line);
-        Ok(Some(Step { line, text, at: self.at, is_input }))
+        Ok(Some(ReplayStep { line, text, at: self.at, is_input }))
     }
 
     /// Returns the number of inputs replayed so far.
