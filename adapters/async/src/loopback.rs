@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use async_lock::Mutex;
 use mcp_sansio_auth::loopback::{
-    CONNECTION_TIME, CONNECTIONS_MAX, InvalidRedirectAddress, PATH, REQUEST_LENGTH_MAX,
-    RedirectAddress, Reply, Request, USER_TIME,
+    CONNECTION_TIME, CONNECTIONS_MAX, InvalidRedirectAddress, PATH, ParsedRequest,
+    REQUEST_LENGTH_MAX, RedirectAddress, Reply, USER_TIME,
 };
 use mcp_sansio_oauth::client::{ActionFailure, AuthorizationRequest};
 
@@ -243,10 +243,10 @@ async fn serve<S: ByteStream>(
             let count = poll_fn(|cx| stream.poll_read(cx, &mut piece[..room])).await.ok()?;
             request.extend_from_slice(&piece[..count]);
             match address.read(&request) {
-                Request::Incomplete if count == 0 => return None,
-                Request::Incomplete => {}
-                Request::Redirect(target) => return Some(Ok(target.to_owned())),
-                Request::Refused(reply) => return Some(Err(reply)),
+                ParsedRequest::Incomplete if count == 0 => return None,
+                ParsedRequest::Incomplete => {}
+                ParsedRequest::Redirect(target) => return Some(Ok(target.to_owned())),
+                ParsedRequest::Refused(reply) => return Some(Err(reply)),
             }
         }
     };

@@ -49,7 +49,7 @@ pub enum InvalidRedirectAddress {
 
 /// The outcome of parsing the bytes received so far.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Request<'a> {
+pub enum ParsedRequest<'a> {
     /// The request is incomplete.
     Incomplete,
     /// A redirect to this address, with this target. It is not checked against pending
@@ -105,17 +105,21 @@ impl RedirectAddress {
     }
 
     /// Parses the bytes received so far. Call it again with more bytes until the result is no
-    /// longer [`Request::Incomplete`]; at most [`REQUEST_LENGTH_MAX`] bytes are needed.
+    /// longer [`ParsedRequest::Incomplete`]; at most [`REQUEST_LENGTH_MAX`] bytes are needed.
     ///
     /// It only accepts redirects as browsers send them: a `GET` in HTTP/1, without a body.
     #[must_use]
-    pub fn read<'a>(&self, request: &'a [u8]) -> Request<'a> {
+    pub fn read<'a>(&self, request: &'a [u8]) -> ParsedRequest<'a> {
         // A request without a body ends with an empty line.
         if !request.ends_with(b"\r\n\r\n") {
             let full = request.len() >= REQUEST_LENGTH_MAX;
-            return if full { Request::Refused(Reply::TooLong) } else { Request::Incomplete };
+            return if full {
+                ParsedRequest::Refused(Reply::TooLong)
+            } else {
+                ParsedRequest::Incomplete
+            };
         }
-        self.parse(request).map_or_else(Request::Refused, Request::Redirect)
+        self.parse(request).map_or_else(ParsedRequest::Refused, ParsedRequest::Redirect)
     }
 
     fn parse<'a>(&self, request: &'a [u8]) -> Result<&'a str, Reply> {
@@ -152,7 +156,7 @@ impl RedirectAddress {
     }
 }
 
-impl fmt::Debug for Request<'_> {
+impl fmt::Debug for ParsedRequest<'_> {
     /// Omits the target, which contains a code.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -171,7 +175,7 @@ mod tests {
         RedirectAddress::new(([127, 0, 0, 1], 4321).into(), "/callback").unwrap()
     }
 
-    fn read(request: &str) -> Request<'_> {
+    fn read(request: &str) -> ParsedRequest<'_> {
         address().read(request.as_bytes())
     }
 
@@ -182,7 +186,7 @@ mod tests {
         let six = RedirectAddress::new("[::1]:80".parse().unwrap(), "/").unwrap();
         assert_eq!(six.redirect_uri(), "http://[::1]:80/");
         let target = b"GET /?code=c HTTP/1.1\r\nHost: [::1]\r\n\r\n";
-        assert_eq!(six.read(target), Request::Redirect("/?code=c"));
+        assert_eq!(six.read(target), ParsedRequest::Redirect("/?code=c"));
         for socket in ["0.0.0.0:1", "192.0.2.1:1"] {
             let address = RedirectAddress::new(socket.parse().unwrap(), "/");
             assert_eq!(address, Err(InvalidRedirectAddress::NotLoopback));
@@ -198,10 +202,10 @@ mod tests {
         let request = "GET /callback?code=c&state=s HTTP/1.1\r\nHost: 127.0.0.1:4321\r\n\
              User-Agent: x\r\nCookie: a=b: c\r\n\r\n";
         for end in 0..request.len() {
-            assert_eq!(read(&request[..end]), Request::Incomplete, "{end}");
+            assert_eq!(read(&request[..end]), ParsedRequest::Incomplete, "{end}");
         }
-        assert_eq!(read(request), Request::Redirect("/callback?code=c&state=s"));
-        let shown = format!("{:?}", Request::Redirect("/callback?code=secret"));
+        assert_eq!(read(request), ParsedRequest::Redirect("/callback?code=c&state=s"));
+        let shown = format!("{:?}", ParsedRequest::Redirect("/callback?code=secret"));
         assert_eq!(shown, "Redirect(..)");
     }
 
@@ -232,16 +236,16 @@ mod tests {
             ("GET /callback HTTP/1.1", "\r\nHost: 127.0.0.1:4321\r\n", Reply::OtherHost),
         ] {
             let request = format!("{line}\r\n{fields}\r\n");
-            assert_eq!(read(&request), Request::Refused(reply), "{request}");
+            assert_eq!(read(&request), ParsedRequest::Refused(reply), "{request}");
         }
         let binary = b"GET /callback?\xff HTTP/1.1\r\nHost: 127.0.0.1:4321\r\n\r\n";
-        assert_eq!(address().read(binary), Request::Refused(Reply::Malformed));
+        assert_eq!(address().read(binary), ParsedRequest::Refused(Reply::Malformed));
     }
 
     #[test]
     fn a_request_without_an_end_is_refused() {
         let long = "x".repeat(REQUEST_LENGTH_MAX);
-        assert_eq!(read(&long[1..]), Request::Incomplete);
-        assert_eq!(read(&long), Request::Refused(Reply::TooLong));
+        assert_eq!(read(&long[1..]), ParsedRequest::Incomplete);
+        assert_eq!(read(&long), ParsedRequest::Refused(Reply::TooLong));
     }
 }
