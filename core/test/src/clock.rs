@@ -10,16 +10,16 @@ use mcp_sansio_sync::Mutex;
 /// `Server::protect`, and create the pair with [`Pair::with_clock`](crate::Pair::with_clock).
 ///
 /// ```
-/// use mcp_sansio_test::Clock;
+/// use mcp_sansio_test::VirtualClock;
 ///
-/// let clock = Clock::default();
+/// let clock = VirtualClock::default();
 /// let unix_time = { let clock = clock.clone(); move || 1_800_000_000 + clock.elapsed().as_secs() };
 /// assert_eq!(unix_time(), 1_800_000_000);
 /// ```
 #[derive(Clone, Default)]
-pub struct Clock(Arc<Mutex<Instant>>);
+pub struct VirtualClock(Arc<Mutex<Instant>>);
 
-impl Clock {
+impl VirtualClock {
     /// Returns the current time.
     #[must_use]
     pub fn now(&self) -> Instant {
@@ -38,8 +38,8 @@ impl Clock {
     }
 }
 
-impl core::fmt::Debug for Clock {
+impl core::fmt::Debug for VirtualClock {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_tuple("Clock").field(&self.elapsed()).finish()
+        f.debug_tuple("VirtualClock").field(&self.elapsed()).finish()
     }
 }

@@ -52,7 +52,7 @@ mod script;
 mod stream;
 mod transcript;
 
-pub use clock::Clock;
+pub use clock::VirtualClock;
 pub use faults::Faults;
 #[cfg(feature = "http")]
 pub use http::{Http, HttpPair, URL, connect_http};

@@ -9,7 +9,7 @@ use core::time::Duration;
 
 use mcp_sansio::Instant;
 
-use super::clock::Clock;
+use super::clock::VirtualClock;
 use super::faults::Faults;
 use super::transcript::Transcript;
 
@@ -67,7 +67,7 @@ pub struct Pair<T> {
     pub transport: T,
     /// The messages that were delivered.
     pub transcript: Transcript,
-    clock: Clock,
+    clock: VirtualClock,
     wakeups: Arc<CountingWaker>,
 }
 
@@ -90,17 +90,17 @@ impl Wake for CountingWaker {
 impl<T: Transport> Pair<T> {
     /// Creates a pair with a clock of its own. Nothing has been sent yet.
     pub fn new(transport: T) -> Self {
-        Self::with_clock(transport, Clock::default())
+        Self::with_clock(transport, VirtualClock::default())
     }
 
     /// Creates a pair that moves `clock`.
-    pub fn with_clock(transport: T, clock: Clock) -> Self {
+    pub fn with_clock(transport: T, clock: VirtualClock) -> Self {
         Self { transport, transcript: Transcript::default(), clock, wakeups: Arc::default() }
     }
 
     /// Returns a handle of the clock.
     #[must_use]
-    pub fn clock(&self) -> Clock {
+    pub fn clock(&self) -> VirtualClock {
         self.clock.clone()
     }
 

@@ -14,7 +14,7 @@ use mcp_sansio_handlers::{Authorization, Call, Client, Host, NoArguments, ReadRe
 use mcp_sansio_oauth::protected_resource::{
     ProtectedResource, TokenCheck, TokenRefusal, VerifiedToken,
 };
-use mcp_sansio_test::{Clock, Http, HttpPair, Pair, URL};
+use mcp_sansio_test::{Http, HttpPair, Pair, URL, VirtualClock};
 use serde_json::{Value, json};
 
 use crate::guarded::{METADATA, at_once, equipped};
@@ -178,7 +178,7 @@ fn of_pair() -> ProtectedResource {
 
 /// A client that signs in, and a protected server whose tokens have an expiry time.
 fn pair(gate: &Gate, revision: Revision) -> (Client, HttpPair) {
-    let clock = Clock::default();
+    let clock = VirtualClock::default();
     let unix_time = {
         let clock = clock.clone();
         move || 1_800_000_000 + clock.elapsed().as_secs()

@@ -99,12 +99,12 @@ mod protection {
     use mcp_sansio_oauth::protected_resource::{
         Operation, ProtectedResource, TokenCheck, TokenRefusal,
     };
-    use mcp_sansio_test::{Clock, URL};
+    use mcp_sansio_test::{URL, VirtualClock};
 
     use super::*;
 
     /// A server that requires the scope `write` for one tool before its handler, and `all` inside.
-    fn protected(clock: &Clock) -> Server {
+    fn protected(clock: &VirtualClock) -> Server {
         let resource = ProtectedResource::new(URL, ["https://auth.example.com"]).unwrap();
         let resource = resource.scopes_for(Operation::tool("delete"), ["write"]).unwrap();
         let clock = clock.clone();
@@ -125,7 +125,7 @@ mod protection {
         for revision in OVER_HTTP {
             for (scopes, refusals) in [("", 1), ("write", 1), ("write all", 0)] {
                 let identity = Identity::new("ann").scopes(scopes.split_whitespace());
-                let server = protected(&Clock::default());
+                let server = protected(&VirtualClock::default());
                 let (client, mut pair) = connect_http(&server, &host(revision), identity);
                 let result = pair.run(client.call_tool("delete", &NoArguments {}));
                 assert_eq!(pair.transcript.count("< 403"), refusals, "{}", pair.transcript);
@@ -137,6 +137,6 @@ mod protection {
     #[test]
     #[should_panic(expected = "< 401")]
     fn a_client_without_identity_and_token_is_refused() {
-        connect_http(&protected(&Clock::default()), &host(Revision::LATEST), None);
+        connect_http(&protected(&VirtualClock::default()), &host(Revision::LATEST), None);
     }
 }
