@@ -7,8 +7,8 @@ use mcp_sansio::stream::Fault;
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 #[non_exhaustive]
 pub enum DriveError<R: Error, W: Error> {
-    /// Reading failed more often in a row than [allowed](crate::StreamSettings::read_errors_max). The
-    /// endpoint treats the input as ended.
+    /// Reading failed more often in a row than [allowed](crate::StreamSettings::read_errors_max).
+    /// The endpoint treats the input as ended.
     #[error("reading from the other side failed: {0}")]
     Read(#[source] R),
     /// Writing failed, other than by a disconnect. Unsent output is lost.

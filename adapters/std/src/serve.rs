@@ -15,8 +15,8 @@ use crate::{Clock, Error, PipeStream, ThreadedStream, block_on, seed};
 /// read nothing from the standard input, so that neither interferes with the messages. On systems
 /// other than Unix the program itself must not print.
 ///
-/// It returns at the latest 1.5 s after the end of the input ([`StreamSettings::linger`]), as soon as
-/// everything is answered, and at once if nothing is pending.
+/// It returns at the latest 1.5 s after the end of the input ([`StreamSettings::linger`]), as soon
+/// as everything is answered, and at once if nothing is pending.
 ///
 /// # Errors
 ///

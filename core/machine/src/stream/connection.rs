@@ -11,14 +11,15 @@ use super::{Endpoint, StreamSettings};
 /// the bytes to write, and decides when to read and write.
 ///
 /// * All frames of one read are handled before output is written, unless
-///   [`StreamSettings::frames_before_write`] is lower. The queued output is then sent in as few writes as
-///   the stream allows.
+///   [`StreamSettings::frames_before_write`] is lower. The queued output is then sent in as few
+///   writes as the stream allows.
 /// * Reading continues while a write is pending, and vice versa, so that two peers that write
 ///   without reading do not block each other. Reading pauses while the endpoint
 ///   [`is_congested`](Endpoint::is_congested).
 /// * Each poll does a bounded amount of work: see [`StreamSettings::frames_per_poll_max`].
-/// * After the end of the input, handlers have [`StreamSettings::linger`] to complete their responses.
-///   Queued output is sent after that as well, as long as the peer keeps reading some of it.
+/// * After the end of the input, handlers have [`StreamSettings::linger`] to complete their
+///   responses. Queued output is sent after that as well, as long as the peer keeps reading some of
+///   it.
 ///
 /// Frame memory is lent, or grows up to [`StreamSettings::frame_length_max`].
 ///
@@ -326,8 +327,8 @@ impl<'b, E: Endpoint, X> StreamConnection<'b, E, X> {
     }
 
     /// Handles the outcome of a read: the number of bytes of [`Self::space`] that were filled. Zero
-    /// is the end of the input; so is a broken stream, after [`StreamSettings::read_errors_max`]. Reads
-    /// after the end of the input are ignored.
+    /// is the end of the input; so is a broken stream, after [`StreamSettings::read_errors_max`].
+    /// Reads after the end of the input are ignored.
     pub fn handle_read(&mut self, read: Result<usize, Fault<X>>, now: Instant) {
         if self.input != Input::Open {
             return;

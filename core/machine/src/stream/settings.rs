@@ -12,9 +12,9 @@ pub struct StreamSettings {
     /// Maximum size of a read in bytes. 64 KiB, the capacity of a pipe.
     pub read_length_max: usize,
     /// Number of consecutive failed reads after which the input counts as broken. 0: a pipe or a
-    /// socket that fails once does not recover. [`StreamSettings::DEVICE`] has 8: a serial line that lost
-    /// a byte to noise or an overrun reports it and recovers, and the garbled message is refused. A
-    /// line that always fails must not keep a loop busy.
+    /// socket that fails once does not recover. [`StreamSettings::DEVICE`] has 8: a serial line
+    /// that lost a byte to noise or an overrun reports it and recovers, and the garbled message is
+    /// refused. A line that always fails must not keep a loop busy.
     pub read_errors_max: u32,
     /// How long handlers may run after the end of the input, a broken output, or a local close;
     /// also how long the peer may then accept no queued output. 1.5 s: a host gives a server about
@@ -23,8 +23,8 @@ pub struct StreamSettings {
     // input ends.
     pub linger: Duration,
     /// Maximum number of frames per poll before other tasks can run; each step on the stream counts
-    /// as one. 512: about a millisecond of work. [`StreamSettings::DEVICE`] has 8: some ten milliseconds
-    /// of work on a small processor.
+    /// as one. 512: about a millisecond of work. [`StreamSettings::DEVICE`] has 8: some ten
+    /// milliseconds of work on a small processor.
     pub frames_per_poll_max: usize,
     /// Number of frames of one read after which output is written while frames remain; the number
     /// doubles each time. `usize::MAX`, after all frames: the fewest writes, which is best for

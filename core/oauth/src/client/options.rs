@@ -57,8 +57,8 @@ pub enum InvalidOption {
     Issuer(#[from] InvalidIssuer),
     /// A registered client has a credential and no issuer: any authorization server that the MCP
     /// server names would get it. Name the issuer, or state with
-    /// [`registered_trusting_first_issuer`](AuthorizationOptions::registered_trusting_first_issuer) that
-    /// the MCP server is trusted to name it.
+    /// [`registered_trusting_first_issuer`](AuthorizationOptions::registered_trusting_first_issuer)
+    /// that the MCP server is trusted to name it.
     #[error(
         "the client `{client_id}` has a credential but no issuer that it is for: name the issuer in \
          `RegisteredClient::issuer`, or let the MCP server choose it with \
@@ -88,11 +88,13 @@ pub enum GrantFlow {
     /// The client acts on its own behalf.
     ClientCredentials,
     /// The client presents an assertion of a third party (RFC 7523), such as a workload identity.
-    /// The application provides it on [`AuthorizationAction::Assert`](super::AuthorizationAction::Assert).
+    /// The application provides it on
+    /// [`AuthorizationAction::Assert`](super::AuthorizationAction::Assert).
     Assertion,
     /// The client exchanges the user's ID token at the identity provider of the enterprise for a
     /// grant (ID-JAG) that the authorization server accepts as an assertion. The application
-    /// provides the ID token on [`AuthorizationAction::Assert`](super::AuthorizationAction::Assert).
+    /// provides the ID token on
+    /// [`AuthorizationAction::Assert`](super::AuthorizationAction::Assert).
     Enterprise(IdentityProvider),
 }
 
@@ -403,7 +405,8 @@ pub enum ClientSecret {
     None,
     /// A password, sent in the form that the authorization server requires.
     Password(String),
-    /// A private key that the application signs with on [`AuthorizationAction::Sign`](super::AuthorizationAction::Sign).
+    /// A private key that the application signs with on
+    /// [`AuthorizationAction::Sign`](super::AuthorizationAction::Sign).
     PrivateKey {
         /// The name of the algorithm in RFC 7518, such as `ES256`.
         algorithm: String,
