@@ -1,14 +1,21 @@
 //! Drives an [`Endpoint`](mcp_sansio::stream::Endpoint) over a byte stream, on any runtime.
 //!
-//! A runtime provides a [`ByteStream`], a [`Timer`] and an executor; the [`Driver`] does the rest.
-//! HTTP works the same way:
+//! Programs use an adapter that is based on this crate: `mcp-sansio-tokio`, `mcp-sansio-async-std`
+//! or `mcp-sansio-std`. An adapter for another runtime meets these items, in this order:
 //!
-//! * For a client, with the feature `http`, a runtime provides an `Exchanger` and a timer; the
-//!   `HttpDriver` does the rest. `http_client` contains connections with any exchanger and, with
-//!   the feature `http-client`, a connector based on hyper.
-//! * For a server, with the feature `http-server`, `http_server` contains a service for HTTP
-//!   libraries, on any [`Runtime`]; with the feature `http-listener`, also a listener for runtimes
-//!   that provide their sockets.
+//! 1. [`ByteStream`] and [`Timer`]: what a connection needs from the runtime. With the feature
+//!    `futures-io`, `FuturesStream` is a stream over its traits.
+//! 2. [`Driver`]: a future that drives an endpoint over a stream. `HttpDriver` is the same for a
+//!    client over HTTP, with the feature `http` and an `Exchanger`.
+//! 3. [`Runtime`]: spawns tasks, for what follows. [`CatchPanic`] is for executors that a panic
+//!    would end.
+//! 4. [`child`]: servers as child processes.
+//! 5. `http_server`, with the feature `http-server`: a service for HTTP libraries. With the feature
+//!    `http-listener`, also a listener for runtimes that provide their sockets, as a [`Network`].
+//! 6. `http_client`, with the feature `http`: connections with any exchanger. With the feature
+//!    `http-client`, also a connector based on hyper.
+//! 7. [`names`]: the names that an adapter exports, so that a program changes its runtime in one
+//!    `use`.
 //!
 //! Nothing here blocks or depends on the protocol.
 

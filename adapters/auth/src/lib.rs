@@ -1,19 +1,19 @@
 //! Operating system support for authorization with `mcp-sansio`, for any runtime.
 //!
-//! With the feature `client`:
+//! A client whose user signs in meets these items, in this order; the first four need the feature
+//! `client`:
 //!
-//! * [`FileStore`]: stores a client's tokens in a file that only its owner can read.
-//! * [`loopback`]: responses to the browser that returns the user to a client. The sockets are
-//!   those of `Loopback` in `mcp-sansio-tokio`, `mcp-sansio-async-std` and `mcp-sansio-std`.
-//! * [`open_in_browser`]: sends the user to the authorization server.
-//! * [`with_system_support`]: provides entropy and the time of day to a client.
+//! 1. [`open_in_browser`]: sends the user to the authorization server.
+//! 2. [`loopback`]: responses to the browser that returns the user to the client. The sockets are
+//!    those of `Loopback` in `mcp-sansio-tokio`, `mcp-sansio-async-std` and `mcp-sansio-std`.
+//! 3. [`FileStore`]: stores the tokens in a file that only its owner can read.
+//! 4. [`with_system_support`]: provides entropy and the time of day to a `Host`. `connect` of the
+//!    adapters does this.
+//! 5. `Signer`, with the feature `sign`: a private key for client authentication, or for binding
+//!    tokens to it (DPoP).
 //!
-//! And with further features:
-//!
-//! * `Signer`, with the feature `sign`: a private key for client authentication, or for binding
-//!   tokens to it (DPoP).
-//! * `JwtVerifier`, with the feature `verify`: checks access tokens that are JSON Web Tokens, for
-//!   servers.
+//! A server that checks access tokens has `JwtVerifier`, with the feature `verify`, if they are
+//! JSON Web Tokens.
 //!
 //! The core decides which requests are made, and checks redirects and the use of tokens.
 

@@ -1,10 +1,18 @@
 //! Drives an [`Endpoint`](mcp_sansio::stream::Endpoint) on a microcontroller, over the byte
 //! streams of `embedded-io`: a UART, USB serial, a socket.
 //!
-//! * With an executor: [`Driver`], over the halves of `embedded-io-async`, with a [`Clock`].
-//! * In a bare loop: [`PolledDriver`], over `embedded-io`, with the time as a parameter.
+//! A program meets these items, in this order:
 //!
-//! Both read lines into a buffer of the caller, whose length limits a line: a longer one is
+//! 1. `Server` or `Host` of `mcp-sansio-handlers`, which creates the endpoint, with
+//!    [`Limits::SMALL`](mcp_sansio::peer::Limits::SMALL).
+//! 2. [`Driver`], with an executor: over the halves of `embedded-io-async`, with a [`Clock`]. The
+//!    feature `embassy-time` has one for Embassy, `EmbassyClock`.
+//! 3. [`PolledDriver`], in a bare loop: over `embedded-io`, with the time as a parameter. Each poll
+//!    returns [`NextPoll`].
+//! 4. [`DriveError`]: why a connection failed.
+//! 5. [`StreamSettings`]: how many failed reads are tolerated, and how much work a poll does.
+//!
+//! Both drivers read lines into a buffer of the caller, whose length limits a line: a longer one is
 //! reported to the endpoint and skipped, and the stream continues. Neither allocates to move bytes;
 //! the protocol in `mcp-sansio` does, within its [`Limits`](mcp_sansio::peer::Limits), and
 //! [`Limits::SMALL`](mcp_sansio::peer::Limits::SMALL) is meant for devices.

@@ -1,13 +1,20 @@
 //! Tests of servers and clients in one process: no I/O, no runtime, and a virtual clock.
 //!
-//! * [`connect`] and [`connect_http`] connect a `Host` to a `Server` and return
-//!   a `Client` and a [`Pair`], which runs both sides. Requests take the same path as in production:
-//!   schemas, decoding, errors and revisions.
-//! * [`Identity`] is the principal and the scopes that a handler sees over HTTP.
-//! * [`Transcript`] contains the messages as text, for assertions and snapshots.
-//! * [`Faults`] delays, duplicates, reorders and cuts, from a seed.
-//! * [`Script`] is a peer that expects and sends messages of your choice.
-//! * [`Recording`] and [`assert_replays`] make a regression test of a session.
+//! A test meets these items, in this order:
+//!
+//! 1. [`connect`], or `connect_http` with the feature `http`: connects a `Host` to a `Server` and
+//!    returns a `Client` and a [`Pair`].
+//! 2. [`Pair`]: runs both sides until a call has its result. Requests take the same path as in
+//!    production: schemas, decoding, errors and revisions. Its [`VirtualClock`] moves when nothing
+//!    else can happen.
+//! 3. [`Transcript`]: the messages as text, for assertions and snapshots.
+//! 4. `Identity`, with the feature `http`: the principal and the scopes that a handler sees.
+//! 5. [`Faults`]: delays, duplicates, reorders and cuts, from a seed.
+//! 6. [`Script`]: a peer that expects and sends messages of your choice.
+//! 7. `Recording` and `assert_replays`, with the feature `recording`: a regression test of a
+//!    session.
+//!
+//! [`Stream`] and `Http` are the transports of a pair, for endpoints of your own.
 //!
 //! Everything runs in one thread, so the same seed and the same inputs give the same bytes.
 //!
