@@ -16,6 +16,17 @@ use mcp_sansio_async::ByteStream;
 /// Anything else that implements the traits of `futures-io`, such as a TLS stream, goes through
 /// [`FuturesStream`](crate::FuturesStream). Sockets should not: closing a socket of async-std has
 /// no effect.
+///
+/// ```no_run
+/// use mcp_sansio_async_std::{self as mcp, Server, SocketStream};
+///
+/// # async fn run() -> Result<(), Box<dyn std::error::Error>> {
+/// let socket = smol::net::TcpStream::connect("127.0.0.1:8000").await?;
+/// let server = Server::new("clock", "1.0.0").endpoint(mcp::seed())?;
+/// mcp::drive(server, SocketStream::from(socket)).await?;
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug)]
 pub struct SocketStream<T>(Arc<Async<T>>);
 

@@ -12,6 +12,26 @@ use crate::{Error, block_on};
 ///
 /// Dropping it ends the connection like [`stop`](Self::stop). Neither may happen on the
 /// connection's own thread, that is in a handler.
+///
+/// ```
+/// # #[cfg(not(unix))]
+/// # fn main() {}
+/// # #[cfg(unix)]
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// use std::os::unix::net::UnixStream;
+/// use mcp_sansio_std::{self as mcp, BackgroundDriver, FdStream, Host, Server, Wait};
+///
+/// let (near, far) = UnixStream::pair()?;
+/// let server = Server::new("clock", "1.0.0").endpoint(mcp::seed())?;
+/// let serving = BackgroundDriver::spawn(server, FdStream::try_from(far)?)?;
+///
+/// let (client, endpoint) = Host::new("demo", "1.0.0").connect(mcp::seed(), mcp::now());
+/// let driver = BackgroundDriver::spawn(endpoint, FdStream::try_from(near)?)?;
+/// client.opened().wait()?;
+/// # drop((serving, driver));
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug)]
 pub struct BackgroundDriver(Worker<Error>);
 

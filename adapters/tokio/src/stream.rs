@@ -12,6 +12,24 @@ use tokio::net::{UnixStream, unix};
 ///
 /// Create it with `from` from a socket; anything else that both reads and writes, such as a TLS
 /// stream, goes through [`tokio::io::split`].
+///
+/// ```
+/// use mcp_sansio_tokio::{self as mcp, Host, Server, TokioStream};
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+///
+/// let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
+/// let socket = tokio::net::TcpStream::connect(listener.local_addr()?).await?;
+/// let (accepted, _) = listener.accept().await?;
+///
+/// let server = Server::new("clock", "1.0.0").endpoint(mcp::seed())?;
+/// tokio::spawn(mcp::drive(server, TokioStream::from(accepted)));
+/// let (client, endpoint) = Host::new("demo", "1.0.0").connect(mcp::seed(), mcp::now());
+/// tokio::spawn(mcp::drive(endpoint, TokioStream::from(socket)));
+/// client.opened().await?;
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug)]
 pub struct TokioStream<R, W> {
     reader: R,

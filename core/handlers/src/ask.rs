@@ -181,6 +181,18 @@ impl<T> ElicitResponse<T> {
 }
 
 /// Builds elicitations.
+///
+#[cfg_attr(feature = "schemars", doc = "```")]
+#[cfg_attr(not(feature = "schemars"), doc = "```ignore")]
+/// use mcp_sansio_handlers::Elicit;
+///
+/// #[derive(serde::Deserialize, schemars::JsonSchema)]
+/// struct Booking { /** Number of guests */ guests: u8 }
+///
+/// let form = Elicit::form::<Booking>("For how many?");
+/// let page = Elicit::url("Sign in to continue", "https://bank.example.com/sign-in");
+/// # let _ = (form, page);
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub enum Elicit {}
 

@@ -32,6 +32,25 @@ use super::shares::{Coalesced, Cost, Metered};
 ///
 /// An adapter drives the connection itself. The connection closes when the last handle is dropped;
 /// pending calls and open subscriptions hold a handle each.
+///
+#[cfg_attr(feature = "schemars", doc = "```")]
+#[cfg_attr(not(feature = "schemars"), doc = "```ignore")]
+/// use mcp_sansio_handlers::{Call, Client, ClientError, Host, NoArguments, Server};
+///
+/// async fn application(client: Client) -> Result<(), ClientError> {
+///     for tool in client.all_tools().await? {
+///         println!("{}: {}", tool.name, tool.description.unwrap_or_default());
+///     }
+///     let result = client.call_tool("now", &NoArguments {}).await?;
+///     assert_eq!(result.first_text(), Some("about noon"));
+///     Ok(())
+/// }
+/// # let server = Server::new("clock", "1.0.0")
+/// #     .tool("now", "The time", |_: Call<NoArguments>| "about noon");
+/// # let (client, mut pair) = mcp_sansio_test::connect(&server, &Host::new("demo", "1.0.0"));
+/// # pair.run(application(client))?;
+/// # Ok::<(), ClientError>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct Client {
     handle: Arc<CloseOnDrop>,

@@ -105,6 +105,34 @@
 //! Each round contains the answers to its own input requests only. Store data that must outlast a
 //! round with [`InputRequiredBuilder::state`].
 //!
+//! # Subscriptions
+//!
+//! A client that [subscribes](Client::subscribe) awaits its notifications in order:
+//!
+#![cfg_attr(feature = "schemars", doc = "```")]
+#![cfg_attr(not(feature = "schemars"), doc = "```ignore")]
+//! use mcp_sansio::protocol::SubscriptionFilter;
+//! # use mcp_sansio_handlers::{Call, Client, ClientError, Host, NoArguments, Server};
+//!
+//! # async fn application(client: Client) -> Result<(), ClientError> {
+//! let mut subscription = client.subscribe(SubscriptionFilter::new().tools_list_changed(true));
+//! subscription.honoured().await?;
+//! # client.call_tool("change", &NoArguments {}).await?;
+//! if let Some(notification) = subscription.next().await? {
+//!     assert_eq!(notification.method.as_str(), "notifications/tools/list_changed");
+//! }
+//! # Ok(())
+//! # }
+//! # let server = Server::new("tools", "1.0.0")
+//! #     .tool("change", "Removes itself", |call: Call<NoArguments>| {
+//! #         call.edit_catalog(|catalog| drop(catalog.remove_tool("change")))?;
+//! #         Ok("done")
+//! #     });
+//! # let (client, mut pair) = mcp_sansio_test::connect(&server, &Host::new("demo", "1.0.0"));
+//! # pair.run(application(client))?;
+//! # Ok::<(), ClientError>(())
+//! ```
+//!
 //! # Tasks
 //!
 //! A handler of a long-running call can return a task to clients that support

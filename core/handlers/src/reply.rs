@@ -146,6 +146,26 @@ impl SerializeAt for ResultBody {
 
 /// Why a handler has no result. `?` converts any [`core::error::Error`] into one; if it comes from
 /// a tool, the model sees it.
+///
+#[cfg_attr(feature = "schemars", doc = "```")]
+#[cfg_attr(not(feature = "schemars"), doc = "```ignore")]
+/// use mcp_sansio_handlers::{Call, HandlerError, Host, Server};
+///
+/// #[derive(serde::Deserialize, serde::Serialize, schemars::JsonSchema)]
+/// struct Text { text: String }
+///
+/// let server = Server::new("numbers", "1.0.0").tool("square", "A number", |call: Call<Text>| {
+///     let number: i32 = call.arguments.text.parse()?; // The model sees the error.
+///     let square = number.checked_mul(number).ok_or(HandlerError::failed("too large"))?;
+///     Ok(square.to_string())
+/// });
+/// # let (client, mut pair) = mcp_sansio_test::connect(&server, &Host::new("demo", "1.0.0"));
+/// # let result = pair.run(client.call_tool("square", &Text { text: "70000".into() }))?;
+/// # assert_eq!((result.is_error, result.first_text()), (Some(true), Some("too large")));
+/// # let result = pair.run(client.call_tool("square", &Text { text: "x".into() }))?;
+/// # assert_eq!(result.is_error, Some(true));
+/// # Ok::<(), mcp_sansio_handlers::ClientError>(())
+/// ```
 #[non_exhaustive]
 pub enum HandlerError {
     /// The work failed. A tool's failure is a result that the model sees, so that it can retry
@@ -321,6 +341,25 @@ impl IntoOutcome<ForRoots> for Vec<Root> {
 
 /// A tool's result as a typed value: it becomes structured content, and its JSON a text block for
 /// clients without support for structured content.
+///
+#[cfg_attr(feature = "schemars", doc = "```")]
+#[cfg_attr(not(feature = "schemars"), doc = "```ignore")]
+/// use mcp_sansio_handlers::{Call, Host, NoArguments, Server, Structured};
+///
+/// #[derive(serde::Serialize, schemars::JsonSchema)]
+/// struct Reading { celsius: f64 }
+///
+/// // The schema of the output is that of `Reading`.
+/// let server = Server::new("thermometer", "1.0.0").structured_tool(
+///     "read",
+///     "The temperature",
+///     |_: Call<NoArguments>| Structured(Reading { celsius: 21.5 }),
+/// );
+/// # let (client, mut pair) = mcp_sansio_test::connect(&server, &Host::new("demo", "1.0.0"));
+/// # let result = pair.run(client.call_tool("read", &NoArguments {}))?;
+/// # assert_eq!(result.first_text(), Some(r#"{"celsius":21.5}"#));
+/// # Ok::<(), mcp_sansio_handlers::ClientError>(())
+/// ```
 // MCP 2025-06-18 server/tools#structured-content [TOOL-018]
 #[derive(Clone, Copy, Debug)]
 pub struct Structured<T>(pub T);

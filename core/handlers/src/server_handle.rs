@@ -9,6 +9,21 @@ use super::context::{Command, CommandSender, SendError};
 
 /// A handle to a running connection for use outside of handlers, from any thread. On HTTP it
 /// reaches all clients of the server.
+///
+/// ```
+/// use mcp_sansio::protocol::{Resource, TextResourceContents};
+/// use mcp_sansio_handlers::{Call, ReadResource, Server};
+///
+/// let server = Server::new("sensor", "1.0.0").subscriptions().resource(
+///     Resource::new("sensor://reading", "reading"),
+///     |call: Call<ReadResource>| TextResourceContents::new(&call.arguments.uri, "21.5"),
+/// );
+/// let endpoint = server.endpoint(42)?;
+/// // Another thread notifies the client when the reading changes.
+/// let handle = endpoint.handle();
+/// handle.resource_updated("sensor://reading")?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct ServerHandle(CommandSender);
 

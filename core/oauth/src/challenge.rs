@@ -15,6 +15,15 @@ pub const CHALLENGES_MAX: usize = 16;
 pub const PARAMETERS_MAX: usize = 32;
 
 /// A challenge of `WWW-Authenticate` (RFC 9110, section 11.6.1).
+///
+/// ```
+/// use mcp_sansio_oauth::Challenge;
+///
+/// let value: &[u8] = br#"Bearer error="insufficient_scope", scope="files:write""#;
+/// let challenges = Challenge::parse([value]);
+/// assert_eq!(challenges[0].scheme, "bearer");
+/// assert_eq!(challenges[0].param("scope"), Some("files:write"));
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Challenge {

@@ -37,6 +37,20 @@ pub use error::FileStoreError;
 /// [`load`](Self::load), [`save`](Self::save) and [`remove`](Self::remove) block: for disk access,
 /// and for at most two seconds while another process writes. As a [`CredentialStore`] it does not
 /// block: each call runs on its own thread, or on the [`spawner`](Self::spawner).
+///
+/// ```
+/// use mcp_sansio_auth::FileStore;
+/// use mcp_sansio_handlers::Authorization;
+/// use mcp_sansio_oauth::client::AuthorizationOptions;
+///
+/// # let folder = std::env::temp_dir();
+/// let store = FileStore::new(folder.join("demo/credentials.json"))
+///     .on_failure(|error| eprintln!("the token was not stored: {error}"));
+/// let options = AuthorizationOptions::code("http://127.0.0.1:8080/callback")?;
+/// let authorization = Authorization::new(options).store(store);
+/// # let _ = authorization;
+/// # Ok::<(), mcp_sansio_oauth::client::InvalidOption>(())
+/// ```
 // MCP 2026-07-28 basic/authorization/security-considerations#token-theft [AUTHC-046]
 // MCP 2026-07-28 basic/authorization/index#refresh-tokens [AUTHC-062]
 #[derive(Clone)]

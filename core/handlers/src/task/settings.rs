@@ -29,6 +29,18 @@ pub enum TaskEvent {
 
 /// The settings of a server's tasks, with the source of their ids and their limits: see
 /// [`Server::tasks`](crate::Server::tasks).
+///
+/// ```
+/// use core::time::Duration;
+/// use mcp_sansio_handlers::{Server, TaskSettings};
+///
+/// # let random = || [7; 16];
+/// # let unix_time = Duration::from_secs(1_785_000_000);
+/// // 16 random bytes for each id, and the Unix time at `Instant::ZERO`.
+/// let settings = TaskSettings::new(random, unix_time).ttl(Duration::from_secs(3600)).tasks_max(100);
+/// let server = Server::new("reports", "1.0.0").tasks(settings);
+/// # let _ = server;
+/// ```
 #[derive(Clone)]
 pub struct TaskSettings {
     entropy: Arc<dyn Fn() -> [u8; 16] + Send + Sync>,

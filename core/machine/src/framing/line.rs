@@ -14,6 +14,17 @@ const INITIAL: usize = 512;
 /// calls.
 ///
 /// Each byte is searched once, and moved at most once each time that the storage fills up.
+///
+/// ```
+/// use mcp_sansio::framing::LineDecoder;
+///
+/// let mut decoder = LineDecoder::growing(1024);
+/// assert_eq!(decoder.feed(b"{\"a\":1}\n{\"b\""), 12);
+/// assert_eq!(decoder.next_frame(), Some(Ok(&b"{\"a\":1}"[..])));
+/// assert_eq!(decoder.next_frame(), None);
+/// assert_eq!(decoder.feed(b":2}\n"), 4);
+/// assert_eq!(decoder.next_frame(), Some(Ok(&b"{\"b\":2}"[..])));
+/// ```
 // MCP 2026-07-28 basic/transports/stdio#sending-messages [STDIO-001]: messages are delimited
 // by newlines. MCP 2026-07-28 basic/transports/index#custom-transports [STDIO-021] recommends the
 // same for other byte streams.

@@ -10,6 +10,15 @@ use super::code::ErrorCode;
 use super::raw::RawJson;
 
 /// The `error` member of an error response.
+///
+/// ```
+/// use mcp_sansio::jsonrpc::{ErrorCode, ErrorObject, RawJson};
+///
+/// let error = ErrorObject::new(ErrorCode::INVALID_PARAMS, "unknown city")
+///     .with_data(RawJson::parse(r#"{"city":"Olso"}"#)?);
+/// assert_eq!(error.code, ErrorCode(-32602));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 // MCP 2026-07-28 basic/index#error-responses [RPC-008]: at least an integer `code` and a string
 // `message`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -19,6 +19,16 @@ use super::text::unquote;
 ///
 /// Borrows from the frame that contained it, or shares a reference-counted allocation; cloning
 /// never copies the text. Deserialize it into your own type with [`RawJson::decode`].
+///
+/// ```
+/// use mcp_sansio::jsonrpc::RawJson;
+///
+/// let params = RawJson::parse(r#"{"name":"forecast","arguments":{"days":3}}"#)?;
+/// let name: String = params.get("name").expect("a member").decode()?;
+/// assert_eq!(name, "forecast");
+/// assert_eq!(params.get("arguments").expect("a member").as_str(), r#"{"days":3}"#);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone)]
 pub struct RawJson<'a>(Text<'a>);
 

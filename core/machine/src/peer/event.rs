@@ -19,6 +19,29 @@ use super::method_name::MethodName;
 /// Each received message causes at most one event, which is returned by the call that handles the
 /// message and borrows from it. `poll_event` returns all other events, as the same type.
 /// [`Event::into_owned`] detaches an event from its frame, to send it to another task.
+///
+/// ```
+/// use mcp_sansio::jsonrpc::ErrorObject;
+/// use mcp_sansio::peer::{CommandError, Event, Server};
+/// use mcp_sansio::protocol::CallToolResult;
+///
+/// /// The application of a server with one tool.
+/// fn on_event(event: Event<'_>, server: &mut Server) -> Result<(), CommandError> {
+///     match event {
+///         Event::Request(request) if request.method.as_str() == "tools/call" => {
+///             server.respond(request.handle, &CallToolResult::text("about noon"))?;
+///         }
+///         Event::Request(request) => {
+///             server.reject(request.handle, ErrorObject::internal("not implemented"))?;
+///         }
+///         Event::Cancelled(cancelled) => println!("cancelled: {:?}", cancelled.subject),
+///         Event::Closed(reason) => println!("closed: {reason}"),
+///         _ => {}
+///     }
+///     Ok(())
+/// }
+/// # let _ = on_event;
+/// ```
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Event<'a> {

@@ -8,6 +8,16 @@ use core::time::Duration;
 ///
 /// [`server_memory_max`]: Self::server_memory_max
 /// [`client_memory_max`]: Self::client_memory_max
+///
+/// ```
+/// use mcp_sansio::peer::{Limits, MessageLengths};
+///
+/// let mut limits = Limits::SMALL;
+/// limits.requests_in_flight_max = 2;
+/// // The longest line that is received, and the longest that is sent.
+/// let lengths = MessageLengths::new(1024, 512);
+/// assert!(limits.server_memory_max(lengths) < Limits::SMALL.server_memory_max(lengths));
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "recording", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "recording", serde(default))]

@@ -25,6 +25,14 @@ pub(super) type ReadNumber = fn(&RawJson<'_>) -> Option<f64>;
 ///
 /// `CallOptions::default()` uses the connection's [`Timeouts`](crate::peer::Timeouts) and asks for
 /// no progress.
+///
+/// ```
+/// use core::time::Duration;
+/// use mcp_sansio::peer::CallOptions;
+///
+/// let options = CallOptions::default().timeout(Duration::from_secs(30)).progress();
+/// assert!(options.wants_progress());
+/// ```
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct CallOptions<'a> {

@@ -14,6 +14,15 @@ use crate::jsonrpc::{Json, RawJson};
 
 message! {
     /// The schema of a form.
+    ///
+    /// ```
+    /// use mcp_sansio::protocol::{ElicitSchema, NumberSchema, StringSchema};
+    ///
+    /// let form = ElicitSchema::new()
+    ///     .field("name", StringSchema::new().title("Name"))
+    ///     .optional_field("guests", NumberSchema::integer().minimum(1));
+    /// assert_eq!(form.required.as_deref(), Some(&["name".to_owned()][..]));
+    /// ```
     // MCP 2026-07-28 client/elicitation#requested-schema [ELIC-007]: a flat object of simple
     // properties.
     #[derive(Default)]

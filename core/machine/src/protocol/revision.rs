@@ -100,6 +100,14 @@ pub enum Era {
 }
 
 /// A set of revisions.
+///
+/// ```
+/// use mcp_sansio::{Revision, Revisions};
+///
+/// assert!(Revisions::ALL.contains(Revision::V2024_11_05));
+/// let one = Revisions::only(Revision::V2026_07_28);
+/// assert!(!one.contains(Revision::V2025_11_25));
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Revisions(u8);
 

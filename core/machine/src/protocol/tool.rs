@@ -21,6 +21,16 @@ pub const TOOL_NAME_LENGTH_MAX: usize = 128;
 
 message! {
     /// A tool that a server provides.
+    ///
+    /// ```
+    /// use mcp_sansio::jsonrpc::RawJson;
+    /// use mcp_sansio::protocol::Tool;
+    ///
+    /// let schema = RawJson::parse(r#"{"type":"object","properties":{"city":{"type":"string"}}}"#)?;
+    /// let tool = Tool::new("forecast", schema).title("Forecast").description("Weather at a place");
+    /// assert_eq!(tool.name, "forecast");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     // MCP 2026-07-28 schema.json#Tool [TOOL-001]
     pub struct Tool {
         required {
@@ -165,6 +175,15 @@ impl CallToolParams<'_> {
 
 message! {
     /// The result of `tools/call`.
+    ///
+    /// ```
+    /// use mcp_sansio::protocol::CallToolResult;
+    ///
+    /// let result = CallToolResult::text("21 °C");
+    /// assert_eq!(result.first_text(), Some("21 °C"));
+    /// // The model sees why the call failed, and may call again.
+    /// assert_eq!(CallToolResult::error("no such city").is_error, Some(true));
+    /// ```
     // MCP 2026-07-28 server/tools#calling-tools [TOOL-004]
     #[derive(Default)]
     pub struct CallToolResult {

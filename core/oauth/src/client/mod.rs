@@ -83,6 +83,35 @@ pub enum Routing {
 ///
 /// No method blocks, panics because of a server's input, or needs time out of proportion to its
 /// input.
+///
+/// ```
+/// use mcp_sansio::Instant;
+/// use mcp_sansio::http::{Client, ClientTransmit, HttpClientOptions, Location};
+/// use mcp_sansio::peer::ClientOptions;
+/// use mcp_sansio::protocol::Implementation;
+/// use mcp_sansio_oauth::client::{AuthorizationAction, AuthorizationClient, AuthorizationOptions};
+///
+/// let now = Instant::ZERO;
+/// let url = Location::parse("https://mcp.example.com/mcp")?;
+/// let options = ClientOptions::new(Implementation::new("demo", "1.0.0"));
+/// let mut http = Client::new(options, HttpClientOptions::new(url.clone()), 42, now);
+/// let options = AuthorizationOptions::code("http://127.0.0.1:8080/callback")?;
+/// // 32 random bytes, and the Unix time.
+/// let mut auth = AuthorizationClient::new(options, url, [7; 32], 1_785_000_000, now);
+///
+/// while let Some(transmit) = http.poll_transmit() {
+///     auth.handle_transmit(transmit, now);
+/// }
+/// // Nothing is sent before the stored tokens are loaded.
+/// let Some(AuthorizationAction::Load(action, _)) = auth.poll_action() else { panic!() };
+/// auth.handle_loaded(action, Ok(None), now);
+/// # while let Some(AuthorizationAction::Load(action, _)) = auth.poll_action() {
+/// #     auth.handle_loaded(action, Ok(None), now);
+/// # }
+/// let Some(ClientTransmit::Send(request)) = auth.poll_transmit() else { panic!() };
+/// assert_eq!(request.url().as_str(), "https://mcp.example.com/mcp");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct AuthorizationClient {
     options: AuthorizationOptions,

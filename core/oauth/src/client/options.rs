@@ -16,6 +16,17 @@ use crate::{
 use super::{AuthorizationLimits, ClientTimeouts};
 
 /// How a client gets tokens, and its identity.
+///
+/// ```
+/// use mcp_sansio_oauth::client::{ApplicationType, AuthorizationOptions, ClientMetadata};
+///
+/// // The authorization server returns the user to this address.
+/// let options = AuthorizationOptions::code("http://127.0.0.1:8080/callback")?
+///     .register_as(ClientMetadata::new("Demo", ApplicationType::Native))
+///     .scopes(["files:read"])?;
+/// # let _ = options;
+/// # Ok::<(), mcp_sansio_oauth::client::InvalidOption>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct AuthorizationOptions {
     pub(super) grant: GrantFlow,

@@ -24,6 +24,16 @@ pub(super) const INITIAL: usize = 2 * 1024;
 ///
 /// Each byte is searched once. It is moved at most once to join the lines of an event's data, and
 /// at most once more each time that the storage fills up.
+///
+/// ```
+/// use mcp_sansio::framing::SseDecoder;
+///
+/// let mut decoder = SseDecoder::growing(1024);
+/// decoder.feed(b"id: 7\ndata: {}\n\n");
+/// let event = decoder.next_event().expect("an event")?;
+/// assert_eq!((event.id, event.data), (Some("7"), &b"{}"[..]));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 // MCP 2025-11-25 basic/transports#resumability-and-redelivery [SSE-012]: events are parsed as
 // specified in the HTML standard, "Parsing an event stream" and "Interpreting an event stream".
 #[derive(Debug)]

@@ -83,6 +83,20 @@ pub use transmit::{ClientTransmit, ExchangeFailure, Field, OutgoingRequest};
 ///
 /// The machine does not block, does not panic on input from the server, and does work in proportion
 /// to its input.
+///
+/// ```
+/// use mcp_sansio::Instant;
+/// use mcp_sansio::http::{Client, ClientTransmit, HttpClientOptions, Location};
+/// use mcp_sansio::peer::ClientOptions;
+/// use mcp_sansio::protocol::Implementation;
+///
+/// let url = Location::parse("https://mcp.example.com/mcp")?;
+/// let options = ClientOptions::new(Implementation::new("demo", "1.0.0"));
+/// let mut client = Client::new(options, HttpClientOptions::new(url), 42, Instant::ZERO);
+/// let Some(ClientTransmit::Send(request)) = client.poll_transmit() else { panic!() };
+/// assert_eq!((request.method, request.url().as_str()), ("POST", "https://mcp.example.com/mcp"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct Client {
     peer: peer::Client,

@@ -83,6 +83,32 @@ use streams::Streams;
 ///
 /// The machine does not block, does not panic on input from clients, and does work in proportion to
 /// its input.
+///
+/// ```
+/// use mcp_sansio::http::{HttpServerOptions, RequestHead, Server, ServerTransmit};
+/// use mcp_sansio::peer::ServerOptions;
+/// use mcp_sansio::protocol::Implementation;
+/// use mcp_sansio::{Caller, Instant};
+///
+/// let now = Instant::ZERO;
+/// let options = ServerOptions::new(Implementation::new("clock", "1.0.0"));
+/// // The path is `/mcp`. The 32 random bytes are for the ids of sessions.
+/// let mut server = Server::new(options, HttpServerOptions::new(), [7; 32], 42)?;
+///
+/// let mut head = RequestHead::new("POST", "/mcp");
+/// head.field("host", b"localhost");
+/// head.field("content-type", b"application/json");
+/// head.field("accept", b"application/json, text/event-stream");
+/// let admission = server.admit(&head).expect("a valid head");
+/// let body = br#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"demo","version":"1"}}}"#;
+/// assert!(body.len() <= admission.body_bytes_max);
+/// let (exchange, event) = server.handle_request(&head, body, &Caller::from(None), now);
+/// assert!(event.is_none(), "the machine answers on its own");
+/// assert_eq!(server.poll_ready(), Some(exchange));
+/// let Some(ServerTransmit::Respond(response)) = server.poll_transmit(exchange, now) else { panic!() };
+/// assert!(response.head.status.is_success());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct Server {
     options: HttpServerOptions,

@@ -67,6 +67,44 @@ use subscriptions::{Legacy, UriState};
 ///
 /// No method blocks, panics because of the server's input, or does work that is not proportional to
 /// its input.
+///
+/// ```
+/// use mcp_sansio::Instant;
+/// use mcp_sansio::jsonrpc::RawJson;
+/// use mcp_sansio::peer::{CallOptions, Client, ClientOptions, Event};
+/// use mcp_sansio::protocol::{CallToolResult, Implementation, Method};
+///
+/// let now = Instant::ZERO;
+/// let mut client = Client::new(ClientOptions::new(Implementation::new("demo", "1.0.0")), 42, now);
+/// # use mcp_sansio::peer::{Server, ServerOptions};
+/// # use mcp_sansio::protocol::{ServerCapabilities, ToolsCapability};
+/// # let capabilities = ServerCapabilities::new().tools(ToolsCapability::new());
+/// # let identity = Implementation::new("clock", "1.0.0");
+/// # let mut server = Server::new(ServerOptions::new(identity).capabilities(capabilities), 7);
+/// # let mut exchange = |client: &mut Client| {
+/// #     while let Some(bytes) = client.poll_transmit() {
+/// #         for line in bytes.split_inclusive(|byte| *byte == b'\n') {
+/// #             if let Some(Event::Request(request)) = server.handle_message(line, now).unwrap() {
+/// #                 server.respond(request.handle, &CallToolResult::text("about noon")).unwrap();
+/// #             }
+/// #         }
+/// #     }
+/// #     server.poll_transmit().expect("an answer").to_vec()
+/// # };
+/// // `exchange` writes what `poll_transmit` returns, and reads a line of the server.
+/// let line = exchange(&mut client);
+/// client.handle_message(&line, now)?;
+/// # while client.poll_event().is_some() {}
+///
+/// let params = RawJson::parse(r#"{"name":"now","arguments":{}}"#)?;
+/// let call = client.call(Method::ToolsCall, &params, &CallOptions::default(), now)?;
+/// let line = exchange(&mut client);
+/// let Some(Event::Ended(ended)) = client.handle_message(&line, now)? else { panic!() };
+/// assert_eq!(ended.call, call);
+/// let result: CallToolResult = ended.outcome.expect("a result").decode()?;
+/// assert_eq!(result.first_text(), Some("about noon"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct Client {
     connection: Connection,

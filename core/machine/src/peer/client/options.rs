@@ -5,6 +5,19 @@ use crate::peer::ConnectionOptions;
 use crate::protocol::{ClientCapabilities, Implementation};
 
 /// Options of a client: identity, capabilities, limits, timeouts and policy.
+///
+/// ```
+/// use core::time::Duration;
+/// use mcp_sansio::peer::{ClientOptions, Timeouts};
+/// use mcp_sansio::protocol::{ClientCapabilities, Implementation, RootsCapability};
+///
+/// let mut timeouts = Timeouts::default();
+/// timeouts.call = Duration::from_secs(10);
+/// let options = ClientOptions::new(Implementation::new("demo", "1.0.0"))
+///     .capabilities(ClientCapabilities::new().roots(RootsCapability::new()))
+///     .timeouts(timeouts);
+/// # let _ = options;
+/// ```
 pub type ClientOptions = ConnectionOptions<ClientRole>;
 
 /// The client-specific part of [`ClientOptions`].

@@ -78,6 +78,20 @@ use server_config::ServerIdentity;
 ///
 /// No method blocks, panics because of the client's input, or does work that is not proportional to
 /// its input.
+///
+/// ```
+/// use mcp_sansio::Instant;
+/// use mcp_sansio::peer::{Server, ServerOptions};
+/// use mcp_sansio::protocol::Implementation;
+///
+/// let mut server = Server::new(ServerOptions::new(Implementation::new("clock", "1.0.0")), 42);
+/// let ping = br#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
+/// // The machine answers on its own, so there is no event.
+/// assert!(server.handle_message(ping, Instant::ZERO)?.is_none());
+/// let line = server.poll_transmit().expect("the response");
+/// assert_eq!(line, b"{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\n");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct Server {
     connection: Connection,

@@ -9,6 +9,18 @@ use crate::protocol::{CacheHints, Implementation, ServerCapabilities};
 use super::server_config::ServerIdentity;
 
 /// Options of a server: identity, catalog, limits, timeouts and policy.
+///
+/// ```
+/// use mcp_sansio::peer::{Limits, ServerOptions};
+/// use mcp_sansio::protocol::{Implementation, ServerCapabilities, ToolsCapability};
+/// use mcp_sansio::{Revision, Revisions};
+///
+/// let options = ServerOptions::new(Implementation::new("clock", "1.0.0"))
+///     .capabilities(ServerCapabilities::new().tools(ToolsCapability::new()))
+///     .revisions(Revisions::only(Revision::V2025_11_25))
+///     .limits(Limits::SMALL);
+/// # let _ = options;
+/// ```
 pub type ServerOptions = ConnectionOptions<ServerRole>;
 
 /// The server-specific part of [`ServerOptions`].
