@@ -3,11 +3,11 @@
 //! Programs use an adapter that is based on this crate: `mcp-sansio-tokio`, `mcp-sansio-async-std`
 //! or `mcp-sansio-std`. An adapter for another runtime meets these items, in this order:
 //!
-//! 1. [`ByteStream`] and [`Timer`]: what a connection needs from the runtime. With the feature
+//! 1. [`ByteStream`] and [`Timer`]: the bytes and the clock of a connection. With the feature
 //!    `futures-io`, `FuturesStream` is a stream over its traits.
 //! 2. [`Driver`]: a future that drives an endpoint over a stream. `HttpDriver` is the same for a
 //!    client over HTTP, with the feature `http` and an `Exchanger`.
-//! 3. [`Runtime`]: spawns tasks, for what follows. [`CatchPanic`] is for executors that a panic
+//! 3. [`Runtime`]: spawns the tasks of the items below. [`CatchPanic`] is for executors that a panic
 //!    would end.
 //! 4. [`child`]: servers as child processes.
 //! 5. `http_server`, with the feature `http-server`: a service for HTTP libraries. With the feature

@@ -187,7 +187,7 @@ impl<T> ElicitResponse<T> {
 /// use mcp_sansio_handlers::Elicit;
 ///
 /// #[derive(serde::Deserialize, schemars::JsonSchema)]
-/// struct Booking { /** Number of guests */ guests: u8 }
+/// struct Booking { /** Number of people */ people: u8 }
 ///
 /// let form = Elicit::form::<Booking>("For how many?");
 /// let page = Elicit::url("Sign in to continue", "https://bank.example.com/sign-in");

@@ -29,7 +29,7 @@ pub(super) fn check(apis: &[String], contributing: &str, errors: &mut Vec<String
     }
 }
 
-/// Returns the paths of the exhaustive types of a crate.
+/// Returns the path of each exhaustive type in a crate.
 fn types(api: &str) -> Vec<&str> {
     // Whether each type is exhaustive: an enum always is, a struct as soon as a public field shows.
     let mut found = BTreeMap::new();

@@ -20,7 +20,7 @@ message! {
     ///
     /// let form = ElicitSchema::new()
     ///     .field("name", StringSchema::new().title("Name"))
-    ///     .optional_field("guests", NumberSchema::integer().minimum(1));
+    ///     .optional_field("people", NumberSchema::integer().minimum(1));
     /// assert_eq!(form.required.as_deref(), Some(&["name".to_owned()][..]));
     /// ```
     // MCP 2026-07-28 client/elicitation#requested-schema [ELIC-007]: a flat object of simple
