@@ -26,6 +26,7 @@ use super::context::SendError;
 use super::mailbox::{Mailbox, SendFailure};
 use super::opening::{Opening, WaiterKey};
 use super::pending::{CallFuture, CallPool, ClientCall, Pending, Subscription};
+use super::response_cache::CacheMode;
 use super::shares::{Coalesced, Cost, Metered};
 
 /// A handle to a client connection. It makes calls, from any thread, and can be cloned freely.
@@ -75,6 +76,7 @@ pub(super) struct ConnectionState {
     pub(super) mailbox: Arc<Mailbox<Command>>,
     pub(super) opening: Opening,
     pub(super) call_pool: CallPool,
+    pub(super) has_cache: bool,
 }
 
 /// The properties that were negotiated when the connection opened.
@@ -465,7 +467,7 @@ struct ToolCall<'a, A: ?Sized> {
 const PAGES_MAX: usize = 1000;
 
 macro_rules! all_pages {
-    ($($(#[doc = $doc:literal])* $name:ident, $page:ident, $field:ident: $item:ty;)+) => {
+    ($($(#[doc = $doc:literal])* $name:ident, $pages:ident, $page:ident, $field:ident: $item:ty;)+) => {
         impl Client { $(
             $(#[doc = $doc])*
             ///
@@ -478,8 +480,20 @@ macro_rules! all_pages {
             // MCP 2025-11-25 server/utilities/pagination#implementation-guidelines [PAGE-003]
             // MCP 2026-07-28 server/prompts#implementation-considerations [PRMT-008]
             pub async fn $name(&self) -> Result<Vec<$item>, ClientError> {
+                // MCP 2026-07-28 server/utilities/caching#interaction-with-pagination [CACHE-010]:
+                // pages of different times may have gaps and duplicates, so either all are cached or
+                // all are read again, from the first.
+                if self.handle.shared.has_cache
+                    && let Ok(all) = self.$pages(CacheMode::OnlyIfCached).await
+                {
+                    return Ok(all);
+                }
+                self.$pages(CacheMode::Reload).await
+            }
+
+            async fn $pages(&self, mode: CacheMode) -> Result<Vec<$item>, ClientError> {
                 let (mut all, mut seen) = (Vec::new(), BTreeSet::new());
-                let mut page = self.$page(None).await?;
+                let mut page = self.$page(None).cache_mode(mode).await?;
                 loop {
                     all.append(&mut page.$field);
                     let Some(cursor) = page.next_cursor else { return Ok(all) };
@@ -489,7 +503,7 @@ macro_rules! all_pages {
                     if seen.len() + 1 >= PAGES_MAX {
                         return Err(ClientError::TooManyPages { limit: PAGES_MAX });
                     }
-                    page = self.$page(Some(&cursor)).await?;
+                    page = self.$page(Some(&cursor)).cache_mode(mode).await?;
                     seen.insert(cursor);
                 }
             }
@@ -499,15 +513,15 @@ macro_rules! all_pages {
 
 all_pages! {
     /// Lists all tools, page by page.
-    all_tools, list_tools, tools: Tool;
+    all_tools, pages_of_tools, list_tools, tools: Tool;
     /// Lists all resources, page by page.
-    all_resources, list_resources, resources: Resource;
+    all_resources, pages_of_resources, list_resources, resources: Resource;
     /// Lists all resource templates, page by page.
-    all_resource_templates, list_resource_templates, resource_templates: ResourceTemplate;
+    all_resource_templates, pages_of_resource_templates, list_resource_templates, resource_templates: ResourceTemplate;
     /// Lists all prompts, page by page.
-    all_prompts, list_prompts, prompts: Prompt;
+    all_prompts, pages_of_prompts, list_prompts, prompts: Prompt;
     /// Lists all tasks of this client, page by page; at 2025-11-25.
-    all_tasks, list_tasks, tasks: Task;
+    all_tasks, pages_of_tasks, list_tasks, tasks: Task;
 }
 
 /// Resolves when a connection is open or closed.

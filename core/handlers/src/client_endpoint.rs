@@ -27,6 +27,7 @@ use super::opening::Opening;
 use super::panics::PanicGuard;
 use super::pending::{CallPool, Pending};
 use super::reply::Outcome;
+use super::response_cache::{Cache, CacheFactory, CacheMode};
 use super::server::show;
 use super::shares::MailboxLimits;
 use super::threading::{Step, ThreadSafe, Threading};
@@ -47,6 +48,7 @@ pub struct ClientEndpoint<K: Threading = ThreadSafe, M: ClientMachine = StreamCl
     /// Where blocking handlers run.
     pub(super) default_spawner: Option<fn(Job)>,
     pub(super) timers: Timers,
+    cache: Option<Box<dyn Cache>>,
     /// The authorization layer between the machine and the network, on HTTP.
     #[cfg(feature = "http")]
     pub(super) authorization: AuthorizationState<K>,
@@ -59,6 +61,7 @@ impl<K: Threading, M: ClientMachine> ClientEndpoint<K, M> {
             mailbox: Arc::clone(&mailbox),
             opening: Opening::new(),
             call_pool: CallPool::default(),
+            has_cache: host.cache.is_some(),
         });
         let endpoint = Self {
             machine,
@@ -69,6 +72,7 @@ impl<K: Threading, M: ClientMachine> ClientEndpoint<K, M> {
             tasks: Executor::new(mailbox),
             default_spawner: None,
             timers: Timers::default(),
+            cache: host.cache.as_ref().map(CacheFactory::create),
             #[cfg(feature = "http")]
             authorization: AuthorizationState::DISABLED,
         };
@@ -88,6 +92,9 @@ impl<K: Threading, M: ClientMachine> ClientEndpoint<K, M> {
 
     pub(super) fn dispatch(&mut self, event: Event<'_>, now: Instant) {
         self.show(&event);
+        if let Some(cache) = self.cache() {
+            cache.handle_event(&event, now);
+        }
         match event {
             Event::Opened(_) => self.opened(),
             Event::Ended(ended) => self.ended(ended, now),
@@ -135,6 +142,66 @@ impl<K: Threading, M: ClientMachine> ClientEndpoint<K, M> {
     }
 
     // ------------------------------------------------------------------ calls
+
+    /// Returns the cache, if the host has one, with the current token.
+    fn cache(&mut self) -> Option<&mut (dyn Cache + 'static)> {
+        let cache = self.cache.as_deref_mut()?;
+        #[cfg(feature = "http")]
+        cache.set_token(self.authorization.token_number());
+        Some(cache)
+    }
+
+    /// Sends a call, or ends it with a cached result.
+    fn call(&mut self, pending: Arc<Pending>, method: MethodName<'static>, now: Instant) {
+        let Some((options, params)) = pending.begin() else {
+            return pending.end(Err(ClientError::Failed(Failure::Cancelled)));
+        };
+        // Metadata may affect the result and is not part of the key.
+        let cached = match method {
+            MethodName::Known(method) if self.cache.is_some() && options.meta.is_none() => {
+                Some(method)
+            }
+            _ => None,
+        };
+        if let Some(method) = cached
+            && let Some(outcome) = self.cached(method, &params, pending.cache_mode(), now)
+        {
+            pending.give_back(params);
+            return pending.end(outcome);
+        }
+        let call = ClientCommand::Call {
+            method,
+            params: &Verbatim(&RawJson::trusted(&params)),
+            options: &options,
+        };
+        let started = self.machine.apply(call, now);
+        if let Some(method) = cached
+            && let Ok(Applied::Started(call)) = started
+            && let Some(cache) = self.cache()
+        {
+            cache.handle_call(call, method, &RawJson::trusted(&params));
+        }
+        pending.give_back(params);
+        self.started(started, pending);
+    }
+
+    /// Returns the outcome of a call that is not sent because of the cache.
+    fn cached(
+        &mut self,
+        method: Method,
+        params: &str,
+        mode: CacheMode,
+        now: Instant,
+    ) -> Option<Result<RawJson<'static>, ClientError>> {
+        let params = RawJson::trusted(params);
+        match (mode, self.cache()?.get(method, &params, now)) {
+            (CacheMode::Default | CacheMode::OnlyIfCached, Some(result)) => {
+                Some(Ok(result.clone()))
+            }
+            (CacheMode::OnlyIfCached, None) => Some(Err(ClientError::Failed(Failure::Cancelled))),
+            (CacheMode::Default, None) | (CacheMode::Reload, _) => None,
+        }
+    }
 
     fn pending(&self, handle: CallHandle) -> Option<Arc<Pending>> {
         let (known, pending) = self.calls.get(handle.slot() as usize)?.as_ref()?;
@@ -329,20 +396,7 @@ impl<K: Threading, M: ClientMachine> ClientEndpoint<K, M> {
         for _ in 0..self.shared.mailbox.len() {
             let Some(command) = self.shared.mailbox.take_command() else { return };
             match command {
-                Command::Call { pending, method } => {
-                    let Some((options, params)) = pending.begin() else {
-                        pending.end(Err(ClientError::Failed(Failure::Cancelled)));
-                        continue;
-                    };
-                    let call = ClientCommand::Call {
-                        method,
-                        params: &Verbatim(&RawJson::trusted(&params)),
-                        options: &options,
-                    };
-                    let started = self.machine.apply(call, now);
-                    pending.give_back(params);
-                    self.started(started, pending);
-                }
+                Command::Call { pending, method } => self.call(pending, method, now),
                 Command::Subscribe { pending, .. } if !pending.accept() => {
                     pending.end(Err(ClientError::Failed(Failure::Cancelled)));
                 }
@@ -389,7 +443,11 @@ impl<K: Threading, M: ClientMachine> ClientEndpoint<K, M> {
                 Command::Authorize => self.authorization.authorize(now),
                 #[cfg(feature = "auth")]
                 Command::ForgetAuthorization => self.authorization.forget(now),
-                Command::Close => drop(self.machine.apply(ClientCommand::Close, now)),
+                Command::Close => {
+                    // Later calls fail, cached or not.
+                    self.cache = None;
+                    let _closed = self.machine.apply(ClientCommand::Close, now);
+                }
             }
         }
     }

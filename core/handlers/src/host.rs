@@ -5,7 +5,7 @@ use core::fmt;
 
 #[cfg(feature = "http")]
 use mcp_sansio::http;
-use mcp_sansio::peer::{ClientOptions, Event};
+use mcp_sansio::peer::{CacheOptions, ClientOptions, Event};
 use mcp_sansio::protocol::{
     CapabilitySettings, ClientCapabilities, ElicitationCapability, Implementation, RootsCapability,
     SamplingCapability,
@@ -26,6 +26,7 @@ use super::http_client::HttpClientEndpoint;
 use super::machines::HttpClient;
 use super::machines::StreamClient;
 use super::reply::{ForElicitation, ForRoots, ForSampling};
+use super::response_cache::CacheFactory;
 use super::server::Observer;
 use super::threading::{Local, ThreadSafe, Threading};
 
@@ -50,6 +51,7 @@ use super::threading::{Local, ThreadSafe, Threading};
 pub struct Host<K: Threading = ThreadSafe> {
     pub(super) options: ClientOptions,
     pub(super) handlers: HostHandlers<K>,
+    pub(super) cache: Option<CacheFactory>,
     #[cfg(feature = "auth")]
     authorization: Option<Authorization<K>>,
     #[cfg(feature = "recording")]
@@ -70,6 +72,7 @@ impl<K: Threading> Clone for Host<K> {
         Self {
             options: self.options.clone(),
             handlers: self.handlers.clone(),
+            cache: self.cache.clone(),
             #[cfg(feature = "auth")]
             authorization: self.authorization.clone(),
             #[cfg(feature = "recording")]
@@ -125,6 +128,7 @@ impl<K: Threading> Host<K> {
                 roots: None,
                 observers: Vec::new(),
             },
+            cache: None,
             #[cfg(feature = "auth")]
             authorization: None,
             #[cfg(feature = "recording")]
@@ -192,6 +196,21 @@ impl<K: Threading> Host<K> {
     #[must_use]
     pub fn observe(mut self, observer: impl Fn(&Event<'_>) + Send + Sync + 'static) -> Self {
         self.handlers.observers.push(Arc::new(observer));
+        self
+    }
+
+    /// Caches results for as long as their server allows: lists, resources, and what a call of
+    /// `server/discover` returns. Calls of the [`Client`] then return a fresh result without sending
+    /// a request, unless they [`reload`](super::ClientCall::reload) it or have
+    /// [metadata](super::ClientCall::meta) of their own.
+    ///
+    /// Each connection has a cache of its own, which ends with it. Servers until 2025-11-25 give no
+    /// hints, so their results are cached only with [`CacheOptions::default_ttl`]. A notification of
+    /// a change removes what it concerns; modern servers send it to clients that
+    /// [subscribe](Client::subscribe). Another token, or none, removes the private results.
+    #[must_use]
+    pub fn cache(mut self, options: CacheOptions) -> Self {
+        self.cache = Some(CacheFactory::new(options));
         self
     }
 

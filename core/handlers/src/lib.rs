@@ -192,6 +192,7 @@ mod received_requests;
 #[cfg(feature = "recording")]
 mod recorder;
 mod reply;
+mod response_cache;
 #[cfg(feature = "schemars")]
 mod schema;
 #[cfg(feature = "seal")]

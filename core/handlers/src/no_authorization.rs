@@ -21,6 +21,10 @@ impl<K: Threading> AuthorizationState<K> {
         false
     }
 
+    pub(super) const fn token_number(&self) -> u64 {
+        0
+    }
+
     pub(super) const fn handle_response(
         &self,
         exchange: ExchangeId,

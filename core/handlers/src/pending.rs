@@ -1,10 +1,11 @@
 //! Pending calls and open subscriptions of a client.
 
+mod call_pool;
+
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::string::String;
 use alloc::sync::Arc;
-use alloc::vec::Vec;
 use core::fmt;
 use core::future::{Future, IntoFuture};
 use core::marker::PhantomData;
@@ -21,6 +22,10 @@ use serde::de::DeserializeOwned;
 
 use super::client::{Client, ClientError, Command};
 use super::panics::PanicGuard;
+use super::response_cache::CacheMode;
+
+pub(super) use call_pool::CallPool;
+use call_pool::POOL_TEXT_MAX;
 
 /// The state of a call, shared by its caller and the driver.
 pub(super) struct Pending {
@@ -30,6 +35,7 @@ pub(super) struct Pending {
 struct Inner {
     handle: Option<CallHandle>,
     options: CallOptions<'static>,
+    cache_mode: CacheMode,
     on_progress: Option<OnProgress>,
     outcome: Option<Result<(), ClientError>>,
     /// The parameters until the call is sent; the result once it has ended.
@@ -68,51 +74,13 @@ type OnProgress = Box<dyn FnMut(&Progress<'_>) + Send>;
 /// usual size. Beyond that the oldest are dropped: each says only that something changed.
 const ARRIVED_BYTES_MAX: usize = 256 * 1024;
 
-/// Ended calls for reuse, so that a later call allocates no state.
-#[derive(Debug, Default)]
-pub(super) struct CallPool {
-    calls: Mutex<Vec<Arc<Pending>>>,
-}
-
-/// How many calls are kept: rarely do more end before the next ones begin.
-const POOL_MAX: usize = 8;
-
-/// The most text capacity that a kept call retains, in bytes: enough for most calls.
-const POOL_TEXT_MAX: usize = 16 * 1024;
-
-impl CallPool {
-    /// Takes a call without other references.
-    fn take(&self) -> Arc<Pending> {
-        let spare = self.calls.lock(Vec::pop);
-        // The thread that put it there may still hold a reference.
-        match spare.filter(|spare| Arc::strong_count(spare) == 1) {
-            Some(spare) => spare,
-            None => Arc::new(Pending::new()),
-        }
-    }
-
-    /// Keeps a call if it has no other references.
-    fn put(&self, call: &mut Arc<Pending>) {
-        let Some(pending) = Arc::get_mut(call) else { return };
-        pending.clear();
-        let kept = Arc::clone(call);
-        let left = self.calls.lock(|calls| {
-            if calls.len() < POOL_MAX {
-                calls.push(kept);
-                return None;
-            }
-            Some(kept)
-        });
-        drop(left);
-    }
-}
-
 impl Pending {
     pub(super) fn new() -> Self {
         Self {
             inner: Mutex::new(Inner {
                 handle: None,
                 options: CallOptions::default(),
+                cache_mode: CacheMode::Default,
                 on_progress: None,
                 outcome: None,
                 text: String::new(),
@@ -156,6 +124,10 @@ impl Pending {
             inner.accepted = !inner.abandoned;
             inner.accepted.then(|| (inner.options.clone(), core::mem::take(&mut inner.text)))
         })
+    }
+
+    pub(super) fn cache_mode(&self) -> CacheMode {
+        self.inner.lock(|inner| inner.cache_mode)
     }
 
     /// Like [`begin`](Self::begin), for a pending state without parameters.
@@ -347,6 +319,7 @@ pub struct ClientCall<T> {
     /// Whether the parameters were serialised.
     written: Result<(), ClientError>,
     options: CallOptions<'static>,
+    cache_mode: CacheMode,
     on_progress: Option<OnProgress>,
     result: PhantomData<fn() -> T>,
 }
@@ -370,8 +343,9 @@ impl<T> ClientCall<T> {
         pending: Arc<Pending>,
         written: Result<(), ClientError>,
     ) -> Self {
-        let options = CallOptions::default();
-        Self { client, method, pending, written, options, on_progress: None, result: PhantomData }
+        let (options, cache_mode) = (CallOptions::default(), CacheMode::Default);
+        let (on_progress, result) = (None, PhantomData);
+        Self { client, method, pending, written, options, cache_mode, on_progress, result }
     }
 
     /// Sets how long to wait for an answer or for progress.
@@ -406,6 +380,21 @@ impl<T> ClientCall<T> {
         self
     }
 
+    /// Requests the result from the server even if the [cache of the host](super::Host::cache) has
+    /// a fresh one, and replaces that. Without a cache it has no effect.
+    ///
+    /// Use it when there is reason to believe that the data changed, for example because a call of
+    /// a listed tool failed with "not found".
+    // MCP 2026-07-28 server/utilities/caching#freshness-calculation [CACHE-008]
+    pub fn reload(self) -> Self {
+        self.cache_mode(CacheMode::Reload)
+    }
+
+    pub(super) fn cache_mode(mut self, mode: CacheMode) -> Self {
+        self.cache_mode = mode;
+        self
+    }
+
     /// Makes the call a task.
     pub(super) fn run_as_task(mut self, ttl: Option<Duration>) -> Self {
         self.options = self.options.task(ttl);
@@ -414,8 +403,9 @@ impl<T> ClientCall<T> {
 
     /// Returns the same call with another result type.
     pub(super) fn for_task<R>(self) -> ClientCall<R> {
-        let Self { client, method, pending, written, options, on_progress, .. } = self;
-        ClientCall { client, method, pending, written, options, on_progress, result: PhantomData }
+        let Self { client, method, pending, written, options, cache_mode, on_progress, .. } = self;
+        let result = PhantomData;
+        ClientCall { client, method, pending, written, options, cache_mode, on_progress, result }
     }
 }
 
@@ -430,9 +420,12 @@ impl<T: DeserializeOwned> IntoFuture for ClientCall<T> {
     type IntoFuture = CallFuture<T>;
 
     fn into_future(self) -> CallFuture<T> {
-        let Self { client, method, pending, written, options, on_progress, .. } = self;
+        let Self { client, method, pending, written, options, cache_mode, on_progress, .. } = self;
         // Replaces only initial values, so nothing is dropped under the lock.
-        pending.inner.lock(|inner| (inner.options, inner.on_progress) = (options, on_progress));
+        pending.inner.lock(|inner| {
+            (inner.options, inner.on_progress) = (options, on_progress);
+            inner.cache_mode = cache_mode;
+        });
         match written {
             Ok(()) => client.send(Command::Call { pending: Arc::clone(&pending), method }),
             Err(error) => pending.end(Err(error)),
@@ -548,48 +541,5 @@ impl Drop for Subscription {
             let pending = Arc::clone(&self.pending);
             self.client.send(Command::Cancel { pending, reason: "no longer interested" });
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_ended_call_is_reset_before_reuse() {
-        let pool = CallPool::default();
-        let mut first = pool.take();
-        first.write(&RawJson::trusted(r#"{"a":1}"#)).unwrap();
-        assert_eq!(first.begin().unwrap().1, r#"{"a":1}"#);
-        first.end(Ok(RawJson::EMPTY_OBJECT));
-        let address = Arc::as_ptr(&first);
-        pool.put(&mut first);
-        drop(first);
-        let second = pool.take();
-        assert_eq!(Arc::as_ptr(&second), address);
-        assert_eq!(second.begin().unwrap().1, "");
-        assert_eq!(second.abandon(), Abandoned::UnderWay, "it has not ended");
-    }
-
-    #[test]
-    fn a_call_with_other_references_is_not_pooled() {
-        let pool = CallPool::default();
-        let (mut first, second) = (pool.take(), pool.take());
-        let held = Arc::clone(&first);
-        pool.put(&mut first);
-        assert!(pool.calls.lock(|calls| calls.is_empty()));
-        drop(held);
-        pool.put(&mut first);
-        let third = pool.take();
-        assert!(!Arc::ptr_eq(&first, &third) && !Arc::ptr_eq(&second, &third));
-    }
-
-    #[test]
-    fn the_memory_of_a_long_text_is_not_kept() {
-        let pool = CallPool::default();
-        let mut call = pool.take();
-        call.give_back(String::with_capacity(POOL_TEXT_MAX + 1));
-        pool.put(&mut call);
-        assert_eq!(call.begin().unwrap().1.capacity(), 0);
     }
 }

@@ -71,6 +71,14 @@ impl<K: Threading> AuthorizationState<K> {
         matches!(self, Self::Enabled(_))
     }
 
+    /// Returns the number of the current token; zero without one.
+    pub(crate) const fn token_number(&self) -> u64 {
+        match self {
+            Self::Enabled(it) => it.client.token_number(),
+            Self::Disabled | Self::MissingRuntime => 0,
+        }
+    }
+
     // ------------------------------------------------------------------ from the network
 
     /// Takes the head of a response; returns the machine's id of the exchange if it belongs to the

@@ -42,6 +42,7 @@ mod protected_server;
 #[cfg(feature = "protection")]
 mod protection;
 mod questions;
+mod response_cache;
 mod scheduling;
 #[cfg(all(feature = "http", feature = "seal"))]
 mod sealing;

@@ -326,8 +326,7 @@ impl Connection {
 
     /// Ends a call of the application with a failure that the machine detected.
     pub(super) fn end_call(&mut self, key: Key, failure: Failure<'static>) {
-        self.events
-            .push_back(Event::Ended(Ended { call: CallHandle::new(key), outcome: Err(failure) }));
+        self.events.push_back(Event::Ended(Ended::new(CallHandle::new(key), Err(failure))));
     }
 
     /// Abandons a call: notifies the peer and expects a late response. If its request is still

@@ -302,9 +302,17 @@ pub struct Ended<'a> {
     pub call: CallHandle,
     /// The result, an object, or the failure.
     pub outcome: Result<RawJson<'a>, Failure<'a>>,
+    /// How many times a modern server asked for input, or for the call to be sent again with its
+    /// state, before the result. Zero for a failure.
+    pub input_rounds: u32,
 }
 
-impl Ended<'_> {
+impl<'a> Ended<'a> {
+    /// Creates the end of a call without input rounds.
+    pub(crate) const fn new(call: CallHandle, outcome: Result<RawJson<'a>, Failure<'a>>) -> Self {
+        Self { call, outcome, input_rounds: 0 }
+    }
+
     fn into_owned(self) -> Ended<'static> {
         Ended {
             call: self.call,
@@ -312,6 +320,7 @@ impl Ended<'_> {
                 Ok(result) => Ok(result.into_owned()),
                 Err(failure) => Err(failure.into_owned()),
             },
+            input_rounds: self.input_rounds,
         }
     }
 }

@@ -31,6 +31,7 @@ mod pieces;
 mod policy;
 pub(crate) mod queue;
 pub(crate) mod requests;
+mod response_cache;
 pub(crate) mod server;
 
 pub use crate::binding::TransportFailure;
@@ -53,4 +54,5 @@ pub use options::ConnectionOptions;
 pub use outgoing::CallOptions;
 pub use policy::{IncompleteInitialize, Policy, Reaction, UnknownMethods};
 pub use requests::ProgressLimiter;
+pub use response_cache::{CacheOptions, ResponseCache};
 pub use server::{Server, ServerOptions, ServerRole, ServerSession};

@@ -408,7 +408,13 @@ impl AuthorizationClient {
         }
     }
 
-    fn token_number(&self) -> u64 {
-        self.tokens.as_ref().map_or(0, |tokens| tokens.number)
+    /// Returns the number of the current token, counted from 1, or zero without a token. A renewed
+    /// token has another number.
+    #[must_use]
+    pub const fn token_number(&self) -> u64 {
+        match &self.tokens {
+            Some(tokens) => tokens.number,
+            None => 0,
+        }
     }
 }

@@ -57,7 +57,7 @@ impl Client {
         let fail = |client: &mut Self, failure| {
             client.connection.calls.remove(key);
             let call = CallHandle::new(key);
-            Ok(Some(Event::Ended(Ended { call, outcome: Err(failure) })))
+            Ok(Some(Event::Ended(Ended::new(call, Err(failure)))))
         };
         let (mut asked, mut state, mut repeated) = (None, None, false);
         for member in result.walk() {

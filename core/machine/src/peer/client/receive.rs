@@ -194,10 +194,14 @@ impl Client {
         match kind.as_ref().map(RawJson::as_str) {
             None | Some(r#""complete""#) => {
                 // MCP 2025-11-25 basic/utilities/progress#behavior-requirements [PROG-010]
-                if !self.connection.calls.keep(key, &result) {
-                    self.connection.calls.remove(key);
-                }
-                Ok(Some(ended(key, Ok(result))))
+                let input_rounds = if self.connection.calls.keep(key, &result) {
+                    0
+                } else {
+                    let call = self.connection.calls.remove(key);
+                    call.and_then(|call| call.repeat).map_or(0, |repeat| repeat.rounds)
+                };
+                let (call, outcome) = (CallHandle::new(key), Ok(result));
+                Ok(Some(Event::Ended(Ended { call, outcome, input_rounds })))
             }
             Some(r#""input_required""#) => self.input_required(key, &result, now),
             Some(r#""task""#) if self.accepts_task(key) => {
@@ -507,5 +511,5 @@ fn cancellation<'f>(
 }
 
 fn ended<'f>(key: Key, outcome: Result<RawJson<'f>, Failure<'f>>) -> Event<'f> {
-    Event::Ended(Ended { call: CallHandle::new(key), outcome })
+    Event::Ended(Ended::new(CallHandle::new(key), outcome))
 }

@@ -591,10 +591,10 @@ impl Server {
                 self.input_answered(round, index, message.outcome);
                 Ok(None)
             }
-            _ => Ok(Some(Event::Ended(Ended {
-                call: CallHandle::new(key),
-                outcome: message.outcome.map_err(Failure::Refused),
-            }))),
+            _ => {
+                let outcome = message.outcome.map_err(Failure::Refused);
+                Ok(Some(Event::Ended(Ended::new(CallHandle::new(key), outcome))))
+            }
         }
     }
 }
