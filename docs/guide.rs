@@ -19,6 +19,8 @@ mod getting_started {}
 mod servers {}
 #[doc = include_str!("guide/clients.md")]
 mod clients {}
+#[doc = include_str!("guide/several-servers.md")]
+mod several_servers {}
 #[doc = include_str!("guide/input-rounds.md")]
 mod input_rounds {}
 #[doc = include_str!("guide/tasks-and-subscriptions.md")]

@@ -23,7 +23,9 @@ pub use mcp_sansio::http::{HttpClientOptions, InvalidHeader, Location};
 pub use mcp_sansio::recording;
 #[cfg(feature = "seal")]
 pub use mcp_sansio::seal;
-pub use mcp_sansio::{Instant, Principal, Revision, Revisions, catalog, jsonrpc, peer, protocol};
+pub use mcp_sansio::{
+    Backoff, Instant, Principal, Revision, Revisions, catalog, jsonrpc, peer, protocol,
+};
 #[cfg(any(feature = "sign", feature = "verify"))]
 pub use mcp_sansio_auth::{Algorithm, UnknownAlgorithm};
 #[cfg(feature = "auth")]

@@ -1,5 +1,7 @@
+use std::future::poll_fn;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll};
+use std::time::Duration;
 #[cfg(feature = "http-server")]
 use std::time::SystemTime;
 
@@ -52,6 +54,14 @@ impl Timer for Clock {
     }
 }
 
+/// Waits in [`block_on`](crate::block_on) without blocking the thread: for the delays of
+/// [`Servers`](crate::Servers).
+pub async fn sleep(time: Duration) {
+    let mut clock = Clock::new();
+    let deadline = clock.now() + time;
+    poll_fn(|cx| clock.poll_until(cx, deadline)).await;
+}
+
 impl Drop for Clock {
     fn drop(&mut self) {
         reactor::remove_timer(self.timer);
@@ -66,9 +76,6 @@ pub(crate) fn system_time() -> SystemTime {
 
 #[cfg(test)]
 mod tests {
-    use std::future::poll_fn;
-    use std::time::Duration;
-
     use super::*;
 
     #[test]
@@ -101,5 +108,12 @@ mod tests {
         let (one, other) = (Clock::new(), Clock::new());
         let readings = [one.now(), other.now(), now(), one.now()];
         assert!(readings.is_sorted());
+    }
+
+    #[test]
+    fn a_sleep_ends_after_its_time() {
+        let start = now();
+        crate::block_on(sleep(Duration::from_millis(5))).unwrap();
+        assert!(now() >= start + Duration::from_millis(5));
     }
 }

@@ -59,7 +59,7 @@ mod worker;
 
 pub use background_driver::BackgroundDriver;
 pub use child::{ChildServer, ChildStream};
-pub use clock::Clock;
+pub use clock::{Clock, sleep};
 pub use connect::{ChildConnection, spawn};
 pub use executor::block_on;
 #[cfg(unix)]

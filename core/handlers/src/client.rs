@@ -234,6 +234,12 @@ impl Client {
         OpenedFuture { opening: &self.handle.shared.opening, waiting: None }
     }
 
+    /// Waits until the connection is closed, and returns why. The future does not keep the
+    /// connection open.
+    pub fn closed(&self) -> ClosedFuture {
+        ClosedFuture { shared: Arc::clone(&self.handle.shared), waiting: None }
+    }
+
     /// Returns the negotiated properties, once the connection is open.
     #[must_use]
     pub fn session(&self) -> Option<Arc<Session>> {
@@ -545,6 +551,31 @@ impl Drop for OpenedFuture<'_> {
     fn drop(&mut self) {
         if let Some(waiting) = self.waiting {
             self.opening.forget(waiting);
+        }
+    }
+}
+
+/// Resolves when a connection is closed.
+#[derive(Debug)]
+#[must_use = "await it"]
+pub struct ClosedFuture {
+    shared: Arc<ConnectionState>,
+    waiting: Option<WaiterKey>,
+}
+
+impl Future for ClosedFuture {
+    type Output = CloseReason;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<CloseReason> {
+        let Self { shared, waiting } = self.get_mut();
+        shared.opening.poll_closed(waiting, cx)
+    }
+}
+
+impl Drop for ClosedFuture {
+    fn drop(&mut self) {
+        if let Some(waiting) = self.waiting {
+            self.shared.opening.forget(waiting);
         }
     }
 }

@@ -15,6 +15,7 @@
 //! | ask the user, the model or the host | [`Elicit`], [`InputRequiredBuilder`] |
 //! | change a running server | [`ServerHandle`], [`Connections`], [`CatalogEdit`] |
 //! | connect to a server, and answer its requests | [`Host`], [`HostRequest`] |
+//! | use several servers as one | [`Servers`], [`MergedList`] |
 //! | call it | [`Client`], [`ClientCall`], [`ClientError`], [`Subscription`] |
 //! | let calls continue as tasks | [`TaskSettings`], [`ClientTask`] |
 //! | accept other functions and results as handlers | [`handler`] |
@@ -202,6 +203,7 @@ mod server_binding;
 mod server_endpoint;
 mod server_handle;
 mod server_item;
+mod servers;
 mod shares;
 #[cfg(all(test, feature = "_shuttle"))]
 mod shuttle_tests;
@@ -216,7 +218,7 @@ pub use ask::{Elicit, ElicitResponse, InputRequiredBuilder};
 pub use authorization::{Authorization, CredentialStore, MemoryStore};
 pub use blocking::blocking;
 pub use catalog_edit::CatalogEdit;
-pub use client::{Client, ClientError, OpenedFuture, Session};
+pub use client::{Client, ClientError, ClosedFuture, OpenedFuture, Session};
 pub use client_tasks::{ClientTask, TaskCall, TaskFuture};
 pub use connections::Connections;
 pub use context::{Call, Context, HostRequest, NoArguments, ReadResource, SendError};
@@ -228,6 +230,9 @@ pub use reply::{HandlerError, Structured};
 pub use server::Server;
 pub use server_handle::ServerHandle;
 pub use server_item::ServerItem;
+pub use servers::{
+    ConnectionError, MergedItem, MergedList, ServerConnection, ServerState, Servers, ServersError,
+};
 pub use task::{TaskEvent, TaskSettings};
 pub use threading::{Local, ThreadSafe};
 

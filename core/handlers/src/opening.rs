@@ -73,13 +73,37 @@ impl Opening {
         waiting: &mut Option<WaiterKey>,
         cx: &Context<'_>,
     ) -> Poll<Result<Arc<Session>, CloseReason>> {
+        self.wait(waiting, cx, |state| match state {
+            State::Open(session) => Some(Ok(Arc::clone(session))),
+            State::Closed(_, reason) => Some(Err(reason.clone())),
+            State::Opening => None,
+        })
+    }
+
+    pub(super) fn poll_closed(
+        &self,
+        waiting: &mut Option<WaiterKey>,
+        cx: &Context<'_>,
+    ) -> Poll<CloseReason> {
+        self.wait(waiting, cx, |state| match state {
+            State::Closed(_, reason) => Some(reason.clone()),
+            State::Opening | State::Open(_) => None,
+        })
+    }
+
+    /// Looks for a state, and stores the waker if it is not reached yet.
+    fn wait<T>(
+        &self,
+        waiting: &mut Option<WaiterKey>,
+        cx: &Context<'_>,
+        find: impl FnOnce(&State) -> Option<T>,
+    ) -> Poll<T> {
         // Wakers are cloned and dropped outside of the lock, because they run foreign code.
         let mut waker = Some(cx.waker().clone());
         let mut old = None;
-        let polled = self.inner.lock(|inner| match inner.state.clone() {
-            State::Open(session) => Poll::Ready(Ok(session)),
-            State::Closed(_, reason) => Poll::Ready(Err(reason)),
-            State::Opening => {
+        let polled = self.inner.lock(|inner| match find(&inner.state) {
+            Some(found) => Poll::Ready(found),
+            None => {
                 old = waiting.take().and_then(|waiting| inner.waiting.remove(waiting));
                 *waiting = waker.take().map(|waker| inner.waiting.insert(waker));
                 Poll::Pending

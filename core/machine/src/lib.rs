@@ -56,6 +56,7 @@ extern crate alloc;
 #[cfg(any(test, feature = "std"))]
 extern crate std;
 
+mod backoff;
 mod binding;
 mod caller;
 pub mod catalog;
@@ -75,6 +76,7 @@ pub mod recording;
 pub mod seal;
 pub mod stream;
 
+pub use backoff::{Attempts, Backoff};
 pub use caller::{Caller, Credentials};
 pub use instant::Instant;
 pub use job::Job;

@@ -4,7 +4,8 @@ use std::error::Error;
 use std::io::{self, IsTerminal, Write};
 use std::time::Duration;
 
-use mcp_sansio::http::{Backoff, HttpClientOptions, Location};
+use mcp_sansio::Backoff;
+use mcp_sansio::http::{HttpClientOptions, Location};
 use mcp_sansio_async::ByteStream;
 use mcp_sansio_examples::exchanges::{ExchangeViewer, Watched, in_words};
 use mcp_sansio_examples::wire::{Viewer, Wire};

@@ -79,3 +79,16 @@ fn every_step_of_the_benchmark_is_reported() {
         assert_eq!(outcome.stdout.len(), 64 * 1024 + 1);
     }
 }
+
+#[test]
+fn one_of_three_servers_is_killed_and_comes_back() {
+    let outcome = run("three_servers", [] as [&str; 0]);
+    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    let weather =
+        ["lima", "oslo", "pune"].map(|city| format!("  {city}_weather: Sunny in {city}\n"));
+    let whole = weather.concat();
+    let partial = format!("{}{}  the server \"oslo\" is not connected", weather[0], weather[2]);
+    let (before, after) = outcome.stdout.split_once("oslo_crash: ").expect("the crash");
+    assert!(before.ends_with(&whole), "{outcome:?}");
+    assert!(after.contains(&partial) && after.ends_with(&whole), "{outcome:?}");
+}

@@ -48,6 +48,7 @@ mod scheduling;
 mod sealing;
 mod server;
 mod server_items;
+mod servers;
 #[cfg(feature = "http")]
 mod shares;
 #[cfg(feature = "protection")]

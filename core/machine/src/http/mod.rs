@@ -6,7 +6,6 @@
 //! send and takes their responses.
 
 mod authority;
-mod backoff;
 pub(crate) mod client;
 mod exchange;
 pub(crate) mod field_value;
@@ -24,7 +23,6 @@ pub(crate) mod server;
 pub const DOCUMENT_LENGTH_MAX: usize = 256 * 1024;
 
 pub use authority::{Origin, Scheme};
-pub use backoff::Backoff;
 pub use client::{
     Client, ClientLimits, ClientTransmit, ExchangeFailure, Field, HttpClientOptions,
     IncomingResponse, InvalidHeader, LostSession, OutgoingRequest,

@@ -7,14 +7,14 @@ use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use crate::Instant;
 use crate::http::client::{Headers, SESSION_ID};
 use crate::http::{
-    Backoff, Client, ClientLimits, ClientTransmit, ExchangeFailure, ExchangeId, HttpClientOptions,
+    Client, ClientLimits, ClientTransmit, ExchangeFailure, ExchangeId, HttpClientOptions,
     IncomingResponse, Location, LostSession, Status,
 };
 use crate::peer::client::client_methods;
 use crate::peer::{self, Applied, ClientCommand, CommandError, TransportFailure};
+use crate::{Backoff, Instant};
 
 use super::arguments::Unperformable;
 use super::call::Call;

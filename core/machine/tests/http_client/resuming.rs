@@ -1,6 +1,7 @@
 use std::time::Duration;
 
-use mcp_sansio::http::{Backoff, ExchangeFailure};
+use mcp_sansio::Backoff;
+use mcp_sansio::http::ExchangeFailure;
 use mcp_sansio::peer::CallOptions;
 use mcp_sansio::protocol::Method;
 use mcp_sansio::{Revision, Revisions};

@@ -6,10 +6,9 @@ use core::time::Duration;
 use mcp_sansio_collections::{Key, Slab};
 use mcp_sansio_sync::Arc;
 
-use crate::Instant;
 use crate::framing::SseDecoder;
-use crate::http::backoff::Attempts;
 use crate::http::{ExchangeId, Location};
+use crate::{Attempts, Instant};
 
 use super::message::Message;
 
@@ -306,7 +305,7 @@ mod tests {
     fn a_stream_waiting_for_resumption_counts_as_a_request() {
         let mut exchanges = Exchanges::new();
         let message = Message::new_request(7, Method::ToolsList);
-        let attempts = || Attempts::new(crate::http::Backoff::DEFAULT, 1);
+        let attempts = || Attempts::new(crate::Backoff::DEFAULT, 1);
         for message in [Some(message), None] {
             let stream = Box::new(Stream::new(attempts(), Instant::ZERO));
             exchanges.pauses.push(Pause { due: Instant::from_millis(9), message, stream });

@@ -5,13 +5,12 @@ use core::fmt;
 
 use bytestring::ByteString;
 
-use crate::http::backoff::Attempts;
 use crate::http::field_value;
 use crate::http::header_params::UnsendableArgument;
 use crate::jsonrpc::{Members, RawJson};
 use crate::peer::outbox::Part;
 use crate::protocol::Method;
-use crate::{Era, Revision};
+use crate::{Attempts, Era, Revision};
 
 use super::tools::Tools;
 use super::transmit::Field;

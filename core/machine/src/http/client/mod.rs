@@ -35,9 +35,8 @@ use crate::binding::Binding;
 use crate::peer::client::client_methods;
 use crate::peer::machine::machine;
 use crate::peer::{self, Applied, ClientCommand, ClientMachine, CommandError, Event};
-use crate::{Era, Instant};
+use crate::{Attempts, Era, Instant};
 
-use super::backoff::Attempts;
 use super::{ExchangeId, Location};
 
 pub use head::IncomingResponse;

@@ -1,4 +1,5 @@
-use crate::http::{Backoff, Location};
+use crate::Backoff;
+use crate::http::Location;
 
 use super::ClientLimits;
 use super::headers::{Headers, InvalidHeader};

@@ -1,7 +1,7 @@
 use core::time::Duration;
 
-/// The delays after which a client tries to reopen a lost stream: growing intervals, with a limit
-/// on the number of attempts.
+/// The delays after which a client tries to reopen a lost stream or connection: growing intervals,
+/// with a limit on the number of attempts.
 ///
 /// The interval doubles from `initial` up to `ceiling`. Half of each delay is fixed and half is
 /// random, so that the clients of a restarted server do not all reconnect at the same time.
@@ -35,8 +35,17 @@ impl Default for Backoff {
 /// A series of attempts to reach a server again, and the delay before each.
 ///
 /// The same seed gives the same delays.
+///
+/// ```
+/// use core::time::Duration;
+/// use mcp_sansio::{Attempts, Backoff};
+///
+/// let mut attempts = Attempts::new(Backoff::DEFAULT, 42);
+/// let first = attempts.next_delay(None).expect("the first attempt");
+/// assert!(first >= Duration::from_millis(500) && first <= Duration::from_secs(1));
+/// ```
 #[derive(Clone, Debug)]
-pub(crate) struct Attempts {
+pub struct Attempts {
     backoff: Backoff,
     /// The number of attempts since the last success.
     made: u32,
@@ -45,7 +54,8 @@ pub(crate) struct Attempts {
 
 impl Attempts {
     /// Starts a series. The seed must be random, so that clients differ.
-    pub(crate) const fn new(backoff: Backoff, seed: u64) -> Self {
+    #[must_use]
+    pub const fn new(backoff: Backoff, seed: u64) -> Self {
         Self { backoff, made: 0, random: SplitMix64(seed) }
     }
 
@@ -53,7 +63,7 @@ impl Attempts {
     /// at least `retry`, which the server asked for.
     // MCP 2025-11-25 basic/transports#sending-messages-to-the-server [SSE-008]: the random part is
     // added to `retry`, because a server sends the same value to all clients.
-    pub(crate) fn next_delay(&mut self, retry: Option<Duration>) -> Option<Duration> {
+    pub fn next_delay(&mut self, retry: Option<Duration>) -> Option<Duration> {
         if self.made >= self.backoff.attempts_max {
             return None;
         }
@@ -67,7 +77,7 @@ impl Attempts {
     }
 
     /// Starts over after a success.
-    pub(crate) const fn reset(&mut self) {
+    pub const fn reset(&mut self) {
         self.made = 0;
     }
 }

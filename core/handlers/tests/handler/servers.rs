@@ -1,0 +1,373 @@
+//! Several servers as one, with connections that end and are opened again.
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::future::{Future, poll_fn};
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+use mcp_sansio::Backoff;
+use mcp_sansio::protocol::{PromptMessage, Resource, TextResourceContents};
+use mcp_sansio_handlers::{
+    Call, Client, ClientError, Host, NoArguments, ReadResource, Server, ServerState, Servers,
+    ServersError,
+};
+use mcp_sansio_test::StreamPair;
+
+use crate::text;
+
+type Task = Pin<Box<dyn Future<Output = ()>>>;
+
+/// Servers that can be started and stopped, the tasks that keep them connected, and their clock.
+#[derive(Clone, Default)]
+struct World {
+    now: Rc<Cell<Duration>>,
+    /// The connection of each server that runs.
+    pairs: Rc<RefCell<BTreeMap<&'static str, StreamPair>>>,
+    /// The servers that cannot be started.
+    broken: Rc<RefCell<Vec<&'static str>>>,
+    /// When a connection was opened or could not be, by server.
+    attempts: Rc<RefCell<Vec<(&'static str, Duration)>>>,
+    tasks: Rc<RefCell<BTreeMap<&'static str, Task>>>,
+}
+
+fn server(name: &'static str) -> Server {
+    Server::new(name, "1")
+        .tool("name", "", move |_: Call<NoArguments>| name)
+        .prompt("hello", "", move |_: Call<NoArguments>| PromptMessage::user(name))
+        .resource(Resource::new("mem://a", "a"), move |call: Call<ReadResource>| {
+            TextResourceContents::new(&*call.arguments.uri, name)
+        })
+}
+
+impl World {
+    /// Adds a server, and connects it.
+    fn add(&self, servers: &Servers, name: &'static str) -> Result<(), ServersError> {
+        let (world, clock) = (self.clone(), self.now.clone());
+        let connect = async move || {
+            world.attempts.borrow_mut().push((name, world.now.get()));
+            if world.broken.borrow().contains(&name) {
+                return Err("it does not start");
+            }
+            let (client, pair) = mcp_sansio_test::connect(&server(name), &Host::new("h", "1"));
+            world.pairs.borrow_mut().insert(name, pair);
+            Ok(client)
+        };
+        let sleep = async move |delay| {
+            let until = clock.get() + delay;
+            poll_fn(|_| if clock.get() < until { Poll::Pending } else { Poll::Ready(()) }).await;
+        };
+        let task = servers.connect(name, connect, sleep)?;
+        self.tasks.borrow_mut().insert(name, Box::pin(task));
+        self.settle();
+        Ok(())
+    }
+
+    /// Runs everything until there is no more progress.
+    fn settle(&self) {
+        for _ in 0..20 {
+            let mut cx = Context::from_waker(Waker::noop());
+            let mut tasks = core::mem::take(&mut *self.tasks.borrow_mut());
+            tasks.retain(|_, task| task.as_mut().poll(&mut cx).is_pending());
+            self.tasks.borrow_mut().extend(tasks);
+            self.pairs.borrow_mut().values_mut().for_each(StreamPair::run_until_idle);
+        }
+    }
+
+    fn run<F: IntoFuture>(&self, future: F) -> F::Output {
+        let mut future = Box::pin(future.into_future());
+        for _ in 0..20 {
+            let polled = future.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+            if let Poll::Ready(output) = polled {
+                return output;
+            }
+            self.pairs.borrow_mut().values_mut().for_each(StreamPair::run_until_idle);
+        }
+        panic!("the future is never ready");
+    }
+
+    /// Stops a server.
+    fn kill(&self, name: &str) {
+        self.pairs.borrow_mut().get_mut(name).unwrap().cut();
+        self.settle();
+    }
+
+    fn advance(&self, time: Duration) {
+        for _ in 0..time.as_millis() / 100 {
+            self.now.set(self.now.get() + Duration::from_millis(100));
+            self.settle();
+        }
+    }
+
+    /// Returns the times between the attempts to connect a server.
+    fn delays(&self, name: &str) -> Vec<Duration> {
+        let attempts = self.attempts.borrow();
+        let times: Vec<_> = attempts.iter().filter(|it| it.0 == name).map(|it| it.1).collect();
+        times.windows(2).map(|pair| pair[1] - pair[0]).collect()
+    }
+
+    fn tools(&self, servers: &Servers) -> Vec<String> {
+        self.run(servers.all_tools()).items.into_iter().map(|tool| tool.item.name).collect()
+    }
+}
+
+const SECOND: Duration = Duration::from_secs(1);
+
+fn three() -> (World, Servers) {
+    let (world, servers) = (World::default(), Servers::new(7));
+    for name in ["a", "b", "c"] {
+        world.add(&servers, name).unwrap();
+    }
+    (world, servers)
+}
+
+fn error_of(state: &ServerState) -> Option<String> {
+    match state {
+        ServerState::Waiting { error, .. } | ServerState::Ended { error } => {
+            Some(error.to_string())
+        }
+        _ => None,
+    }
+}
+
+#[test]
+fn items_have_the_name_of_their_server_and_calls_go_to_it() {
+    let (world, servers) = three();
+    assert_eq!(world.tools(&servers), ["a_name", "b_name", "c_name"]);
+    let prompts = world.run(servers.all_prompts());
+    assert_eq!(prompts.items[1].item.name, "b_hello");
+    assert_eq!(&*prompts.items[1].server, "b");
+    for (tool, name) in [("a_name", "a"), ("c_name", "c")] {
+        let result = world.run(servers.call_tool(tool, &NoArguments {}).unwrap()).unwrap();
+        assert_eq!(text(&result), name);
+    }
+    let prompt = world.run(servers.get_prompt("b_hello", []).unwrap()).unwrap();
+    assert_eq!(prompt.messages[0].content.as_text(), Some("b"));
+    // URIs are unchanged: the application names the server.
+    let resources = world.run(servers.all_resources());
+    assert_eq!((&*resources.items[2].item.name, &*resources.items[2].item.uri), ("c_a", "mem://a"));
+    let client = servers.client(&resources.items[2].server).unwrap();
+    assert_eq!(world.run(client.read_resource("mem://a")).unwrap().contents.len(), 1);
+    // No server has templates, which is no error.
+    let templates = world.run(servers.all_resource_templates());
+    assert!(templates.items.is_empty() && templates.errors.is_empty(), "{templates:?}");
+}
+
+#[test]
+fn an_unknown_name_is_refused_before_anything_is_sent() {
+    let (_, servers) = three();
+    for name in ["", "name", "d_name", "a", "aname", "_name"] {
+        let error = servers.call_tool(name, &NoArguments {}).unwrap_err();
+        assert!(matches!(&error, ServersError::UnknownName { name: it } if it == name), "{error}");
+    }
+    assert!(matches!(servers.client("a_"), Err(ServersError::UnknownName { .. })));
+}
+
+#[test]
+fn names_that_could_collide_are_refused() {
+    let world = World::default();
+    let servers = Servers::new(7);
+    world.add(&servers, "db").unwrap();
+    let error = world.add(&servers, "db").unwrap_err();
+    assert!(matches!(&error, ServersError::NameInUse { name } if name == "db"), "{error}");
+    // `db_main` with `read` and `db` with `main_read` would both be `db_main_read`.
+    let error = world.add(&servers, "db_main").unwrap_err();
+    assert!(
+        matches!(&error, ServersError::AmbiguousName { other, .. } if other == "db"),
+        "{error}"
+    );
+    let error = world.add(&servers, "").map(drop);
+    assert!(error.is_ok(), "`_` begins no other name");
+    world.add(&servers, "dbs").unwrap();
+    assert_eq!(world.tools(&servers), ["_name", "db_name", "dbs_name"]);
+    // The other way round, and with a separator that avoids it.
+    let servers = Servers::new(7);
+    world.add(&servers, "db_main").unwrap();
+    assert!(matches!(world.add(&servers, "db"), Err(ServersError::AmbiguousName { .. })));
+    let servers = Servers::new(7).separator(".");
+    world.add(&servers, "db").unwrap();
+    world.add(&servers, "db_main").unwrap();
+    assert_eq!(world.tools(&servers), ["db.name", "db_main.name"]);
+}
+
+#[test]
+fn a_server_that_ends_is_missing_until_it_is_started_again() {
+    // Rule: [STDIO-019].
+    let (world, servers) = three();
+    world.kill("b");
+    let tools = world.run(servers.all_tools());
+    let names: Vec<_> = tools.items.iter().map(|tool| &*tool.item.name).collect();
+    assert_eq!(names, ["a_name", "c_name"]);
+    let [ServersError::NotConnected { server, error: Some(error) }] = &*tools.errors else {
+        panic!("{:?}", tools.errors)
+    };
+    assert_eq!((&**server, &*error.to_string()), ("b", "the other side closed the connection"));
+    let error = servers.call_tool("b_name", &NoArguments {}).unwrap_err();
+    let expected = r#"the server "b" is not connected: the other side closed the connection"#;
+    assert_eq!(error.to_string(), expected);
+    let result = world.run(servers.call_tool("a_name", &NoArguments {}).unwrap()).unwrap();
+    assert_eq!(text(&result), "a");
+    world.advance(SECOND);
+    assert_eq!(world.tools(&servers), ["a_name", "b_name", "c_name"]);
+    let result = world.run(servers.call_tool("b_name", &NoArguments {}).unwrap()).unwrap();
+    assert_eq!(text(&result), "b");
+}
+
+#[test]
+fn a_list_that_cannot_be_read_is_reported() {
+    let (world, servers) = three();
+    // The task of the server has not noticed yet.
+    world.pairs.borrow_mut().get_mut("a").unwrap().cut();
+    let tools = world.run(servers.all_tools());
+    assert_eq!(tools.items.len(), 2);
+    let [ServersError::List { server, error }] = &*tools.errors else {
+        panic!("{:?}", tools.errors)
+    };
+    assert!(server == "a" && matches!(**error, ClientError::Closed(_)), "{error}");
+}
+
+#[test]
+fn a_server_that_cannot_be_started_is_given_up_after_some_attempts() {
+    let mut backoff = Backoff::DEFAULT;
+    backoff.attempts_max = 3;
+    let (world, servers) = (World::default(), Servers::new(7).backoff(backoff));
+    world.broken.borrow_mut().push("a");
+    world.add(&servers, "a").unwrap();
+    world.add(&servers, "b").unwrap();
+    assert!(matches!(&servers.states()[0].1, ServerState::Waiting { .. }));
+    world.advance(10 * SECOND);
+    let delays = world.delays("a");
+    assert_eq!(delays.len(), 3);
+    for (delay, interval) in delays.into_iter().zip([1, 2, 4]) {
+        let interval = interval * SECOND;
+        // The clock of this test moves in steps.
+        assert!(delay >= interval / 2 && delay <= interval + SECOND / 10, "{delay:?}");
+    }
+    let states = servers.states();
+    assert!(matches!(&states[0].1, ServerState::Ended { .. }));
+    assert_eq!(error_of(&states[0].1).unwrap(), "it does not start");
+    assert_eq!(world.tools(&servers), ["b_name"]);
+    // The application may add it again.
+    world.broken.borrow_mut().clear();
+    world.add(&servers, "a").unwrap();
+    assert_eq!(world.tools(&servers), ["a_name", "b_name"]);
+}
+
+#[test]
+fn an_attempt_counts_until_its_connection_has_lasted() {
+    let mut backoff = Backoff::DEFAULT;
+    (backoff.ceiling, backoff.attempts_max) = (5 * SECOND, 2);
+    let (world, servers) = (World::default(), Servers::new(7).backoff(backoff));
+    world.add(&servers, "a").unwrap();
+    for _ in 0..5 {
+        world.kill("a");
+        world.advance(SECOND);
+        assert!(matches!(servers.states()[0].1, ServerState::Connected));
+        world.advance(5 * SECOND);
+    }
+    for _ in 0..2 {
+        world.kill("a");
+        world.advance(3 * SECOND);
+        assert!(matches!(servers.states()[0].1, ServerState::Connected));
+    }
+    world.kill("a");
+    assert!(matches!(servers.states()[0].1, ServerState::Ended { .. }));
+}
+
+#[test]
+fn a_connection_that_the_application_closes_is_not_opened_again() {
+    let (world, servers) = three();
+    servers.client("a").unwrap().close();
+    world.settle();
+    world.advance(10 * SECOND);
+    assert!(matches!(servers.states()[0].1, ServerState::Ended { .. }));
+    assert_eq!(world.attempts.borrow().len(), 3);
+}
+
+#[test]
+fn a_server_is_removed_with_its_future() {
+    let (world, servers) = three();
+    let client = servers.client("b").unwrap();
+    drop(world.tasks.borrow_mut().remove("b"));
+    assert_eq!(world.tools(&servers), ["a_name", "c_name"]);
+    assert!(matches!(servers.client("b"), Err(ServersError::UnknownName { .. })));
+    assert!(client.close_reason().is_none(), "this handle keeps it open");
+    drop(client);
+    world.settle();
+    world.add(&servers, "b").unwrap();
+    assert_eq!(world.tools(&servers).len(), 3);
+}
+
+#[test]
+fn closing_returns_the_connections_and_ends_the_futures() {
+    let (world, servers) = three();
+    world.kill("b");
+    let connections = servers.close();
+    let names: Vec<_> = connections.iter().map(|(name, _)| &**name).collect();
+    assert_eq!(names, ["a", "c"]);
+    assert!(world.tools(&servers).is_empty());
+    // The same names may be used again at once; the old futures do not touch the new servers.
+    let old = core::mem::take(&mut *world.tasks.borrow_mut());
+    world.add(&servers, "a").unwrap();
+    world.tasks.borrow_mut().insert(
+        "old",
+        Box::pin(async move {
+            for (_, task) in old {
+                task.await
+            }
+        }),
+    );
+    connections.into_iter().for_each(|(_, client)| client.close());
+    world.settle();
+    world.advance(10 * SECOND);
+    assert_eq!(world.tasks.borrow().keys().collect::<Vec<_>>(), [&"a"]);
+    assert_eq!(world.tools(&servers), ["a_name"]);
+}
+
+#[test]
+fn an_observer_sees_each_state() {
+    let seen = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
+    let log = std::sync::Arc::clone(&seen);
+    let servers: Servers = Servers::new(7).observe(move |name, state| {
+        let kind = match state {
+            ServerState::Connecting => "connecting",
+            ServerState::Connected => "connected",
+            ServerState::Waiting { .. } => "waiting",
+            _ => "ended",
+        };
+        log.lock().unwrap().push(format!("{name} {kind}: {state}"));
+    });
+    let world = World::default();
+    world.add(&servers, "a").unwrap();
+    world.kill("a");
+    world.advance(SECOND);
+    servers.client("a").unwrap().close();
+    world.settle();
+    let mut seen = seen.lock().unwrap();
+    let waiting = "a waiting: the other side closed the connection; next attempt in ";
+    let delay = seen[1].strip_prefix(waiting).and_then(|it| it.strip_suffix("ms"));
+    assert!(delay.is_some(), "{seen:?}");
+    seen.remove(1);
+    let expected = [
+        "a connected: connected",
+        "a connecting: connecting",
+        "a connected: connected",
+        "a ended: closed by this side",
+    ];
+    assert_eq!(*seen, expected);
+}
+
+/// The future of a server may be a task of a runtime with several threads.
+#[test]
+fn the_future_of_a_server_can_be_sent_to_another_thread() {
+    fn assert_send(_: impl Future + Send + 'static) {}
+    let servers = Servers::<Client>::new(7);
+    let host = Host::new("h", "1");
+    let connect = async move || {
+        let (client, _) = mcp_sansio_test::connect(&server("a"), &host);
+        Ok::<_, ClientError>(client)
+    };
+    assert_send(servers.connect("a", connect, async |_| ()).unwrap());
+}
