@@ -25,6 +25,8 @@ mod several_servers {}
 mod input_rounds {}
 #[doc = include_str!("guide/tasks-and-subscriptions.md")]
 mod tasks_and_subscriptions {}
+#[doc = include_str!("guide/middleware.md")]
+mod middleware {}
 #[doc = include_str!("guide/http.md")]
 mod http {}
 #[doc = include_str!("guide/authorization.md")]

@@ -1,4 +1,5 @@
 use alloc::boxed::Box;
+use alloc::sync::Arc;
 
 use mcp_sansio::catalog::{Attachments, Catalog, Invalid, Target};
 use mcp_sansio::jsonrpc::{ErrorObject, RawJson};
@@ -64,7 +65,7 @@ impl<K: Threading> Handlers<K> {
 
 /// A handler and all its inputs except the request.
 pub(super) struct Invocation<'a, K: Threading> {
-    pub(super) handlers: &'a Handlers<K>,
+    pub(super) handlers: &'a Arc<Handlers<K>>,
     /// The handler, or the outcome if there is no handler.
     pub(super) function: Result<&'a K::Function, Box<Outcome>>,
     pub(super) commands: &'a CommandSender,

@@ -15,6 +15,7 @@ use mcp_sansio_sync::atomic::{AtomicBool, Ordering};
 
 use super::context::CommandSender;
 use super::dispatch::{Invocation, into_owned_request};
+use super::middleware::{EndpointClock, Layers as _, Wrapped};
 use super::panics::PanicGuard;
 use super::reply::Outcome;
 use super::server::Handlers;
@@ -26,6 +27,8 @@ pub struct HandlerCall<'f, K: Threading = ThreadSafe> {
     pub(super) handlers: Arc<Handlers<K>>,
     /// The handler, or the outcome if there is no handler.
     pub(super) function: Result<K::Function, Box<Outcome>>,
+    /// The inputs of the middleware, if there is any.
+    pub(super) wrapped: Option<Box<Wrapped>>,
     pub(super) commands: CommandSender,
     pub(super) tasks: bool,
     /// Whether the request is a task.
@@ -57,6 +60,10 @@ pub struct HandlerOutput<'f> {
 
 /// The future of a pending handler. Resolves to `None` if its answer is no longer needed.
 ///
+/// Poll it with [`poll_at`](Self::poll_at), which also tells [middleware](super::middleware) the
+/// time. Polled as a future, middleware sees the time of the last input of the
+/// [`HttpServer`](super::endpoint::HttpServer).
+///
 /// Dropping it abandons the request unanswered; the request then stays open until its client gives
 /// up.
 pub struct PendingHandler<K: Threading = ThreadSafe> {
@@ -64,6 +71,8 @@ pub struct PendingHandler<K: Threading = ThreadSafe> {
     task: Option<K::Task>,
     pub(super) request: Option<Request<'static>>,
     guard: PanicGuard,
+    /// The time of the middleware, if there is any.
+    clock: Option<Arc<dyn EndpointClock>>,
     pub(super) cancel_signal: Arc<CancelSignal>,
 }
 
@@ -121,11 +130,12 @@ impl<'f, K: Threading> HandlerCall<'f, K> {
     /// Calls the handler. A plain one does its work in this call.
     #[must_use]
     pub fn run(self) -> HandlerPoll<'f, K> {
-        let Self { mut request, handlers, function, commands, .. } = self;
+        let Self { mut request, handlers, function, wrapped, commands, .. } = self;
         let Self { tasks, is_task, sealed, now, guard, default_spawner, .. } = self;
         if sealed && let Err(error) = handlers.sealing.open(&mut request, now) {
             return HandlerPoll::Ready(HandlerOutput { request, outcome: Outcome::Error(error) });
         }
+        let clock = wrapped.as_ref().map(|wrapped| Arc::clone(&wrapped.clock));
         let invocation = Invocation {
             handlers: &handlers,
             function: match function {
@@ -138,12 +148,17 @@ impl<'f, K: Threading> HandlerCall<'f, K> {
             guard,
             default_spawner,
         };
-        match invocation.call(&request) {
+        let step = match handlers.layers.as_ref().zip(wrapped) {
+            Some((layers, wrapped)) => layers.call(invocation, wrapped, &request),
+            None => invocation.call(&request),
+        };
+        match step {
             Step::Ready(outcome) => HandlerPoll::Ready(HandlerOutput { request, outcome }),
             Step::Pending(task) => HandlerPoll::Pending(PendingHandler {
                 task: Some(task),
                 request: Some(into_owned_request(request, tasks, &handlers.sealing)),
                 guard,
+                clock,
                 cancel_signal: Arc::default(),
             }),
         }
@@ -159,6 +174,20 @@ impl<K: Threading> fmt::Debug for HandlerCall<'_, K> {
 impl<K: Threading> fmt::Debug for PendingHandler<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("PendingHandler").field("request", &self.request).finish_non_exhaustive()
+    }
+}
+
+impl<K: Threading> PendingHandler<K> {
+    /// Polls the handler at the time `now`.
+    pub fn poll_at(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        now: Instant,
+    ) -> Poll<Option<HandlerOutput<'static>>> {
+        if let Some(clock) = &self.clock {
+            clock.advance(now);
+        }
+        self.poll(cx)
     }
 }
 

@@ -24,6 +24,7 @@ use super::http_call::{HandlerCall, HandlerOutput, PendingHandler, TrackedHandle
 use super::input_required::InputRequired;
 use super::machines::HttpServerMachine;
 use super::mailbox::Mailbox;
+use super::middleware::Layers as _;
 use super::panics::{PanicGuard, Panicked};
 use super::reply::Outcome;
 use super::server::Server;
@@ -345,8 +346,12 @@ impl<K: Threading> HttpServer<K> {
     fn work<'f>(&self, request: Request<'f>, now: Instant) -> HandlerCall<'f, K> {
         let endpoint = &self.endpoint;
         let invocation = endpoint.invocation(&request);
+        let layers = endpoint.handlers.layers.as_ref().zip(endpoint.clock.as_ref());
+        let wrapped =
+            layers.map(|(layers, clock)| layers.wrap(&endpoint.machine, clock, &request, now));
         HandlerCall {
             function: invocation.function.cloned(),
+            wrapped,
             handlers: Arc::clone(&endpoint.handlers),
             commands: Arc::clone(&endpoint.commands),
             is_task: invocation.is_task,

@@ -14,6 +14,7 @@
 //! | report progress, log, and know the client in a handler | [`Context`] |
 //! | ask the user, the model or the host | [`Elicit`], [`InputRequiredBuilder`] |
 //! | change a running server | [`ServerHandle`], [`Connections`], [`CatalogEdit`] |
+//! | run code around all handlers, limit them, log them | [`middleware`] |
 //! | connect to a server, and answer its requests | [`Host`], [`HostRequest`] |
 //! | use several servers as one | [`Servers`], [`MergedList`] |
 //! | call it | [`Client`], [`ClientCall`], [`ClientError`], [`Subscription`] |
@@ -179,6 +180,7 @@ mod input_required;
 mod into_endpoint;
 mod machines;
 mod mailbox;
+pub mod middleware;
 #[cfg(all(feature = "http", not(feature = "auth")))]
 mod no_authorization;
 #[cfg(not(feature = "seal"))]

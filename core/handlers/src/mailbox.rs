@@ -159,7 +159,8 @@ impl<C> Mailbox<C> {
         }
     }
 
-    fn wake_driver(&self) {
+    /// Wakes the driver: something changed that it does not find in the queues.
+    pub(super) fn wake_driver(&self) {
         // If the lock is taken, its holder is the driver, which checks afterwards, or another
         // sender, which wakes the driver.
         let driver = self.driver.try_lock(Option::take).flatten();

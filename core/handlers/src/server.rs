@@ -91,6 +91,8 @@ pub(super) struct Handlers<K: Threading> {
     /// Sorted by method.
     pub(super) others: Vec<(String, K::Function)>,
     pub(super) observers: Vec<Observer>,
+    /// The middleware around all of them.
+    pub(super) layers: Option<K::Layers>,
     /// Where blocking handlers run; `None` runs them in place.
     pub(super) spawner: Option<Spawner>,
     pub(super) sealing: Sealing,
@@ -104,6 +106,7 @@ impl<K: Threading> Clone for Handlers<K> {
             completion: self.completion.clone(),
             others: self.others.clone(),
             observers: self.observers.clone(),
+            layers: self.layers.clone(),
             spawner: self.spawner.clone(),
             sealing: self.sealing.clone(),
             #[cfg(feature = "protection")]
@@ -182,6 +185,7 @@ impl<K: Threading> Server<K> {
                 completion: None,
                 others: Vec::new(),
                 observers: Vec::new(),
+                layers: None,
                 spawner: None,
                 sealing: Sealing::default(),
                 #[cfg(feature = "protection")]

@@ -16,6 +16,7 @@ use super::elicitation_ids::ElicitationIds;
 use super::executor::{DETACHED, Executor};
 use super::machines::StreamServer;
 use super::mailbox::Mailbox;
+use super::middleware::{EndpointClock, Layers as _};
 use super::panics::{PanicGuard, Panicked};
 use super::reply::Outcome;
 use super::server::{Handlers, Server};
@@ -41,6 +42,8 @@ pub struct ServerEndpoint<K: Threading = ThreadSafe, M: ServerBinding = StreamSe
     pub(super) default_spawner: Option<fn(Job)>,
     pub(super) tasks: Option<Box<dyn Tasks<M>>>,
     elicitations: ElicitationIds,
+    /// The time of the middleware, if there is any.
+    pub(super) clock: Option<Arc<dyn EndpointClock>>,
 }
 
 #[allow(private_bounds, reason = "implemented only by the machines of this crate")]
@@ -57,6 +60,7 @@ impl<K: Threading, M: ServerBinding> ServerEndpoint<K, M> {
         Self {
             handlers: Arc::clone(&server.handlers),
             items: Arc::clone(&server.items),
+            clock: server.handlers.layers.as_ref().map(|layers| layers.open_clock(&commands)),
             running,
             commands,
             guard: PanicGuard::NONE,
@@ -77,6 +81,7 @@ impl<K: Threading, M: ServerBinding> ServerEndpoint<K, M> {
 
     /// Handles an event. Returns a request that needs a handler.
     pub(super) fn dispatch<'f>(&mut self, event: Event<'f>, now: Instant) -> Option<Request<'f>> {
+        self.advance_clock(now);
         if !self.handlers.show(&event, self.guard)
             && let Event::Request(request) = event
         {
@@ -291,8 +296,18 @@ impl<K: Threading, M: ServerBinding> ServerEndpoint<K, M> {
 
     // ------------------------------------------------------------------ time
 
+    /// Moves the clock of the middleware, if there is any.
+    // Out of line, because servers without middleware call it as well.
+    #[inline(never)]
+    pub(super) fn advance_clock(&self, now: Instant) {
+        if let Some(clock) = &self.clock {
+            clock.advance(now);
+        }
+    }
+
     /// Fires the timers that are due at `now`.
     pub(super) fn expire(&mut self, now: Instant) {
+        self.advance_clock(now);
         self.machine.handle_timeout(now);
         while let Some(handler) = self.tasks.as_mut().and_then(|tasks| tasks.expire(now)) {
             self.drop_handler(handler);
@@ -302,7 +317,11 @@ impl<K: Threading, M: ServerBinding> ServerEndpoint<K, M> {
     /// Returns the next deadline.
     pub(super) fn next_deadline(&self) -> Option<Instant> {
         let tasks = self.tasks.as_ref().and_then(|tasks| tasks.poll_timeout());
-        [self.machine.poll_timeout(), tasks].into_iter().flatten().min()
+        let deadline = [self.machine.poll_timeout(), tasks].into_iter().flatten().min();
+        match &self.clock {
+            Some(clock) => clock.earliest(deadline),
+            None => deadline,
+        }
     }
 }
 
@@ -359,7 +378,14 @@ impl<K: Threading> ServerEndpoint<K> {
 
     /// Passes a request to its handler.
     fn call(&mut self, request: Request<'_>, now: Instant) {
-        match self.invocation(&request).call(&request) {
+        let invocation = self.invocation(&request);
+        let step = match (&self.handlers.layers, &self.clock) {
+            (Some(layers), Some(clock)) => {
+                layers.call_on_stream(invocation, &self.machine, clock, &request)
+            }
+            _ => invocation.call(&request),
+        };
+        match step {
             Step::Ready(outcome) => self.finish(request, outcome, now),
             Step::Pending(task) => {
                 let detached = self.task_of(request.handle).map(|place| place | DETACHED);
@@ -408,6 +434,7 @@ impl<K: Threading> Endpoint for ServerEndpoint<K> {
     }
 
     fn poll_handlers(&mut self, cx: &mut Context<'_>, now: Instant) {
+        self.advance_clock(now);
         self.take_commands(now);
         for _ in 0..self.running.ready() {
             if let Some((kept, outcome)) = self.running.poll_next() {

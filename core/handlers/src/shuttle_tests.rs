@@ -197,6 +197,7 @@ fn a_handler_cancelled_during_its_poll_is_notified() {
                 .cloned(),
             request,
             handlers: Arc::clone(&server.handlers),
+            wrapped: None,
             commands: Arc::new(Mailbox::new(MailboxLimits::NONE)),
             tasks: false,
             is_task: false,

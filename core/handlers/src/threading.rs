@@ -10,6 +10,7 @@ use mcp_sansio_oauth::protected_resource::TokenCheck;
 #[cfg(feature = "auth")]
 use super::authorization::ActionOutput;
 use super::context::RequestParts;
+use super::middleware::{LayerList, Layers, Next, ServerRequest};
 use super::reply::Outcome;
 #[cfg(feature = "protection")]
 use super::token_handler::{TokenResult, TokenStep};
@@ -21,6 +22,10 @@ pub trait Threading: sealed::Sealed + Sized + 'static {
     type Task: Future<Output = Outcome> + Unpin;
     /// A stored handler.
     type Function: Clone + core::ops::Deref<Target: Fn(RequestParts<'_, '_>) -> Step<Self>>;
+    /// A stored middleware.
+    type Middleware: Clone + core::ops::Deref<Target: Fn(ServerRequest, Next<Self>) -> Self::Task>;
+    /// The middleware of a server, without the type of the list.
+    type Layers: Clone + core::ops::Deref<Target: Layers<Self>>;
     /// The future of a pending token check.
     #[cfg(feature = "protection")]
     type TokenTask: Future<Output = TokenResult> + Unpin;
@@ -36,6 +41,9 @@ pub trait Threading: sealed::Sealed + Sized + 'static {
 
     /// Converts a thread-safe handler into this kind.
     fn from_thread_safe(function: <ThreadSafe as Threading>::Function) -> Self::Function;
+
+    /// Erases the type of a list of middleware.
+    fn layers(list: LayerList<Self>) -> Self::Layers;
 
     /// Converts the future of a store, which is thread-safe.
     #[cfg(feature = "auth")]
@@ -65,6 +73,8 @@ pub enum Step<K: Threading> {
 impl Threading for ThreadSafe {
     type Task = Pin<Box<dyn Future<Output = Outcome> + Send>>;
     type Function = Arc<dyn Fn(RequestParts<'_, '_>) -> Step<Self> + Send + Sync>;
+    type Middleware = Arc<dyn Fn(ServerRequest, Next<Self>) -> Self::Task + Send + Sync>;
+    type Layers = Arc<dyn Layers<Self> + Send + Sync>;
     #[cfg(feature = "protection")]
     type TokenTask = Pin<Box<dyn Future<Output = TokenResult> + Send>>;
     #[cfg(feature = "protection")]
@@ -78,6 +88,10 @@ impl Threading for ThreadSafe {
         function
     }
 
+    fn layers(list: LayerList<Self>) -> Self::Layers {
+        Arc::new(list)
+    }
+
     #[cfg(feature = "auth")]
     fn from_store_future(
         answer: Pin<Box<dyn Future<Output = ActionOutput> + Send>>,
@@ -89,6 +103,8 @@ impl Threading for ThreadSafe {
 impl Threading for Local {
     type Task = Pin<Box<dyn Future<Output = Outcome>>>;
     type Function = Rc<dyn Fn(RequestParts<'_, '_>) -> Step<Self>>;
+    type Middleware = Rc<dyn Fn(ServerRequest, Next<Self>) -> Self::Task>;
+    type Layers = Rc<dyn Layers<Self>>;
     #[cfg(feature = "protection")]
     type TokenTask = Pin<Box<dyn Future<Output = TokenResult>>>;
     #[cfg(feature = "protection")]
@@ -106,6 +122,10 @@ impl Threading for Local {
                 Step::Pending(task)
             }
         })
+    }
+
+    fn layers(list: LayerList<Self>) -> Self::Layers {
+        Rc::new(list)
     }
 
     #[cfg(feature = "auth")]

@@ -379,7 +379,7 @@ impl<K: Threading, C: HttpEndpoint> Http<K, C> {
             moved = true;
         }
         for mut handler in mem::take(&mut self.running) {
-            match handler.as_mut().poll(cx) {
+            match handler.as_mut().poll_at(cx, now) {
                 Poll::Pending => self.running.push(handler),
                 Poll::Ready(output) => {
                     moved = true;

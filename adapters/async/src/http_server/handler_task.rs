@@ -1,4 +1,4 @@
-use std::future::Future;
+use std::future::poll_fn;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::Arc;
@@ -39,7 +39,7 @@ pub(super) fn start<'f>(
     match work.run() {
         HandlerPoll::Ready(finished) => Some(CompletedHandler { request, finished }),
         HandlerPoll::Pending(mut running) => {
-            if let Poll::Ready(finished) = Pin::new(&mut running).poll(cx) {
+            if let Poll::Ready(finished) = Pin::new(&mut running).poll_at(cx, shared.now()) {
                 return finished.map(|finished| CompletedHandler { request, finished });
             }
             shared.change(|state| state.server.track(&running));
@@ -64,8 +64,8 @@ pub(super) fn spawn(shared: &Arc<SharedServer>, work: HandlerCall<'static>) {
     }));
 }
 
-async fn run_to_completion(guard: RequestGuard, running: PendingHandler) {
-    let finished = running.await;
+async fn run_to_completion(guard: RequestGuard, mut running: PendingHandler) {
+    let finished = poll_fn(|cx| Pin::new(&mut running).poll_at(cx, guard.shared.now())).await;
     guard.end(finished);
 }
 

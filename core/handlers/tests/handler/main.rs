@@ -36,6 +36,9 @@ mod legacy_tasks_http;
 mod legacy_tasks_input;
 mod legacy_tasks_limits;
 mod mailbox_limits;
+mod middleware;
+mod middleware_cache;
+mod middleware_limits;
 mod panics;
 #[cfg(feature = "protection")]
 mod protected_server;

@@ -1,4 +1,5 @@
 use crate::framing::FrameError;
+use crate::jsonrpc::RequestId;
 use crate::{Instant, Revision};
 
 use super::client::ClientSession;
@@ -125,6 +126,10 @@ pub trait ClientMachine: for<'a> Machine<Command<'a> = ClientCommand<'a>> {
 pub trait ServerMachine: for<'a> Machine<Command<'a> = ServerCommand<'a>> {
     /// Returns the revision of a pending request.
     fn revision_of(&self, request: RequestHandle) -> Option<Revision>;
+
+    /// Returns the JSON-RPC id of a pending request. Clients choose it: requests of different
+    /// sessions may have the same id.
+    fn id_of(&self, request: RequestHandle) -> Option<&RequestId>;
 }
 
 /// Implements [`Machine`] by delegating to the methods of the same names.

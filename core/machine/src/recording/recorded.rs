@@ -4,6 +4,7 @@ use core::fmt;
 use core::ops::Deref;
 
 use crate::framing::FrameError;
+use crate::jsonrpc::RequestId;
 use crate::peer::machine::stream_machine;
 use crate::peer::{
     Applied, ClientMachine, CommandError, ConnectionClosed, Event, Machine, RequestHandle,
@@ -151,6 +152,10 @@ impl<M: Recordable + ClientMachine> ClientMachine for Recorded<M> {
 impl<M: Recordable + ServerMachine> ServerMachine for Recorded<M> {
     fn revision_of(&self, request: RequestHandle) -> Option<Revision> {
         self.machine.revision_of(request)
+    }
+
+    fn id_of(&self, request: RequestHandle) -> Option<&RequestId> {
+        self.machine.id_of(request)
     }
 }
 

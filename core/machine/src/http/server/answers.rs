@@ -4,7 +4,7 @@ use alloc::boxed::Box;
 
 use crate::catalog::Catalog;
 use crate::http::{HttpRejection, Status};
-use crate::jsonrpc::ErrorCode;
+use crate::jsonrpc::{ErrorCode, RequestId};
 use crate::peer::machine::machine;
 use crate::peer::outbox::Verdict;
 use crate::peer::server::server_methods;
@@ -219,6 +219,10 @@ machine!(Server, ServerCommand);
 impl ServerMachine for Server {
     fn revision_of(&self, request: RequestHandle) -> Option<Revision> {
         self.connections.get(request.connection)?.machine.revision_of(request).ok()
+    }
+
+    fn id_of(&self, request: RequestHandle) -> Option<&RequestId> {
+        self.connections.get(request.connection)?.machine.id_of(request)
     }
 }
 

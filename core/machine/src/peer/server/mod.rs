@@ -26,7 +26,7 @@ use mcp_sansio_sync::Arc;
 use crate::binding::Binding;
 use crate::catalog::Catalog;
 use crate::framing::FrameError;
-use crate::jsonrpc::{Frame, Json, RawJson, WriteError, WriteJson, to_shared_json};
+use crate::jsonrpc::{Frame, Json, RawJson, RequestId, WriteError, WriteJson, to_shared_json};
 use crate::protocol::{
     Capabilities, GateError, LoggingLevel, Method, MethodKind, ServerCapabilities, Side,
 };
@@ -537,5 +537,9 @@ stream_machine!([] Server);
 impl ServerMachine for Server {
     fn revision_of(&self, request: RequestHandle) -> Option<Revision> {
         self.revision_of(request).ok()
+    }
+
+    fn id_of(&self, request: RequestHandle) -> Option<&RequestId> {
+        self.connection.requests.get(request.key).map(|entry| &entry.id)
     }
 }

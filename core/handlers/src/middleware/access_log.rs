@@ -1,0 +1,177 @@
+use alloc::sync::Arc;
+use core::fmt;
+use core::time::Duration;
+
+use mcp_sansio::Instant;
+use mcp_sansio::Revision;
+use mcp_sansio::jsonrpc::{ErrorCode, RequestId};
+
+use crate::reply::{HandlerError, ResultBody};
+use crate::threading::Threading;
+
+use super::layers::layer;
+use super::next::{MiddlewareResult, Next};
+use super::server_request::ServerRequest;
+
+/// Middleware that reports each request when it ends, without its arguments and its result.
+///
+/// ```
+/// use mcp_sansio_handlers::Server;
+/// use mcp_sansio_handlers::middleware::AccessLog;
+///
+/// let server = Server::new("s", "1.0.0").middleware(AccessLog::new(|record| println!("{record}")));
+/// # let _ = server;
+/// ```
+///
+/// Register it first, so that it sees the refusals of limits.
+#[derive(Clone)]
+pub struct AccessLog {
+    write: Arc<dyn Fn(&AccessRecord<'_>) + Send + Sync>,
+}
+
+impl AccessLog {
+    /// Creates a log. `write` must return quickly. As text, a record is a line: see
+    /// [`AccessRecord`].
+    pub fn new(write: impl Fn(&AccessRecord<'_>) + Send + Sync + 'static) -> Self {
+        Self { write: Arc::new(write) }
+    }
+
+    async fn around<K: Threading>(
+        &self,
+        request: &ServerRequest,
+        next: Next<K>,
+    ) -> MiddlewareResult {
+        let mut pending = PendingRecord {
+            log: self,
+            request,
+            started: request.now(),
+            outcome: AccessOutcome::Cancelled,
+        };
+        let result = next.run().await;
+        pending.outcome = AccessOutcome::from_result(&result);
+        result
+    }
+}
+
+layer!(AccessLog);
+
+impl fmt::Debug for AccessLog {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AccessLog").finish_non_exhaustive()
+    }
+}
+
+/// Writes the record when it is dropped, so that cancelled requests have one too.
+struct PendingRecord<'a> {
+    log: &'a AccessLog,
+    request: &'a ServerRequest,
+    started: Instant,
+    outcome: AccessOutcome,
+}
+
+impl Drop for PendingRecord<'_> {
+    fn drop(&mut self) {
+        let Self { log, request, started, outcome } = self;
+        let duration = request.now().saturating_since(*started);
+        let target = request.target();
+        let record = AccessRecord {
+            started: *started,
+            duration,
+            method: request.method().as_str(),
+            target: target.as_deref(),
+            principal: request.principal().map(|principal| principal.as_str()),
+            revision: request.revision(),
+            id: request.id(),
+            outcome: *outcome,
+        };
+        (log.write)(&record);
+    }
+}
+
+/// A request that has ended, for an [`AccessLog`].
+///
+/// As text it is a line without its end: the time since the origin of the adapter's clock in
+/// seconds, the method, the target, the principal, the outcome and the duration. Names are quoted
+/// and escaped, so that a client cannot forge a line:
+///
+/// ```text
+/// 12.034 tools/call "forecast" "issuer|ann" ok 35ms
+/// ```
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct AccessRecord<'a> {
+    /// When the request reached the log.
+    pub started: Instant,
+    /// The time until the result: see the [time of middleware](super#time).
+    pub duration: Duration,
+    /// The method.
+    pub method: &'a str,
+    /// The name of the tool or prompt, or the URI: see [`ServerRequest::target`].
+    pub target: Option<&'a str>,
+    /// The name of the sender, if it is known.
+    pub principal: Option<&'a str>,
+    /// The revision that governs the request.
+    pub revision: Revision,
+    /// The id of the request: see [`ServerRequest::id`].
+    pub id: Option<&'a RequestId>,
+    /// The outcome.
+    pub outcome: AccessOutcome,
+}
+
+/// The outcome of a request, for an [`AccessLog`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum AccessOutcome {
+    /// A result.
+    Ok,
+    /// A tool result with `isError`.
+    ToolError,
+    /// Input requests: the request comes again with their answers.
+    InputRequired,
+    /// An error with this code.
+    Error(ErrorCode),
+    /// The handler was dropped: the client cancelled the request, or disconnected, or an outer
+    /// middleware gave up.
+    Cancelled,
+}
+
+impl AccessOutcome {
+    fn from_result(result: &MiddlewareResult) -> Self {
+        match result {
+            Ok(ResultBody::Tool(result)) if result.is_error == Some(true) => Self::ToolError,
+            Ok(_) | Err(HandlerError::Answered(_)) => Self::Ok,
+            Err(HandlerError::Failed(_)) => Self::Error(ErrorCode::INTERNAL_ERROR),
+            Err(HandlerError::Protocol(error)) => Self::Error(error.code),
+            Err(HandlerError::InputRequired(_)) => Self::InputRequired,
+            #[cfg(feature = "http")]
+            Err(HandlerError::Refused(refusal)) => Self::Error(refusal.error.code),
+        }
+    }
+}
+
+impl fmt::Display for AccessOutcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Ok => f.write_str("ok"),
+            Self::ToolError => f.write_str("tool-error"),
+            Self::InputRequired => f.write_str("input-required"),
+            Self::Error(code) => write!(f, "error:{}", code.0),
+            Self::Cancelled => f.write_str("cancelled"),
+        }
+    }
+}
+
+impl fmt::Display for AccessRecord<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let at = self.started.saturating_since(Instant::ZERO);
+        // A method of an extension is one that the server has registered.
+        write!(f, "{}.{:03} {}", at.as_secs(), at.subsec_millis(), self.method)?;
+        for name in [self.target, self.principal] {
+            match name {
+                Some(name) => write!(f, " {name:?}")?,
+                None => f.write_str(" -")?,
+            }
+        }
+        write!(f, " {} {}ms", self.outcome, self.duration.as_millis())
+    }
+}

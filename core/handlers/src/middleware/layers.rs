@@ -1,0 +1,267 @@
+use alloc::boxed::Box;
+use alloc::rc::Rc;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::fmt;
+use core::future::Future;
+use core::sync::atomic::{AtomicUsize, Ordering};
+
+#[cfg(feature = "http")]
+use mcp_sansio::Instant;
+use mcp_sansio::peer::Request;
+
+use crate::context::CommandSender;
+use crate::dispatch::Invocation;
+#[cfg(feature = "http")]
+use crate::machines::HttpServerMachine;
+use crate::machines::StreamServer;
+use crate::server::Server;
+use crate::server_binding::ServerBinding;
+use crate::threading::{Local, Step, ThreadSafe, Threading};
+
+use super::endpoint_clock::{EndpointClock, SleepTable};
+use super::next::{MiddlewareResult, Next, into_outcome};
+use super::server_request::{Parts, ServerRequest, Wrapped};
+
+/// A function or a type that can be registered with
+/// [`Server::middleware`](crate::Server::middleware): an `async` function or closure that takes a
+/// [`ServerRequest`] and a [`Next`] and returns a [`MiddlewareResult`], or one of the types of this
+/// [module](super).
+///
+/// `M` tells them apart; the compiler infers it.
+#[diagnostic::on_unimplemented(
+    message = "this cannot be registered as middleware here",
+    label = "not middleware: wrong parameters or wrong result",
+    note = "middleware is an `async fn(ServerRequest, Next) -> MiddlewareResult`; for `Server::local` it takes `Next<Local>`",
+    note = "values that it captures are `Send`, `Sync` and `Clone`; `Server::local` has no such bounds"
+)]
+pub trait Middleware<K: Threading, M> {
+    /// Converts it into the stored form.
+    fn into_middleware(self) -> K::Middleware;
+}
+
+/// Marks functions.
+#[derive(Clone, Copy, Debug)]
+pub enum FunctionMarker {}
+
+/// Marks the types of this crate.
+#[derive(Clone, Copy, Debug)]
+pub enum LayerMarker {}
+
+// Cloned for each call, like handlers, so that an `async move` closure may capture values.
+impl<F, R> Middleware<ThreadSafe, FunctionMarker> for F
+where
+    F: FnOnce(ServerRequest, Next) -> R + Clone + Send + Sync + 'static,
+    R: Future<Output = MiddlewareResult> + Send + 'static,
+{
+    fn into_middleware(self) -> <ThreadSafe as Threading>::Middleware {
+        Arc::new(move |request, next| {
+            let function = self.clone();
+            Box::pin(async move {
+                let result = function(request.clone(), next).await;
+                into_outcome(result, &request)
+            })
+        })
+    }
+}
+
+impl<F> Middleware<Local, FunctionMarker> for F
+where
+    F: AsyncFn(ServerRequest, Next<Local>) -> MiddlewareResult + 'static,
+{
+    fn into_middleware(self) -> <Local as Threading>::Middleware {
+        let function = Rc::new(self);
+        Rc::new(move |request, next| {
+            let function = Rc::clone(&function);
+            Box::pin(async move {
+                let result = function(request.clone(), next).await;
+                into_outcome(result, &request)
+            })
+        })
+    }
+}
+
+/// Implements [`Middleware`] for a type with an asynchronous method `around(&self, &ServerRequest,
+/// Next<K>) -> MiddlewareResult`. Calls share the value.
+macro_rules! layer {
+    ($layer:ty) => {
+        layer!($layer, ThreadSafe, Arc);
+        layer!($layer, Local, Rc);
+    };
+    ($layer:ty, $threading:ident, $shared:ident) => {
+        const _: () = {
+            use alloc::boxed::Box;
+            #[allow(unused_imports, reason = "each kind uses one of them")]
+            use alloc::{rc::Rc, sync::Arc};
+
+            use $crate::middleware::layers::{LayerMarker, Middleware};
+            use $crate::middleware::next::into_outcome;
+            use $crate::threading::{Threading, $threading};
+
+            impl Middleware<$threading, LayerMarker> for $layer {
+                fn into_middleware(self) -> <$threading as Threading>::Middleware {
+                    let layer = Arc::new(self);
+                    $shared::new(move |request, next| {
+                        let layer = Arc::clone(&layer);
+                        Box::pin(async move {
+                            let result = layer.around(&request, next).await;
+                            into_outcome(result, &request)
+                        })
+                    })
+                }
+            }
+        };
+    };
+}
+pub(super) use layer;
+
+/// The middleware of a server.
+///
+/// A trait, so that the binary of a server without middleware contains no code for it: only
+/// [`Server::middleware`](crate::Server::middleware) refers to the implementation.
+#[allow(unnameable_types, reason = "only this crate uses it")]
+pub trait Layers<K: Threading>: fmt::Debug {
+    /// Returns a middleware, counted from the outermost.
+    fn get(&self, index: usize) -> Option<&K::Middleware>;
+
+    /// Returns a list with one more, the innermost.
+    fn with(&self, middleware: K::Middleware) -> K::Layers;
+
+    /// Creates the clock of an endpoint.
+    #[allow(private_interfaces, reason = "only this crate uses it")]
+    fn open_clock(&self, commands: &CommandSender) -> Arc<dyn EndpointClock>;
+
+    /// Calls the outermost middleware.
+    #[allow(private_interfaces, reason = "only this crate uses it")]
+    fn call(
+        &self,
+        invocation: Invocation<'_, K>,
+        wrapped: Box<Wrapped>,
+        request: &Request<'_>,
+    ) -> Step<K>;
+
+    /// Calls the outermost middleware.
+    #[allow(private_interfaces, reason = "only this crate uses it")]
+    fn call_on_stream(
+        &self,
+        invocation: Invocation<'_, K>,
+        machine: &StreamServer,
+        clock: &Arc<dyn EndpointClock>,
+        request: &Request<'_>,
+    ) -> Step<K>;
+
+    /// Returns the inputs of a [`call`](Self::call) at `now`.
+    #[cfg(feature = "http")]
+    #[allow(private_interfaces, reason = "only this crate uses it")]
+    fn wrap(
+        &self,
+        machine: &HttpServerMachine,
+        clock: &Arc<dyn EndpointClock>,
+        request: &Request<'_>,
+        now: Instant,
+    ) -> Box<Wrapped>;
+}
+
+/// The middleware of a server, the outermost first.
+#[allow(unnameable_types, reason = "only this crate uses it")]
+pub struct LayerList<K: Threading> {
+    layers: Vec<K::Middleware>,
+    /// Counts the endpoints of the server.
+    endpoints: Arc<AtomicUsize>,
+}
+
+impl<K: Threading> Layers<K> for LayerList<K> {
+    fn get(&self, index: usize) -> Option<&K::Middleware> {
+        self.layers.get(index)
+    }
+
+    fn with(&self, middleware: K::Middleware) -> K::Layers {
+        let mut layers = self.layers.clone();
+        layers.push(middleware);
+        K::layers(Self { layers, endpoints: Arc::clone(&self.endpoints) })
+    }
+
+    #[allow(private_interfaces, reason = "only this crate uses it")]
+    fn open_clock(&self, commands: &CommandSender) -> Arc<dyn EndpointClock> {
+        let endpoint = self.endpoints.fetch_add(1, Ordering::Relaxed);
+        Arc::new(SleepTable::new(Arc::clone(commands), endpoint))
+    }
+
+    #[allow(private_interfaces, reason = "only this crate uses it")]
+    fn call(
+        &self,
+        invocation: Invocation<'_, K>,
+        wrapped: Box<Wrapped>,
+        request: &Request<'_>,
+    ) -> Step<K> {
+        let guard = invocation.guard;
+        let function = match invocation.function {
+            Ok(function) => function.clone(),
+            Err(outcome) => return Step::Ready(*outcome),
+        };
+        let request = ServerRequest::new(Parts {
+            request: request.clone().into_owned(),
+            wrapped,
+            commands: Arc::clone(invocation.commands),
+            tasks: invocation.tasks,
+            is_task: invocation.is_task,
+            guard,
+            default_spawner: invocation.default_spawner,
+        });
+        let first = Next::new(request, function, Arc::clone(invocation.handlers));
+        guard.run(|| first.step()).unwrap_or_else(|panicked| Step::Ready(panicked.into()))
+    }
+
+    #[allow(private_interfaces, reason = "only this crate uses it")]
+    fn call_on_stream(
+        &self,
+        invocation: Invocation<'_, K>,
+        machine: &StreamServer,
+        clock: &Arc<dyn EndpointClock>,
+        request: &Request<'_>,
+    ) -> Step<K> {
+        let wrapped = Wrapped::new(machine, ServerBinding::catalog(machine), clock, request);
+        self.call(invocation, wrapped, request)
+    }
+
+    #[cfg(feature = "http")]
+    #[allow(private_interfaces, reason = "only this crate uses it")]
+    fn wrap(
+        &self,
+        machine: &HttpServerMachine,
+        clock: &Arc<dyn EndpointClock>,
+        request: &Request<'_>,
+        now: Instant,
+    ) -> Box<Wrapped> {
+        clock.advance(now);
+        Wrapped::new(machine, ServerBinding::catalog(machine), clock, request)
+    }
+}
+
+impl<K: Threading> fmt::Debug for LayerList<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Layers").field("length", &self.layers.len()).finish_non_exhaustive()
+    }
+}
+
+impl<K: Threading> Server<K> {
+    /// Adds middleware around the handlers of all requests, inside of that of earlier calls: see
+    /// the [module](crate::middleware).
+    ///
+    /// All connections of the server share its state, such as the buckets of a
+    /// [`RateLimit`](super::RateLimit).
+    #[must_use]
+    pub fn middleware<M>(mut self, middleware: impl Middleware<K, M>) -> Self {
+        let middleware = middleware.into_middleware();
+        let handlers = self.functions();
+        let layers = match &handlers.layers {
+            Some(layers) => layers.with(middleware),
+            None => {
+                let layers = Vec::from([middleware]);
+                K::layers(LayerList { layers, endpoints: Arc::default() })
+            }
+        };
+        handlers.layers = Some(layers);
+        self
+    }
+}

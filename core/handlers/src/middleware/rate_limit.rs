@@ -1,0 +1,167 @@
+use alloc::collections::BTreeMap;
+use alloc::sync::Arc;
+use core::fmt;
+use core::time::Duration;
+
+use mcp_sansio::Instant;
+use mcp_sansio_sync::Mutex;
+
+use crate::threading::Threading;
+
+use super::caller_key::CallerKey;
+use super::layers::layer;
+use super::limit_error::LimitError;
+use super::next::{MiddlewareResult, Next};
+use super::server_request::ServerRequest;
+
+/// Middleware that bounds the requests of each caller over time, with a token bucket. A request
+/// beyond the limit waits if it is told to, or is refused with [`LimitError::RateExceeded`].
+///
+/// A caller is a [`Principal`](mcp_sansio::Principal), on all connections of the server. On a byte
+/// stream it is the connection. On HTTP all callers without a principal share one bucket: nothing
+/// that they cannot change tells them apart.
+#[derive(Clone)]
+pub struct RateLimit {
+    buckets: Arc<Mutex<Buckets>>,
+    /// The time after which a token is added.
+    interval: Duration,
+    /// The time in which an empty bucket becomes full, less one interval.
+    tolerance: Duration,
+    callers_max: usize,
+    wait_max: Duration,
+}
+
+impl RateLimit {
+    /// Creates a limit of `requests` per `period`, at least one. So many may also come at once:
+    /// a bucket begins full. Clones share the buckets.
+    #[must_use]
+    pub fn new(requests: u32, period: Duration) -> Self {
+        let interval = period / requests.max(1);
+        Self {
+            buckets: Arc::new(Mutex::new(Buckets::default())),
+            interval,
+            tolerance: interval * (requests.max(1) - 1),
+            callers_max: 4096,
+            wait_max: Duration::ZERO,
+        }
+    }
+
+    /// Sets how many requests may come at once, at least one.
+    #[must_use]
+    pub fn burst(mut self, requests: u32) -> Self {
+        self.tolerance = self.interval.saturating_mul(requests.max(1) - 1);
+        self
+    }
+
+    /// Sets how long a request may wait for its token. Zero by default, so that clients learn of
+    /// the limit. Those that wait are bounded too: `duration` divided by the time per request, for
+    /// each caller.
+    #[must_use]
+    pub const fn wait_max(mut self, duration: Duration) -> Self {
+        self.wait_max = duration;
+        self
+    }
+
+    /// Sets how many callers have a bucket at the same time, at least one. 4,096 by default: some
+    /// hundred kilobytes. Beyond that the bucket that was used longest ago is dropped, so that its
+    /// caller begins with a full one.
+    #[must_use]
+    pub const fn callers_max(mut self, callers: usize) -> Self {
+        self.callers_max = callers;
+        self
+    }
+
+    async fn around<K: Threading>(
+        &self,
+        request: &ServerRequest,
+        next: Next<K>,
+    ) -> MiddlewareResult {
+        let (caller, now) = (CallerKey::new(request), request.now());
+        let wait = self.buckets.lock(|buckets| buckets.take(&caller, self, now));
+        let wait = wait.map_err(|retry_after| LimitError::RateExceeded { retry_after })?;
+        if !wait.is_zero() {
+            let mut token = Token { limit: self, caller: Some(caller) };
+            request.sleep_until(now + wait).await;
+            token.caller = None;
+        }
+        next.run().await
+    }
+}
+
+layer!(RateLimit);
+
+impl fmt::Debug for RateLimit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RateLimit")
+            .field("interval", &self.interval)
+            .field("wait_max", &self.wait_max)
+            .field("callers_max", &self.callers_max)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The token of a request that waits for it. Dropping it returns the token.
+struct Token<'l> {
+    limit: &'l RateLimit,
+    caller: Option<CallerKey>,
+}
+
+impl Drop for Token<'_> {
+    fn drop(&mut self) {
+        if let Some(caller) = &self.caller {
+            let interval = self.limit.interval;
+            self.limit.buckets.lock(|buckets| buckets.put_back(caller, interval));
+        }
+    }
+}
+
+/// The buckets, with the order of their use.
+#[derive(Default)]
+struct Buckets {
+    callers: BTreeMap<CallerKey, Bucket>,
+    by_use: BTreeMap<u64, CallerKey>,
+    uses: u64,
+}
+
+/// The time at which the bucket will be full, instead of its tokens: the *generic
+/// cell rate algorithm*, which needs no timer to fill buckets.
+struct Bucket {
+    full_at: Instant,
+    used: u64,
+}
+
+impl Buckets {
+    /// Takes a token. Returns how long to wait for it, or when there will be one.
+    fn take(
+        &mut self,
+        caller: &CallerKey,
+        limit: &RateLimit,
+        now: Instant,
+    ) -> Result<Duration, Duration> {
+        let known = self.callers.get(caller);
+        let full_at = known.map_or(now, |bucket| bucket.full_at).max(now);
+        let wait = full_at.saturating_since(now).saturating_sub(limit.tolerance);
+        if wait > limit.wait_max {
+            return Err(wait);
+        }
+        self.uses += 1;
+        let bucket = Bucket { full_at: full_at + limit.interval, used: self.uses };
+        if let Some(before) = self.callers.insert(caller.clone(), bucket) {
+            self.by_use.remove(&before.used);
+        }
+        self.by_use.insert(self.uses, caller.clone());
+        if self.callers.len() > limit.callers_max.max(1)
+            && let Some((_, oldest)) = self.by_use.pop_first()
+        {
+            self.callers.remove(&oldest);
+        }
+        Ok(wait)
+    }
+
+    fn put_back(&mut self, caller: &CallerKey, interval: Duration) {
+        if let Some(bucket) = self.callers.get_mut(caller) {
+            let since_start = bucket.full_at.saturating_since(Instant::ZERO);
+            bucket.full_at = Instant::ZERO + since_start.saturating_sub(interval);
+        }
+    }
+}

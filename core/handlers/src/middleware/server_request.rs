@@ -1,0 +1,217 @@
+use alloc::borrow::Cow;
+use alloc::boxed::Box;
+use alloc::sync::Arc;
+use core::fmt;
+use core::time::Duration;
+
+use mcp_sansio::catalog::{Catalog, Item, ItemId};
+use mcp_sansio::jsonrpc::{RawJson, RequestId};
+use mcp_sansio::peer::{InputResponseParams, MethodName, Request, ServerMachine};
+use mcp_sansio::protocol::{Capabilities, Method};
+use mcp_sansio::{Caller, Instant, Job, Principal, Revision};
+
+use crate::context::{CommandSender, Incoming};
+use crate::panics::PanicGuard;
+
+use super::endpoint_clock::{EndpointClock, Sleep};
+
+/// A request to a server, as its middleware sees it. Cheap to clone.
+///
+/// It cannot be changed: its arguments have been validated.
+#[derive(Clone)]
+pub struct ServerRequest {
+    parts: Arc<Parts>,
+    deadline: Option<Instant>,
+}
+
+/// The inputs of a call through middleware that a plain call does not have.
+pub(crate) struct Wrapped {
+    pub(crate) clock: Arc<dyn EndpointClock>,
+    id: Option<RequestId>,
+    is_read_only: bool,
+}
+
+impl Wrapped {
+    pub(super) fn new(
+        machine: &impl ServerMachine,
+        catalog: &Catalog,
+        clock: &Arc<dyn EndpointClock>,
+        request: &Request<'_>,
+    ) -> Box<Self> {
+        let item = request.target.item().and_then(|item| catalog.item(item));
+        let is_read_only = match item {
+            Some(Item::Tool(tool)) => {
+                let hints = tool.annotations.as_ref();
+                hints.is_some_and(|hints| hints.read_only_hint == Some(true))
+            }
+            Some(_) => true,
+            None => request.method == Method::CompletionComplete,
+        };
+        let id = machine.id_of(request.handle).cloned();
+        Box::new(Self { clock: Arc::clone(clock), id, is_read_only })
+    }
+}
+
+/// The inputs of a handler, kept for as long as it runs.
+pub(super) struct Parts {
+    pub(super) request: Request<'static>,
+    pub(super) wrapped: Box<Wrapped>,
+    pub(super) commands: CommandSender,
+    pub(super) tasks: bool,
+    pub(super) is_task: bool,
+    pub(super) guard: PanicGuard,
+    pub(super) default_spawner: Option<fn(Job)>,
+}
+
+impl Parts {
+    pub(super) fn incoming(&self) -> Incoming<'_, 'static> {
+        Incoming {
+            request: &self.request,
+            commands: &self.commands,
+            tasks: self.tasks,
+            is_task: self.is_task,
+        }
+    }
+}
+
+impl ServerRequest {
+    pub(super) fn new(parts: Parts) -> Self {
+        Self { parts: Arc::new(parts), deadline: None }
+    }
+
+    pub(super) fn parts(&self) -> &Parts {
+        &self.parts
+    }
+
+    pub(super) fn clock(&self) -> &dyn EndpointClock {
+        &*self.parts.wrapped.clock
+    }
+
+    /// Limits the deadline.
+    pub(super) fn limit(&mut self, deadline: Instant) {
+        self.deadline = Some(self.deadline.map_or(deadline, |known| known.min(deadline)));
+    }
+
+    /// Returns the method.
+    #[must_use]
+    pub fn method(&self) -> &MethodName<'_> {
+        &self.parts.request.method
+    }
+
+    /// Returns the name of the tool or prompt, or the URI of the resource. For a completion, that of
+    /// the prompt or resource template that it refers to. Clients choose URIs.
+    #[must_use]
+    pub fn target(&self) -> Option<Cow<'_, str>> {
+        let request = &self.parts.request;
+        if request.method == Method::CompletionComplete {
+            let reference = request.params.get("ref")?;
+            let name = reference.get("name").or_else(|| reference.get("uri"))?;
+            return name.to_text().map(|name| Cow::Owned(name.into_owned()));
+        }
+        request.subject()?.to_text()
+    }
+
+    /// Returns the item of the catalog that the request names.
+    #[must_use]
+    pub fn item(&self) -> Option<ItemId> {
+        self.parts.request.target.item()
+    }
+
+    /// Returns the parameters: a JSON object, `{}` if the client sent none.
+    #[must_use]
+    pub fn params(&self) -> &RawJson<'_> {
+        &self.parts.request.params
+    }
+
+    /// Returns the value of `arguments`.
+    #[must_use]
+    pub fn arguments(&self) -> Option<RawJson<'_>> {
+        self.parts.request.arguments()
+    }
+
+    /// Returns the answers to the input requests of earlier rounds. In the modern era the client
+    /// sends them with the request, and may invent them.
+    #[must_use]
+    pub fn inputs(&self) -> &InputResponseParams<'_> {
+        &self.parts.request.inputs
+    }
+
+    /// Returns the sender with its permissions.
+    #[must_use]
+    pub fn caller(&self) -> &Caller {
+        &self.parts.request.caller
+    }
+
+    /// Returns the sender, if the transport identifies it.
+    #[must_use]
+    pub fn principal(&self) -> Option<&Principal> {
+        self.caller().principal()
+    }
+
+    /// Returns the revision that governs the request.
+    #[must_use]
+    pub fn revision(&self) -> Revision {
+        self.parts.request.revision
+    }
+
+    /// Returns the capabilities that the client declared.
+    #[must_use]
+    pub fn capabilities(&self) -> Capabilities {
+        self.parts.request.capabilities
+    }
+
+    /// Returns the JSON-RPC id, which the client chose: requests of different clients may have the
+    /// same id. `None` once the request is answered, as that of a task is.
+    #[must_use]
+    pub fn id(&self) -> Option<&RequestId> {
+        self.parts.wrapped.id.as_ref()
+    }
+
+    /// Whether the request runs as a task from its start: a client of 2025-11-25 asked for that.
+    #[must_use]
+    pub fn is_task(&self) -> bool {
+        self.parts.is_task
+    }
+
+    /// Whether the request is declared to change nothing: that is so for prompts, resources,
+    /// completions, and tools with the
+    /// [annotation](mcp_sansio::protocol::ToolAnnotations::read_only_hint).
+    #[must_use]
+    pub fn is_read_only(&self) -> bool {
+        self.parts.wrapped.is_read_only
+    }
+
+    /// Returns when an outer [`Timeout`](super::Timeout), or [`Next::deadline`](super::Next::deadline),
+    /// ends the request. Clients do not send deadlines.
+    #[must_use]
+    pub const fn deadline(&self) -> Option<Instant> {
+        self.deadline
+    }
+
+    /// Returns the current time: see the [module](super#time).
+    #[must_use]
+    pub fn now(&self) -> Instant {
+        self.clock().now()
+    }
+
+    /// Returns a future that is ready after `duration`.
+    pub fn sleep(&self, duration: Duration) -> Sleep {
+        self.sleep_until(self.now() + duration)
+    }
+
+    /// Returns a future that is ready at `deadline`.
+    pub fn sleep_until(&self, deadline: Instant) -> Sleep {
+        Sleep::new(Arc::clone(&self.parts.wrapped.clock), deadline)
+    }
+}
+
+impl fmt::Debug for ServerRequest {
+    /// Omits the parameters and the caller, because logs have many readers.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ServerRequest")
+            .field("method", self.method())
+            .field("revision", &self.revision())
+            .field("deadline", &self.deadline)
+            .finish_non_exhaustive()
+    }
+}
