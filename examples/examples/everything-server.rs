@@ -7,8 +7,8 @@ use mcp_sansio_examples::arguments::Arguments;
 use mcp_sansio_examples::{everything, runtime};
 
 const USAGE: &str = "\
-everything-server (--stdio | --http ADDRESS [--legacy-sse] [--auth]) [--runtime NAME]
-                  [--no-tasks] [--record FOLDER]
+everything-server (--stdio | --http ADDRESS [--auth] | --unix PATH) [--legacy-sse]
+                  [--runtime NAME] [--no-tasks] [--record FOLDER]
 
 Offers every server feature at all five revisions: content of all kinds, progress, log messages,
 elicitation and sampling, subscriptions, completion, and the fixtures of the official conformance
@@ -16,6 +16,7 @@ suite.
 
   --stdio          serve on standard input and output
   --http ADDRESS   serve HTTP at http://ADDRESS/mcp; port 0 takes a free one
+  --unix PATH      serve HTTP at http://localhost/mcp on the Unix-domain socket at PATH
   --legacy-sse     serve clients of 2024-11-05 as well, at /sse
   --auth           require access tokens, and start an authorization server that grants them
                    without asking: for tests and demonstrations

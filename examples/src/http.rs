@@ -3,8 +3,12 @@
 use std::future::pending;
 use std::io::Write;
 use std::net::{SocketAddr, TcpListener};
+#[cfg(unix)]
+use std::path::Path;
 
 use mcp_sansio::http::HttpServerOptions;
+#[cfg(unix)]
+use mcp_sansio_async::UnixSocket;
 use mcp_sansio_handlers::Server;
 
 use crate::protected::SeparateIssuer;
@@ -22,7 +26,7 @@ pub fn serve(place: &Place, server: Server, address: &str, writes: &str) -> Resu
     let local = listener.local_addr().map_err(|error| error.to_string())?;
     if !place.auth {
         announce(local);
-        return run(place, &server, listener);
+        return run(place, &server, Socket::Tcp(listener));
     }
     let separate_issuer = SeparateIssuer::start().map_err(|error| error.to_string())?;
     let url = format!("http://{local}/mcp");
@@ -35,7 +39,28 @@ pub fn serve(place: &Place, server: Server, address: &str, writes: &str) -> Resu
         "sign in at {}: try `mcp-inspect tools --url {url} --sign-in`",
         separate_issuer.issuer()
     );
-    run(place, &server, listener)
+    run(place, &server, Socket::Tcp(listener))
+}
+
+/// Serves on the Unix-domain socket at `path` until the process is told to stop, and announces it
+/// once it listens.
+///
+/// # Errors
+///
+/// Returns a description of the failure.
+#[cfg(unix)]
+pub fn serve_unix(place: &Place, server: &Server, path: &Path) -> Result<(), String> {
+    let socket = UnixSocket::bind(path).map_err(|error| error.to_string())?;
+    // There is nothing left to report a failure to.
+    let _ = writeln!(std::io::stderr(), "listening on http://localhost/mcp at {}", path.display());
+    run(place, server, Socket::Unix(socket))
+}
+
+/// A bound socket.
+enum Socket {
+    Tcp(TcpListener),
+    #[cfg(unix)]
+    Unix(UnixSocket),
 }
 
 /// Announces that a server listens at `address`. Parent processes wait for this line.
@@ -44,7 +69,7 @@ pub fn announce(address: SocketAddr) {
     let _ = writeln!(std::io::stderr(), "listening on http://{address}/mcp");
 }
 
-fn run(place: &Place, server: &Server, listener: TcpListener) -> Result<(), String> {
+fn run(place: &Place, server: &Server, socket: Socket) -> Result<(), String> {
     let mut options = HttpServerOptions::new();
     if place.legacy_sse {
         options = options.legacy_sse("/sse", "/messages");
@@ -53,27 +78,30 @@ fn run(place: &Place, server: &Server, listener: TcpListener) -> Result<(), Stri
         Runtime::Tokio => {
             let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
             let runtime = runtime.map_err(|error| error.to_string())?;
-            runtime.block_on(run_on_tokio(server, options, listener))
+            runtime.block_on(run_on_tokio(server, options, socket))
         }
         runtime @ (Runtime::Smol | Runtime::AsyncStd) => runtime
-            .block_on(run_on_async_std(server, options, listener))
+            .block_on(run_on_async_std(server, options, socket))
             .map_err(|error| error.to_string())?,
-        Runtime::Std => run_without_runtime(server, options, listener),
+        Runtime::Std => run_without_runtime(server, options, socket),
     }
 }
 
 async fn run_on_tokio(
     server: &Server,
     options: HttpServerOptions,
-    listener: TcpListener,
+    socket: Socket,
 ) -> Result<(), String> {
     use mcp_sansio_tokio::{HttpListener, HttpService};
 
     let service = HttpService::new(server, options).map_err(|error| error.to_string())?;
-    let asynchronous = listener.set_nonblocking(true);
-    let listener = asynchronous.and_then(|()| tokio::net::TcpListener::from_std(listener));
+    let listener = match socket {
+        Socket::Tcp(listener) => HttpListener::try_from(listener),
+        #[cfg(unix)]
+        Socket::Unix(socket) => HttpListener::try_from(socket),
+    };
     let listener = listener.map_err(|error| error.to_string())?;
-    HttpListener::new(listener).serve(service, shutdown_signal()).await;
+    listener.serve(service, shutdown_signal()).await;
     Ok(())
 }
 
@@ -82,12 +110,17 @@ async fn run_on_tokio(
 async fn run_on_async_std(
     server: &Server,
     options: HttpServerOptions,
-    listener: TcpListener,
+    socket: Socket,
 ) -> Result<(), String> {
     use mcp_sansio_async_std::{HttpListener, HttpService};
 
     let service = HttpService::new(server, options).map_err(|error| error.to_string())?;
-    let listener = HttpListener::try_from(listener).map_err(|error| error.to_string())?;
+    let listener = match socket {
+        Socket::Tcp(listener) => HttpListener::try_from(listener),
+        #[cfg(unix)]
+        Socket::Unix(socket) => HttpListener::try_from(socket),
+    };
+    let listener = listener.map_err(|error| error.to_string())?;
     listener.serve(service, pending()).await;
     Ok(())
 }
@@ -96,12 +129,17 @@ async fn run_on_async_std(
 fn run_without_runtime(
     server: &Server,
     options: HttpServerOptions,
-    listener: TcpListener,
+    socket: Socket,
 ) -> Result<(), String> {
     use mcp_sansio_std::{HttpListener, HttpService};
 
     let service = HttpService::new(server, options).map_err(|error| error.to_string())?;
-    HttpListener::new(listener).serve(service).map_err(|error| error.to_string())
+    let listener = match socket {
+        Socket::Tcp(listener) => HttpListener::new(listener),
+        #[cfg(unix)]
+        Socket::Unix(socket) => HttpListener::from(socket),
+    };
+    listener.serve(service).map_err(|error| error.to_string())
 }
 
 /// Completes when the process is told to stop.

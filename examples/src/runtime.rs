@@ -104,13 +104,25 @@ impl Runtime {
     }
 }
 
+/// Where a server listens.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Transport {
+    /// On standard input and output.
+    Stdio,
+    /// For HTTP on this address.
+    Http(String),
+    /// For HTTP on the Unix-domain socket at this path.
+    #[cfg(unix)]
+    Unix(PathBuf),
+}
+
 /// How and where to serve.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
     /// The runtime.
     pub runtime: Runtime,
-    /// The address to listen on for HTTP. Uses standard input and output if `None`.
-    pub http: Option<String>,
+    /// Where to listen.
+    pub transport: Transport,
     /// Whether to serve clients of 2024-11-05 over HTTP as well.
     pub legacy_sse: bool,
     /// Whether HTTP clients must be authorized.
@@ -137,9 +149,11 @@ impl Place {
             }
             None => server,
         };
-        match &self.http {
-            None => self.runtime.serve_stdio(server),
-            Some(address) => http::serve(self, server, address, writes),
+        match &self.transport {
+            Transport::Stdio => self.runtime.serve_stdio(server),
+            Transport::Http(address) => http::serve(self, server, address, writes),
+            #[cfg(unix)]
+            Transport::Unix(path) => http::serve_unix(self, &server, path),
         }
     }
 }
@@ -150,14 +164,16 @@ impl Place {
 ///
 /// Returns [`Stop`] if help is requested or the command line is invalid.
 pub fn parse_server(mut arguments: Arguments) -> Result<Place, Stop> {
-    let (mut runtime, mut stdio, mut http) = (Runtime::default(), false, None);
+    let (mut runtime, mut transports) = (Runtime::default(), Vec::new());
     let (mut legacy_sse, mut auth, mut no_tasks, mut record) = (false, false, false, None);
     while let Some(argument) = arguments.shift()? {
         match argument {
             Argument::Flag(flag) => match flag.as_str() {
-                "--stdio" => stdio = true,
+                "--stdio" => transports.push(Transport::Stdio),
                 "--runtime" => runtime = Runtime::parse(&arguments.value(&flag)?)?,
-                "--http" => http = Some(arguments.value(&flag)?),
+                "--http" => transports.push(Transport::Http(arguments.value(&flag)?)),
+                #[cfg(unix)]
+                "--unix" => transports.push(Transport::Unix(arguments.value(&flag)?.into())),
                 "--legacy-sse" => legacy_sse = true,
                 "--auth" => auth = true,
                 "--no-tasks" => no_tasks = true,
@@ -170,14 +186,19 @@ pub fn parse_server(mut arguments: Arguments) -> Result<Place, Stop> {
             Argument::Rest(_) => return Err(Stop::wrong("unexpected argument `--`")),
         }
     }
-    if stdio == http.is_some() {
-        return Err(Stop::wrong("no transport is given: use `--stdio` or `--http ADDRESS`"));
+    let transport = match (transports.pop(), transports.is_empty()) {
+        (Some(transport), true) => transport,
+        _ => {
+            return Err(Stop::wrong(
+                "give one transport: `--stdio`, `--http ADDRESS` or `--unix PATH`",
+            ));
+        }
+    };
+    if legacy_sse && transport == Transport::Stdio {
+        return Err(Stop::wrong("`--legacy-sse` needs `--http ADDRESS` or `--unix PATH`"));
     }
-    if legacy_sse && http.is_none() {
-        return Err(Stop::wrong("`--legacy-sse` needs `--http ADDRESS`"));
-    }
-    if auth && http.is_none() {
+    if auth && !matches!(transport, Transport::Http(_)) {
         return Err(Stop::wrong("`--auth` needs `--http ADDRESS`"));
     }
-    Ok(Place { runtime, http, legacy_sse, auth, no_tasks, record })
+    Ok(Place { runtime, transport, legacy_sse, auth, no_tasks, record })
 }

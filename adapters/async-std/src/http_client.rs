@@ -2,15 +2,18 @@
 
 use std::io;
 use std::net::{TcpStream, ToSocketAddrs};
+#[cfg(unix)]
+use std::os::unix::net::UnixStream;
+#[cfg(unix)]
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use async_io::Async;
 use futures_lite::{AsyncRead, AsyncWrite};
 use futures_rustls::TlsConnector;
-use http::Uri;
 use mcp_sansio_async::http_client::{
-    self, ConnectorError, Dial, HttpConnection, ResponseBody, port,
+    self, ConnectorError, Dial, DialAddress, HttpConnection, ResponseBody, port,
 };
 use mcp_sansio_async::{HttpDriver, Runtime as _, timeout};
 use mcp_sansio_handlers::Host;
@@ -88,6 +91,19 @@ pub async fn connect(url: &str, host: &Host) -> Result<HttpConnection, Error> {
     http_client::connect(url, Connector::new, host).await
 }
 
+/// Connects to the server on the Unix-domain socket at `path`, at the URL `http://localhost/mcp`. A
+/// spawned task drives the connection. For another URL, use [`ConnectorBuilder::unix_socket`] and
+/// [`connect_with`](crate::connect_with).
+///
+/// # Errors
+///
+/// [`Error::Connect`], as [`connect`].
+#[cfg(unix)]
+pub async fn connect_unix(path: impl Into<PathBuf>, host: &Host) -> Result<HttpConnection, Error> {
+    let connector = || Connector::builder().unix_socket(path).build();
+    http_client::connect("http://localhost/mcp", connector, host).await
+}
+
 /// A connection, with or without TLS.
 pub type Stream = FuturesIo<Box<dyn ReadWrite>>;
 
@@ -101,7 +117,15 @@ impl Dial for AsyncRuntime {
 
     const HTTP2: bool = false;
 
-    async fn connect(to: &Uri, time: Duration) -> io::Result<Stream> {
+    async fn connect(to: DialAddress<'_>, time: Duration) -> io::Result<Stream> {
+        let to = match to {
+            DialAddress::Tcp(uri) => uri,
+            #[cfg(unix)]
+            DialAddress::Unix(path) => {
+                let socket = Async::<UnixStream>::connect(path).await?;
+                return Ok(FuturesIo::new(Box::new(socket)));
+            }
+        };
         // An IPv6 address is resolved without its brackets.
         let host = to.host().unwrap_or_default().trim_start_matches('[').trim_end_matches(']');
         let socket = connect_socket(host.to_owned(), port(to), time).await?;

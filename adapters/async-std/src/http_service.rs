@@ -1,8 +1,12 @@
 use std::future::pending;
+#[cfg(unix)]
+use std::path::Path;
 use std::{io, net};
 
 use async_io::Async;
 use mcp_sansio::http::HttpServerOptions;
+#[cfg(unix)]
+use mcp_sansio_async::UnixSocket;
 use mcp_sansio_async::http_server;
 use mcp_sansio_handlers::Server;
 
@@ -86,6 +90,21 @@ pub async fn serve_http(server: Server, listener: impl IntoHttpListener) -> Resu
     Ok(())
 }
 
+/// Serves HTTP on a new Unix-domain socket at `path`, for processes of the same user, until the
+/// process ends. Clients use the URL `http://localhost/mcp`; `uid:1000`, for example, is the
+/// [`Principal`](mcp_sansio::Principal) of their requests.
+///
+/// For other settings, create an [`HttpListener`] from a [`UnixSocket`](crate::UnixSocket).
+///
+/// # Errors
+///
+/// The socket cannot be [bound](crate::UnixSocket::bind), for example because another server
+/// listens on it; the server's catalog is invalid; the operating system has no entropy.
+#[cfg(unix)]
+pub async fn serve_http_unix(server: Server, path: impl AsRef<Path>) -> Result<(), Error> {
+    serve_http(server, UnixSocket::bind(path)?).await
+}
+
 /// A listener for [`serve_http`].
 pub trait IntoHttpListener {
     /// Converts it to an HTTP listener.
@@ -105,6 +124,13 @@ impl IntoHttpListener for HttpListener {
 impl IntoHttpListener for Async<net::TcpListener> {
     fn into_http_listener(self) -> io::Result<HttpListener> {
         Ok(HttpListener::new(self))
+    }
+}
+
+#[cfg(unix)]
+impl IntoHttpListener for UnixSocket {
+    fn into_http_listener(self) -> io::Result<HttpListener> {
+        self.try_into()
     }
 }
 

@@ -50,10 +50,14 @@ mod standard_streams;
 mod timer;
 
 pub use child::{ChildConnection, ChildServer, ChildStream, spawn};
+#[cfg(all(unix, feature = "http-client"))]
+pub use http_client::connect_unix;
 #[cfg(feature = "http-client")]
 pub use http_client::{
     AsyncExchange, AsyncExchanger, ConnectError, Connector, ConnectorBuilder, connect, drive_http,
 };
+#[cfg(all(unix, feature = "http-server"))]
+pub use http_service::serve_http_unix;
 #[cfg(feature = "http-server")]
 pub use http_service::{HttpListener, HttpService, IntoHttpListener, serve_http};
 pub use mcp_sansio_async::FuturesStream;

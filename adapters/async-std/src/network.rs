@@ -1,5 +1,7 @@
 use std::io::{self, IoSlice};
-use std::net::{self, Shutdown, SocketAddr, TcpStream};
+use std::net::{Shutdown, TcpListener, TcpStream};
+#[cfg(unix)]
+use std::os::unix::net::{UnixListener, UnixStream};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -8,30 +10,60 @@ use async_io::Async;
 use futures_lite::{AsyncRead, AsyncWrite};
 #[cfg(feature = "http-server")]
 use mcp_sansio_async::HyperNetwork;
-use mcp_sansio_async::Network;
+use mcp_sansio_async::{ByteStream, ListenerSocket, Network, PeerAddress};
 use smol_hyper::rt::{FuturesIo, SmolTimer};
 
-use crate::SocketStream;
 use crate::runtime::AsyncRuntime;
 
+/// A listening socket. Create it with `from` from a listener of smol, or from an [`Async`] one.
+#[derive(Debug)]
+pub enum Listener {
+    /// On an address and port.
+    Tcp(Arc<Async<TcpListener>>),
+    /// On a path.
+    #[cfg(unix)]
+    Unix(Arc<Async<UnixListener>>),
+}
+
+impl<T: Into<Arc<Async<TcpListener>>>> From<T> for Listener {
+    fn from(listener: T) -> Self {
+        Self::Tcp(listener.into())
+    }
+}
+
 impl Network for AsyncRuntime {
-    type Listener = Arc<Async<net::TcpListener>>;
+    type Listener = Listener;
     type Socket = FuturesIo<Accepted>;
-    type Stream = SocketStream<TcpStream>;
+    type Stream = Accepted;
 
-    fn listener(listener: net::TcpListener) -> io::Result<Self::Listener> {
-        Async::new(listener).map(Arc::new)
+    fn listener(listener: ListenerSocket) -> io::Result<Listener> {
+        match listener {
+            ListenerSocket::Tcp(listener) => Ok(Listener::Tcp(Arc::new(Async::new(listener)?))),
+            #[cfg(unix)]
+            ListenerSocket::Unix(listener) => Ok(Listener::Unix(Arc::new(Async::new(listener)?))),
+        }
     }
 
-    async fn accept(listener: &Self::Listener) -> io::Result<(FuturesIo<Accepted>, SocketAddr)> {
-        let (socket, address) = Async::<net::TcpListener>::accept(listener).await?;
-        // Fails only on a broken socket, which the next read reports.
-        let _ = socket.get_ref().set_nodelay(true);
-        Ok((FuturesIo::new(Accepted(socket)), address))
+    async fn accept(listener: &Listener) -> io::Result<(FuturesIo<Accepted>, PeerAddress)> {
+        let (socket, peer) = match listener {
+            Listener::Tcp(listener) => {
+                let (socket, address) = listener.accept().await?;
+                // Fails only on a broken socket, which the next read reports.
+                let _ = socket.get_ref().set_nodelay(true);
+                (Accepted::Tcp(socket), PeerAddress::Tcp(address))
+            }
+            #[cfg(unix)]
+            Listener::Unix(listener) => {
+                let (socket, _) = listener.accept().await?;
+                let peer = PeerAddress::of_unix(socket.get_ref());
+                (Accepted::Unix(socket), peer)
+            }
+        };
+        Ok((FuturesIo::new(socket), peer))
     }
 
-    fn stream(socket: FuturesIo<Accepted>) -> SocketStream<TcpStream> {
-        socket.into_inner().0.into()
+    fn stream(socket: FuturesIo<Accepted>) -> Accepted {
+        socket.into_inner()
     }
 }
 
@@ -47,40 +79,81 @@ impl HyperNetwork for AsyncRuntime {
 /// A socket that shuts down its write side when it is closed. Those of `async-io` do so only when
 /// they are dropped.
 #[derive(Debug)]
-pub struct Accepted(Async<TcpStream>);
+pub enum Accepted {
+    /// From a TCP listener.
+    Tcp(Async<TcpStream>),
+    /// From a Unix-domain socket.
+    #[cfg(unix)]
+    Unix(Async<UnixStream>),
+}
 
 impl AsyncRead for Accepted {
     fn poll_read(
-        mut self: Pin<&mut Self>,
+        self: Pin<&mut Self>,
         cx: &mut Context<'_>,
         space: &mut [u8],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.0).poll_read(cx, space)
+        match self.get_mut() {
+            Self::Tcp(socket) => Pin::new(socket).poll_read(cx, space),
+            #[cfg(unix)]
+            Self::Unix(socket) => Pin::new(socket).poll_read(cx, space),
+        }
     }
 }
 
 impl AsyncWrite for Accepted {
     fn poll_write(
-        mut self: Pin<&mut Self>,
+        self: Pin<&mut Self>,
         cx: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.0).poll_write(cx, bytes)
+        match self.get_mut() {
+            Self::Tcp(socket) => Pin::new(socket).poll_write(cx, bytes),
+            #[cfg(unix)]
+            Self::Unix(socket) => Pin::new(socket).poll_write(cx, bytes),
+        }
     }
 
     fn poll_write_vectored(
-        mut self: Pin<&mut Self>,
+        self: Pin<&mut Self>,
         cx: &mut Context<'_>,
         slices: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.0).poll_write_vectored(cx, slices)
+        match self.get_mut() {
+            Self::Tcp(socket) => Pin::new(socket).poll_write_vectored(cx, slices),
+            #[cfg(unix)]
+            Self::Unix(socket) => Pin::new(socket).poll_write_vectored(cx, slices),
+        }
     }
 
-    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.0).poll_flush(cx)
+    /// Nothing is buffered.
+    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
     }
 
     fn poll_close(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Poll::Ready(self.0.get_ref().shutdown(Shutdown::Write))
+        Poll::Ready(match self.get_mut() {
+            Self::Tcp(socket) => socket.get_ref().shutdown(Shutdown::Write),
+            #[cfg(unix)]
+            Self::Unix(socket) => socket.get_ref().shutdown(Shutdown::Write),
+        })
+    }
+}
+
+impl ByteStream for Accepted {
+    fn poll_read(&mut self, cx: &mut Context<'_>, buffer: &mut [u8]) -> Poll<io::Result<usize>> {
+        AsyncRead::poll_read(Pin::new(self), cx, buffer)
+    }
+
+    fn poll_write(&mut self, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        AsyncWrite::poll_write(Pin::new(self), cx, bytes)
+    }
+
+    fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        AsyncWrite::poll_flush(Pin::new(self), cx)
+    }
+
+    fn poll_close(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        AsyncWrite::poll_close(Pin::new(self), cx)
     }
 }

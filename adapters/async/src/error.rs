@@ -35,6 +35,10 @@ pub enum Error {
     #[cfg(feature = "http")]
     #[error(transparent)]
     Connect(#[from] Box<crate::ConnectError<crate::http_client::ConnectorError>>),
+    /// The server cannot listen on the Unix-domain socket.
+    #[cfg(all(unix, feature = "http-server"))]
+    #[error(transparent)]
+    UnixSocket(#[from] crate::UnixSocketError),
     /// The stream broke.
     #[error(transparent)]
     Stream(#[from] DriveError),

@@ -51,6 +51,8 @@ mod task;
 #[cfg(feature = "tasks")]
 mod task_settings;
 mod timer;
+#[cfg(all(unix, feature = "http-server"))]
+mod unix_socket;
 
 pub use driver::{DriveError, Driver};
 pub use entropy::seed;
@@ -74,4 +76,6 @@ pub use timer::{Timer, timeout};
 pub use loopback::Loopback;
 #[cfg(feature = "http-listener")]
 pub use network::HyperNetwork;
-pub use network::Network;
+pub use network::{ListenerSocket, Network, PeerAddress};
+#[cfg(all(unix, feature = "http-server"))]
+pub use unix_socket::{UnixSocket, UnixSocketError, UnixSocketFile};

@@ -58,7 +58,8 @@ impl<N: Network> Loopback<N> {
         let address = RedirectAddress::new(listener.local_addr()?, PATH);
         let address = address.map_err(io::Error::other)?;
         let application = "the application".into();
-        let socket = Arc::new(Socket { listener: N::listener(listener)?, turn: Mutex::new(()) });
+        let socket =
+            Arc::new(Socket { listener: N::listener(listener.into())?, turn: Mutex::new(()) });
         Ok(Self { socket, runtime: N::current(), address, application, time: USER_TIME })
     }
 

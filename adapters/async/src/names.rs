@@ -13,6 +13,8 @@ pub use crate::http_server::{ExternalEventStore, ResponseNotRead, ServedBody};
 pub use crate::{ByteStream, DriveError, Driver, Error, StreamSettings, Timer, seed};
 #[cfg(feature = "http")]
 pub use crate::{Exchange, Exchanger, HttpDriver};
+#[cfg(all(unix, feature = "http-server"))]
+pub use crate::{UnixSocket, UnixSocketError};
 #[cfg(any(feature = "http", feature = "http-server"))]
 pub use mcp_sansio::http;
 #[cfg(feature = "http-server")]

@@ -2,10 +2,14 @@ use std::fmt;
 use std::future::Future;
 use std::io;
 use std::net::{self, SocketAddr};
+#[cfg(unix)]
+use std::os::unix::net::UnixListener;
+
+use mcp_sansio::Principal;
 
 use crate::{ByteStream, Runtime};
 
-/// TCP of a runtime.
+/// Sockets of a runtime that accept connections.
 pub trait Network: Runtime {
     /// A listening socket.
     type Listener: fmt::Debug + Send + Sync + 'static;
@@ -16,7 +20,7 @@ pub trait Network: Runtime {
     /// A connection as a byte stream.
     type Stream: ByteStream + fmt::Debug + Send + Unpin + 'static;
 
-    /// Converts a listener of the standard library.
+    /// Converts a listener of the standard library. It may be in either blocking mode.
     ///
     /// # Errors
     ///
@@ -25,22 +29,22 @@ pub trait Network: Runtime {
     /// # Panics
     ///
     /// Where [`Runtime::current`] does.
-    fn listener(listener: net::TcpListener) -> io::Result<Self::Listener>;
+    fn listener(listener: ListenerSocket) -> io::Result<Self::Listener>;
 
-    /// Accepts a connection, with small writes sent at once (`TCP_NODELAY`).
+    /// Accepts a connection; on TCP, small writes are sent at once (`TCP_NODELAY`).
     ///
     /// # Errors
     ///
     /// Accepting failed; the next attempt may succeed.
     fn accept(
         listener: &Self::Listener,
-    ) -> impl Future<Output = io::Result<(Self::Socket, SocketAddr)>> + Send;
+    ) -> impl Future<Output = io::Result<(Self::Socket, PeerAddress)>> + Send;
 
     /// Converts a connection to a byte stream.
     fn stream(socket: Self::Socket) -> Self::Stream;
 }
 
-/// TCP of a runtime for HTTP servers, as hyper needs it.
+/// Sockets of a runtime for HTTP servers, as hyper needs them.
 #[cfg(feature = "http-listener")]
 pub trait HyperNetwork: Network<Socket: hyper::rt::Read + hyper::rt::Write> {
     /// Whether listeners also speak HTTP/2, with the feature `http2-listener`.
@@ -48,4 +52,68 @@ pub trait HyperNetwork: Network<Socket: hyper::rt::Read + hyper::rt::Write> {
 
     /// Returns the runtime's timer for hyper.
     fn hyper_timer() -> impl hyper::rt::Timer + Clone + Send + Sync + 'static;
+}
+
+/// A listening socket of the standard library.
+#[derive(Debug)]
+pub enum ListenerSocket {
+    /// On an address and port.
+    Tcp(net::TcpListener),
+    /// On a path.
+    #[cfg(unix)]
+    Unix(UnixListener),
+}
+
+impl From<net::TcpListener> for ListenerSocket {
+    fn from(listener: net::TcpListener) -> Self {
+        Self::Tcp(listener)
+    }
+}
+
+#[cfg(unix)]
+impl From<UnixListener> for ListenerSocket {
+    fn from(listener: UnixListener) -> Self {
+        Self::Unix(listener)
+    }
+}
+
+/// The other end of an accepted connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PeerAddress {
+    /// A client on TCP.
+    Tcp(SocketAddr),
+    /// A process on this computer.
+    #[cfg(unix)]
+    Unix {
+        /// Its user id when it connected, if the system reports it.
+        uid: Option<u32>,
+    },
+}
+
+impl PeerAddress {
+    /// Returns the peer of a connected Unix-domain socket, as the system reports it. The user id is
+    /// known on Linux and Android.
+    #[cfg(unix)]
+    #[must_use]
+    pub fn of_unix(socket: impl std::os::fd::AsFd) -> Self {
+        #[cfg(any(target_os = "android", target_os = "linux"))]
+        let uid = rustix::net::sockopt::socket_peercred(socket).ok().map(|it| it.uid.as_raw());
+        #[cfg(not(any(target_os = "android", target_os = "linux")))]
+        let uid = {
+            let _ = socket;
+            None
+        };
+        Self::Unix { uid }
+    }
+
+    /// Returns the principal of the peer's user: `uid:1000`. `None` on TCP, and where the system
+    /// does not report the user.
+    #[must_use]
+    pub fn principal(&self) -> Option<Principal> {
+        match self {
+            #[cfg(unix)]
+            Self::Unix { uid: Some(uid) } => Some(Principal::new(format!("uid:{uid}"))),
+            _ => None,
+        }
+    }
 }

@@ -64,11 +64,15 @@ pub use connect::{ChildConnection, spawn};
 pub use executor::block_on;
 #[cfg(unix)]
 pub use fd_stream::FdStream;
+#[cfg(all(unix, feature = "http-client"))]
+pub use http_client::connect_unix;
 #[cfg(feature = "http-client")]
 pub use http_client::{
     ConnectError, Connector, ConnectorBuilder, HttpConnection, ThreadedBody, ThreadedExchange,
     ThreadedExchanger, connect, connect_with,
 };
+#[cfg(all(unix, feature = "http-server"))]
+pub use http_server::serve_http_unix;
 #[cfg(feature = "http-server")]
 pub use http_server::{BackgroundListener, HttpListener, HttpService, serve_http};
 #[cfg(feature = "auth")]

@@ -1,7 +1,6 @@
 use std::io::{self, ErrorKind};
-use std::net::{SocketAddr, TcpListener};
 
-use mcp_sansio_async::Network;
+use mcp_sansio_async::{ListenerSocket, Network, PeerAddress};
 
 use crate::PipeStream;
 use crate::runtime::ThreadRuntime;
@@ -9,7 +8,7 @@ use crate::runtime::ThreadRuntime;
 /// A listening socket, to be used within [`block_on`](crate::block_on).
 #[derive(Debug)]
 pub struct Listener {
-    socket: TcpListener,
+    socket: ListenerSocket,
     #[cfg(unix)]
     descriptor: std::sync::Arc<crate::descriptor::Descriptor>,
 }
@@ -19,24 +18,28 @@ impl Network for ThreadRuntime {
     type Socket = PipeStream;
     type Stream = PipeStream;
 
-    fn listener(socket: TcpListener) -> io::Result<Listener> {
+    fn listener(socket: ListenerSocket) -> io::Result<Listener> {
         #[cfg(unix)]
         {
-            let descriptor = crate::descriptor::Descriptor::new(socket.try_clone()?.into())?;
+            let duplicate = match &socket {
+                ListenerSocket::Tcp(socket) => socket.try_clone()?.into(),
+                ListenerSocket::Unix(socket) => socket.try_clone()?.into(),
+            };
+            let descriptor = crate::descriptor::Descriptor::new(duplicate)?;
             Ok(Listener { socket, descriptor: descriptor.into() })
         }
         #[cfg(not(unix))]
-        socket.set_nonblocking(true).map(|()| Listener { socket })
+        {
+            let ListenerSocket::Tcp(tcp) = &socket;
+            tcp.set_nonblocking(true)?;
+            Ok(Listener { socket })
+        }
     }
 
-    async fn accept(listener: &Listener) -> io::Result<(PipeStream, SocketAddr)> {
+    async fn accept(listener: &Listener) -> io::Result<(PipeStream, PeerAddress)> {
         loop {
-            match listener.socket.accept() {
-                Ok((socket, address)) => {
-                    // On some systems it inherits the mode of the listener.
-                    socket.set_nonblocking(false)?;
-                    return Ok((socket.try_into()?, address));
-                }
+            match accept(&listener.socket) {
+                Ok(accepted) => return Ok(accepted),
                 Err(error) if error.kind() == ErrorKind::WouldBlock => listener.ready().await?,
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),
@@ -46,6 +49,24 @@ impl Network for ThreadRuntime {
 
     fn stream(socket: PipeStream) -> PipeStream {
         socket
+    }
+}
+
+// On some systems the socket inherits the mode of the listener.
+fn accept(listener: &ListenerSocket) -> io::Result<(PipeStream, PeerAddress)> {
+    match listener {
+        ListenerSocket::Tcp(listener) => {
+            let (socket, address) = listener.accept()?;
+            socket.set_nonblocking(false)?;
+            Ok((socket.try_into()?, PeerAddress::Tcp(address)))
+        }
+        #[cfg(unix)]
+        ListenerSocket::Unix(listener) => {
+            let (socket, _) = listener.accept()?;
+            socket.set_nonblocking(false)?;
+            let peer = PeerAddress::of_unix(&socket);
+            Ok((socket.try_into()?, peer))
+        }
     }
 }
 

@@ -1,20 +1,25 @@
 //! The client over HTTP on tokio: transports the bytes of exchanges, independent of the protocol.
 
 use std::io;
+#[cfg(unix)]
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::Uri;
 use hyper::rt::{Read, Write};
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioIo;
 use mcp_sansio_async::http_client::cause::system;
-use mcp_sansio_async::http_client::{self, ConnectorError, Dial, HttpConnection, ResponseBody};
+use mcp_sansio_async::http_client::{
+    self, ConnectorError, Dial, DialAddress, HttpConnection, ResponseBody,
+};
 use mcp_sansio_async::{HttpDriver, Runtime as _};
 use mcp_sansio_handlers::Host;
 use mcp_sansio_handlers::endpoint::HttpEndpoint;
 use rustls::ClientConfig;
 use rustls::pki_types::ServerName;
+#[cfg(unix)]
+use tokio::net::UnixStream;
 use tokio_rustls::TlsConnector;
 use tower_service::Service;
 
@@ -99,6 +104,23 @@ pub async fn connect(url: &str, host: &Host) -> Result<HttpConnection, Error> {
     http_client::connect(url, Connector::new, host).await
 }
 
+/// Connects to the server on the Unix-domain socket at `path`, at the URL `http://localhost/mcp`. A
+/// spawned task drives the connection. For another URL, use [`ConnectorBuilder::unix_socket`] and
+/// [`connect_with`](crate::connect_with).
+///
+/// # Errors
+///
+/// [`Error::Connect`], as [`connect`].
+///
+/// # Panics
+///
+/// Outside of a tokio runtime with I/O and time enabled.
+#[cfg(unix)]
+pub async fn connect_unix(path: impl Into<PathBuf>, host: &Host) -> Result<HttpConnection, Error> {
+    let connector = || Connector::builder().unix_socket(path).build();
+    http_client::connect("http://localhost/mcp", connector, host).await
+}
+
 /// A connection, with or without TLS, direct or through a proxy.
 pub type Stream = Box<dyn ReadWrite>;
 
@@ -112,7 +134,14 @@ impl Dial for TokioRuntime {
 
     const HTTP2: bool = true;
 
-    async fn connect(to: &Uri, time: Duration) -> io::Result<Stream> {
+    async fn connect(to: DialAddress<'_>, time: Duration) -> io::Result<Stream> {
+        let to = match to {
+            DialAddress::Tcp(uri) => uri,
+            #[cfg(unix)]
+            DialAddress::Unix(path) => {
+                return Ok(Box::new(TokioIo::new(UnixStream::connect(path).await?)));
+            }
+        };
         let mut tcp = HttpConnector::new();
         tcp.enforce_http(false);
         // Each write is a complete message, or the end of one.

@@ -1,4 +1,9 @@
+#[cfg(unix)]
+use std::path::Path;
+
 use mcp_sansio::http::HttpServerOptions;
+#[cfg(unix)]
+use mcp_sansio_async::UnixSocket;
 use mcp_sansio_async::http_server;
 use mcp_sansio_handlers::Server;
 use tokio::net::TcpListener;
@@ -73,5 +78,27 @@ pub type HttpListener = http_server::HttpListener<TokioRuntime>;
 pub async fn serve_http(server: Server, listener: TcpListener) -> Result<(), Error> {
     let service = HttpService::new(&server, HttpServerOptions::new())?;
     HttpListener::new(listener).serve(service, std::future::pending()).await;
+    Ok(())
+}
+
+/// Serves HTTP on a new Unix-domain socket at `path`, for processes of the same user, until the
+/// process ends. Clients use the URL `http://localhost/mcp`; `uid:1000`, for example, is the
+/// [`Principal`](mcp_sansio::Principal) of their requests.
+///
+/// For other settings, create an [`HttpListener`] from a [`UnixSocket`](crate::UnixSocket).
+///
+/// # Errors
+///
+/// The socket cannot be [bound](crate::UnixSocket::bind), for example because another server
+/// listens on it; the server's catalog is invalid; the operating system has no entropy.
+///
+/// # Panics
+///
+/// Outside of a tokio runtime with I/O and time enabled.
+#[cfg(unix)]
+pub async fn serve_http_unix(server: Server, path: impl AsRef<Path>) -> Result<(), Error> {
+    let service = HttpService::new(&server, HttpServerOptions::new())?;
+    let listener = HttpListener::try_from(UnixSocket::bind(path)?)?;
+    listener.serve(service, std::future::pending()).await;
     Ok(())
 }

@@ -46,10 +46,14 @@ mod timer;
 
 pub use child::{ChildConnection, ChildServer, ChildStream, spawn};
 pub use clock::now;
+#[cfg(all(unix, feature = "http-client"))]
+pub use http_client::connect_unix;
 #[cfg(feature = "http-client")]
 pub use http_client::{
     ConnectError, Connector, ConnectorBuilder, TokioExchange, TokioExchanger, connect, drive_http,
 };
+#[cfg(all(unix, feature = "http-server"))]
+pub use http_service::serve_http_unix;
 #[cfg(feature = "http-server")]
 pub use http_service::{HttpListener, HttpService, serve_http};
 #[doc(inline)]

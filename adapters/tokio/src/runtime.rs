@@ -11,6 +11,8 @@ use crate::{TokioTimer, now};
 pub use crate::child::TokioProcess;
 #[cfg(feature = "http-client")]
 pub use crate::http_client::{ReadWrite, Stream};
+#[cfg(any(feature = "auth", feature = "http-server"))]
+pub use crate::network::{Listener, Socket};
 
 /// A tokio runtime, with I/O and time enabled.
 #[derive(Clone, Debug)]

@@ -11,7 +11,7 @@ use mcp_sansio_examples::runtime::Runtime;
 use serde_json::{Map, Value};
 
 pub(crate) const USAGE: &str = "\
-mcp-inspect [OPTIONS] SUBCOMMAND [ARGS] (--url URL | -- CMD [ARG...])
+mcp-inspect [OPTIONS] SUBCOMMAND [ARGS] (--url URL | --unix PATH | -- CMD [ARG...])
 mcp-inspect replay FILE [--step | --wire]
 mcp-inspect show FILE [-o PAGE]
 
@@ -38,6 +38,8 @@ Inspects an MCP server: one that is running at URL, or one that it starts with C
   --wire           print every line or every HTTP exchange on standard error
   --url URL        the server's MCP endpoint, or the SSE endpoint of a server of 2024-11-05; the
                    transport is detected
+  --unix PATH      connect to the Unix-domain socket at PATH, with http://localhost/mcp as URL
+                   unless another URL of that host is given
   --header H       add the header H, `Name: value`, to each request to URL; H is neither
                    printed nor recorded
   --read-only      with check: call a tool only if the server says that it changes nothing
@@ -81,6 +83,9 @@ pub(crate) struct Options {
     pub(crate) record: Option<PathBuf>,
     pub(crate) command: Command,
     pub(crate) server: Place,
+    /// The Unix-domain socket of the server.
+    #[cfg(unix)]
+    pub(crate) unix: Option<PathBuf>,
     pub(crate) sign_in: Option<SignIn>,
 }
 
@@ -114,6 +119,8 @@ impl Options {
         let (mut sign_in, mut details) = (false, SignIn::default());
         let (mut words, mut program, mut url) = (Vec::new(), Vec::new(), None);
         let (mut headers, mut read_only) = (Vec::new(), false);
+        #[cfg(unix)]
+        let mut unix = None;
         while let Some(argument) = arguments.shift()? {
             match argument {
                 Argument::Word(word) => words.push(word),
@@ -126,6 +133,8 @@ impl Options {
                     "--wire" => wire = true,
                     "--record" => record = Some(arguments.value(&flag)?.into()),
                     "--url" => url = Some(parse_url(&arguments.value(&flag)?)?),
+                    #[cfg(unix)]
+                    "--unix" => unix = Some(PathBuf::from(arguments.value(&flag)?)),
                     "--header" => headers.push(arguments.value(&flag)?),
                     "--read-only" => read_only = true,
                     "--sign-in" => sign_in = true,
@@ -138,6 +147,10 @@ impl Options {
                     _ => return Err(Stop::unknown(&flag)),
                 },
             }
+        }
+        #[cfg(unix)]
+        if unix.is_some() {
+            url = Some(url.map_or_else(|| parse_url("http://localhost/mcp"), of_localhost)?);
         }
         let sign_in = details.if_wanted(sign_in)?;
         let command = match parse_command(words)? {
@@ -165,7 +178,19 @@ impl Options {
             }
             Some(url) => Place::Url(Box::new(with_headers(url, &headers)?)),
         };
-        Ok(Self { revision, runtime, timeout, json, wire, record, command, server, sign_in })
+        Ok(Self {
+            revision,
+            runtime,
+            timeout,
+            json,
+            wire,
+            record,
+            command,
+            server,
+            #[cfg(unix)]
+            unix,
+            sign_in,
+        })
     }
 }
 
@@ -177,6 +202,15 @@ impl SignIn {
         }
         Ok(wanted.then_some(self))
     }
+}
+
+/// Returns the URL if it leads to the socket.
+#[cfg(unix)]
+fn of_localhost(url: Location) -> Result<Location, Stop> {
+    if url.origin().to_string() == "http://localhost" {
+        return Ok(url);
+    }
+    Err(Stop::wrong("`--unix` needs a URL that begins with `http://localhost/`"))
 }
 
 // The message must not contain the text, which may include a password.

@@ -161,7 +161,7 @@ fn a_closed_port_differs_from_a_foreign_server() {
 
 #[test]
 fn usage_errors_differ_from_failures() {
-    let wrong: [&[&str]; 11] = [
+    let wrong: [&[&str]; 14] = [
         &[],
         &["frobnicate", "--", "x"],
         &["info"],
@@ -173,6 +173,9 @@ fn usage_errors_differ_from_failures() {
         &["info", "--url", "localhost/mcp"],
         &["info", "--url", "http://me:secret@localhost/mcp"],
         &["info", "--url"],
+        &["info", "--unix"],
+        &["info", "--unix", "x", "--", "x"],
+        &["info", "--unix", "x", "--url", "https://example.com/mcp"],
     ];
     for words in wrong {
         let outcome = run("mcp-inspect", words);
@@ -190,6 +193,9 @@ fn usage_errors_differ_from_failures() {
             &["--http"],
             &["--http", "127.0.0.1:0", "--stdio"],
             &["--stdio", "--legacy-sse"],
+            &["--unix"],
+            &["--unix", "x", "--http", "127.0.0.1:0"],
+            &["--unix", "x", "--auth"],
             &["--bogus"],
             &["--runtime", "x"],
         ] {

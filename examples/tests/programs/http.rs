@@ -49,6 +49,26 @@ fn every_revision_is_supported_at_one_address() {
     assert_eq!(check(&http_server.url("/mcp"), &[])["protocolVersion"], "2026-07-28");
 }
 
+#[cfg(unix)]
+#[test]
+fn clients_and_servers_use_unix_domain_sockets() {
+    let folder = std::env::temp_dir().join(format!("mcp-local-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let path = folder.join("mcp.sock");
+    for runtime in ["tokio", "smol", "async-std", "std"] {
+        // The previous server was killed and left its socket behind.
+        let _http_server = HttpServerProcess::unix(&path, &["--runtime", runtime]);
+        let words = ["check", "--runtime", runtime, "--unix", path.to_str().unwrap()];
+        for url in [&[][..], &["--url", "http://localhost/mcp"]] {
+            let outcome = run("mcp-inspect", words.iter().chain(url).copied());
+            assert_eq!(outcome.code, Some(0), "{outcome:?}");
+            let summary: Value = serde_json::from_str(&outcome.stdout).unwrap();
+            assert_eq!(summary["ok"], true);
+        }
+    }
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
 #[test]
 fn clients_and_servers_run_with_any_runtime_or_without_one() {
     for (there, here) in [

@@ -16,8 +16,20 @@ pub(crate) struct HttpServerProcess {
 
 impl HttpServerProcess {
     pub(crate) fn start(program: &str, flags: &[&str]) -> Self {
+        Self::listening(program, &[&["--http", "127.0.0.1:0"], flags].concat(), "/mcp\n")
+    }
+
+    /// Starts a server on a Unix-domain socket.
+    #[cfg(unix)]
+    pub(crate) fn unix(path: &std::path::Path, flags: &[&str]) -> Self {
+        let path = path.to_str().unwrap();
+        let end = format!("/mcp at {path}\n");
+        Self::listening("everything-server", &[&["--unix", path], flags].concat(), &end)
+    }
+
+    /// Starts a server that announces its origin followed by `end`.
+    fn listening(program: &str, flags: &[&str], end: &str) -> Self {
         let mut child = Command::new(example(program))
-            .args(["--http", "127.0.0.1:0"])
             .args(flags)
             .stdin(Stdio::null())
             .stdout(Stdio::null())
@@ -27,7 +39,7 @@ impl HttpServerProcess {
         let mut line = String::new();
         let mut said = BufReader::new(child.stderr.take().unwrap());
         said.read_line(&mut line).unwrap();
-        let origin = line.strip_prefix("listening on ").and_then(|url| url.strip_suffix("/mcp\n"));
+        let origin = line.strip_prefix("listening on ").and_then(|url| url.strip_suffix(end));
         let origin = origin.unwrap_or_else(|| panic!("{line}")).to_owned();
         // Forward the remaining output to help debug failing tests.
         thread::spawn(move || std::io::copy(&mut said, &mut std::io::stderr()));

@@ -1,6 +1,8 @@
 use std::fmt;
 use std::future::Future;
 use std::marker::PhantomData;
+#[cfg(unix)]
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,6 +16,7 @@ use rustls::ClientConfig;
 use rustls::pki_types::CertificateDer;
 
 use super::dialer::Dialer;
+use super::routes::Routes;
 use super::{Connect, ConnectorError, Dial, FetchError, Proxy, ResponseBody, fetch, tls};
 use crate::{EraCache, Runtime};
 
@@ -46,7 +49,7 @@ const CONNECTION_WINDOW: u32 = 64 * STREAM_WINDOW;
 #[derive(Clone)]
 pub struct Connector<R: Dial> {
     client: legacy::Client<Dialer<R>, Full<Bytes>>,
-    proxy: Proxy,
+    routes: Routes,
     http2_only: bool,
     era_cache: Arc<EraCache>,
 }
@@ -69,6 +72,8 @@ impl<R: Dial> Connector<R> {
             roots: Vec::new(),
             tls: None,
             proxy: None,
+            #[cfg(unix)]
+            unix_socket: None,
             http2_only: false,
             connect_timeout: CONNECT_TIMEOUT,
             idle_timeout: IDLE_TIMEOUT,
@@ -135,7 +140,7 @@ impl<R: Dial> Connector<R> {
         if request.method() == Method::CONNECT {
             return Err(refused("the method CONNECT is reserved for the connector"));
         }
-        let authorization = self.proxy.authorization(uri, self.http2_only);
+        let authorization = self.routes.authorization(uri);
         let mut request = request.map(Full::new);
         // The version depends on the connection.
         *request.version_mut() = Version::HTTP_11;
@@ -165,7 +170,7 @@ impl<R: Dial> Connect for Connector<R> {
 impl<R: Dial> fmt::Debug for Connector<R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Connector")
-            .field("proxy", &self.proxy)
+            .field("routes", &self.routes)
             .field("http2_only", &self.http2_only)
             .finish_non_exhaustive()
     }
@@ -178,6 +183,8 @@ pub struct ConnectorBuilder<R> {
     roots: Vec<CertificateDer<'static>>,
     tls: Option<ClientConfig>,
     proxy: Option<Proxy>,
+    #[cfg(unix)]
+    unix_socket: Option<Arc<Path>>,
     http2_only: bool,
     connect_timeout: Duration,
     idle_timeout: Duration,
@@ -203,6 +210,16 @@ impl<R: Dial> ConnectorBuilder<R> {
     /// Uses these proxies instead of those of the environment.
     pub fn proxy(mut self, proxy: Proxy) -> Self {
         self.proxy = Some(proxy);
+        self
+    }
+
+    /// Reaches the server at the host `localhost` through the Unix-domain socket at `path`, without
+    /// a proxy; its URL is `http://localhost/mcp`, for example. Other hosts, such as that of an
+    /// authorization server, are reached as before. `connect_unix` of an adapter needs no
+    /// connector.
+    #[cfg(unix)]
+    pub fn unix_socket(mut self, path: impl Into<PathBuf>) -> Self {
+        self.unix_socket = Some(path.into().into());
         self
     }
 
@@ -234,13 +251,21 @@ impl<R: Dial> ConnectorBuilder<R> {
     ///
     /// A root certificate is invalid.
     pub fn build(self) -> Result<Connector<R>, ConnectorError> {
+        #[cfg(unix)]
+        let unix_socket = self.unix_socket;
         let Self { roots, tls, proxy, http2_only, connect_timeout, idle_timeout, .. } = self;
         let tls = match tls {
             Some(config) => config,
             None => tls::system_config(roots)?,
         };
         let proxy = proxy.unwrap_or_else(Proxy::from_env);
-        let dialer = Dialer::new(tls, proxy.clone(), http2_only, connect_timeout);
+        let routes = Routes {
+            proxy,
+            tunnel_all: http2_only,
+            #[cfg(unix)]
+            unix_socket,
+        };
+        let dialer = Dialer::new(tls, routes.clone(), http2_only, connect_timeout);
         let mut builder = legacy::Client::builder(CurrentRuntime::<R>(PhantomData));
         builder
             .timer(R::hyper_timer())
@@ -255,7 +280,7 @@ impl<R: Dial> ConnectorBuilder<R> {
             .http2_initial_stream_window_size(STREAM_WINDOW)
             .http2_initial_connection_window_size(CONNECTION_WINDOW);
         let client = builder.build(dialer);
-        Ok(Connector { client, proxy, http2_only, era_cache: Arc::default() })
+        Ok(Connector { client, routes, http2_only, era_cache: Arc::default() })
     }
 }
 

@@ -2,6 +2,8 @@ use std::fmt;
 use std::future::{Future, Ready, ready};
 use std::io;
 use std::marker::PhantomData;
+#[cfg(unix)]
+use std::path::Path;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -17,12 +19,13 @@ use rustls::pki_types::ServerName;
 use tower_service::Service;
 
 use super::cause::innermost;
-use super::proxy::{self, Proxy, Route};
+use super::proxy;
+use super::routes::{Route, Routes};
 use super::{ConnectorError, tls};
 use crate::Runtime;
 use crate::timer::timeout;
 
-/// TCP and TLS of a runtime, for clients over HTTP.
+/// Sockets of a runtime that are connected, and TLS, for clients over HTTP.
 pub trait Dial: Runtime {
     /// A connection, with or without TLS.
     type Stream: Read + Write + Send + Unpin + 'static;
@@ -30,14 +33,16 @@ pub trait Dial: Runtime {
     /// Whether HTTP/2 is offered to servers, with the feature `http2`.
     const HTTP2: bool;
 
-    /// Resolves the host of `to` and connects to it, at its port or the default port of the scheme.
-    /// The addresses of a name share `time`. Small writes are sent at once (`TCP_NODELAY`), and a
-    /// peer that is silent for 30 s is probed three times, every 10 s.
+    /// Connects to a server. The addresses of a name share `time`. On TCP, small writes are sent at
+    /// once (`TCP_NODELAY`), and a peer that is silent for 30 s is probed three times, every 10 s.
     ///
     /// # Errors
     ///
     /// The connection failed, with [`io::ErrorKind::TimedOut`] if the time ran out.
-    fn connect(to: &Uri, time: Duration) -> impl Future<Output = io::Result<Self::Stream>> + Send;
+    fn connect(
+        to: DialAddress<'_>,
+        time: Duration,
+    ) -> impl Future<Output = io::Result<Self::Stream>> + Send;
 
     /// Establishes TLS on `stream` with the server called `name`. Also returns the protocol
     /// negotiated by ALPN.
@@ -53,6 +58,27 @@ pub trait Dial: Runtime {
 
     /// Returns the runtime's timer for hyper.
     fn hyper_timer() -> impl hyper::rt::Timer + Clone + Send + Sync + 'static;
+}
+
+/// The address of a server.
+#[derive(Clone, Copy, Debug)]
+pub enum DialAddress<'a> {
+    /// The host of this URL, to be resolved, and its port or the default [`port`] of the scheme.
+    Tcp(&'a Uri),
+    /// A Unix-domain socket.
+    #[cfg(unix)]
+    Unix(&'a Path),
+}
+
+impl fmt::Display for DialAddress<'_> {
+    /// Formats host and port, without user information, or the path.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Tcp(uri) => f.write_str(&authority(uri)),
+            #[cfg(unix)]
+            Self::Unix(path) => path.display().fmt(f),
+        }
+    }
 }
 
 /// Returns the port of a URL, explicit or implied by its scheme.
@@ -71,7 +97,7 @@ pub(super) struct Dialer<R> {
     tls: Arc<ClientConfig>,
     /// For TLS connections to the proxies themselves, without HTTP/2.
     proxy_tls: Arc<ClientConfig>,
-    proxy: Proxy,
+    routes: Routes,
     http2_only: bool,
     timeout: Duration,
     runtime: PhantomData<fn() -> R>,
@@ -80,7 +106,7 @@ pub(super) struct Dialer<R> {
 impl<R: Dial> Dialer<R> {
     pub(super) fn new(
         tls: ClientConfig,
-        proxy: Proxy,
+        routes: Routes,
         http2_only: bool,
         timeout: Duration,
     ) -> Self {
@@ -89,7 +115,7 @@ impl<R: Dial> Dialer<R> {
         let mut tls = tls;
         tls::offer_protocols(&mut tls, R::HTTP2, http2_only);
         let (tls, proxy_tls) = (Arc::new(tls), Arc::new(proxy_tls));
-        Self { tls, proxy_tls, proxy, http2_only, timeout, runtime: PhantomData }
+        Self { tls, proxy_tls, routes, http2_only, timeout, runtime: PhantomData }
     }
 
     async fn dial(self, server: Uri) -> Result<ConnectorStream<R::Stream>, ConnectorError> {
@@ -107,8 +133,10 @@ impl<R: Dial> Dialer<R> {
     }
 
     async fn open(self, server: &Uri) -> Result<ConnectorStream<R::Stream>, ConnectorError> {
-        let (stream, forwarded) = match self.proxy.route(server, self.http2_only) {
-            Route::Direct => (self.connect(server).await?, false),
+        let (stream, forwarded) = match self.routes.route(server) {
+            Route::Direct => (self.connect(DialAddress::Tcp(server)).await?, false),
+            #[cfg(unix)]
+            Route::Unix(path) => (self.connect(DialAddress::Unix(&path)).await?, false),
             Route::Forward(proxy) => (self.connect_proxy(&proxy).await?, true),
             Route::Tunnel(proxy) => {
                 let stream = self.connect_proxy(&proxy).await?;
@@ -122,9 +150,9 @@ impl<R: Dial> Dialer<R> {
         Ok(ConnectorStream { stream, forwarded, http2 })
     }
 
-    async fn connect(&self, to: &Uri) -> Result<R::Stream, ConnectorError> {
+    async fn connect(&self, to: DialAddress<'_>) -> Result<R::Stream, ConnectorError> {
         R::connect(to, self.timeout).await.map_err(|cause| ConnectorError::Connect {
-            host: authority(to),
+            host: to.to_string(),
             cause: Arc::new(cause),
         })
     }
@@ -132,7 +160,7 @@ impl<R: Dial> Dialer<R> {
     /// Connects to the proxy itself.
     async fn connect_proxy(&self, proxy: &Intercept) -> Result<R::Stream, ConnectorError> {
         let to = with_port(proxy.uri());
-        let stream = match self.connect(&to).await {
+        let stream = match self.connect(DialAddress::Tcp(&to)).await {
             Ok(stream) if tls::is_secure(&to) => {
                 secure::<R>(&self.proxy_tls, stream, &to).await.map(|(stream, _)| stream)
             }
@@ -150,7 +178,7 @@ impl<R: Dial> Dialer<R> {
 impl<R> fmt::Debug for Dialer<R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Dialer")
-            .field("proxy", &self.proxy)
+            .field("routes", &self.routes)
             .field("http2_only", &self.http2_only)
             .field("timeout", &self.timeout)
             .finish_non_exhaustive()

@@ -22,6 +22,8 @@ mod proxy;
 #[cfg(feature = "http-client")]
 mod response_body;
 #[cfg(feature = "http-client")]
+mod routes;
+#[cfg(feature = "http-client")]
 mod tls;
 
 pub use connection::{HttpConnection, connect, connect_with};
@@ -29,7 +31,7 @@ pub use connection::{HttpConnection, connect, connect_with};
 pub use connector::{Connector, ConnectorBuilder};
 pub use connector_error::ConnectorError;
 #[cfg(feature = "http-client")]
-pub use dialer::{Dial, port};
+pub use dialer::{Dial, DialAddress, port};
 pub use exchanger::{Connect, ConnectorExchange, ConnectorExchanger, LastFailure};
 pub use fetch::{FETCH_TIME_MAX, FetchError, fetch};
 #[cfg(feature = "http-client")]

@@ -2,7 +2,7 @@ use std::fmt;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use http::{HeaderValue, Uri};
+use http::Uri;
 use hyper_util::client::proxy::matcher::{Intercept, Matcher};
 
 use super::ConnectorError;
@@ -22,17 +22,6 @@ enum Rule {
     Direct,
     Environment(Arc<Matcher>),
     Explicit { url: String, except: String, matcher: Arc<Matcher> },
-}
-
-/// How a request reaches its server.
-#[derive(Debug)]
-pub(super) enum Route {
-    /// Directly.
-    Direct,
-    /// Through a proxy that reads the request and sends its own.
-    Forward(Intercept),
-    /// Through a proxy that opens a connection to the server and relays bytes.
-    Tunnel(Intercept),
 }
 
 impl Proxy {
@@ -94,29 +83,14 @@ impl Proxy {
         self
     }
 
-    /// Returns the route to `server`. With `tunnel_all`, plain connections are tunneled as well.
-    pub(super) fn route(&self, server: &Uri, tunnel_all: bool) -> Route {
-        let proxy = match &self.rule {
+    /// Returns the proxy for `server`.
+    pub(super) fn intercept(&self, server: &Uri) -> Option<Intercept> {
+        match &self.rule {
             Rule::Direct => None,
             Rule::Environment(_) if is_loopback(server.host().unwrap_or_default()) => None,
             Rule::Environment(matcher) | Rule::Explicit { matcher, .. } => {
                 matcher.intercept(server)
             }
-        };
-        match proxy {
-            None => Route::Direct,
-            Some(proxy) if !tunnel_all && is_http(&proxy) && !super::tls::is_secure(server) => {
-                Route::Forward(proxy)
-            }
-            Some(proxy) => Route::Tunnel(proxy),
-        }
-    }
-
-    /// Returns the `Proxy-Authorization` value for a request forwarded to `server`.
-    pub(super) fn authorization(&self, server: &Uri, tunnel_all: bool) -> Option<HeaderValue> {
-        match self.route(server, tunnel_all) {
-            Route::Forward(proxy) => proxy.basic_auth().cloned(),
-            Route::Direct | Route::Tunnel(_) => None,
         }
     }
 }
@@ -175,9 +149,8 @@ mod tests {
         let proxy =
             Proxy::all("http://user:secret@proxy.example:3128").unwrap().except("a.example");
         assert_eq!(format!("{proxy:?}"), "Proxy::all { except: \"a.example\", .. }");
-        let route = proxy.route(&Uri::from_static("http://b.example/"), false);
-        assert!(matches!(route, Route::Forward(_)));
-        assert!(!format!("{route:?}").contains("secret"));
+        let intercept = proxy.intercept(&Uri::from_static("http://b.example/")).unwrap();
+        assert!(!format!("{intercept:?}").contains("secret"));
         let error = Proxy::all("ftp://user:secret@proxy.example").unwrap_err();
         assert!(!format!("{error} {error:?}").contains("secret"));
     }

@@ -22,6 +22,9 @@ pub struct Acceptor<N: Network> {
     pub connections_max: usize,
     /// How long connections may last after the shutdown. 10 s by default.
     pub linger: Duration,
+    /// Whether the [principal](crate::PeerAddress::principal) of a peer is the caller of its
+    /// requests.
+    pub peer_principals: bool,
 }
 
 impl<N: Network> Acceptor<N> {
@@ -43,12 +46,12 @@ impl<N: Network> Acceptor<N> {
         shutdown: impl Future<Output = ()>,
         serve: impl Fn(N::Socket, HttpService<N>, StopHandle, Permit) -> F,
     ) {
-        let Self { runtime, listener, connections_max, linger } = self;
+        let Self { runtime, listener, connections_max, linger, peer_principals } = self;
         let connections = Connections::default();
         let accept = async {
             loop {
                 poll_fn(|cx| connections.poll_below(connections_max, cx)).await;
-                let (socket, address) = match N::accept(&listener).await {
+                let (socket, peer) = match N::accept(&listener).await {
                     Ok(accepted) => accepted,
                     Err(error) => {
                         // Out of descriptors or similar: the condition passes, but not immediately.
@@ -59,7 +62,7 @@ impl<N: Network> Acceptor<N> {
                     }
                 };
                 let (connection, permit) = connections.open();
-                let service = service.with_remote_address(address);
+                let service = service.with_peer(peer, peer_principals);
                 let serving = serve(socket, service, connection.stop, permit);
                 runtime.spawn(connection.abort.run(serving));
             }

@@ -7,17 +7,18 @@ use mcp_sansio_handlers::TokenRequirement;
 use super::shared_server::SharedServer;
 use super::sleep::with_timeout;
 
-/// Identifies the sender of a request: by its token, or as an earlier layer did in the request's
-/// `extensions`. Otherwise returns the response that refuses the request. The lock is not held while
+/// Identifies the sender of a request: by its token, as an earlier layer did in the request's
+/// `extensions`, or as the `principal` of its connection. Otherwise returns the response that refuses the request. The lock is not held while
 /// a token is checked.
 pub(super) async fn identify(
     shared: &SharedServer,
     head: &RequestHead<'_>,
     extensions: &http::Extensions,
+    principal: Option<Principal>,
 ) -> Result<Caller, Response> {
     let authorization = shared.lock().server.authorize(head);
     let mut checking = match authorization {
-        TokenRequirement::NotNeeded => return Ok(identified(extensions)),
+        TokenRequirement::NotNeeded => return Ok(identified(extensions, principal)),
         TokenRequirement::Respond(response) => return Err(response),
         TokenRequirement::Check(checking) => checking,
     };
@@ -28,8 +29,8 @@ pub(super) async fn identify(
     }
 }
 
-/// Returns the sender according to an earlier layer.
-fn identified(extensions: &http::Extensions) -> Caller {
-    let principal = || extensions.get::<Principal>().cloned().map(Caller::from_principal);
-    extensions.get().cloned().or_else(principal).unwrap_or(Caller::ANONYMOUS)
+/// Returns the sender according to an earlier layer, or else to the connection.
+fn identified(extensions: &http::Extensions, principal: Option<Principal>) -> Caller {
+    let principal = || extensions.get().cloned().or(principal).into();
+    extensions.get().cloned().unwrap_or_else(principal)
 }

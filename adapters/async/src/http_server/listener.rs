@@ -2,11 +2,15 @@ use std::fmt;
 use std::future::Future;
 use std::io;
 use std::net;
+#[cfg(unix)]
+use std::os::unix::net::UnixListener;
 use std::time::Duration;
 
 use super::connection::{Settings, serve_connection};
 use super::{Acceptor, Budget, Http2Timeouts, HttpService};
 use crate::HyperNetwork;
+#[cfg(unix)]
+use crate::{UnixSocket, UnixSocketFile};
 
 /// Accepts connections and serves HTTP/1.1 on them, and HTTP/2 if the runtime [supports
 /// it](HyperNetwork::HTTP2), for applications without a web framework.
@@ -14,11 +18,15 @@ use crate::HyperNetwork;
 /// A client that closes its write side of an HTTP/1.1 connection before the response is complete
 /// counts as disconnected, since the two cannot be distinguished.
 pub struct HttpListener<N: HyperNetwork> {
+    // Dropped before the listener: see `UnixSocketFile`.
+    #[cfg(unix)]
+    socket_file: Option<UnixSocketFile>,
     listener: N::Listener,
     connections_max: usize,
     settings: Settings,
     held_bytes_max: usize,
     linger: Duration,
+    peer_principals: bool,
 }
 
 impl<N: HyperNetwork> HttpListener<N> {
@@ -26,6 +34,8 @@ impl<N: HyperNetwork> HttpListener<N> {
     #[must_use]
     pub fn new(listener: impl Into<N::Listener>) -> Self {
         Self {
+            #[cfg(unix)]
+            socket_file: None,
             listener: listener.into(),
             connections_max: 16_384,
             settings: Settings {
@@ -37,7 +47,19 @@ impl<N: HyperNetwork> HttpListener<N> {
             },
             held_bytes_max: 256 * 1024 * 1024,
             linger: Duration::from_secs(10),
+            peer_principals: true,
         }
+    }
+
+    /// Whether the user at the other end of a Unix-domain socket is the caller of its requests:
+    /// the principal `uid:1000`, if the system [reports](crate::PeerAddress::of_unix) the user. A
+    /// [protected](mcp_sansio_handlers::Server::protect) server identifies callers by their tokens
+    /// instead. `true` by default. Turn it off behind a reverse proxy, which connects as one user
+    /// for all its clients.
+    #[must_use]
+    pub const fn peer_principals(mut self, principals: bool) -> Self {
+        self.peer_principals = principals;
+        self
     }
 
     /// Limits concurrent connections; others wait to be accepted. 16,384 by default: at worst three
@@ -120,11 +142,21 @@ impl<N: HyperNetwork> HttpListener<N> {
     ///
     /// Where [`Runtime::current`](crate::Runtime::current) does.
     pub async fn serve(self, service: HttpService<N>, shutdown: impl Future<Output = ()>) {
-        let Self { listener, connections_max, settings, held_bytes_max, linger } = self;
+        let Self { listener, connections_max, settings, held_bytes_max, linger, .. } = self;
+        let peer_principals = self.peer_principals;
+        #[cfg(unix)]
+        let shutdown = {
+            let file = self.socket_file;
+            async move {
+                shutdown.await;
+                drop(file);
+            }
+        };
         let (runtime, budget) = (N::current(), Budget::new(held_bytes_max));
         let theirs = runtime.clone();
         let mut acceptor = Acceptor::new(runtime, listener);
         (acceptor.connections_max, acceptor.linger) = (connections_max, linger);
+        acceptor.peer_principals = peer_principals;
         let serve = move |socket, service, stop, permit| {
             let (runtime, budget) = (theirs.clone(), budget.clone());
             serve_connection(socket, service, runtime, stop, settings, budget, permit)
@@ -139,7 +171,30 @@ impl<N: HyperNetwork> TryFrom<net::TcpListener> for HttpListener<N> {
     /// Fails if the system is out of resources, and panics where
     /// [`Runtime::current`](crate::Runtime::current) does.
     fn try_from(listener: net::TcpListener) -> io::Result<Self> {
-        N::listener(listener).map(Self::new)
+        N::listener(listener.into()).map(Self::new)
+    }
+}
+
+#[cfg(unix)]
+impl<N: HyperNetwork> TryFrom<UnixListener> for HttpListener<N> {
+    type Error = io::Error;
+
+    /// Leaves the file of the socket to the caller. Fails if the system is out of resources, and
+    /// panics where [`Runtime::current`](crate::Runtime::current) does.
+    fn try_from(listener: UnixListener) -> io::Result<Self> {
+        N::listener(listener.into()).map(Self::new)
+    }
+}
+
+#[cfg(unix)]
+impl<N: HyperNetwork> TryFrom<UnixSocket> for HttpListener<N> {
+    type Error = io::Error;
+
+    /// Fails if the system is out of resources, and panics where
+    /// [`Runtime::current`](crate::Runtime::current) does.
+    fn try_from(socket: UnixSocket) -> io::Result<Self> {
+        let (listener, file) = socket.into_parts();
+        Ok(Self { socket_file: Some(file), ..Self::try_from(listener)? })
     }
 }
 

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use http_body::Body;
-use mcp_sansio::Caller;
 use mcp_sansio::http::{EventStore, HttpServerOptions, RemoteAddress, RequestHead};
+use mcp_sansio::{Caller, Principal};
 use mcp_sansio_handlers::endpoint::HttpServerError;
 use mcp_sansio_handlers::{Server, ServerHandle};
 
@@ -17,7 +17,7 @@ use super::request::{self, BodyError, BudgetedBody};
 use super::shared_server::SharedServer;
 use super::sleep::with_timeout;
 use super::{ExternalEventStore, ServedBody, event_store, handler_task, response, timer_task};
-use crate::{Error, Runtime, seed};
+use crate::{Error, PeerAddress, Runtime, seed};
 
 /// Serves a server over HTTP. It answers requests sequentially or concurrently, from any source: a
 /// [`tower_service::Service`], for any software that takes such a service.
@@ -30,9 +30,16 @@ use crate::{Error, Runtime, seed};
 #[derive(Clone, Debug)]
 pub struct HttpService<R> {
     shared: Arc<SharedServer>,
-    /// The client address of requests that do not carry one.
-    remote: Option<RemoteAddress>,
+    sender: Sender,
     runtime: PhantomData<fn() -> R>,
+}
+
+/// The sender of requests whose extensions name none.
+#[derive(Clone, Debug)]
+enum Sender {
+    Unknown,
+    Address(RemoteAddress),
+    Principal(Principal),
 }
 
 impl<R: Runtime> HttpService<R> {
@@ -88,7 +95,7 @@ impl<R: Runtime> HttpService<R> {
         let shared = Arc::new(SharedServer::new(server, Box::new(runtime)));
         let timer_task = timer_task::run(Arc::downgrade(&shared), shared.runtime.timer());
         shared.runtime.spawn(Box::pin(timer_task));
-        Ok(Self { shared, remote: None, runtime: PhantomData })
+        Ok(Self { shared, sender: Sender::Unknown, runtime: PhantomData })
     }
 
     /// Returns the same server for the requests of one connection: they come from `address`, unless
@@ -97,8 +104,29 @@ impl<R: Runtime> HttpService<R> {
     /// against any client's share: see [`ServerLimits`](mcp_sansio::http::ServerLimits).
     #[must_use]
     pub fn with_remote_address(&self, address: impl Into<RemoteAddress>) -> Self {
-        let remote = Some(address.into());
-        Self { shared: Arc::clone(&self.shared), remote, runtime: PhantomData }
+        self.with_sender(Sender::Address(address.into()))
+    }
+
+    /// Returns the same server for the requests of one connection: their sender is `principal`,
+    /// unless their extensions name another, or their token does on a [protected](Server::protect)
+    /// server. Replaces an address.
+    #[must_use]
+    pub fn with_principal(&self, principal: Principal) -> Self {
+        self.with_sender(Sender::Principal(principal))
+    }
+
+    /// Returns the same server for the requests of `peer`.
+    pub(super) fn with_peer(&self, peer: PeerAddress, principals: bool) -> Self {
+        match (peer, principals.then(|| peer.principal()).flatten()) {
+            (_, Some(principal)) => self.with_principal(principal),
+            (PeerAddress::Tcp(address), None) => self.with_remote_address(address),
+            #[cfg(unix)]
+            (PeerAddress::Unix { .. }, None) => self.clone(),
+        }
+    }
+
+    fn with_sender(&self, sender: Sender) -> Self {
+        Self { shared: Arc::clone(&self.shared), sender, runtime: PhantomData }
     }
 
     /// Returns a handle to all clients, for use outside of handlers.
@@ -124,9 +152,9 @@ impl<R: Runtime> HttpService<R> {
         &self,
         request: http::Request<B>,
     ) -> impl Future<Output = http::Response<ServedBody>> + use<R, B> {
-        let (shared, remote) = (Arc::clone(&self.shared), self.remote);
+        let (shared, sender) = (Arc::clone(&self.shared), self.sender.clone());
         let (parts, body) = request.into_parts();
-        async move { respond(&shared, &parts, remote, body).await }
+        async move { respond(&shared, &parts, sender, body).await }
     }
 }
 
@@ -159,14 +187,19 @@ where
 async fn respond<B: Body>(
     shared: &Arc<SharedServer>,
     parts: &http::request::Parts,
-    remote: Option<RemoteAddress>,
+    sender: Sender,
     body: B,
 ) -> http::Response<ServedBody> {
     if request::is_malformed(parts) {
         return response::bare(http::StatusCode::BAD_REQUEST);
     }
+    let (remote, principal) = match sender {
+        Sender::Unknown => (None, None),
+        Sender::Address(address) => (Some(address), None),
+        Sender::Principal(principal) => (None, Some(principal)),
+    };
     let head = request::request_head(parts, remote);
-    let caller = match identify(shared, &head, &parts.extensions).await {
+    let caller = match identify(shared, &head, &parts.extensions, principal).await {
         Ok(caller) => caller,
         Err(response) => return response::whole(response),
     };

@@ -1,10 +1,17 @@
 use std::fmt;
+#[cfg(unix)]
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use ureq::config::Config;
 use ureq::unversioned::resolver::DefaultResolver;
+#[cfg(unix)]
+use ureq::unversioned::transport::RustlsConnector;
 use ureq::unversioned::transport::{ConnectionDetails, Connector, DefaultConnector, Transport};
+
+#[cfg(unix)]
+use super::unix_transport::{NoResolver, UnixConnector};
 
 /// A client cannot use more idle agents than that; the others are closed.
 const IDLE_MAX: usize = 32;
@@ -13,9 +20,12 @@ const IDLE_MAX: usize = 32;
 /// aborted without affecting another: only the agent as a whole can be aborted.
 #[derive(Debug)]
 pub(super) struct AgentPool {
-    config: Config,
+    pub(super) config: Config,
+    /// The socket of the server at the host `localhost`.
+    #[cfg(unix)]
+    pub(super) unix_socket: Option<Arc<Path>>,
     /// Idle agents, with the server that they were last connected to; most recently used last.
-    idle: Mutex<Vec<(String, Agent)>>,
+    pub(super) idle: Mutex<Vec<(String, Agent)>>,
 }
 
 /// Performs one exchange after another, and keeps the connection between them.
@@ -26,10 +36,6 @@ pub(super) struct Agent {
 }
 
 impl AgentPool {
-    pub(super) fn new(config: Config) -> Self {
-        Self { config, idle: Mutex::default() }
-    }
-
     /// Takes an idle agent that was connected to `server`, or creates one.
     pub(super) fn take(&self, server: &str) -> Agent {
         let known = {
@@ -37,9 +43,19 @@ impl AgentPool {
             let place = idle.iter().rposition(|(other, _)| other == server);
             place.map(|place| idle.remove(place).1)
         };
-        let agent = known.unwrap_or_else(|| Agent::new(&self.config));
+        let agent = known.unwrap_or_else(|| self.connect(server));
         agent.dialing.store(false, Ordering::Release);
         agent
+    }
+
+    fn connect(&self, server: &str) -> Agent {
+        #[cfg(unix)]
+        if let Some(path) = &self.unix_socket
+            && server.split(':').next().is_some_and(|host| host.eq_ignore_ascii_case("localhost"))
+        {
+            return Agent::on_unix_socket(&self.config, Arc::clone(path));
+        }
+        Agent::new(&self.config)
     }
 
     /// Returns an agent whose exchange is complete.
@@ -66,6 +82,17 @@ impl Agent {
             .chain(MarkConnected(Arc::clone(&dialing)));
         let resolver = DefaultResolver::default();
         let agent = ureq::Agent::with_parts(config.clone(), connector, resolver);
+        Self { agent, dialing }
+    }
+
+    #[cfg(unix)]
+    fn on_unix_socket(config: &Config, path: Arc<Path>) -> Self {
+        let dialing = Arc::<AtomicBool>::default();
+        let connector = MarkDialing(Arc::clone(&dialing))
+            .chain(UnixConnector(path))
+            .chain(RustlsConnector::default())
+            .chain(MarkConnected(Arc::clone(&dialing)));
+        let agent = ureq::Agent::with_parts(config.clone(), connector, NoResolver);
         Self { agent, dialing }
     }
 

@@ -1,4 +1,6 @@
 use std::ops::Deref;
+#[cfg(unix)]
+use std::path::PathBuf;
 
 use mcp_sansio::http::HttpClientOptions;
 use mcp_sansio_async::http_client::{self, ConnectorError};
@@ -28,6 +30,20 @@ use crate::{Connector, Error, block_on};
 /// of the connector and [`Timeouts`](mcp_sansio::peer::Timeouts).
 pub fn connect(url: &str, host: &Host) -> Result<HttpConnection, Error> {
     let connected = http_client::connect(url, || Ok(Connector::new()), host);
+    Ok(HttpConnection::new(block_on(connected)??))
+}
+
+/// Connects to the server on the Unix-domain socket at `path`, at the URL `http://localhost/mcp`. A
+/// thread drives the connection. Waits until it is open. For another URL, use [`ConnectorBuilder::unix_socket`] and
+/// [`connect_with`](crate::connect_with).
+///
+/// # Errors
+///
+/// [`Error::Connect`], as [`connect`].
+#[cfg(unix)]
+pub fn connect_unix(path: impl Into<PathBuf>, host: &Host) -> Result<HttpConnection, Error> {
+    let connector = || Ok(Connector::builder().unix_socket(path).build());
+    let connected = http_client::connect("http://localhost/mcp", connector, host);
     Ok(HttpConnection::new(block_on(connected)??))
 }
 
@@ -119,7 +135,7 @@ mod tests {
         let service =
             HttpService::new(&Server::new("test", "1"), HttpServerOptions::new()).unwrap();
         let serving = HttpListener::new(listener).spawn(service).unwrap();
-        let url = Location::parse(&format!("http://{}/mcp", serving.address())).unwrap();
+        let url = Location::parse(&format!("http://{}/mcp", serving.address().unwrap())).unwrap();
         let connector = Connector::builder().no_proxy().build();
         assert_eq!(connector.era_cache().get(url.origin()), None);
         let options = HttpClientOptions::new(url.clone());

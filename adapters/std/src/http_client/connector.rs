@@ -1,6 +1,8 @@
 use std::fmt;
 use std::future::Future;
-use std::sync::Arc;
+#[cfg(unix)]
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -58,6 +60,8 @@ impl Connector {
         ConnectorBuilder {
             roots: Vec::new(),
             proxies: true,
+            #[cfg(unix)]
+            unix_socket: None,
             connect_timeout: CONNECT_TIMEOUT,
             exchanges_max: EXCHANGES_MAX,
         }
@@ -107,6 +111,8 @@ impl fmt::Debug for Connector {
 pub struct ConnectorBuilder {
     roots: Vec<Certificate<'static>>,
     proxies: bool,
+    #[cfg(unix)]
+    unix_socket: Option<Arc<Path>>,
     connect_timeout: Duration,
     exchanges_max: usize,
 }
@@ -123,6 +129,17 @@ impl ConnectorBuilder {
     #[must_use]
     pub const fn no_proxy(mut self) -> Self {
         self.proxies = false;
+        self
+    }
+
+    /// Reaches the server at the host `localhost` through the Unix-domain socket at `path`, without
+    /// a proxy; its URL is `http://localhost/mcp`, for example. Other hosts, such as that of an
+    /// authorization server, are reached as before. [`connect_unix`](crate::connect_unix) needs no
+    /// connector.
+    #[cfg(unix)]
+    #[must_use]
+    pub fn unix_socket(mut self, path: impl Into<PathBuf>) -> Self {
+        self.unix_socket = Some(path.into().into());
         self
     }
 
@@ -162,7 +179,12 @@ impl ConnectorBuilder {
             .timeout_per_write(Some(WRITE_TIMEOUT));
         let config = if self.proxies { config } else { config.proxy(None) };
         Connector {
-            agents: Arc::new(AgentPool::new(config.build())),
+            agents: Arc::new(AgentPool {
+                config: config.build(),
+                #[cfg(unix)]
+                unix_socket: self.unix_socket,
+                idle: Mutex::default(),
+            }),
             threads: Threads::new("mcp-exchange", self.exchanges_max),
             era_cache: Arc::default(),
         }

@@ -6,8 +6,12 @@ mod connection;
 mod connector;
 mod exchange;
 mod tls;
+#[cfg(unix)]
+mod unix_transport;
 
 pub use body::ThreadedBody;
+#[cfg(unix)]
+pub use connection::connect_unix;
 pub use connection::{HttpConnection, connect, connect_with};
 pub use connector::{Connector, ConnectorBuilder};
 use mcp_sansio_async::http_client::{ConnectorError, ConnectorExchange, ConnectorExchanger};

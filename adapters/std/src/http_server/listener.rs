@@ -1,11 +1,17 @@
 use std::future::pending;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
+#[cfg(unix)]
+use std::os::unix::net::UnixListener;
+#[cfg(unix)]
+use std::path::Path;
 use std::time::Duration;
 
 use mcp_sansio::http::HttpServerOptions;
 use mcp_sansio_async::http_server::{Acceptor, Permit};
-use mcp_sansio_async::{Network, StopHandle};
+use mcp_sansio_async::{ListenerSocket, Network, StopHandle};
+#[cfg(unix)]
+use mcp_sansio_async::{UnixSocket, UnixSocketFile};
 use mcp_sansio_handlers::Server;
 
 use super::socket::Socket;
@@ -37,6 +43,24 @@ pub fn serve_http(server: Server, listener: TcpListener) -> Result<(), Error> {
     Ok(HttpListener::new(listener).serve(service)?)
 }
 
+/// Serves HTTP on a new Unix-domain socket at `path`, for processes of the same user, until the
+/// process ends. Clients use the URL `http://localhost/mcp`; `uid:1000`, for example, is the
+/// [`Principal`](crate::Principal) of their requests.
+///
+/// For other settings, create an [`HttpListener`] from a [`UnixSocket`].
+///
+/// # Errors
+///
+/// The socket cannot be [bound](UnixSocket::bind), for example because another server listens on
+/// it; the server's catalog is invalid; the operating system has no entropy, or is out of threads
+/// or descriptors.
+#[cfg(unix)]
+#[allow(clippy::needless_pass_by_value, reason = "same signature as the other serve functions")]
+pub fn serve_http_unix(server: Server, path: impl AsRef<Path>) -> Result<(), Error> {
+    let service = HttpService::new(&server, HttpServerOptions::new())?;
+    Ok(HttpListener::from(UnixSocket::bind(path)?).serve(service)?)
+}
+
 /// Accepts connections and serves HTTP/1.1 on them, each on its own thread.
 ///
 /// A client that closes its write side before the response is complete counts as disconnected,
@@ -47,22 +71,43 @@ pub fn serve_http(server: Server, listener: TcpListener) -> Result<(), Error> {
 /// invalid line endings.
 #[derive(Debug)]
 pub struct HttpListener {
-    listener: TcpListener,
+    // Dropped before the listener: see `UnixSocketFile`.
+    #[cfg(unix)]
+    socket_file: Option<UnixSocketFile>,
+    listener: ListenerSocket,
     connections_max: usize,
     timeouts: Timeouts,
     linger: Duration,
+    peer_principals: bool,
 }
 
 impl HttpListener {
     /// Creates a listener that serves on `listener`.
     #[must_use]
     pub const fn new(listener: TcpListener) -> Self {
+        Self::with_socket(ListenerSocket::Tcp(listener))
+    }
+
+    const fn with_socket(listener: ListenerSocket) -> Self {
         Self {
+            #[cfg(unix)]
+            socket_file: None,
             listener,
             connections_max: 512,
             timeouts: Timeouts { head: Duration::from_secs(30), stall: Duration::from_secs(30) },
             linger: Duration::from_secs(10),
+            peer_principals: true,
         }
+    }
+
+    /// Whether the user at the other end of a Unix-domain socket is the caller of its requests:
+    /// the principal `uid:1000`, if the system [reports](mcp_sansio_async::PeerAddress::of_unix) the user. A
+    /// [protected](Server::protect) server identifies callers by their tokens instead. `true` by
+    /// default. Turn it off behind a reverse proxy, which connects as one user for all its clients.
+    #[must_use]
+    pub const fn peer_principals(mut self, principals: bool) -> Self {
+        self.peer_principals = principals;
+        self
     }
 
     /// Limits concurrent connections, each with a thread and three descriptors; others wait to be
@@ -113,13 +158,17 @@ impl HttpListener {
     ///
     /// The system is out of threads.
     pub fn spawn(self, service: HttpService) -> io::Result<BackgroundListener> {
-        let address = self.listener.local_addr()?;
+        let address = match &self.listener {
+            ListenerSocket::Tcp(listener) => Some(listener.local_addr()?),
+            #[cfg(unix)]
+            ListenerSocket::Unix(_) => None,
+        };
         let run = move |stop: &StopHandle| self.run(&service, stop);
         Ok(BackgroundListener { worker: Worker::spawn("mcp-listener", run)?, address })
     }
 
     fn run(self, service: &HttpService, stop: &StopHandle) -> io::Result<()> {
-        let Self { listener, connections_max, timeouts, linger } = self;
+        let Self { listener, connections_max, timeouts, linger, peer_principals, .. } = self;
         let listener = ThreadRuntime::listener(listener)?;
         // No limit of its own, since connections are limited: a thread may still be ending after
         // its connection has closed. If no thread can be started, the client sees the connection
@@ -127,12 +176,35 @@ impl HttpListener {
         let runtime = ThreadRuntime::new("mcp-http", usize::MAX);
         let mut acceptor = Acceptor::new(runtime, listener);
         (acceptor.connections_max, acceptor.linger) = (connections_max, linger);
-        let stopped = async { stop.until_stopped(pending()).await.unwrap_or_default() };
+        acceptor.peer_principals = peer_principals;
+        #[cfg(unix)]
+        let file = self.socket_file;
+        let stopped = async move {
+            stop.until_stopped(pending::<()>()).await;
+            #[cfg(unix)]
+            drop(file);
+        };
         let serve = move |stream, service, stop, permit| async move {
             connection::serve(Socket::new(stream, timeouts.stall), service, stop, timeouts).await;
             drop::<Permit>(permit);
         };
         block_on(acceptor.serve(&service.0, stopped, serve))
+    }
+}
+
+#[cfg(unix)]
+impl From<UnixListener> for HttpListener {
+    /// Leaves the file of the socket to the caller.
+    fn from(listener: UnixListener) -> Self {
+        Self::with_socket(listener.into())
+    }
+}
+
+#[cfg(unix)]
+impl From<UnixSocket> for HttpListener {
+    fn from(socket: UnixSocket) -> Self {
+        let (listener, file) = socket.into_parts();
+        Self { socket_file: Some(file), ..Self::from(listener) }
     }
 }
 
@@ -142,13 +214,13 @@ impl HttpListener {
 #[derive(Debug)]
 pub struct BackgroundListener {
     worker: Worker<io::Error>,
-    address: SocketAddr,
+    address: Option<SocketAddr>,
 }
 
 impl BackgroundListener {
-    /// Returns the local address.
+    /// Returns the local address; `None` for a Unix-domain socket.
     #[must_use]
-    pub const fn address(&self) -> SocketAddr {
+    pub const fn address(&self) -> Option<SocketAddr> {
         self.address
     }
 

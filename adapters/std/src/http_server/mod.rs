@@ -14,6 +14,8 @@ mod request;
 mod response;
 mod socket;
 
+#[cfg(unix)]
+pub use listener::serve_http_unix;
 pub use listener::{BackgroundListener, HttpListener, serve_http};
 
 use crate::runtime::ThreadRuntime;

@@ -49,7 +49,7 @@ impl Served {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let service = HttpService::new(&server, options).unwrap();
         let serving = tune(HttpListener::new(listener)).spawn(service.clone()).unwrap();
-        let (address, service) = (serving.address(), Service(service));
+        let (address, service) = (serving.address().unwrap(), Service(service));
         Self { address, service, serving: Some(serving), ended: None }
     }
 

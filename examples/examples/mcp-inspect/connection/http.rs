@@ -46,6 +46,11 @@ async fn on_tokio(options: &Options, server: &HttpClientOptions) -> Result<(), S
     use mcp_sansio_tokio::{Connector, TokioExchanger, TokioTimer, seed};
 
     let connector = Connector::builder().connect_timeout(options.patience().min(CONNECTING));
+    #[cfg(unix)]
+    let connector = match &options.unix {
+        Some(path) => connector.unix_socket(path),
+        None => connector,
+    };
     let exchanger = TokioExchanger::new(connector.build().map_err(|error| error.to_string())?);
     let parts = HttpParts { exchanger: exchanger.clone(), timer: TokioTimer::new(), seed: seed() };
     let visited = visit(options, server, equipped(options).await?, parts, interruption()).await;
@@ -56,6 +61,11 @@ async fn on_async_std(options: &Options, server: &HttpClientOptions) -> Result<(
     use mcp_sansio_async_std::{AsyncExchanger, AsyncTimer, Connector, seed};
 
     let connector = Connector::builder().connect_timeout(options.patience().min(CONNECTING));
+    #[cfg(unix)]
+    let connector = match &options.unix {
+        Some(path) => connector.unix_socket(path),
+        None => connector,
+    };
     let exchanger = AsyncExchanger::new(connector.build().map_err(|error| error.to_string())?);
     let parts = HttpParts { exchanger: exchanger.clone(), timer: AsyncTimer::new(), seed: seed() };
     // These runtimes do not handle signals, so an interrupt ends the process immediately.
@@ -68,6 +78,11 @@ async fn on_std(options: &Options, server: &HttpClientOptions) -> Result<(), Str
     use mcp_sansio_std::{Clock, Connector, ThreadedExchanger, seed};
 
     let connector = Connector::builder().connect_timeout(options.patience().min(CONNECTING));
+    #[cfg(unix)]
+    let connector = match &options.unix {
+        Some(path) => connector.unix_socket(path),
+        None => connector,
+    };
     let exchanger = ThreadedExchanger::new(connector.build());
     let parts = HttpParts { exchanger: exchanger.clone(), timer: Clock::new(), seed: seed() };
     let visited = visit(options, server, equipped(options).await?, parts, pending()).await;
