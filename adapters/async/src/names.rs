@@ -49,5 +49,6 @@ pub use mcp_sansio_oauth::client::{
 };
 #[cfg(feature = "http-server")]
 pub use mcp_sansio_oauth::protected_resource::{
-    Operation, ProtectedResource, TokenCheck, TokenRefusal, VerifiedToken,
+    InvalidStaticToken, Operation, ProtectedResource, StaticTokens, TokenCheck, TokenRefusal,
+    VerifiedToken,
 };

@@ -76,7 +76,11 @@ impl ProtectedResource {
         scopes: &[String],
         description: Option<&str>,
     ) -> String {
-        let mut challenge = format!("Bearer resource_metadata=\"{}\"", self.metadata_url());
+        let mut challenge = match self.metadata_url() {
+            Some(url) => format!("Bearer resource_metadata=\"{url}\""),
+            // RFC 6750, section 3: the scheme is followed by at least one parameter.
+            None => String::from("Bearer realm=\"MCP\""),
+        };
         let scope = (!scopes.is_empty()).then(|| scopes.join(" "));
         let params =
             [("error", error), ("scope", scope.as_deref()), ("error_description", description)];

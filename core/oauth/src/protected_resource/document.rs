@@ -27,17 +27,23 @@ struct Document<'a> {
 }
 
 impl ProtectedResource {
-    /// Returns the URL of the metadata, as named in challenges.
+    /// Returns the URL of the metadata, as named in challenges; `None` [without an authorization
+    /// server](Self::without_issuer).
     // MCP 2026-07-28 basic/authorization/authorization-server-discovery#protected-resource-metadata-discovery-requirements [AUTHS-010]
     #[must_use]
-    pub fn metadata_url(&self) -> String {
-        format!("{}{PROTECTED_RESOURCE}{}", self.location.origin(), self.suffix())
+    pub fn metadata_url(&self) -> Option<String> {
+        let url = || format!("{}{PROTECTED_RESOURCE}{}", self.location.origin(), self.suffix());
+        (!self.issuers.is_empty()).then(url)
     }
 
     /// Returns the paths at which to serve the metadata: that of
     /// [`metadata_url`](Self::metadata_url), and the one at the root if [enabled](Self::at_root).
+    /// None [without an authorization server](Self::without_issuer).
     #[must_use]
     pub fn metadata_paths(&self) -> Vec<String> {
+        if self.issuers.is_empty() {
+            return Vec::new();
+        }
         let path = self.suffix().split('?').next().unwrap_or_default();
         let mut paths = Vec::from([format!("{PROTECTED_RESOURCE}{path}")]);
         if self.at_root && !path.is_empty() {
@@ -46,9 +52,13 @@ impl ProtectedResource {
         paths
     }
 
-    /// Returns the metadata as JSON text.
+    /// Returns the metadata as JSON text; `None` [without an authorization
+    /// server](Self::without_issuer).
     #[must_use]
-    pub fn metadata(&self) -> String {
+    pub fn metadata(&self) -> Option<String> {
+        if self.issuers.is_empty() {
+            return None;
+        }
         let scopes = self.scopes_supported.as_deref().unwrap_or(&self.base_scopes);
         let document = Document {
             resource: self.uri.as_str(),
@@ -58,7 +68,7 @@ impl ProtectedResource {
             resource_name: self.name.as_deref(),
             resource_documentation: self.documentation.as_ref().map(|it| it.as_str()),
         };
-        serde_json::to_string(&document).expect("texts are JSON")
+        Some(serde_json::to_string(&document).expect("texts are JSON"))
     }
 
     /// Returns the response to a request for the metadata; `None` if the request is for something
@@ -74,7 +84,7 @@ impl ProtectedResource {
         let mut response = match head.method() {
             "GET" => Response::new(
                 ResponseHead::new(Status::OK, Some(Content::Json)),
-                self.metadata().into_bytes(),
+                self.metadata()?.into_bytes(),
             ),
             // A browser's preflight request, which precedes custom fields.
             "OPTIONS" => bare(Status::NO_CONTENT),
@@ -136,13 +146,13 @@ mod tests {
         ] {
             let (resource, server) = (resource(uri), Location::parse(uri).expect(uri));
             assert_eq!(
-                resource.metadata_url(),
+                resource.metadata_url().expect("an issuer"),
                 format!("{}{PROTECTED_RESOURCE}{url}", server.origin())
             );
             assert_eq!(resource.metadata_paths(), [format!("{PROTECTED_RESOURCE}{path}")]);
             let mut urls = MetadataUrls::for_resource(Revision::LATEST, &server, None);
             let found = urls.next().map(|url| url.as_str().to_string());
-            assert_eq!(found, Some(resource.metadata_url()), "{uri}");
+            assert_eq!(found, resource.metadata_url(), "{uri}");
             let response = respond(&resource, "GET", &format!("{PROTECTED_RESOURCE}{url}"));
             assert_eq!(response.expect(uri).head.status, Status::OK);
         }
@@ -176,7 +186,9 @@ mod tests {
     #[test]
     fn metadata_names_scopes_if_there_are_any() {
         let scopes = |resource: &ProtectedResource| {
-            let read = ProtectedResourceMetadata::parse(resource.metadata().as_bytes());
+            let read = ProtectedResourceMetadata::parse(
+                resource.metadata().expect("an issuer").as_bytes(),
+            );
             read.expect("metadata").scopes_supported
         };
         let resource = resource("https://a.example/mcp");
@@ -186,6 +198,17 @@ mod tests {
         assert_eq!(scopes(&resource), None);
         let resource = resource.scopes_supported(["y"]).expect("a scope");
         assert_eq!(scopes(&resource), Some(["y".to_string()].into()));
+    }
+
+    #[test]
+    fn a_resource_without_an_issuer_has_no_metadata() {
+        // Rule: [AUTHC-001].
+        let resource = ProtectedResource::without_issuer("https://a.example/mcp").expect("a URI");
+        let resource = resource.at_root();
+        assert_eq!((resource.metadata_url(), resource.metadata()), (None, None));
+        for path in [PROTECTED_RESOURCE.to_string(), format!("{PROTECTED_RESOURCE}/mcp")] {
+            assert_eq!(respond(&resource, "GET", &path), None, "{path}");
+        }
     }
 
     #[test]

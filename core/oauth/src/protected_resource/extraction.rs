@@ -51,7 +51,7 @@ impl ProtectedResource {
 }
 
 /// Parses a token in the syntax of RFC 6750 (section 2.1): `b64token`.
-fn token68(text: &[u8]) -> Option<String> {
+pub(super) fn token68(text: &[u8]) -> Option<String> {
     let padding = text.iter().rev().take_while(|byte| **byte == b'=').count();
     let token = &text[..text.len() - padding];
     let allowed = |byte: &u8| {

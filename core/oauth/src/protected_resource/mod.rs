@@ -6,6 +6,7 @@ mod extraction;
 mod grant;
 mod operation;
 mod scope;
+mod static_tokens;
 mod token;
 
 use alloc::string::String;
@@ -21,6 +22,7 @@ use super::resource::{ResourceMismatch, ResourceUri, is_same_resource};
 pub use extraction::ACCESS_TOKEN_LENGTH_MAX;
 pub use grant::Grant;
 pub use operation::{ItemLookup, Operation};
+pub use static_tokens::{InvalidStaticToken, StaticTokens};
 pub use token::{TokenCheck, TokenRefusal, VerifiedToken};
 
 use operation::ScopeRequirements;
@@ -36,8 +38,8 @@ use scope::Hierarchy;
 ///     .scopes_for(Operation::tool("delete"), ["files:write"])?
 ///     .implies("files", ["files:read", "files:write"])?;
 /// assert_eq!(
-///     resource.metadata_url(),
-///     "https://mcp.example.com/.well-known/oauth-protected-resource/mcp"
+///     resource.metadata_url().as_deref(),
+///     Some("https://mcp.example.com/.well-known/oauth-protected-resource/mcp")
 /// );
 /// # Ok::<(), mcp_sansio_oauth::protected_resource::InvalidResource>(())
 /// ```
@@ -45,6 +47,7 @@ use scope::Hierarchy;
 pub struct ProtectedResource {
     uri: ResourceUri,
     location: Location,
+    /// Empty if the server has its own tokens.
     issuers: Vec<String>,
     /// Other names of this resource in `aud`.
     audiences: Vec<String>,
@@ -81,7 +84,9 @@ pub enum InvalidResource {
         reason: InvalidIssuer,
     },
     /// The list of authorization servers is empty.
-    #[error("a protected resource needs an authorization server")]
+    #[error(
+        "a protected resource needs an authorization server; without one, use `without_issuer`"
+    )]
     NoIssuer,
     /// A scope is empty or has a character that scopes cannot have (RFC 6749, section 3.3).
     #[error("`{0}` is not a scope")]
@@ -107,12 +112,6 @@ impl ProtectedResource {
         uri: &str,
         issuers: impl IntoIterator<Item = impl Into<String>>,
     ) -> Result<Self, InvalidResource> {
-        let location = Location::parse(uri)?;
-        // A URL is below itself, so no other mismatch is possible.
-        let uri = ResourceUri::from_metadata(uri, &location).map_err(|reason| match reason {
-            ResourceMismatch::FinalDot => InvalidResource::FinalDot,
-            _ => InvalidResource::Fragment,
-        })?;
         let issuers: Vec<String> = issuers.into_iter().map(Into::into).collect();
         // MCP 2026-07-28 basic/authorization/authorization-server-discovery#authorization-server-location [AUTHS-008]
         if issuers.is_empty() {
@@ -123,10 +122,31 @@ impl ProtectedResource {
             MetadataUrls::for_issuer(Revision::LATEST, issuer)
                 .map_err(|reason| InvalidResource::Issuer { issuer: issuer.clone(), reason })?;
         }
+        Ok(Self { issuers, ..Self::without_issuer(uri)? })
+    }
+
+    /// Creates the MCP server at `uri`, the URL that clients use, which has no authorization server:
+    /// its tokens come from its own configuration, for example from [`StaticTokens`], and clients
+    /// have received them by other means.
+    ///
+    /// It has no metadata, and its challenges do not name any, so a client cannot sign in.
+    ///
+    /// # Errors
+    ///
+    /// The caller's error: see [`InvalidResource`].
+    // MCP 2026-07-28 basic/authorization/index#protocol-requirements [AUTHC-001]: the OAuth flow is
+    // optional. Without it there is no metadata, which would have to name an authorization server.
+    pub fn without_issuer(uri: &str) -> Result<Self, InvalidResource> {
+        let location = Location::parse(uri)?;
+        // A URL is below itself, so no other mismatch is possible.
+        let uri = ResourceUri::from_metadata(uri, &location).map_err(|reason| match reason {
+            ResourceMismatch::FinalDot => InvalidResource::FinalDot,
+            _ => InvalidResource::Fragment,
+        })?;
         Ok(Self {
             uri,
             location,
-            issuers,
+            issuers: Vec::new(),
             audiences: Vec::new(),
             base_scopes: Vec::new(),
             operations: ScopeRequirements::default(),

@@ -44,7 +44,7 @@ fn against(grant: &Grant, body: &str) -> Option<(Status, String)> {
     let refusal = grant.check(Some(&body)).err()?;
     let challenge = read(&refusal);
     assert_eq!(challenge.error.as_deref(), Some("insufficient_scope"));
-    assert_eq!(challenge.resource_metadata, Some(resource().metadata_url()));
+    assert_eq!(challenge.resource_metadata, resource().metadata_url());
     assert!(challenge.error_description.is_some());
     Some((refusal.status, challenge.scope.unwrap_or_default()))
 }
@@ -156,12 +156,32 @@ fn a_failed_check_refuses_the_request() {
         assert_eq!(refusal.status, Status::UNAUTHORIZED);
         let challenge = read(&refusal);
         assert_eq!(challenge.error.as_deref(), Some("invalid_token"));
-        assert_eq!(challenge.resource_metadata, Some(resource.metadata_url()));
+        assert_eq!(challenge.resource_metadata, resource.metadata_url());
     }
     // A failed check does not tell the client to get another token.
     let refusal = Grant::new(&resource, Err(TokenRefusal::Unavailable), 0).expect_err("refused");
     assert_eq!((refusal.status, refusal.challenge), (Status::SERVICE_UNAVAILABLE, None));
     assert!(refusal.retry_after.is_some());
+}
+
+#[test]
+fn a_resource_without_an_issuer_challenges_without_metadata() {
+    // Rule: [AUTHC-001] [AUTHS-001] [AUTHS-002].
+    let resource = ProtectedResource::without_issuer(URI).expect("a resource");
+    assert_eq!(resource.no_token().challenge.as_deref(), Some("Bearer realm=\"MCP\""));
+    let resource = Arc::new(resource.base_scopes(["use"]).expect("scopes"));
+    let refusal = resource.no_token();
+    assert_eq!(refusal.status, Status::UNAUTHORIZED);
+    let challenge = read(&refusal);
+    assert_eq!((challenge.resource_metadata, challenge.error), (None, None));
+    assert_eq!(challenge.scope.as_deref(), Some("use"));
+    let refusal = Grant::new(&resource, Err(TokenRefusal::Invalid), 0).expect_err("refused");
+    assert_eq!(refusal.status, Status::UNAUTHORIZED);
+    assert_eq!(read(&refusal).error.as_deref(), Some("invalid_token"));
+    let grant = Grant::new(&resource, Ok(token("other")), 0).expect("a token");
+    let refusal = grant.require(&[]).expect_err("no scope");
+    assert_eq!(refusal.status, Status::FORBIDDEN);
+    assert_eq!(read(&refusal).resource_metadata, None);
 }
 
 #[test]
