@@ -13,11 +13,10 @@ use http_body_util::Full;
 use hyper::rt::Executor;
 use hyper_util::client::legacy;
 use rustls::ClientConfig;
-use rustls::pki_types::CertificateDer;
 
 use super::dialer::Dialer;
 use super::routes::Routes;
-use super::{Connect, ConnectorError, Dial, FetchError, Proxy, ResponseBody, fetch, tls};
+use super::{Certificates, Connect, ConnectorError, Dial, FetchError, Proxy, ResponseBody, fetch};
 use crate::{EraCache, Runtime};
 
 /// A lookup, a connection and a TLS handshake usually take less than a second.
@@ -69,7 +68,7 @@ impl<R: Dial> Connector<R> {
     /// Returns a builder whose defaults are those of [`new`](Self::new).
     pub fn builder() -> ConnectorBuilder<R> {
         ConnectorBuilder {
-            roots: Vec::new(),
+            certificates: Certificates::new(),
             tls: None,
             proxy: None,
             #[cfg(unix)]
@@ -180,7 +179,7 @@ impl<R: Dial> fmt::Debug for Connector<R> {
 #[derive(Clone)]
 #[must_use]
 pub struct ConnectorBuilder<R> {
-    roots: Vec<CertificateDer<'static>>,
+    certificates: Certificates,
     tls: Option<ClientConfig>,
     proxy: Option<Proxy>,
     #[cfg(unix)]
@@ -195,12 +194,36 @@ impl<R: Dial> ConnectorBuilder<R> {
     /// Trusts a root certificate, in DER, in addition to those of the system. Has no effect with
     /// [`tls_config`](Self::tls_config).
     pub fn root_certificate(mut self, der: impl Into<Vec<u8>>) -> Self {
-        self.roots.push(CertificateDer::from(der.into()));
+        self.certificates.add_root(der.into());
         self
     }
 
-    /// Uses this TLS configuration instead of the default, for client certificates, a restricted
-    /// set of roots, or another cryptography provider. Where HTTP/2 is supported, its ALPN
+    /// Whether the system's root certificates are trusted. `true` by default; with `false`, only
+    /// [`root_certificate`](Self::root_certificate) counts. Has no effect with
+    /// [`tls_config`](Self::tls_config).
+    pub const fn system_roots(mut self, trusted: bool) -> Self {
+        self.certificates.set_system_roots(trusted);
+        self
+    }
+
+    /// Presents a client certificate to servers that ask for one: the certificate and its
+    /// intermediates, in DER, and the private key, in the DER form of PKCS #8, PKCS #1 or SEC 1. Has
+    /// no effect with [`tls_config`](Self::tls_config).
+    ///
+    /// # Errors
+    ///
+    /// [`ConnectorError::Configuration`]: the key is invalid, or of another certificate.
+    pub fn client_certificate(
+        mut self,
+        chain: impl IntoIterator<Item = impl Into<Vec<u8>>>,
+        key: impl Into<Vec<u8>>,
+    ) -> Result<Self, ConnectorError> {
+        self.certificates.set_client(chain, key.into())?;
+        Ok(self)
+    }
+
+    /// Uses this TLS configuration instead of the default, for example with another cryptography
+    /// provider. Where HTTP/2 is supported, its ALPN
     /// protocols are kept if set: `http/1.1` alone disables HTTP/2.
     pub fn tls_config(mut self, config: ClientConfig) -> Self {
         self.tls = Some(config);
@@ -253,10 +276,10 @@ impl<R: Dial> ConnectorBuilder<R> {
     pub fn build(self) -> Result<Connector<R>, ConnectorError> {
         #[cfg(unix)]
         let unix_socket = self.unix_socket;
-        let Self { roots, tls, proxy, http2_only, connect_timeout, idle_timeout, .. } = self;
+        let Self { certificates, tls, proxy, http2_only, connect_timeout, idle_timeout, .. } = self;
         let tls = match tls {
             Some(config) => config,
-            None => tls::system_config(roots)?,
+            None => certificates.config()?,
         };
         let proxy = proxy.unwrap_or_else(Proxy::from_env);
         let routes = Routes {

@@ -7,6 +7,8 @@
 
 #[cfg(feature = "http-client")]
 pub mod cause;
+#[cfg(feature = "tls")]
+mod certificates;
 mod connection;
 #[cfg(feature = "http-client")]
 mod connector;
@@ -26,6 +28,8 @@ mod routes;
 #[cfg(feature = "http-client")]
 mod tls;
 
+#[cfg(feature = "tls")]
+pub use certificates::Certificates;
 pub use connection::{HttpConnection, connect, connect_with};
 #[cfg(feature = "http-client")]
 pub use connector::{Connector, ConnectorBuilder};

@@ -4,12 +4,14 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use rustls::ClientConfig;
 use ureq::config::Config;
 use ureq::unversioned::resolver::DefaultResolver;
-#[cfg(unix)]
-use ureq::unversioned::transport::RustlsConnector;
-use ureq::unversioned::transport::{ConnectionDetails, Connector, DefaultConnector, Transport};
+use ureq::unversioned::transport::{
+    ConnectProxyConnector, ConnectionDetails, Connector, TcpConnector, Transport,
+};
 
+use super::tls::TlsConnector;
 #[cfg(unix)]
 use super::unix_transport::{NoResolver, UnixConnector};
 
@@ -21,6 +23,7 @@ const IDLE_MAX: usize = 32;
 #[derive(Debug)]
 pub(super) struct AgentPool {
     pub(super) config: Config,
+    pub(super) tls: Arc<ClientConfig>,
     /// The socket of the server at the host `localhost`.
     #[cfg(unix)]
     pub(super) unix_socket: Option<Arc<Path>>,
@@ -53,9 +56,9 @@ impl AgentPool {
         if let Some(path) = &self.unix_socket
             && server.split(':').next().is_some_and(|host| host.eq_ignore_ascii_case("localhost"))
         {
-            return Agent::on_unix_socket(&self.config, Arc::clone(path));
+            return Agent::on_unix_socket(self, Arc::clone(path));
         }
-        Agent::new(&self.config)
+        Agent::new(self)
     }
 
     /// Returns an agent whose exchange is complete.
@@ -75,24 +78,26 @@ impl AgentPool {
 }
 
 impl Agent {
-    fn new(config: &Config) -> Self {
+    fn new(pool: &AgentPool) -> Self {
         let dialing = Arc::<AtomicBool>::default();
         let connector = MarkDialing(Arc::clone(&dialing))
-            .chain(DefaultConnector::new())
+            .chain(ConnectProxyConnector::default())
+            .chain(TcpConnector::default())
+            .chain(TlsConnector(Arc::clone(&pool.tls)))
             .chain(MarkConnected(Arc::clone(&dialing)));
         let resolver = DefaultResolver::default();
-        let agent = ureq::Agent::with_parts(config.clone(), connector, resolver);
+        let agent = ureq::Agent::with_parts(pool.config.clone(), connector, resolver);
         Self { agent, dialing }
     }
 
     #[cfg(unix)]
-    fn on_unix_socket(config: &Config, path: Arc<Path>) -> Self {
+    fn on_unix_socket(pool: &AgentPool, path: Arc<Path>) -> Self {
         let dialing = Arc::<AtomicBool>::default();
         let connector = MarkDialing(Arc::clone(&dialing))
             .chain(UnixConnector(path))
-            .chain(RustlsConnector::default())
+            .chain(TlsConnector(Arc::clone(&pool.tls)))
             .chain(MarkConnected(Arc::clone(&dialing)));
-        let agent = ureq::Agent::with_parts(config.clone(), connector, NoResolver);
+        let agent = ureq::Agent::with_parts(pool.config.clone(), connector, NoResolver);
         Self { agent, dialing }
     }
 

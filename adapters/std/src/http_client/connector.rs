@@ -8,13 +8,14 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::{Request, Response};
 use mcp_sansio_async::EraCache;
-use mcp_sansio_async::http_client::{Connect, ConnectorError};
+use mcp_sansio_async::http_client::{Certificates, Connect, ConnectorError};
+use rustls::pki_types::CertificateDer;
+use rustls::{ClientConfig, RootCertStore};
 use ureq::config::{AutoHeaderValue, Config};
-use ureq::tls::Certificate;
 
 use super::agent_pool::AgentPool;
 use super::body::{ThreadedBody, channel};
-use super::{exchange, tls};
+use super::exchange;
 use crate::runtime::ThreadRuntime;
 use crate::threads::Threads;
 
@@ -58,7 +59,8 @@ impl Connector {
     #[must_use]
     pub const fn builder() -> ConnectorBuilder {
         ConnectorBuilder {
-            roots: Vec::new(),
+            certificates: Certificates::new(),
+            tls: None,
             proxies: true,
             #[cfg(unix)]
             unix_socket: None,
@@ -109,7 +111,8 @@ impl fmt::Debug for Connector {
 /// Configures a [`Connector`].
 #[derive(Clone)]
 pub struct ConnectorBuilder {
-    roots: Vec<Certificate<'static>>,
+    certificates: Certificates,
+    tls: Option<ClientConfig>,
     proxies: bool,
     #[cfg(unix)]
     unix_socket: Option<Arc<Path>>,
@@ -118,11 +121,47 @@ pub struct ConnectorBuilder {
 }
 
 impl ConnectorBuilder {
-    /// Also trusts this root certificate, in DER. An unreadable one is skipped.
+    /// Uses this TLS configuration instead of the default, for example with another cryptography
+    /// provider. Its ALPN protocols become `http/1.1`.
+    #[must_use]
+    pub fn tls_config(mut self, config: ClientConfig) -> Self {
+        self.tls = Some(config);
+        self
+    }
+
+    /// Also trusts this root certificate, in DER. An unreadable one is skipped. Has no effect with
+    /// [`tls_config`](Self::tls_config).
     #[must_use]
     pub fn root_certificate(mut self, der: &[u8]) -> Self {
-        self.roots.push(Certificate::from_der(der).to_owned());
+        if RootCertStore::empty().add(CertificateDer::from(der)).is_ok() {
+            self.certificates.add_root(der.to_owned());
+        }
         self
+    }
+
+    /// Whether the system's root certificates are trusted. `true` by default; with `false`, only
+    /// [`root_certificate`](Self::root_certificate) counts. Has no effect with
+    /// [`tls_config`](Self::tls_config).
+    #[must_use]
+    pub const fn system_roots(mut self, trusted: bool) -> Self {
+        self.certificates.set_system_roots(trusted);
+        self
+    }
+
+    /// Presents a client certificate to servers that ask for one: the certificate and its
+    /// intermediates, in DER, and the private key, in the DER form of PKCS #8, PKCS #1 or SEC 1. Has
+    /// no effect with [`tls_config`](Self::tls_config).
+    ///
+    /// # Errors
+    ///
+    /// [`ConnectorError::Configuration`]: the key is invalid, or of another certificate.
+    pub fn client_certificate(
+        mut self,
+        chain: impl IntoIterator<Item = impl Into<Vec<u8>>>,
+        key: impl Into<Vec<u8>>,
+    ) -> Result<Self, ConnectorError> {
+        self.certificates.set_client(chain, key.into())?;
+        Ok(self)
     }
 
     /// Connects to servers directly, ignoring the proxies of the environment.
@@ -162,8 +201,12 @@ impl ConnectorBuilder {
     /// Builds the connector.
     #[must_use]
     pub fn build(self) -> Connector {
+        let mut tls = self.tls.unwrap_or_else(|| {
+            let config = self.certificates.config();
+            config.expect("the roots were checked, and the provider supports TLS 1.2 and 1.3")
+        });
+        tls.alpn_protocols = vec![b"http/1.1".to_vec()];
         let config = Config::builder()
-            .tls_config(tls::system_config(self.roots))
             .http_status_as_error(false)
             .max_redirects(0)
             .max_redirects_will_error(false)
@@ -181,6 +224,7 @@ impl ConnectorBuilder {
         Connector {
             agents: Arc::new(AgentPool {
                 config: config.build(),
+                tls: Arc::new(tls),
                 #[cfg(unix)]
                 unix_socket: self.unix_socket,
                 idle: Mutex::default(),
