@@ -83,4 +83,4 @@ pub use mcp_sansio_async::names::*;
 pub use pipe_stream::PipeStream;
 pub use serve::{drive, serve, serve_stdio, serve_stream};
 pub use threaded_stream::ThreadedStream;
-pub use wait::Wait;
+pub use wait::{CancelHandle, Wait};

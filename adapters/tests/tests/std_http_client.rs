@@ -8,8 +8,8 @@ use std::thread;
 use std::time::Duration;
 
 use mcp_sansio_std::{
-    Call, ConnectError, Connector, Error, Host, HttpClientOptions, HttpConnection, Location,
-    NoArguments, Revision, Revisions, Server, Wait, connect_with,
+    Call, CancelHandle, ConnectError, Connector, Error, Host, HttpClientOptions, HttpConnection,
+    Location, NoArguments, Revision, Revisions, Server, Wait, connect_with,
 };
 use mcp_sansio_tokio::{HttpListener, HttpService};
 
@@ -132,6 +132,38 @@ fn an_aborted_exchange_is_disconnected_at_the_server() {
     drop(client);
     tell.recv_timeout(PATIENCE).unwrap();
     assert!(calling.join().unwrap().is_err());
+}
+
+#[test]
+fn a_wait_that_another_thread_cancels_is_cancelled_at_the_server() {
+    for revision in ERAS {
+        let (told, tell) = channel();
+        let (here, arrived) = channel();
+        let tool = move |_: Call<NoArguments>| {
+            let departure = Departure(told.clone());
+            here.send(()).unwrap();
+            async move {
+                let _departure = departure;
+                std::future::pending::<()>().await;
+                "never"
+            }
+        };
+        let server = Server::new("test", "1").tool("wait", "Waits", tool);
+        let client = open(serve(server.tool("hi", "Hi", |_: Call<NoArguments>| "hello")), revision);
+        let (cancel, call) = (CancelHandle::new(), client.call_tool("wait", &NoArguments {}));
+        let handle = cancel.clone();
+        let calling = thread::spawn(move || call.wait_or_cancel(&handle).is_none());
+        arrived.recv_timeout(PATIENCE).unwrap();
+        assert!(tell.try_recv().is_err());
+        cancel.cancel();
+        assert!(calling.join().unwrap());
+        tell.recv_timeout(PATIENCE).unwrap();
+        // The connection goes on, and a cancelled handle sends nothing.
+        assert!(client.call_tool("wait", &NoArguments {}).wait_or_cancel(&cancel).is_none());
+        let result = client.call_tool("hi", &NoArguments {}).wait().unwrap();
+        assert_eq!(result.content[0].as_text(), Some("hello"));
+        assert!(arrived.try_recv().is_err());
+    }
 }
 
 #[test]
