@@ -82,7 +82,7 @@ fn every_step_of_the_benchmark_is_reported() {
 
 #[test]
 fn one_of_three_servers_is_killed_and_comes_back() {
-    let outcome = run("three_servers", [] as [&str; 0]);
+    let outcome = run("three-servers", [] as [&str; 0]);
     assert_eq!(outcome.code, Some(0), "{outcome:?}");
     let weather =
         ["lima", "oslo", "pune"].map(|city| format!("  {city}_weather: Sunny in {city}\n"));

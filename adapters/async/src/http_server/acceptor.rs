@@ -23,7 +23,7 @@ pub struct Acceptor<N: Network> {
     /// How long connections may last after the shutdown. 10 s by default.
     pub linger: Duration,
     /// Whether the [principal](crate::PeerAddress::principal) of a peer is the caller of its
-    /// requests.
+    /// requests. `false` by default.
     pub peer_principals: bool,
 }
 
@@ -31,7 +31,13 @@ impl<N: Network> Acceptor<N> {
     /// Creates an acceptor of the connections to `listener`, with tasks on `runtime`.
     #[must_use]
     pub const fn new(runtime: N, listener: N::Listener) -> Self {
-        Self { runtime, listener, connections_max: 512, linger: Duration::from_secs(10) }
+        Self {
+            runtime,
+            listener,
+            connections_max: 512,
+            linger: Duration::from_secs(10),
+            peer_principals: false,
+        }
     }
 
     /// Serves until `shutdown` completes, and then until the responses in progress are complete or

@@ -41,7 +41,7 @@
 //! | bound the number of running handlers | [`ConcurrencyLimit`] |
 //! | bound the requests of each caller | [`RateLimit`] |
 //! | bound the time of a handler | [`Timeout`] |
-//! | answer repeated reads without the handler | [`ResponseCache`] |
+//! | answer repeated reads without the handler | [`ResultCache`] |
 //! | log requests without their contents | [`AccessLog`] |
 //! | apply one of them to some requests only | [`when`] |
 //!
@@ -58,7 +58,7 @@ mod layers;
 mod limit_error;
 mod next;
 mod rate_limit;
-mod response_cache;
+mod result_cache;
 mod server_request;
 mod timeout;
 mod when;
@@ -70,7 +70,7 @@ pub use layers::{FunctionMarker, LayerMarker, Middleware};
 pub use limit_error::LimitError;
 pub use next::{MiddlewareResult, Next};
 pub use rate_limit::RateLimit;
-pub use response_cache::ResponseCache;
+pub use result_cache::ResultCache;
 pub use server_request::ServerRequest;
 pub use timeout::Timeout;
 pub use when::{When, WhenMarker, when};

@@ -8,7 +8,7 @@ use mcp_sansio::Revision;
 use mcp_sansio::protocol::{
     CompleteParams, CompletionArgument, PromptReference, Resource, TextResourceContents,
 };
-use mcp_sansio_handlers::middleware::ResponseCache;
+use mcp_sansio_handlers::middleware::ResultCache;
 use mcp_sansio_handlers::{
     Call, Client, HandlerError, NoArguments, ReadResource, Server, ServerItem, Structured,
 };
@@ -62,7 +62,7 @@ fn find<T: Transport>(client: &Client, pair: &mut Pair<T>, place: &str) -> Strin
 #[test]
 fn an_equal_request_is_answered_without_the_handler_until_the_result_expires() {
     for revision in Revision::ALL {
-        let server = server(&Runs::default()).middleware(ResponseCache::new(TTL));
+        let server = server(&Runs::default()).middleware(ResultCache::new(TTL));
         let (client, mut pair) = connect(&server, revision);
         assert_eq!(find(&client, &mut pair, "Oslo"), "Oslo 1");
         assert_eq!(find(&client, &mut pair, "Oslo"), "Oslo 1");
@@ -82,7 +82,7 @@ fn resources_prompts_and_completions_are_kept_as_they_were_sent() {
         let number = prompts.clone();
         let server = server(&runs)
             .prompt("ask", "", move |_: Call<NoArguments>| format!("run {}", number.next()))
-            .middleware(ResponseCache::new(TTL));
+            .middleware(ResultCache::new(TTL));
         let (client, mut pair) = connect(&server, revision);
         let argument = CompletionArgument::new("city", "Os");
         let params = CompleteParams::new(PromptReference::new("ask"), argument);
@@ -101,7 +101,7 @@ fn resources_prompts_and_completions_are_kept_as_they_were_sent() {
 
 #[test]
 fn calls_that_may_change_something_are_not_kept() {
-    let server = server(&Runs::default()).middleware(ResponseCache::new(TTL));
+    let server = server(&Runs::default()).middleware(ResultCache::new(TTL));
     let (client, mut pair) = connect(&server, Revision::LATEST);
     for run in ["run 1", "run 2"] {
         let result = pair.run(client.call_tool("write", &NoArguments {})).unwrap();
@@ -111,7 +111,7 @@ fn calls_that_may_change_something_are_not_kept() {
 
 #[test]
 fn failures_are_not_kept() {
-    let server = server(&Runs::default()).middleware(ResponseCache::new(TTL));
+    let server = server(&Runs::default()).middleware(ResultCache::new(TTL));
     let (client, mut pair) = connect(&server, Revision::LATEST);
     let results = [(); 3].map(|()| {
         let result = pair.run(client.call_tool("fail", &NoArguments {})).unwrap();
@@ -122,7 +122,7 @@ fn failures_are_not_kept() {
 
 #[test]
 fn structured_results_keep_their_structure() {
-    let server = server(&Runs::default()).middleware(ResponseCache::new(TTL));
+    let server = server(&Runs::default()).middleware(ResultCache::new(TTL));
     let (client, mut pair) = connect(&server, Revision::LATEST);
     let results = [(); 2].map(|()| pair.run(client.call_tool("typed", &NoArguments {})).unwrap());
     assert_eq!(results[0], results[1]);
@@ -131,7 +131,7 @@ fn structured_results_keep_their_structure() {
 
 #[test]
 fn connections_of_streams_do_not_share_results() {
-    let server = server(&Runs::default()).middleware(ResponseCache::new(TTL));
+    let server = server(&Runs::default()).middleware(ResultCache::new(TTL));
     for expected in ["Oslo 1", "Oslo 2"] {
         let (client, mut pair) = connect(&server, Revision::LATEST);
         assert_eq!(find(&client, &mut pair, "Oslo"), expected);
@@ -140,7 +140,7 @@ fn connections_of_streams_do_not_share_results() {
 
 #[test]
 fn the_kept_results_are_bounded_and_the_oldest_are_dropped() {
-    let server = server(&Runs::default()).middleware(ResponseCache::new(TTL).bytes_max(2000));
+    let server = server(&Runs::default()).middleware(ResultCache::new(TTL).bytes_max(2000));
     let (client, mut pair) = connect(&server, Revision::LATEST);
     for (place, expected) in [("A", "A 1"), ("B", "B 2"), ("C", "C 3"), ("D", "D 4")] {
         assert_eq!(find(&client, &mut pair, place), expected);
@@ -159,7 +159,7 @@ fn the_kept_results_are_bounded_and_the_oldest_are_dropped() {
 
 #[test]
 fn a_cleared_cache_keeps_no_earlier_result() {
-    let cache = ResponseCache::new(TTL);
+    let cache = ResultCache::new(TTL);
     let server = server(&Runs::default()).middleware(cache.clone());
     let (client, mut pair) = connect(&server, Revision::LATEST);
     assert_eq!(find(&client, &mut pair, "Oslo"), "Oslo 1");
@@ -178,7 +178,7 @@ mod on_http {
     use super::*;
 
     /// Asks one HTTP server as several callers, one after another.
-    fn ask_as(cache: ResponseCache, callers: &[Option<Identity>]) -> Vec<String> {
+    fn ask_as(cache: ResultCache, callers: &[Option<Identity>]) -> Vec<String> {
         let server = server(&Runs::default()).middleware(cache);
         let mut http = Some(server.http(HttpServerOptions::new(), [7; 32], 7).unwrap());
         let mut answers = Vec::new();
@@ -202,14 +202,14 @@ mod on_http {
 
     #[test]
     fn callers_do_not_share_results_and_scopes_count() {
-        let answers = ask_as(ResponseCache::new(TTL), &callers());
+        let answers = ask_as(ResultCache::new(TTL), &callers());
         assert_eq!(answers, ["Oslo 1", "Oslo 2", "Oslo 1", "Oslo 3", "Oslo 4"]);
         assert!(Caller::ANONYMOUS.principal().is_none());
     }
 
     #[test]
     fn results_for_everyone_are_shared() {
-        let answers = ask_as(ResponseCache::new(TTL).for_everyone(), &callers());
+        let answers = ask_as(ResultCache::new(TTL).for_everyone(), &callers());
         assert_eq!(answers, ["Oslo 1"; 5]);
     }
 }

@@ -35,14 +35,14 @@ use super::server_request::ServerRequest;
 /// A change of the underlying data is seen after the time to live, or after [`clear`](Self::clear):
 /// clear before you notify subscribers of a changed resource.
 #[derive(Clone)]
-pub struct ResponseCache {
+pub struct ResultCache {
     entries: Arc<Mutex<Entries>>,
     ttl: Duration,
     is_shared: bool,
     bytes_max: usize,
 }
 
-impl ResponseCache {
+impl ResultCache {
     /// Creates a cache that keeps results for `ttl`. Clones share the results.
     #[must_use]
     pub fn new(ttl: Duration) -> Self {
@@ -131,11 +131,11 @@ impl ResponseCache {
     }
 }
 
-layer!(ResponseCache);
+layer!(ResultCache);
 
-impl fmt::Debug for ResponseCache {
+impl fmt::Debug for ResultCache {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ResponseCache").field("ttl", &self.ttl).finish_non_exhaustive()
+        f.debug_struct("ResultCache").field("ttl", &self.ttl).finish_non_exhaustive()
     }
 }
 

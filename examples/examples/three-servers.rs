@@ -36,7 +36,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         let connect = async move || {
             let mut command = Command::new(env::current_exe()?);
             command.arg(city);
-            Ok::<_, mcp::Error>(mcp::spawn(command, &host).await?)
+            mcp::spawn(command, &host).await
         };
         tokio::spawn(servers.connect(city, connect, sleep)?);
     }
@@ -68,7 +68,7 @@ async fn connected(count: usize, changes: &mut UnboundedReceiver<String>) {
 }
 
 /// Shows the merged list, and calls each tool that tells the weather.
-async fn show(servers: &Servers<mcp::Connection>) -> Result<(), Box<dyn Error>> {
+async fn show(servers: &Servers<mcp::ChildConnection>) -> Result<(), Box<dyn Error>> {
     let tools = servers.all_tools().await;
     for tool in tools.items.iter().filter(|tool| tool.item.name.ends_with("_weather")) {
         let result = servers.call_tool(&tool.item.name, &NoArguments {})?.await?;
