@@ -58,6 +58,8 @@ impl AgentPool {
         {
             return Agent::on_unix_socket(self, Arc::clone(path));
         }
+        #[cfg(not(unix))]
+        let _ = server;
         Agent::new(self)
     }
 

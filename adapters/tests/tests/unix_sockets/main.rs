@@ -8,6 +8,7 @@ use std::fs;
 use std::io::{Read, Write};
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
+use std::sync::Barrier;
 
 use mcp_sansio_handlers::NoArguments;
 use mcp_sansio_tokio::{HttpClientOptions, Location, UnixSocket, UnixSocketError};
@@ -107,11 +108,14 @@ fn a_socket_in_use_is_kept() {
 
 #[test]
 fn only_one_of_many_concurrent_servers_replaces_a_stale_socket() {
-    for _ in 0..20 {
-        let folder = Folder::new();
+    for _ in 0..50 {
+        let (folder, start) = (Folder::new(), Barrier::new(8));
         folder.stale();
         let outcomes: Vec<_> = std::thread::scope(|scope| {
-            let bind = || UnixSocket::bind(folder.socket());
+            let bind = || {
+                start.wait();
+                UnixSocket::bind(folder.socket())
+            };
             let threads: Vec<_> = (0..8).map(|_| scope.spawn(bind)).collect();
             threads.into_iter().map(|thread| thread.join().unwrap()).collect()
         });
@@ -122,6 +126,20 @@ fn only_one_of_many_concurrent_servers_replaces_a_stale_socket() {
             assert!(matches!(refused, UnixSocketError::InUse { .. }), "{refused}");
         }
     }
+}
+
+#[test]
+fn a_socket_is_bound_only_while_its_directory_is_locked() {
+    use rustix::fs::{FlockOperation, flock};
+
+    let folder = Folder::new();
+    folder.stale();
+    let directory = fs::File::open(folder.socket().parent().unwrap()).unwrap();
+    flock(&directory, FlockOperation::LockExclusive).unwrap();
+    let refused = UnixSocket::bind(folder.socket()).unwrap_err();
+    assert!(refused.to_string().contains("lock"), "{refused}");
+    flock(&directory, FlockOperation::Unlock).unwrap();
+    UnixSocket::bind(folder.socket()).unwrap();
 }
 
 #[test]
