@@ -22,7 +22,7 @@ pub(super) type Spawner = Arc<dyn Fn(Job) + Send + Sync>;
 
 /// A plain function as a handler that may block; returned by [`blocking`].
 #[derive(Clone, Copy, Debug)]
-pub struct Blocking<F>(F);
+pub struct Blocking<F>(pub(super) F);
 
 /// Wraps a long-running or blocking function as a handler.
 ///

@@ -13,6 +13,7 @@ use super::function::Handler;
 use super::panics::PanicGuard;
 use super::reply::{ForPrompt, ForResource, ForTool};
 use super::server_item::{ItemDefinition, ServerItem};
+use super::state::{StateMap, StateTypes};
 use super::threading::{ThreadSafe, Threading};
 
 /// The handlers of a server by item: shared by its connections until one of them is edited.
@@ -36,7 +37,16 @@ pub(super) type ItemHandlers<K> = Arc<Attachments<<K as Threading>::Function>>;
 /// ```
 pub struct CatalogEdit<'c, K: Threading = ThreadSafe> {
     catalog: &'c mut Catalog,
+    states: StateCheck<'c>,
     edited: Edited<K>,
+}
+
+/// When to check whether the server has the states that the handlers of new items take.
+pub(super) enum StateCheck<'c> {
+    /// At once: the server is running.
+    Now(Option<&'c dyn StateMap>),
+    /// Later: the states are noted here.
+    Later(&'c mut Vec<StateTypes>),
 }
 
 /// The changes that an edit made to the items.
@@ -61,7 +71,8 @@ macro_rules! items {
                 ///
                 /// # Errors
                 ///
-                /// The errors of the [`Catalog`] method with the same name.
+                /// The errors of the [`Catalog`] method with the same name;
+                /// [`CatalogError::MissingState`].
                 pub fn $add<M>(
                     &mut self,
                     item: $kind,
@@ -138,11 +149,16 @@ impl<K: Threading> CatalogEdit<'_, K> {
     ///
     /// # Errors
     ///
-    /// The item is invalid, or its key is taken.
+    /// The item is invalid, its key is taken, or its handler takes a [`State`](super::State) that the
+    /// server does not have.
     pub fn add_item<D: ItemDefinition>(
         &mut self,
         item: ServerItem<D, K>,
     ) -> Result<ItemId, CatalogError> {
+        match &mut self.states {
+            StateCheck::Now(states) => item.states().check(*states)?,
+            StateCheck::Later(noted) => noted.push(item.states()),
+        }
         let (id, function) = item.add_to(self.catalog)?;
         self.edited.added.push((id, function));
         Ok(id)
@@ -172,11 +188,12 @@ impl<K: Threading> CatalogEdit<'_, K> {
     /// Applies an edit to `catalog`; the changes before a panic of the edit stay.
     pub(super) fn run(
         catalog: &mut Catalog,
+        states: StateCheck<'_>,
         guard: PanicGuard,
         edit: impl FnOnce(&mut CatalogEdit<'_, K>),
     ) -> Edited<K> {
         let edited = Edited { added: Vec::new(), removed: false };
-        let mut editor = CatalogEdit { catalog, edited };
+        let mut editor = CatalogEdit { catalog, states, edited };
         let _edited = guard.run(|| edit(&mut editor));
         editor.edited
     }

@@ -26,6 +26,7 @@ use super::reply::{
     ForTool, HandlerError,
 };
 use super::shares::{Coalesced, Cost, Metered, Sender};
+use super::state::StateMap;
 
 /// A request to a server or a host, before its handler decodes it.
 pub struct RequestParts<'r, 'f> {
@@ -33,6 +34,8 @@ pub struct RequestParts<'r, 'f> {
     pub(super) revision: Revision,
     /// The parts that only handlers of a server get; `None` for a request to a host.
     pub(super) call: Option<&'r Incoming<'r, 'f>>,
+    /// The states of the server, if it has any.
+    pub(super) states: Option<&'r dyn StateMap>,
     /// Where the application runs blocking handlers,
     pub(super) spawner: Option<&'r Spawner>,
     /// and where the adapter does.
@@ -61,6 +64,7 @@ impl<'r, 'f> RequestParts<'r, 'f> {
             params: &input.params,
             revision: input.revision,
             call: None,
+            states: None,
             spawner: None,
             default_spawner,
             cancelled: None,

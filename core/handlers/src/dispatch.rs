@@ -94,6 +94,7 @@ impl<K: Threading> Invocation<'_, K> {
                     tasks: self.tasks,
                     is_task: self.is_task,
                 }),
+                states: self.handlers.state_map(),
                 spawner: self.handlers.spawner.as_ref(),
                 default_spawner: self.default_spawner,
                 cancelled: None,

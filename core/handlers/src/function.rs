@@ -6,23 +6,30 @@ use core::marker::PhantomData;
 
 use super::context::{FromRequest, RequestParts};
 use super::reply::{IntoOutcome, Outcome};
+use super::state::StateTypes;
 use super::threading::{Local, Step, ThreadSafe, Threading};
 
 /// A function that can be a handler: a closure or a function, plain or `async`, that takes a
-/// [`Call`](super::Call) or a [`HostRequest`](super::HostRequest) and returns a suitable result.
+/// [`Call`](super::Call), then up to three [`State`](super::State)s, or a
+/// [`HostRequest`](super::HostRequest), and returns a suitable result.
 ///
 /// `Of` is the kind of request ([`ForTool`](super::handler::ForTool) and the like), `M` tells a plain
 /// function from an `async` one; the compiler infers both.
 #[diagnostic::on_unimplemented(
     message = "this function cannot be registered as a handler here",
     label = "not a handler: wrong parameter or wrong result",
-    note = "a tool's handler takes one `Call<Arguments>`, and `Arguments` derives `Deserialize` and `JsonSchema`; a prompt's takes `Call<Arguments>`, a resource's `Call<ReadResource>`",
+    note = "a tool's handler takes `Call<Arguments>`, and `Arguments` derives `Deserialize` and `JsonSchema`; a prompt's takes `Call<Arguments>`, a resource's `Call<ReadResource>`; up to three `State`s may follow",
     note = "it returns text, content, `Structured`, or a `Result` of these with `HandlerError`; it may be `async`",
     note = "values that it captures are `Send` and `Sync`, and `Clone` if it is `async`; `Server::local` has no such bounds"
 )]
 pub trait Handler<K: Threading, Of, M> {
     /// Converts the function into the stored form.
     fn into_function(self) -> K::Function;
+
+    /// Returns the states that the function takes.
+    fn states(&self) -> StateTypes {
+        StateTypes::NONE
+    }
 }
 
 /// Marks a plain function from `In` to `Out`.

@@ -36,6 +36,7 @@ pub use super::reply::{
 #[cfg(feature = "schemars")]
 pub use super::schema::{Described, DescribedOutput};
 pub use super::server_item::ItemDefinition;
+pub use super::state::{StateTypes, States, TakesState, WithState};
 pub use super::threading::{Step, Threading};
 #[cfg(feature = "protection")]
 pub use super::token_handler::{TokenHandler, TokenResult, TokenStep};

@@ -57,7 +57,7 @@ pub struct HttpServer<K: Threading = ThreadSafe> {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum HttpServerError {
-    /// An item has an invalid name, or the name of another item.
+    /// An item has an invalid name, or the name of another item, or a handler's state is missing.
     #[error(transparent)]
     Catalog(#[from] CatalogError),
     /// A tool has annotations that clients have to refuse.
@@ -72,9 +72,7 @@ impl<K: Threading> HttpServer<K> {
         secret: [u8; 32],
         seed: u64,
     ) -> Result<Self, HttpServerError> {
-        if let Some(problem) = &server.problem {
-            return Err(problem.clone().into());
-        }
+        server.check()?;
         // All clients share it: the limit of one connection, plus one report per exchange.
         let limits = server.mailbox_limits().shared_by(options.limits_ref().exchanges_max);
         let mut server = server.clone();

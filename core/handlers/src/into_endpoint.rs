@@ -15,7 +15,7 @@ pub trait IntoEndpoint {
     ///
     /// # Errors
     ///
-    /// An item of the server's catalog is invalid.
+    /// An item of the server's catalog is invalid, or a state of a handler is missing.
     fn into_endpoint(self, seed: u64) -> Result<Self::Endpoint, CatalogError>;
 }
 
@@ -32,10 +32,8 @@ impl<K: Threading> IntoEndpoint for Server<K> {
 
     // Nothing is cloned, so that a program with one connection contains no code for cloning.
     fn into_endpoint(self, seed: u64) -> Result<ServerEndpoint<K>, CatalogError> {
-        match self.problem {
-            Some(problem) => Err(problem),
-            None => Ok(ServerEndpoint::new(self, seed)),
-        }
+        self.check()?;
+        Ok(ServerEndpoint::new(self, seed))
     }
 }
 

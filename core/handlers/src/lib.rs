@@ -10,6 +10,7 @@
 //! | --- | --- |
 //! | offer tools, resources and prompts | [`Server`], with handlers that take a [`Call`] |
 //! | describe an item in detail | [`ServerItem`] |
+//! | share a database or a configuration between handlers | [`State`], [`Server::state`] |
 //! | answer in a handler | text, content, [`Structured`], [`HandlerError`] |
 //! | report progress, log, and know the client in a handler | [`Context`] |
 //! | ask the user, the model or the host | [`Elicit`], [`InputRequiredBuilder`] |
@@ -57,8 +58,9 @@
 //! one must be quick; [`blocking`](blocking()) handlers go to threads of their own. An `async` one
 //! is dropped where it waits when its request is cancelled.
 //!
-//! A handler owns the values that its closure captures by `move`. An `async` closure is cloned for
-//! each call, and so are its values: share state in an `Arc`.
+//! What handlers share is a [`State`] of the server: a handler takes it after the call. A handler also
+//! owns the values that its closure captures by `move`. An `async` closure is cloned for each call,
+//! and so are its values.
 //!
 //! # Questions
 //!
@@ -209,6 +211,7 @@ mod servers;
 mod shares;
 #[cfg(all(test, feature = "_shuttle"))]
 mod shuttle_tests;
+mod state;
 mod task;
 mod threading;
 mod timers;
@@ -235,6 +238,7 @@ pub use server_item::ServerItem;
 pub use servers::{
     ConnectionError, MergedItem, MergedList, ServerConnection, ServerState, Servers, ServersError,
 };
+pub use state::State;
 pub use task::{TaskEvent, TaskSettings};
 pub use threading::{Local, ThreadSafe};
 

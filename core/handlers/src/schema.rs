@@ -28,6 +28,12 @@ impl<A: schemars::JsonSchema> Described for Call<A> {
     }
 }
 
+impl<C: Described, S> Described for (C, S) {
+    fn schema() -> Json {
+        C::schema()
+    }
+}
+
 /// The result of a tool's handler whose structured content has a known JSON Schema:
 /// [`Structured`], or a `Result` of it.
 #[diagnostic::on_unimplemented(

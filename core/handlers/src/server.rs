@@ -1,3 +1,4 @@
+use alloc::rc::Rc;
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -15,7 +16,7 @@ use mcp_sansio::protocol::{
 
 use super::Sealing;
 use super::blocking::Spawner;
-use super::catalog_edit::{CatalogEdit, ItemHandlers};
+use super::catalog_edit::{CatalogEdit, ItemHandlers, StateCheck};
 use super::connection_options::connection_options;
 use super::connections::Join;
 use super::context::CommandSender;
@@ -33,6 +34,7 @@ use super::schema::{Described, DescribedOutput};
 use super::server_endpoint::ServerEndpoint;
 use super::server_item::{ItemDefinition, ServerItem};
 use super::shares::MailboxLimits;
+use super::state::{StateEntry, StateMap, StateTypes};
 use super::task::TaskFactory;
 use super::threading::{Local, ThreadSafe, Threading};
 
@@ -63,6 +65,8 @@ pub struct Server<K: Threading = ThreadSafe> {
     pub(super) handlers: Arc<Handlers<K>>,
     pub(super) items: ItemHandlers<K>,
     pub(super) problem: Option<CatalogError>,
+    /// Of the handlers that take a state which is not registered yet.
+    pub(super) unmet: Vec<StateTypes>,
     pub(super) tasks: Option<TaskFactory>,
     pub(super) joining: Option<Arc<dyn Join<K>>>,
     #[cfg(feature = "recording")]
@@ -77,6 +81,7 @@ impl<K: Threading> Clone for Server<K> {
             handlers: Arc::clone(&self.handlers),
             items: Arc::clone(&self.items),
             problem: self.problem.clone(),
+            unmet: self.unmet.clone(),
             tasks: self.tasks.clone(),
             joining: self.joining.clone(),
             #[cfg(feature = "recording")]
@@ -93,6 +98,7 @@ pub(super) struct Handlers<K: Threading> {
     pub(super) observers: Vec<Observer>,
     /// The middleware around all of them.
     pub(super) layers: Option<K::Layers>,
+    pub(super) states: Option<K::States>,
     /// Where blocking handlers run; `None` runs them in place.
     pub(super) spawner: Option<Spawner>,
     pub(super) sealing: Sealing,
@@ -107,6 +113,7 @@ impl<K: Threading> Clone for Handlers<K> {
             others: self.others.clone(),
             observers: self.observers.clone(),
             layers: self.layers.clone(),
+            states: self.states.clone(),
             spawner: self.spawner.clone(),
             sealing: self.sealing.clone(),
             #[cfg(feature = "protection")]
@@ -126,6 +133,10 @@ impl<K: Threading> Handlers<K> {
     pub(super) fn show(&self, event: &Event<'_>, guard: PanicGuard) -> bool {
         show(&self.observers, event, guard)
     }
+
+    pub(super) fn state_map(&self) -> Option<&dyn StateMap> {
+        self.states.as_ref().map(K::state_map)
+    }
 }
 
 /// Shows an event to all of `observers`; returns whether none of them panicked.
@@ -142,6 +153,43 @@ impl Server {
     /// Creates a server whose handlers may run on any thread.
     pub fn new(name: impl Into<String>, version: impl Into<String>) -> Self {
         Self::with_identity(Implementation::new(name, version))
+    }
+
+    /// Registers a value that handlers of this server share: those that take a
+    /// [`State<S>`](super::State). It replaces an earlier value of the same type.
+    ///
+    #[cfg_attr(feature = "schemars", doc = "```")]
+    #[cfg_attr(not(feature = "schemars"), doc = "```ignore")]
+    /// use std::sync::atomic::{AtomicU32, Ordering};
+    ///
+    /// use mcp_sansio_handlers::{Call, NoArguments, Server, State};
+    ///
+    /// struct Visits(AtomicU32);
+    ///
+    /// async fn visit(_: Call<NoArguments>, visits: State<Visits>) -> String {
+    ///     let visits = visits.0.0.fetch_add(1, Ordering::Relaxed) + 1;
+    ///     format!("Visit {visits}")
+    /// }
+    ///
+    /// let server = Server::new("museum", "1.0.0").tool("visit", "Counts visits", visit);
+    /// let error = server.endpoint(42).unwrap_err();
+    /// assert!(error.to_string().contains("Visits"));
+    /// let server = server.state(Visits(AtomicU32::new(0)));
+    /// assert!(server.endpoint(42).is_ok());
+    /// ```
+    #[must_use]
+    pub fn state<S: Send + Sync + 'static>(self, value: S) -> Self {
+        self.shared_state(Arc::new(value))
+    }
+
+    /// Like [`state`](Self::state), with a value that the application shares, or a trait object:
+    /// handlers of `State<dyn Store>` take an `Arc<dyn Store>`.
+    #[must_use]
+    pub fn shared_state<S: ?Sized + Send + Sync + 'static>(mut self, value: Arc<S>) -> Self {
+        let functions = self.functions();
+        functions.states = Some(Arc::new(StateEntry { value, next: functions.states.take() }));
+        self.meet();
+        self
     }
 
     /// Sets where [`blocking`](super::blocking()) handlers run, in place of the adapter's threads:
@@ -170,6 +218,23 @@ impl Server<Local> {
     pub fn local(name: impl Into<String>, version: impl Into<String>) -> Self {
         Self::with_identity(Implementation::new(name, version))
     }
+
+    /// Registers a value that handlers of this server share: those that take a
+    /// [`State<S>`](super::State). It replaces an earlier value of the same type.
+    #[must_use]
+    pub fn state<S: 'static>(self, value: S) -> Self {
+        self.shared_state(Arc::new(value))
+    }
+
+    /// Like [`state`](Self::state), with a value that the application shares, or a trait object:
+    /// handlers of `State<dyn Store>` take an `Arc<dyn Store>`.
+    #[must_use]
+    pub fn shared_state<S: ?Sized + 'static>(mut self, value: Arc<S>) -> Self {
+        let functions = self.functions();
+        functions.states = Some(Rc::new(StateEntry { value, next: functions.states.take() }));
+        self.meet();
+        self
+    }
 }
 
 impl<K: Threading> Server<K> {
@@ -186,6 +251,7 @@ impl<K: Threading> Server<K> {
                 others: Vec::new(),
                 observers: Vec::new(),
                 layers: None,
+                states: None,
                 spawner: None,
                 sealing: Sealing::default(),
                 #[cfg(feature = "protection")]
@@ -193,6 +259,7 @@ impl<K: Threading> Server<K> {
             }),
             items: ItemHandlers::<K>::default(),
             problem: None,
+            unmet: Vec::new(),
             tasks: None,
             joining: None,
             #[cfg(feature = "recording")]
@@ -278,6 +345,7 @@ impl<K: Threading> Server<K> {
     // four times.
     #[must_use]
     pub fn add_item<D: ItemDefinition>(mut self, item: ServerItem<D, K>) -> Self {
+        self.require(item.states());
         match self.options.edit_catalog(|catalog| item.add_to(catalog)) {
             Ok((id, function)) => Arc::make_mut(&mut self.items).insert(id, function),
             Err(problem) => self.note(problem),
@@ -291,6 +359,7 @@ impl<K: Threading> Server<K> {
     #[must_use]
     pub fn completion<M>(mut self, handler: impl Handler<K, ForCompletion, M>) -> Self {
         self.options.capabilities_mut().completions = Some(CapabilitySettings::default());
+        self.require(handler.states());
         self.functions().completion = Some(handler.into_function());
         self
     }
@@ -305,6 +374,7 @@ impl<K: Threading> Server<K> {
         method: impl Into<String>,
         handler: impl Handler<K, ForRequest, M>,
     ) -> Self {
+        self.require(handler.states());
         let (method, function) = (method.into(), handler.into_function());
         if let Some(&method) = Method::ALL.iter().find(|known| known.as_str() == method) {
             self.note(CatalogError::ProtocolMethod { method });
@@ -357,11 +427,15 @@ impl<K: Threading> Server<K> {
     /// Edits the catalog directly: page size, validator, definitions of items.
     #[must_use]
     pub fn catalog(mut self, edit: impl FnOnce(&mut CatalogEdit<'_, K>)) -> Self {
-        let items = &mut self.items;
+        let (items, mut required) = (&mut self.items, Vec::new());
         self.options.edit_catalog(|catalog| {
-            let edited = CatalogEdit::run(catalog, PanicGuard::NONE, edit);
+            let states = StateCheck::Later(&mut required);
+            let edited = CatalogEdit::run(catalog, states, PanicGuard::NONE, edit);
             edited.apply::<K>(items, catalog, |function| function);
         });
+        for states in required {
+            self.require(states);
+        }
         self
     }
 
@@ -381,7 +455,8 @@ impl<K: Threading> Server<K> {
     ///
     /// # Errors
     ///
-    /// An item of the catalog has an invalid name, or the name of another item.
+    /// An item of the catalog has an invalid name, or the name of another item; a handler takes a
+    /// [`State`](super::State) that is not registered.
     pub fn endpoint(&self, seed: u64) -> Result<ServerEndpoint<K>, CatalogError> {
         self.clone().into_endpoint(seed)
     }
@@ -397,7 +472,8 @@ impl<K: Threading> Server<K> {
     ///
     /// # Errors
     ///
-    /// An item of the catalog cannot be served on HTTP.
+    /// An item of the catalog cannot be served on HTTP; a handler takes a [`State`](super::State)
+    /// that is not registered.
     #[cfg(feature = "http")]
     pub fn http(
         &self,
@@ -406,6 +482,15 @@ impl<K: Threading> Server<K> {
         seed: u64,
     ) -> Result<super::http_server::HttpServer<K>, super::http_server::HttpServerError> {
         super::http_server::HttpServer::new(self, options, secret, seed)
+    }
+
+    /// Edits the catalog of a server that has all its states.
+    pub(super) fn edit_catalog(&mut self, edit: impl FnOnce(&mut CatalogEdit<'_, K>)) {
+        let (items, states) = (&mut self.items, self.handlers.state_map());
+        self.options.edit_catalog(|catalog| {
+            let edited = CatalogEdit::run(catalog, StateCheck::Now(states), PanicGuard::NONE, edit);
+            edited.apply::<K>(items, catalog, |function| function);
+        });
     }
 
     /// Brings the server up to date for a new connection, if it has [`Connections`].
@@ -464,6 +549,28 @@ impl<K: Threading> Server<K> {
     /// Returns the functions for a change; clones them if a connection shares them.
     pub(super) fn functions(&mut self) -> &mut Handlers<K> {
         Arc::make_mut(&mut self.handlers)
+    }
+
+    /// Notes the states that a handler takes, unless they are registered.
+    fn require(&mut self, states: StateTypes) {
+        if states.check(self.handlers.state_map()).is_err() {
+            self.unmet.push(states);
+        }
+    }
+
+    /// Forgets the handlers whose states are registered now.
+    fn meet(&mut self) {
+        let states = self.handlers.state_map();
+        self.unmet.retain(|unmet| unmet.check(states).is_err());
+    }
+
+    /// Returns the first mistake in the registrations.
+    pub(super) fn check(&self) -> Result<(), CatalogError> {
+        if let Some(problem) = &self.problem {
+            return Err(problem.clone());
+        }
+        let states = self.handlers.state_map();
+        self.unmet.first().map_or(Ok(()), |unmet| unmet.check(states))
     }
 
     pub(super) fn note(&mut self, problem: CatalogError) {

@@ -9,7 +9,7 @@ use mcp_sansio::peer::{
 use mcp_sansio::stream::Endpoint;
 use mcp_sansio::{Instant, Job};
 
-use super::catalog_edit::{CatalogEdit, ItemHandlers};
+use super::catalog_edit::{CatalogEdit, ItemHandlers, StateCheck};
 use super::context::{Command, CommandSender};
 use super::dispatch::{Invocation, check_output, into_owned_request};
 use super::elicitation_ids::ElicitationIds;
@@ -213,9 +213,11 @@ impl<K: Threading, M: ServerBinding> ServerEndpoint<K, M> {
                 }
                 Command::EditCatalog { edit, .. } | Command::TakeEdit(edit) => {
                     let (items, guard) = (&mut self.items, self.guard);
+                    let states = self.handlers.state_map();
                     self.machine.edit_catalog(
                         |catalog| {
-                            let edited = CatalogEdit::run(catalog, guard, edit);
+                            let edited =
+                                CatalogEdit::run(catalog, StateCheck::Now(states), guard, edit);
                             edited.apply::<K>(items, catalog, K::from_thread_safe);
                         },
                         now,

@@ -11,6 +11,7 @@ use super::function::HandlerInput;
 use super::reply::{ForPrompt, ForResource, ForTool};
 #[cfg(feature = "schemars")]
 use super::schema::{Described, DescribedOutput};
+use super::state::StateTypes;
 use super::threading::{ThreadSafe, Threading};
 
 /// An item of a server with its handler: for [`Server::add_item`](super::Server::add_item), and for
@@ -38,6 +39,7 @@ use super::threading::{ThreadSafe, Threading};
 pub struct ServerItem<D, K: Threading = ThreadSafe> {
     definition: D,
     function: K::Function,
+    states: StateTypes,
     restriction: Option<Restriction>,
 }
 
@@ -57,7 +59,8 @@ pub trait ItemDefinition: sealed::Sealed {
 impl<D: ItemDefinition, K: Threading> ServerItem<D, K> {
     /// Creates an item from its complete definition.
     pub fn new<M>(definition: D, handler: impl Handler<K, D::Of, M>) -> Self {
-        Self { definition, function: handler.into_function(), restriction: None }
+        let states = handler.states();
+        Self { definition, function: handler.into_function(), states, restriction: None }
     }
 
     /// Requires a scope, in addition to those of earlier calls: for callers without it, the item does
@@ -90,6 +93,11 @@ impl<D: ItemDefinition, K: Threading> ServerItem<D, K> {
     pub fn define(mut self, change: impl FnOnce(D) -> D) -> Self {
         self.definition = change(self.definition);
         self
+    }
+
+    /// Returns the states that the handler takes.
+    pub(super) const fn states(&self) -> StateTypes {
+        self.states
     }
 
     /// Adds the definition to a catalog; returns its id and the handler.

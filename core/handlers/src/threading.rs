@@ -12,6 +12,7 @@ use super::authorization::ActionOutput;
 use super::context::RequestParts;
 use super::middleware::{LayerList, Layers, Next, ServerRequest};
 use super::reply::Outcome;
+use super::state::StateMap;
 #[cfg(feature = "protection")]
 use super::token_handler::{TokenResult, TokenStep};
 
@@ -26,6 +27,8 @@ pub trait Threading: sealed::Sealed + Sized + 'static {
     type Middleware: Clone + core::ops::Deref<Target: Fn(ServerRequest, Next<Self>) -> Self::Task>;
     /// The middleware of a server, without the type of the list.
     type Layers: Clone + core::ops::Deref<Target: Layers<Self>>;
+    /// The states that handlers share.
+    type States: Clone;
     /// The future of a pending token check.
     #[cfg(feature = "protection")]
     type TokenTask: Future<Output = TokenResult> + Unpin;
@@ -75,6 +78,7 @@ impl Threading for ThreadSafe {
     type Function = Arc<dyn Fn(RequestParts<'_, '_>) -> Step<Self> + Send + Sync>;
     type Middleware = Arc<dyn Fn(ServerRequest, Next<Self>) -> Self::Task + Send + Sync>;
     type Layers = Arc<dyn Layers<Self> + Send + Sync>;
+    type States = Arc<dyn StateMap + Send + Sync>;
     #[cfg(feature = "protection")]
     type TokenTask = Pin<Box<dyn Future<Output = TokenResult> + Send>>;
     #[cfg(feature = "protection")]
@@ -105,6 +109,7 @@ impl Threading for Local {
     type Function = Rc<dyn Fn(RequestParts<'_, '_>) -> Step<Self>>;
     type Middleware = Rc<dyn Fn(ServerRequest, Next<Self>) -> Self::Task>;
     type Layers = Rc<dyn Layers<Self>>;
+    type States = Rc<dyn StateMap>;
     #[cfg(feature = "protection")]
     type TokenTask = Pin<Box<dyn Future<Output = TokenResult>>>;
     #[cfg(feature = "protection")]
@@ -137,8 +142,26 @@ impl Threading for Local {
 }
 
 mod sealed {
+    use super::{Local, StateMap, ThreadSafe, Threading};
+
+    /// What only this crate asks of a kind.
     #[allow(unnameable_types, reason = "sealed: other crates cannot implement it")]
-    pub trait Sealed {}
-    impl Sealed for super::ThreadSafe {}
-    impl Sealed for super::Local {}
+    pub trait Sealed {
+        /// Returns a view of the states that is independent of the kind.
+        fn state_map(states: &<Self as Threading>::States) -> &dyn StateMap
+        where
+            Self: Threading;
+    }
+
+    impl Sealed for ThreadSafe {
+        fn state_map(states: &<Self as Threading>::States) -> &dyn StateMap {
+            &**states
+        }
+    }
+
+    impl Sealed for Local {
+        fn state_map(states: &<Self as Threading>::States) -> &dyn StateMap {
+            &**states
+        }
+    }
 }

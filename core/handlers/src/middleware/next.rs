@@ -83,6 +83,7 @@ impl<K: Threading> Next<K> {
             params: &parts.request.params,
             revision: parts.request.revision,
             call: Some(&parts.incoming()),
+            states: self.handlers.state_map(),
             spawner: self.handlers.spawner.as_ref(),
             default_spawner: parts.default_spawner,
             cancelled: None,

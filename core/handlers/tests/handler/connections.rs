@@ -1,6 +1,7 @@
 //! Commands that reach all connections of a server.
 
 use mcp_sansio::Revision;
+use mcp_sansio::catalog::CatalogError;
 use mcp_sansio::jsonrpc::RawJson;
 use mcp_sansio::peer::Limits;
 use mcp_sansio::protocol::{
@@ -9,7 +10,7 @@ use mcp_sansio::protocol::{
 use mcp_sansio_handlers::endpoint::Endpoint;
 use mcp_sansio_handlers::{
     Call, CatalogEdit, Client, Connections, Host, NoArguments, ReadResource, SendError, Server,
-    ServerItem,
+    ServerItem, State,
 };
 
 use crate::{connect, text};
@@ -196,4 +197,26 @@ fn connections_without_a_server_refuse_edits() {
     assert_eq!(edit(), Ok(()));
     drop(server);
     assert_eq!(edit(), Err(SendError::Closed));
+}
+
+#[test]
+fn an_item_whose_state_is_missing_is_added_to_no_connection() {
+    struct Greeting(&'static str);
+
+    let connections = Connections::new();
+    let edit = || {
+        connections.edit_catalog(|catalog| {
+            let greet = |_: Call<NoArguments>, greeting: State<Greeting>| greeting.0.0;
+            catalog.add_item(ServerItem::tool("greet", "", greet)).map(drop)
+        })
+    };
+    let server = linked(&connections);
+    assert!(matches!(edit().unwrap(), Err(CatalogError::MissingState { .. })));
+    server.endpoint(0).unwrap();
+
+    let server = Server::new("s", "1").state(Greeting("hello")).connections(&connections);
+    edit().unwrap().unwrap();
+    let (client, mut pair) = connect(&server, Revision::LATEST);
+    let result = pair.run(client.call_tool("greet", &NoArguments {})).unwrap();
+    assert_eq!(text(&result), "hello");
 }

@@ -58,6 +58,7 @@ mod shares;
 #[path = "../../../machine/tests/schema/spec.rs"]
 #[allow(dead_code, reason = "these tests only list the members of a schema and validate nothing")]
 mod spec;
+mod state;
 mod subscriptions;
 mod task_client;
 mod tasks;

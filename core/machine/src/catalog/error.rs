@@ -77,4 +77,13 @@ pub enum CatalogError {
         /// The argument.
         argument: String,
     },
+    /// A handler takes a state that the server does not have: register a value of this type.
+    #[error(
+        "a handler takes `State<{state}>`, and the server has none of this type; register one with \
+         `Server::state`"
+    )]
+    MissingState {
+        /// The type of the state.
+        state: &'static str,
+    },
 }

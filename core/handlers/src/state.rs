@@ -1,0 +1,272 @@
+//! Values that the handlers of a server share.
+
+use alloc::sync::Arc;
+use core::any::{Any, TypeId, type_name};
+use core::fmt;
+use core::future::Future;
+use core::marker::PhantomData;
+use core::ops::Deref;
+
+use mcp_sansio::catalog::CatalogError;
+
+use super::blocking::{Blocking, BlockingMarker};
+use super::context::{FromRequest, RequestParts};
+use super::function::{Async, Handler, HandlerInput, Plain};
+use super::reply::{
+    ForCompletion, ForPrompt, ForRequest, ForResource, ForTool, HandlerError, IntoOutcome,
+};
+use super::threading::{Local, ThreadSafe, Threading};
+
+/// A value that handlers share, as a parameter of a handler after its [`Call`](super::Call).
+///
+/// [`Server::state`](super::Server::state) registers the value, which all connections of the server
+/// share. A handler takes up to three states, and a server whose handler takes a state that is not
+/// registered has no [`endpoint`](super::Server::endpoint).
+///
+#[cfg_attr(feature = "schemars", doc = "```")]
+#[cfg_attr(not(feature = "schemars"), doc = "```ignore")]
+/// use std::collections::BTreeMap;
+///
+/// use mcp_sansio_handlers::{Call, Server, State};
+///
+/// #[derive(serde::Deserialize, schemars::JsonSchema)]
+/// struct Word { word: String }
+///
+/// struct Dictionary(BTreeMap<String, String>);
+///
+/// async fn define(call: Call<Word>, dictionary: State<Dictionary>) -> String {
+///     let meaning = dictionary.0.0.get(&call.arguments.word);
+///     meaning.map_or_else(|| "No such word".into(), String::clone)
+/// }
+///
+/// let server = Server::new("dictionary", "1.0.0")
+///     .state(Dictionary(BTreeMap::new()))
+///     .tool("define", "Defines a word", define);
+/// # assert!(server.endpoint(42).is_ok());
+/// ```
+#[derive(Debug)]
+pub struct State<S: ?Sized>(pub Arc<S>);
+
+impl<S: ?Sized> Clone for State<S> {
+    /// Shares the value.
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
+
+impl<S: ?Sized> Deref for State<S> {
+    type Target = S;
+
+    fn deref(&self) -> &S {
+        &self.0
+    }
+}
+
+/// The states of a server.
+#[allow(unnameable_types, reason = "only this crate implements and uses it")]
+pub trait StateMap {
+    /// Returns the `Arc` with this type id.
+    fn get(&self, id: TypeId) -> Option<&dyn Any>;
+}
+
+/// A state, and those that were registered before it. A program without states contains no code for
+/// them.
+pub(super) struct StateEntry<S: ?Sized, N> {
+    pub(super) value: Arc<S>,
+    pub(super) next: Option<N>,
+}
+
+impl<S: ?Sized + 'static, N: Deref<Target: StateMap>> StateMap for StateEntry<S, N> {
+    fn get(&self, id: TypeId) -> Option<&dyn Any> {
+        if id == TypeId::of::<Arc<S>>() { Some(&self.value) } else { self.next.as_ref()?.get(id) }
+    }
+}
+
+type FindFunction = fn(Option<&dyn StateMap>) -> Result<(), &'static str>;
+
+/// The types of the states that a handler takes.
+#[derive(Clone, Copy)]
+pub struct StateTypes(Option<FindFunction>);
+
+impl StateTypes {
+    /// No states.
+    pub const NONE: Self = Self(None);
+
+    /// Returns the types of these states.
+    #[must_use]
+    pub fn of<S: States>() -> Self {
+        Self(Some(|states| S::find(states).map(drop)))
+    }
+
+    /// Checks that all of them are registered.
+    pub(super) fn check(self, states: Option<&dyn StateMap>) -> Result<(), CatalogError> {
+        let Some(find) = self.0 else { return Ok(()) };
+        find(states).map_err(|state| CatalogError::MissingState { state })
+    }
+}
+
+impl fmt::Debug for StateTypes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("StateTypes").finish_non_exhaustive()
+    }
+}
+
+/// The states that a handler takes, as a tuple of [`State`]s.
+pub trait States: sealed::FindStates {}
+
+fn find_state<S: ?Sized + 'static>(
+    states: Option<&dyn StateMap>,
+) -> Result<State<S>, &'static str> {
+    let found = states.and_then(|states| states.get(TypeId::of::<Arc<S>>()));
+    let found = found.and_then(|found| found.downcast_ref::<Arc<S>>());
+    found.map(|value| State(Arc::clone(value))).ok_or_else(type_name::<S>)
+}
+
+/// The kinds of handlers that can take states: those of servers.
+pub trait TakesState: sealed::Sealed {}
+
+impl<Of: TakesState, C: FromRequest<Of>, S: States> FromRequest<Of> for (C, S) {
+    fn from_request(received: RequestParts<'_, '_>) -> Result<Self, HandlerError> {
+        // Registration has checked that the server has them.
+        let states = S::find(received.states).map_err(HandlerError::failed)?;
+        Ok((C::from_request(received)?, states))
+    }
+}
+
+/// Marks a function that `M` marks and that takes the states `S` too.
+#[derive(Debug)]
+pub struct WithState<M, S>(PhantomData<fn(S) -> M>);
+
+impl<M: HandlerInput, S> HandlerInput for WithState<M, S> {
+    type In = M::In;
+    type Out = M::Out;
+}
+
+mod sealed {
+    #[allow(unnameable_types, reason = "sealed: other crates cannot implement it")]
+    pub trait Sealed {}
+
+    #[allow(unnameable_types, reason = "sealed: other crates cannot implement it")]
+    pub trait FindStates: Sized {
+        /// Finds the states, or the name of the first missing type.
+        fn find(states: Option<&dyn super::StateMap>) -> Result<Self, &'static str>;
+    }
+}
+
+macro_rules! take_state {
+    ($($of:ident)+) => { $(
+        impl TakesState for $of {}
+        impl sealed::Sealed for $of {}
+    )+ };
+}
+
+take_state!(ForTool ForPrompt ForResource ForCompletion ForRequest);
+
+/// Implements handlers of this kind that also take states, as functions of one pair.
+macro_rules! handler_with_states {
+    (
+        $kind:ident, $marker:ident, $out:ty, ($($state:ident $name:ident),+),
+        where [$($bounds:tt)+], |$function:ident| $($paired:tt)+
+    ) => {
+        #[diagnostic::do_not_recommend]
+        impl<F, In, R, Of, $($state),+>
+            Handler<$kind, Of, WithState<$marker<In, $out>, ($(State<$state>,)+)>> for F
+        where
+            $($bounds)+,
+            In: FromRequest<Of>,
+            (In, ($(State<$state>,)+)): FromRequest<Of>,
+            $($state: ?Sized + 'static),+
+        {
+            fn into_function(self) -> <$kind as Threading>::Function {
+                let $function = self;
+                Handler::<$kind, Of, $marker<(In, ($(State<$state>,)+)), $out>>::into_function(
+                    $($paired)+,
+                )
+            }
+
+            fn states(&self) -> StateTypes {
+                StateTypes::of::<($(State<$state>,)+)>()
+            }
+        }
+    };
+}
+
+/// Implements all kinds of handlers with these states.
+macro_rules! with_states {
+    ($($state:ident $name:ident),+) => {
+        impl<$($state: ?Sized + 'static),+> States for ($(State<$state>,)+) {}
+
+        impl<$($state: ?Sized + 'static),+> sealed::FindStates for ($(State<$state>,)+) {
+            fn find(states: Option<&dyn StateMap>) -> Result<Self, &'static str> {
+                Ok(($(find_state::<$state>(states)?,)+))
+            }
+        }
+
+        handler_with_states!(
+            ThreadSafe, Plain, R, ($($state $name),+),
+            where [
+                F: Fn(In, $(State<$state>),+) -> R + Send + Sync + 'static,
+                R: IntoOutcome<Of>
+            ],
+            |function| move |(input, ($($name,)+)): (In, ($(State<$state>,)+))| {
+                function(input, $($name),+)
+            }
+        );
+        handler_with_states!(
+            ThreadSafe, Async, R::Output, ($($state $name),+),
+            where [
+                F: FnOnce(In, $(State<$state>),+) -> R + Clone + Send + Sync + 'static,
+                R: Future<Output: IntoOutcome<Of>> + Send + 'static
+            ],
+            |function| move |(input, ($($name,)+)): (In, ($(State<$state>,)+))| {
+                function(input, $($name),+)
+            }
+        );
+        handler_with_states!(
+            Local, Plain, R, ($($state $name),+),
+            where [F: Fn(In, $(State<$state>),+) -> R + 'static, R: IntoOutcome<Of>],
+            |function| move |(input, ($($name,)+)): (In, ($(State<$state>,)+))| {
+                function(input, $($name),+)
+            }
+        );
+        handler_with_states!(
+            Local, Async, R, ($($state $name),+),
+            where [
+                F: AsyncFn(In, $(State<$state>),+) -> R + 'static,
+                In: 'static,
+                R: IntoOutcome<Of>
+            ],
+            |function| async move |(input, ($($name,)+)): (In, ($(State<$state>,)+))| {
+                function(input, $($name),+).await
+            }
+        );
+
+        #[diagnostic::do_not_recommend]
+        impl<F, In, R, Of, $($state),+>
+            Handler<ThreadSafe, Of, WithState<BlockingMarker<In, R>, ($(State<$state>,)+)>>
+            for Blocking<F>
+        where
+            F: Fn(In, $(State<$state>),+) -> R + Send + Sync + 'static,
+            In: FromRequest<Of> + Send + 'static,
+            (In, ($(State<$state>,)+)): FromRequest<Of>,
+            R: IntoOutcome<Of>,
+            $($state: ?Sized + Send + Sync + 'static),+
+        {
+            fn into_function(self) -> <ThreadSafe as Threading>::Function {
+                let function = self.0;
+                let paired = move |(input, ($($name,)+)): (In, ($(State<$state>,)+))| {
+                    function(input, $($name),+)
+                };
+                Handler::<ThreadSafe, Of, BlockingMarker<_, R>>::into_function(Blocking(paired))
+            }
+
+            fn states(&self) -> StateTypes {
+                StateTypes::of::<($(State<$state>,)+)>()
+            }
+        }
+    };
+}
+
+with_states!(A a);
+with_states!(A a, B b);
+with_states!(A a, B b, C c);
