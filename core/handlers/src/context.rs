@@ -10,8 +10,8 @@ use mcp_sansio::catalog::{Target, TemplateMatch};
 use mcp_sansio::jsonrpc::{Json, JsonError, RawJson};
 use mcp_sansio::peer::{InputRequested, InputResponseParams, Request, RequestHandle};
 use mcp_sansio::protocol::{
-    Capabilities, Capability, CompleteParams, CreateMessageParams, ElicitParams, LoggingLevel,
-    Method,
+    CallToolResult, Capabilities, Capability, CompleteParams, CreateMessageParams, ElicitParams,
+    LoggingLevel, Method,
 };
 use mcp_sansio::{Caller, Job, Principal, Revision};
 use mcp_sansio_sync::atomic::{AtomicBool, Ordering};
@@ -496,9 +496,7 @@ impl<A: DeserializeOwned> FromRequest<ForTool> for Call<A> {
 fn invalid_arguments(error: &JsonError, revision: Revision) -> HandlerError {
     let message = alloc::format!("invalid arguments: {error}");
     if revision >= Revision::V2025_11_25 {
-        use mcp_sansio::protocol::CallToolResult;
-        let failed = CallToolResult::error(message);
-        HandlerError::Answered(Box::new(super::reply::ResultBody::Tool(failed)))
+        HandlerError::Answered(Box::new(CallToolResult::error(message)))
     } else {
         HandlerError::invalid_params(message)
     }

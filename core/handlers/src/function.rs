@@ -19,7 +19,7 @@ use super::threading::{Local, Step, ThreadSafe, Threading};
     message = "this function cannot be registered as a handler here",
     label = "not a handler: wrong parameter or wrong result",
     note = "a tool's handler takes `Call<Arguments>`, and `Arguments` derives `Deserialize` and `JsonSchema`; a prompt's takes `Call<Arguments>`, a resource's `Call<ReadResource>`; up to three `State`s may follow",
-    note = "it returns text, content, `Structured`, or a `Result` of these with `HandlerError`; it may be `async`",
+    note = "it returns text, content, `Structured`, or a `Result` of these with `HandlerError`, or, wrapped by `fallible`, with an error that implements `IntoHandlerError`; it may be `async`",
     note = "values that it captures are `Send` and `Sync`, and `Clone` if it is `async`; `Server::local` has no such bounds"
 )]
 pub trait Handler<K: Threading, Of, M> {

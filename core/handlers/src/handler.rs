@@ -25,6 +25,7 @@
 pub use super::authorization::AuthorizationFunction;
 pub use super::blocking::{Blocking, BlockingMarker};
 pub use super::context::{FromRequest, RequestParts};
+pub use super::fallible::{Fallible, FallibleMarker, WithError};
 pub use super::function::{Async, Handler, HandlerInput, Plain};
 pub use super::input_required::InputRequired;
 #[cfg(feature = "protection")]

@@ -12,6 +12,7 @@
 //! | describe an item in detail | [`ServerItem`] |
 //! | share a database or a configuration between handlers | [`State`], [`Server::state`] |
 //! | answer in a handler | text, content, [`Structured`], [`HandlerError`] |
+//! | return an error of your own from a handler | [`fallible`](fallible()), [`IntoHandlerError`] |
 //! | report progress, log, and know the client in a handler | [`Context`] |
 //! | ask the user, the model or the host | [`Elicit`], [`InputRequiredBuilder`] |
 //! | change a running server | [`ServerHandle`], [`Connections`], [`CatalogEdit`] |
@@ -54,7 +55,8 @@
 //!
 //! A handler is a function or a closure, plain or `async`, that takes a [`Call`] of its arguments
 //! and returns what fits: text, content, [`Structured`] values, or a `Result` of these with
-//! [`HandlerError`], into which `?` turns any error. It runs where the connection is driven, so a plain
+//! [`HandlerError`], into which `?` turns any error; a handler in [`fallible`](fallible()) has an error
+//! of its own. It runs where the connection is driven, so a plain
 //! one must be quick; [`blocking`](blocking()) handlers go to threads of their own. An `async` one
 //! is dropped where it waits when its request is cancelled.
 //!
@@ -169,6 +171,7 @@ mod dispatch;
 mod elicitation_ids;
 pub mod endpoint;
 mod executor;
+mod fallible;
 mod function;
 pub mod handler;
 mod host;
@@ -227,6 +230,7 @@ pub use client::{Client, ClientError, ClosedFuture, OpenedFuture, Session};
 pub use client_tasks::{ClientTask, TaskCall, TaskFuture};
 pub use connections::Connections;
 pub use context::{Call, Context, HostRequest, NoArguments, ReadResource, SendError};
+pub use fallible::{IntoHandlerError, fallible};
 pub use host::Host;
 pub use pending::{CallFuture, ClientCall, Subscription};
 #[cfg(feature = "protection")]

@@ -144,8 +144,16 @@ impl SerializeAt for ResultBody {
     }
 }
 
-/// Why a handler has no result. `?` converts any [`core::error::Error`] into one; if it comes from
-/// a tool, the model sees it.
+/// Why a handler has no result. `?` converts any [`core::error::Error`] into an
+/// [internal](Self::Internal) one.
+///
+/// | Error | From a tool | From any other handler |
+/// | --- | --- | --- |
+/// | [`failed`](Self::failed) | a result with `isError`: the model reads the text | `-32603` with the text |
+/// | `?` on another error | a result with `isError`: the model reads the text | `-32603` without the text |
+/// | [`Protocol`](Self::Protocol), [`invalid_params`](Self::invalid_params) and others | the protocol error | the protocol error |
+///
+/// To return an error type of your own, wrap the handler with [`fallible`](super::fallible).
 ///
 #[cfg_attr(feature = "schemars", doc = "```")]
 #[cfg_attr(not(feature = "schemars"), doc = "```ignore")]
@@ -168,10 +176,16 @@ impl SerializeAt for ResultBody {
 /// ```
 #[non_exhaustive]
 pub enum HandlerError {
-    /// The work failed. A tool's failure is a result that the model sees, so that it can retry
-    /// differently; elsewhere it is an internal error.
+    /// The work failed, with a text for the client. A tool's failure is a result that the model sees,
+    /// so that it can retry differently; elsewhere it is an internal error.
     // MCP 2025-11-25 schema.json#CallToolResult [TOOL-008]
     Failed(String),
+    /// The work failed, with a text that was not written for the client: that of the error that `?`
+    /// converted. From a tool, the model sees it all the same, because it may help it to retry.
+    /// Elsewhere the client gets an internal error without the text.
+    // MCP 2026-07-28 server/resources#error-handling [RSRC-010]
+    // MCP 2026-07-28 server/prompts#error-handling [PRMT-006]
+    Internal(String),
     /// A protocol error, with any code.
     Protocol(ErrorObject<'static>),
     /// Not an error: the user or the host must provide input first. Built by
@@ -182,11 +196,11 @@ pub enum HandlerError {
     Refused(Box<HttpRejection>),
     /// Not an error: the answer was already determined.
     #[doc(hidden)]
-    Answered(Box<ResultBody>),
+    Answered(Box<CallToolResult>),
 }
 
 impl HandlerError {
-    /// Creates an error for failed work, with its message.
+    /// Creates an error for failed work, with a message that the client sees.
     pub fn failed(message: impl Into<String>) -> Self {
         Self::Failed(message.into())
     }
@@ -220,11 +234,12 @@ impl HandlerError {
     pub(crate) fn into_outcome(self) -> Outcome {
         match self {
             Self::Failed(message) => Outcome::Error(ErrorObject::internal(message)),
+            Self::Internal(_) => Outcome::Error(ErrorObject::internal("internal error")),
             Self::Protocol(error) => Outcome::Error(error),
             Self::InputRequired(required) => Outcome::InputRequired(required),
             #[cfg(feature = "http")]
             Self::Refused(refusal) => Outcome::Refused(refusal),
-            Self::Answered(body) => Outcome::Result(*body),
+            Self::Answered(result) => Outcome::Result(ResultBody::Tool(*result)),
         }
     }
 }
@@ -237,7 +252,7 @@ struct UnknownResource<'a> {
 impl fmt::Debug for HandlerError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Failed(message) => f.write_str(message),
+            Self::Failed(message) | Self::Internal(message) => f.write_str(message),
             Self::Protocol(error) => fmt::Display::fmt(error, f),
             Self::InputRequired(_) => f.write_str("input required"),
             #[cfg(feature = "http")]
@@ -249,7 +264,7 @@ impl fmt::Debug for HandlerError {
 
 impl<E: core::error::Error> From<E> for HandlerError {
     fn from(error: E) -> Self {
-        Self::Failed(error.to_string())
+        Self::Internal(error.to_string())
     }
 }
 
@@ -264,7 +279,7 @@ impl<T: IntoOutcome<ForTool>> IntoOutcome<ForTool> for Result<T, HandlerError> {
     fn into_outcome(self) -> Outcome {
         match self {
             Ok(reply) => reply.into_outcome(),
-            Err(HandlerError::Failed(message)) => {
+            Err(HandlerError::Failed(message) | HandlerError::Internal(message)) => {
                 Outcome::Result(ResultBody::Tool(CallToolResult::error(message)))
             }
             Err(error) => error.into_outcome(),
@@ -371,7 +386,7 @@ impl<T: Serialize> IntoOutcome<ForTool> for Structured<T> {
                 let text = CallToolResult::text(value.as_str());
                 Outcome::Result(ResultBody::Tool(text.structured_content(value)))
             }
-            Err(error) => HandlerError::from(error).into_outcome(),
+            Err(error) => Outcome::Error(ErrorObject::internal(error.to_string())),
         }
     }
 }

@@ -23,6 +23,7 @@ mod duplicates;
 mod duplicates_host;
 #[cfg(feature = "protection")]
 mod endpoints;
+mod errors;
 #[cfg(feature = "protection")]
 mod expiry;
 #[cfg(feature = "protection")]
