@@ -9,6 +9,7 @@ use mcp_sansio::catalog::{
 };
 use mcp_sansio::protocol::{Prompt, Resource, ResourceTemplate, Tool};
 
+use super::completions::ArgumentCompletions;
 use super::function::Handler;
 use super::panics::PanicGuard;
 use super::reply::{ForPrompt, ForResource, ForTool};
@@ -17,7 +18,29 @@ use super::state::{StateMap, StateTypes};
 use super::threading::{ThreadSafe, Threading};
 
 /// The handlers of a server by item: shared by its connections until one of them is edited.
-pub(super) type ItemHandlers<K> = Arc<Attachments<<K as Threading>::Function>>;
+pub(super) type ItemHandlers<K> = Arc<Attachments<ItemHandler<K>>>;
+
+/// The handler of an item, and the handlers that complete its arguments.
+pub(super) struct ItemHandler<K: Threading> {
+    pub(super) function: K::Function,
+    pub(super) completions: Option<K::Completions>,
+}
+
+impl<K: Threading> Clone for ItemHandler<K> {
+    fn clone(&self) -> Self {
+        Self { function: self.function.clone(), completions: self.completions.clone() }
+    }
+}
+
+impl ItemHandler<ThreadSafe> {
+    /// Converts the handlers of an item that was added at runtime.
+    pub(super) fn into_kind<K: Threading>(self) -> ItemHandler<K> {
+        ItemHandler {
+            function: K::from_thread_safe(self.function),
+            completions: self.completions.map(K::completions_from_thread_safe),
+        }
+    }
+}
 
 /// Changes the catalog of a server. An item is added with its handler, and removed with it.
 /// Dereferences to a [`Catalog`] for read access.
@@ -51,7 +74,7 @@ pub(super) enum StateCheck<'c> {
 
 /// The changes that an edit made to the items.
 pub(super) struct Edited<K: Threading> {
-    added: Vec<(ItemId, K::Function)>,
+    added: Vec<(ItemId, ItemHandler<K>)>,
     removed: bool,
 }
 
@@ -155,12 +178,20 @@ impl<K: Threading> CatalogEdit<'_, K> {
         &mut self,
         item: ServerItem<D, K>,
     ) -> Result<ItemId, CatalogError> {
-        match &mut self.states {
-            StateCheck::Now(states) => item.states().check(*states)?,
-            StateCheck::Later(noted) => noted.push(item.states()),
+        if let Some(states) = item.states() {
+            self.states.check(states.types)?;
         }
-        let (id, function) = item.add_to(self.catalog)?;
-        self.edited.added.push((id, function));
+        if let Some(completions) = item.completions() {
+            let mut checked = Ok(());
+            completions.for_each(&mut |_, _, states| {
+                if checked.is_ok() {
+                    checked = self.states.check(states);
+                }
+            });
+            checked?;
+        }
+        let (id, handler) = item.add_to(self.catalog)?;
+        self.edited.added.push((id, handler));
         Ok(id)
     }
 
@@ -199,20 +230,37 @@ impl<K: Threading> CatalogEdit<'_, K> {
     }
 }
 
+impl StateCheck<'_> {
+    fn check(&mut self, types: StateTypes) -> Result<(), CatalogError> {
+        match self {
+            Self::Now(states) => types.check(*states),
+            Self::Later(noted) => {
+                noted.push(types);
+                Ok(())
+            }
+        }
+    }
+}
+
 impl<F: Threading> Edited<F> {
+    /// Returns the completions of the first added item that has some.
+    pub(super) fn completions(&self) -> Option<F::Completions> {
+        self.added.iter().find_map(|(_, handler)| handler.completions.clone())
+    }
+
     /// Adds the handlers of new items and removes those of removed items.
     pub(super) fn apply<K: Threading>(
         self,
         handlers: &mut ItemHandlers<K>,
         catalog: &Catalog,
-        convert: fn(F::Function) -> K::Function,
+        convert: fn(ItemHandler<F>) -> ItemHandler<K>,
     ) {
         if self.added.is_empty() && !self.removed {
             return;
         }
         let handlers = Arc::make_mut(handlers);
-        for (id, function) in self.added {
-            handlers.insert(id, convert(function));
+        for (id, handler) in self.added {
+            handlers.insert(id, convert(handler));
         }
         handlers.prune(catalog);
     }

@@ -8,6 +8,8 @@ use mcp_sansio::protocol::{CallToolResult, Capability, Method, SerializeAt};
 use mcp_sansio::{Era, Job};
 
 use super::Sealing;
+use super::catalog_edit::ItemHandler;
+use super::completions::ArgumentCompletions;
 use super::context::{CommandSender, Incoming, RequestParts};
 use super::panics::PanicGuard;
 use super::reply::{Outcome, ResultBody};
@@ -19,7 +21,7 @@ impl<K: Threading> Handlers<K> {
     /// arguments of a call that is a task, because the machine does not.
     pub(super) fn prepare<'h>(
         &'h self,
-        items: &'h Attachments<K::Function>,
+        items: &'h Attachments<ItemHandler<K>>,
         catalog: &Catalog,
         (request, is_task): (&Request<'_>, bool),
         guard: PanicGuard,
@@ -34,11 +36,16 @@ impl<K: Threading> Handlers<K> {
     /// Finds the handler of a request.
     fn find<'h>(
         &'h self,
-        items: &'h Attachments<K::Function>,
+        items: &'h Attachments<ItemHandler<K>>,
         request: &Request<'_>,
     ) -> Result<&'h K::Function, ErrorObject<'static>> {
-        if let Some(item) = request.target.item() {
-            return items.get(item).ok_or_else(|| {
+        if let Target::Completion(item) = request.target {
+            let completions = items.get(item).and_then(|item| item.completions.as_ref());
+            if let Some(found) = completions.and_then(|it| it.find(&request.params)) {
+                return Ok(found);
+            }
+        } else if let Some(item) = request.target.item() {
+            return items.get(item).map(|item| &item.function).ok_or_else(|| {
                 // The item existed when the request came, and was removed between two rounds.
                 let kind = item.kind();
                 ErrorObject::invalid_params(alloc::format!("this {kind} is not offered any more"))

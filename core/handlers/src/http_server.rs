@@ -72,7 +72,9 @@ impl<K: Threading> HttpServer<K> {
         secret: [u8; 32],
         seed: u64,
     ) -> Result<Self, HttpServerError> {
-        server.check()?;
+        if let Some(problem) = &server.problem {
+            return Err(problem.clone().into());
+        }
         // All clients share it: the limit of one connection, plus one report per exchange.
         let limits = server.mailbox_limits().shared_by(options.limits_ref().exchanges_max);
         let mut server = server.clone();

@@ -164,6 +164,7 @@ mod catalog_edit;
 mod client;
 mod client_endpoint;
 mod client_tasks;
+mod completions;
 mod connection_options;
 mod connections;
 mod context;

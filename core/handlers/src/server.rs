@@ -17,6 +17,7 @@ use mcp_sansio::protocol::{
 use super::Sealing;
 use super::blocking::Spawner;
 use super::catalog_edit::{CatalogEdit, ItemHandlers, StateCheck};
+use super::completions::ArgumentCompletions;
 use super::connection_options::connection_options;
 use super::connections::Join;
 use super::context::CommandSender;
@@ -345,20 +346,24 @@ impl<K: Threading> Server<K> {
     // four times.
     #[must_use]
     pub fn add_item<D: ItemDefinition>(mut self, item: ServerItem<D, K>) -> Self {
-        self.require(item.states());
+        if let Some(states) = item.states() {
+            (states.require)(&mut self, states.types);
+        }
+        if let Some(completions) = item.completions() {
+            completions.declare(&mut self);
+        }
         match self.options.edit_catalog(|catalog| item.add_to(catalog)) {
-            Ok((id, function)) => Arc::make_mut(&mut self.items).insert(id, function),
+            Ok((id, handler)) => Arc::make_mut(&mut self.items).insert(id, handler),
             Err(problem) => self.note(problem),
         }
         self
     }
 
-    /// Sets the handler that completes arguments of prompts and templates. It takes
-    /// `Call<CompleteParams>`.
-    // MCP 2025-03-26 server/utilities/completion#capabilities [CAP-005]
+    /// Sets the handler that completes the arguments of prompts and templates that have no
+    /// [handler of their own](ServerItem::complete). It takes `Call<CompleteParams>`.
     #[must_use]
     pub fn completion<M>(mut self, handler: impl Handler<K, ForCompletion, M>) -> Self {
-        self.options.capabilities_mut().completions = Some(CapabilitySettings::default());
+        self.declare_completions();
         self.require(handler.states());
         self.functions().completion = Some(handler.into_function());
         self
@@ -427,12 +432,16 @@ impl<K: Threading> Server<K> {
     /// Edits the catalog directly: page size, validator, definitions of items.
     #[must_use]
     pub fn catalog(mut self, edit: impl FnOnce(&mut CatalogEdit<'_, K>)) -> Self {
-        let (items, mut required) = (&mut self.items, Vec::new());
+        let (items, mut required, mut completions) = (&mut self.items, Vec::new(), None);
         self.options.edit_catalog(|catalog| {
             let states = StateCheck::Later(&mut required);
             let edited = CatalogEdit::run(catalog, states, PanicGuard::NONE, edit);
-            edited.apply::<K>(items, catalog, |function| function);
+            completions = edited.completions();
+            edited.apply::<K>(items, catalog, |handler| handler);
         });
+        if let Some(completions) = &completions {
+            completions.declare(&mut self);
+        }
         for states in required {
             self.require(states);
         }
@@ -552,9 +561,12 @@ impl<K: Threading> Server<K> {
     }
 
     /// Notes the states that a handler takes, unless they are registered.
-    fn require(&mut self, states: StateTypes) {
-        if states.check(self.handlers.state_map()).is_err() {
+    pub(super) fn require(&mut self, states: StateTypes) {
+        if let Err(problem) = states.check(self.handlers.state_map()) {
             self.unmet.push(states);
+            if self.problem.is_none() {
+                self.problem = Some(problem);
+            }
         }
     }
 
@@ -562,19 +574,22 @@ impl<K: Threading> Server<K> {
     fn meet(&mut self) {
         let states = self.handlers.state_map();
         self.unmet.retain(|unmet| unmet.check(states).is_err());
-    }
-
-    /// Returns the first mistake in the registrations.
-    pub(super) fn check(&self) -> Result<(), CatalogError> {
-        if let Some(problem) = &self.problem {
-            return Err(problem.clone());
+        if let Some(CatalogError::MissingState { .. }) = self.problem {
+            self.problem = self.unmet.first().and_then(|unmet| unmet.check(states).err());
         }
-        let states = self.handlers.state_map();
-        self.unmet.first().map_or(Ok(()), |unmet| unmet.check(states))
     }
 
+    /// Declares that the server completes arguments.
+    // MCP 2025-03-26 server/utilities/completion#capabilities [CAP-005]
+    pub(super) fn declare_completions(&mut self) {
+        self.options.capabilities_mut().completions = Some(CapabilitySettings::default());
+    }
+
+    /// Notes a mistake. The first one is reported, except that a missing state is not a mistake yet.
     pub(super) fn note(&mut self, problem: CatalogError) {
-        self.problem.get_or_insert(problem);
+        if matches!(self.problem, None | Some(CatalogError::MissingState { .. })) {
+            self.problem = Some(problem);
+        }
     }
 }
 

@@ -9,7 +9,7 @@ use mcp_sansio::peer::{
 use mcp_sansio::stream::Endpoint;
 use mcp_sansio::{Instant, Job};
 
-use super::catalog_edit::{CatalogEdit, ItemHandlers, StateCheck};
+use super::catalog_edit::{CatalogEdit, ItemHandler, ItemHandlers, StateCheck};
 use super::context::{Command, CommandSender};
 use super::dispatch::{Invocation, check_output, into_owned_request};
 use super::elicitation_ids::ElicitationIds;
@@ -218,7 +218,7 @@ impl<K: Threading, M: ServerBinding> ServerEndpoint<K, M> {
                         |catalog| {
                             let edited =
                                 CatalogEdit::run(catalog, StateCheck::Now(states), guard, edit);
-                            edited.apply::<K>(items, catalog, K::from_thread_safe);
+                            edited.apply::<K>(items, catalog, ItemHandler::into_kind);
                         },
                         now,
                     );

@@ -1,16 +1,20 @@
+use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
 
-use mcp_sansio::catalog::{Audience, Catalog, CatalogError, ItemId};
+use mcp_sansio::catalog::{Audience, Catalog, CatalogError, ItemId, ItemKind, has_variable};
 use mcp_sansio::protocol::{Icon, Prompt, Resource, ResourceTemplate, Tool, ToolAnnotations};
 
+use super::catalog_edit::ItemHandler;
+use super::completions::CompletionEntry;
 use super::function::Handler;
 #[cfg(feature = "schemars")]
 use super::function::HandlerInput;
-use super::reply::{ForPrompt, ForResource, ForTool};
+use super::reply::{ForCompletion, ForPrompt, ForResource, ForTool};
 #[cfg(feature = "schemars")]
 use super::schema::{Described, DescribedOutput};
+use super::server::Server;
 use super::state::StateTypes;
 use super::threading::{ThreadSafe, Threading};
 
@@ -39,8 +43,26 @@ use super::threading::{ThreadSafe, Threading};
 pub struct ServerItem<D, K: Threading = ThreadSafe> {
     definition: D,
     function: K::Function,
-    states: StateTypes,
+    states: Option<RequiredStates<K>>,
+    /// The handlers that complete its arguments.
+    completions: Option<K::Completions>,
+    /// The first mistake in the calls of the builder's methods.
+    problem: Option<Box<CatalogError>>,
     restriction: Option<Restriction>,
+}
+
+/// The states that the handler of an item takes.
+pub(super) struct RequiredStates<K: Threading> {
+    pub(super) types: StateTypes,
+    /// [`Server::require`], so that its code is linked only into programs with states.
+    pub(super) require: fn(&mut Server<K>, StateTypes),
+}
+
+impl<K: Threading> RequiredStates<K> {
+    #[inline(always)]
+    fn of(types: StateTypes) -> Option<Self> {
+        if types.is_none() { None } else { Some(Self { types, require: Server::require }) }
+    }
 }
 
 /// The audience of an item.
@@ -59,8 +81,9 @@ pub trait ItemDefinition: sealed::Sealed {
 impl<D: ItemDefinition, K: Threading> ServerItem<D, K> {
     /// Creates an item from its complete definition.
     pub fn new<M>(definition: D, handler: impl Handler<K, D::Of, M>) -> Self {
-        let states = handler.states();
-        Self { definition, function: handler.into_function(), states, restriction: None }
+        let states = RequiredStates::of(handler.states());
+        let function = handler.into_function();
+        Self { definition, function, states, completions: None, problem: None, restriction: None }
     }
 
     /// Requires a scope, in addition to those of earlier calls: for callers without it, the item does
@@ -95,21 +118,29 @@ impl<D: ItemDefinition, K: Threading> ServerItem<D, K> {
         self
     }
 
-    /// Returns the states that the handler takes.
-    pub(super) const fn states(&self) -> StateTypes {
-        self.states
+    /// Returns the states that the handler takes, if it takes any.
+    pub(super) const fn states(&self) -> Option<&RequiredStates<K>> {
+        self.states.as_ref()
     }
 
-    /// Adds the definition to a catalog; returns its id and the handler.
+    /// Returns the handlers that complete arguments.
+    pub(super) const fn completions(&self) -> Option<&K::Completions> {
+        self.completions.as_ref()
+    }
+
+    /// Adds the definition to a catalog; returns its id and the handlers.
     pub(super) fn add_to(
         self,
         catalog: &mut Catalog,
-    ) -> Result<(ItemId, K::Function), CatalogError> {
+    ) -> Result<(ItemId, ItemHandler<K>), CatalogError> {
+        if let Some(problem) = self.problem {
+            return Err(*problem);
+        }
         let id = self.definition.add_to(catalog)?;
         if let Some(Restriction { audience, restrict }) = self.restriction {
             restrict(catalog, id, audience);
         }
-        Ok((id, self.function))
+        Ok((id, ItemHandler { function: self.function, completions: self.completions }))
     }
 }
 
@@ -199,6 +230,87 @@ impl<K: Threading> ServerItem<Prompt, K> {
     /// Sets the icons.
     pub fn icons(self, icons: impl Into<Vec<Icon>>) -> Self {
         self.define(|prompt| prompt.icons(icons))
+    }
+
+    /// Sets the handler that completes an argument, in place of
+    /// [`Server::completion`](super::Server::completion). It takes `Call<CompleteParams>`, and
+    /// returns the values that match what the user has typed so far, best first.
+    ///
+    /// An argument that the prompt does not have is an error where the prompt is added. Set the
+    /// arguments of a definition first.
+    ///
+    #[cfg_attr(feature = "schemars", doc = "```")]
+    #[cfg_attr(not(feature = "schemars"), doc = "```ignore")]
+    /// use mcp_sansio::protocol::CompleteParams;
+    /// use mcp_sansio_handlers::{Call, Server, ServerItem};
+    ///
+    /// #[derive(serde::Deserialize, schemars::JsonSchema)]
+    /// struct Review { language: String }
+    ///
+    /// fn languages(call: Call<CompleteParams>) -> Vec<String> {
+    ///     let known = ["Ruby", "Rust", "Zig"].into_iter();
+    ///     known.filter(|it| it.starts_with(&call.arguments.argument.value)).map(Into::into).collect()
+    /// }
+    ///
+    /// let review = ServerItem::prompt("review", "Asks for a review", |call: Call<Review>| {
+    ///     format!("Review this {} code", call.arguments.language)
+    /// });
+    /// let server = Server::new("reviews", "1.0.0").add_item(review.complete("language", languages));
+    /// # assert!(server.endpoint(42).is_ok());
+    /// ```
+    // MCP 2026-07-28 server/utilities/completion#requesting-completions [COMP-001]
+    pub fn complete<M>(
+        self,
+        argument: impl Into<String>,
+        handler: impl Handler<K, ForCompletion, M>,
+    ) -> Self {
+        let (argument, name) = (argument.into(), self.definition.name.clone());
+        let exists = self.definition.arguments.iter().flatten().any(|it| it.name == argument);
+        self.requires_argument(exists, ItemKind::Prompt, name, &argument)
+            .completed(argument, handler)
+    }
+}
+
+impl<K: Threading> ServerItem<ResourceTemplate, K> {
+    /// Sets the handler that completes a variable of the template: see
+    /// [`complete`](ServerItem::<Prompt, K>::complete) of prompts.
+    // MCP 2026-07-28 server/utilities/completion#requesting-completions [COMP-001]
+    pub fn complete<M>(
+        self,
+        variable: impl Into<String>,
+        handler: impl Handler<K, ForCompletion, M>,
+    ) -> Self {
+        let (variable, template) = (variable.into(), self.definition.uri_template.clone());
+        let exists = has_variable(&template, &variable);
+        let item = self.requires_argument(exists, ItemKind::ResourceTemplate, template, &variable);
+        item.completed(variable, handler)
+    }
+}
+
+impl<D, K: Threading> ServerItem<D, K> {
+    fn completed<M>(
+        mut self,
+        argument: String,
+        handler: impl Handler<K, ForCompletion, M>,
+    ) -> Self {
+        self.completions = Some(CompletionEntry::add(argument, handler, self.completions));
+        self
+    }
+
+    /// Notes the mistake if an argument does not exist.
+    fn requires_argument(
+        mut self,
+        exists: bool,
+        kind: ItemKind,
+        key: String,
+        argument: &str,
+    ) -> Self {
+        if !exists {
+            let argument = argument.into();
+            let problem = CatalogError::NoSuchArgument { kind, key, argument };
+            self.problem.get_or_insert(Box::new(problem));
+        }
+        self
     }
 }
 

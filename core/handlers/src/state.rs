@@ -98,6 +98,10 @@ impl StateTypes {
         Self(Some(|states| S::find(states).map(drop)))
     }
 
+    pub(super) const fn is_none(self) -> bool {
+        self.0.is_none()
+    }
+
     /// Checks that all of them are registered.
     pub(super) fn check(self, states: Option<&dyn StateMap>) -> Result<(), CatalogError> {
         let Some(find) = self.0 else { return Ok(()) };

@@ -9,6 +9,7 @@ use mcp_sansio_oauth::protected_resource::TokenCheck;
 
 #[cfg(feature = "auth")]
 use super::authorization::ActionOutput;
+use super::completions::{ArgumentCompletions, CompletionEntry};
 use super::context::RequestParts;
 use super::middleware::{LayerList, Layers, Next, ServerRequest};
 use super::reply::Outcome;
@@ -29,6 +30,8 @@ pub trait Threading: sealed::Sealed + Sized + 'static {
     type Layers: Clone + core::ops::Deref<Target: Layers<Self>>;
     /// The states that handlers share.
     type States: Clone;
+    /// The completions of an item's arguments.
+    type Completions: Clone + core::ops::Deref<Target: ArgumentCompletions<Self>>;
     /// The future of a pending token check.
     #[cfg(feature = "protection")]
     type TokenTask: Future<Output = TokenResult> + Unpin;
@@ -79,6 +82,7 @@ impl Threading for ThreadSafe {
     type Middleware = Arc<dyn Fn(ServerRequest, Next<Self>) -> Self::Task + Send + Sync>;
     type Layers = Arc<dyn Layers<Self> + Send + Sync>;
     type States = Arc<dyn StateMap + Send + Sync>;
+    type Completions = Arc<dyn ArgumentCompletions<Self> + Send + Sync>;
     #[cfg(feature = "protection")]
     type TokenTask = Pin<Box<dyn Future<Output = TokenResult> + Send>>;
     #[cfg(feature = "protection")]
@@ -110,6 +114,7 @@ impl Threading for Local {
     type Middleware = Rc<dyn Fn(ServerRequest, Next<Self>) -> Self::Task>;
     type Layers = Rc<dyn Layers<Self>>;
     type States = Rc<dyn StateMap>;
+    type Completions = Rc<dyn ArgumentCompletions<Self>>;
     #[cfg(feature = "protection")]
     type TokenTask = Pin<Box<dyn Future<Output = TokenResult>>>;
     #[cfg(feature = "protection")]
@@ -142,26 +147,69 @@ impl Threading for Local {
 }
 
 mod sealed {
-    use super::{Local, StateMap, ThreadSafe, Threading};
+    use super::{Arc, CompletionEntry, Local, Rc, StateMap, ThreadSafe, Threading};
+
+    type Function<K> = <K as Threading>::Function;
+    type States<K> = <K as Threading>::States;
+    type Completions<K> = <K as Threading>::Completions;
 
     /// What only this crate asks of a kind.
     #[allow(unnameable_types, reason = "sealed: other crates cannot implement it")]
     pub trait Sealed {
         /// Returns a view of the states that is independent of the kind.
-        fn state_map(states: &<Self as Threading>::States) -> &dyn StateMap
+        fn state_map(states: &States<Self>) -> &dyn StateMap
+        where
+            Self: Threading;
+
+        /// Stores the completions of an item.
+        fn completions(entry: CompletionEntry<Self>) -> Completions<Self>
+        where
+            Self: Threading;
+
+        /// Converts the completions of an item that was added at runtime.
+        fn completions_from_thread_safe(completions: Completions<ThreadSafe>) -> Completions<Self>
+        where
+            Self: Threading;
+
+        /// Converts a handler of this kind into a local one.
+        fn to_local(function: &Function<Self>) -> Function<Local>
         where
             Self: Threading;
     }
 
     impl Sealed for ThreadSafe {
-        fn state_map(states: &<Self as Threading>::States) -> &dyn StateMap {
+        fn state_map(states: &States<Self>) -> &dyn StateMap {
             &**states
+        }
+
+        fn completions(entry: CompletionEntry<Self>) -> Completions<Self> {
+            Arc::new(entry)
+        }
+
+        fn completions_from_thread_safe(completions: Completions<Self>) -> Completions<Self> {
+            completions
+        }
+
+        fn to_local(function: &Function<Self>) -> Function<Local> {
+            Local::from_thread_safe(Arc::clone(function))
         }
     }
 
     impl Sealed for Local {
-        fn state_map(states: &<Self as Threading>::States) -> &dyn StateMap {
+        fn state_map(states: &States<Self>) -> &dyn StateMap {
             &**states
+        }
+
+        fn completions(entry: CompletionEntry<Self>) -> Completions<Self> {
+            Rc::new(entry)
+        }
+
+        fn completions_from_thread_safe(completions: Completions<ThreadSafe>) -> Completions<Self> {
+            completions.to_local()
+        }
+
+        fn to_local(function: &Function<Self>) -> Function<Self> {
+            Rc::clone(function)
         }
     }
 }

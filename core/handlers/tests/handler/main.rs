@@ -11,6 +11,7 @@ mod bindings;
 mod calls;
 mod catalog_edit;
 mod client_tasks;
+mod completions;
 mod connection;
 mod connections;
 #[cfg(feature = "protection")]

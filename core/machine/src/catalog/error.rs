@@ -77,6 +77,16 @@ pub enum CatalogError {
         /// The argument.
         argument: String,
     },
+    /// An option of an item names an argument that the item does not have: correct the name.
+    #[error("the {kind} {key:?} has no argument {argument:?}")]
+    NoSuchArgument {
+        /// The kind of the item.
+        kind: ItemKind,
+        /// Its name or URI template.
+        key: String,
+        /// The argument, or the variable of the template.
+        argument: String,
+    },
     /// A handler takes a state that the server does not have: register a value of this type.
     #[error(
         "a handler takes `State<{state}>`, and the server has none of this type; register one with \

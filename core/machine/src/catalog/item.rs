@@ -121,6 +121,9 @@ pub enum Target {
     Resource(ItemId),
     /// The request reads a resource whose URI matches a template.
     Template(TemplateMatch),
+    /// The request completes an argument of a prompt, a resource template or a resource. Of a resource
+    /// whose URI matches a template, the item is the template.
+    Completion(ItemId),
 }
 
 impl Target {
@@ -129,7 +132,9 @@ impl Target {
     pub fn item(&self) -> Option<ItemId> {
         match self {
             Self::None => None,
-            Self::Tool(id) | Self::Prompt(id) | Self::Resource(id) => Some(*id),
+            Self::Tool(id) | Self::Prompt(id) | Self::Resource(id) | Self::Completion(id) => {
+                Some(*id)
+            }
             Self::Template(matched) => Some(matched.template()),
         }
     }

@@ -50,7 +50,9 @@ use item::ToolItem;
 pub use item::{Item, ItemId, ItemKind, Target, TemplateMatch};
 use list::List;
 pub use page::{PAGE_SIZE_DEFAULT, Page};
-pub use template::{InvalidTemplate, TEMPLATE_URI_LENGTH_MAX, check_template, match_template};
+pub use template::{
+    InvalidTemplate, TEMPLATE_URI_LENGTH_MAX, check_template, has_variable, match_template,
+};
 pub use uri::{InvalidUri, check_uri};
 pub(crate) use validator::DescribedTool;
 pub use validator::{CompiledSchema, Invalid, Validator};

@@ -5,7 +5,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use super::Catalog;
-use super::item::{ItemKind, Target};
+use super::item::{ItemId, ItemKind, Target};
 use super::runs_as_task;
 use crate::Caller;
 use crate::jsonrpc::{ErrorCode, ErrorObject, RawJson};
@@ -80,7 +80,7 @@ impl Catalog {
             }
             Method::ResourcesUnsubscribe => required(subject, "uri").map(|_| Target::None),
             Method::CompletionComplete => {
-                self.check_completion(given, revision).map(|()| Target::None)
+                self.resolve_completion(given, revision).map(Target::Completion)
             }
             _ => Ok(Target::None),
         }
@@ -147,30 +147,33 @@ impl Catalog {
 
     // MCP 2026-07-28 server/utilities/completion#requesting-completions [COMP-001]
     // MCP 2026-07-28 server/utilities/completion#error-handling [COMP-004]
-    fn check_completion(&self, given: &Given<'_>, revision: Revision) -> Checked {
+    fn resolve_completion(
+        &self,
+        given: &Given<'_>,
+        revision: Revision,
+    ) -> Result<ItemId, ErrorObject<'static>> {
         let Given { params, caller, .. } = *given;
         let reference = present(params, "ref").filter(RawJson::is_object);
         let reference = reference.ok_or_else(|| wrong("`ref` must be an object"))?;
-        match text(&reference, "type").as_deref() {
+        let item = match text(&reference, "type").as_deref() {
             Some("ref/prompt") => {
                 let name = text(&reference, "name");
                 let name = name.ok_or_else(|| wrong("`ref.name` must be a string"))?;
-                let found = self.prompts.resolve(&name);
-                if !found.is_some_and(|(id, _)| self.is_visible(id, caller)) {
-                    return Err(unknown(ItemKind::Prompt, &name));
-                }
+                let found = self.prompts.resolve(&name).map(|(id, _)| id);
+                let found = found.filter(|id| self.is_visible(*id, caller));
+                found.ok_or_else(|| unknown(ItemKind::Prompt, &name))?
             }
             Some("ref/resource") => {
                 let uri = text(&reference, "uri");
                 let uri = uri.ok_or_else(|| wrong("`ref.uri` must be a string"))?;
-                let template = self.templates.resolve(&uri);
-                let is_template = template.is_some_and(|(id, _)| self.is_visible(id, caller));
-                if !is_template && self.find_resource(&uri, caller).is_none() {
-                    return Err(unknown(ItemKind::ResourceTemplate, &uri));
-                }
+                let template = self.templates.resolve(&uri).map(|(id, _)| id);
+                let template = template.filter(|id| self.is_visible(*id, caller));
+                let resource = || self.find_resource(&uri, caller)?.item();
+                let found = template.or_else(resource);
+                found.ok_or_else(|| unknown(ItemKind::ResourceTemplate, &uri))?
             }
             _ => return Err(wrong("`ref.type` must be `ref/prompt` or `ref/resource`")),
-        }
+        };
         let argument = present(params, "argument");
         let complete =
             argument.is_some_and(|it| text(&it, "name").is_some() && text(&it, "value").is_some());
@@ -185,7 +188,7 @@ impl Catalog {
         {
             return Err(wrong("the values of `context.arguments` must be strings"));
         }
-        Ok(())
+        Ok(item)
     }
 }
 

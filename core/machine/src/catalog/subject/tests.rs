@@ -174,6 +174,30 @@ fn a_completion_requires_a_known_prompt_or_resource_template() {
 }
 
 #[test]
+fn a_completion_refers_to_its_item() {
+    // Rule: [COMP-001].
+    let catalog = catalog();
+    let template = catalog.find_template("db://users/1").unwrap().template();
+    for (reference, item) in [
+        (r#"{"type":"ref/prompt","name":"p"}"#, catalog.prompts.resolve("p").unwrap().0),
+        (r#"{"type":"ref/resource","uri":"db://{table}/{+path}"}"#, template),
+        (r#"{"type":"ref/resource","uri":"db://users/1"}"#, template),
+        (
+            r#"{"type":"ref/resource","uri":"mem://a"}"#,
+            catalog.resources.resolve("mem://a").unwrap().0,
+        ),
+    ] {
+        let params =
+            alloc::format!(r#"{{"ref":{reference},"argument":{{"name":"n","value":""}}}}"#);
+        let method = Method::CompletionComplete;
+        let caller = &Caller::OWNER;
+        let target =
+            catalog.resolve(method, None, &raw(&params), Revision::LATEST, caller).unwrap();
+        assert_eq!(target, Target::Completion(item));
+    }
+}
+
+#[test]
 fn methods_without_an_item_pass() {
     for method in [Method::Ping, Method::ToolsList, Method::TasksGet, Method::SubscriptionsListen] {
         passes(method, r#"{"name":"nobody"}"#);

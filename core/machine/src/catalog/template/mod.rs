@@ -25,6 +25,17 @@ pub fn check_template(template: &str) -> Result<(), InvalidTemplate> {
     parse(template).map(|_| ())
 }
 
+/// Returns whether the well-formed `template` has a variable called `name`.
+#[must_use]
+pub fn has_variable(template: &str, name: &str) -> bool {
+    let mut expressions = template.split('{').skip(1).filter_map(|rest| rest.split_once('}'));
+    expressions.any(|(expression, _)| {
+        let variables = expression.trim_start_matches(['+', '#', '.', '/', ';', '?', '&']);
+        // Without the modifier: a length, or the `*` of a list.
+        variables.split(',').any(|variable| variable.split([':', '*']).next() == Some(name))
+    })
+}
+
 /// Returns the values with which `template` expands to `uri`, as pairs of variable and value in the
 /// order of the template. Returns `None` if it does not match or is not well-formed.
 ///
