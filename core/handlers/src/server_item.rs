@@ -4,7 +4,10 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use mcp_sansio::catalog::{Audience, Catalog, CatalogError, ItemId, ItemKind, has_variable};
+use mcp_sansio::jsonrpc::Json;
 use mcp_sansio::protocol::{Icon, Prompt, Resource, ResourceTemplate, Tool, ToolAnnotations};
+
+use serde_json::Value;
 
 use super::catalog_edit::ItemHandler;
 use super::completions::CompletionEntry;
@@ -199,6 +202,39 @@ impl<K: Threading> ServerItem<Tool, K> {
         self.annotate(|hints| hints.open_world_hint(open))
     }
 
+    /// Mirrors an argument into the header `Mcp-Param-{name}`, so that intermediaries can route a call
+    /// without reading its body. The argument is a string, an integer or a boolean that is not
+    /// nullable; clients of 2026-07-28 send the header over HTTP, and servers on HTTP compare it with
+    /// the argument.
+    ///
+    /// An argument that the schema does not have is an error where the tool is added. An argument of
+    /// another type, or a name that is invalid or taken, is an error where the server
+    /// [starts on HTTP](super::endpoint::HttpServerError).
+    ///
+    #[cfg_attr(feature = "schemars", doc = "```")]
+    #[cfg_attr(not(feature = "schemars"), doc = "```ignore")]
+    /// use mcp_sansio_handlers::{Call, Server, ServerItem};
+    ///
+    /// #[derive(serde::Deserialize, schemars::JsonSchema)]
+    /// struct Query { region: String, sql: String }
+    ///
+    /// let query = ServerItem::tool("query", "Queries a database", |call: Call<Query>| {
+    ///     format!("No rows in {}", call.arguments.region)
+    /// });
+    /// let server = Server::new("database", "1.0.0").add_item(query.header_param("region", "Region"));
+    /// # assert!(server.endpoint(42).is_ok());
+    /// ```
+    // MCP 2026-07-28 basic/transports/streamable-http#custom-headers-from-tool-parameters [HDR-009]
+    pub fn header_param(mut self, argument: &str, name: &str) -> Self {
+        let annotated = annotate_property(&self.definition.input_schema, argument, name);
+        let exists = annotated.is_some();
+        if let Some(schema) = annotated {
+            self.definition.input_schema = schema;
+        }
+        let tool = self.definition.name.clone();
+        self.requires_argument(exists, ItemKind::Tool, tool, argument)
+    }
+
     fn annotate(mut self, change: impl FnOnce(ToolAnnotations) -> ToolAnnotations) -> Self {
         let hints = self.definition.annotations.take().unwrap_or_default();
         self.definition.annotations = Some(change(hints));
@@ -312,6 +348,15 @@ impl<D, K: Threading> ServerItem<D, K> {
         }
         self
     }
+}
+
+/// Adds the annotation of a mirrored argument to a property of a schema. Returns `None` if the schema
+/// does not have the property.
+fn annotate_property(schema: &Json, argument: &str, name: &str) -> Option<Json> {
+    let mut schema: Value = schema.decode().ok()?;
+    let property = schema.get_mut("properties")?.get_mut(argument)?.as_object_mut()?;
+    property.insert("x-mcp-header".into(), name.into());
+    Json::from_serialize(&schema).ok()
 }
 
 impl<D: fmt::Debug, K: Threading> fmt::Debug for ServerItem<D, K> {

@@ -14,6 +14,15 @@ struct Query {
     words: String,
 }
 
+#[derive(serde::Deserialize, serde::Serialize, schemars::JsonSchema)]
+struct Rows {
+    region: String,
+    #[serde(default)]
+    limit: u32,
+    /// More than a header can have
+    columns: Vec<String>,
+}
+
 #[derive(serde::Serialize, schemars::JsonSchema)]
 struct Found {
     /// The number of notes
@@ -138,4 +147,51 @@ fn a_handler_for_a_method_of_the_protocol_is_an_error_at_registration() {
     let (client, mut pair) = connect(&server, Revision::LATEST);
     let result = pair.run(client.call_other("vendor/echo", RawJson::EMPTY_OBJECT)).unwrap();
     assert!(result.as_str().starts_with('{'));
+}
+
+fn rows() -> ServerItem<mcp_sansio::protocol::Tool> {
+    ServerItem::tool("rows", "", |call: Call<Rows>| call.arguments.region)
+}
+
+#[test]
+fn an_argument_is_mirrored_in_a_header() {
+    // Rule: [HDR-009].
+    let item = rows().header_param("region", "Region").header_param("limit", "Limit");
+    let server = Server::new("s", "1").add_item(item);
+    let (client, mut pair) = connect(&server, Revision::LATEST);
+    let tools = pair.run(client.all_tools()).unwrap();
+    let schema: serde_json::Value = tools[0].input_schema.decode().unwrap();
+    assert_eq!(schema["properties"]["region"]["x-mcp-header"], "Region");
+    assert_eq!(schema["properties"]["region"]["type"], "string");
+    assert_eq!(schema["properties"]["limit"]["x-mcp-header"], "Limit");
+    assert_eq!(schema["properties"]["columns"].get("x-mcp-header"), None);
+    assert_eq!(schema["required"], serde_json::json!(["region", "columns"]));
+}
+
+#[test]
+fn an_argument_that_does_not_exist_cannot_be_mirrored() {
+    let server = Server::new("s", "1").add_item(rows().header_param("regoin", "Region"));
+    let error = server.endpoint(1).unwrap_err();
+    assert_eq!(error.to_string(), r#"the tool "rows" has no argument "regoin""#);
+}
+
+#[cfg(feature = "http")]
+#[test]
+fn an_argument_that_no_header_can_have_is_an_error_on_http() {
+    // Rule: [HDR-011] [HDR-012] [HDR-013].
+    use mcp_sansio::http::HttpServerOptions;
+
+    let http = |item| {
+        let server = Server::new("s", "1").add_item(item);
+        server.http(HttpServerOptions::new(), [0; 32], 1).map(drop)
+    };
+    http(rows().header_param("region", "Region")).unwrap();
+    for item in [
+        rows().header_param("columns", "Columns"),
+        rows().header_param("region", "two words"),
+        rows().header_param("region", "Same").header_param("limit", "Same"),
+    ] {
+        let error = http(item).unwrap_err();
+        assert!(error.to_string().contains("x-mcp-header"), "{error}");
+    }
 }
