@@ -17,15 +17,15 @@
 //! the protocol in `mcp-sansio` does, within its [`Limits`](mcp_sansio::peer::Limits), and
 //! [`Limits::SMALL`](mcp_sansio::peer::Limits::SMALL) is meant for devices.
 //!
-//! It requires a processor with compare-and-swap, since handlers do.
+//! It requires a processor with compare-and-swap, since handlers do. With the feature `handlers`, the
+//! root exports `Server` and all else that a program needs.
 //!
-//! ```
-//! use mcp_sansio::Instant;
-//! use mcp_sansio_handlers::{Call, NoArguments, Server};
-//! use mcp_sansio::jsonrpc::RawJson;
-//! use mcp_sansio::peer::Limits;
-//! use mcp_sansio::protocol::Tool;
-//! use mcp_sansio_embedded::{NextPoll, PolledDriver};
+#![cfg_attr(feature = "handlers", doc = "```")]
+#![cfg_attr(not(feature = "handlers"), doc = "```ignore")]
+//! use mcp_sansio_embedded::jsonrpc::RawJson;
+//! use mcp_sansio_embedded::peer::Limits;
+//! use mcp_sansio_embedded::protocol::Tool;
+//! use mcp_sansio_embedded::{Call, Instant, NextPoll, NoArguments, PolledDriver, Server};
 //! # #[derive(Default)]
 //! # struct Uart { input: std::collections::VecDeque<u8>, output: Vec<u8> }
 //! # impl embedded_io::ErrorType for Uart { type Error = core::convert::Infallible; }
@@ -90,4 +90,8 @@ pub use driver::Driver;
 pub use embassy_clock::EmbassyClock;
 pub use error::DriveError;
 pub use mcp_sansio::stream::StreamSettings;
+pub use mcp_sansio::{Instant, Revision, Revisions, catalog, jsonrpc, peer, protocol, stream};
+#[cfg(feature = "handlers")]
+#[doc(inline)]
+pub use mcp_sansio_handlers::*;
 pub use polled::{NextPoll, PolledDriver};
