@@ -7,7 +7,7 @@ use mcp_sansio_embedded as mcp;
 use mcp::jsonrpc::{Json, RawJson};
 use mcp::peer::Limits;
 use mcp::protocol::Tool;
-use mcp::{Call, NoArguments, Server, ServerItem, Settings, State};
+use mcp::{Call, NoArguments, Server, ServerItem, State, StreamSettings};
 
 #[test]
 fn a_program_needs_no_other_crate() {
@@ -16,6 +16,6 @@ fn a_program_needs_no_other_crate() {
     let item = ServerItem::new(Tool::new("read", schema), read);
     let server = Server::local("demo", "1").state(7_u8).limits(Limits::SMALL).add_item(item);
     assert!(server.endpoint(42).is_ok());
-    let _settings = Settings::DEVICE;
+    let _settings = StreamSettings::DEVICE;
     let _time = mcp::Instant::ZERO;
 }

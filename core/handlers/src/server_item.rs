@@ -344,7 +344,7 @@ impl<D, K: Threading> ServerItem<D, K> {
         if !exists {
             let argument = argument.into();
             let problem = CatalogError::NoSuchArgument { kind, key, argument };
-            self.problem.get_or_insert(Box::new(problem));
+            self.problem.get_or_insert_with(|| Box::new(problem));
         }
         self
     }
