@@ -17,6 +17,7 @@ use crate::runtime::AsyncRuntime;
 
 /// A listening socket. Create it with `from` from a listener of smol, or from an [`Async`] one.
 #[derive(Debug)]
+#[non_exhaustive]
 pub enum Listener {
     /// On an address and port.
     Tcp(Arc<Async<TcpListener>>),
@@ -79,6 +80,7 @@ impl HyperNetwork for AsyncRuntime {
 /// A socket that shuts down its write side when it is closed. Those of `async-io` do so only when
 /// they are dropped.
 #[derive(Debug)]
+#[non_exhaustive]
 pub enum Accepted {
     /// From a TCP listener.
     Tcp(Async<TcpStream>),

@@ -79,6 +79,7 @@ impl From<UnixListener> for ListenerSocket {
 
 /// The other end of an accepted connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum PeerAddress {
     /// A client on TCP.
     Tcp(SocketAddr),

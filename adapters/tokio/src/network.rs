@@ -16,6 +16,7 @@ use crate::runtime::TokioRuntime;
 
 /// A listening socket.
 #[derive(Debug)]
+#[non_exhaustive]
 pub enum Listener {
     /// On an address and port.
     Tcp(TcpListener),
@@ -39,6 +40,7 @@ impl From<UnixListener> for Listener {
 
 /// An accepted connection.
 #[derive(Debug)]
+#[non_exhaustive]
 pub enum Socket {
     /// From a TCP listener.
     Tcp(TcpStream),
