@@ -9,7 +9,6 @@ use mcp_sansio::catalog::{
 };
 use mcp_sansio::protocol::{Prompt, Resource, ResourceTemplate, Tool};
 
-use super::completions::ArgumentCompletions;
 use super::function::Handler;
 use super::panics::PanicGuard;
 use super::reply::{ForPrompt, ForResource, ForTool};
@@ -178,20 +177,13 @@ impl<K: Threading> CatalogEdit<'_, K> {
         &mut self,
         item: ServerItem<D, K>,
     ) -> Result<ItemId, CatalogError> {
-        if let Some(states) = item.states() {
-            self.states.check(states.types)?;
+        let ServerItem { definition, function, details } = item;
+        if let Some(details) = &details {
+            (details.check)(details, &mut self.states)?;
         }
-        if let Some(completions) = item.completions() {
-            let mut checked = Ok(());
-            completions.for_each(&mut |_, _, states| {
-                if checked.is_ok() {
-                    checked = self.states.check(states);
-                }
-            });
-            checked?;
-        }
-        let (id, handler) = item.add_to(self.catalog)?;
-        self.edited.added.push((id, handler));
+        let id = definition.add_to(self.catalog)?;
+        let completions = details.and_then(|details| (details.finish)(*details, self.catalog, id));
+        self.edited.added.push((id, ItemHandler { function, completions }));
         Ok(id)
     }
 
@@ -231,7 +223,7 @@ impl<K: Threading> CatalogEdit<'_, K> {
 }
 
 impl StateCheck<'_> {
-    fn check(&mut self, types: StateTypes) -> Result<(), CatalogError> {
+    pub(super) fn check(&mut self, types: StateTypes) -> Result<(), CatalogError> {
         match self {
             Self::Now(states) => types.check(*states),
             Self::Later(noted) => {

@@ -1,3 +1,4 @@
+use alloc::boxed::Box;
 use alloc::rc::Rc;
 use alloc::string::String;
 use alloc::sync::Arc;
@@ -5,7 +6,7 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use mcp_sansio::Job;
-use mcp_sansio::catalog::{Catalog, CatalogError};
+use mcp_sansio::catalog::{Catalog, CatalogError, ItemId};
 #[cfg(feature = "http")]
 use mcp_sansio::http;
 use mcp_sansio::peer::{Event, ServerOptions, UnknownMethods};
@@ -16,7 +17,7 @@ use mcp_sansio::protocol::{
 
 use super::Sealing;
 use super::blocking::Spawner;
-use super::catalog_edit::{CatalogEdit, ItemHandlers, StateCheck};
+use super::catalog_edit::{CatalogEdit, ItemHandler, ItemHandlers, StateCheck};
 use super::completions::ArgumentCompletions;
 use super::connection_options::connection_options;
 use super::connections::Join;
@@ -33,7 +34,7 @@ use super::reply::{ForCompletion, ForPrompt, ForRequest, ForResource, ForTool};
 #[cfg(feature = "schemars")]
 use super::schema::{Described, DescribedOutput};
 use super::server_endpoint::ServerEndpoint;
-use super::server_item::{ItemDefinition, ServerItem};
+use super::server_item::{ItemDefinition, ItemDetails, ServerItem};
 use super::shares::MailboxLimits;
 use super::state::{StateEntry, StateMap, StateTypes};
 use super::task::TaskFactory;
@@ -346,17 +347,33 @@ impl<K: Threading> Server<K> {
     // four times.
     #[must_use]
     pub fn add_item<D: ItemDefinition>(mut self, item: ServerItem<D, K>) -> Self {
-        if let Some(states) = item.states() {
-            (states.require)(&mut self, states.types);
+        let ServerItem { definition, function, details } = item;
+        let added = self.options.edit_catalog(|catalog| definition.add_to(catalog));
+        self.register(added, function, details);
+        self
+    }
+
+    /// Adds the handlers of an item that was added to the catalog.
+    #[inline(never)]
+    fn register(
+        &mut self,
+        added: Result<ItemId, CatalogError>,
+        function: K::Function,
+        details: Option<Box<ItemDetails<K>>>,
+    ) {
+        if let Some(details) = &details {
+            (details.require)(details, self);
         }
-        if let Some(completions) = item.completions() {
-            completions.declare(&mut self);
-        }
-        match self.options.edit_catalog(|catalog| item.add_to(catalog)) {
-            Ok((id, handler)) => Arc::make_mut(&mut self.items).insert(id, handler),
+        match added {
+            Ok(id) => {
+                let completions = details.and_then(|details| {
+                    let finish = details.finish;
+                    self.options.edit_catalog(|catalog| finish(*details, catalog, id))
+                });
+                Arc::make_mut(&mut self.items).insert(id, ItemHandler { function, completions });
+            }
             Err(problem) => self.note(problem),
         }
-        self
     }
 
     /// Sets the handler that completes the arguments of prompts and templates that have no

@@ -9,8 +9,8 @@ use mcp_sansio::protocol::{Icon, Prompt, Resource, ResourceTemplate, Tool, ToolA
 
 use serde_json::Value;
 
-use super::catalog_edit::ItemHandler;
-use super::completions::CompletionEntry;
+use super::catalog_edit::StateCheck;
+use super::completions::{ArgumentCompletions, CompletionEntry};
 use super::function::Handler;
 #[cfg(feature = "schemars")]
 use super::function::HandlerInput;
@@ -44,35 +44,72 @@ use super::threading::{ThreadSafe, Threading};
 /// ```
 #[must_use = "pass it to `Server::add_item`"]
 pub struct ServerItem<D, K: Threading = ThreadSafe> {
-    definition: D,
-    function: K::Function,
-    states: Option<RequiredStates<K>>,
+    pub(super) definition: D,
+    pub(super) function: K::Function,
+    pub(super) details: Option<Box<ItemDetails<K>>>,
+}
+
+/// What few items have. Its methods are pointers, so that their code is linked only into programs
+/// with such an item.
+pub(super) struct ItemDetails<K: Threading> {
+    states: StateTypes,
     /// The handlers that complete its arguments.
     completions: Option<K::Completions>,
+    audience: Option<Audience>,
     /// The first mistake in the calls of the builder's methods.
-    problem: Option<Box<CatalogError>>,
-    restriction: Option<Restriction>,
+    problem: Option<CatalogError>,
+    /// Makes a server that is being built have what the item needs.
+    pub(super) require: fn(&Self, &mut Server<K>),
+    /// Checks whether a server that is running has what the item needs.
+    pub(super) check: fn(&Self, &mut StateCheck<'_>) -> Result<(), CatalogError>,
+    /// Completes the addition of the item; returns its completions.
+    pub(super) finish: fn(Self, &mut Catalog, ItemId) -> Option<K::Completions>,
 }
 
-/// The states that the handler of an item takes.
-pub(super) struct RequiredStates<K: Threading> {
-    pub(super) types: StateTypes,
-    /// [`Server::require`], so that its code is linked only into programs with states.
-    pub(super) require: fn(&mut Server<K>, StateTypes),
-}
-
-impl<K: Threading> RequiredStates<K> {
-    #[inline(always)]
-    fn of(types: StateTypes) -> Option<Self> {
-        if types.is_none() { None } else { Some(Self { types, require: Server::require }) }
+impl<K: Threading> ItemDetails<K> {
+    fn new() -> Self {
+        Self {
+            states: StateTypes::NONE,
+            completions: None,
+            audience: None,
+            problem: None,
+            require: Self::require,
+            check: Self::check,
+            finish: Self::finish,
+        }
     }
-}
 
-/// The audience of an item.
-struct Restriction {
-    audience: Audience,
-    /// [`Catalog::restrict`], so that its code is linked only into programs that restrict an item.
-    restrict: fn(&mut Catalog, ItemId, Audience) -> bool,
+    fn require(&self, server: &mut Server<K>) {
+        server.require(self.states);
+        if let Some(completions) = &self.completions {
+            completions.declare(server);
+        }
+        if let Some(problem) = &self.problem {
+            server.note(problem.clone());
+        }
+    }
+
+    fn check(&self, states: &mut StateCheck<'_>) -> Result<(), CatalogError> {
+        if let Some(problem) = &self.problem {
+            return Err(problem.clone());
+        }
+        let mut checked = states.check(self.states);
+        if let Some(completions) = &self.completions {
+            completions.for_each(&mut |_, _, types| {
+                if checked.is_ok() {
+                    checked = states.check(types);
+                }
+            });
+        }
+        checked
+    }
+
+    fn finish(self, catalog: &mut Catalog, id: ItemId) -> Option<K::Completions> {
+        if let Some(audience) = self.audience {
+            catalog.restrict(id, audience);
+        }
+        self.completions
+    }
 }
 
 /// The definition of an item: [`Tool`], [`Prompt`], [`Resource`] or [`ResourceTemplate`].
@@ -84,9 +121,12 @@ pub trait ItemDefinition: sealed::Sealed {
 impl<D: ItemDefinition, K: Threading> ServerItem<D, K> {
     /// Creates an item from its complete definition.
     pub fn new<M>(definition: D, handler: impl Handler<K, D::Of, M>) -> Self {
-        let states = RequiredStates::of(handler.states());
-        let function = handler.into_function();
-        Self { definition, function, states, completions: None, problem: None, restriction: None }
+        let states = handler.states();
+        let mut item = Self { definition, function: handler.into_function(), details: None };
+        if !states.is_none() {
+            item.details().states = states;
+        }
+        item
     }
 
     /// Requires a scope, in addition to those of earlier calls: for callers without it, the item does
@@ -104,14 +144,14 @@ impl<D: ItemDefinition, K: Threading> ServerItem<D, K> {
     /// # assert!(server.endpoint(42).is_ok());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn requires(self, scope: impl Into<String>) -> Self {
-        let audience = self.restriction.as_ref().map(|it| it.audience.clone());
+    pub fn requires(mut self, scope: impl Into<String>) -> Self {
+        let audience = self.details().audience.take();
         self.audience(audience.unwrap_or_default().scope(scope))
     }
 
     /// Sets the callers that see the item, in place of earlier ones: see [`Catalog::restrict`].
     pub fn audience(mut self, audience: Audience) -> Self {
-        self.restriction = Some(Restriction { audience, restrict: Catalog::restrict });
+        self.details().audience = Some(audience);
         self
     }
 
@@ -119,31 +159,6 @@ impl<D: ItemDefinition, K: Threading> ServerItem<D, K> {
     pub fn define(mut self, change: impl FnOnce(D) -> D) -> Self {
         self.definition = change(self.definition);
         self
-    }
-
-    /// Returns the states that the handler takes, if it takes any.
-    pub(super) const fn states(&self) -> Option<&RequiredStates<K>> {
-        self.states.as_ref()
-    }
-
-    /// Returns the handlers that complete arguments.
-    pub(super) const fn completions(&self) -> Option<&K::Completions> {
-        self.completions.as_ref()
-    }
-
-    /// Adds the definition to a catalog; returns its id and the handlers.
-    pub(super) fn add_to(
-        self,
-        catalog: &mut Catalog,
-    ) -> Result<(ItemId, ItemHandler<K>), CatalogError> {
-        if let Some(problem) = self.problem {
-            return Err(*problem);
-        }
-        let id = self.definition.add_to(catalog)?;
-        if let Some(Restriction { audience, restrict }) = self.restriction {
-            restrict(catalog, id, audience);
-        }
-        Ok((id, ItemHandler { function: self.function, completions: self.completions }))
     }
 }
 
@@ -324,12 +339,18 @@ impl<K: Threading> ServerItem<ResourceTemplate, K> {
 }
 
 impl<D, K: Threading> ServerItem<D, K> {
+    fn details(&mut self) -> &mut ItemDetails<K> {
+        self.details.get_or_insert_with(|| Box::new(ItemDetails::new()))
+    }
+
     fn completed<M>(
         mut self,
         argument: String,
         handler: impl Handler<K, ForCompletion, M>,
     ) -> Self {
-        self.completions = Some(CompletionEntry::add(argument, handler, self.completions));
+        let details = self.details();
+        let earlier = details.completions.take();
+        details.completions = Some(CompletionEntry::add(argument, handler, earlier));
         self
     }
 
@@ -344,7 +365,7 @@ impl<D, K: Threading> ServerItem<D, K> {
         if !exists {
             let argument = argument.into();
             let problem = CatalogError::NoSuchArgument { kind, key, argument };
-            self.problem.get_or_insert_with(|| Box::new(problem));
+            self.details().problem.get_or_insert(problem);
         }
         self
     }
