@@ -1,5 +1,4 @@
 use alloc::boxed::Box;
-use alloc::rc::Rc;
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -36,7 +35,7 @@ use super::schema::{Described, DescribedOutput};
 use super::server_endpoint::ServerEndpoint;
 use super::server_item::{ItemDefinition, ItemDetails, ServerItem};
 use super::shares::MailboxLimits;
-use super::state::{StateEntry, StateMap, StateTypes};
+use super::state::{StateMap, StateTypes};
 use super::task::TaskFactory;
 use super::threading::{Local, ThreadSafe, Threading};
 
@@ -157,43 +156,6 @@ impl Server {
         Self::with_identity(Implementation::new(name, version))
     }
 
-    /// Registers a value that handlers of this server share: those that take a
-    /// [`State<S>`](super::State). It replaces an earlier value of the same type.
-    ///
-    #[cfg_attr(feature = "schemars", doc = "```")]
-    #[cfg_attr(not(feature = "schemars"), doc = "```ignore")]
-    /// use std::sync::atomic::{AtomicU32, Ordering};
-    ///
-    /// use mcp_sansio_handlers::{Call, NoArguments, Server, State};
-    ///
-    /// struct Visits(AtomicU32);
-    ///
-    /// async fn visit(_: Call<NoArguments>, visits: State<Visits>) -> String {
-    ///     let visits = visits.0.0.fetch_add(1, Ordering::Relaxed) + 1;
-    ///     format!("Visit {visits}")
-    /// }
-    ///
-    /// let server = Server::new("museum", "1.0.0").tool("visit", "Counts visits", visit);
-    /// let error = server.endpoint(42).unwrap_err();
-    /// assert!(error.to_string().contains("Visits"));
-    /// let server = server.state(Visits(AtomicU32::new(0)));
-    /// assert!(server.endpoint(42).is_ok());
-    /// ```
-    #[must_use]
-    pub fn state<S: Send + Sync + 'static>(self, value: S) -> Self {
-        self.shared_state(Arc::new(value))
-    }
-
-    /// Like [`state`](Self::state), with a value that the application shares, or a trait object:
-    /// handlers of `State<dyn Store>` take an `Arc<dyn Store>`.
-    #[must_use]
-    pub fn shared_state<S: ?Sized + Send + Sync + 'static>(mut self, value: Arc<S>) -> Self {
-        let functions = self.functions();
-        functions.states = Some(Arc::new(StateEntry { value, next: functions.states.take() }));
-        self.meet();
-        self
-    }
-
     /// Sets where [`blocking`](super::blocking()) handlers run, in place of the adapter's threads:
     /// `spawn` passes each job to a thread that may block.
     #[must_use]
@@ -219,23 +181,6 @@ impl Server<Local> {
     /// Creates a server whose handlers stay on the thread that drives the connection.
     pub fn local(name: impl Into<String>, version: impl Into<String>) -> Self {
         Self::with_identity(Implementation::new(name, version))
-    }
-
-    /// Registers a value that handlers of this server share: those that take a
-    /// [`State<S>`](super::State). It replaces an earlier value of the same type.
-    #[must_use]
-    pub fn state<S: 'static>(self, value: S) -> Self {
-        self.shared_state(Arc::new(value))
-    }
-
-    /// Like [`state`](Self::state), with a value that the application shares, or a trait object:
-    /// handlers of `State<dyn Store>` take an `Arc<dyn Store>`.
-    #[must_use]
-    pub fn shared_state<S: ?Sized + 'static>(mut self, value: Arc<S>) -> Self {
-        let functions = self.functions();
-        functions.states = Some(Rc::new(StateEntry { value, next: functions.states.take() }));
-        self.meet();
-        self
     }
 }
 
@@ -584,15 +529,6 @@ impl<K: Threading> Server<K> {
             if self.problem.is_none() {
                 self.problem = Some(problem);
             }
-        }
-    }
-
-    /// Forgets the handlers whose states are registered now.
-    fn meet(&mut self) {
-        let states = self.handlers.state_map();
-        self.unmet.retain(|unmet| unmet.check(states).is_err());
-        if let Some(CatalogError::MissingState { .. }) = self.problem {
-            self.problem = self.unmet.first().and_then(|unmet| unmet.check(states).err());
         }
     }
 

@@ -1,5 +1,6 @@
 //! Values that the handlers of a server share.
 
+use alloc::rc::Rc;
 use alloc::sync::Arc;
 use core::any::{Any, TypeId, type_name};
 use core::fmt;
@@ -15,6 +16,7 @@ use super::function::{Async, Handler, HandlerInput, Plain};
 use super::reply::{
     ForCompletion, ForPrompt, ForRequest, ForResource, ForTool, HandlerError, IntoOutcome,
 };
+use super::server::Server;
 use super::threading::{Local, ThreadSafe, Threading};
 
 /// A value that handlers share, as a parameter of a handler after its [`Call`](super::Call).
@@ -274,3 +276,72 @@ macro_rules! with_states {
 with_states!(A a);
 with_states!(A a, B b);
 with_states!(A a, B b, C c);
+
+impl Server {
+    /// Registers a value that handlers of this server share: those that take a
+    /// [`State<S>`](super::State). It replaces an earlier value of the same type.
+    ///
+    #[cfg_attr(feature = "schemars", doc = "```")]
+    #[cfg_attr(not(feature = "schemars"), doc = "```ignore")]
+    /// use std::sync::atomic::{AtomicU32, Ordering};
+    ///
+    /// use mcp_sansio_handlers::{Call, NoArguments, Server, State};
+    ///
+    /// struct Visits(AtomicU32);
+    ///
+    /// async fn visit(_: Call<NoArguments>, visits: State<Visits>) -> String {
+    ///     let visits = visits.0.0.fetch_add(1, Ordering::Relaxed) + 1;
+    ///     format!("Visit {visits}")
+    /// }
+    ///
+    /// let server = Server::new("museum", "1.0.0").tool("visit", "Counts visits", visit);
+    /// let error = server.endpoint(42).unwrap_err();
+    /// assert!(error.to_string().contains("Visits"));
+    /// let server = server.state(Visits(AtomicU32::new(0)));
+    /// assert!(server.endpoint(42).is_ok());
+    /// ```
+    #[must_use]
+    pub fn state<S: Send + Sync + 'static>(self, value: S) -> Self {
+        self.shared_state(Arc::new(value))
+    }
+
+    /// Like [`state`](Self::state), with a value that the application shares, or a trait object:
+    /// handlers of `State<dyn Store>` take an `Arc<dyn Store>`.
+    #[must_use]
+    pub fn shared_state<S: ?Sized + Send + Sync + 'static>(mut self, value: Arc<S>) -> Self {
+        let functions = self.functions();
+        functions.states = Some(Arc::new(StateEntry { value, next: functions.states.take() }));
+        self.meet();
+        self
+    }
+}
+
+impl Server<Local> {
+    /// Registers a value that handlers of this server share: those that take a
+    /// [`State<S>`](super::State). It replaces an earlier value of the same type.
+    #[must_use]
+    pub fn state<S: 'static>(self, value: S) -> Self {
+        self.shared_state(Arc::new(value))
+    }
+
+    /// Like [`state`](Self::state), with a value that the application shares, or a trait object:
+    /// handlers of `State<dyn Store>` take an `Arc<dyn Store>`.
+    #[must_use]
+    pub fn shared_state<S: ?Sized + 'static>(mut self, value: Arc<S>) -> Self {
+        let functions = self.functions();
+        functions.states = Some(Rc::new(StateEntry { value, next: functions.states.take() }));
+        self.meet();
+        self
+    }
+}
+
+impl<K: Threading> Server<K> {
+    /// Forgets the handlers whose states are registered now.
+    fn meet(&mut self) {
+        let states = self.handlers.state_map();
+        self.unmet.retain(|unmet| unmet.check(states).is_err());
+        if let Some(CatalogError::MissingState { .. }) = self.problem {
+            self.problem = self.unmet.first().and_then(|unmet| unmet.check(states).err());
+        }
+    }
+}
