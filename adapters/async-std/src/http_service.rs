@@ -94,7 +94,7 @@ pub async fn serve_http(server: Server, listener: impl IntoHttpListener) -> Resu
 /// process ends. Clients use the URL `http://localhost/mcp`; `uid:1000`, for example, is the
 /// [`Principal`](mcp_sansio::Principal) of their requests.
 ///
-/// For other settings, create an [`HttpListener`] from a [`UnixSocket`](crate::UnixSocket).
+/// For other settings, create an [`HttpListener`] from a [`UnixSocket`].
 ///
 /// # Errors
 ///

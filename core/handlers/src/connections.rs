@@ -17,7 +17,7 @@ use super::threading::Threading;
 
 /// All connections of a [`Server`], present and future, on byte streams and on HTTP.
 ///
-/// A [`ServerHandle`](super::ServerHandle) or a [`Context`](super::Context) changes one connection,
+/// A [`ServerHandle`] or a [`Context`](super::Context) changes one connection,
 /// or one server on HTTP; this type changes them all. Handlers can own a clone.
 ///
 #[cfg_attr(feature = "schemars", doc = "```")]

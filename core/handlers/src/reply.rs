@@ -153,7 +153,7 @@ impl SerializeAt for ResultBody {
 /// | `?` on another error | a result with `isError`: the model reads the text | `-32603` without the text |
 /// | [`Protocol`](Self::Protocol), [`invalid_params`](Self::invalid_params) and others | the protocol error | the protocol error |
 ///
-/// To return an error type of your own, wrap the handler with [`fallible`](super::fallible).
+/// To return an error type of your own, wrap the handler with [`fallible`](super::fallible()).
 ///
 #[cfg_attr(feature = "schemars", doc = "```")]
 #[cfg_attr(not(feature = "schemars"), doc = "```ignore")]

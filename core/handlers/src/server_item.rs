@@ -324,7 +324,7 @@ impl<K: Threading> ServerItem<Prompt, K> {
 
 impl<K: Threading> ServerItem<ResourceTemplate, K> {
     /// Sets the handler that completes a variable of the template: see
-    /// [`complete`](ServerItem::<Prompt, K>::complete) of prompts.
+    /// [`complete`](ServerItem::complete) of prompts.
     // MCP 2026-07-28 server/utilities/completion#requesting-completions [COMP-001]
     pub fn complete<M>(
         self,

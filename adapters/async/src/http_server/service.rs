@@ -23,7 +23,7 @@ use crate::{Error, PeerAddress, Runtime, seed};
 /// [`tower_service::Service`], for any software that takes such a service.
 ///
 /// All clones share one server. A [protected](Server::protect) server identifies the sender of a
-/// request by its token; otherwise the sender is the [`Principal`](mcp_sansio::Principal) that an
+/// request by its token; otherwise the sender is the [`Principal`] that an
 /// earlier layer has put into the request's extensions. Route the [paths of its
 /// metadata](mcp_sansio_oauth::protected_resource::ProtectedResource::metadata_paths) to a
 /// protected server as well.
@@ -100,7 +100,7 @@ impl<R: Runtime> HttpService<R> {
 
     /// Returns the same server for the requests of one connection: they come from `address`, unless
     /// a [`RemoteAddress`] among their extensions names another client, as set by a trusted proxy.
-    /// Without either, a request without a [`Principal`](mcp_sansio::Principal) is not counted
+    /// Without either, a request without a [`Principal`] is not counted
     /// against any client's share: see [`ServerLimits`](mcp_sansio::http::ServerLimits).
     #[must_use]
     pub fn with_remote_address(&self, address: impl Into<RemoteAddress>) -> Self {
@@ -143,7 +143,7 @@ impl<R: Runtime> HttpService<R> {
     }
 
     /// Serves one request. A [protected](Server::protect) server identifies its sender by the
-    /// token; otherwise the sender is the [`Principal`](mcp_sansio::Principal) among the request's
+    /// token; otherwise the sender is the [`Principal`] among the request's
     /// extensions.
     ///
     /// Dropping the future, or the body of the response before its end, reports that the client has

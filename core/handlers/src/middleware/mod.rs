@@ -43,7 +43,7 @@
 //! | bound the time of a handler | [`Timeout`] |
 //! | answer repeated reads without the handler | [`ResultCache`] |
 //! | log requests without their contents | [`AccessLog`] |
-//! | apply one of them to some requests only | [`when`] |
+//! | apply one of them to some requests only | [`when`](when()) |
 //!
 //! # Time
 //!

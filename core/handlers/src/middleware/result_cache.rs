@@ -30,7 +30,7 @@ use super::server_request::ServerRequest;
 /// Requests are equal if they have the same method, target, arguments (as text), revision and client
 /// capabilities, and the same caller with the same scopes. Two callers never share a result, unless
 /// [`for_everyone`](Self::for_everyone) says so. A handler that decides by anything else, such as
-/// other claims of a token, must not be cached: see [`when`](super::when).
+/// other claims of a token, must not be cached: see [`when`](super::when()).
 ///
 /// A change of the underlying data is seen after the time to live, or after [`clear`](Self::clear):
 /// clear before you notify subscribers of a changed resource.

@@ -14,7 +14,7 @@ use super::server_request::ServerRequest;
 ///
 /// The handler is cancelled, as if its client had cancelled the request. Inner middleware sees the
 /// [deadline](ServerRequest::deadline). Tasks are limited as well; exclude long tools with
-/// [`when`](super::when). Time that a plain function computes cannot be limited.
+/// [`when`](super::when()). Time that a plain function computes cannot be limited.
 #[derive(Clone, Copy, Debug)]
 pub struct Timeout {
     after: Duration,
