@@ -70,7 +70,7 @@ pub enum UnixSocketError {
 
 impl UnixSocket {
     /// Listens on a new socket at `path`, which only processes of the same user, and of root, can
-    /// connect to. If a socket exists there and nobody listens on it, it is replaced.
+    /// connect to. A socket that exists there is replaced if no process listens on it.
     ///
     /// Place it in a directory that other users cannot write to, such as the one that
     /// `XDG_RUNTIME_DIR` names: they could put their own socket in its place.
@@ -180,7 +180,7 @@ fn lock_directory(path: &Path) -> io::Result<OwnedFd> {
     Err(io::Error::new(io::ErrorKind::TimedOut, "another process holds a lock on the directory"))
 }
 
-/// Removes a socket that nobody listens on.
+/// Removes a socket that no process listens on.
 fn remove_stale(path: &Path, address: &SocketAddrUnix) -> Result<(), UnixSocketError> {
     let failed = |cause| UnixSocketError::System { path: path.to_owned(), cause };
     if !fs::symlink_metadata(path).map_err(failed)?.file_type().is_socket() {

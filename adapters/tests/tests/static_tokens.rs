@@ -22,8 +22,9 @@ fn serve() -> String {
     let tokens = tokens.unwrap();
     let resource = ProtectedResource::without_issuer(&url).unwrap();
     let resource = resource.scopes_for(Operation::tool("delete"), ["files:write"]).unwrap();
-    let who =
-        |call: Call<NoArguments>| call.principal().map_or("nobody", Principal::as_str).to_owned();
+    let who = |call: Call<NoArguments>| {
+        call.principal().map_or("anonymous", Principal::as_str).to_owned()
+    };
     let server = Server::new("files", "1").tool("who", "Names the caller", who).tool(
         "delete",
         "Deletes everything",

@@ -158,7 +158,7 @@ fn a_wait_that_another_thread_cancels_is_cancelled_at_the_server() {
         cancel.cancel();
         assert!(calling.join().unwrap());
         tell.recv_timeout(PATIENCE).unwrap();
-        // The connection goes on, and a cancelled handle sends nothing.
+        // The connection stays open, and a cancelled handle sends nothing.
         assert!(client.call_tool("wait", &NoArguments {}).wait_or_cancel(&cancel).is_none());
         let result = client.call_tool("hi", &NoArguments {}).wait().unwrap();
         assert_eq!(result.content[0].as_text(), Some("hello"));

@@ -185,7 +185,7 @@ impl<K: Threading, M: ClientMachine> ClientEndpoint<K, M> {
         self.started(started, pending);
     }
 
-    /// Returns the outcome of a call that is not sent because of the cache.
+    /// Returns the cached outcome of a call, which then is not sent.
     fn cached(
         &mut self,
         method: Method,

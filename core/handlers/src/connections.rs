@@ -129,7 +129,7 @@ impl Connections {
             // The application's code runs outside of the locks.
             let before = prototype.lock(|prototype| prototype.clone());
             let (mut server, mut returned) = (before.server, None);
-            server.edit_catalog(|catalog| returned = Some(first(catalog)));
+            server.edit_catalog(None, |catalog| returned = Some(first(catalog)));
             let after = Prototype { server, edited: before.edited + 1 };
             let noted = self.0.lock(|state| {
                 prototype.lock(|prototype| {

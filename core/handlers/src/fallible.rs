@@ -97,8 +97,8 @@ any_errors! {
     #[cfg(feature = "anyhow")] anyhow::Error, anyhow::Error::new;
 }
 
-/// A handler's error as a standard error. `HandlerError` itself is none, so that `?` can convert any
-/// standard error into it.
+/// A handler's error as a standard error. `HandlerError` does not implement [`Error`], so that `?` can
+/// convert any standard error into it.
 struct Carried(HandlerError);
 
 impl Carried {

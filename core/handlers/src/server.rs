@@ -394,16 +394,8 @@ impl<K: Threading> Server<K> {
     /// Edits the catalog directly: page size, validator, definitions of items.
     #[must_use]
     pub fn catalog(mut self, edit: impl FnOnce(&mut CatalogEdit<'_, K>)) -> Self {
-        let (items, mut required, mut completions) = (&mut self.items, Vec::new(), None);
-        self.options.edit_catalog(|catalog| {
-            let states = StateCheck::Later(&mut required);
-            let edited = CatalogEdit::run(catalog, states, PanicGuard::NONE, edit);
-            completions = edited.completions();
-            edited.apply::<K>(items, catalog, |handler| handler);
-        });
-        if let Some(completions) = &completions {
-            completions.declare(&mut self);
-        }
+        let mut required = Vec::new();
+        self.edit_catalog(Some(&mut required), edit);
         for states in required {
             self.require(states);
         }
@@ -455,13 +447,24 @@ impl<K: Threading> Server<K> {
         super::http_server::HttpServer::new(self, options, secret, seed)
     }
 
-    /// Edits the catalog of a server that has all its states.
-    pub(super) fn edit_catalog(&mut self, edit: impl FnOnce(&mut CatalogEdit<'_, K>)) {
-        let (items, states) = (&mut self.items, self.handlers.state_map());
+    /// Edits the catalog for later connections. The states that new items take are noted in
+    /// `required`; without it, the server must have them.
+    pub(super) fn edit_catalog(
+        &mut self,
+        required: Option<&mut Vec<StateTypes>>,
+        edit: impl FnOnce(&mut CatalogEdit<'_, K>),
+    ) {
+        let (items, registered) = (&mut self.items, self.handlers.state_map());
+        let mut completions = None;
         self.options.edit_catalog(|catalog| {
-            let edited = CatalogEdit::run(catalog, StateCheck::Now(states), PanicGuard::NONE, edit);
-            edited.apply::<K>(items, catalog, |function| function);
+            let states = required.map_or(StateCheck::Now(registered), StateCheck::Later);
+            let edited = CatalogEdit::run(catalog, states, PanicGuard::NONE, edit);
+            completions = edited.completions();
+            edited.apply::<K>(items, catalog, |handler| handler);
         });
+        if let Some(completions) = &completions {
+            completions.declare(self);
+        }
     }
 
     /// Brings the server up to date for a new connection, if it has [`Connections`].

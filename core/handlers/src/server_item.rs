@@ -290,6 +290,9 @@ impl<K: Threading> ServerItem<Prompt, K> {
     /// An argument that the prompt does not have is an error where the prompt is added. Set the
     /// arguments of a definition first.
     ///
+    /// A connection offers completions if the server had a completion handler, or an item with one,
+    /// when the connection opened.
+    ///
     #[cfg_attr(feature = "schemars", doc = "```")]
     #[cfg_attr(not(feature = "schemars"), doc = "```ignore")]
     /// use mcp_sansio::protocol::CompleteParams;

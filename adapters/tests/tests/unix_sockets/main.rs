@@ -21,7 +21,7 @@ fn own_principal(folder: &Folder) -> String {
     if cfg!(any(target_os = "android", target_os = "linux")) {
         format!("uid:{uid}")
     } else {
-        "nobody".to_owned()
+        "anonymous".to_owned()
     }
 }
 
@@ -43,7 +43,7 @@ fn the_user_is_not_the_caller_if_the_server_says_so() {
     for adapter in Adapter::ALL {
         let folder = Folder::new();
         let _served = Served::with(adapter, UnixSocket::bind(folder.socket()).unwrap(), false);
-        assert_eq!(adapter.who(&folder.socket()), Ok("nobody".to_owned()), "{adapter:?}");
+        assert_eq!(adapter.who(&folder.socket()), Ok("anonymous".to_owned()), "{adapter:?}");
     }
 }
 
@@ -233,7 +233,7 @@ fn a_connector_reaches_other_hosts_without_the_socket() {
     let tcp = serve_on_tcp();
     let own = own_principal(&folder);
     for (url, who) in
-        [("http://localhost/mcp", &*own), ("http://localhost:81/mcp", &own), (&tcp, "nobody")]
+        [("http://localhost/mcp", &*own), ("http://localhost:81/mcp", &own), (&tcp, "anonymous")]
     {
         let options = || HttpClientOptions::new(Location::parse(url).unwrap());
         tokio_runtime().block_on(async {

@@ -66,7 +66,7 @@ pub(crate) fn text(
 /// Returns a server whose tool `who` names the caller.
 pub(crate) fn server() -> Server {
     Server::new("local", "1").tool("who", "Names the caller", |call: Call<NoArguments>| {
-        call.principal().map_or_else(|| "nobody".to_owned(), |who| who.as_str().to_owned())
+        call.principal().map_or_else(|| "anonymous".to_owned(), |who| who.as_str().to_owned())
     })
 }
 
@@ -92,7 +92,7 @@ impl Folder {
         self.0.join("mcp.sock")
     }
 
-    /// Leaves a socket behind that nobody listens on.
+    /// Leaves a socket behind that no process listens on.
     pub(crate) fn stale(&self) -> PathBuf {
         let path = self.socket();
         drop(std::os::unix::net::UnixListener::bind(&path).unwrap());

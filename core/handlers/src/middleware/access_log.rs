@@ -118,7 +118,7 @@ pub struct AccessRecord<'a> {
     pub outcome: AccessOutcome,
 }
 
-/// The outcome of a request, for an [`AccessLog`].
+/// How a request ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum AccessOutcome {

@@ -19,8 +19,8 @@ use super::server_request::ServerRequest;
 
 /// The result of a handler, as middleware sees it and returns it.
 ///
-/// A result with [`HandlerError::Failed`] is sent as it is for a handler: for tools as a result that
-/// the model sees. [`HandlerError::InputRequired`] is not a failure.
+/// Errors have the same effect as those of a handler: [`HandlerError::Failed`] of a tool becomes a
+/// result that the model sees. [`HandlerError::InputRequired`] is not a failure.
 pub type MiddlewareResult = Result<ResultBody, HandlerError>;
 
 /// The next step of a request: the next middleware, or the handler.

@@ -41,7 +41,7 @@ pub use merged::{MergedItem, MergedList};
 /// # use mcp_sansio_handlers::ClientError;
 /// use mcp_sansio_handlers::{Client, NoArguments, Servers};
 ///
-/// # async fn open(_: &str) -> Result<Client, ClientError> { unimplemented!() }
+/// # async fn open(_: &str) -> Result<Client, ClientError> { core::future::pending().await }
 /// # async fn sleep(_: Duration) {}
 /// # fn spawn(_: impl Future + Send + 'static) {}
 /// # async fn run() -> Result<(), Box<dyn std::error::Error>> {
@@ -281,7 +281,7 @@ impl<C: ServerConnection> Servers<C> {
     /// Adds a server that is being connected; returns its number.
     fn register(&self, name: &Arc<str>) -> Result<u64, ServersError> {
         let prefix = self.prefix(name);
-        self.table.lock(|table| {
+        let registered = self.table.lock(|table| {
             let names = table.servers.keys().filter(|other| *other != name);
             for other in names {
                 let others = self.prefix(other);
@@ -294,17 +294,23 @@ impl<C: ServerConnection> Servers<C> {
             let number = table.number.wrapping_add(1);
             let added = Registered { number, state: ServerState::Connecting, connection: None };
             match table.servers.entry(Arc::clone(name)) {
-                Entry::Vacant(entry) => drop(entry.insert(added)),
+                Entry::Vacant(entry) => {
+                    entry.insert(added);
+                    table.number = number;
+                    Ok((number, None))
+                }
                 Entry::Occupied(mut entry) => {
                     if !matches!(entry.get().state, ServerState::Ended { .. }) {
                         return Err(ServersError::NameInUse { name: String::from(&**name) });
                     }
-                    entry.insert(added);
+                    let ended = entry.insert(added);
+                    table.number = number;
+                    Ok((number, Some(ended)))
                 }
             }
-            table.number = number;
-            Ok(number)
-        })
+        });
+        // What is replaced is dropped outside of the lock: its error may run any code.
+        registered.map(|(number, _ended)| number)
     }
 }
 

@@ -108,18 +108,19 @@ impl<C: ServerConnection> Registration<C> {
 
     /// Sets the state and the connection; returns `false` if the servers were closed.
     fn set(&self, state: ServerState, mut connection: Option<C>) -> bool {
+        let mut other = state.clone();
         let is_open = self.servers.table.lock(|table| {
             let server = table.servers.get_mut(&self.name);
             let server = server.filter(|server| server.number == self.number);
             let is_open = server.is_some();
             if let Some(server) = server {
-                server.state = state.clone();
+                mem::swap(&mut server.state, &mut other);
                 mem::swap(&mut server.connection, &mut connection);
             }
             is_open
         });
-        // Outside of the lock: it may run any code.
-        drop(connection);
+        // Outside of the lock: connections and errors may run any code.
+        drop((other, connection));
         if is_open && let Some(observer) = &self.servers.config.observer {
             observer(&self.name, &state);
         }

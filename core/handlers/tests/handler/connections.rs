@@ -5,7 +5,9 @@ use mcp_sansio::catalog::CatalogError;
 use mcp_sansio::jsonrpc::RawJson;
 use mcp_sansio::peer::Limits;
 use mcp_sansio::protocol::{
-    LoggingLevel, Method, Resource, ResourceContents, SubscriptionFilter, TextResourceContents,
+    Capability, CompleteParams, CompletionArgument, CompletionReference, LoggingLevel, Method,
+    Prompt, PromptArgument, PromptMessage, PromptReference, Resource, ResourceContents,
+    SubscriptionFilter, TextResourceContents,
 };
 use mcp_sansio_handlers::endpoint::Endpoint;
 use mcp_sansio_handlers::{
@@ -186,6 +188,28 @@ fn edits_from_many_threads_reach_each_connection_once() {
     for catalog in [endpoint.machine().catalog(), server.endpoint(1).unwrap().machine().catalog()] {
         assert_eq!(catalog.tools().count(), 82);
     }
+}
+
+#[test]
+fn later_connections_complete_the_arguments_of_an_added_prompt() {
+    // Rule: [CAP-005].
+    let connections = Connections::new();
+    let server = linked(&connections);
+    let (early, _pair) = connect(&server, Revision::LATEST);
+    let edit = |catalog: &mut CatalogEdit<'_>| {
+        let mut prompt = Prompt::new("review");
+        prompt.arguments = Some(vec![PromptArgument::new("language")]);
+        let item = ServerItem::new(prompt, |_: Call<NoArguments>| PromptMessage::user("Review"));
+        catalog.add_item(item.complete("language", |_: Call<CompleteParams>| vec!["Rust".into()]))
+    };
+    connections.edit_catalog(edit).unwrap().unwrap();
+    // The capability is declared when a connection opens.
+    assert!(!early.session().unwrap().capabilities.contains(Capability::Completions));
+    let (client, mut pair) = connect(&server, Revision::LATEST);
+    let reference = CompletionReference::Prompt(PromptReference::new("review"));
+    let params = CompleteParams::new(reference, CompletionArgument::new("language", "R"));
+    let completed = pair.run(client.complete(&params)).unwrap();
+    assert_eq!(completed.completion.values, ["Rust"]);
 }
 
 #[test]
