@@ -3,7 +3,9 @@
 mod exhaustive;
 mod markdown;
 mod samples;
+mod test_names;
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use crate::source::Source;
@@ -44,8 +46,11 @@ struct Findings {
 pub(crate) fn run() -> Result<(), Failure> {
     let root = files::root();
     let mut findings = Findings::default();
+    let mut functions = BTreeSet::new();
     for path in files::with_extension(&root, "rs")? {
-        rust(&path, &std::fs::read_to_string(root.join(&path))?, &mut findings);
+        let text = std::fs::read_to_string(root.join(&path))?;
+        rust(&path, &text, &mut findings);
+        test_names::collect(&text, &mut functions);
     }
     for path in files::with_extension(&root, "md")? {
         let text = std::fs::read_to_string(root.join(&path))?;
@@ -53,6 +58,9 @@ pub(crate) fn run() -> Result<(), Failure> {
         markdown::check(&path, &text, exists, &mut findings.errors);
         let read = |path: &Path| std::fs::read_to_string(root.join(path)).ok();
         samples::check(&path, &text, read, &mut findings.errors);
+        if path == Path::new("docs/guide/guarantees.md") {
+            test_names::check(&path, &text, &functions, &mut findings.errors);
+        }
         let lines = text.lines().count();
         if path.starts_with("docs/decisions") && lines >= DECISION_LINES_MAX {
             let path = path.display();
