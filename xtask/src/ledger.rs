@@ -12,6 +12,10 @@ use crate::{Failure, files};
 use citations::{Citation, Found, Kind};
 use rules::{Ledger, Level, Rule};
 
+/// The areas in the ledger of the extensions whose rules have to be cited or listed as open. Rules of
+/// other areas may be cited.
+const EXTENSION_AREAS: [&str; 1] = ["ext"];
+
 /// The parsed arguments.
 #[derive(Default)]
 struct Options<'a> {
@@ -44,11 +48,22 @@ pub(crate) fn run(arguments: &[&str]) -> Result<(), Failure> {
         .ledger
         .map(PathBuf::from)
         .unwrap_or_else(|| reference_data::specification_folder().join("requirements.tsv"));
-    let text = read(&path, "the ledger of rules")?;
-    let ledger = Ledger::parse(&text)
-        .map_err(|error| Failure::Unable(format!("{}: {error}", path.display())))?;
-    let rules: Vec<&Rule> =
-        ledger.rules().filter(|rule| options.area.is_none_or(|area| area == rule.area)).collect();
+    let mut ledger = parse(&path)?;
+    let mut later = BTreeSet::new();
+    if options.ledger.is_none() {
+        let path = reference_data::specification_folder().join("extensions/requirements.tsv");
+        let extensions = parse(&path)?;
+        let is_later = |rule: &&Rule| !EXTENSION_AREAS.contains(&rule.area.as_str());
+        later = extensions.rules().filter(is_later).map(|rule| rule.area.clone()).collect();
+        ledger
+            .extend(extensions)
+            .map_err(|error| Failure::Unable(format!("{}: {error}", path.display())))?;
+    }
+    let asked = |rule: &&Rule| match options.area {
+        Some(area) => area == rule.area,
+        None => !later.contains(&rule.area),
+    };
+    let rules: Vec<&Rule> = ledger.rules().filter(asked).collect();
     if rules.is_empty() {
         return Err(Failure::Unable(format!("no area `{}` in the ledger", or_none(options.area))));
     }
@@ -97,6 +112,11 @@ fn options<'a>(arguments: &[&'a str]) -> Result<Options<'a>, Failure> {
         );
     }
     Ok(options)
+}
+
+fn parse(path: &Path) -> Result<Ledger, Failure> {
+    Ledger::parse(&read(path, "the ledger of rules")?)
+        .map_err(|error| Failure::Unable(format!("{}: {error}", path.display())))
 }
 
 fn read(path: &Path, what: &str) -> Result<String, Failure> {

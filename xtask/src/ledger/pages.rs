@@ -19,16 +19,24 @@ const MOVED: [(&str, &str); 9] = [
     ("basic/utilities/progress", "basic/patterns/progress"),
 ];
 
-/// Returns whether the specification in `folder` has the page at that revision.
+/// Returns whether the specification in `folder` has the page at that revision. The page of an
+/// extension, `extension:page`, is the same at every revision.
 pub(super) fn exists(folder: &Path, revision: &str, page: &str) -> bool {
-    let path = match page.split_once(':') {
-        Some((extension, page)) => Path::new(extension).join(page),
-        None => Path::new(revision).join(page),
+    let paths = match page.split_once(':') {
+        Some((extension, page)) => {
+            vec![
+                Path::new(extension).join(page),
+                Path::new("extensions").join(extension).join(page),
+            ]
+        }
+        None => vec![Path::new(revision).join(page)],
     };
-    ["", ".mdx", ".md"].iter().any(|ending| {
-        let mut path = folder.join(&path).into_os_string();
-        path.push(ending);
-        Path::new(&path).is_file()
+    paths.iter().any(|path| {
+        ["", ".mdx", ".md", ".yaml"].iter().any(|ending| {
+            let mut path = folder.join(path).into_os_string();
+            path.push(ending);
+            Path::new(&path).is_file()
+        })
     })
 }
 

@@ -60,6 +60,17 @@ impl Ledger {
         Ok(Self(rules))
     }
 
+    /// Adds the rules of another ledger.
+    pub(super) fn extend(&mut self, other: Self) -> Result<(), String> {
+        for (id, rule) in other.0 {
+            if self.0.contains_key(&id) {
+                return Err(format!("duplicate id {id}"));
+            }
+            self.0.insert(id, rule);
+        }
+        Ok(())
+    }
+
     pub(super) fn get(&self, id: &str) -> Option<&Rule> {
         self.0.get(id)
     }
@@ -128,5 +139,10 @@ mod tests {
         assert_eq!(error(&[line, "A-002\tone\n"]), "line 3: 2 fields instead of 7");
         assert_eq!(error(&[line, line]), "line 3: duplicate id A-001");
         assert_eq!(error(&[&line.replace("MUST", "WILL")]), "line 2: no level `WILL`");
+        let mut both = ledger(&[line]).expect("well formed");
+        let other = ledger(&[&line.replace("A-001", "B-001")]).expect("well formed");
+        assert_eq!(both.extend(other), Ok(()));
+        assert_eq!(both.rules().count(), 2);
+        assert!(both.extend(ledger(&[line]).expect("well formed")).is_err());
     }
 }
