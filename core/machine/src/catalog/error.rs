@@ -96,4 +96,8 @@ pub enum CatalogError {
         /// The type of the state.
         state: &'static str,
     },
+    /// An extension cannot be registered, or a requirement of it is unmet.
+    #[cfg(feature = "extensions")]
+    #[error(transparent)]
+    Extension(crate::protocol::ExtensionError),
 }

@@ -6,10 +6,11 @@ use core::fmt;
 
 use crate::binding::TransportFailure;
 use crate::catalog::Target;
-use crate::jsonrpc::{ErrorObject, Json, RawJson, Reason, RequestId};
+use crate::jsonrpc::{ErrorObject, RawJson, Reason, RequestId};
 use crate::protocol::{Capabilities, GateError, Method, SubscriptionFilter};
 use crate::{Caller, Era, Revision};
 
+use super::error::OpeningFailure;
 use super::handle::{CallHandle, InputHandle, RequestHandle};
 use super::metadata::Places;
 use super::method_name::MethodName;
@@ -554,35 +555,6 @@ pub enum CloseReason {
     OpeningFailed(OpeningFailure),
     /// The transport of the whole connection failed.
     #[error(transparent)]
-    Transport(TransportFailure),
-}
-
-/// Why a client could not open a connection. Each failure needs a different remedy.
-// MCP 2025-11-25 basic/lifecycle#error-handling [LIFE-008]
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum OpeningFailure {
-    /// The server chose a revision that this client does not support.
-    #[error("the server chose {}, which this client does not support", .0.as_str())]
-    UnknownRevision(Json),
-    /// The server is modern and this client supports none of its revisions.
-    #[error("this client supports none of the server's revisions: {}", .0.as_str())]
-    NoCommonRevision(Json),
-    /// The server is legacy and this client supports only modern revisions.
-    // MCP 2026-07-28 basic/versioning#compatibility-matrix [VER-029]
-    #[error("the server needs the `initialize` handshake; allow a revision up to 2025-11-25")]
-    LegacyServer,
-    /// The server refused `initialize`.
-    #[error("the server refused `initialize`: {0}")]
-    Refused(ErrorObject<'static>),
-    /// The server's response is not valid.
-    #[error("the server's answer to the opening request is not valid: {0}")]
-    InvalidAnswer(&'static str),
-    /// The response did not arrive in time.
-    #[error("the server did not answer the opening request in time")]
-    TimedOut,
-    /// The opening request failed in transport. This does not reveal the server's era.
-    #[error("the opening request failed: {0}")]
     Transport(TransportFailure),
 }
 

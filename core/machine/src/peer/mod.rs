@@ -37,11 +37,10 @@ pub(crate) mod server;
 pub use crate::binding::TransportFailure;
 pub use client::{Client, ClientOptions, ClientRole, ClientSession};
 pub use command::{ClientCommand, ServerCommand};
-pub use error::{CommandError, ConnectionClosed};
+pub use error::{CommandError, ConnectionClosed, OpeningFailure};
 pub use event::{
     Cancelled, CloseReason, DeliveryFailed, Ended, Event, Failure, InputRequested,
-    InputResponseParams, Notification, Opened, OpeningFailure, Progress, Request, Subject,
-    Subscribed, Violation,
+    InputResponseParams, Notification, Opened, Progress, Request, Subject, Subscribed, Violation,
 };
 #[cfg(feature = "recording")]
 pub(crate) use handle::InputSource;

@@ -27,8 +27,10 @@ message! {
                 when elicitation_is_expressible;
             /// It accepts requests as tasks; 2025-11-25 only.
             tasks: ClientTasksCapability = "tasks" in ONLY_2025_11_25;
-            /// Extensions by identifier, with their settings; since 2026-07-28.
-            extensions: CapabilitySettings = "extensions" in MODERN;
+            /// Extensions by identifier, with their settings; since 2026-07-28, with the feature
+            /// `extensions` since 2025-06-18. An empty object declares support without settings.
+            // MCP 2026-07-28 extensions:SEP-2133#negotiation [EXT-006]
+            extensions: CapabilitySettings = "extensions" in EXTENSIONS;
         }
     }
 }
@@ -182,8 +184,10 @@ message! {
             tools: ToolsCapability = "tools" in ALL;
             /// It accepts requests as tasks; 2025-11-25 only.
             tasks: ServerTasksCapability = "tasks" in ONLY_2025_11_25;
-            /// Extensions by identifier, with their settings; since 2026-07-28.
-            extensions: CapabilitySettings = "extensions" in MODERN;
+            /// Extensions by identifier, with their settings; since 2026-07-28, with the feature
+            /// `extensions` since 2025-06-18. An empty object declares support without settings.
+            // MCP 2026-07-28 extensions:SEP-2133#negotiation [EXT-006]
+            extensions: CapabilitySettings = "extensions" in EXTENSIONS;
         }
     }
 }

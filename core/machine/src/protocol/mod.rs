@@ -41,6 +41,8 @@ mod elicitation_schema;
 mod elicitation_select;
 mod error_code;
 mod error_data;
+#[cfg(feature = "extensions")]
+mod extension;
 mod implementation;
 mod initialize;
 mod input;
@@ -74,6 +76,8 @@ pub use elicitation::*;
 pub use elicitation_schema::*;
 pub use elicitation_select::*;
 pub use error_data::*;
+#[cfg(feature = "extensions")]
+pub use extension::*;
 pub use implementation::*;
 pub use initialize::*;
 pub use input::*;

@@ -40,7 +40,8 @@ pub(crate) struct ClientSettings<'a> {
 
 impl ClientSettings<'_> {
     pub(super) fn from_options(options: &ClientOptions) -> Self {
-        let ClientOptions { role: ClientRole { identity, known_era }, config, revisions } = options;
+        let ClientOptions { role: ClientRole { identity, known_era, .. }, config, revisions } =
+            options;
         Self {
             identity: whole(&identity.implementation),
             revisions: Revisioned(*revisions),

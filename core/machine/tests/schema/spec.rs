@@ -123,6 +123,9 @@ impl Schema {
                             self.leaks(value, &Value::Object(other.clone()), &path, faults);
                         }
                         (None, Some(Value::Bool(true))) => {}
+                        // SEP-2133 declares extensions in the handshake of revisions whose schemas
+                        // lack the member.
+                        (None, None) if DECLARES_EXTENSIONS && is_declaration(&path) => {}
                         // An object without listed members is open.
                         (None, None) if listed.is_empty() => {}
                         (None, _) => faults.push(format!("{path}: not listed in the schema")),
@@ -143,4 +146,11 @@ impl Schema {
 /// Returns the members of an object.
 pub(crate) fn object(value: &mut Value) -> &mut Map<String, Value> {
     value.as_object_mut().unwrap()
+}
+
+/// Whether the handshake declares extensions.
+const DECLARES_EXTENSIONS: bool = cfg!(feature = "extensions");
+
+fn is_declaration(path: &str) -> bool {
+    ["/extensions", "/capabilities/extensions", "/params/capabilities/extensions"].contains(&path)
 }

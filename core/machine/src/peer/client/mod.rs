@@ -31,8 +31,8 @@ use self::receive::COMPLETE;
 use super::calls::Purpose;
 use super::command::ClientCommand;
 use super::connection::Connection;
-use super::error::{CommandError, ConnectionClosed};
-use super::event::{Cancelled, CloseReason, Event, Failure, OpeningFailure, Subject};
+use super::error::{CommandError, ConnectionClosed, OpeningFailure};
+use super::event::{Cancelled, CloseReason, Event, Failure, Subject};
 use super::handle::{CallHandle, InputHandle, InputSource};
 use super::machine::{Applied, ClientMachine, machine, stream_machine};
 use super::method_name::MethodName;
@@ -188,7 +188,8 @@ impl Client {
         seed: u64,
         now: Instant,
     ) -> Self {
-        let ClientOptions { role: ClientRole { identity, known_era }, config, revisions } = options;
+        let ClientOptions { role, config, revisions } = options;
+        let ClientRole { identity, known_era, .. } = role;
         let mut client = Self {
             connection: Connection::new(Side::Client, &config, binding, seed),
             identity,
@@ -204,6 +205,11 @@ impl Client {
             input_bytes: 0,
             subscriptions: Vec::new(),
         };
+        #[cfg(feature = "extensions")]
+        if let Some(problem) = role.problem {
+            client.fail_opening(OpeningFailure::Extension(problem));
+            return client;
+        }
         client.open(known_era, now);
         client
     }

@@ -9,7 +9,8 @@ use crate::jsonrpc::{
 };
 use crate::peer::calls::{Call, Purpose};
 use crate::peer::connection::Flow;
-use crate::peer::event::{CloseReason, Event, Opened, OpeningFailure};
+use crate::peer::error::OpeningFailure;
+use crate::peer::event::{CloseReason, Event, Opened};
 use crate::peer::metadata::{
     CLIENT_CAPABILITIES, CLIENT_INFO, PROTOCOL_VERSION, SERVER_INFO, text,
 };
@@ -17,7 +18,9 @@ use crate::peer::method_name::MethodName;
 use crate::peer::outbox::{Channel, Lane};
 use crate::peer::outgoing::{CallOptions, FixedMeta, MetaParts, Outgoing};
 use crate::peer::queue::Tag;
-use crate::protocol::{AtRevision, Capabilities, InitializeParams, Method, SerializeAt};
+use crate::protocol::{
+    AtRevision, Capabilities, ClientCapabilities, InitializeParams, Method, SerializeAt,
+};
 use crate::{Era, Instant, Revision, Revisions};
 
 use super::{Client, ClientSession};
@@ -111,7 +114,7 @@ impl Client {
         let revision = initializing.revision;
         let params = InitializeParams::new(
             revision.as_str(),
-            self.identity.capabilities.clone(),
+            self.capabilities_at(revision),
             self.identity.implementation.clone(),
         );
         let timeout = self.connection.config.timeouts.opening;
@@ -396,6 +399,19 @@ impl Client {
                 _ => self.fail_opening(OpeningFailure::Refused(error.into_owned())),
             },
         }
+    }
+
+    /// Returns the capabilities to declare in the handshake.
+    // MCP 2025-11-25 extensions:SEP-2133#client-capabilities [EXT-009]
+    #[cfg_attr(
+        not(feature = "extensions"),
+        expect(unused_variables, unused_mut, reason = "used only with the feature `extensions`")
+    )]
+    fn capabilities_at(&self, revision: Revision) -> ClientCapabilities {
+        let mut declared = self.identity.capabilities.clone();
+        #[cfg(feature = "extensions")]
+        crate::protocol::drop_tasks_extension(&mut declared.extensions, revision);
+        declared
     }
 
     fn own_capabilities(&self, revision: Revision) -> Capabilities {

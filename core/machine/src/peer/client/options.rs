@@ -25,6 +25,8 @@ pub type ClientOptions = ConnectionOptions<ClientRole>;
 pub struct ClientRole {
     pub(crate) identity: Arc<ClientIdentity>,
     pub(crate) known_era: Option<Era>,
+    #[cfg(feature = "extensions")]
+    pub(crate) problem: Option<alloc::boxed::Box<crate::protocol::ExtensionError>>,
 }
 
 /// The immutable identity of a client.
@@ -43,7 +45,23 @@ impl ClientOptions {
         let capabilities = ClientCapabilities::default();
         let identity =
             Arc::new(ClientIdentity { implementation: identity, capabilities, anonymous: false });
-        Self::with_role(ClientRole { identity, known_era: None })
+        Self::with_role(ClientRole {
+            identity,
+            known_era: None,
+            #[cfg(feature = "extensions")]
+            problem: None,
+        })
+    }
+
+    /// Keeps connections from opening because of a mistake in the registration of an extension:
+    /// they close with [`OpeningFailure::Extension`](super::OpeningFailure::Extension) before a
+    /// message is sent.
+    // MCP 2026-07-28 extensions:SEP-3371-summary#general [EXT-019]
+    #[cfg(feature = "extensions")]
+    #[must_use]
+    pub fn unusable(mut self, problem: crate::protocol::ExtensionError) -> Self {
+        self.role.problem = Some(alloc::boxed::Box::new(problem));
+        self
     }
 
     /// Sets the server's known era, from [`Client::era`](super::Client::era) of an earlier
@@ -75,6 +93,12 @@ impl ClientOptions {
     #[must_use]
     pub fn capabilities_mut(&mut self) -> &mut ClientCapabilities {
         &mut self.identity_mut().capabilities
+    }
+
+    /// Returns the declared capabilities.
+    #[must_use]
+    pub fn declared_capabilities(&self) -> &ClientCapabilities {
+        &self.role.identity.capabilities
     }
 
     fn identity_mut(&mut self) -> &mut ClientIdentity {

@@ -4,7 +4,13 @@ use alloc::string::String;
 
 use crate::Revision;
 use crate::jsonrpc::{JsonError, PREFIX_IS_CACHED};
+#[cfg(feature = "extensions")]
+use crate::jsonrpc::{Members, RawJson};
+#[cfg(feature = "extensions")]
+use crate::peer::event::Request;
 use crate::peer::members::Seen;
+#[cfg(feature = "extensions")]
+use crate::peer::metadata::CLIENT_CAPABILITIES;
 use crate::peer::metadata::CachedPrefix;
 use crate::protocol::Capabilities;
 
@@ -72,5 +78,19 @@ impl Server {
             self.last_declared = Some(Declared { text: kept, start, seen, revision, capabilities });
         }
         Ok(capabilities)
+    }
+}
+
+#[cfg(feature = "extensions")]
+impl Request<'_> {
+    /// Returns the capabilities that a modern client declared with this request, as received: a
+    /// `ClientCapabilities` object. [`capabilities`](Self::capabilities) has been read from it.
+    #[cfg(feature = "extensions")]
+    #[must_use]
+    pub fn client_capabilities(&self) -> Option<RawJson<'_>> {
+        // The machine has refused a request that repeats one of these members.
+        let member = |text, name| Members::new(text).find(|it| it.is_named(name));
+        let meta = member(self.params.as_str(), "_meta")?.value;
+        Some(member(meta.frame_text(), CLIENT_CAPABILITIES)?.value)
     }
 }

@@ -83,6 +83,12 @@ impl Server {
             client,
             server,
             client_info: client_info.unwrap_or(RawJson::NULL).into(),
+            // MCP 2025-11-25 extensions:SEP-2133#negotiation [EXT-011]: as sent.
+            #[cfg(feature = "extensions")]
+            client_extensions: (self.identity.capabilities.extensions.is_some())
+                .then(|| capabilities.as_ref()?.get("extensions"))
+                .flatten()
+                .map(Json::from),
             log_level: LOG_LEVEL_UNASKED,
             subscribed: HashSet::with_hasher(self.connection.requests.hasher()),
         });

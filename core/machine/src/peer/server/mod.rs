@@ -122,6 +122,9 @@ pub struct ServerSession {
     client: Capabilities,
     server: Capabilities,
     client_info: Json,
+    /// The extensions that the client declared, if this server has any.
+    #[cfg(feature = "extensions")]
+    client_extensions: Option<Json>,
     log_level: LoggingLevel,
     subscribed: HashSet<String, KeyedHash>,
 }
@@ -150,6 +153,14 @@ impl ServerSession {
     #[must_use]
     pub const fn client_info(&self) -> &Json {
         &self.client_info
+    }
+
+    /// Returns the extensions that the client declared, with their settings as received, if this
+    /// server declared any.
+    #[cfg(feature = "extensions")]
+    #[must_use]
+    pub const fn client_extensions(&self) -> Option<&Json> {
+        self.client_extensions.as_ref()
     }
 
     /// Returns whether the client subscribed to updates of `uri`.
@@ -487,7 +498,16 @@ impl Server {
     /// Returns the capabilities that the server declares at `revision`, from its options and its
     /// catalog.
     fn declared(&self, revision: Revision) -> ServerCapabilities {
-        self.catalog.complete(self.identity.capabilities.clone(), revision)
+        #[cfg_attr(
+            not(feature = "extensions"),
+            expect(unused_mut, reason = "changed only with the feature `extensions`")
+        )]
+        let mut declared = self.catalog.complete(self.identity.capabilities.clone(), revision);
+        // MCP 2025-11-25 extensions:SEP-2133#server-capabilities [EXT-010]
+        // MCP 2026-07-28 extensions:overview#server-capabilities [EXT-008]
+        #[cfg(feature = "extensions")]
+        crate::protocol::drop_tasks_extension(&mut declared.extensions, revision);
+        declared
     }
 
     /// Sends a notification in the legacy session if the capability checks allow it. No

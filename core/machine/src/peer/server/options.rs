@@ -2,6 +2,7 @@ use alloc::string::String;
 
 use mcp_sansio_sync::Arc;
 
+use crate::Revision;
 use crate::catalog::Catalog;
 use crate::peer::ConnectionOptions;
 use crate::protocol::{CacheHints, Implementation, ServerCapabilities};
@@ -109,6 +110,13 @@ impl ServerOptions {
     #[must_use]
     pub fn capabilities_mut(&mut self) -> &mut ServerCapabilities {
         &mut self.identity_mut().capabilities
+    }
+
+    /// Returns the capabilities that a server with these options declares at `revision`, those that
+    /// follow from the catalog included.
+    #[must_use]
+    pub fn declared_capabilities(&self, revision: Revision) -> ServerCapabilities {
+        self.role.catalog.complete(self.role.identity.capabilities.clone(), revision)
     }
 
     fn identity_mut(&mut self) -> &mut ServerIdentity {
