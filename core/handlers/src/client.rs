@@ -77,6 +77,8 @@ pub(super) struct ConnectionState {
     pub(super) opening: Opening,
     pub(super) call_pool: CallPool,
     pub(super) has_cache: bool,
+    #[cfg(feature = "extensions")]
+    pub(super) extensions: Option<Arc<Vec<super::extension::RegisteredExtension>>>,
 }
 
 /// The properties that were negotiated when the connection opened.
@@ -150,6 +152,10 @@ pub enum ClientError {
     /// the parameters cannot be serialised.
     #[error(transparent)]
     NotSent(Box<CommandError>),
+    /// The call was not sent: it is not a method that this client may send to this server.
+    #[cfg(feature = "extensions")]
+    #[error(transparent)]
+    Extension(#[from] super::extension::ExtensionGateError),
     /// The call was not sent: the definition of the tool says that it never runs as a task.
     #[error("the tool {tool:?} never runs as a task")]
     NoTaskSupport {
@@ -392,6 +398,11 @@ impl Client {
     /// Frees the state of a call that has ended and is no longer needed.
     pub(super) fn let_go(&self, pending: Arc<Pending>) {
         self.send(Command::Cancel { pending, reason: "" });
+    }
+
+    #[cfg(feature = "extensions")]
+    pub(super) fn shared(&self) -> &ConnectionState {
+        &self.handle.shared
     }
 
     pub(super) fn call_pool(&self) -> &CallPool {

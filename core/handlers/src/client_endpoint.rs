@@ -38,12 +38,12 @@ use super::timers::Timers;
 #[derive(Debug)]
 pub struct ClientEndpoint<K: Threading = ThreadSafe, M: ClientMachine = StreamClient> {
     pub(super) machine: M,
-    handlers: HostHandlers<K>,
-    shared: Arc<ConnectionState>,
+    pub(super) handlers: HostHandlers<K>,
+    pub(super) shared: Arc<ConnectionState>,
     /// Calls by the slot of their handle.
     calls: Vec<Option<(CallHandle, Arc<Pending>)>>,
     /// Input requests that the host's handlers work on.
-    inputs: Slab<InputHandle>,
+    inputs: Slab<Asked>,
     tasks: Executor<K::Task, Command, Key>,
     /// Where blocking handlers run.
     pub(super) default_spawner: Option<fn(Job)>,
@@ -54,6 +54,14 @@ pub struct ClientEndpoint<K: Threading = ThreadSafe, M: ClientMachine = StreamCl
     pub(super) authorization: AuthorizationState<K>,
 }
 
+/// What a host's handler works on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Asked {
+    Input(InputHandle),
+    #[cfg(feature = "extensions")]
+    Request(peer::RequestHandle),
+}
+
 impl<K: Threading, M: ClientMachine> ClientEndpoint<K, M> {
     pub(super) fn new(host: &Host<K>, machine: M) -> (Client, Self) {
         let mailbox = Arc::new(Mailbox::new(MailboxLimits::new(host.options.limits_ref())));
@@ -62,6 +70,8 @@ impl<K: Threading, M: ClientMachine> ClientEndpoint<K, M> {
             opening: Opening::new(),
             call_pool: CallPool::default(),
             has_cache: host.cache.is_some(),
+            #[cfg(feature = "extensions")]
+            extensions: host.handlers.extensions.as_ref().map(|all| all.registered()),
         });
         let endpoint = Self {
             machine,
@@ -119,13 +129,17 @@ impl<K: Threading, M: ClientMachine> ClientEndpoint<K, M> {
                 }
             }
             Event::InputRequested(input) => self.ask(input, now),
-            Event::Cancelled(cancelled) => {
-                if let Subject::Input(handle) = cancelled.subject {
-                    self.withdraw(handle);
-                }
-            }
+            Event::Cancelled(cancelled) => match cancelled.subject {
+                Subject::Input(handle) => self.withdraw(Asked::Input(handle)),
+                #[cfg(feature = "extensions")]
+                Subject::Request(handle) => self.withdraw(Asked::Request(handle)),
+                _ => {}
+            },
+            #[cfg(feature = "extensions")]
+            Event::Request(request) => self.serve_extension(&request, now),
+            #[cfg(not(feature = "extensions"))]
             Event::Request(request) => {
-                // Only extensions define other requests; none is supported here.
+                // Only extensions define other requests.
                 let error = ErrorObject::method_not_found(request.method.as_str());
                 let request = request.handle;
                 let _answered = self.machine.apply(ClientCommand::Reject { request, error }, now);
@@ -319,8 +333,19 @@ impl<K: Threading, M: ClientMachine> ClientEndpoint<K, M> {
             let _answered = self.machine.apply(ClientCommand::RefuseInput { input, error }, now);
             return;
         };
-        let place = self.inputs.insert(input.handle);
         let parts = RequestParts::from_host_request(&input, self.default_spawner);
+        self.run(Asked::Input(input.handle), &function, parts, now);
+    }
+
+    /// Calls a handler.
+    pub(super) fn run(
+        &mut self,
+        asked: Asked,
+        function: &K::Function,
+        parts: RequestParts<'_, '_>,
+        now: Instant,
+    ) {
+        let place = self.inputs.insert(asked);
         let called = self.tasks.guard.run(|| function(parts));
         match called.unwrap_or_else(|panicked| Step::Ready(panicked.into())) {
             Step::Ready(outcome) => self.answer(place, outcome, now),
@@ -333,7 +358,12 @@ impl<K: Threading, M: ClientMachine> ClientEndpoint<K, M> {
     }
 
     fn answer(&mut self, place: Key, outcome: Outcome, now: Instant) {
-        let Some(input) = self.inputs.remove(place) else { return };
+        let Some(asked) = self.inputs.remove(place) else { return };
+        let input = match asked {
+            Asked::Input(input) => input,
+            #[cfg(feature = "extensions")]
+            Asked::Request(request) => return self.answer_extension(request, outcome, now),
+        };
         let error = match outcome {
             Outcome::Result(body) => {
                 let answer = ClientCommand::AnswerInput { input, result: &body };
@@ -355,8 +385,8 @@ impl<K: Threading, M: ClientMachine> ClientEndpoint<K, M> {
         let _answered = self.machine.apply(ClientCommand::RefuseInput { input, error }, now);
     }
 
-    fn withdraw(&mut self, handle: InputHandle) {
-        if let Some(place) = self.inputs.find_from(0, |known| *known == handle) {
+    fn withdraw(&mut self, asked: Asked) {
+        if let Some(place) = self.inputs.find_from(0, |known| *known == asked) {
             self.inputs.remove(place);
             self.tasks.cancel(place.slot);
         }

@@ -53,6 +53,9 @@ pub(super) struct Incoming<'r, 'f> {
     pub(super) tasks: bool,
     /// Whether the request already is a task.
     pub(super) is_task: bool,
+    /// The extensions that the client declared, if the server has any.
+    #[cfg(feature = "extensions")]
+    pub(super) client_extensions: Option<&'r Json>,
 }
 
 impl<'r, 'f> RequestParts<'r, 'f> {
@@ -212,6 +215,8 @@ pub struct Context {
     pub(super) caller: Caller,
     tasks: bool,
     is_task: bool,
+    #[cfg(feature = "extensions")]
+    pub(super) client_extensions: Option<Json>,
 }
 
 impl Context {
@@ -232,6 +237,8 @@ impl Context {
             caller: request.caller.clone(),
             tasks: call.tasks && request.method == Method::ToolsCall,
             is_task: call.is_task,
+            #[cfg(feature = "extensions")]
+            client_extensions: call.client_extensions.cloned(),
         }
     }
 
@@ -545,7 +552,7 @@ impl<A: DeserializeOwned> FromRequest<ForRequest> for Call<A> {
     }
 }
 
-fn invalid_params(error: &JsonError) -> HandlerError {
+pub(super) fn invalid_params(error: &JsonError) -> HandlerError {
     HandlerError::invalid_params(error.to_string())
 }
 

@@ -82,6 +82,9 @@ pub(super) struct Invocation<'a, K: Threading> {
     pub(super) is_task: bool,
     pub(super) guard: PanicGuard,
     pub(super) default_spawner: Option<fn(Job)>,
+    /// The extensions that the client declared, if the server has any.
+    #[cfg(feature = "extensions")]
+    pub(super) client_extensions: Option<mcp_sansio::jsonrpc::Json>,
 }
 
 impl<K: Threading> Invocation<'_, K> {
@@ -100,6 +103,8 @@ impl<K: Threading> Invocation<'_, K> {
                     commands: self.commands,
                     tasks: self.tasks,
                     is_task: self.is_task,
+                    #[cfg(feature = "extensions")]
+                    client_extensions: self.client_extensions.as_ref(),
                 }),
                 states: self.handlers.state_map(),
                 spawner: self.handlers.spawner.as_ref(),

@@ -64,6 +64,8 @@ pub(super) struct HostHandlers<K: Threading> {
     pub(super) sample: Option<K::Function>,
     pub(super) roots: Option<K::Function>,
     pub(super) observers: Vec<Observer>,
+    #[cfg(feature = "extensions")]
+    pub(super) extensions: Option<Arc<super::extension::HostExtensions<K>>>,
 }
 
 // Implemented by hand: `derive` would require `K: Clone`.
@@ -88,6 +90,8 @@ impl<K: Threading> Clone for HostHandlers<K> {
             sample: self.sample.clone(),
             roots: self.roots.clone(),
             observers: self.observers.clone(),
+            #[cfg(feature = "extensions")]
+            extensions: self.extensions.clone(),
         }
     }
 }
@@ -127,6 +131,8 @@ impl<K: Threading> Host<K> {
                 sample: None,
                 roots: None,
                 observers: Vec::new(),
+                #[cfg(feature = "extensions")]
+                extensions: None,
             },
             cache: None,
             #[cfg(feature = "auth")]
@@ -277,8 +283,18 @@ impl<K: Threading> Host<K> {
         (client, endpoint)
     }
 
-    fn machine(&self, seed: u64, now: Instant) -> StreamClient {
+    /// Returns the options of the machines.
+    fn options(&self) -> ClientOptions {
         let options = self.options.clone();
+        #[cfg(feature = "extensions")]
+        if let Some(problem) = self.problem() {
+            return options.unusable(problem);
+        }
+        options
+    }
+
+    fn machine(&self, seed: u64, now: Instant) -> StreamClient {
+        let options = self.options();
         #[cfg(feature = "recording")]
         return StreamClient::new(options, seed, now, self.next_tape());
         #[cfg(not(feature = "recording"))]
@@ -292,7 +308,7 @@ impl<K: Threading> Host<K> {
         seed: u64,
         now: Instant,
     ) -> HttpClient {
-        let peer = self.options.clone();
+        let peer = self.options();
         #[cfg(feature = "recording")]
         return HttpClient::new(peer, options, seed, now, self.next_tape());
         #[cfg(not(feature = "recording"))]

@@ -39,6 +39,9 @@ pub struct HandlerCall<'f, K: Threading = ThreadSafe> {
     pub(super) now: Instant,
     pub(super) guard: PanicGuard,
     pub(super) default_spawner: Option<fn(Job)>,
+    /// The extensions that the client declared, if the server has any.
+    #[cfg(feature = "extensions")]
+    pub(super) client_extensions: Option<mcp_sansio::jsonrpc::Json>,
 }
 
 /// The state of a [`HandlerCall`] after it was run.
@@ -132,6 +135,8 @@ impl<'f, K: Threading> HandlerCall<'f, K> {
     pub fn run(self) -> HandlerPoll<'f, K> {
         let Self { mut request, handlers, function, wrapped, commands, .. } = self;
         let Self { tasks, is_task, sealed, now, guard, default_spawner, .. } = self;
+        #[cfg(feature = "extensions")]
+        let client_extensions = self.client_extensions;
         if sealed && let Err(error) = handlers.sealing.open(&mut request, now) {
             return HandlerPoll::Ready(HandlerOutput { request, outcome: Outcome::Error(error) });
         }
@@ -147,6 +152,8 @@ impl<'f, K: Threading> HandlerCall<'f, K> {
             is_task,
             guard,
             default_spawner,
+            #[cfg(feature = "extensions")]
+            client_extensions,
         };
         let step = match handlers.layers.as_ref().zip(wrapped) {
             Some((layers, wrapped)) => layers.call(invocation, wrapped, &request),

@@ -72,8 +72,12 @@ impl<K: Threading> HttpServer<K> {
         secret: [u8; 32],
         seed: u64,
     ) -> Result<Self, HttpServerError> {
-        if let Some(problem) = &server.problem {
-            return Err(problem.clone().into());
+        #[cfg(feature = "extensions")]
+        let problem = server.problem();
+        #[cfg(not(feature = "extensions"))]
+        let problem = server.problem.clone();
+        if let Some(problem) = problem {
+            return Err(problem.into());
         }
         // All clients share it: the limit of one connection, plus one report per exchange.
         let limits = server.mailbox_limits().shared_by(options.limits_ref().exchanges_max);
@@ -358,6 +362,8 @@ impl<K: Threading> HttpServer<K> {
             tasks: invocation.tasks,
             guard: invocation.guard,
             default_spawner: invocation.default_spawner,
+            #[cfg(feature = "extensions")]
+            client_extensions: invocation.client_extensions,
             sealed: true,
             now,
             request,

@@ -20,6 +20,7 @@
 //! | connect to a server, and answer its requests | [`Host`], [`HostRequest`] |
 //! | use several servers as one | [`Servers`], [`MergedList`] |
 //! | call it | [`Client`], [`ClientCall`], [`ClientError`], [`Subscription`] |
+//! | add methods and capabilities to the protocol | `extension` |
 //! | let calls continue as tasks | [`TaskSettings`], [`ClientTask`] |
 //! | accept other functions and results as handlers | [`handler`] |
 //! | write an adapter | [`endpoint`] |
@@ -172,6 +173,8 @@ mod dispatch;
 mod elicitation_ids;
 pub mod endpoint;
 mod executor;
+#[cfg(feature = "extensions")]
+pub mod extension;
 mod fallible;
 mod function;
 pub mod handler;

@@ -100,6 +100,8 @@ pub(super) struct Handlers<K: Threading> {
     /// The middleware around all of them.
     pub(super) layers: Option<K::Layers>,
     pub(super) states: Option<K::States>,
+    #[cfg(feature = "extensions")]
+    pub(super) extensions: Option<Arc<super::extension::ExtensionTable>>,
     /// Where blocking handlers run; `None` runs them in place.
     pub(super) spawner: Option<Spawner>,
     pub(super) sealing: Sealing,
@@ -115,6 +117,8 @@ impl<K: Threading> Clone for Handlers<K> {
             observers: self.observers.clone(),
             layers: self.layers.clone(),
             states: self.states.clone(),
+            #[cfg(feature = "extensions")]
+            extensions: self.extensions.clone(),
             spawner: self.spawner.clone(),
             sealing: self.sealing.clone(),
             #[cfg(feature = "protection")]
@@ -199,6 +203,8 @@ impl<K: Threading> Server<K> {
                 observers: Vec::new(),
                 layers: None,
                 states: None,
+                #[cfg(feature = "extensions")]
+                extensions: None,
                 spawner: None,
                 sealing: Sealing::default(),
                 #[cfg(feature = "protection")]
@@ -345,6 +351,10 @@ impl<K: Threading> Server<K> {
         let (method, function) = (method.into(), handler.into_function());
         if let Some(&method) = Method::ALL.iter().find(|known| known.as_str() == method) {
             self.note(CatalogError::ProtocolMethod { method });
+            return self;
+        }
+        #[cfg(feature = "extensions")]
+        if self.is_method_of_extension(&method) {
             return self;
         }
         let others = &mut self.functions().others;

@@ -122,14 +122,24 @@ impl<K: Threading, M: ServerBinding> ServerEndpoint<K, M> {
     pub(super) fn invocation(&self, request: &Request<'_>) -> Invocation<'_, K> {
         let is_task = self.task_of(request.handle).is_some();
         let (catalog, asked) = (self.machine.catalog(), (request, is_task));
+        let function = self.handlers.prepare(&self.items, catalog, asked, self.guard);
+        #[cfg(feature = "extensions")]
+        let client_extensions = self.client_extensions(request);
+        #[cfg(feature = "extensions")]
+        let function = function.and_then(|function| {
+            let checked = self.check_extension(request, client_extensions.as_ref());
+            checked.map(|()| function).map_err(|error| Box::new(Outcome::Error(error)))
+        });
         Invocation {
             handlers: &self.handlers,
-            function: self.handlers.prepare(&self.items, catalog, asked, self.guard),
+            function,
             commands: &self.commands,
             tasks: self.tasks.is_some(),
             is_task,
             guard: self.guard,
             default_spawner: self.default_spawner,
+            #[cfg(feature = "extensions")]
+            client_extensions,
         }
     }
 

@@ -207,6 +207,8 @@ impl<K: Threading> Layers<K> for LayerList<K> {
             is_task: invocation.is_task,
             guard,
             default_spawner: invocation.default_spawner,
+            #[cfg(feature = "extensions")]
+            client_extensions: invocation.client_extensions,
         });
         let first = Next::new(request, function, Arc::clone(invocation.handlers));
         guard.run(|| first.step()).unwrap_or_else(|panicked| Step::Ready(panicked.into()))

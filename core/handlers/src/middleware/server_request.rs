@@ -61,6 +61,9 @@ pub(super) struct Parts {
     pub(super) is_task: bool,
     pub(super) guard: PanicGuard,
     pub(super) default_spawner: Option<fn(Job)>,
+    /// The extensions that the client declared, if the server has any.
+    #[cfg(feature = "extensions")]
+    pub(super) client_extensions: Option<mcp_sansio::jsonrpc::Json>,
 }
 
 impl Parts {
@@ -70,6 +73,8 @@ impl Parts {
             commands: &self.commands,
             tasks: self.tasks,
             is_task: self.is_task,
+            #[cfg(feature = "extensions")]
+            client_extensions: self.client_extensions.as_ref(),
         }
     }
 }

@@ -27,6 +27,8 @@ mod endpoints;
 mod errors;
 #[cfg(feature = "protection")]
 mod expiry;
+#[cfg(feature = "extensions")]
+mod extensions;
 #[cfg(feature = "protection")]
 mod guarded;
 #[cfg(feature = "http")]

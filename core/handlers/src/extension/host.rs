@@ -1,0 +1,302 @@
+use alloc::borrow::Cow;
+use alloc::boxed::Box;
+use alloc::string::{String, ToString};
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::fmt;
+
+use mcp_sansio::jsonrpc::{AsJson, ErrorObject, Json};
+use mcp_sansio::peer::{
+    ClientCommand, ClientMachine, CommandError, MethodName, Request, RequestHandle, UnknownMethods,
+};
+use mcp_sansio::protocol::{
+    AtRevision, Capabilities, Capability, ExtensionError, SerializeAt, Side,
+};
+use mcp_sansio::{Instant, Job, Revision};
+use serde::Serialize;
+
+use super::marker::ForHostExtension;
+use super::method::{ExtensionGateError, ExtensionMethod, MethodRow};
+use super::registration::{RegisteredExtension, unmet};
+use super::server::declared_in;
+use crate::client::{Client, ClientError, Session};
+use crate::client_endpoint::{Asked, ClientEndpoint};
+use crate::context::RequestParts;
+use crate::function::Handler;
+use crate::host::Host;
+use crate::pending::ClientCall;
+use crate::reply::Outcome;
+use crate::threading::{ThreadSafe, Threading};
+
+/// The host's side of an extension. See the [module](crate::extension).
+pub struct HostExtension<K: Threading = ThreadSafe> {
+    registration: RegisteredExtension,
+    handlers: Vec<(MethodRow, K::Function)>,
+    problem: Option<ExtensionError>,
+}
+
+impl<K: Threading> HostExtension<K> {
+    /// Creates an extension without settings, requirements and methods.
+    ///
+    /// # Errors
+    ///
+    /// [`ExtensionError::InvalidId`]: the identifier is not `vendor/name`, where `vendor` is a
+    /// domain of its author, reversed. `io.modelcontextprotocol` is for official extensions.
+    // MCP 2026-07-28 extensions:SEP-2133#definition [EXT-002]
+    pub fn new(id: impl Into<String>) -> Result<Self, ExtensionError> {
+        let registration = RegisteredExtension::new(id.into())?;
+        Ok(Self { registration, handlers: Vec::new(), problem: None })
+    }
+
+    /// Sets the settings to declare; `settings` serialises to an object.
+    ///
+    /// # Errors
+    ///
+    /// [`ExtensionError::InvalidSettings`].
+    pub fn settings<S: Serialize + ?Sized>(mut self, settings: &S) -> Result<Self, ExtensionError> {
+        self.registration.set_settings(settings)?;
+        Ok(self)
+    }
+
+    /// Requires a capability of the host.
+    #[must_use]
+    pub fn requires(mut self, capability: Capability) -> Self {
+        self.registration.require(capability);
+        self
+    }
+
+    /// Requires another extension of the host, which may be registered later.
+    #[must_use]
+    pub fn requires_extension(mut self, id: impl Into<String>) -> Self {
+        self.registration.require_extension(id.into());
+        self
+    }
+
+    /// Sets the handler of a request that servers send, until 2025-11-25: the method is
+    /// [sent by](ExtensionMethod::sent_by) servers. The handler takes `HostRequest<P>`, and returns
+    /// `R` or a `Result` of it. It is called only for servers that declared the extension.
+    #[must_use]
+    pub fn request<P, R, M>(
+        mut self,
+        method: &ExtensionMethod<P, R>,
+        handler: impl Handler<K, ForHostExtension<P, R>, M>,
+    ) -> Self {
+        match self.registration.add_method(method.row, Side::Server) {
+            Ok(()) => self.handlers.push((method.row, handler.into_function())),
+            Err(problem) => _ = self.problem.get_or_insert(problem),
+        }
+        self
+    }
+}
+
+impl<K: Threading> fmt::Debug for HostExtension<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HostExtension")
+            .field("registration", &self.registration)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The extensions of a host.
+pub(crate) struct HostExtensions<K: Threading> {
+    registered: Arc<Vec<RegisteredExtension>>,
+    handlers: Vec<(MethodRow, K::Function)>,
+    problem: Option<ExtensionError>,
+}
+
+impl<K: Threading> Clone for HostExtensions<K> {
+    fn clone(&self) -> Self {
+        Self {
+            registered: Arc::clone(&self.registered),
+            handlers: self.handlers.clone(),
+            problem: self.problem.clone(),
+        }
+    }
+}
+
+impl<K: Threading> HostExtensions<K> {
+    pub(crate) fn registered(&self) -> Arc<Vec<RegisteredExtension>> {
+        Arc::clone(&self.registered)
+    }
+}
+
+impl<K: Threading> Host<K> {
+    /// Registers an extension: declares it to servers, and handles its methods.
+    ///
+    /// A mistake, such as an identifier or a method that is taken, or a requirement that is still
+    /// unmet when a connection opens, closes the connection before a message is sent: see
+    /// [`OpeningFailure::Extension`](mcp_sansio::peer::OpeningFailure::Extension). The order of
+    /// registrations does not matter.
+    // MCP 2026-07-28 extensions:SEP-2133#sdk-implementation [EXT-004]: only what is registered.
+    #[must_use]
+    pub fn extension(mut self, extension: HostExtension<K>) -> Self {
+        let HostExtension { registration, handlers, problem } = extension;
+        let all = self.handlers.extensions.get_or_insert_with(|| {
+            let registered = Arc::default();
+            Arc::new(HostExtensions { registered, handlers: Vec::new(), problem: None })
+        });
+        let all = Arc::make_mut(all);
+        let declared = &mut self.options.capabilities_mut().extensions;
+        let fits = registration.declare(&all.registered, |_| false, declared);
+        if let Some(problem) = problem.or_else(|| fits.err()) {
+            all.problem.get_or_insert(problem);
+            return self;
+        }
+        Arc::make_mut(&mut all.registered).push(registration);
+        if !handlers.is_empty() {
+            all.handlers.extend(handlers);
+            self.options.policy_mut().unknown_methods = UnknownMethods::Deliver;
+        }
+        self
+    }
+
+    /// Returns the registered extensions, in the order of registration.
+    #[must_use]
+    pub fn extensions(&self) -> &[RegisteredExtension] {
+        self.handlers.extensions.as_ref().map_or(&[], |all| &all.registered)
+    }
+
+    /// Returns why connections cannot be opened, if they cannot.
+    pub(crate) fn problem(&self) -> Option<ExtensionError> {
+        let all = self.handlers.extensions.as_ref()?;
+        all.problem.clone().or_else(|| {
+            let declared = self.options.declared_capabilities();
+            // Settings that are no JSON cannot be declared at all.
+            let text = declared.to_json_at(Revision::LATEST).ok()?;
+            let capabilities = Capabilities::from_client_json(text.as_str(), Revision::LATEST);
+            unmet(&all.registered, capabilities.unwrap_or_default(), declared.extensions.as_ref())
+        })
+    }
+}
+
+impl Session {
+    /// Returns the settings with which the server declared an extension; `None` if it did not
+    /// declare it.
+    #[must_use]
+    pub fn extension(&self, id: &str) -> Option<Json> {
+        declared_in(&self.capabilities_json.as_raw().get("extensions")?, id)
+    }
+}
+
+impl Client {
+    /// Calls a method of an extension; `params` must serialise to an object.
+    ///
+    /// # Errors
+    ///
+    /// [`ClientError::Extension`]: the server did not declare the extension, or this client did not
+    /// register it; nothing is sent.
+    // MCP 2026-07-28 extensions:SEP-2133#graceful-degradation [EXT-013]
+    #[must_use = "await it"]
+    pub fn call_extension<P: Serialize, R>(
+        &self,
+        method: &ExtensionMethod<P, R>,
+        params: &P,
+    ) -> ClientCall<R> {
+        let name = MethodName::Other(Cow::Borrowed(method.name()));
+        match self.check_extension(&method.row) {
+            Ok(()) => ClientCall::new(self.clone(), name, &AsJson(params)),
+            Err(why) => ClientCall::not_sent(self.clone(), name, why),
+        }
+    }
+
+    /// Returns the extensions that are registered with the host.
+    #[must_use]
+    pub fn extensions(&self) -> &[RegisteredExtension] {
+        self.shared().extensions.as_ref().map_or(&[], |registered| registered)
+    }
+
+    fn check_extension(&self, row: &MethodRow) -> Result<(), ClientError> {
+        let Some(session) = self.session() else {
+            return Err(ClientError::NotSent(Box::new(CommandError::NotOpen)));
+        };
+        let client = self.extensions().iter().any(|it| it.id() == row.extension);
+        if !client {
+            // Also where servers accept the method from any client: the application has not opted
+            // in.
+            let (method, extension) = (row.name, row.extension);
+            let side = Side::Client;
+            return Err(ExtensionGateError::NotDeclared { method, extension, side }.into());
+        }
+        let server = session.extension(row.extension).is_some();
+        Ok(row.check(Side::Client, session.revision, client, server)?)
+    }
+}
+
+impl<'r, 'f> RequestParts<'r, 'f> {
+    /// The parts of a request of an extension to a host.
+    const fn from_extension_request(
+        request: &'r Request<'f>,
+        default_spawner: Option<fn(Job)>,
+    ) -> Self {
+        Self {
+            params: &request.params,
+            revision: request.revision,
+            call: None,
+            states: None,
+            spawner: None,
+            default_spawner,
+            cancelled: None,
+        }
+    }
+}
+
+impl<K: Threading, M: ClientMachine> ClientEndpoint<K, M> {
+    /// Answers a request of an extension.
+    pub(crate) fn serve_extension(&mut self, request: &Request<'_>, now: Instant) {
+        match self.extension_handler(request) {
+            Ok(function) => {
+                let parts = RequestParts::from_extension_request(request, self.default_spawner);
+                self.run(Asked::Request(request.handle), &function, parts, now);
+            }
+            Err(error) => {
+                let request = request.handle;
+                let _answered = self.machine.apply(ClientCommand::Reject { request, error }, now);
+            }
+        }
+    }
+
+    fn extension_handler(
+        &self,
+        request: &Request<'_>,
+    ) -> Result<K::Function, ErrorObject<'static>> {
+        let method = request.method.as_str();
+        let all = self.handlers.extensions.as_ref();
+        let found = all.and_then(|all| all.handlers.iter().find(|(row, _)| row.name == method));
+        let checked = found.filter(|(row, _)| {
+            let session = self.shared.opening.session();
+            let server = session.is_some_and(|it| it.extension(row.extension).is_some());
+            row.check(Side::Server, request.revision, true, server).is_ok()
+        });
+        let (_, function) = checked.ok_or_else(|| ErrorObject::method_not_found(method))?;
+        Ok(function.clone())
+    }
+
+    /// Answers a request of an extension with the outcome of its handler.
+    pub(crate) fn answer_extension(
+        &mut self,
+        request: RequestHandle,
+        outcome: Outcome,
+        now: Instant,
+    ) {
+        let revision = self.machine.session().map_or(Revision::LATEST, |it| it.revision());
+        let error = match outcome {
+            Outcome::Result(body) => {
+                let result = &AsJson(&AtRevision(&body, revision));
+                match self.machine.apply(ClientCommand::Respond { request, result }, now) {
+                    Err(CommandError::NotWritable(error)) => {
+                        ErrorObject::internal(error.to_string())
+                    }
+                    // A request that was cancelled meanwhile needs no answer.
+                    _ => return,
+                }
+            }
+            Outcome::Error(error) => error,
+            #[cfg(feature = "http")]
+            Outcome::Refused(refusal) => refusal.error,
+            Outcome::InputRequired(_) => {
+                ErrorObject::internal("a host's handler cannot ask for input")
+            }
+        };
+        let _answered = self.machine.apply(ClientCommand::Reject { request, error }, now);
+    }
+}

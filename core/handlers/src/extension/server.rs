@@ -1,0 +1,245 @@
+use alloc::string::String;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::fmt;
+
+use mcp_sansio::Era;
+use mcp_sansio::Revision;
+use mcp_sansio::catalog::CatalogError;
+use mcp_sansio::jsonrpc::{ErrorObject, Json, RawJson};
+use mcp_sansio::peer::{MethodName, Request};
+use mcp_sansio::protocol::{
+    Capabilities, Capability, ExtensionError, SerializeAt, Side, missing_extension,
+};
+use serde::Serialize;
+
+use super::marker::ForExtension;
+use super::method::{ExtensionGateError, ExtensionMethod, MethodRow};
+use super::registration::{RegisteredExtension, unmet};
+use crate::context::Context;
+use crate::function::Handler;
+use crate::server::{Handlers, Server};
+use crate::server_binding::ServerBinding;
+use crate::server_endpoint::ServerEndpoint;
+use crate::state::StateTypes;
+use crate::threading::{ThreadSafe, Threading};
+
+/// The server's side of an extension. See the [module](crate::extension).
+pub struct ServerExtension<K: Threading = ThreadSafe> {
+    registration: RegisteredExtension,
+    handlers: Vec<(&'static str, K::Function)>,
+    states: Vec<StateTypes>,
+    problem: Option<ExtensionError>,
+}
+
+impl<K: Threading> ServerExtension<K> {
+    /// Creates an extension without settings, requirements and methods.
+    ///
+    /// # Errors
+    ///
+    /// [`ExtensionError::InvalidId`]: the identifier is not `vendor/name`, where `vendor` is a
+    /// domain of its author, reversed. `io.modelcontextprotocol` is for official extensions.
+    // MCP 2026-07-28 extensions:SEP-2133#definition [EXT-002]
+    pub fn new(id: impl Into<String>) -> Result<Self, ExtensionError> {
+        let registration = RegisteredExtension::new(id.into())?;
+        Ok(Self { registration, handlers: Vec::new(), states: Vec::new(), problem: None })
+    }
+
+    /// Sets the settings to declare; `settings` serialises to an object.
+    ///
+    /// # Errors
+    ///
+    /// [`ExtensionError::InvalidSettings`].
+    pub fn settings<S: Serialize + ?Sized>(mut self, settings: &S) -> Result<Self, ExtensionError> {
+        self.registration.set_settings(settings)?;
+        Ok(self)
+    }
+
+    /// Requires a capability of the server.
+    #[must_use]
+    pub fn requires(mut self, capability: Capability) -> Self {
+        self.registration.require(capability);
+        self
+    }
+
+    /// Requires another extension of the server, which may be registered later.
+    #[must_use]
+    pub fn requires_extension(mut self, id: impl Into<String>) -> Self {
+        self.registration.require_extension(id.into());
+        self
+    }
+
+    /// Sets the handler of a request that clients send. It takes `Call<P>`, and returns `R` or a
+    /// `Result` of it.
+    ///
+    /// The handler is called only for clients that declared the extension, unless the method is
+    /// [for any client](ExtensionMethod::from_any_client). Others get `-32021`, which names the
+    /// extension; before 2026-07-28 the method does not exist for them.
+    #[must_use]
+    pub fn request<P, R, M>(
+        mut self,
+        method: &ExtensionMethod<P, R>,
+        handler: impl Handler<K, ForExtension<P, R>, M>,
+    ) -> Self {
+        if let Err(problem) = self.registration.add_method(method.row, Side::Client) {
+            self.problem.get_or_insert(problem);
+            return self;
+        }
+        self.states.push(handler.states());
+        self.handlers.push((method.name(), handler.into_function()));
+        self
+    }
+}
+
+impl<K: Threading> fmt::Debug for ServerExtension<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ServerExtension")
+            .field("registration", &self.registration)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The extensions of a server.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct ExtensionTable(Vec<RegisteredExtension>);
+
+impl ExtensionTable {
+    fn row(&self, method: &str) -> Option<&MethodRow> {
+        self.0.iter().flat_map(|it| &it.methods).find(|row| row.name == method)
+    }
+
+    /// Refuses a request that its client must not send. `client` are the extensions that the client
+    /// declared.
+    // MCP 2026-07-28 extensions:SEP-2133#server-side-capability-checking [EXT-012]
+    fn check(
+        &self,
+        request: &Request<'_>,
+        client: Option<&Json>,
+    ) -> Result<(), ErrorObject<'static>> {
+        let MethodName::Other(method) = &request.method else { return Ok(()) };
+        let Some(row) = self.row(method) else { return Ok(()) };
+        let declared = client.and_then(|it| declared_in(&it.as_raw(), row.extension)).is_some();
+        row.check(Side::Client, request.revision, declared, true).map_err(|refusal| match refusal {
+            // MCP 2026-07-28 basic/index#_meta [EXT-015]
+            // MCP 2026-07-28 extensions:SEP-2133#graceful-degradation [EXT-014]
+            ExtensionGateError::NotDeclared { extension, .. }
+                if request.revision.era() == Era::Modern =>
+            {
+                missing_extension(extension)
+            }
+            _ => ErrorObject::method_not_found(method),
+        })
+    }
+}
+
+/// Returns the settings of an extension in a map of them; `null` counts as absent.
+pub(crate) fn declared_in(extensions: &RawJson<'_>, id: &str) -> Option<Json> {
+    extensions.get(id).filter(|settings| *settings != RawJson::NULL).map(Json::from)
+}
+
+impl Context {
+    /// Returns the settings with which the client declared an extension; `None` if it did not
+    /// declare it, or if the server has [no extension](Server::extension).
+    // MCP 2026-07-28 extensions:SEP-2133#server-side-capability-checking [EXT-012]
+    #[must_use]
+    pub fn extension(&self, id: &str) -> Option<Json> {
+        declared_in(&self.client_extensions.as_ref()?.as_raw(), id)
+    }
+}
+
+impl<K: Threading> Handlers<K> {
+    fn extensions(&self) -> &[RegisteredExtension] {
+        self.extensions.as_deref().map_or(&[], |table| &table.0)
+    }
+}
+
+impl<K: Threading> Server<K> {
+    /// Registers an extension: declares it to clients, and handles its methods.
+    ///
+    /// A mistake, such as an identifier or a method that is taken, or a requirement that is still
+    /// unmet then, is an error where the server is used: [`endpoint`](Self::endpoint) and others. The
+    /// order of registrations does not matter.
+    // MCP 2026-07-28 extensions:SEP-2133#sdk-implementation [EXT-004]: only what is registered.
+    #[must_use]
+    pub fn extension(mut self, extension: ServerExtension<K>) -> Self {
+        let ServerExtension { registration, handlers, states, problem } = extension;
+        let functions = Arc::make_mut(&mut self.handlers);
+        let others = &functions.others;
+        let is_taken = |name: &str| others.iter().any(|(known, _)| known == name);
+        let declared = &mut self.options.capabilities_mut().extensions;
+        let fits = registration.declare(functions.extensions(), is_taken, declared);
+        if let Some(problem) = problem.or_else(|| fits.err()) {
+            self.note(CatalogError::Extension(problem));
+            return self;
+        }
+        for (method, function) in handlers {
+            let place = functions.others.partition_point(|(known, _)| **known < *method);
+            functions.others.insert(place, (method.into(), function));
+        }
+        Arc::make_mut(functions.extensions.get_or_insert_default()).0.push(registration);
+        for states in states {
+            self.require(states);
+        }
+        self
+    }
+
+    /// Returns the registered extensions, in the order of registration.
+    #[must_use]
+    pub fn extensions(&self) -> &[RegisteredExtension] {
+        self.handlers.extensions()
+    }
+
+    /// Returns whether a method is one of an extension, which then is a mistake of a registration.
+    // MCP 2026-07-28 extensions:SEP-3371-summary#2-custom-methods [EXT-027]
+    pub(crate) fn is_method_of_extension(&mut self, method: &str) -> bool {
+        let mut extensions = self.handlers.extensions().iter();
+        let owner = extensions.find(|it| it.methods().any(|name| name == method));
+        let Some(owner) = owner else { return false };
+        let (id, method) = (owner.id().into(), method.into());
+        self.note(CatalogError::Extension(ExtensionError::MethodTaken { id, method }));
+        true
+    }
+
+    /// Returns why the server cannot be used, if it cannot.
+    pub(crate) fn problem(&self) -> Option<CatalogError> {
+        self.problem.clone().or_else(|| {
+            let registered = self.handlers.extensions();
+            if registered.is_empty() {
+                return None;
+            }
+            let declared = self.options.declared_capabilities(Revision::LATEST);
+            // Settings that are no JSON cannot be declared at all.
+            let text = declared.to_json_at(Revision::LATEST).ok()?;
+            let capabilities = Capabilities::from_server_json(text.as_str(), Revision::LATEST);
+            unmet(registered, capabilities.unwrap_or_default(), declared.extensions.as_ref())
+                .map(CatalogError::Extension)
+        })
+    }
+}
+
+#[allow(private_bounds, reason = "implemented only by the machines of this crate")]
+impl<K: Threading, M: ServerBinding> ServerEndpoint<K, M> {
+    /// Returns the extensions that the client declared, if the server has any.
+    // MCP 2026-07-28 extensions:overview#client-capabilities [EXT-007]
+    // MCP 2026-07-28 extensions:SEP-2133#negotiation [EXT-011]
+    pub(crate) fn client_extensions(&self, request: &Request<'_>) -> Option<Json> {
+        self.handlers.extensions.as_ref()?;
+        if request.revision.era() == Era::Legacy {
+            return self.machine.session_of(request.handle)?.client_extensions().cloned();
+        }
+        let capabilities = request.client_capabilities()?;
+        capabilities.get("extensions").map(Json::from)
+    }
+
+    /// Refuses a request of an extension that its client must not send.
+    pub(crate) fn check_extension(
+        &self,
+        request: &Request<'_>,
+        client: Option<&Json>,
+    ) -> Result<(), ErrorObject<'static>> {
+        match &self.handlers.extensions {
+            Some(table) => table.check(request, client),
+            None => Ok(()),
+        }
+    }
+}
