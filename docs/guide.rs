@@ -27,6 +27,8 @@ mod input_rounds {}
 mod tasks_and_subscriptions {}
 #[doc = include_str!("guide/middleware.md")]
 mod middleware {}
+#[doc = include_str!("guide/extensions.md")]
+mod extensions {}
 #[doc = include_str!("guide/http.md")]
 mod http {}
 #[doc = include_str!("guide/authorization.md")]

@@ -27,7 +27,8 @@ pub(crate) fn run(targets: &[&str]) -> Result<(), Failure> {
             command.args(["--features", "client,critical-section,http,recording,seal,server"]);
         } else {
             command.args(["--package", "mcp-sansio-handlers", "--package", "mcp-sansio-test"]);
-            command.args(["--features", "auth,http,protection,recording,seal"]);
+            command.args(["--package", "mcp-sansio-extensions"]);
+            command.args(["--features", "apps,auth,http,protection,recording,seal,skills"]);
         }
         if !command.status()?.success() {
             failed.push(*target);

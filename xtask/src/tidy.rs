@@ -23,8 +23,9 @@ const LONG: [(&str, &str); 1] = [(
 /// A decision record should be readable in one sitting.
 const DECISION_LINES_MAX: usize = 80;
 /// Folders in which the length of files is checked.
-const WATCHED: [&str; 8] = [
+const WATCHED: [&str; 9] = [
     "core/collections/src",
+    "core/extensions/src",
     "core/handlers/src",
     "core/machine/src",
     "core/oauth/src",

@@ -40,6 +40,10 @@ pub use mcp_sansio_auth::{
 pub use mcp_sansio_auth::{JwtError, JwtVerifier};
 #[cfg(feature = "sign")]
 pub use mcp_sansio_auth::{KeyError, KeyFileError, SignError, Signer};
+#[cfg(feature = "apps")]
+pub use mcp_sansio_extensions::apps;
+#[cfg(feature = "skills")]
+pub use mcp_sansio_extensions::skills;
 pub use mcp_sansio_handlers::*;
 #[cfg(any(feature = "auth", feature = "http-server"))]
 pub use mcp_sansio_oauth as auth;

@@ -91,6 +91,12 @@ pub use embassy_clock::EmbassyClock;
 pub use error::DriveError;
 pub use mcp_sansio::stream::StreamSettings;
 pub use mcp_sansio::{Instant, Revision, Revisions, catalog, jsonrpc, peer, protocol, stream};
+#[cfg(feature = "apps")]
+#[doc(inline)]
+pub use mcp_sansio_extensions::apps;
+#[cfg(feature = "skills")]
+#[doc(inline)]
+pub use mcp_sansio_extensions::skills;
 #[cfg(feature = "handlers")]
 #[doc(inline)]
 pub use mcp_sansio_handlers::*;
