@@ -97,7 +97,7 @@ fn distribution() -> Command {
         .env("RUSTC", DISTRIBUTION_RUSTC)
         // `-Z` on a stable compiler; the sources match this compiler.
         .env("RUSTC_BOOTSTRAP", "1")
-        .args(["-Z", "build-std=core,alloc"]);
+        .args(["-Z", "build-std=core,alloc", "-Z", "build-std-features=optimize_for_size"]);
     command
 }
 
