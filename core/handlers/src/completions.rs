@@ -1,12 +1,10 @@
 //! Handlers that complete one argument of an item.
 
-use alloc::borrow::Cow;
 use alloc::rc::Rc;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
 
-use mcp_sansio::jsonrpc::RawJson;
 use mcp_sansio::protocol::CompleteParams;
 
 use super::context::Call;
@@ -19,8 +17,8 @@ use super::threading::{Local, ThreadSafe, Threading};
 /// The completions of an item's arguments.
 #[allow(unnameable_types, reason = "only this crate implements and uses it")]
 pub trait ArgumentCompletions<K: Threading> {
-    /// Returns the handler of the argument that a request with `params` completes.
-    fn find(&self, params: &RawJson<'_>) -> Option<&K::Function>;
+    /// Returns the handler of an argument.
+    fn find(&self, argument: &str) -> Option<&K::Function>;
 
     /// Visits the handlers in the order of their registration.
     fn for_each(&self, visit: &mut dyn FnMut(&str, &K::Function, StateTypes));
@@ -57,12 +55,11 @@ impl<K: Threading> CompletionEntry<K> {
 }
 
 impl<K: Threading> ArgumentCompletions<K> for CompletionEntry<K> {
-    fn find(&self, params: &RawJson<'_>) -> Option<&K::Function> {
-        // The machine refuses requests without these members, and requests that repeat them.
-        if params.get("argument")?.get("name")?.decode::<Cow<'_, str>>().ok()? == self.argument {
+    fn find(&self, argument: &str) -> Option<&K::Function> {
+        if argument == self.argument {
             return Some(&self.function);
         }
-        self.next.as_ref()?.find(params)
+        self.next.as_ref()?.find(argument)
     }
 
     fn for_each(&self, visit: &mut dyn FnMut(&str, &K::Function, StateTypes)) {

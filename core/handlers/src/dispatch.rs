@@ -39,9 +39,9 @@ impl<K: Threading> Handlers<K> {
         items: &'h Attachments<ItemHandler<K>>,
         request: &Request<'_>,
     ) -> Result<&'h K::Function, ErrorObject<'static>> {
-        if let Target::Completion(item) = request.target {
-            let completions = items.get(item).and_then(|item| item.completions.as_ref());
-            if let Some(found) = completions.and_then(|it| it.find(&request.params)) {
+        if let Target::Completion(argument) = &request.target {
+            let completions = items.get(argument.item()).and_then(|item| item.completions.as_ref());
+            if let Some(found) = completions.and_then(|it| it.find(argument.name())) {
                 return Ok(found);
             }
         } else if let Some(item) = request.target.item() {

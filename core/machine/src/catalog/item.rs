@@ -121,9 +121,8 @@ pub enum Target {
     Resource(ItemId),
     /// The request reads a resource whose URI matches a template.
     Template(TemplateMatch),
-    /// The request completes an argument of a prompt, a resource template or a resource. Of a resource
-    /// whose URI matches a template, the item is the template.
-    Completion(ItemId),
+    /// The request completes an argument of a prompt, a resource template or a resource.
+    Completion(CompletedArgument),
 }
 
 impl Target {
@@ -132,10 +131,9 @@ impl Target {
     pub fn item(&self) -> Option<ItemId> {
         match self {
             Self::None => None,
-            Self::Tool(id) | Self::Prompt(id) | Self::Resource(id) | Self::Completion(id) => {
-                Some(*id)
-            }
+            Self::Tool(id) | Self::Prompt(id) | Self::Resource(id) => Some(*id),
             Self::Template(matched) => Some(matched.template()),
+            Self::Completion(argument) => Some(argument.item()),
         }
     }
 }
@@ -159,6 +157,29 @@ impl TemplateMatch {
     /// order.
     #[must_use]
     pub fn variables(&self) -> &[(String, String)] {
+        &self.0.1
+    }
+}
+
+/// An argument to complete, and its item. Clones share their contents.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CompletedArgument(Arc<(ItemId, String)>);
+
+impl CompletedArgument {
+    pub(super) fn new(item: ItemId, name: String) -> Self {
+        Self(Arc::new((item, name)))
+    }
+
+    /// Returns the prompt, the resource template or the resource. Of a resource whose URI matches a
+    /// template, it is the template.
+    #[must_use]
+    pub fn item(&self) -> ItemId {
+        self.0.0
+    }
+
+    /// Returns the name of the argument.
+    #[must_use]
+    pub fn name(&self) -> &str {
         &self.0.1
     }
 }

@@ -47,7 +47,7 @@ pub use audience::Audience;
 use audience::Restrictions;
 pub use error::CatalogError;
 use item::ToolItem;
-pub use item::{Item, ItemId, ItemKind, Target, TemplateMatch};
+pub use item::{CompletedArgument, Item, ItemId, ItemKind, Target, TemplateMatch};
 use list::List;
 pub use page::{PAGE_SIZE_DEFAULT, Page};
 pub use template::{

@@ -5,7 +5,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use super::Catalog;
-use super::item::{ItemId, ItemKind, Target};
+use super::item::{CompletedArgument, ItemKind, Target};
 use super::runs_as_task;
 use crate::Caller;
 use crate::jsonrpc::{ErrorCode, ErrorObject, RawJson};
@@ -151,7 +151,7 @@ impl Catalog {
         &self,
         given: &Given<'_>,
         revision: Revision,
-    ) -> Result<ItemId, ErrorObject<'static>> {
+    ) -> Result<CompletedArgument, ErrorObject<'static>> {
         let Given { params, caller, .. } = *given;
         let reference = present(params, "ref").filter(RawJson::is_object);
         let reference = reference.ok_or_else(|| wrong("`ref` must be an object"))?;
@@ -175,11 +175,9 @@ impl Catalog {
             _ => return Err(wrong("`ref.type` must be `ref/prompt` or `ref/resource`")),
         };
         let argument = present(params, "argument");
-        let complete =
-            argument.is_some_and(|it| text(&it, "name").is_some() && text(&it, "value").is_some());
-        if !complete {
-            return Err(wrong("`argument` must have the strings `name` and `value`"));
-        }
+        let named = argument.and_then(|it| text(&it, "value").and_then(|_| text(&it, "name")));
+        let name =
+            named.ok_or_else(|| wrong("`argument` must have the strings `name` and `value`"))?;
         // MCP 2025-06-18 server/utilities/completion#requesting-completions [COMP-002]
         if revision >= Revision::V2025_06_18
             && let Some(context) = present(params, "context")
@@ -188,7 +186,7 @@ impl Catalog {
         {
             return Err(wrong("the values of `context.arguments` must be strings"));
         }
-        Ok(item)
+        Ok(CompletedArgument::new(item, name))
     }
 }
 

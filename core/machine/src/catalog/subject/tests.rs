@@ -174,7 +174,7 @@ fn a_completion_requires_a_known_prompt_or_resource_template() {
 }
 
 #[test]
-fn a_completion_refers_to_its_item() {
+fn a_completion_refers_to_its_item_and_argument() {
     // Rule: [COMP-001].
     let catalog = catalog();
     let template = catalog.find_template("db://users/1").unwrap().template();
@@ -193,7 +193,8 @@ fn a_completion_refers_to_its_item() {
         let caller = &Caller::OWNER;
         let target =
             catalog.resolve(method, None, &raw(&params), Revision::LATEST, caller).unwrap();
-        assert_eq!(target, Target::Completion(item));
+        let Target::Completion(argument) = target else { panic!("{target:?}") };
+        assert_eq!((argument.item(), argument.name()), (item, "n"));
     }
 }
 
