@@ -6,6 +6,7 @@ use core::fmt;
 use crate::jsonrpc::{ErrorCode, ErrorObject, JsonError, RawJson};
 
 use super::TASKS_EXTENSION;
+use super::capabilities::ServerCapabilities;
 use super::declared::Declared;
 use super::revision::Revision;
 
@@ -311,6 +312,54 @@ impl Capabilities {
         Self::read_server(&Declared::parse(text)?, revision)
     }
 
+    /// Returns the capabilities that a server declares at `revision` with this object.
+    // The same as parsing what the object is written as.
+    pub(crate) fn of_server(declared: &ServerCapabilities, revision: Revision) -> Self {
+        let ServerCapabilities { tools, prompts, resources, tasks, extensions, .. } = declared;
+        let set = |flag: Option<bool>| flag == Some(true);
+        let mut all = Self::NONE
+            .with(Capability::Logging, declared.logging.is_some())
+            // MCP 2025-03-26 server/utilities/completion#capabilities [CAP-005]
+            .with(
+                Capability::Completions,
+                declared.completions.is_some() && revision >= Revision::V2025_03_26,
+            );
+        if let Some(tools) = tools {
+            all = all
+                .with(Capability::Tools, true)
+                .with(Capability::ToolsListChanged, set(tools.list_changed));
+        }
+        if let Some(prompts) = prompts {
+            all = all
+                .with(Capability::Prompts, true)
+                .with(Capability::PromptsListChanged, set(prompts.list_changed));
+        }
+        if let Some(resources) = resources {
+            all = all
+                .with(Capability::Resources, true)
+                .with(Capability::ResourcesListChanged, set(resources.list_changed))
+                .with(Capability::ResourcesSubscribe, set(resources.subscribe));
+        }
+        if let Some(tasks) = tasks
+            && revision == Revision::V2025_11_25
+        {
+            let tools = tasks.requests.as_ref().and_then(|requests| requests.tools.as_ref());
+            all = all
+                .with(Capability::Tasks, true)
+                .with(Capability::TasksList, tasks.list.is_some())
+                .with(Capability::TasksCancel, tasks.cancel.is_some())
+                .with(Capability::TasksToolsCall, tools.is_some_and(|tools| tools.call.is_some()));
+        }
+        if let Some(extensions) = extensions
+            && revision >= Revision::V2026_07_28
+        {
+            let settings = extensions.get(TASKS_EXTENSION);
+            let declared = settings.is_some_and(|settings| settings.as_str() != "null");
+            all = all.with(Capability::TasksExtension, declared);
+        }
+        all
+    }
+
     /// Like [`Capabilities::from_server_json`], for text that was already checked to be JSON.
     pub(crate) fn from_checked_server_json(
         text: &str,
@@ -410,6 +459,7 @@ fn task_capabilities(declared: &Declared<'_>) -> Result<Capabilities, JsonError>
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::protocol::SerializeAt;
 
     fn client(text: &str, revision: Revision) -> Capabilities {
         Capabilities::from_client_json(text, revision).unwrap()
@@ -445,6 +495,26 @@ mod tests {
         assert!(legacy.iter().eq([Capability::Tasks, Capability::TasksList]));
         let roots = client(r#"{"roots":{"listChanged":true}}"#, Revision::V2026_07_28);
         assert!(!roots.contains(Capability::RootsListChanged));
+    }
+
+    #[test]
+    fn a_server_has_the_capabilities_that_it_declares() {
+        let everything = r#"{"experimental":{"x":{}},"logging":{},"completions":{},
+            "tools":{"listChanged":true},"prompts":{"listChanged":true},
+            "resources":{"subscribe":true,"listChanged":true},
+            "tasks":{"list":{},"cancel":{},"requests":{"tools":{"call":{}}}},
+            "extensions":{"io.modelcontextprotocol/tasks":{}}}"#;
+        let little = r#"{"tools":{"listChanged":false},"prompts":{},"resources":{},
+            "tasks":{"requests":{"tools":{}}},
+            "extensions":{"a/b":{},"io.modelcontextprotocol/tasks":null}}"#;
+        for text in [everything, little, r#"{"tasks":{"requests":{}}}"#, "{}"] {
+            let declared: ServerCapabilities = serde_json::from_str(text).unwrap();
+            for revision in Revision::ALL {
+                let written = declared.to_json_at(revision).unwrap();
+                let read = Capabilities::from_server_json(written.as_str(), revision).unwrap();
+                assert_eq!(Capabilities::of_server(&declared, revision), read, "{revision} {text}");
+            }
+        }
     }
 
     #[test]

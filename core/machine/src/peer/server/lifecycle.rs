@@ -67,10 +67,7 @@ impl Server {
             return self.refuse_initialize(incoming, "`capabilities` is not valid");
         };
         let declared = self.declared(revision);
-        let server = declared
-            .to_json_at(revision)
-            .and_then(|text| Capabilities::from_checked_server_json(text.as_str(), revision))
-            .unwrap_or_default();
+        let server = Capabilities::of_server(&declared, revision);
         let mut result = InitializeResult::new(
             revision.as_str(),
             declared,

@@ -4,7 +4,7 @@ use mcp_sansio_sync::Arc;
 
 use crate::catalog::Catalog;
 use crate::peer::options::ConnectionConfig;
-use crate::protocol::{CacheHints, Capabilities, Implementation, SerializeAt, ServerCapabilities};
+use crate::protocol::{CacheHints, Capabilities, Implementation, ServerCapabilities};
 use crate::{PanicGuard, Revision, Revisions};
 
 use super::options::ServerRole;
@@ -86,9 +86,6 @@ impl ServerIdentity {
     /// Returns the capabilities that the server declares at `revision`, as far as this crate knows
     /// them.
     pub(super) fn declared_set(&self, catalog: &Catalog, revision: Revision) -> Capabilities {
-        let declared = catalog.complete(self.capabilities.clone(), revision).to_json_at(revision);
-        declared
-            .and_then(|text| Capabilities::from_checked_server_json(text.as_str(), revision))
-            .unwrap_or_default()
+        Capabilities::of_server(&catalog.complete(self.capabilities.clone(), revision), revision)
     }
 }
