@@ -15,7 +15,7 @@ use super::text::{write_escaped, write_integer, write_string};
 
 /// Appends `value` to `out`.
 pub(super) fn serialize<T: Serialize + ?Sized>(out: &mut String, value: &T) -> Result<(), Error> {
-    value.serialize(Serializer { out })
+    value.serialize(Serializer { out, raw: false })
 }
 
 /// The name under which `serde_json` passes raw values through unchanged.
@@ -26,6 +26,8 @@ const RAW: [&str; 2] = [RAW_VALUE, "$serde_json::private::Number"];
 
 struct Serializer<'o> {
     out: &'o mut String,
+    /// Whether the value is the text of a raw value, which is written unchanged.
+    raw: bool,
 }
 
 impl Serializer<'_> {
@@ -127,6 +129,9 @@ impl<'o> ser::Serializer for Serializer<'o> {
     }
 
     fn serialize_str(self, value: &str) -> Result<(), Error> {
+        if self.raw {
+            return self.push(value);
+        }
         write_string(self.out, value);
         Ok(())
     }
@@ -235,6 +240,9 @@ impl<'o> ser::Serializer for Serializer<'o> {
             }
         }
 
+        if self.raw {
+            return self.display(value);
+        }
         self.out.push('"');
         write!(Escape(self.out), "{value}").map_err(|_| Error::custom("a Display failed"))?;
         self.out.push('"');
@@ -267,7 +275,7 @@ impl Compound<'_> {
 
     fn member<T: Serialize + ?Sized>(&mut self, key: &str, value: &T) -> Result<(), Error> {
         if self.close == RAW_CLOSE {
-            return value.serialize(key::Serializer { out: self.out, form: key::Form::Raw });
+            return value.serialize(Serializer { out: self.out, raw: true });
         }
         let first = self.is_first();
         write_key(self.out, first, key);
@@ -333,8 +341,8 @@ impl ser::SerializeMap for Compound<'_> {
     type Error = Error;
 
     fn serialize_key<T: Serialize + ?Sized>(&mut self, key: &T) -> Result<(), Error> {
-        let form = key::Form::Key { first: self.is_first() };
-        key.serialize(key::Serializer { out: self.out, form })
+        let first = self.is_first();
+        key.serialize(key::Serializer { out: self.out, first })
     }
 
     fn serialize_value<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Error> {

@@ -1,4 +1,4 @@
-//! Serializer for values that must be strings in JSON: map keys, and raw text.
+//! Serializer for map keys, which are strings in JSON.
 
 use alloc::string::String;
 use core::fmt;
@@ -8,20 +8,11 @@ use serde_json::Number;
 
 use super::{Error, append, write_key};
 
-#[derive(Clone, Copy, PartialEq)]
-pub(super) enum Form {
-    /// The key of a member, with its comma and colon.
-    Key {
-        /// Whether the member is the first of its object.
-        first: bool,
-    },
-    /// Raw text, written unchanged.
-    Raw,
-}
-
+/// Writes a key with its comma and colon.
 pub(super) struct Serializer<'o> {
     pub(super) out: &'o mut String,
-    pub(super) form: Form,
+    /// Whether the member is the first of its object.
+    pub(super) first: bool,
 }
 
 fn refused<T>() -> Result<T, Error> {
@@ -74,10 +65,7 @@ impl ser::Serializer for Serializer<'_> {
     }
 
     fn serialize_str(self, value: &str) -> Result<(), Error> {
-        match self.form {
-            Form::Key { first } => write_key(self.out, first, value),
-            Form::Raw => append(self.out, value),
-        }
+        write_key(self.out, self.first, value);
         Ok(())
     }
 
@@ -103,15 +91,10 @@ impl ser::Serializer for Serializer<'_> {
     }
 
     fn collect_str<T: fmt::Display + ?Sized>(self, value: &T) -> Result<(), Error> {
-        match self.form {
-            Form::Key { first } => {
-                append(self.out, if first { "" } else { "," });
-                super::Serializer { out: self.out }.collect_str(value)?;
-                append(self.out, ":");
-                Ok(())
-            }
-            Form::Raw => super::Serializer { out: self.out }.display(value),
-        }
+        append(self.out, if self.first { "" } else { "," });
+        super::Serializer { out: self.out, raw: false }.collect_str(value)?;
+        append(self.out, ":");
+        Ok(())
     }
 
     fn serialize_newtype_variant<T: Serialize + ?Sized>(
