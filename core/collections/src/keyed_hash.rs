@@ -41,13 +41,13 @@ impl Hasher for KeyedHasher {
     fn write(&mut self, bytes: &[u8]) {
         let (words, rest) = bytes.as_chunks();
         for word in words {
-            self.0.write_u64(u64::from_le_bytes(*word));
+            self.write_u64(u64::from_le_bytes(*word));
         }
         // The last word includes the length, so that a text differs from the same text followed by
         // zeros.
         let last =
             rest.iter().rev().fold(rest.len() as u64, |word, byte| word << 8 | u64::from(*byte));
-        self.0.write_u64(last);
+        self.write_u64(last);
     }
 
     #[inline]
@@ -60,7 +60,10 @@ impl Hasher for KeyedHasher {
         self.0.write_u32(number);
     }
 
-    #[inline]
+    // Multiplies to 128 bits: a single instruction, or a long sequence that would be repeated in
+    // each caller.
+    #[cfg_attr(target_pointer_width = "64", inline)]
+    #[cfg_attr(not(target_pointer_width = "64"), inline(never))]
     fn write_u64(&mut self, number: u64) {
         self.0.write_u64(number);
     }

@@ -10,7 +10,13 @@ impl<T> Lock<T> {
 
     #[inline]
     pub(crate) fn lock<R>(&self, change: impl FnOnce(&mut T) -> R) -> R {
-        change(&mut self.0.lock())
+        change(&mut self.acquire())
+    }
+
+    // Not inlined, unlike the change: the loop that waits would be repeated for each change.
+    #[inline(never)]
+    fn acquire(&self) -> spin::MutexGuard<'_, T> {
+        self.0.lock()
     }
 
     #[inline]

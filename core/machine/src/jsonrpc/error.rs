@@ -38,7 +38,13 @@ pub struct ErrorObject<'a> {
 impl<'a> ErrorObject<'a> {
     /// Creates an error without data.
     pub fn new(code: ErrorCode, message: impl Into<Cow<'a, str>>) -> Self {
-        Self { code, message: message.into(), data: None }
+        Self::from_text(code, message.into())
+    }
+
+    // Not inlined, because errors are created in many places.
+    #[inline(never)]
+    const fn from_text(code: ErrorCode, message: Cow<'a, str>) -> Self {
+        Self { code, message, data: None }
     }
 
     /// Adds `data` to the error.

@@ -228,7 +228,7 @@ impl From<Vec<String>> for ElicitValue {
 impl<'de> Deserialize<'de> for ElicitValue {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let json = Json::deserialize(deserializer)?;
-        let value = match json.as_str().trim_start().as_bytes().first() {
+        let value = match json.as_str().trim_ascii_start().as_bytes().first() {
             Some(b'"') => json.decode().map(Self::Text).map_err(D::Error::custom)?,
             Some(b't' | b'f') => json.decode().map(Self::Boolean).map_err(D::Error::custom)?,
             Some(b'-' | b'0'..=b'9') => match json.decode() {

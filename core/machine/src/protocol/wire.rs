@@ -278,7 +278,7 @@ pub(crate) fn whole<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option
 
 /// Returns whether the value is a JSON object.
 pub(crate) fn is_object(json: &Json) -> bool {
-    json.as_str().trim_start().starts_with('{')
+    json.as_str().trim_ascii_start().starts_with('{')
 }
 
 /// Returns whether the value is a JSON Schema that allows only objects, according to its root
@@ -423,7 +423,7 @@ impl<T> From<Vec<T>> for OneOrMany<T> {
 impl<'de, T: for<'a> Deserialize<'a>> Deserialize<'de> for OneOrMany<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let json = Json::deserialize(deserializer)?;
-        if json.as_str().trim_start().starts_with('[') {
+        if json.as_str().trim_ascii_start().starts_with('[') {
             json.decode().map(Self::Many)
         } else {
             json.decode().map(Self::One)
