@@ -11,6 +11,7 @@ extern crate alloc;
 mod clock;
 mod fault;
 mod heap;
+mod interrupts;
 mod lamp;
 mod power;
 mod register;
