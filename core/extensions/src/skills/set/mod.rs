@@ -1,0 +1,386 @@
+//! The skills that a server serves, with their files.
+
+mod builder;
+mod changes;
+mod cursor;
+mod error;
+mod generated;
+mod media_type;
+mod tree;
+
+use alloc::borrow::Cow;
+use alloc::collections::BTreeMap;
+use alloc::format;
+use alloc::string::String;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::fmt;
+use core::num::NonZeroUsize;
+use core::ops::Bound;
+
+use mcp_sansio::jsonrpc::{ErrorObject, Json, RawJson};
+use mcp_sansio::protocol::{
+    BlobResourceContents, Meta, Resource, ResourceContents, TextResourceContents, check_key,
+};
+
+pub use builder::SkillSetBuilder;
+pub use changes::SkillChanges;
+pub use error::SkillSetError;
+pub use generated::GeneratedSkill;
+pub(super) use media_type::DIRECTORY;
+
+use super::META_PREFIX;
+use super::entry::Skill;
+use super::frontmatter::{Frontmatter, FrontmatterDifference, InvalidFrontmatter};
+use super::messages::ReadDirectoryResult;
+use super::uri::{SKILL_FILE, decode_path};
+use cursor::List;
+use tree::Tree;
+
+/// The default number of entries on a page of `skills/list`, and of children on a page of
+/// `resources/directory/read`. 100: most servers fit on one page.
+pub(super) const PAGE_SIZE_DEFAULT: NonZeroUsize = NonZeroUsize::new(100).unwrap();
+
+/// A page of `skills/list` ends when its entries exceed this size, in bytes. 256 KiB: the entry of a
+/// skill with 512 files has about 80, and clients bound the length of a message at a few megabytes.
+const PAGE_BYTES_MAX: usize = 256 << 10;
+
+/// The skills that a server serves, with all their files.
+///
+/// It is built from files by path: from a folder, from an archive or from the program itself. Every
+/// directory with a `SKILL.md` is a skill, in another skill too.
+///
+/// ```
+/// use mcp_sansio_extensions::skills::SkillSet;
+///
+/// let skills = SkillSet::builder()
+///     .file(
+///         "billing/refunds/SKILL.md",
+///         "---\nname: refunds\ndescription: Refunds an order\n---\nWrite `examples/email.md`.\n",
+///     )
+///     .file("billing/refunds/examples/email.md", "Dear customer,\n")
+///     .build()?;
+///
+/// let refunds = skills.get("skill://billing/refunds/SKILL.md").unwrap();
+/// assert_eq!(refunds.files().len(), 2);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+// Ordered maps: the order of listings follows from the URIs.
+#[derive(Clone, Debug)]
+pub struct SkillSet {
+    files: BTreeMap<String, File>,
+    skills: BTreeMap<String, Served>,
+    /// The URIs of the skills with generated content, by those of their directories.
+    generated: BTreeMap<String, String>,
+    tree: Tree,
+    /// The beginnings of the URIs, for the templates of the resources.
+    bases: Vec<String>,
+    outside: Vec<String>,
+}
+
+#[derive(Clone, Debug)]
+struct File {
+    /// The name of the file, as in its path.
+    name: String,
+    bytes: Arc<[u8]>,
+    media_type: Cow<'static, str>,
+}
+
+/// A skill of the set.
+#[derive(Clone, Debug)]
+struct Served {
+    skill: Skill,
+    /// The entry, written once.
+    json: Json,
+    listed: bool,
+    generated: Option<Arc<dyn GeneratedSkill>>,
+}
+
+/// Why a set has no contents for a URI.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SkillReadError {
+    /// No skill has such a file: the client's error.
+    #[error("no skill has such a file")]
+    NotFound,
+    /// The `SKILL.md` of a [`GeneratedSkill`] has no frontmatter: a bug of the server.
+    #[error("the generated SKILL.md is not valid: {0}")]
+    Frontmatter(#[from] InvalidFrontmatter),
+    /// The `SKILL.md` of a [`GeneratedSkill`] has not the frontmatter of its entry: a bug of the
+    /// server.
+    #[error("the generated SKILL.md does not agree with its entry: {0}")]
+    Difference(FrontmatterDifference),
+}
+
+impl Default for SkillSet {
+    /// Creates an empty set with the base `skill://`.
+    fn default() -> Self {
+        Self::with_base("skill://".into())
+    }
+}
+
+impl SkillSet {
+    fn with_base(base: String) -> Self {
+        Self {
+            files: BTreeMap::new(),
+            skills: BTreeMap::new(),
+            generated: BTreeMap::new(),
+            tree: Tree::default(),
+            bases: alloc::vec![base],
+            outside: Vec::new(),
+        }
+    }
+
+    /// Creates a builder with the base `skill://`.
+    pub fn builder() -> SkillSetBuilder {
+        SkillSetBuilder::new()
+    }
+
+    /// Adds the skills of another set, which has other URIs.
+    ///
+    /// # Errors
+    ///
+    /// [`SkillSetError::Duplicate`]: both sets have a file at the same URI.
+    pub fn merge(mut self, other: Self) -> Result<Self, SkillSetError> {
+        let files = other.files.keys().find(|uri| self.files.contains_key(*uri));
+        let skills = other.skills.keys().find(|uri| self.skills.contains_key(*uri));
+        if let Some(uri) = files.or(skills) {
+            return Err(SkillSetError::Duplicate(uri.clone()));
+        }
+        self.files.extend(other.files);
+        self.skills.extend(other.skills);
+        self.generated.extend(other.generated);
+        self.tree.merge(other.tree);
+        self.outside.extend(other.outside);
+        for base in other.bases {
+            if !self.bases.contains(&base) {
+                self.bases.push(base);
+            }
+        }
+        Ok(self)
+    }
+
+    /// Returns the entries of all skills, ordered by URI.
+    pub fn skills(&self) -> impl Iterator<Item = &Skill> {
+        self.skills.values().map(|served| &served.skill)
+    }
+
+    /// Returns the number of skills.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.skills.len()
+    }
+
+    /// Returns whether there are no skills.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.skills.is_empty()
+    }
+
+    /// Returns the entry of the skill whose `SKILL.md` is at `uri`, listed or not.
+    // MCP 2026-07-28 skills:skills#getting-a-skill [SKILL-066]
+    #[must_use]
+    pub fn get(&self, uri: &str) -> Option<&Skill> {
+        self.skills.get(uri).map(|served| &served.skill)
+    }
+
+    pub(super) fn entry(&self, uri: &str) -> Option<&Json> {
+        self.skills.get(uri).map(|served| &served.json)
+    }
+
+    /// Returns the paths that are in no directory of a skill, so that they are not served.
+    #[must_use]
+    pub fn paths_outside(&self) -> &[String] {
+        &self.outside
+    }
+
+    pub(super) fn bases(&self) -> &[String] {
+        &self.bases
+    }
+
+    /// Returns a page of entries after `cursor`, and the next cursor.
+    // MCP 2026-07-28 skills:skills#listing-skills [SKILL-056] [SKILL-058]
+    // MCP 2026-07-28 skills:skills#nested-skills [SKILL-027]: one flat list.
+    pub(super) fn page(
+        &self,
+        cursor: Option<&str>,
+        size: NonZeroUsize,
+    ) -> Result<(Vec<Json>, Option<String>), ErrorObject<'static>> {
+        let after = cursor.map(|cursor| List::Skills.read(cursor)).transpose()?;
+        let start = after.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
+        let rest = self.skills.range::<str, _>((start, Bound::Unbounded));
+        let mut listed = rest.filter(|(_, served)| served.listed).peekable();
+        let (mut page, mut bytes, mut last) = (Vec::new(), 0, None);
+        while page.len() < size.get() && bytes < PAGE_BYTES_MAX {
+            let Some((uri, served)) = listed.next() else { break };
+            bytes += served.json.as_str().len();
+            page.push(served.json.clone());
+            last = Some(uri);
+        }
+        let more = listed.peek().is_some();
+        Ok((page, last.filter(|_| more).map(|uri| List::Skills.write(uri))))
+    }
+
+    /// Returns a page with children of a directory.
+    // MCP 2026-07-28 skills:skills#reading-directories [SKILL-083] [SKILL-086] [SKILL-094]
+    pub(super) fn directory(
+        &self,
+        uri: &str,
+        cursor: Option<&str>,
+        size: NonZeroUsize,
+    ) -> Result<ReadDirectoryResult, ErrorObject<'static>> {
+        let generated = self.generated(uri);
+        let files = generated.map(|(served, _path)| served.generated_tree());
+        let children = match &files {
+            Some(tree) => tree.children(uri),
+            None => self.tree.children(uri),
+        };
+        let Some(children) = children else {
+            let is_file = self.files.contains_key(uri) || self.skills.contains_key(uri);
+            return Err(ErrorObject::invalid_params(if is_file {
+                format!("{uri} is not a directory resource")
+            } else {
+                format!("no directory is served at {uri}")
+            }));
+        };
+        let after = cursor.map(|cursor| List::Directory.read(cursor)).transpose()?;
+        let start = after.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
+        let mut rest = children.range::<str, _>((start, Bound::Unbounded)).peekable();
+        let mut page = Vec::new();
+        let mut last = None;
+        while page.len() < size.get() {
+            let Some((segment, child)) = rest.next() else { break };
+            let child_uri = if uri.ends_with('/') {
+                format!("{uri}{segment}")
+            } else {
+                format!("{uri}/{segment}")
+            };
+            page.push(if child.is_directory {
+                Resource::new(child_uri, child.name.as_str()).mime_type(DIRECTORY)
+            } else {
+                self.resource(&child_uri).unwrap_or_else(|| {
+                    let media_type = media_type::of(&child.name, true);
+                    Resource::new(child_uri, child.name.as_str()).mime_type(media_type)
+                })
+            });
+            last = Some(segment);
+        }
+        let more = rest.peek().is_some();
+        let next = last.filter(|_| more).map(|segment| List::Directory.write(segment));
+        Ok(ReadDirectoryResult::new(page).next_cursor(next))
+    }
+
+    /// Returns the description of a file as a resource.
+    // MCP 2026-07-28 skills:skills#resource-metadata [SKILL-020] [SKILL-021] [SKILL-022] [SKILL-023]
+    #[must_use]
+    pub fn resource(&self, uri: &str) -> Option<Resource> {
+        let described = |resource: Resource, frontmatter: &Frontmatter| {
+            let resource = resource.description(frontmatter.description());
+            match meta(frontmatter) {
+                Some(meta) => resource.meta(meta),
+                None => resource,
+            }
+        };
+        let skill = self.get(uri);
+        let Some(file) = self.files.get(uri) else {
+            let frontmatter = &skill?.frontmatter;
+            let resource = Resource::new(uri, frontmatter.name());
+            return Some(described(resource.mime_type("text/markdown"), frontmatter));
+        };
+        let name = skill.map_or(file.name.as_str(), Skill::name);
+        let resource = Resource::new(uri, name).mime_type(&*file.media_type);
+        let resource = resource.size(file.bytes.len() as u64);
+        Some(match skill {
+            Some(skill) => described(resource, &skill.frontmatter),
+            None => resource,
+        })
+    }
+
+    /// Returns the contents of a file: text, if its bytes are UTF-8.
+    ///
+    /// # Errors
+    ///
+    /// See [`SkillReadError`].
+    // MCP 2026-07-28 skills:skills#verification-on-read [SKILL-045]: the bytes are not changed.
+    pub fn read(&self, uri: &str) -> Result<ResourceContents, SkillReadError> {
+        if let Some(file) = self.files.get(uri) {
+            return Ok(contents(uri, &file.bytes, &file.media_type));
+        }
+        let (served, path) = self.generated(uri).ok_or(SkillReadError::NotFound)?;
+        let path = decode_path(path).ok_or(SkillReadError::NotFound)?;
+        let bytes = served.generated.as_ref().and_then(|skill| skill.read(&path));
+        let bytes = bytes.ok_or(SkillReadError::NotFound)?;
+        if path == SKILL_FILE {
+            // MCP 2026-07-28 skills:skills#frontmatter [SKILL-032]
+            let (frontmatter, _instructions) = Frontmatter::parse(&bytes)?;
+            if let Some(difference) = served.skill.frontmatter.difference(&frontmatter) {
+                return Err(SkillReadError::Difference(difference));
+            }
+        }
+        let name = path.rsplit('/').next().unwrap_or(&path);
+        let media_type = media_type::of(name, core::str::from_utf8(&bytes).is_ok());
+        Ok(contents(uri, &bytes, media_type))
+    }
+
+    /// Returns the skill with generated content whose directory contains `uri`, and the rest of the
+    /// URI. Linear in the length of the URI.
+    fn generated<'s>(&self, uri: &'s str) -> Option<(&Served, &'s str)> {
+        let mut end = uri.len();
+        loop {
+            if let Some(skill) = self.generated.get(&uri[..end]) {
+                let path = uri[end..].strip_prefix('/').unwrap_or_default();
+                return self.skills.get(skill).map(|served| (served, path));
+            }
+            end = uri[..end].rfind('/')?;
+        }
+    }
+}
+
+fn contents(uri: &str, bytes: &[u8], media_type: &str) -> ResourceContents {
+    match core::str::from_utf8(bytes) {
+        Ok(text) => TextResourceContents::new(uri, text).mime_type(media_type).into(),
+        Err(_) => BlobResourceContents::from_bytes(uri, bytes).mime_type(media_type).into(),
+    }
+}
+
+/// Returns the fields other than the name and the description as metadata, if there are some whose
+/// names may be keys.
+// MCP 2026-07-28 skills:skills#resource-metadata [SKILL-024]
+fn meta(frontmatter: &Frontmatter) -> Option<Meta> {
+    let mut meta = Meta::default();
+    for field in frontmatter.field_names() {
+        let key = format!("{META_PREFIX}{field}");
+        if !matches!(field, "name" | "description")
+            && check_key(&key).is_ok()
+            && let Some(value) = frontmatter.field(field)
+        {
+            meta.insert(key, value);
+        }
+    }
+    (!meta.is_empty()).then_some(meta)
+}
+
+impl Served {
+    fn new(skill: Skill, listed: bool, generated: Option<Arc<dyn GeneratedSkill>>) -> Self {
+        // A frontmatter from YAML always has a JSON form.
+        let json = Json::from_serialize(&skill).unwrap_or_else(|_| RawJson::EMPTY_OBJECT.into());
+        Self { skill, json, listed, generated }
+    }
+
+    /// Returns the directories of the files that exist now.
+    fn generated_tree(&self) -> Tree {
+        let mut tree = Tree::default();
+        let root = self.skill.uri.root();
+        tree.add_file(self.skill.uri.as_str(), SKILL_FILE);
+        for path in self.generated.iter().flat_map(|skill| skill.paths()) {
+            tree.add_path(root, &path);
+        }
+        tree
+    }
+}
+
+impl fmt::Debug for dyn GeneratedSkill {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("GeneratedSkill")
+    }
+}

@@ -1,0 +1,353 @@
+//! URIs of skills and of their files.
+
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+use core::fmt;
+
+use mcp_sansio::catalog::{InvalidUri, check_uri};
+use serde::de::{Deserialize, Deserializer, Error as _};
+use serde::ser::{Serialize, Serializer};
+
+/// The file that makes a directory a skill.
+pub(super) const SKILL_FILE: &str = "SKILL.md";
+
+/// The URI of a skill: that of its `SKILL.md`, `<scheme>://<skill-path>/SKILL.md`.
+///
+/// The scheme and the first segment have no meaning: nothing here resolves them, and neither may a
+/// host. A URI identifies a skill only together with the server that serves it: see
+/// [`SkillId`](super::SkillId).
+///
+/// ```
+/// use mcp_sansio_extensions::skills::SkillUri;
+///
+/// let uri = SkillUri::parse("skill://acme/billing/refunds/SKILL.md")?;
+/// assert_eq!(uri.name(), "refunds");
+/// assert_eq!(uri.root(), "skill://acme/billing/refunds");
+/// assert_eq!(
+///     uri.resolve("examples/email.md")?,
+///     "skill://acme/billing/refunds/examples/email.md",
+/// );
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+// MCP 2026-07-28 skills:skills#resource-mapping [SKILL-016]: the authority is one more segment of a
+// path.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SkillUri(String);
+
+/// Why a text is not the URI of a skill.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum InvalidSkillUri {
+    /// It is not an absolute URI.
+    #[error("the URI of a skill is absolute: {0}")]
+    Syntax(#[from] InvalidUri),
+    /// It does not have the form `<scheme>://<skill-path>/SKILL.md`.
+    #[error("the URI of a skill has the form `<scheme>://<skill-path>/SKILL.md`")]
+    Form,
+    /// It has an empty segment, `.` or `..`.
+    #[error("the path of a skill has no empty segments and neither `.` nor `..`")]
+    Segment,
+}
+
+/// Why a reference in a skill does not lead to a file of the skill.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum InvalidSkillReference {
+    /// It is empty, or only a fragment.
+    #[error("the reference is empty")]
+    Empty,
+    /// It leads out of the skill: it is an absolute path, has too many `..`, or is the URI of another
+    /// resource. To follow it is a decision of the host.
+    #[error("{0:?} leads out of the skill")]
+    Outside(String),
+}
+
+impl SkillUri {
+    /// Parses the URI of a `SKILL.md`.
+    ///
+    /// # Errors
+    ///
+    /// The text is not one: see [`InvalidSkillUri`].
+    // MCP 2026-07-28 skills:skills#resource-mapping [SKILL-011] [SKILL-018]: any scheme.
+    pub fn parse(uri: impl Into<String>) -> Result<Self, InvalidSkillUri> {
+        let uri = uri.into();
+        check_uri(&uri)?;
+        let (_scheme, path) = uri.split_once("://").ok_or(InvalidSkillUri::Form)?;
+        if path.contains(['?', '#']) {
+            return Err(InvalidSkillUri::Form);
+        }
+        let (root, file) = path.rsplit_once('/').ok_or(InvalidSkillUri::Form)?;
+        if file != SKILL_FILE {
+            return Err(InvalidSkillUri::Form);
+        }
+        if !is_plain_path(root) {
+            return Err(InvalidSkillUri::Segment);
+        }
+        Ok(Self(uri))
+    }
+
+    /// Returns the URI.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Returns the URI of the skill's directory, without a slash at its end.
+    #[must_use]
+    pub fn root(&self) -> &str {
+        &self.0[..self.0.len() - SKILL_FILE.len() - 1]
+    }
+
+    /// Returns the path of the skill, which tells skills of one name apart: `acme/billing/refunds`.
+    #[must_use]
+    pub fn path(&self) -> &str {
+        self.root().split_once("://").map_or("", |(_scheme, path)| path)
+    }
+
+    /// Returns the name of the skill: the last segment of its path.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        self.path().rsplit('/').next().unwrap_or_default()
+    }
+
+    /// Returns whether `uri` is a file or a directory below the skill's directory.
+    #[must_use]
+    pub fn contains(&self, uri: &str) -> bool {
+        let path = uri.strip_prefix(self.root()).and_then(|rest| rest.strip_prefix('/'));
+        path.is_some_and(is_plain_path) && check_uri(uri).is_ok()
+    }
+
+    /// Resolves a reference in the skill, such as `references/FORMS.md`, against its directory. A
+    /// fragment (`#part`) is dropped. `.` is the directory itself.
+    ///
+    /// # Errors
+    ///
+    /// The reference is empty or leads out of the skill: the fault of the skill, or of the model that
+    /// follows it.
+    // MCP 2026-07-28 skills:skills#relative-references [SKILL-071]
+    pub fn resolve(&self, reference: &str) -> Result<String, InvalidSkillReference> {
+        let path = reference.split('#').next().unwrap_or_default();
+        if path.is_empty() {
+            return Err(InvalidSkillReference::Empty);
+        }
+        let outside = || InvalidSkillReference::Outside(reference.to_string());
+        let path = path.strip_suffix('/').unwrap_or(path);
+        if check_uri(path).is_ok() {
+            // MCP 2026-07-28 skills:skills#security-considerations [SKILL-098]: the caller reads the
+            // result from the skill's own server.
+            let inside = path == self.root() || self.contains(path);
+            return if inside { Ok(path.to_string()) } else { Err(outside()) };
+        }
+        let mut segments = Vec::new();
+        for segment in path.split('/') {
+            match segment {
+                "." => {}
+                ".." => drop(segments.pop().ok_or_else(outside)?),
+                // An absolute path, or `a//b`.
+                "" => return Err(outside()),
+                name => segments.push(encode_segment(name, false, true)),
+            }
+        }
+        if segments.is_empty() {
+            return Ok(self.root().to_string());
+        }
+        let uri = format!("{}/{}", self.root(), segments.join("/"));
+        if self.contains(&uri) { Ok(uri) } else { Err(outside()) }
+    }
+}
+
+/// Whether a path has neither empty segments nor `.` and `..`, percent-encoded or not.
+pub(super) fn is_plain_path(path: &str) -> bool {
+    path.split('/').all(|segment| !segment.is_empty() && !is_dots(segment))
+}
+
+fn is_dots(segment: &str) -> bool {
+    let mut rest = segment;
+    let mut dots = 0;
+    while !rest.is_empty() {
+        let dot = rest.strip_prefix('.').or_else(|| {
+            let (escape, rest) = rest.split_at_checked(3)?;
+            escape.eq_ignore_ascii_case("%2e").then_some(rest)
+        });
+        let Some(after) = dot else { return false };
+        rest = after;
+        dots += 1;
+    }
+    dots == 1 || dots == 2
+}
+
+/// Percent-encodes the name of a file or a directory as a segment of a URI's path. As the `first`
+/// segment it is encoded as a `reg-name`. Escapes that are there already are kept if `escaped`.
+// MCP 2026-07-28 skills:skills#resource-mapping [SKILL-015]
+pub(super) fn encode_segment(name: &str, first: bool, escaped: bool) -> String {
+    use fmt::Write as _;
+
+    let mut segment = String::with_capacity(name.len());
+    for (at, c) in name.char_indices() {
+        let plain = c.is_ascii_alphanumeric() || "-._~!$&'()*+,;=".contains(c);
+        let digits = || name.as_bytes().get(at + 1..at + 3);
+        let kept = escaped
+            && c == '%'
+            && digits().is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit));
+        if plain || kept || (!first && matches!(c, ':' | '@')) {
+            segment.push(c);
+        } else {
+            for byte in c.encode_utf8(&mut [0; 4]).bytes() {
+                // Writing to a string does not fail.
+                let _written = write!(segment, "%{byte:02X}");
+            }
+        }
+    }
+    segment
+}
+
+/// Returns the path of names that [`encode_segment`] wrote; `None` for a path with other segments.
+pub(super) fn decode_path(path: &str) -> Option<String> {
+    let mut names = String::with_capacity(path.len());
+    for segment in path.split('/') {
+        let name = decode_segment(segment)?;
+        let is_name = is_plain_path(&name) && !name.contains('/');
+        if !is_name || encode_segment(&name, false, false) != segment {
+            return None;
+        }
+        if !names.is_empty() {
+            names.push('/');
+        }
+        names.push_str(&name);
+    }
+    Some(names)
+}
+
+fn decode_segment(segment: &str) -> Option<String> {
+    let mut bytes = Vec::with_capacity(segment.len());
+    let mut rest = segment.as_bytes();
+    while let Some((&byte, tail)) = rest.split_first() {
+        rest = tail;
+        if byte != b'%' {
+            bytes.push(byte);
+            continue;
+        }
+        let (digits, tail) = rest.split_at_checked(2)?;
+        let digits = core::str::from_utf8(digits).ok()?;
+        bytes.push(u8::from_str_radix(digits, 16).ok()?);
+        rest = tail;
+    }
+    String::from_utf8(bytes).ok()
+}
+
+impl AsRef<str> for SkillUri {
+    fn as_ref(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for SkillUri {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl fmt::Debug for SkillUri {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.0, f)
+    }
+}
+
+impl Serialize for SkillUri {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.0)
+    }
+}
+
+impl<'de> Deserialize<'de> for SkillUri {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Self::parse(String::deserialize(deserializer)?).map_err(D::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_skill_uri_ends_with_its_name_and_the_file() {
+        // Rule: [SKILL-011] [SKILL-018] [SKILL-016].
+        for (uri, name, root) in [
+            ("skill://git-workflow/SKILL.md", "git-workflow", "skill://git-workflow"),
+            ("skill://acme/billing/refunds/SKILL.md", "refunds", "skill://acme/billing/refunds"),
+            ("github://o/r/skills/x/SKILL.md", "x", "github://o/r/skills/x"),
+        ] {
+            let parsed = SkillUri::parse(uri).unwrap();
+            assert_eq!((parsed.name(), parsed.root(), parsed.as_str()), (name, root, uri));
+        }
+        assert_eq!(SkillUri::parse("skill://a/b/SKILL.md").unwrap().path(), "a/b");
+        for other in [
+            "SKILL.md",
+            "skill://SKILL.md",
+            "skill:a/SKILL.md",
+            "skill://a/skill.md",
+            "skill://a/SKILL.md/",
+            "skill://a/SKILL.md?x",
+            "skill://a/SKILL.md#x",
+            "skill://a//SKILL.md",
+            "skill://a/../SKILL.md",
+            "skill://a/%2E./SKILL.md",
+            "skill://a b/SKILL.md",
+        ] {
+            assert!(SkillUri::parse(other).is_err(), "{other}");
+        }
+    }
+
+    #[test]
+    fn references_resolve_against_the_directory_of_the_skill() {
+        // Rule: [SKILL-071].
+        let uri = SkillUri::parse("skill://acme/refunds/SKILL.md").unwrap();
+        for (reference, file) in [
+            ("references/GUIDE.md", "references/GUIDE.md"),
+            ("./templates/", "templates"),
+            ("a/../b.md#part", "b.md"),
+            ("my file.md", "my%20file.md"),
+            ("my%20file.md", "my%20file.md"),
+            ("100%.md", "100%25.md"),
+            ("skill://acme/refunds/x.md", "x.md"),
+        ] {
+            assert_eq!(uri.resolve(reference).unwrap(), format!("skill://acme/refunds/{file}"));
+        }
+        for directory in [".", "a/..", "skill://acme/refunds"] {
+            assert_eq!(uri.resolve(directory).unwrap(), "skill://acme/refunds", "{directory}");
+        }
+        assert_eq!(uri.resolve("#part"), Err(InvalidSkillReference::Empty));
+    }
+
+    #[test]
+    fn references_do_not_leave_the_skill() {
+        // Rule: [SKILL-098].
+        let uri = SkillUri::parse("skill://acme/refunds/SKILL.md").unwrap();
+        for reference in [
+            "../other/SKILL.md",
+            "a/../../x",
+            "/etc/passwd",
+            "%2e%2e/x",
+            "a//b",
+            "file:///etc/passwd",
+            "skill://acme/refunds-2/SKILL.md",
+            "skill://acme/refunds/../x",
+            "https://example.com/",
+        ] {
+            let outside = InvalidSkillReference::Outside(reference.to_string());
+            assert_eq!(uri.resolve(reference), Err(outside), "{reference}");
+        }
+    }
+
+    #[test]
+    fn file_names_become_segments() {
+        // Rule: [SKILL-015].
+        assert_eq!(encode_segment("a b:é%", false, false), "a%20b:%C3%A9%25");
+        assert_eq!(encode_segment("user@host:80", true, false), "user%40host%3A80");
+        assert_eq!(decode_path("data/a%20b").as_deref(), Some("data/a b"));
+        for other in ["", "a//b", "a/..", "a%2Fb", "%2E%2E", "a%2", "%FF", "a b", "%61"] {
+            assert_eq!(decode_path(other), None, "{other}");
+        }
+    }
+}
