@@ -45,6 +45,8 @@ mod panics;
 mod runtime;
 #[cfg(feature = "jsonschema")]
 mod schema_validator;
+#[cfg(feature = "skills")]
+pub mod skills;
 mod stop_handle;
 mod stream;
 mod task;

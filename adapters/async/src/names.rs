@@ -10,6 +10,8 @@ pub use crate::http_client::{ConnectorError, FetchError, HttpConnection, connect
 pub use crate::http_client::{Proxy, ResponseBody};
 #[cfg(feature = "http-server")]
 pub use crate::http_server::{ExternalEventStore, ResponseNotRead, ServedBody};
+#[cfg(feature = "skills")]
+pub use crate::skills;
 pub use crate::{ByteStream, DriveError, Driver, Error, StreamSettings, Timer, seed};
 #[cfg(feature = "http")]
 pub use crate::{Exchange, Exchanger, HttpDriver};
@@ -42,8 +44,6 @@ pub use mcp_sansio_auth::{JwtError, JwtVerifier};
 pub use mcp_sansio_auth::{KeyError, KeyFileError, SignError, Signer};
 #[cfg(feature = "apps")]
 pub use mcp_sansio_extensions::apps;
-#[cfg(feature = "skills")]
-pub use mcp_sansio_extensions::skills;
 pub use mcp_sansio_handlers::*;
 #[cfg(any(feature = "auth", feature = "http-server"))]
 pub use mcp_sansio_oauth as auth;

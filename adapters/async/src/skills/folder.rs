@@ -1,0 +1,334 @@
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use mcp_sansio_extensions::skills::{SkillSet, SkillSetBuilder, SkillSetError};
+
+/// Reads a folder of skills from disk: every directory in it that contains a `SKILL.md` is a skill.
+///
+/// The files are read into memory, so that entries and files always agree; to serve a later state of
+/// the folder, read it again and [replace](super::ServedSkills::replace) the set. Reading blocks: do
+/// it at the start, or on a thread that may block.
+///
+/// ```
+/// use mcp_sansio_async::skills::{ServedSkills, SkillFolder};
+/// use mcp_sansio_handlers::Server;
+///
+/// # let path = std::env::temp_dir().join(format!("skill-folder-{}", std::process::id()));
+/// # std::fs::create_dir_all(path.join("refunds"))?;
+/// # std::fs::write(path.join("refunds/SKILL.md"), "---\nname: refunds\ndescription: d\n---\n")?;
+/// let skills = ServedSkills::new(SkillFolder::new(&path).read()?);
+/// let server = skills.register(Server::new("shop", "1.0.0"));
+/// // Later, when the folder has changed:
+/// skills.replace(SkillFolder::new(&path).read()?);
+/// # std::fs::remove_dir_all(&path)?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// Names that begin with a dot are left out, such as `.git` and `.env`. Symbolic links are refused:
+/// they could publish files from outside of the folder. Within the bounds below nothing else is left
+/// out, so that a host finds every file that a skill mentions.
+#[derive(Clone, Debug)]
+#[must_use = "call `read`"]
+pub struct SkillFolder {
+    path: PathBuf,
+    base: Option<String>,
+    unlisted: Vec<String>,
+    files_max: usize,
+    bytes_max: u64,
+    depth_max: usize,
+}
+
+/// The default of [`SkillFolder::files_max`]. 4,096: eight skills of the largest size, and hundreds of
+/// usual ones.
+const FILES_MAX: usize = 4096;
+
+/// The default of [`SkillFolder::bytes_max`], in bytes. 64 MiB: four skills of the largest size, and
+/// little for the memory of a server.
+const BYTES_MAX: u64 = 64 << 20;
+
+/// The default of [`SkillFolder::depth_max`]. 16: some levels for the organization, some in a skill.
+const DEPTH_MAX: usize = 16;
+
+/// Why a folder of skills could not be read.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SkillFolderError {
+    /// A file or a directory could not be read.
+    #[error("{}: {source}", path.display())]
+    Io {
+        /// The file or directory.
+        path: PathBuf,
+        /// The reason.
+        source: io::Error,
+    },
+    /// There is a symbolic link, a device, a pipe or a socket. Replace it with a file, or remove it.
+    #[error("{}: neither a file nor a directory; symbolic links are not followed", .0.display())]
+    Special(PathBuf),
+    /// A name is not UTF-8.
+    #[error("{}: the name is not UTF-8", .0.display())]
+    Name(PathBuf),
+    /// There are more files and directories than [`SkillFolder::files_max`].
+    #[error("the folder has more than {0} files and directories")]
+    TooManyFiles(usize),
+    /// The files are larger than [`SkillFolder::bytes_max`].
+    #[error("the folder has more than {0} bytes")]
+    TooLarge(u64),
+    /// There are more levels of directories than [`SkillFolder::depth_max`].
+    #[error("{}: more than {limit} levels of directories", path.display())]
+    TooDeep {
+        /// The first directory beyond the limit.
+        path: PathBuf,
+        /// The limit.
+        limit: usize,
+    },
+    /// The files are not skills that can be served.
+    #[error(transparent)]
+    Skills(#[from] SkillSetError),
+}
+
+impl SkillFolder {
+    /// Creates a reader of the folder at `path`, with URIs that begin with `skill://`.
+    pub fn new(path: impl Into<PathBuf>) -> Self {
+        let (base, unlisted) = (None, Vec::new());
+        let (files_max, bytes_max, depth_max) = (FILES_MAX, BYTES_MAX, DEPTH_MAX);
+        Self { path: path.into(), base, unlisted, files_max, bytes_max, depth_max }
+    }
+
+    /// Sets the beginning of all URIs: see [`SkillSetBuilder::base`].
+    pub fn base(mut self, base: impl Into<String>) -> Self {
+        self.base = Some(base.into());
+        self
+    }
+
+    /// Leaves a skill out of the listing: see [`SkillSetBuilder::unlisted`].
+    pub fn unlisted(mut self, skill: impl Into<String>) -> Self {
+        self.unlisted.push(skill.into());
+        self
+    }
+
+    /// Sets the most files and directories. 4,096 by default.
+    pub const fn files_max(mut self, files: usize) -> Self {
+        self.files_max = files;
+        self
+    }
+
+    /// Sets the most bytes of all files, which stay in memory. 64 MiB by default.
+    pub const fn bytes_max(mut self, bytes: u64) -> Self {
+        self.bytes_max = bytes;
+        self
+    }
+
+    /// Sets the most levels of directories. 16 by default.
+    pub const fn depth_max(mut self, levels: usize) -> Self {
+        self.depth_max = levels;
+        self
+    }
+
+    /// Reads the folder. Blocks.
+    ///
+    /// # Errors
+    ///
+    /// A file cannot be read or is beyond a bound, or the files are not skills: see
+    /// [`SkillFolderError`].
+    pub fn read(&self) -> Result<SkillSet, SkillFolderError> {
+        let mut reader = Reader { folder: self, files: 0, bytes: 0 };
+        let mut builder = SkillSet::builder();
+        if let Some(base) = &self.base {
+            builder = builder.base(base);
+        }
+        for skill in &self.unlisted {
+            builder = builder.unlisted(skill);
+        }
+        let mut directories = vec![(self.path.clone(), String::new(), 0)];
+        while let Some((directory, above, depth)) = directories.pop() {
+            if depth > self.depth_max {
+                let (path, limit) = (directory, self.depth_max);
+                return Err(SkillFolderError::TooDeep { path, limit });
+            }
+            for (path, name, is_directory) in reader.entries(&directory)? {
+                let below = format!("{above}{name}");
+                if is_directory {
+                    builder = builder.directory(&below);
+                    directories.push((path, format!("{below}/"), depth + 1));
+                } else {
+                    builder = reader.file(builder, &path, below)?;
+                }
+            }
+        }
+        Ok(builder.build()?)
+    }
+}
+
+struct Reader<'f> {
+    folder: &'f SkillFolder,
+    files: usize,
+    bytes: u64,
+}
+
+impl Reader<'_> {
+    /// Returns the paths and names in a directory in order, and whether each is a directory.
+    fn entries(
+        &mut self,
+        directory: &Path,
+    ) -> Result<Vec<(PathBuf, String, bool)>, SkillFolderError> {
+        let mut entries = Vec::new();
+        for entry in fs::read_dir(directory).map_err(|source| unreadable(directory, source))? {
+            let entry = entry.map_err(|source| unreadable(directory, source))?;
+            let path = entry.path();
+            if entry.file_name().as_encoded_bytes().starts_with(b".") {
+                continue;
+            }
+            self.files += 1;
+            if self.files > self.folder.files_max {
+                return Err(SkillFolderError::TooManyFiles(self.folder.files_max));
+            }
+            // Does not follow links.
+            let kind = entry.file_type().map_err(|source| unreadable(&path, source))?;
+            if !kind.is_file() && !kind.is_dir() {
+                return Err(SkillFolderError::Special(path));
+            }
+            let Ok(name) = entry.file_name().into_string() else {
+                return Err(SkillFolderError::Name(path));
+            };
+            entries.push((path, name, kind.is_dir()));
+        }
+        // The order of a directory differs between file systems.
+        entries.sort_unstable();
+        Ok(entries)
+    }
+
+    fn file(
+        &mut self,
+        builder: SkillSetBuilder,
+        path: &Path,
+        below: String,
+    ) -> Result<SkillSetBuilder, SkillFolderError> {
+        let limit = self.folder.bytes_max;
+        let file = File::open(path).map_err(|source| unreadable(path, source))?;
+        let mut bytes = Vec::new();
+        // One byte more than the bound shows that there is more.
+        let rest = (limit - self.bytes).saturating_add(1);
+        file.take(rest).read_to_end(&mut bytes).map_err(|source| unreadable(path, source))?;
+        self.bytes += bytes.len() as u64;
+        if self.bytes > limit {
+            return Err(SkillFolderError::TooLarge(limit));
+        }
+        Ok(builder.file(below, bytes))
+    }
+}
+
+fn unreadable(path: &Path, source: io::Error) -> SkillFolderError {
+    SkillFolderError::Io { path: path.into(), source }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::*;
+
+    /// A folder that is removed when the test ends.
+    struct Folder(PathBuf);
+
+    impl Folder {
+        fn new() -> Self {
+            static COUNT: AtomicUsize = AtomicUsize::new(0);
+            let number = COUNT.fetch_add(1, Ordering::Relaxed);
+            let name = format!("skills-{}-{number}", std::process::id());
+            let path = std::env::temp_dir().join(name);
+            fs::create_dir_all(&path).unwrap();
+            Self(path)
+        }
+
+        fn with(self, path: &str, text: &str) -> Self {
+            let path = self.0.join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+            self
+        }
+
+        fn skill(self, path: &str) -> Self {
+            let name = path.rsplit('/').next().unwrap();
+            let text = format!("---\nname: {name}\ndescription: About {name}\n---\n");
+            self.with(&format!("{path}/SKILL.md"), &text)
+        }
+
+        fn reader(&self) -> SkillFolder {
+            SkillFolder::new(&self.0)
+        }
+    }
+
+    impl Drop for Folder {
+        fn drop(&mut self) {
+            fs::remove_dir_all(&self.0).unwrap();
+        }
+    }
+
+    #[test]
+    fn every_directory_with_a_skill_file_is_a_skill() {
+        let folder = Folder::new()
+            .skill("billing/refunds")
+            .with("billing/refunds/examples/email.md", "Dear customer")
+            .with("billing/refunds/.env", "SECRET=1")
+            .with("README.md", "About this folder")
+            .skill("git-workflow");
+        fs::create_dir(folder.0.join("git-workflow/empty")).unwrap();
+        let skills = folder.reader().unlisted("git-workflow/SKILL.md").read().unwrap();
+        let uris: Vec<_> = skills.skills().map(|skill| skill.uri.as_str()).collect();
+        assert_eq!(uris, ["skill://billing/refunds/SKILL.md", "skill://git-workflow/SKILL.md"]);
+        let files = skills.get(uris[0]).unwrap().files();
+        let files: Vec<_> = files.iter().map(|file| file.uri.as_str()).collect();
+        assert_eq!(files, [uris[0], "skill://billing/refunds/examples/email.md"]);
+        assert_eq!(skills.paths_outside(), ["README.md"]);
+        let other = folder.reader().base("github://o/r").read().unwrap();
+        assert!(other.get("github://o/r/git-workflow/SKILL.md").is_some());
+    }
+
+    #[test]
+    fn what_cannot_be_served_is_named() {
+        let folder = Folder::new().with("refunds/SKILL.md", "no frontmatter");
+        let error = folder.reader().read().unwrap_err();
+        assert!(matches!(&error, SkillFolderError::Skills(_)), "{error:?}");
+        assert!(error.to_string().contains("refunds/SKILL.md"), "{error}");
+        let missing = SkillFolder::new(folder.0.join("missing")).read().unwrap_err();
+        assert!(matches!(missing, SkillFolderError::Io { .. }), "{missing:?}");
+    }
+
+    #[test]
+    fn a_folder_is_read_within_its_bounds() {
+        let folder = Folder::new().skill("a").with("a/b/c/d.md", "12345");
+        let length = fs::metadata(folder.0.join("a/SKILL.md")).unwrap().len();
+        assert!(folder.reader().files_max(5).bytes_max(length + 5).depth_max(3).read().is_ok());
+        let error = folder.reader().files_max(4).read().unwrap_err();
+        assert!(matches!(error, SkillFolderError::TooManyFiles(4)), "{error:?}");
+        let error = folder.reader().bytes_max(length + 4).read().unwrap_err();
+        assert!(matches!(error, SkillFolderError::TooLarge(_)), "{error:?}");
+        let error = folder.reader().depth_max(2).read().unwrap_err();
+        assert!(matches!(error, SkillFolderError::TooDeep { limit: 2, .. }), "{error:?}");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn symbolic_links_are_refused() {
+        let folder = Folder::new().skill("a");
+        let link = folder.0.join("a/passwd");
+        std::os::unix::fs::symlink("/etc/passwd", &link).unwrap();
+        let error = folder.reader().read().unwrap_err();
+        assert!(matches!(&error, SkillFolderError::Special(path) if *path == link), "{error:?}");
+        fs::remove_file(&link).unwrap();
+        std::os::unix::fs::symlink(folder.0.join("a"), folder.0.join("b")).unwrap();
+        assert!(matches!(folder.reader().read(), Err(SkillFolderError::Special(_))));
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn names_that_are_not_text_are_refused() {
+        use std::os::unix::ffi::OsStrExt;
+
+        let folder = Folder::new().skill("a");
+        let name = std::ffi::OsStr::from_bytes(b"a/\xff.md");
+        fs::write(folder.0.join(name), "").unwrap();
+        assert!(matches!(folder.reader().read(), Err(SkillFolderError::Name(_))));
+    }
+}
