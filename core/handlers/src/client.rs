@@ -77,6 +77,8 @@ pub(super) struct ConnectionState {
     pub(super) opening: Opening,
     pub(super) call_pool: CallPool,
     pub(super) has_cache: bool,
+    /// Whether calls that become tasks are followed.
+    pub(super) follows_tasks: bool,
     #[cfg(feature = "extensions")]
     pub(super) extensions: Option<Arc<Vec<super::extension::RegisteredExtension>>>,
 }
@@ -115,6 +117,11 @@ pub(super) enum Command {
     Sleep {
         pending: Arc<Pending>,
         pause: Duration,
+    },
+    /// Passes an input request of a task to the host.
+    AskHost {
+        pending: Arc<Pending>,
+        method: Method,
     },
     Notify {
         method: Method,
@@ -400,7 +407,6 @@ impl Client {
         self.send(Command::Cancel { pending, reason: "" });
     }
 
-    #[cfg(feature = "extensions")]
     pub(super) fn shared(&self) -> &ConnectionState {
         &self.handle.shared
     }
@@ -465,7 +471,8 @@ impl Client {
         };
         if let Command::Call { pending, .. }
         | Command::Subscribe { pending, .. }
-        | Command::Sleep { pending, .. } = command
+        | Command::Sleep { pending, .. }
+        | Command::AskHost { pending, .. } = command
         {
             pending.end(Err(error));
         }

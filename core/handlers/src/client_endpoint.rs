@@ -54,10 +54,12 @@ pub struct ClientEndpoint<K: Threading = ThreadSafe, M: ClientMachine = StreamCl
     pub(super) authorization: AuthorizationState<K>,
 }
 
-/// What a host's handler works on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// The request that a host's handler answers.
+#[derive(Debug)]
 pub(super) enum Asked {
     Input(InputHandle),
+    /// An input request of a task that is followed.
+    Task(Arc<Pending>),
     #[cfg(feature = "extensions")]
     Request(peer::RequestHandle),
 }
@@ -70,6 +72,7 @@ impl<K: Threading, M: ClientMachine> ClientEndpoint<K, M> {
             opening: Opening::new(),
             call_pool: CallPool::default(),
             has_cache: host.cache.is_some(),
+            follows_tasks: host.follows_tasks,
             #[cfg(feature = "extensions")]
             extensions: host.handlers.extensions.as_ref().map(|all| all.registered()),
         });
@@ -130,9 +133,13 @@ impl<K: Threading, M: ClientMachine> ClientEndpoint<K, M> {
             }
             Event::InputRequested(input) => self.ask(input, now),
             Event::Cancelled(cancelled) => match cancelled.subject {
-                Subject::Input(handle) => self.withdraw(Asked::Input(handle)),
+                Subject::Input(handle) => {
+                    self.withdraw(|asked| matches!(asked, Asked::Input(it) if *it == handle));
+                }
                 #[cfg(feature = "extensions")]
-                Subject::Request(handle) => self.withdraw(Asked::Request(handle)),
+                Subject::Request(handle) => {
+                    self.withdraw(|asked| matches!(asked, Asked::Request(it) if *it == handle));
+                }
                 _ => {}
             },
             #[cfg(feature = "extensions")]
@@ -305,14 +312,19 @@ impl<K: Threading, M: ClientMachine> ClientEndpoint<K, M> {
     fn closed(&mut self, reason: &peer::CloseReason) {
         // The answers of the host's handlers are no longer needed.
         self.tasks.cancel_all();
-        self.inputs = Slab::new();
+        for asked in self.inputs.take_all() {
+            if let Asked::Task(pending) = asked {
+                pending.end(Err(ClientError::Closed(reason.clone())));
+            }
+        }
         // Store the reason first: callers that find the mailbox closed read it.
         self.shared.opening.closed(reason.clone());
         self.timers.end(|| ClientError::Closed(reason.clone()));
         for command in self.shared.mailbox.close() {
             if let Command::Call { pending, .. }
             | Command::Subscribe { pending, .. }
-            | Command::Sleep { pending, .. } = command
+            | Command::Sleep { pending, .. }
+            | Command::AskHost { pending, .. } = command
             {
                 pending.end(Err(ClientError::Closed(reason.clone())));
             }
@@ -322,12 +334,7 @@ impl<K: Threading, M: ClientMachine> ClientEndpoint<K, M> {
     // ------------------------------------------------------------------ questions
 
     fn ask(&mut self, input: InputRequested<'_>, now: Instant) {
-        let function = match input.method {
-            Method::ElicitationCreate => &self.handlers.elicit,
-            Method::SamplingCreateMessage => &self.handlers.sample,
-            _ => &self.handlers.roots,
-        };
-        let Some(function) = function.clone() else {
+        let Some(function) = self.handlers.of_input(input.method).cloned() else {
             let error = ErrorObject::method_not_found(input.method.as_str());
             let input = input.handle;
             let _answered = self.machine.apply(ClientCommand::RefuseInput { input, error }, now);
@@ -361,6 +368,7 @@ impl<K: Threading, M: ClientMachine> ClientEndpoint<K, M> {
         let Some(asked) = self.inputs.remove(place) else { return };
         let input = match asked {
             Asked::Input(input) => input,
+            Asked::Task(pending) => return self.answer_task(&pending, outcome),
             #[cfg(feature = "extensions")]
             Asked::Request(request) => return self.answer_extension(request, outcome, now),
         };
@@ -385,8 +393,8 @@ impl<K: Threading, M: ClientMachine> ClientEndpoint<K, M> {
         let _answered = self.machine.apply(ClientCommand::RefuseInput { input, error }, now);
     }
 
-    fn withdraw(&mut self, asked: Asked) {
-        if let Some(place) = self.inputs.find_from(0, |known| *known == asked) {
+    fn withdraw(&mut self, is_meant: impl Fn(&Asked) -> bool) {
+        if let Some(place) = self.inputs.find_from(0, is_meant) {
             self.inputs.remove(place);
             self.tasks.cancel(place.slot);
         }
@@ -449,6 +457,9 @@ impl<K: Threading, M: ClientMachine> ClientEndpoint<K, M> {
                 }
                 Command::Cancel { pending, reason } => {
                     self.timers.forget(&pending);
+                    self.withdraw(
+                        |asked| matches!(asked, Asked::Task(known) if Arc::ptr_eq(known, &pending)),
+                    );
                     if let Some(handle) = pending.handle() {
                         if pending.has_ended() && self.pending(handle).is_some() {
                             // The call has become a task whose progress is no longer needed.
@@ -461,6 +472,7 @@ impl<K: Threading, M: ClientMachine> ClientEndpoint<K, M> {
                         self.dispatch_queued(now);
                     }
                 }
+                Command::AskHost { pending, method } => self.ask_for_task(pending, method, now),
                 Command::Notify { method, params } => {
                     // The gate drops a notification that the server does not accept.
                     let notify = ClientCommand::Notify { method, params: &params };

@@ -7,8 +7,8 @@ use core::fmt;
 use mcp_sansio::http;
 use mcp_sansio::peer::{CacheOptions, ClientOptions, Event};
 use mcp_sansio::protocol::{
-    CapabilitySettings, ClientCapabilities, ElicitationCapability, Implementation, RootsCapability,
-    SamplingCapability,
+    CapabilitySettings, ClientCapabilities, ElicitationCapability, Implementation, Method,
+    RootsCapability, SamplingCapability,
 };
 use mcp_sansio::{Era, Instant};
 
@@ -52,6 +52,8 @@ pub struct Host<K: Threading = ThreadSafe> {
     pub(super) options: ClientOptions,
     pub(super) handlers: HostHandlers<K>,
     pub(super) cache: Option<CacheFactory>,
+    /// Whether calls that become tasks are followed.
+    pub(super) follows_tasks: bool,
     #[cfg(feature = "auth")]
     authorization: Option<Authorization<K>>,
     #[cfg(feature = "recording")]
@@ -75,6 +77,7 @@ impl<K: Threading> Clone for Host<K> {
             options: self.options.clone(),
             handlers: self.handlers.clone(),
             cache: self.cache.clone(),
+            follows_tasks: self.follows_tasks,
             #[cfg(feature = "auth")]
             authorization: self.authorization.clone(),
             #[cfg(feature = "recording")]
@@ -92,6 +95,17 @@ impl<K: Threading> Clone for HostHandlers<K> {
             observers: self.observers.clone(),
             #[cfg(feature = "extensions")]
             extensions: self.extensions.clone(),
+        }
+    }
+}
+
+impl<K: Threading> HostHandlers<K> {
+    /// Returns the handler of an input request.
+    pub(super) fn of_input(&self, method: Method) -> Option<&K::Function> {
+        match method {
+            Method::ElicitationCreate => self.elicit.as_ref(),
+            Method::SamplingCreateMessage => self.sample.as_ref(),
+            _ => self.roots.as_ref(),
         }
     }
 }
@@ -135,6 +149,7 @@ impl<K: Threading> Host<K> {
                 extensions: None,
             },
             cache: None,
+            follows_tasks: false,
             #[cfg(feature = "auth")]
             authorization: None,
             #[cfg(feature = "recording")]

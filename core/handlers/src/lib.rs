@@ -176,6 +176,7 @@ mod executor;
 #[cfg(feature = "extensions")]
 pub mod extension;
 mod fallible;
+mod followed_task;
 mod function;
 pub mod handler;
 mod host;

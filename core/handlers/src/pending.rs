@@ -10,7 +10,7 @@ use core::fmt;
 use core::future::{Future, IntoFuture};
 use core::marker::PhantomData;
 use core::pin::Pin;
-use core::task::{Context, Poll, Waker};
+use core::task::{Context, Poll, Waker, ready};
 use core::time::Duration;
 
 use mcp_sansio::Instant;
@@ -21,6 +21,7 @@ use mcp_sansio_sync::Mutex;
 use serde::de::DeserializeOwned;
 
 use super::client::{Client, ClientError, Command};
+use super::followed_task::FollowedTask;
 use super::panics::PanicGuard;
 use super::response_cache::CacheMode;
 
@@ -107,7 +108,7 @@ impl Pending {
     }
 
     /// Writes the parameters of the call.
-    fn write(&self, params: &dyn WriteJson) -> Result<(), WriteError> {
+    pub(super) fn write(&self, params: &dyn WriteJson) -> Result<(), WriteError> {
         let mut text = self.inner.lock(|inner| core::mem::take(&mut inner.text));
         // Outside of the lock: the serialisation may run any code.
         params.write_json(&mut text)?;
@@ -440,12 +441,14 @@ impl<T: DeserializeOwned> IntoFuture for ClientCall<T> {
 pub struct CallFuture<T> {
     client: Client,
     pending: Arc<Pending>,
+    /// The task that the call has become.
+    followed: Option<FollowedTask>,
     result: PhantomData<fn() -> T>,
 }
 
 impl<T> CallFuture<T> {
     pub(super) const fn new(client: Client, pending: Arc<Pending>) -> Self {
-        Self { client, pending, result: PhantomData }
+        Self { client, pending, followed: None, result: PhantomData }
     }
 
     pub(super) fn pending(&self) -> Arc<Pending> {
@@ -456,17 +459,28 @@ impl<T> CallFuture<T> {
 impl<T: DeserializeOwned> Future for CallFuture<T> {
     type Output = Result<T, ClientError>;
 
-    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let outcome = self.pending.poll(cx, |inner| {
-            let outcome = inner.outcome.take()?;
-            Some(outcome.map(|()| core::mem::take(&mut inner.text)))
-        });
-        outcome.map(|outcome| {
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        loop {
+            if let Some(followed) = &mut self.followed {
+                let result = ready!(followed.poll(cx));
+                self.followed = None;
+                return Poll::Ready(Ok(result?.decode()?));
+            }
+            let outcome = ready!(self.pending.poll(cx, |inner| {
+                let outcome = inner.outcome.take()?;
+                Some(outcome.map(|()| core::mem::take(&mut inner.text)))
+            }));
             let text = outcome?;
-            let result = RawJson::trusted(&text).decode();
+            let result = RawJson::trusted(&text);
+            if self.client.shared().follows_tasks {
+                self.followed = FollowedTask::from_result(&self.client, &result);
+            }
+            let decoded = self.followed.is_none().then(|| result.decode());
             self.pending.give_back(text);
-            Ok(result?)
-        })
+            if let Some(decoded) = decoded {
+                return Poll::Ready(Ok(decoded?));
+            }
+        }
     }
 }
 

@@ -223,7 +223,7 @@ impl Client {
 }
 
 impl<'r, 'f> RequestParts<'r, 'f> {
-    /// The parts of a request of an extension to a host.
+    /// The parts of an extension's request to a host.
     const fn from_extension_request(
         request: &'r Request<'f>,
         default_spawner: Option<fn(Job)>,

@@ -15,8 +15,8 @@ pub struct ForExtension<P, R>(PhantomData<fn(P) -> R>);
 #[derive(Clone, Copy, Debug)]
 pub struct ForHostExtension<P, R>(PhantomData<fn(P) -> R>);
 
-// MCP 2026-07-28 extensions:SEP-2133#security-implications [EXT-016]: what does not fit the type is
-// refused.
+// MCP 2026-07-28 extensions:SEP-2133#security-implications [EXT-016]: parameters of
+// another type are refused.
 impl<P: DeserializeOwned, R> FromRequest<ForExtension<P, R>> for Call<P> {
     fn from_request(received: RequestParts<'_, '_>) -> Result<Self, HandlerError> {
         <Self as FromRequest<ForRequest>>::from_request(received)

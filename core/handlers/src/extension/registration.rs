@@ -1,4 +1,4 @@
-//! What the two sides of an extension share: the identifier, the settings, the requirements and the
+//! The parts that both sides of an extension have: the identifier, the settings, the requirements and the
 //! rows of the methods.
 
 use alloc::string::String;

@@ -281,7 +281,7 @@ fn requirements_are_checked_when_all_is_registered() {
     assert_eq!(problem(&alone), unmet(capability));
     let extension = ExtensionRequirement::Extension(ID.into());
     assert_eq!(problem(&resource(alone)), unmet(extension));
-    // What is required may follow.
+    // Requirements may follow.
     assert!(
         resource(Server::new("s", "1").extension(needs()).extension(sums())).endpoint(7).is_ok()
     );

@@ -29,6 +29,7 @@ mod errors;
 mod expiry;
 #[cfg(feature = "extensions")]
 mod extensions;
+mod followed_tasks;
 #[cfg(feature = "protection")]
 mod guarded;
 #[cfg(feature = "http")]

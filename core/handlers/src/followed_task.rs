@@ -1,0 +1,268 @@
+//! Calls that become tasks of the extension `io.modelcontextprotocol/tasks`, followed to their end.
+
+use alloc::boxed::Box;
+use alloc::collections::BTreeSet;
+use alloc::string::{String, ToString};
+use alloc::sync::Arc;
+use core::future::Future;
+use core::pin::Pin;
+use core::task::{Context, Poll};
+use core::time::Duration;
+
+use mcp_sansio::jsonrpc::{AsJson, ErrorObject, Json, RawJson};
+use mcp_sansio::peer::{ClientMachine, Failure, MethodName};
+use mcp_sansio::protocol::{
+    CreateTaskResult, DetailedTask, EmptyResult, GetTaskResult, InputRequest, InputResponse,
+    InputResponses, Method, SerializeAt as _, TASKS_EXTENSION, Task, TaskStatus, UpdateTaskParams,
+};
+use mcp_sansio::{Instant, Revision};
+
+use super::client::{Client, ClientError, Command};
+use super::client_endpoint::{Asked, ClientEndpoint};
+use super::context::RequestParts;
+use super::host::Host;
+use super::pending::{CallFuture, Pending};
+use super::reply::Outcome;
+use super::threading::Threading;
+
+/// How long to wait between status requests if the server does not say.
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
+
+/// The least pause between status requests, whatever interval the server gives: an interval of zero
+/// would cause a busy loop.
+const POLL_INTERVAL_MIN: Duration = Duration::from_millis(50);
+
+impl<K: Threading> Host<K> {
+    /// Lets servers of 2026-07-28 continue tool calls as tasks, and follows these to their end:
+    /// [`Client::call_tool`] returns the result as usual. It polls as often as the server allows, and
+    /// passes the task's input requests to the handlers of the host.
+    ///
+    /// Dropping the future of the call cancels the task. The timeouts of the call apply until it is a
+    /// task; a task ends when its server says so, at the latest after its lifetime.
+    ///
+    /// By default a host does not declare the extension, so that a call takes no longer than its
+    /// timeout.
+    ///
+    #[cfg_attr(feature = "schemars", doc = "```")]
+    #[cfg_attr(not(feature = "schemars"), doc = "```ignore")]
+    /// use mcp_sansio_handlers::{Call, Host, NoArguments, Server, TaskSettings};
+    ///
+    /// # async fn hours_later() {}
+    /// # let (entropy, unix_time) = (|| [7; 16], core::time::Duration::from_secs(1_800_000_000));
+    /// let settings = TaskSettings::new(entropy, unix_time);
+    /// let server = Server::new("reports", "1.0.0").tasks(settings).tool(
+    ///     "report",
+    ///     "Writes a report",
+    ///     async |call: Call<NoArguments>| {
+    ///         call.run_as_task();
+    ///         hours_later().await;
+    ///         "42 pages"
+    ///     },
+    /// );
+    /// let host = Host::new("demo", "1.0.0").follow_tasks();
+    /// # let (client, mut pair) = mcp_sansio_test::connect(&server, &host);
+    /// # let application = async {
+    /// let report = client.call_tool("report", &NoArguments {}).await?;
+    /// assert_eq!(report.first_text(), Some("42 pages"));
+    /// # Ok::<(), mcp_sansio_handlers::ClientError>(()) };
+    /// # pair.run(application)?;
+    /// # Ok::<(), mcp_sansio_handlers::ClientError>(())
+    /// ```
+    // MCP 2026-07-28 ext-tasks:tasks#capability-negotiation [TASK-024]
+    #[must_use]
+    pub fn follow_tasks(mut self) -> Self {
+        let extensions = self.options.capabilities_mut().extensions.get_or_insert_default();
+        extensions.insert(TASKS_EXTENSION, RawJson::EMPTY_OBJECT);
+        self.follows_tasks = true;
+        self
+    }
+}
+
+/// A task that is followed.
+pub(super) struct FollowedTask(Pin<Box<dyn Future<Output = Result<Json, ClientError>> + Send>>);
+
+impl FollowedTask {
+    /// Follows the task that a result of `tools/call` contains, if it contains one.
+    pub(super) fn from_result(client: &Client, result: &RawJson<'_>) -> Option<Self> {
+        if result.get("resultType")?.as_str() != r#""task""# {
+            return None;
+        }
+        let created: CreateTaskResult = result.decode().ok()?;
+        Some(Self(Box::pin(follow(client.clone(), created.task))))
+    }
+
+    pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<Json, ClientError>> {
+        self.0.as_mut().poll(cx)
+    }
+}
+
+impl core::fmt::Debug for FollowedTask {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str("FollowedTask")
+    }
+}
+
+/// Follows a task, and returns the result of its call.
+// MCP 2026-07-28 ext-tasks:tasks#task-polling [TASK-043]
+async fn follow(client: Client, mut task: Task) -> Result<Json, ClientError> {
+    let mut cancel = CancelOnDrop { client: client.clone(), name: Some(task.task_id.clone()) };
+    let mut answered = BTreeSet::new();
+    loop {
+        if !task.status.is_terminal() {
+            client.sleep(poll_interval(&task)).await?;
+        }
+        let GetTaskResult { detailed, .. } = client.get_task(&task.task_id).await?;
+        let DetailedTask { task: now, input_requests, result, error, .. } = detailed;
+        task = now;
+        match task.status {
+            TaskStatus::InputRequired => {
+                // MCP 2026-07-28 ext-tasks:tasks#task-update-requests [TASK-032]
+                let mut responses = InputResponses::new();
+                for (key, request) in input_requests.iter().flat_map(|all| all.iter()) {
+                    // The server may still list a request after it was answered.
+                    if !answered.contains(key) {
+                        let response = client.ask_host(key, request).await?;
+                        responses.insert(key, InputResponse::Unknown(response));
+                    }
+                }
+                if !responses.is_empty() {
+                    answered.extend(responses.iter().map(|(key, _)| key.to_string()));
+                    client.update_task(&task.task_id, responses).await?;
+                }
+            }
+            TaskStatus::Completed => {
+                cancel.name = None;
+                let missing = ClientError::Failed(Failure::InvalidAnswer("a task without result"));
+                return result.ok_or(missing);
+            }
+            TaskStatus::Failed => {
+                cancel.name = None;
+                let error = error.and_then(|error| {
+                    error.decode::<ErrorObject<'_>>().ok().map(|it| it.into_owned())
+                });
+                return Err(ClientError::Failed(match error {
+                    Some(error) => Failure::Refused(error),
+                    None => Failure::InvalidAnswer("a task that failed without error"),
+                }));
+            }
+            TaskStatus::Cancelled => {
+                cancel.name = None;
+                return Err(ClientError::Failed(Failure::Cancelled));
+            }
+            _ => {}
+        }
+    }
+}
+
+fn poll_interval(task: &Task) -> Duration {
+    let pause = task.poll_interval_ms.map_or(POLL_INTERVAL, Duration::from_millis);
+    pause.max(POLL_INTERVAL_MIN)
+}
+
+/// Cancels a task that is no longer followed.
+struct CancelOnDrop {
+    client: Client,
+    /// `None` once the task has ended.
+    name: Option<String>,
+}
+
+impl Drop for CancelOnDrop {
+    // MCP 2026-07-28 ext-tasks:tasks#task-cancellation [TASK-034]
+    fn drop(&mut self) {
+        let Some(name) = self.name.take() else { return };
+        let pending = Arc::new(Pending::new());
+        if pending.write(&AsJson(&TaskName { task_id: &name })).is_ok() {
+            let method = MethodName::Known(Method::TasksCancel);
+            self.client.send(Command::Call { pending, method });
+        }
+    }
+}
+
+#[derive(serde::Serialize)]
+#[serde(rename_all = "camelCase")]
+struct TaskName<'a> {
+    task_id: &'a str,
+}
+
+impl Client {
+    /// Passes an input request of a task to the handlers of the host.
+    async fn ask_host(&self, key: &str, request: &InputRequest) -> Result<Json, ClientError> {
+        let refused =
+            |error| ClientError::Failed(Failure::InputRefused { key: key.to_string(), error });
+        let method =
+            request.method().ok_or_else(|| refused(ErrorObject::method_not_found("unknown")))?;
+        let pending = Arc::new(Pending::new());
+        let revision = self.session().map_or(Revision::LATEST, |it| it.revision);
+        let params = request.params().to_json_at(revision)?;
+        pending.write(&params.as_raw())?;
+        self.send(Command::AskHost { pending: Arc::clone(&pending), method });
+        let asked: CallFuture<Json> = CallFuture::new(self.clone(), pending);
+        asked.await.map_err(|error| match error {
+            ClientError::Failed(Failure::Refused(error)) => refused(error),
+            other => other,
+        })
+    }
+
+    async fn update_task(
+        &self,
+        name: &str,
+        responses: InputResponses,
+    ) -> Result<EmptyResult, ClientError> {
+        let params = UpdateTaskParams::new(name, responses);
+        self.start_typed(Method::TasksUpdate, &params).await
+    }
+}
+
+impl<K: Threading, M: ClientMachine> ClientEndpoint<K, M> {
+    /// Passes an input request of a task to the handlers of the host, as one of a call.
+    pub(super) fn ask_for_task(&mut self, pending: Arc<Pending>, method: Method, now: Instant) {
+        let Some((_, params)) = pending.begin() else {
+            return pending.end(Err(ClientError::Failed(Failure::Cancelled)));
+        };
+        let Some(function) = self.handlers.of_input(method).cloned() else {
+            let error = ErrorObject::method_not_found(method.as_str());
+            return pending.end(Err(ClientError::Failed(Failure::Refused(error))));
+        };
+        let revision = self.machine.session().map_or(Revision::LATEST, |it| it.revision());
+        let params = RawJson::trusted_string(params);
+        let parts = RequestParts::from_task(&params, revision, self.default_spawner);
+        self.run(Asked::Task(pending), &function, parts, now);
+    }
+
+    /// Returns the answer of the host to an input request of a task.
+    pub(super) fn answer_task(&self, pending: &Pending, outcome: Outcome) {
+        let revision = self.machine.session().map_or(Revision::LATEST, |it| it.revision());
+        let error = match outcome {
+            Outcome::Result(body) => match body.to_json_at(revision) {
+                Ok(answer) => return pending.end(Ok(answer.as_raw())),
+                Err(error) => ErrorObject::internal(error.to_string()),
+            },
+            Outcome::Error(error) => error,
+            #[cfg(feature = "http")]
+            Outcome::Refused(refusal) => refusal.error,
+            Outcome::InputRequired(_) => {
+                ErrorObject::internal("a host's handler cannot ask for input")
+            }
+        };
+        pending.end(Err(ClientError::Failed(Failure::Refused(error))));
+    }
+}
+
+impl<'r, 'f> RequestParts<'r, 'f> {
+    /// The parts of a task's input request.
+    const fn from_task(
+        params: &'r RawJson<'f>,
+        revision: Revision,
+        default_spawner: Option<fn(mcp_sansio::Job)>,
+    ) -> Self {
+        Self {
+            params,
+            revision,
+            call: None,
+            states: None,
+            spawner: None,
+            default_spawner,
+            cancelled: None,
+        }
+    }
+}

@@ -1,0 +1,197 @@
+//! Calls that become tasks of the extension, followed to their end behind the same call.
+
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use mcp_sansio::Revision;
+use mcp_sansio::jsonrpc::ErrorCode;
+use mcp_sansio::peer::{CloseReason, Failure};
+use mcp_sansio::protocol::{ElicitParams, ElicitResult};
+use mcp_sansio_handlers::{
+    Call, Client, ClientError, HandlerError, Host, HostRequest, NoArguments, Server,
+};
+use mcp_sansio_test::StreamPair;
+
+use crate::task_client::{Gate, settings};
+use crate::{connect_host, tasks_input, text};
+
+fn server(gate: &Gate) -> Server {
+    let [slow, failing] = [(); 2].map(|()| gate.clone());
+    Server::new("s", "1")
+        .tasks(settings())
+        .tool("slow", "", move |call: Call<NoArguments>| {
+            let gate = slow.clone();
+            async move {
+                call.run_as_task();
+                gate.passed().await;
+                "done"
+            }
+        })
+        .tool("failing", "", move |call: Call<NoArguments>| {
+            let gate = failing.clone();
+            async move {
+                call.run_as_task();
+                gate.passed().await;
+                Err::<(), _>(HandlerError::invalid_params("no such place"))
+            }
+        })
+        .tool("quick", "", |_: Call<NoArguments>| "at once")
+}
+
+fn link(server: &Server, host: Host) -> (Client, StreamPair) {
+    connect_host(server, host.follow_tasks(), Revision::LATEST)
+}
+
+fn host() -> Host {
+    Host::new("h", "1")
+}
+
+/// Returns how many requests of `method` the client has sent.
+fn sent(pair: &StreamPair, method: &str) -> usize {
+    let name = format!(r#""method":"{method}""#);
+    let lines = pair.transcript.lines().iter();
+    lines.filter(|line| line.starts_with('>') && line.contains(&name)).count()
+}
+
+#[test]
+fn a_call_that_becomes_a_task_ends_with_the_result_of_the_task() {
+    // Rule: [TASK-024] [TASK-043].
+    let gate = Gate::default();
+    let (client, mut pair) = link(&server(&gate), host());
+    let mut call = pin!(client.call_tool("slow", &NoArguments {}).into_future());
+    assert!(pair.poll(call.as_mut()).is_none());
+    // It polls at the interval that the server gave: a second.
+    assert_eq!(sent(&pair, "tasks/get"), 0);
+    for second in 1..=3 {
+        pair.advance(Duration::from_millis(999));
+        assert!(pair.poll(call.as_mut()).is_none());
+        assert_eq!(sent(&pair, "tasks/get"), second - 1);
+        pair.advance(Duration::from_millis(1));
+        assert!(pair.poll(call.as_mut()).is_none());
+        assert_eq!(sent(&pair, "tasks/get"), second);
+    }
+    gate.open();
+    pair.run_until_idle();
+    pair.advance(Duration::from_secs(1));
+    let result = pair.poll(call.as_mut()).expect("it has ended").unwrap();
+    assert_eq!(text(&result), "done");
+    assert_eq!(sent(&pair, "tasks/cancel"), 0);
+}
+
+#[test]
+fn a_host_that_does_not_follow_tasks_gets_none() {
+    let gate = Gate::default();
+    gate.open();
+    let (client, mut pair) = connect_host(&server(&gate), host(), Revision::LATEST);
+    let result = pair.run(client.call_tool("slow", &NoArguments {})).unwrap();
+    assert_eq!(text(&result), "done");
+    assert!(!pair.transcript.lines().iter().any(|it| it.starts_with('>') && it.contains("tasks")));
+    let (client, mut pair) = link(&server(&gate), host());
+    let result = pair.run(client.call_tool("quick", &NoArguments {})).unwrap();
+    assert_eq!(text(&result), "at once");
+}
+
+#[test]
+fn the_error_of_a_task_is_that_of_its_call() {
+    let gate = Gate::default();
+    let (client, mut pair) = link(&server(&gate), host());
+    let mut call = pin!(client.call_tool("failing", &NoArguments {}).into_future());
+    assert!(pair.poll(call.as_mut()).is_none());
+    gate.open();
+    pair.run_until_idle();
+    pair.advance(Duration::from_secs(1));
+    let error = pair.poll(call.as_mut()).expect("it has ended").unwrap_err();
+    let refusal = error.as_refusal().unwrap();
+    assert_eq!((refusal.code, &*refusal.message), (ErrorCode::INVALID_PARAMS, "no such place"));
+}
+
+#[test]
+fn dropping_a_call_cancels_its_task() {
+    // Rule: [TASK-034].
+    let (client, mut pair) = link(&server(&Gate::default()), host());
+    {
+        let mut call = pin!(client.call_tool("slow", &NoArguments {}).into_future());
+        assert!(pair.poll(call.as_mut()).is_none());
+    }
+    pair.run_until_idle();
+    assert_eq!(sent(&pair, "tasks/cancel"), 1);
+    assert_eq!(sent(&pair, "notifications/cancelled"), 0);
+    let cancel = r#""method":"tasks/cancel""#;
+    let line = pair.transcript.lines().iter().find(|line| line.contains(cancel)).unwrap();
+    assert!(line.contains(r#""taskId":""#), "{line}");
+}
+
+#[test]
+fn the_input_requests_of_a_task_reach_the_host_once() {
+    // Rule: [TASK-032].
+    let gate = Gate::default();
+    gate.open();
+    let asked = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&asked);
+    let host = host().on_elicit(async move |_: HostRequest<ElicitParams>| {
+        count.fetch_add(1, Ordering::SeqCst);
+        ElicitResult::accept([("sure".to_owned(), true.into())].into_iter().collect())
+    });
+    let (client, mut pair) = link(&tasks_input::server(&gate), host);
+    let mut call = pin!(client.call_tool("both", &NoArguments {}).into_future());
+    for _ in 0..4 {
+        if let Some(result) = pair.poll(call.as_mut()) {
+            assert_eq!(text(&result.unwrap()), "true true");
+            assert_eq!(asked.load(Ordering::SeqCst), 2);
+            assert_eq!(sent(&pair, "tasks/update"), 1);
+            return;
+        }
+        pair.advance(Duration::from_secs(1));
+    }
+    panic!("it has not ended: {}", pair.transcript);
+}
+
+#[test]
+fn a_host_that_refuses_input_ends_the_call_and_cancels_the_task() {
+    let gate = Gate::default();
+    gate.open();
+    let host = host().on_elicit(|_: HostRequest<ElicitParams>| {
+        Err::<ElicitResult, _>(HandlerError::failed("nobody is here"))
+    });
+    let (client, mut pair) = link(&tasks_input::server(&gate), host);
+    let mut call = pin!(client.call_tool("forever", &NoArguments {}).into_future());
+    assert!(pair.poll(call.as_mut()).is_none());
+    pair.advance(Duration::from_secs(1));
+    let error = pair.poll(call.as_mut()).expect("it has ended").unwrap_err();
+    let ClientError::Failed(Failure::InputRefused { key, error }) = error else {
+        panic!("{error}")
+    };
+    assert_eq!((key.as_str(), &*error.message), ("sure", "nobody is here"));
+    pair.run_until_idle();
+    assert_eq!(sent(&pair, "tasks/cancel"), 1);
+}
+
+#[test]
+fn a_followed_call_ends_with_its_connection() {
+    let gate = Gate::default();
+    gate.open();
+    let host = host().on_elicit(async |_: HostRequest<ElicitParams>| {
+        std::future::pending::<ElicitResult>().await
+    });
+    let (client, mut pair) = link(&tasks_input::server(&gate), host);
+    let mut call = pin!(client.call_tool("forever", &NoArguments {}).into_future());
+    assert!(pair.poll(call.as_mut()).is_none());
+    pair.advance(Duration::from_secs(1));
+    assert!(pair.poll(call.as_mut()).is_none());
+    client.close();
+    let error = pair.poll(call.as_mut()).expect("it has ended").unwrap_err();
+    assert!(matches!(error, ClientError::Closed(CloseReason::Local)), "{error}");
+}
+
+#[test]
+fn a_task_that_is_gone_ends_the_call_with_the_error_of_the_server() {
+    let (client, mut pair) = link(&server(&Gate::default()), host());
+    let mut call = pin!(client.call_tool("slow", &NoArguments {}).into_future());
+    assert!(pair.poll(call.as_mut()).is_none());
+    // Longer than the lifetime of a minute.
+    pair.advance(Duration::from_secs(90));
+    let error = pair.poll(call.as_mut()).expect("it has ended").unwrap_err();
+    assert_eq!(error.as_refusal().map(|it| it.code), Some(ErrorCode::INVALID_PARAMS), "{error}");
+}
