@@ -29,6 +29,8 @@ mod tasks_and_subscriptions {}
 mod middleware {}
 #[doc = include_str!("guide/extensions.md")]
 mod extensions {}
+#[doc = include_str!("guide/apps.md")]
+mod apps {}
 #[doc = include_str!("guide/http.md")]
 mod http {}
 #[doc = include_str!("guide/authorization.md")]

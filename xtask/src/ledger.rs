@@ -14,7 +14,7 @@ use rules::{Ledger, Level, Rule};
 
 /// The areas in the ledger of the extensions whose rules have to be cited or listed as open. Rules of
 /// other areas may be cited.
-const EXTENSION_AREAS: [&str; 2] = ["ext", "skills"];
+const EXTENSION_AREAS: [&str; 3] = ["apps", "ext", "skills"];
 
 /// The parsed arguments.
 #[derive(Default)]

@@ -1,5 +1,5 @@
-//! Extensions of the protocol: what can be wrong with the registration of one, and how a request
-//! without one is refused.
+//! Extensions of the protocol: mistakes in a registration, and the refusal of a request whose client
+//! lacks one.
 
 use alloc::string::String;
 use core::fmt;
@@ -62,7 +62,7 @@ pub enum ExtensionError {
     },
 }
 
-/// What an extension requires of the side that registers it.
+/// A requirement of an extension, met by the side that registers it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ExtensionRequirement {
@@ -93,7 +93,7 @@ pub fn missing_extension(id: &str) -> ErrorObject<'static> {
         .with_data(RawJson::trusted_string(data))
 }
 
-/// Removes the extension for tasks from what is declared at a legacy revision, where it does not
+/// Removes the extension for tasks from the declaration at a legacy revision, where it does not
 /// exist.
 // MCP 2025-11-25 ext-tasks:SEP-2663#backward-compatibility [TASK-044]
 pub(crate) fn drop_tasks_extension(
