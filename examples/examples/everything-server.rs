@@ -8,7 +8,7 @@ use mcp_sansio_examples::{everything, runtime};
 
 const USAGE: &str = "\
 everything-server (--stdio | --http ADDRESS [--auth] | --unix PATH) [--legacy-sse]
-                  [--runtime NAME] [--no-tasks] [--record FOLDER]
+                  [--runtime NAME] [--no-tasks] [--extensions] [--record FOLDER]
 
 Offers every server feature at all five revisions: content of all kinds, progress, log messages,
 elicitation and sampling, subscriptions, completion, and the fixtures of the official conformance
@@ -22,6 +22,7 @@ suite.
                    without asking: for tests and demonstrations
   --no-tasks       run no tools as tasks, and omit those that need it: for clients of 2025-11-25
                    that call every tool without a task
+  --extensions     offer MCP Apps and an extension of its own, `com.example/sums`
   --record FOLDER  record the server for `mcp-inspect replay` and `mcp-inspect show`: one file for
                    each connection on a byte stream, and one for all clients on HTTP
   --runtime NAME   tokio (default), smol, async-std or std
@@ -32,7 +33,9 @@ fn main() -> ExitCode {
         Ok(place) => place,
         Err(stop) => return stop.report("everything-server", USAGE),
     };
-    match place.serve(everything::server(place.runtime, !place.no_tasks), everything::WRITES) {
+    let server = everything::server(place.runtime, !place.no_tasks);
+    let server = if place.extensions { everything::with_extensions(server) } else { server };
+    match place.serve(server, everything::WRITES) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             // There is nothing left to report a failure to.

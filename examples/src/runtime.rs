@@ -129,6 +129,8 @@ pub struct Place {
     pub auth: bool,
     /// Whether tasks are disabled.
     pub no_tasks: bool,
+    /// Whether extensions are offered.
+    pub extensions: bool,
     /// The folder for recordings, if any.
     pub record: Option<PathBuf>,
 }
@@ -166,6 +168,7 @@ impl Place {
 pub fn parse_server(mut arguments: Arguments) -> Result<Place, Stop> {
     let (mut runtime, mut transports) = (Runtime::default(), Vec::new());
     let (mut legacy_sse, mut auth, mut no_tasks, mut record) = (false, false, false, None);
+    let mut extensions = false;
     while let Some(argument) = arguments.shift()? {
         match argument {
             Argument::Flag(flag) => match flag.as_str() {
@@ -177,6 +180,7 @@ pub fn parse_server(mut arguments: Arguments) -> Result<Place, Stop> {
                 "--legacy-sse" => legacy_sse = true,
                 "--auth" => auth = true,
                 "--no-tasks" => no_tasks = true,
+                "--extensions" => extensions = true,
                 "--record" => record = Some(arguments.value(&flag)?.into()),
                 _ => return Err(Stop::unknown(&flag)),
             },
@@ -200,5 +204,5 @@ pub fn parse_server(mut arguments: Arguments) -> Result<Place, Stop> {
     if auth && !matches!(transport, Transport::Http(_)) {
         return Err(Stop::wrong("`--auth` needs `--http ADDRESS`"));
     }
-    Ok(Place { runtime, transport, legacy_sse, auth, no_tasks, record })
+    Ok(Place { runtime, transport, legacy_sse, auth, no_tasks, extensions, record })
 }

@@ -2,6 +2,7 @@
 //!
 //! Names that start with `test_` are fixtures of the official conformance suite, or extend them.
 
+mod extensions;
 mod input_requests;
 mod media;
 mod prompts;
@@ -14,6 +15,8 @@ mod tools;
 use mcp_sansio_handlers::Server;
 
 use crate::runtime::Runtime;
+
+pub use extensions::with_extensions;
 
 /// The tool that changes something. With authorization, it requires an additional scope.
 pub const WRITES: &str = "test_touch_watched_resource";
@@ -44,5 +47,6 @@ mod tests {
     fn all_names_are_valid() {
         assert!(server(Runtime::Std, true).endpoint(0).is_ok());
         assert!(server(Runtime::Std, false).endpoint(0).is_ok());
+        assert!(with_extensions(server(Runtime::Std, true)).endpoint(0).is_ok());
     }
 }
