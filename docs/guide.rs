@@ -31,6 +31,8 @@ mod middleware {}
 mod extensions {}
 #[doc = include_str!("guide/apps.md")]
 mod apps {}
+#[doc = include_str!("guide/skills.md")]
+mod skills {}
 #[doc = include_str!("guide/http.md")]
 mod http {}
 #[doc = include_str!("guide/authorization.md")]
