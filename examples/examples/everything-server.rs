@@ -8,7 +8,8 @@ use mcp_sansio_examples::{everything, runtime};
 
 const USAGE: &str = "\
 everything-server (--stdio | --http ADDRESS [--auth] | --unix PATH) [--legacy-sse]
-                  [--runtime NAME] [--no-tasks] [--extensions] [--record FOLDER]
+                  [--runtime NAME] [--no-tasks] [--extensions] [--skills FOLDER]
+                  [--record FOLDER]
 
 Offers every server feature at all five revisions: content of all kinds, progress, log messages,
 elicitation and sampling, subscriptions, completion, and the fixtures of the official conformance
@@ -23,6 +24,7 @@ suite.
   --no-tasks       run no tools as tasks, and omit those that need it: for clients of 2025-11-25
                    that call every tool without a task
   --extensions     offer MCP Apps and an extension of its own, `com.example/sums`
+  --skills FOLDER  serve the skills in FOLDER as well
   --record FOLDER  record the server for `mcp-inspect replay` and `mcp-inspect show`: one file for
                    each connection on a byte stream, and one for all clients on HTTP
   --runtime NAME   tokio (default), smol, async-std or std
@@ -35,7 +37,11 @@ fn main() -> ExitCode {
     };
     let server = everything::server(place.runtime, !place.no_tasks);
     let server = if place.extensions { everything::with_extensions(server) } else { server };
-    match place.serve(server, everything::WRITES) {
+    let server = match &place.skills {
+        Some(folder) => everything::with_skills(server, folder),
+        None => Ok(server),
+    };
+    match server.and_then(|server| place.serve(server, everything::WRITES)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             // There is nothing left to report a failure to.

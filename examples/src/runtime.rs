@@ -131,6 +131,8 @@ pub struct Place {
     pub no_tasks: bool,
     /// Whether extensions are offered.
     pub extensions: bool,
+    /// The folder of skills to serve, if any.
+    pub skills: Option<PathBuf>,
     /// The folder for recordings, if any.
     pub record: Option<PathBuf>,
 }
@@ -167,8 +169,8 @@ impl Place {
 /// Returns [`Stop`] if help is requested or the command line is invalid.
 pub fn parse_server(mut arguments: Arguments) -> Result<Place, Stop> {
     let (mut runtime, mut transports) = (Runtime::default(), Vec::new());
-    let (mut legacy_sse, mut auth, mut no_tasks, mut record) = (false, false, false, None);
-    let mut extensions = false;
+    let (mut legacy_sse, mut auth, mut no_tasks) = (false, false, false);
+    let (mut record, mut skills, mut extensions) = (None, None, false);
     while let Some(argument) = arguments.shift()? {
         match argument {
             Argument::Flag(flag) => match flag.as_str() {
@@ -181,6 +183,7 @@ pub fn parse_server(mut arguments: Arguments) -> Result<Place, Stop> {
                 "--auth" => auth = true,
                 "--no-tasks" => no_tasks = true,
                 "--extensions" => extensions = true,
+                "--skills" => skills = Some(arguments.value(&flag)?.into()),
                 "--record" => record = Some(arguments.value(&flag)?.into()),
                 _ => return Err(Stop::unknown(&flag)),
             },
@@ -204,5 +207,5 @@ pub fn parse_server(mut arguments: Arguments) -> Result<Place, Stop> {
     if auth && !matches!(transport, Transport::Http(_)) {
         return Err(Stop::wrong("`--auth` needs `--http ADDRESS`"));
     }
-    Ok(Place { runtime, transport, legacy_sse, auth, no_tasks, extensions, record })
+    Ok(Place { runtime, transport, legacy_sse, auth, no_tasks, extensions, skills, record })
 }

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::failure::Failure;
 use crate::options::{Command, Options};
-use crate::{check, say, show};
+use crate::{check, say, show, skills};
 
 pub(crate) async fn run(options: &Options, client: &Client, seen: &Seen) -> Result<(), Failure> {
     let session = client.opened().await?;
@@ -61,6 +61,12 @@ pub(crate) async fn run(options: &Options, client: &Client, seen: &Seen) -> Resu
             let argument = CompletionArgument::new(argument.as_str(), value.as_str());
             let result = client.complete(&CompleteParams::new(reference.clone(), argument)).await?;
             output.result(&result, || result.completion.values.join("\n"))?;
+        }
+        Command::Skills { uri: None } => {
+            skills::list(client, &options.server_label(), options.json).await?;
+        }
+        Command::Skills { uri: Some(uri) } => {
+            skills::show_one(client, &options.server_label(), uri, options.json).await?;
         }
         Command::Listen { uris } => listen(client, &session, uris).await?,
         Command::Check { read_only } => {

@@ -6,6 +6,7 @@ mod connection;
 mod failure;
 mod options;
 mod recordings;
+mod skills;
 
 use std::io::{self, Write};
 use std::process::ExitCode;

@@ -25,6 +25,8 @@ Inspects an MCP server: one that is running at URL, or one that it starts with C
   prompts                  lists the prompts
   get NAME [JSON]          gets a prompt with arguments, a JSON object of strings
   complete REF ARG VALUE   completes an argument; REF is prompt:NAME or resource:TEMPLATE
+  skills [URI]             lists the skills, reads and verifies their files; with URI, prints the
+                           instructions of one, listed or not
   listen [URI...]          prints notifications: changed lists and updates of the resources
   check                    lists everything, tries one item of each kind, prints a JSON summary
 
@@ -68,6 +70,7 @@ pub(crate) enum Command {
     Prompts,
     Get { name: String, arguments: Vec<(String, String)> },
     Complete { reference: CompletionReference, argument: String, value: String },
+    Skills { uri: Option<String> },
     Listen { uris: Vec<String> },
     Check { read_only: bool },
 }
@@ -108,6 +111,14 @@ pub(crate) enum Place {
 }
 
 impl Options {
+    /// Returns a name for the server: its URL or its program.
+    pub(crate) fn server_label(&self) -> String {
+        match &self.server {
+            Place::Program(words) => words.first().cloned().unwrap_or_default(),
+            Place::Url(url) => url.url().as_str().to_owned(),
+        }
+    }
+
     /// Returns the time limit of the whole command.
     pub(crate) fn patience(&self) -> Duration {
         self.timeout.unwrap_or(Duration::from_secs(30))
@@ -274,6 +285,7 @@ fn parse_command(words: Vec<String>) -> Result<Command, Stop> {
             argument: next("the name of an argument")?,
             value: next("the text typed so far")?,
         },
+        "skills" => Command::Skills { uri: next("").ok() },
         "listen" => Command::Listen { uris: words.by_ref().collect() },
         "check" => Command::Check { read_only: false },
         _ => return Err(Stop::Wrong(format!("unknown subcommand `{name}`"))),

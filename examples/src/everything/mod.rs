@@ -12,7 +12,10 @@ mod seal;
 mod tasks;
 mod tools;
 
+use std::path::Path;
+
 use mcp_sansio_handlers::Server;
+use mcp_sansio_tokio::skills::{ServedSkills, SkillFolder};
 
 use crate::runtime::Runtime;
 
@@ -37,6 +40,17 @@ pub fn server(runtime: Runtime, tasks: bool) -> Server {
     let server = if tasks { tasks::allow(server) } else { server };
     let server = tasks::offer(server, runtime);
     prompts::offer(server)
+}
+
+/// Adds the skills in a folder.
+///
+/// # Errors
+///
+/// Returns a description of the problem with the folder.
+pub fn with_skills(server: Server, folder: &Path) -> Result<Server, String> {
+    let skills = SkillFolder::new(folder).read();
+    let skills = skills.map_err(|error| format!("no skills in {}: {error}", folder.display()))?;
+    Ok(ServedSkills::new(skills).register(server))
 }
 
 #[cfg(test)]

@@ -12,6 +12,7 @@ mod process;
 mod recordings;
 mod samples;
 mod sign_in;
+mod skills;
 mod web_servers;
 
 /// The resource templates of `everything-server`.

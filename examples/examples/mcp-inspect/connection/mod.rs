@@ -16,6 +16,7 @@ use mcp_sansio_examples::canned::{self, Seen};
 use mcp_sansio_examples::recording;
 use mcp_sansio_examples::together::{before, together};
 use mcp_sansio_handlers::{Client, Host};
+use mcp_sansio_tokio::skills;
 
 use crate::failure::Failure;
 use crate::options::{Command, Options, Place};
@@ -40,7 +41,7 @@ fn host(options: &Options) -> (Host, Arc<Seen>) {
     let mut timeouts = Timeouts::default();
     let patience = options.patience();
     (timeouts.call, timeouts.call_hard, timeouts.opening) = (patience, patience, patience);
-    let mut host = canned::host(NAME, &seen).timeouts(timeouts);
+    let mut host = skills::declare(canned::host(NAME, &seen).timeouts(timeouts));
     if let Some(revision) = options.revision {
         host = host.revisions(Revisions::only(revision));
     }
