@@ -46,6 +46,11 @@ impl HttpServerProcess {
         Self { child, origin }
     }
 
+    /// Starts the host of MCP Apps.
+    pub(crate) fn apps_host() -> Self {
+        Self::listening("apps-host", &["--listen", "127.0.0.1:0"], "/\n")
+    }
+
     pub(crate) fn everything() -> Self {
         Self::start("everything-server", &["--legacy-sse"])
     }

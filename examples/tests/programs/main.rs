@@ -1,5 +1,6 @@
 //! Runs the built example programs like their users.
 
+mod apps_host;
 mod authorization_server;
 mod authorizations;
 mod failures;
