@@ -1,8 +1,14 @@
 //! The binding of a connection: its capabilities and its failures, as values.
 
 mod failure;
+#[cfg(feature = "http")]
+mod header_fields;
 
 pub use failure::TransportFailure;
+#[cfg(feature = "http")]
+pub(crate) use header_fields::is_allowed;
+#[cfg(feature = "http")]
+pub use header_fields::{Field, HeaderFields, InvalidHeader, is_token_byte};
 
 /// The kind of transport, and the rules that depend on it. The machines query this value only and
 /// know no concrete transport.

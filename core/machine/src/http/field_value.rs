@@ -5,6 +5,8 @@ use core::str;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
+use crate::binding::is_allowed;
+
 // MCP 2026-07-28 basic/transports/streamable-http#value-encoding [HDR-023]: case-sensitive, in
 // lower case.
 const PREFIX: &str = "=?base64?";
@@ -69,29 +71,6 @@ pub(crate) fn decode(value: &[u8]) -> Result<Cow<'_, str>, InvalidFieldValue> {
     String::from_utf8(bytes).map(Cow::Owned).map_err(|_| InvalidFieldValue::Utf8)
 }
 
-/// Returns whether the byte is allowed in a token, such as a header field name (RFC 9110, `tchar`).
-#[must_use]
-pub const fn is_token_byte(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric()
-        || matches!(
-            byte,
-            b'!' | b'#'
-                | b'$'
-                | b'%'
-                | b'&'
-                | b'\''
-                | b'*'
-                | b'+'
-                | b'-'
-                | b'.'
-                | b'^'
-                | b'_'
-                | b'`'
-                | b'|'
-                | b'~'
-        )
-}
-
 /// Returns the value without optional surrounding white space.
 // MCP 2026-07-28 basic/transports/streamable-http#case-sensitivity [HDR-031]: it is not part of the
 // value.
@@ -111,11 +90,6 @@ pub(super) const fn trim(mut value: &[u8]) -> &[u8] {
 
 const fn is_space(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t')
-}
-
-/// Returns whether the byte is allowed in a field value.
-pub(crate) const fn is_allowed(byte: u8) -> bool {
-    matches!(byte, b'\t' | b' '..=b'~')
 }
 
 #[cfg(test)]

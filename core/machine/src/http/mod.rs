@@ -22,13 +22,13 @@ pub(crate) mod server;
 /// bytes: metadata, tokens, keys. 256 KiB: such documents take a few KiB.
 pub const DOCUMENT_LENGTH_MAX: usize = 256 * 1024;
 
+pub use crate::binding::{Field, HeaderFields, InvalidHeader, is_token_byte};
 pub use authority::{Origin, Scheme};
 pub use client::{
-    Client, ClientLimits, ClientTransmit, ExchangeFailure, Field, HttpClientOptions,
-    IncomingResponse, InvalidHeader, LostSession, OutgoingRequest,
+    Client, ClientLimits, ClientTransmit, ExchangeFailure, HttpClientOptions, IncomingResponse,
+    LostSession, OutgoingRequest,
 };
 pub use exchange::{ExchangeId, SessionId};
-pub use field_value::is_token_byte;
 pub use head::{AuthorizationField, Content, RequestHead, Response, ResponseHead, Status};
 pub use location::{InvalidUrl, LOCATION_LENGTH_MAX, Location};
 pub use origin::{AllowedHosts, InvalidAllowedHost};

@@ -1,6 +1,8 @@
 //! Commands of an application to a machine.
 
 use crate::Principal;
+#[cfg(feature = "http")]
+use crate::binding::HeaderFields;
 use crate::catalog::Changes;
 use crate::jsonrpc::{ErrorObject, WriteJson};
 use crate::protocol::{
@@ -26,6 +28,21 @@ pub enum ClientCommand<'a> {
         params: &'a dyn WriteJsonAt,
         /// Timeouts, progress and metadata.
         options: &'a CallOptions<'a>,
+    },
+    /// Sends a request that has header fields of its own, in addition to those of the connection.
+    /// They replace fields of the same name. Recordings do not contain them. A byte stream has no
+    /// such fields: there the error is [`CommandError::NoHeaderFields`], because a server that does
+    /// not see, for example, for whom it works must not work for somebody else.
+    #[cfg(feature = "http")]
+    CallWithFields {
+        /// A method of the protocol or an extension.
+        method: MethodName<'a>,
+        /// The parameters, an object without `_meta`.
+        params: &'a dyn WriteJsonAt,
+        /// Timeouts, progress and metadata.
+        options: &'a CallOptions<'a>,
+        /// The fields.
+        fields: &'a HeaderFields,
     },
     /// Cancels a call: see [`Client::cancel`](super::Client::cancel).
     Cancel {

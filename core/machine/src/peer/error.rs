@@ -63,6 +63,11 @@ pub enum CommandError {
     /// empty or too many. The caller's fault; the peer received an internal error.
     #[error("{0}")]
     InputNotAllowed(&'static str),
+    /// The call has header fields, and the connection is a byte stream. The caller's fault; the
+    /// request was not sent.
+    #[cfg(feature = "http")]
+    #[error("a byte stream has no header fields")]
+    NoHeaderFields,
 }
 
 /// Why a client could not open a connection. Each failure needs a different remedy.

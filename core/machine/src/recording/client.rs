@@ -127,6 +127,15 @@ pub(super) fn call_of<'c, M: ClientMachine + Recordable>(
             options: Options::from_options(options),
             other: matches!(method, MethodName::Other(_)),
         },
+        // The fields may be secrets.
+        #[cfg(feature = "http")]
+        ClientCommand::CallWithFields { method, params, options, .. } => Call::Started {
+            at: now,
+            method: method.as_str().into(),
+            params: text(&JsonAtRevision(*params, revision)),
+            options: Options::from_options(options),
+            other: matches!(method, MethodName::Other(_)),
+        },
         ClientCommand::Cancel { call, reason } => {
             Call::Cancel { at: now, call: (*call).into(), reason: (*reason).into() }
         }

@@ -7,7 +7,8 @@ use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use crate::http::client::{Headers, SESSION_ID};
+use crate::binding::HeaderFields;
+use crate::http::client::{SESSION_ID, is_own_field};
 use crate::http::{
     Client, ClientLimits, ClientTransmit, ExchangeFailure, ExchangeId, HttpClientOptions,
     IncomingResponse, Location, LostSession, Status,
@@ -55,7 +56,7 @@ impl<'a> HttpClientSettings<'a> {
         Ok(HttpClientOptions {
             url: url.map_err(|_| Unperformable("the server URL is malformed"))?,
             // They may be secrets, so recordings do not contain them.
-            headers: Headers::NONE,
+            headers: HeaderFields::new(),
             limits: self.limits.clone(),
             backoff: self.backoff,
             lost_session: self.lost_session,
@@ -97,7 +98,8 @@ impl Notes {
                 Call::Abort { exchange: Handle::from_key(exchange.0) }
             }
             ClientTransmit::Send(request) => {
-                let fields = request.fields().filter(|(name, _)| !options.headers.contains(name));
+                // Those of the application may be secrets.
+                let fields = request.fields().filter(|(name, _)| is_own_field(name));
                 let fields = fields.map(|(name, value)| match name {
                     SESSION_ID => {
                         let id = self.stand_ins.foreign_session(value.as_bytes(), length_max);

@@ -1,8 +1,12 @@
-//! Header fields that the application adds.
+//! Header fields that the application adds, to all requests or to those of one call.
 
-use mcp_sansio::Revision;
-use mcp_sansio::http::{HttpClientOptions, InvalidHeader};
-use mcp_sansio::protocol::Method;
+use mcp_sansio::http::{HeaderFields, HttpClientOptions, InvalidHeader};
+use mcp_sansio::jsonrpc::RawJson;
+use mcp_sansio::peer::{
+    CallOptions, Client, ClientCommand, ClientOptions, CommandError, MethodName,
+};
+use mcp_sansio::protocol::{Implementation, Method, Verbatim};
+use mcp_sansio::{Instant, Revision};
 
 use crate::net::{Net, http_options, peer_options};
 
@@ -82,4 +86,60 @@ fn headers_of_the_protocol_and_of_http_are_refused() {
         assert_eq!(error, InvalidHeader::Value("x-key".into()));
         assert!(!error.to_string().contains(value));
     }
+}
+
+fn tenant(name: &str) -> HeaderFields {
+    HeaderFields::new().field("X-Tenant", name).unwrap().field("X-Api-Key", "of-call").unwrap()
+}
+
+fn call_with(fields: &HeaderFields, apply: impl FnOnce(ClientCommand<'_>)) {
+    let method = MethodName::Known(Method::ToolsCall);
+    let params = RawJson::parse(r#"{"name":"now"}"#).unwrap();
+    let (params, options) = (&Verbatim(&params), &CallOptions::default());
+    apply(ClientCommand::CallWithFields { method, params, options, fields });
+}
+
+#[test]
+fn a_call_has_its_own_headers_and_other_calls_do_not() {
+    let mut net = Net::modern_with(peer_options(), with_key());
+    let now = net.now;
+    call_with(&tenant("north"), |command| drop(net.client.apply(command, now).unwrap()));
+    net.sent();
+    let of_call = net.last();
+    net.call(Method::ToolsList, "{}");
+    net.sent();
+    let other = net.last();
+    assert_eq!(net.field(of_call, "x-tenant").as_deref(), Some("north"));
+    assert_eq!(net.field(of_call, "x-api-key").as_deref(), Some("of-call"), "it replaces");
+    assert_eq!(net.request(of_call).fields().filter(|(name, _)| *name == "x-api-key").count(), 1);
+    assert_eq!(net.field(other, "x-tenant"), None);
+    assert_eq!(net.field(other, "x-api-key").as_deref(), Some(KEY));
+    let shown = format!("{:?} {:?}", net.request(of_call), tenant("north"));
+    assert!(shown.contains("x-tenant") && !shown.contains("north"), "{shown}");
+}
+
+#[test]
+fn the_headers_of_a_call_follow_redirects_within_the_origin_only() {
+    for (target, follows) in [("/other", true), ("https://other.example/mcp", false)] {
+        let mut net = Net::modern_with(peer_options(), http_options());
+        let now = net.now;
+        call_with(&tenant("north"), |command| drop(net.client.apply(command, now).unwrap()));
+        net.sent();
+        let first = net.last();
+        net.answer(first, 307, &[("location", target)], "");
+        assert_eq!(!net.sent().is_empty(), follows, "{target}");
+        if follows {
+            assert_eq!(net.field(net.last(), "x-tenant").as_deref(), Some("north"));
+        }
+    }
+}
+
+#[test]
+fn a_call_with_headers_is_not_sent_on_a_byte_stream() {
+    let options = ClientOptions::new(Implementation::new("test", "1"));
+    let mut client = Client::new(options, 7, Instant::ZERO);
+    call_with(&tenant("north"), |command| {
+        let refused = client.apply(command, Instant::ZERO);
+        assert!(matches!(refused, Err(CommandError::NoHeaderFields)), "{refused:?}");
+    });
 }

@@ -6,6 +6,7 @@ use bytes::Bytes;
 use bytestring::ByteString;
 use mcp_sansio_sync::Arc;
 
+use crate::binding::{Field, HeaderFields};
 use crate::http::ExchangeId;
 use crate::http::header_params::UnsendableArgument;
 use crate::peer::outbox::Part;
@@ -15,7 +16,7 @@ use crate::{Era, Instant};
 
 use super::exchanges::{Exchange, Purpose, Receiving};
 use super::message::{Message, MessageKind, RequestKind};
-use super::transmit::{ClientTransmit, Field, OutgoingRequest};
+use super::transmit::{ClientTransmit, OutgoingRequest};
 use super::{Client, SendState, Transport};
 
 impl Client {
@@ -50,6 +51,9 @@ impl Client {
     pub(super) fn report_event(&mut self, event: Event<'static>) {
         if let Event::Opened(opened) = &event {
             self.session_opened(opened.revision);
+        }
+        if let Event::Ended(ended) = &event {
+            self.call_fields.remove(ended.call);
         }
         self.events.push_back(event);
     }
@@ -254,8 +258,19 @@ impl Client {
             self.place_in_session(message, exchange.purpose == Purpose::Post, &mut fields);
         // They may be secrets for this server only. All exchanges go to its origin: redirects and
         // endpoints of other origins are refused.
-        fields.extend(self.options.headers.fields());
+        let of_call = self.fields_of_call(exchange);
+        fields.extend(self.options.headers.without(of_call));
+        fields.extend(of_call.into_iter().flat_map(|fields| fields.without(None)));
         Ok((fields, session))
+    }
+
+    /// Returns the fields that the application set for the call of an exchange. All requests of
+    /// the call have them, also those of its input rounds and those that resume its stream.
+    fn fields_of_call(&self, exchange: &Exchange) -> Option<&HeaderFields> {
+        if self.call_fields.is_empty() {
+            return None;
+        }
+        self.call_fields.get(self.peer.call_by_id(exchange.request_id()?)?)
     }
 
     // ------------------------------------------------------------------ end of exchanges

@@ -5,6 +5,7 @@ use core::fmt;
 
 use bytestring::ByteString;
 
+use crate::binding::Field;
 use crate::http::field_value;
 use crate::http::header_params::UnsendableArgument;
 use crate::jsonrpc::{Members, RawJson};
@@ -13,7 +14,6 @@ use crate::protocol::Method;
 use crate::{Attempts, Era, Revision};
 
 use super::tools::Tools;
-use super::transmit::Field;
 
 /// A message to the server.
 pub(super) struct Message {

@@ -1,11 +1,11 @@
 //! The client side of Streamable HTTP and of its predecessor HTTP+SSE.
 
 mod bodies;
+mod call_fields;
 mod closing;
 mod dispatch;
 mod exchanges;
 mod head;
-mod headers;
 mod limits;
 mod listening;
 mod message;
@@ -22,6 +22,7 @@ mod transmit;
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 
+use call_fields::CallFields;
 use closing::CloseState;
 use exchanges::Exchanges;
 use listening::Listening;
@@ -40,14 +41,11 @@ use crate::{Attempts, Era, Instant};
 use super::{ExchangeId, Location};
 
 pub use head::IncomingResponse;
-#[cfg(feature = "recording")]
-pub(crate) use headers::Headers;
-pub use headers::InvalidHeader;
 pub use limits::ClientLimits;
 pub use options::{HttpClientOptions, LostSession};
+pub use transmit::{ClientTransmit, ExchangeFailure, OutgoingRequest};
 #[cfg(feature = "recording")]
-pub(crate) use transmit::SESSION_ID;
-pub use transmit::{ClientTransmit, ExchangeFailure, Field, OutgoingRequest};
+pub(crate) use transmit::{SESSION_ID, is_own_field};
 
 /// The client side of one connection over HTTP, as a state machine over exchanges.
 ///
@@ -112,6 +110,8 @@ pub struct Client {
     legacy: LegacySession,
     listening: Listening,
     tools: Tools,
+    /// The header fields of single calls.
+    call_fields: CallFields,
     close_state: CloseState,
 }
 
@@ -165,6 +165,7 @@ impl Client {
             legacy: LegacySession::default(),
             listening: Listening::default(),
             tools: Tools::default(),
+            call_fields: CallFields::default(),
             close_state: CloseState::default(),
         };
         client.pump(now);
@@ -235,7 +236,17 @@ impl Client {
         command: ClientCommand<'_>,
         now: Instant,
     ) -> Result<Applied, CommandError> {
+        let (command, fields) = match command {
+            ClientCommand::CallWithFields { method, params, options, fields } => {
+                (ClientCommand::Call { method, params, options }, Some(fields))
+            }
+            command => (command, None),
+        };
         let applied = self.peer.apply(command, now);
+        if let (Some(fields), Ok(Applied::Started(call))) = (fields, &applied) {
+            // Before the request is taken from the peer.
+            self.call_fields.insert(*call, fields);
+        }
         self.pump(now);
         applied
     }

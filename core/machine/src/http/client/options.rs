@@ -1,14 +1,14 @@
 use crate::Backoff;
+use crate::binding::{HeaderFields, InvalidHeader};
 use crate::http::Location;
 
 use super::ClientLimits;
-use super::headers::{Headers, InvalidHeader};
 
 /// The server URL and the HTTP options of a client.
 #[derive(Clone, Debug)]
 pub struct HttpClientOptions {
     pub(crate) url: Location,
-    pub(crate) headers: Headers,
+    pub(crate) headers: HeaderFields,
     pub(crate) limits: ClientLimits,
     pub(crate) backoff: Backoff,
     pub(crate) lost_session: LostSession,
@@ -39,7 +39,7 @@ impl HttpClientOptions {
     pub const fn new(url: Location) -> Self {
         Self {
             url,
-            headers: Headers::NONE,
+            headers: HeaderFields::new(),
             limits: ClientLimits::DEFAULT,
             backoff: Backoff::DEFAULT,
             lost_session: LostSession::FailCalls,

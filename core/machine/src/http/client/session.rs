@@ -4,6 +4,7 @@ use core::fmt;
 
 use bytestring::ByteString;
 
+use crate::binding::Field;
 use crate::http::ExchangeId;
 use crate::peer::{CloseReason, Failure, TransportFailure};
 use crate::{Era, Instant, Revision};
@@ -12,7 +13,7 @@ use super::exchanges::{Exchange, Purpose, Receiving};
 use super::listening::Listening;
 use super::message::{Message, RequestKind, VERSION};
 use super::options::LostSession;
-use super::transmit::{Field, SESSION_ID};
+use super::transmit::SESSION_ID;
 use super::{Client, SendState, Transport};
 
 /// The state of the current session, and counters over all sessions.

@@ -1,11 +1,10 @@
-use alloc::borrow::Cow;
 use alloc::vec::Vec;
 use core::fmt;
 
 use bytes::Bytes;
-use bytestring::ByteString;
 use mcp_sansio_sync::Arc;
 
+use crate::binding::Field;
 use crate::http::{ExchangeId, Location};
 use crate::peer::TransportFailure;
 
@@ -31,17 +30,19 @@ pub struct OutgoingRequest {
     pub(super) fields: Vec<Field>,
 }
 
-/// A header field.
-pub type Field = (Cow<'static, str>, ByteString);
-
 /// The field with the session id.
 // MCP 2025-11-25 basic/transports#session-management [SESS-015]
 pub(crate) const SESSION_ID: &str = "mcp-session-id";
 
+/// Returns whether this client sets a field, and not the application or another layer: see
+/// [`HeaderFields`](crate::binding::HeaderFields).
+pub(crate) fn is_own_field(name: &str) -> bool {
+    name.starts_with("mcp-") || matches!(name, "accept" | "content-type" | "last-event-id")
+}
+
 /// Returns whether the value of a field may be logged. Values of the application may be secrets.
 fn is_public(name: &str) -> bool {
-    (name.starts_with("mcp-") && name != SESSION_ID)
-        || matches!(name, "accept" | "content-type" | "last-event-id")
+    is_own_field(name) && name != SESSION_ID
 }
 
 impl OutgoingRequest {

@@ -10,7 +10,7 @@ use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, Seq
 use serde_json::value::RawValue;
 
 use super::{Branch, HeaderParams, InvalidHeaderParam, MIRRORS_MAX, PREFIX};
-use crate::http::field_value::is_token_byte;
+use crate::binding::is_token_byte;
 use crate::jsonrpc::RawJson;
 
 pub(super) const ANNOTATION: &str = "x-mcp-header";

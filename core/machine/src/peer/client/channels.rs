@@ -10,7 +10,7 @@ use crate::peer::error::OpeningFailure;
 use crate::peer::event::{Cancelled, Subject, Violation};
 use crate::peer::event::{CloseReason, Event, Failure};
 use crate::peer::handle::InputSource;
-use crate::peer::handle::{InputHandle, RequestHandle};
+use crate::peer::handle::{CallHandle, InputHandle, RequestHandle};
 use crate::peer::method_name::MethodName;
 use crate::peer::outbox::ChannelMessage;
 use crate::peer::outgoing::{CallOptions, MetaParts};
@@ -73,6 +73,11 @@ impl Client {
 
     pub(crate) fn session_revision(&self) -> Option<Revision> {
         self.session.as_ref().map(super::ClientSession::revision)
+    }
+
+    /// Returns the call that the request with this id belongs to.
+    pub(crate) fn call_by_id(&self, id: i64) -> Option<CallHandle> {
+        self.connection.calls.by_id(id).map(CallHandle::new)
     }
 
     /// Returns whether the request with this id still waits for its response.

@@ -329,6 +329,8 @@ impl Client {
                 let purpose = Purpose::Application;
                 return self.start(&method, purpose, &params, options, now).map(Applied::Started);
             }
+            #[cfg(feature = "http")]
+            ClientCommand::CallWithFields { .. } => return Err(CommandError::NoHeaderFields),
             ClientCommand::Subscribe(filter) => {
                 return self.start_subscription(filter, now).map(Applied::Started);
             }

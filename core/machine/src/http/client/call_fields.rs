@@ -1,0 +1,37 @@
+use alloc::vec::Vec;
+
+use crate::binding::HeaderFields;
+use crate::peer::CallHandle;
+
+/// The header fields of single calls, by the slot of their handle. No larger than the table of
+/// calls, whose size is limited.
+#[derive(Debug, Default)]
+pub(super) struct CallFields(Vec<Option<(CallHandle, HeaderFields)>>);
+
+impl CallFields {
+    pub(super) fn insert(&mut self, call: CallHandle, fields: &HeaderFields) {
+        let slot = call.slot() as usize;
+        if self.0.len() <= slot {
+            self.0.resize_with(slot + 1, || None);
+        }
+        self.0[slot] = Some((call, fields.clone()));
+    }
+
+    pub(super) fn get(&self, call: CallHandle) -> Option<&HeaderFields> {
+        let (known, fields) = self.0.get(call.slot() as usize)?.as_ref()?;
+        (*known == call).then_some(fields)
+    }
+
+    /// Forgets the fields of a call that has ended.
+    pub(super) fn remove(&mut self, call: CallHandle) {
+        if let Some(entry) = self.0.get_mut(call.slot() as usize)
+            && entry.as_ref().is_some_and(|(known, _)| *known == call)
+        {
+            *entry = None;
+        }
+    }
+
+    pub(super) const fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
