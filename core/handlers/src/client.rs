@@ -22,8 +22,10 @@ use mcp_sansio::protocol::{
 use mcp_sansio::{Era, Revision};
 use serde::Serialize;
 
+use super::client_middleware::ConnectionLayers;
 use super::context::SendError;
 use super::mailbox::{Mailbox, SendFailure};
+use super::middleware::LimitError;
 use super::opening::{Opening, WaiterKey};
 use super::pending::{CallFuture, CallPool, ClientCall, Pending, Subscription};
 use super::response_cache::CacheMode;
@@ -81,6 +83,10 @@ pub(super) struct ConnectionState {
     pub(super) follows_tasks: bool,
     #[cfg(feature = "extensions")]
     pub(super) extensions: Option<Arc<Vec<super::extension::RegisteredExtension>>>,
+    /// The middleware of the host, if it has any.
+    pub(super) layers: Option<Box<ConnectionLayers>>,
+    #[cfg(feature = "http")]
+    pub(super) is_http: bool,
 }
 
 /// The properties that were negotiated when the connection opened.
@@ -169,10 +175,18 @@ pub enum ClientError {
         /// The name of the tool.
         tool: String,
     },
+    /// The call was not sent: a [header field](ClientCall::header) is not allowed. The caller's
+    /// fault.
+    #[cfg(feature = "http")]
+    #[error(transparent)]
+    InvalidHeader(#[from] mcp_sansio::http::InvalidHeader),
     /// The call was not sent: the command queue of the driver is full. See
     /// [`Limits::commands_max`](mcp_sansio::peer::Limits::commands_max). Retry later.
     #[error("too many commands wait for the driver of the connection")]
     TooManyCommands,
+    /// The call was not sent: a [limit](crate::client_middleware) of the host was reached.
+    #[error("the call was not sent: {0}")]
+    Limited(LimitError),
     /// The connection is closed.
     #[error(transparent)]
     Closed(#[from] CloseReason),
@@ -273,6 +287,14 @@ impl Client {
     #[must_use]
     pub fn close_reason(&self) -> Option<CloseReason> {
         self.handle.shared.opening.close_reason()
+    }
+
+    /// Whether the connection is one over HTTP, on which a call can have
+    /// [header fields](ClientCall::header).
+    #[cfg(feature = "http")]
+    #[must_use]
+    pub fn is_http(&self) -> bool {
+        self.handle.shared.is_http
     }
 
     fn revision(&self) -> Revision {
@@ -409,6 +431,10 @@ impl Client {
 
     pub(super) fn shared(&self) -> &ConnectionState {
         &self.handle.shared
+    }
+
+    pub(super) fn layers(&self) -> Option<&ConnectionLayers> {
+        self.handle.shared.layers.as_deref()
     }
 
     pub(super) fn call_pool(&self) -> &CallPool {

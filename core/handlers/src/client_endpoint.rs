@@ -18,6 +18,7 @@ use mcp_sansio_collections::{Key, Slab};
 #[cfg(feature = "http")]
 use super::AuthorizationState;
 use super::client::{Client, ClientError, Command, ConnectionState, Session};
+use super::client_middleware::CallLayers;
 use super::context::RequestParts;
 use super::executor::Executor;
 use super::host::{Host, HostHandlers};
@@ -65,7 +66,9 @@ pub(super) enum Asked {
 }
 
 impl<K: Threading, M: ClientMachine> ClientEndpoint<K, M> {
-    pub(super) fn new(host: &Host<K>, machine: M) -> (Client, Self) {
+    pub(super) fn new(host: &Host<K>, machine: M, is_http: bool) -> (Client, Self) {
+        #[cfg(not(feature = "http"))]
+        let _ = is_http;
         let mailbox = Arc::new(Mailbox::new(MailboxLimits::new(host.options.limits_ref())));
         let shared = Arc::new(ConnectionState {
             mailbox: Arc::clone(&mailbox),
@@ -75,6 +78,9 @@ impl<K: Threading, M: ClientMachine> ClientEndpoint<K, M> {
             follows_tasks: host.follows_tasks,
             #[cfg(feature = "extensions")]
             extensions: host.handlers.extensions.as_ref().map(|all| all.registered()),
+            layers: host.layers.as_ref().map(CallLayers::connect),
+            #[cfg(feature = "http")]
+            is_http,
         });
         let endpoint = Self {
             machine,
@@ -177,11 +183,15 @@ impl<K: Threading, M: ClientMachine> ClientEndpoint<K, M> {
         let Some((options, params)) = pending.begin() else {
             return pending.end(Err(ClientError::Failed(Failure::Cancelled)));
         };
-        // Metadata may affect the result and is not part of the key.
+        #[cfg(feature = "http")]
+        let fields = pending.take_fields();
+        #[cfg(feature = "http")]
+        let is_plain = options.meta.is_none() && fields.is_empty();
+        #[cfg(not(feature = "http"))]
+        let is_plain = options.meta.is_none();
+        // Metadata and header fields may affect the result and are not part of the key.
         let cached = match method {
-            MethodName::Known(method) if self.cache.is_some() && options.meta.is_none() => {
-                Some(method)
-            }
+            MethodName::Known(method) if self.cache.is_some() && is_plain => Some(method),
             _ => None,
         };
         if let Some(method) = cached
@@ -190,17 +200,22 @@ impl<K: Threading, M: ClientMachine> ClientEndpoint<K, M> {
             pending.give_back(params);
             return pending.end(outcome);
         }
-        let call = ClientCommand::Call {
-            method,
-            params: &Verbatim(&RawJson::trusted(&params)),
-            options: &options,
+        let text = RawJson::trusted(&params);
+        let verbatim = &Verbatim(&text);
+        let call = ClientCommand::Call { method, params: verbatim, options: &options };
+        #[cfg(feature = "http")]
+        let call = match call {
+            ClientCommand::Call { method, params, options } if !fields.is_empty() => {
+                ClientCommand::CallWithFields { method, params, options, fields: &fields }
+            }
+            call => call,
         };
         let started = self.machine.apply(call, now);
         if let Some(method) = cached
             && let Ok(Applied::Started(call)) = started
             && let Some(cache) = self.cache()
         {
-            cache.handle_call(call, method, &RawJson::trusted(&params));
+            cache.handle_call(call, method, &text);
         }
         pending.give_back(params);
         self.started(started, pending);
@@ -409,6 +424,9 @@ impl<K: Threading, M: ClientMachine> ClientEndpoint<K, M> {
 
     /// Fires the timers that are due at `now`.
     pub(super) fn expire(&mut self, now: Instant) {
+        if let Some(layers) = &self.shared.layers {
+            layers.advance(now);
+        }
         self.machine.handle_timeout(now);
         self.timers.wake(now);
         self.dispatch_queued(now);
@@ -416,6 +434,9 @@ impl<K: Threading, M: ClientMachine> ClientEndpoint<K, M> {
 
     /// Takes the application's commands and polls the host's handlers.
     pub(super) fn poll_running(&mut self, cx: &mut Context<'_>, now: Instant) {
+        if let Some(layers) = &self.shared.layers {
+            layers.advance(now);
+        }
         self.take_commands(now);
         for _ in 0..self.tasks.ready() {
             if let Some((place, outcome)) = self.tasks.poll_next() {

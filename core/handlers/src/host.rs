@@ -18,6 +18,7 @@ use super::AuthorizationState;
 use super::authorization::Authorization;
 use super::client::Client;
 use super::client_endpoint::ClientEndpoint;
+use super::client_middleware::CallLayers;
 use super::connection_options::connection_options;
 use super::function::Handler;
 #[cfg(feature = "http")]
@@ -54,6 +55,7 @@ pub struct Host<K: Threading = ThreadSafe> {
     pub(super) cache: Option<CacheFactory>,
     /// Whether calls that become tasks are followed.
     pub(super) follows_tasks: bool,
+    pub(super) layers: Option<CallLayers>,
     #[cfg(feature = "auth")]
     authorization: Option<Authorization<K>>,
     #[cfg(feature = "recording")]
@@ -78,6 +80,7 @@ impl<K: Threading> Clone for Host<K> {
             handlers: self.handlers.clone(),
             cache: self.cache.clone(),
             follows_tasks: self.follows_tasks,
+            layers: self.layers.clone(),
             #[cfg(feature = "auth")]
             authorization: self.authorization.clone(),
             #[cfg(feature = "recording")]
@@ -150,6 +153,7 @@ impl<K: Threading> Host<K> {
             },
             cache: None,
             follows_tasks: false,
+            layers: None,
             #[cfg(feature = "auth")]
             authorization: None,
             #[cfg(feature = "recording")]
@@ -271,7 +275,7 @@ impl<K: Threading> Host<K> {
     /// drive. `seed` is a random number: see [`peer::Client::new`](mcp_sansio::peer::Client::new).
     #[must_use]
     pub fn connect(&self, seed: u64, now: Instant) -> (Client, ClientEndpoint<K>) {
-        ClientEndpoint::new(self, self.machine(seed, now))
+        ClientEndpoint::new(self, self.machine(seed, now), false)
     }
 
     /// Like [`connect`](Self::connect), over HTTP; `http` contains the URL of the server.
@@ -290,7 +294,7 @@ impl<K: Threading> Host<K> {
             not(feature = "auth"),
             expect(unused_mut, reason = "changed only with the feature `auth`")
         )]
-        let (client, mut endpoint) = ClientEndpoint::new(self, machine);
+        let (client, mut endpoint) = ClientEndpoint::new(self, machine, true);
         #[cfg(feature = "auth")]
         {
             endpoint.authorization = stage;

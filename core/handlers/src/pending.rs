@@ -1,32 +1,31 @@
 //! Pending calls and open subscriptions of a client.
 
 mod call_pool;
+mod client_call;
 
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::string::String;
 use alloc::sync::Arc;
 use core::fmt;
-use core::future::{Future, IntoFuture};
-use core::marker::PhantomData;
-use core::pin::Pin;
-use core::task::{Context, Poll, Waker, ready};
+use core::task::{Context, Poll, Waker};
 use core::time::Duration;
 
 use mcp_sansio::Instant;
+#[cfg(feature = "http")]
+use mcp_sansio::http::HeaderFields;
 use mcp_sansio::jsonrpc::{RawJson, WriteError, WriteJson};
-use mcp_sansio::peer::{CallHandle, CallOptions, MethodName, Notification, Progress};
-use mcp_sansio::protocol::{LoggingLevel, SubscriptionFilter};
+use mcp_sansio::peer::{CallHandle, CallOptions, Notification, Progress};
+use mcp_sansio::protocol::SubscriptionFilter;
 use mcp_sansio_sync::Mutex;
-use serde::de::DeserializeOwned;
 
 use super::client::{Client, ClientError, Command};
-use super::followed_task::FollowedTask;
 use super::panics::PanicGuard;
 use super::response_cache::CacheMode;
 
 pub(super) use call_pool::CallPool;
 use call_pool::POOL_TEXT_MAX;
+pub use client_call::{CallFuture, ClientCall};
 
 /// The state of a call, shared by its caller and the driver.
 pub(super) struct Pending {
@@ -36,6 +35,8 @@ pub(super) struct Pending {
 struct Inner {
     handle: Option<CallHandle>,
     options: CallOptions<'static>,
+    #[cfg(feature = "http")]
+    fields: HeaderFields,
     cache_mode: CacheMode,
     on_progress: Option<OnProgress>,
     outcome: Option<Result<(), ClientError>>,
@@ -69,7 +70,7 @@ struct Renewal {
 /// want it.
 const RENEWAL_AFTER: Duration = Duration::from_secs(1);
 
-type OnProgress = Box<dyn FnMut(&Progress<'_>) + Send>;
+pub(super) type OnProgress = Box<dyn FnMut(&Progress<'_>) + Send>;
 
 /// The most bytes of notifications that a subscription queues for its reader: some thousand of the
 /// usual size. Beyond that the oldest are dropped: each says only that something changed.
@@ -81,6 +82,8 @@ impl Pending {
             inner: Mutex::new(Inner {
                 handle: None,
                 options: CallOptions::default(),
+                #[cfg(feature = "http")]
+                fields: HeaderFields::new(),
                 cache_mode: CacheMode::Default,
                 on_progress: None,
                 outcome: None,
@@ -125,6 +128,17 @@ impl Pending {
             inner.accepted = !inner.abandoned;
             inner.accepted.then(|| (inner.options.clone(), core::mem::take(&mut inner.text)))
         })
+    }
+
+    /// Takes the parameters of a call that was not sent.
+    fn take_text(&self) -> String {
+        self.inner.lock(|inner| core::mem::take(&mut inner.text))
+    }
+
+    /// Takes the header fields of the call.
+    #[cfg(feature = "http")]
+    pub(super) fn take_fields(&self) -> HeaderFields {
+        self.inner.lock(|inner| core::mem::take(&mut inner.fields))
     }
 
     pub(super) fn cache_mode(&self) -> CacheMode {
@@ -308,192 +322,6 @@ fn weight(notification: &Notification<'_>) -> usize {
 impl fmt::Debug for Pending {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Pending").field("handle", &self.handle()).finish_non_exhaustive()
-    }
-}
-
-/// A call before it is sent: set its options, then await it. Dropping the future cancels the call.
-#[must_use = "a call is made when it is awaited"]
-pub struct ClientCall<T> {
-    client: Client,
-    method: MethodName<'static>,
-    pending: Arc<Pending>,
-    /// Whether the parameters were serialised.
-    written: Result<(), ClientError>,
-    options: CallOptions<'static>,
-    cache_mode: CacheMode,
-    on_progress: Option<OnProgress>,
-    result: PhantomData<fn() -> T>,
-}
-
-impl<T> ClientCall<T> {
-    pub(super) fn new(client: Client, method: MethodName<'static>, params: &dyn WriteJson) -> Self {
-        let pending = client.call_pool().take();
-        let written = pending.write(params).map_err(ClientError::from);
-        Self::with(client, method, pending, written)
-    }
-
-    /// Returns a call that fails with `why` without being sent.
-    pub(super) fn not_sent(client: Client, method: MethodName<'static>, why: ClientError) -> Self {
-        let pending = client.call_pool().take();
-        Self::with(client, method, pending, Err(why))
-    }
-
-    fn with(
-        client: Client,
-        method: MethodName<'static>,
-        pending: Arc<Pending>,
-        written: Result<(), ClientError>,
-    ) -> Self {
-        let (options, cache_mode) = (CallOptions::default(), CacheMode::Default);
-        let (on_progress, result) = (None, PhantomData);
-        Self { client, method, pending, written, options, cache_mode, on_progress, result }
-    }
-
-    /// Sets how long to wait for an answer or for progress.
-    pub fn timeout(mut self, timeout: Duration) -> Self {
-        self.options = self.options.timeout(timeout);
-        self
-    }
-
-    /// Sets how long to wait in total.
-    pub fn timeout_hard(mut self, timeout: Duration) -> Self {
-        self.options = self.options.timeout_hard(timeout);
-        self
-    }
-
-    /// Requests progress and passes it to `callback`, which must return quickly.
-    pub fn on_progress(mut self, callback: impl FnMut(&Progress<'_>) + Send + 'static) -> Self {
-        self.options = self.options.progress();
-        self.on_progress = Some(Box::new(callback));
-        self
-    }
-
-    /// Requests log messages of `level` and above for this call, at revisions that allow it per
-    /// request.
-    pub fn log_level(mut self, level: LoggingLevel) -> Self {
-        self.options = self.options.log_level(level);
-        self
-    }
-
-    /// Adds members to `_meta`.
-    pub fn meta(mut self, meta: RawJson<'_>) -> Self {
-        self.options = self.options.meta(meta.into_owned());
-        self
-    }
-
-    /// Requests the result from the server even if the [cache of the host](super::Host::cache) has
-    /// a fresh one, and replaces that. Without a cache it has no effect.
-    ///
-    /// Use it when there is reason to believe that the data changed, for example because a call of
-    /// a listed tool failed with "not found".
-    // MCP 2026-07-28 server/utilities/caching#freshness-calculation [CACHE-008]
-    pub fn reload(self) -> Self {
-        self.cache_mode(CacheMode::Reload)
-    }
-
-    pub(super) fn cache_mode(mut self, mode: CacheMode) -> Self {
-        self.cache_mode = mode;
-        self
-    }
-
-    /// Makes the call a task.
-    pub(super) fn run_as_task(mut self, ttl: Option<Duration>) -> Self {
-        self.options = self.options.task(ttl);
-        self
-    }
-
-    /// Returns the same call with another result type.
-    pub(super) fn for_task<R>(self) -> ClientCall<R> {
-        let Self { client, method, pending, written, options, cache_mode, on_progress, .. } = self;
-        let result = PhantomData;
-        ClientCall { client, method, pending, written, options, cache_mode, on_progress, result }
-    }
-}
-
-impl<T> fmt::Debug for ClientCall<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ClientCall").field("method", &self.method).finish_non_exhaustive()
-    }
-}
-
-impl<T: DeserializeOwned> IntoFuture for ClientCall<T> {
-    type Output = Result<T, ClientError>;
-    type IntoFuture = CallFuture<T>;
-
-    fn into_future(self) -> CallFuture<T> {
-        let Self { client, method, pending, written, options, cache_mode, on_progress, .. } = self;
-        // Replaces only initial values, so nothing is dropped under the lock.
-        pending.inner.lock(|inner| {
-            (inner.options, inner.on_progress) = (options, on_progress);
-            inner.cache_mode = cache_mode;
-        });
-        match written {
-            Ok(()) => client.send(Command::Call { pending: Arc::clone(&pending), method }),
-            Err(error) => pending.end(Err(error)),
-        }
-        CallFuture::new(client, pending)
-    }
-}
-
-/// Resolves to the result of a call. Dropping it earlier cancels the call.
-#[must_use = "await it"]
-#[derive(Debug)]
-pub struct CallFuture<T> {
-    client: Client,
-    pending: Arc<Pending>,
-    /// The task that the call has become.
-    followed: Option<FollowedTask>,
-    result: PhantomData<fn() -> T>,
-}
-
-impl<T> CallFuture<T> {
-    pub(super) const fn new(client: Client, pending: Arc<Pending>) -> Self {
-        Self { client, pending, followed: None, result: PhantomData }
-    }
-
-    pub(super) fn pending(&self) -> Arc<Pending> {
-        Arc::clone(&self.pending)
-    }
-}
-
-impl<T: DeserializeOwned> Future for CallFuture<T> {
-    type Output = Result<T, ClientError>;
-
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        loop {
-            if let Some(followed) = &mut self.followed {
-                let result = ready!(followed.poll(cx));
-                self.followed = None;
-                return Poll::Ready(Ok(result?.decode()?));
-            }
-            let outcome = ready!(self.pending.poll(cx, |inner| {
-                let outcome = inner.outcome.take()?;
-                Some(outcome.map(|()| core::mem::take(&mut inner.text)))
-            }));
-            let text = outcome?;
-            let result = RawJson::trusted(&text);
-            if self.client.shared().follows_tasks {
-                self.followed = FollowedTask::from_result(&self.client, &result);
-            }
-            let decoded = self.followed.is_none().then(|| result.decode());
-            self.pending.give_back(text);
-            if let Some(decoded) = decoded {
-                return Poll::Ready(Ok(decoded?));
-            }
-        }
-    }
-}
-
-impl<T> Drop for CallFuture<T> {
-    fn drop(&mut self) {
-        match self.pending.abandon() {
-            Abandoned::Waiting => {}
-            Abandoned::UnderWay => {
-                let pending = Arc::clone(&self.pending);
-                self.client.send(Command::Cancel { pending, reason: "the caller went away" });
-            }
-            Abandoned::Ended => self.client.call_pool().put(&mut self.pending),
-        }
     }
 }
 

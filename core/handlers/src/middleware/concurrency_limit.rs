@@ -7,6 +7,8 @@ use core::task::{Context, Poll, Waker};
 
 use mcp_sansio_sync::Mutex;
 
+use crate::client::ClientError;
+use crate::client_middleware::{CallResult, ClientRequest, NextCall};
 use crate::threading::Threading;
 
 use super::layers::layer;
@@ -18,6 +20,9 @@ use super::server_request::ServerRequest;
 /// Further ones wait in order; beyond that they are refused with [`LimitError::Busy`].
 ///
 /// A request that waits for the answers to its input requests does not count.
+///
+/// Around the calls of a client, it bounds those of all connections of the host; one that waits for
+/// the user counts.
 #[derive(Clone)]
 pub struct ConcurrencyLimit {
     slots: Arc<Mutex<Slots>>,
@@ -43,6 +48,12 @@ impl ConcurrencyLimit {
     async fn around<K: Threading>(&self, _: &ServerRequest, next: Next<K>) -> MiddlewareResult {
         let _permit = self.acquire().ok_or(LimitError::Busy)?.await;
         next.run().await
+    }
+
+    pub(crate) async fn around_call(&self, request: ClientRequest, next: NextCall) -> CallResult {
+        let permit = self.acquire().ok_or(ClientError::Limited(LimitError::Busy))?;
+        let _permit = permit.await;
+        next.run(request).await
     }
 
     /// Takes a slot or a place in the queue; `None` if that is full.

@@ -36,7 +36,7 @@ impl fmt::Display for LimitError {
             Self::RateExceeded { retry_after } => {
                 write!(f, "too many requests; try again in {retry_after:?}")
             }
-            Self::Busy => f.write_str("the server has too many requests; try again later"),
+            Self::Busy => f.write_str("too many requests are in progress; try again later"),
         }
     }
 }

@@ -6,6 +6,8 @@ use core::time::Duration;
 use mcp_sansio::Instant;
 use mcp_sansio_sync::Mutex;
 
+use crate::client::ClientError;
+use crate::client_middleware::{CallResult, ClientRequest, NextCall};
 use crate::threading::Threading;
 
 use super::caller_key::CallerKey;
@@ -19,7 +21,8 @@ use super::server_request::ServerRequest;
 ///
 /// A caller is a [`Principal`](mcp_sansio::Principal), on all connections of the server. On a byte
 /// stream it is the connection. On HTTP all callers without a principal share one bucket: nothing
-/// that they cannot change tells them apart.
+/// that they cannot change tells them apart. Around the calls of a client, each connection has a
+/// bucket.
 #[derive(Clone)]
 pub struct RateLimit {
     buckets: Arc<Mutex<Buckets>>,
@@ -89,6 +92,21 @@ impl RateLimit {
 }
 
 layer!(RateLimit);
+
+impl RateLimit {
+    pub(crate) async fn around_call(&self, request: ClientRequest, next: NextCall) -> CallResult {
+        let (caller, now) = (CallerKey::Owner(request.connection()), request.now());
+        let wait = self.buckets.lock(|buckets| buckets.take(&caller, self, now));
+        let refused = |retry_after| ClientError::Limited(LimitError::RateExceeded { retry_after });
+        let wait = wait.map_err(refused)?;
+        if !wait.is_zero() {
+            let mut token = Token { limit: self, caller: Some(caller) };
+            request.sleep(wait).await;
+            token.caller = None;
+        }
+        next.run(request).await
+    }
+}
 
 impl fmt::Debug for RateLimit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -10,6 +10,7 @@ mod authorization_store;
 mod bindings;
 mod calls;
 mod catalog_edit;
+mod client_middleware;
 mod client_tasks;
 mod completions;
 mod connection;

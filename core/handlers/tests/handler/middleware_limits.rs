@@ -252,7 +252,7 @@ fn a_request_beyond_the_queue_is_refused() {
     let error = call(&client, &mut pair).unwrap_err();
     let error = error.as_refusal().unwrap();
     assert_eq!(error.code, ErrorCode::INVALID_REQUEST);
-    assert_eq!(error.message, "the server has too many requests; try again later");
+    assert_eq!(error.message, "too many requests are in progress; try again later");
     gate.open();
     for call in calls {
         pair.run(call).unwrap();

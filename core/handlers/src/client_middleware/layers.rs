@@ -1,0 +1,138 @@
+use alloc::boxed::Box;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::fmt;
+use core::future::Future;
+use core::pin::Pin;
+use core::sync::atomic::{AtomicUsize, Ordering};
+
+use mcp_sansio::Instant;
+use mcp_sansio_sync::Mutex;
+
+use crate::host::Host;
+use crate::middleware::{ConcurrencyLimit, FunctionMarker, LayerMarker, RateLimit};
+use crate::threading::Threading;
+
+use super::next_call::{CallResult, NextCall};
+use super::request::ClientRequest;
+
+/// A function or a type that can be registered with
+/// [`Host::call_middleware`](crate::Host::call_middleware): an `async` function or closure that takes a
+/// [`ClientRequest`] and a [`NextCall`] and returns a [`CallResult`], or a
+/// [`ConcurrencyLimit`] or [`RateLimit`].
+///
+/// `M` tells them apart; the compiler infers it.
+#[diagnostic::on_unimplemented(
+    message = "this cannot be registered as middleware of calls",
+    label = "not middleware: wrong parameters or wrong result",
+    note = "middleware is an `async fn(ClientRequest, NextCall) -> CallResult`",
+    note = "values that it captures are `Send`, `Sync` and `Clone`, because clients are used from any thread"
+)]
+pub trait ClientMiddleware<M> {
+    /// Converts it into the stored form.
+    #[allow(private_interfaces, reason = "only this crate uses it")]
+    fn into_layer(self) -> CallLayer;
+}
+
+/// A stored middleware.
+pub(crate) type CallLayer = Arc<dyn Fn(ClientRequest, NextCall) -> LayerFuture + Send + Sync>;
+
+type LayerFuture = Pin<Box<dyn Future<Output = CallResult> + Send>>;
+
+// Cloned for each call, so that an `async move` closure may capture values.
+impl<F, R> ClientMiddleware<FunctionMarker> for F
+where
+    F: FnOnce(ClientRequest, NextCall) -> R + Clone + Send + Sync + 'static,
+    R: Future<Output = CallResult> + Send + 'static,
+{
+    #[allow(private_interfaces, reason = "only this crate uses it")]
+    fn into_layer(self) -> CallLayer {
+        Arc::new(move |request, next| Box::pin(self.clone()(request, next)))
+    }
+}
+
+/// Implements [`ClientMiddleware`] for a type with an asynchronous method `around_call(&self,
+/// ClientRequest, NextCall) -> CallResult`.
+macro_rules! call_layer {
+    ($($layer:ty),+) => { $(
+        impl ClientMiddleware<LayerMarker> for $layer {
+            #[allow(private_interfaces, reason = "only this crate uses it")]
+            fn into_layer(self) -> CallLayer {
+                Arc::new(move |request, next| {
+                    let layer = self.clone();
+                    Box::pin(async move { layer.around_call(request, next).await })
+                })
+            }
+        }
+    )+ };
+}
+
+call_layer!(ConcurrencyLimit, RateLimit);
+
+/// The middleware of a host, the outermost first.
+#[derive(Clone, Default)]
+pub(crate) struct CallLayers {
+    list: Vec<CallLayer>,
+    /// Counts the connections of the host.
+    connections: Arc<AtomicUsize>,
+}
+
+/// The middleware of a connection.
+pub(crate) struct ConnectionLayers {
+    list: Vec<CallLayer>,
+    /// The number of the connection among those of its host.
+    number: usize,
+    now: Mutex<Instant>,
+}
+
+impl CallLayers {
+    pub(crate) fn connect(&self) -> Box<ConnectionLayers> {
+        let number = self.connections.fetch_add(1, Ordering::Relaxed);
+        Box::new(ConnectionLayers { list: self.list.clone(), number, now: Mutex::default() })
+    }
+}
+
+impl ConnectionLayers {
+    pub(super) fn get(&self, index: usize) -> Option<&CallLayer> {
+        self.list.get(index)
+    }
+
+    pub(super) const fn number(&self) -> usize {
+        self.number
+    }
+
+    pub(super) fn now(&self) -> Instant {
+        self.now.lock(|now| *now)
+    }
+
+    /// Moves to the time of an input.
+    pub(crate) fn advance(&self, time: Instant) {
+        self.now.lock(|now| *now = time);
+    }
+}
+
+impl fmt::Debug for CallLayers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CallLayers").field("length", &self.list.len()).finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for ConnectionLayers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ConnectionLayers").field("length", &self.list.len()).finish_non_exhaustive()
+    }
+}
+
+impl<K: Threading> Host<K> {
+    /// Adds middleware around all calls of the host's clients, inside of that of earlier calls: see
+    /// [`client_middleware`](crate::client_middleware).
+    ///
+    /// All connections of the host share its state, such as the places of a
+    /// [`ConcurrencyLimit`].
+    #[must_use]
+    pub fn call_middleware<M>(mut self, middleware: impl ClientMiddleware<M>) -> Self {
+        let layers = self.layers.get_or_insert_default();
+        layers.list.push(middleware.into_layer());
+        self
+    }
+}
