@@ -43,8 +43,10 @@ mod serve;
 mod standard_streams;
 mod stream;
 mod timer;
+#[cfg(feature = "tower")]
+pub mod tower;
 
-pub use child::{ChildConnection, ChildServer, ChildStream, spawn};
+pub use child::{ChildConnection, ChildServer, ChildStream, spawn, spawn_with};
 pub use clock::now;
 #[cfg(all(unix, feature = "http-client"))]
 pub use http_client::connect_unix;

@@ -3,9 +3,6 @@ use alloc::collections::BTreeSet;
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use core::future::Future;
-use core::pin::Pin;
-use core::task::{Context, Poll};
 use core::time::Duration;
 
 use mcp_sansio::jsonrpc::{
@@ -26,7 +23,7 @@ use super::client_middleware::ConnectionLayers;
 use super::context::SendError;
 use super::mailbox::{Mailbox, SendFailure};
 use super::middleware::LimitError;
-use super::opening::{Opening, WaiterKey};
+use super::opening::Opening;
 use super::pending::{CallFuture, CallPool, ClientCall, Pending, Subscription};
 use super::response_cache::CacheMode;
 use super::shares::{Coalesced, Cost, Metered};
@@ -187,6 +184,9 @@ pub enum ClientError {
     /// The call was not sent: a [limit](crate::client_middleware) of the host was reached.
     #[error("the call was not sent: {0}")]
     Limited(LimitError),
+    /// Middleware of the host failed with an error of its own.
+    #[error("middleware of the host failed: {0}")]
+    Middleware(#[source] Box<dyn core::error::Error + Send + Sync>),
     /// The connection is closed.
     #[error(transparent)]
     Closed(#[from] CloseReason),
@@ -258,13 +258,13 @@ impl Client {
     ///
     /// The connection could not be opened, or is already closed.
     pub fn opened(&self) -> OpenedFuture<'_> {
-        OpenedFuture { opening: &self.handle.shared.opening, waiting: None }
+        OpenedFuture::new(&self.handle.shared.opening)
     }
 
     /// Waits until the connection is closed, and returns why. The future does not keep the
     /// connection open.
     pub fn closed(&self) -> ClosedFuture {
-        ClosedFuture { shared: Arc::clone(&self.handle.shared), waiting: None }
+        ClosedFuture::new(&self.handle.shared)
     }
 
     /// Returns the negotiated properties, once the connection is open.
@@ -572,54 +572,4 @@ all_pages! {
     all_prompts, pages_of_prompts, list_prompts, prompts: Prompt;
     /// Lists all tasks of this client, page by page; at 2025-11-25.
     all_tasks, pages_of_tasks, list_tasks, tasks: Task;
-}
-
-/// Resolves when a connection is open or closed.
-#[derive(Debug)]
-#[must_use = "await it"]
-pub struct OpenedFuture<'c> {
-    opening: &'c Opening,
-    waiting: Option<WaiterKey>,
-}
-
-impl Future for OpenedFuture<'_> {
-    type Output = Result<Arc<Session>, CloseReason>;
-
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let opening = self.opening;
-        opening.poll(&mut self.waiting, cx)
-    }
-}
-
-impl Drop for OpenedFuture<'_> {
-    fn drop(&mut self) {
-        if let Some(waiting) = self.waiting {
-            self.opening.forget(waiting);
-        }
-    }
-}
-
-/// Resolves when a connection is closed.
-#[derive(Debug)]
-#[must_use = "await it"]
-pub struct ClosedFuture {
-    shared: Arc<ConnectionState>,
-    waiting: Option<WaiterKey>,
-}
-
-impl Future for ClosedFuture {
-    type Output = CloseReason;
-
-    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<CloseReason> {
-        let Self { shared, waiting } = self.get_mut();
-        shared.opening.poll_closed(waiting, cx)
-    }
-}
-
-impl Drop for ClosedFuture {
-    fn drop(&mut self) {
-        if let Some(waiting) = self.waiting {
-            self.shared.opening.forget(waiting);
-        }
-    }
 }

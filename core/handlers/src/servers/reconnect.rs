@@ -10,7 +10,7 @@ use mcp_sansio::Attempts;
 use mcp_sansio::peer::CloseReason;
 
 use super::{ConnectionError, ServerConnection, ServerState, Servers, ServersError};
-use crate::client::ClosedFuture;
+use crate::opened_future::ClosedFuture;
 
 impl<C: ServerConnection> Servers<C> {
     /// Adds a server. The returned future calls `connect` to open the connection, waits until it
