@@ -241,8 +241,8 @@ impl ItemLookup for Items<'_> {
     fn scopes_of(&self, method: &str, subject: &str) -> Vec<String> {
         let method = Method::parse(method);
         let audience = method.and_then(|method| self.catalog.audience_of(method, subject));
-        // An item of other principals stays hidden: no scope would help.
-        let audience = audience.filter(|it| it.allows_principal(self.caller.principal()));
+        // An item of other callers stays hidden: no scope would help.
+        let audience = audience.filter(|it| it.includes_with_scopes(self.caller));
         audience.map(|audience| audience.scopes().to_vec()).unwrap_or_default()
     }
 }

@@ -3,6 +3,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
 
+use mcp_sansio::Caller;
 use mcp_sansio::catalog::{Audience, Catalog, CatalogError, ItemId, ItemKind, has_variable};
 use mcp_sansio::jsonrpc::Json;
 use mcp_sansio::protocol::{Icon, Prompt, Resource, ResourceTemplate, Tool, ToolAnnotations};
@@ -147,6 +148,35 @@ impl<D: ItemDefinition, K: Threading> ServerItem<D, K> {
     pub fn requires(mut self, scope: impl Into<String>) -> Self {
         let audience = self.details().audience.take();
         self.audience(audience.unwrap_or_default().scope(scope))
+    }
+
+    /// Shows the item only to callers for which `is_visible` returns true, in addition to scopes and
+    /// principals that are required: see [`Audience::condition`]. For others it does not exist.
+    ///
+    #[cfg_attr(feature = "schemars", doc = "```")]
+    #[cfg_attr(not(feature = "schemars"), doc = "```ignore")]
+    /// use std::collections::HashSet;
+    /// use std::sync::{Arc, RwLock};
+    ///
+    /// use mcp_sansio::Principal;
+    /// use mcp_sansio_handlers::{Call, NoArguments, Server, ServerItem};
+    ///
+    /// let testers: Arc<RwLock<HashSet<Principal>>> = Arc::default();
+    /// let known = Arc::clone(&testers);
+    /// let beta = ServerItem::tool("beta", "New", |_: Call<NoArguments>| "done")
+    ///     .visible_if("tester", move |caller| {
+    ///         caller.principal().is_some_and(|who| known.read().unwrap().contains(who))
+    ///     });
+    /// let server = Server::new("notes", "1.0.0").add_item(beta);
+    /// # assert!(server.endpoint(42).is_ok());
+    /// ```
+    pub fn visible_if(
+        mut self,
+        name: impl Into<String>,
+        is_visible: impl Fn(&Caller) -> bool + Send + Sync + 'static,
+    ) -> Self {
+        let audience = self.details().audience.take();
+        self.audience(audience.unwrap_or_default().condition(name, is_visible))
     }
 
     /// Sets the callers that see the item, in place of earlier ones: see [`Catalog::restrict`].

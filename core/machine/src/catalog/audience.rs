@@ -1,8 +1,10 @@
 use alloc::string::String;
 use alloc::vec::Vec;
+use core::fmt;
 
 use mcp_sansio_sync::Arc;
 
+use super::condition::{self, Conditions};
 use super::{Catalog, Changes, ItemId, ItemKind};
 use crate::protocol::Method;
 use crate::{Caller, Principal};
@@ -24,17 +26,18 @@ use crate::{Caller, Principal};
 /// assert!(!catalog.is_visible(id, &Caller::from_principal(Principal::new("ann"))));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Default)]
 pub struct Audience {
     scopes: Vec<String>,
     principals: Vec<Principal>,
+    conditions: Option<Conditions>,
 }
 
 impl Audience {
     /// Creates an audience of all callers.
     #[must_use]
     pub const fn new() -> Self {
-        Self { scopes: Vec::new(), principals: Vec::new() }
+        Self { scopes: Vec::new(), principals: Vec::new(), conditions: None }
     }
 
     /// Requires a scope, in addition to earlier ones.
@@ -48,6 +51,34 @@ impl Audience {
     #[must_use]
     pub fn principal(mut self, principal: Principal) -> Self {
         self.principals.push(principal);
+        self
+    }
+
+    /// Limits the audience to callers for which `holds` returns true, in addition to earlier
+    /// conditions. It is called for each request that lists or names the item, and for each
+    /// notification of a change, so it must be quick, and must not panic.
+    ///
+    /// `name` stands for the condition in recordings, so give different conditions different names.
+    /// A recording says which conditions held for the principal of a request; in its replay they do
+    /// not hold for callers without a principal over HTTP.
+    ///
+    /// ```
+    /// use mcp_sansio::catalog::Audience;
+    /// use mcp_sansio::{Caller, Principal};
+    ///
+    /// let staff = Audience::new().condition("staff", |caller| {
+    ///     caller.principal().is_some_and(|it| it.as_str().ends_with("@example.com"))
+    /// });
+    /// assert!(staff.includes(&Caller::from_principal(Principal::new("ann@example.com"))));
+    /// assert!(!staff.includes(&Caller::ANONYMOUS));
+    /// ```
+    #[must_use]
+    pub fn condition(
+        mut self,
+        name: impl Into<String>,
+        holds: impl Fn(&Caller) -> bool + Send + Sync + 'static,
+    ) -> Self {
+        self.conditions = Some(condition::and(self.conditions, name.into(), holds));
         self
     }
 
@@ -66,14 +97,47 @@ impl Audience {
     /// Returns whether the audience includes a caller.
     #[must_use]
     pub fn includes(&self, caller: &Caller) -> bool {
-        self.scopes.iter().all(|scope| caller.has_scope(scope))
-            && self.allows_principal(caller.principal())
+        self.scopes.iter().all(|scope| caller.has_scope(scope)) && self.includes_with_scopes(caller)
     }
 
-    /// Returns whether the audience includes a principal that has all scopes.
+    /// Returns whether the audience includes a caller if it gets all scopes.
+    #[must_use]
+    pub fn includes_with_scopes(&self, caller: &Caller) -> bool {
+        self.allows_principal(caller.principal())
+            && self.conditions.as_ref().is_none_or(|conditions| conditions.holds(caller))
+    }
+
+    /// Returns whether the audience includes a principal that has all scopes, conditions aside.
     #[must_use]
     pub fn allows_principal(&self, principal: Option<&Principal>) -> bool {
         self.principals.is_empty() || principal.is_some_and(|it| self.principals.contains(it))
+    }
+}
+
+/// Two audiences are equal if they have the same scopes and principals, and share their conditions.
+impl PartialEq for Audience {
+    fn eq(&self, other: &Self) -> bool {
+        let same = match (&self.conditions, &other.conditions) {
+            (Some(one), Some(other)) => Arc::ptr_eq(one, other),
+            (one, other) => one.is_none() && other.is_none(),
+        };
+        same && self.scopes == other.scopes && self.principals == other.principals
+    }
+}
+
+impl Eq for Audience {}
+
+impl fmt::Debug for Audience {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut names = Vec::new();
+        if let Some(conditions) = &self.conditions {
+            conditions.for_each(None, &mut |name, _| names.push(String::from(name)));
+        }
+        f.debug_struct("Audience")
+            .field("scopes", &self.scopes)
+            .field("principals", &self.principals)
+            .field("conditions", &names)
+            .finish()
     }
 }
 
@@ -92,6 +156,22 @@ impl Announcement {
             changes = changes.with(*kind);
         }
         changes
+    }
+}
+
+#[cfg(feature = "recording")]
+impl Audience {
+    /// Returns the names of the conditions as scopes, which stand for them in a recording.
+    pub(crate) fn condition_scopes(&self, caller: Option<&Caller>) -> Vec<String> {
+        let mut scopes = Vec::new();
+        if let Some(conditions) = &self.conditions {
+            conditions.for_each(caller, &mut |name, holds| {
+                if holds || caller.is_none() {
+                    scopes.push(alloc::format!("condition:{name}"));
+                }
+            });
+        }
+        scopes
     }
 }
 

@@ -22,6 +22,7 @@
 
 mod attachments;
 mod audience;
+mod condition;
 mod cursor;
 mod declaration;
 mod error;

@@ -113,7 +113,8 @@ impl Catalog {
         restrictions
     }
 
-    /// Returns the scopes of a caller among those that items require.
+    /// Returns the scopes of a caller among those that items require, and those that stand for
+    /// conditions.
     #[cfg(feature = "http")]
     pub(crate) fn scopes_of(&self, caller: &Caller) -> Vec<String> {
         let mut scopes = Vec::new();
@@ -128,6 +129,15 @@ impl Catalog {
                 for scope in audience.scopes() {
                     if !scopes.contains(scope) && caller.has_scope(scope) {
                         scopes.push(scope.clone());
+                    }
+                }
+                // A replay cannot give scopes to a caller without a principal.
+                let known = caller.principal().map(|_| caller);
+                for scope in
+                    known.iter().flat_map(|caller| audience.condition_scopes(Some(*caller)))
+                {
+                    if !scopes.contains(&scope) {
+                        scopes.push(scope);
                     }
                 }
             }

@@ -83,8 +83,9 @@ type Name<'a> = &'a dyn Fn(&Principal) -> String;
 
 impl RecordedAudience {
     fn from_audience(audience: &Audience, name: Name<'_>) -> Self {
+        let conditions = audience.condition_scopes(None);
         Self {
-            scopes: audience.scopes().to_vec(),
+            scopes: audience.scopes().iter().cloned().chain(conditions).collect(),
             principals: audience.principals().iter().map(name).collect(),
         }
     }

@@ -191,3 +191,31 @@ fn the_removal_of_the_last_restricted_item_is_announced_to_those_who_saw_it() {
         assert_eq!(text.contains("notifications/tools/list_changed"), is_told, "{text}");
     }
 }
+
+#[test]
+fn a_condition_hides_an_item_and_a_replay_decides_alike() {
+    // Rule: [TOOL-028].
+    let mut catalog = Catalog::new();
+    catalog.add_tool(tool("public")).unwrap();
+    let id = catalog.add_tool(tool("secret")).unwrap();
+    let is_short =
+        |caller: &mcp_sansio::Caller| caller.principal().is_some_and(|who| who.as_str().len() == 3);
+    let is_not_bob =
+        |caller: &mcp_sansio::Caller| caller.principal() != Some(&Principal::new("bob"));
+    let audience = Audience::new().condition("short", is_short).condition("not bob", is_not_bob);
+    assert_eq!(audience, audience.clone());
+    assert_ne!(audience, Audience::new().condition("short", is_short));
+    let shown = format!("{audience:?}");
+    assert!(shown.contains("short") && shown.contains("not bob"), "{shown}");
+    assert!(catalog.restrict(id, audience));
+    let options = peer::ServerOptions::new(Implementation::new("s", "1"))
+        .cache(CacheHints::public(Duration::from_secs(60)))
+        .catalog(catalog);
+    let mut server = TestServer::new(options, HttpServerOptions::new());
+    let principals = ["ann", "bob", "anna"].map(|name| Some(Principal::new(name)));
+    for (who, sees) in principals.into_iter().chain([None]).zip([true, false, false, false]) {
+        let text = server.ask(who.clone(), "tools/list", "");
+        assert_eq!(text.contains("secret"), sees, "{who:?}: {text}");
+        assert!(text.contains("public") && text.contains(r#""cacheScope":"private""#), "{text}");
+    }
+}
