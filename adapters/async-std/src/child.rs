@@ -8,7 +8,7 @@ use std::task::{Context, Poll};
 use async_process::{Child, ChildStderr, ChildStdin, ChildStdout};
 use blocking::unblock;
 use futures_lite::{AsyncRead, AsyncWrite};
-use mcp_sansio_async::child::{self, Process, SpawnError, Started};
+use mcp_sansio_async::child::{self, Process, SpawnError, SpawnOptions, Started};
 use mcp_sansio_handlers::Host;
 
 use crate::runtime::AsyncRuntime;
@@ -35,6 +35,19 @@ pub type ChildConnection = child::ChildConnection<AsyncProcess>;
 /// last lines of the server's standard error.
 pub async fn spawn(command: process::Command, host: &Host) -> Result<ChildConnection, Error> {
     child::connect(command, host).await
+}
+
+/// Like [`spawn`], with options.
+///
+/// # Errors
+///
+/// As [`spawn`].
+pub async fn spawn_with(
+    command: process::Command,
+    host: &Host,
+    options: SpawnOptions,
+) -> Result<ChildConnection, Error> {
+    child::connect_with(command, host, options).await
 }
 
 /// A child process managed by `async-process`.

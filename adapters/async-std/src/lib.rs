@@ -49,7 +49,7 @@ mod socket_stream;
 mod standard_streams;
 mod timer;
 
-pub use child::{ChildConnection, ChildServer, ChildStream, spawn};
+pub use child::{ChildConnection, ChildServer, ChildStream, spawn, spawn_with};
 #[cfg(all(unix, feature = "http-client"))]
 pub use http_client::connect_unix;
 #[cfg(feature = "http-client")]

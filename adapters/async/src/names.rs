@@ -2,7 +2,7 @@
 
 #[cfg(feature = "jsonschema")]
 pub use crate::SchemaValidator;
-pub use crate::child::{ExitReport, GracePeriods, SpawnError, Stderr};
+pub use crate::child::{ExitReport, GracePeriods, SpawnError, SpawnOptions, Stderr};
 pub use crate::clock::unix_time;
 #[cfg(feature = "http")]
 pub use crate::http_client::{ConnectorError, FetchError, HttpConnection, connect_with};

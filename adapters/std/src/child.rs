@@ -60,6 +60,11 @@ impl ChildServer {
         self.0.stderr_tail()
     }
 
+    /// Kills the child if it has not exited; on Unix with its process group.
+    pub fn kill(&mut self) {
+        self.0.kill();
+    }
+
     /// Blocks until the child exits.
     ///
     /// # Errors

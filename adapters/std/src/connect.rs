@@ -1,7 +1,7 @@
 use std::ops::Deref;
 use std::process::Command;
 
-use mcp_sansio_async::child::{self, ExitReport};
+use mcp_sansio_async::child::{self, ExitReport, SpawnOptions};
 use mcp_sansio_handlers::{Client, Host};
 
 use crate::child::StdProcess;
@@ -22,6 +22,19 @@ pub fn spawn(command: Command, host: &Host) -> Result<ChildConnection, Error> {
     Ok(ChildConnection(block_on(child::connect(command, host))??))
 }
 
+/// Like [`spawn`], with options.
+///
+/// # Errors
+///
+/// As [`spawn`].
+pub fn spawn_with(
+    command: Command,
+    host: &Host,
+    options: SpawnOptions,
+) -> Result<ChildConnection, Error> {
+    Ok(ChildConnection(block_on(child::connect_with(command, host, options))??))
+}
+
 /// A client connected to a server process that it started. Derefs to the [`Client`];
 /// [`Wait`](crate::Wait) waits for its calls.
 ///
@@ -30,6 +43,19 @@ pub fn spawn(command: Command, host: &Host) -> Result<ChildConnection, Error> {
 pub struct ChildConnection(child::ChildConnection<StdProcess>);
 
 impl ChildConnection {
+    /// Returns the process id of the server, or `None` while it does not run.
+    #[must_use]
+    pub fn id(&self) -> Option<u32> {
+        self.0.id()
+    }
+
+    /// Kills the server; on Unix with its process group. Calls in flight end with
+    /// [`Failure::ConnectionLost`](mcp_sansio::peer::Failure::ConnectionLost). The connection closes,
+    /// unless it [starts the server again](SpawnOptions::respawn).
+    pub fn kill(&self) {
+        self.0.kill();
+    }
+
     /// Returns the last lines of the server's standard error so far.
     #[must_use]
     pub fn stderr_tail(&self) -> Vec<String> {

@@ -60,7 +60,7 @@ mod worker;
 pub use background_driver::BackgroundDriver;
 pub use child::{ChildServer, ChildStream};
 pub use clock::{Clock, sleep};
-pub use connect::{ChildConnection, spawn};
+pub use connect::{ChildConnection, spawn, spawn_with};
 pub use executor::block_on;
 #[cfg(unix)]
 pub use fd_stream::FdStream;

@@ -1,11 +1,13 @@
 //! Programs and helpers that the adapter tests run in separate processes.
 
+mod fragile;
 mod panicking;
 mod pinger;
 mod runtime;
 
 use mcp_sansio_handlers::Server;
 
+pub use fragile::fragile;
 pub use panicking::{panicking_host, panicking_server, survive};
 pub use pinger::Pinger;
 pub use runtime::Runtime;

@@ -3,7 +3,7 @@ use std::pin::Pin;
 use std::process::{ExitStatus, Stdio};
 use std::task::{Context, Poll, ready};
 
-use mcp_sansio_async::child::{self, Process, SpawnError, Started};
+use mcp_sansio_async::child::{self, Process, SpawnError, SpawnOptions, Started};
 use mcp_sansio_handlers::Host;
 use tokio::io::{AsyncRead, AsyncWriteExt, ReadBuf};
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
@@ -36,6 +36,33 @@ pub type ChildConnection = child::ChildConnection<TokioProcess>;
 /// Outside of a tokio runtime with I/O and time enabled.
 pub async fn spawn(command: impl Into<Command>, host: &Host) -> Result<ChildConnection, Error> {
     child::connect(command, host).await
+}
+
+/// Like [`spawn`], with options.
+///
+/// ```no_run
+/// use mcp_sansio_tokio::{self as mcp, Backoff, Host, SpawnOptions};
+/// use tokio::process::Command;
+///
+/// # async fn run(host: Host) -> Result<(), mcp::Error> {
+/// let options = SpawnOptions::new().respawn(Backoff::DEFAULT);
+/// let client = mcp::spawn_with(Command::new("weather-server"), &host, options).await?;
+/// # drop(client); Ok(()) }
+/// ```
+///
+/// # Errors
+///
+/// As [`spawn`].
+///
+/// # Panics
+///
+/// As [`spawn`].
+pub async fn spawn_with(
+    command: impl Into<Command>,
+    host: &Host,
+    options: SpawnOptions,
+) -> Result<ChildConnection, Error> {
+    child::connect_with(command, host, options).await
 }
 
 /// A child process managed by tokio.

@@ -23,6 +23,7 @@ use super::client_middleware::ConnectionLayers;
 use super::context::SendError;
 use super::mailbox::{Mailbox, SendFailure};
 use super::middleware::LimitError;
+use super::opened_future::{ClosedFuture, OpenedFuture};
 use super::opening::Opening;
 use super::pending::{CallFuture, CallPool, ClientCall, Pending, Subscription};
 use super::response_cache::CacheMode;

@@ -31,6 +31,7 @@ use super::reply::Outcome;
 use super::response_cache::{Cache, CacheFactory, CacheMode};
 use super::server::show;
 use super::shares::MailboxLimits;
+use super::suspension::Suspension;
 use super::threading::{Step, ThreadSafe, Threading};
 use super::timers::Timers;
 
@@ -50,6 +51,9 @@ pub struct ClientEndpoint<K: Threading = ThreadSafe, M: ClientMachine = StreamCl
     pub(super) default_spawner: Option<fn(Job)>,
     pub(super) timers: Timers,
     cache: Option<Box<dyn Cache>>,
+    /// Commands that wait while the connection is suspended; `None` if it never is.
+    pub(super) suspension: Option<Box<Suspension>>,
+    pub(super) commands_max: usize,
     /// The authorization layer between the machine and the network, on HTTP.
     #[cfg(feature = "http")]
     pub(super) authorization: AuthorizationState<K>,
@@ -92,6 +96,8 @@ impl<K: Threading, M: ClientMachine> ClientEndpoint<K, M> {
             default_spawner: None,
             timers: Timers::default(),
             cache: host.cache.as_ref().map(CacheFactory::create),
+            suspension: None,
+            commands_max: host.options.limits_ref().commands_max,
             #[cfg(feature = "http")]
             authorization: AuthorizationState::DISABLED,
         };
@@ -115,7 +121,7 @@ impl<K: Threading, M: ClientMachine> ClientEndpoint<K, M> {
             cache.handle_event(&event, now);
         }
         match event {
-            Event::Opened(_) => self.opened(),
+            Event::Opened(_) => self.opened(now),
             Event::Ended(ended) => self.ended(ended, now),
             Event::Progress(progress) => {
                 if let Some(pending) = self.pending(progress.call) {
@@ -312,7 +318,7 @@ impl<K: Threading, M: ClientMachine> ClientEndpoint<K, M> {
         let _sent = self.machine.apply(ClientCommand::Call { method, params, options }, now);
     }
 
-    fn opened(&mut self) {
+    fn opened(&mut self, now: Instant) {
         let Some(session) = self.machine.session() else { return };
         let session = Arc::new(Session {
             revision: session.revision(),
@@ -322,6 +328,10 @@ impl<K: Threading, M: ClientMachine> ClientEndpoint<K, M> {
             instructions: session.instructions().map(Into::into),
         });
         self.shared.opening.opened(session);
+        let waiting = self.suspension.as_mut().map(|suspension| suspension.end());
+        for command in waiting.unwrap_or_default() {
+            self.execute(command, now);
+        }
     }
 
     fn closed(&mut self, reason: &peer::CloseReason) {
@@ -335,7 +345,9 @@ impl<K: Threading, M: ClientMachine> ClientEndpoint<K, M> {
         // Store the reason first: callers that find the mailbox closed read it.
         self.shared.opening.closed(reason.clone());
         self.timers.end(|| ClientError::Closed(reason.clone()));
-        for command in self.shared.mailbox.close() {
+        let waiting = self.suspension.as_mut().map(|suspension| suspension.end());
+        let unread = self.shared.mailbox.close();
+        for command in waiting.unwrap_or_default().into_iter().chain(unread) {
             if let Command::Call { pending, .. }
             | Command::Subscribe { pending, .. }
             | Command::Sleep { pending, .. }
@@ -449,68 +461,62 @@ impl<K: Threading, M: ClientMachine> ClientEndpoint<K, M> {
 
     // ------------------------------------------------------------------ commands
 
-    fn take_commands(&mut self, now: Instant) {
-        // Takes only the commands queued at the start: a caller that keeps sending must not block
-        // the driver.
-        for _ in 0..self.shared.mailbox.len() {
-            let Some(command) = self.shared.mailbox.take_command() else { return };
-            match command {
-                Command::Call { pending, method } => self.call(pending, method, now),
-                Command::Subscribe { pending, .. } if !pending.accept() => {
-                    pending.end(Err(ClientError::Failed(Failure::Cancelled)));
+    pub(super) fn execute(&mut self, command: Command, now: Instant) {
+        match command {
+            Command::Call { pending, method } => self.call(pending, method, now),
+            Command::Subscribe { pending, .. } if !pending.accept() => {
+                pending.end(Err(ClientError::Failed(Failure::Cancelled)));
+            }
+            Command::Subscribe { pending, filter } => {
+                #[cfg(feature = "http")]
+                if self.authorization.is_on() {
+                    pending.renew_with(filter.clone());
                 }
-                Command::Subscribe { pending, filter } => {
-                    #[cfg(feature = "http")]
-                    if self.authorization.is_on() {
-                        pending.renew_with(filter.clone());
+                let started = self.machine.apply(ClientCommand::Subscribe(&filter), now);
+                self.started(started, pending);
+            }
+            Command::Sleep { pending, pause } => {
+                if pending.accept() {
+                    self.timers.add(pending, pause, now);
+                }
+            }
+            // A task without an id cannot be cancelled yet: the cancellation waits for the
+            // server's answer.
+            Command::Cancel { pending, .. } if pending.wants_task() && !pending.has_ended() => {}
+            Command::Cancel { pending, reason } => {
+                self.timers.forget(&pending);
+                self.withdraw(
+                    |asked| matches!(asked, Asked::Task(known) if Arc::ptr_eq(known, &pending)),
+                );
+                if let Some(handle) = pending.handle() {
+                    if pending.has_ended() && self.pending(handle).is_some() {
+                        // The call has become a task whose progress is no longer needed.
+                        self.calls[handle.slot() as usize] = None;
+                        pending.forget_progress();
                     }
-                    let started = self.machine.apply(ClientCommand::Subscribe(&filter), now);
-                    self.started(started, pending);
+                    let cancel = ClientCommand::Cancel { call: handle, reason };
+                    let _cancelled = self.machine.apply(cancel, now);
+                    // The freed slot may serve a queued call.
+                    self.dispatch_queued(now);
                 }
-                Command::Sleep { pending, pause } => {
-                    if pending.accept() {
-                        self.timers.add(pending, pause, now);
-                    }
-                }
-                // A task without an id cannot be cancelled yet: the cancellation waits for the
-                // server's answer.
-                Command::Cancel { pending, .. } if pending.wants_task() && !pending.has_ended() => {
-                }
-                Command::Cancel { pending, reason } => {
-                    self.timers.forget(&pending);
-                    self.withdraw(
-                        |asked| matches!(asked, Asked::Task(known) if Arc::ptr_eq(known, &pending)),
-                    );
-                    if let Some(handle) = pending.handle() {
-                        if pending.has_ended() && self.pending(handle).is_some() {
-                            // The call has become a task whose progress is no longer needed.
-                            self.calls[handle.slot() as usize] = None;
-                            pending.forget_progress();
-                        }
-                        let cancel = ClientCommand::Cancel { call: handle, reason };
-                        let _cancelled = self.machine.apply(cancel, now);
-                        // The freed slot may serve a queued call.
-                        self.dispatch_queued(now);
-                    }
-                }
-                Command::AskHost { pending, method } => self.ask_for_task(pending, method, now),
-                Command::Notify { method, params } => {
-                    // The gate drops a notification that the server does not accept.
-                    let notify = ClientCommand::Notify { method, params: &params };
-                    let _sent = self.machine.apply(notify, now);
-                }
-                Command::SetLogLevel(level) => {
-                    let _sent = self.machine.apply(ClientCommand::SetLogLevel(level), now);
-                }
-                #[cfg(feature = "auth")]
-                Command::Authorize => self.authorization.authorize(now),
-                #[cfg(feature = "auth")]
-                Command::ForgetAuthorization => self.authorization.forget(now),
-                Command::Close => {
-                    // Later calls fail, cached or not.
-                    self.cache = None;
-                    let _closed = self.machine.apply(ClientCommand::Close, now);
-                }
+            }
+            Command::AskHost { pending, method } => self.ask_for_task(pending, method, now),
+            Command::Notify { method, params } => {
+                // The gate drops a notification that the server does not accept.
+                let notify = ClientCommand::Notify { method, params: &params };
+                let _sent = self.machine.apply(notify, now);
+            }
+            Command::SetLogLevel(level) => {
+                let _sent = self.machine.apply(ClientCommand::SetLogLevel(level), now);
+            }
+            #[cfg(feature = "auth")]
+            Command::Authorize => self.authorization.authorize(now),
+            #[cfg(feature = "auth")]
+            Command::ForgetAuthorization => self.authorization.forget(now),
+            Command::Close => {
+                // Later calls fail, cached or not.
+                self.cache = None;
+                let _closed = self.machine.apply(ClientCommand::Close, now);
             }
         }
     }
@@ -558,7 +564,7 @@ impl<K: Threading> Endpoint for ClientEndpoint<K> {
     }
 
     fn restart(&mut self, now: Instant) -> bool {
-        self.machine.restart(now)
+        self.suspend(now) || self.machine.restart(now)
     }
 
     fn handle_timeout(&mut self, now: Instant) {

@@ -197,6 +197,7 @@ pub mod middleware;
 mod no_authorization;
 #[cfg(not(feature = "seal"))]
 mod no_sealing;
+mod opened_future;
 mod opening;
 mod panics;
 mod pending;
@@ -222,6 +223,7 @@ mod shares;
 #[cfg(all(test, feature = "_shuttle"))]
 mod shuttle_tests;
 mod state;
+mod suspension;
 mod task;
 mod threading;
 mod timers;
@@ -233,12 +235,13 @@ pub use ask::{Elicit, ElicitResponse, InputRequiredBuilder};
 pub use authorization::{Authorization, CredentialStore, MemoryStore};
 pub use blocking::blocking;
 pub use catalog_edit::CatalogEdit;
-pub use client::{Client, ClientError, ClosedFuture, OpenedFuture, Session};
+pub use client::{Client, ClientError, Session};
 pub use client_tasks::{ClientTask, TaskCall, TaskFuture};
 pub use connections::Connections;
 pub use context::{Call, Context, HostRequest, NoArguments, ReadResource, SendError};
 pub use fallible::{IntoHandlerError, fallible};
 pub use host::Host;
+pub use opened_future::{ClosedFuture, OpenedFuture};
 pub use pending::{CallFuture, ClientCall, Subscription};
 #[cfg(feature = "protection")]
 pub use protection::TokenRequirement;

@@ -1,12 +1,45 @@
+use std::io;
 use std::ops::Deref;
+use std::sync::Arc;
 
+use mcp_sansio::Backoff;
 use mcp_sansio_handlers::endpoint::Endpoint as _;
 use mcp_sansio_handlers::{Client, Host};
 
+use super::supervisor::{ChildSlot, ServerStream, drive, supervise};
 use super::{ChildServer, ExitReport, GracePeriods, OpenOutcome, Process, Stderr, open};
 use crate::task::{self, Task};
 use crate::timer::timeout;
-use crate::{DriveError, Driver, Error, Runtime, StreamSettings, seed};
+use crate::{DriveError, Error, Runtime, seed};
+
+/// Options of a connection to a server that is started as a child process.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct SpawnOptions {
+    respawn: Option<Backoff>,
+}
+
+impl SpawnOptions {
+    /// The defaults: a server that has ended is not started again.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self { respawn: None }
+    }
+
+    /// Starts the server again when it has ended without being told to, for example because it
+    /// crashed or was killed. The connection stays open: calls in flight end with
+    /// [`Failure::ConnectionLost`](mcp_sansio::peer::Failure::ConnectionLost), later calls wait for
+    /// the new process, and subscriptions and the log level are restored.
+    ///
+    /// The backoff sets the delay before each start, and how many are tried in a row; a process that
+    /// ran for the [`ceiling`](Backoff::ceiling) counts as a success. After the last attempt the
+    /// connection closes.
+    #[must_use]
+    pub const fn respawn(mut self, backoff: Backoff) -> Self {
+        self.respawn = Some(backoff);
+        self
+    }
+}
 
 /// Starts a server as a child process and connects to it. A spawned task drives the connection.
 ///
@@ -26,24 +59,40 @@ pub async fn connect<P: Process>(
     command: impl Into<P::Command>,
     host: &Host,
 ) -> Result<ChildConnection<P>, Error> {
+    connect_with(command, host, SpawnOptions::new()).await
+}
+
+/// Like [`connect`], with options.
+///
+/// # Errors
+///
+/// As [`connect`].
+///
+/// # Panics
+///
+/// As [`connect`].
+pub async fn connect_with<P: Process>(
+    command: impl Into<P::Command>,
+    host: &Host,
+    options: SpawnOptions,
+) -> Result<ChildConnection<P>, Error> {
     let mut command = command.into();
     let runtime = P::Runtime::current();
     let (mut child, stream) = ChildServer::<P>::start(&mut command, Stderr::Keep)?;
     let (client, mut endpoint) = host.connect(seed(), runtime.now());
     endpoint.set_spawner(P::Runtime::spawn_blocking);
-    let drive = |endpoint, stream| {
-        Driver::with_settings(endpoint, stream, runtime.timer(), StreamSettings::pipe())
-            .restarting()
-    };
-    let mut driver = drive(endpoint, stream);
+    if options.respawn.is_some() {
+        endpoint = endpoint.respawning();
+    }
+    let mut driver = drive(&runtime, endpoint, ServerStream::Open(stream));
     loop {
         match open(&client, &mut driver).await {
             OpenOutcome::Open => {
-                return Ok(ChildConnection {
-                    client,
-                    child,
-                    driver: task::spawn(&runtime, driver),
-                });
+                let slot = Arc::new(ChildSlot::new(child));
+                let supervised =
+                    supervise(Arc::clone(&slot), command, driver, options.respawn, runtime.clone());
+                let driver = task::spawn(&runtime, supervised);
+                return Ok(ChildConnection { client, slot, driver });
             }
             OpenOutcome::WantsStream => {
                 let (endpoint, stream, _) = driver.into_parts();
@@ -53,7 +102,7 @@ pub async fn connect<P: Process>(
                 let _ended = child.shutdown(GracePeriods::default()).await;
                 let stream;
                 (child, stream) = ChildServer::start(&mut command, Stderr::Keep)?;
-                driver = drive(endpoint, stream);
+                driver = drive(&runtime, endpoint, ServerStream::Open(stream));
             }
             OpenOutcome::Closed(reason) => {
                 let _driving = task::spawn(&runtime, driver);
@@ -77,28 +126,56 @@ pub async fn connect<P: Process>(
 #[derive(Debug)]
 pub struct ChildConnection<P: Process> {
     client: Client,
-    child: ChildServer<P>,
+    slot: Arc<ChildSlot<P>>,
     driver: Task<Result<(), DriveError>>,
 }
 
 impl<P: Process> ChildConnection<P> {
+    /// Returns the process id of the server, or `None` while it does not run.
+    #[must_use]
+    pub fn id(&self) -> Option<u32> {
+        self.slot.with(|child| child.id()).flatten()
+    }
+
+    /// Kills the server; on Unix with its process group. Calls in flight end with
+    /// [`Failure::ConnectionLost`](mcp_sansio::peer::Failure::ConnectionLost). The connection closes,
+    /// unless it [starts the server again](SpawnOptions::respawn).
+    pub fn kill(&self) {
+        self.slot.with(ChildServer::kill);
+    }
+
     /// Returns the last lines of the server's standard error so far.
     #[must_use]
     pub fn stderr_tail(&self) -> Vec<String> {
-        self.child.stderr_tail()
+        self.slot.stderr_tail()
     }
 
     /// Closes the connection and the server's input, and terminates the server if it does not exit.
+    /// It is not started again.
     ///
     /// # Errors
     ///
     /// The system has lost the child: other code in this process has already waited for it.
-    pub async fn shutdown(self) -> Result<ExitReport, Error> {
-        let Self { client, child, driver } = self;
-        client.close();
-        let report = child.shutdown(GracePeriods::default()).await?;
-        driver.abort();
-        Ok(report)
+    pub async fn shutdown(mut self) -> Result<ExitReport, Error> {
+        self.client.close();
+        if let Some(child) = self.slot.close() {
+            let report = child.shutdown(GracePeriods::default()).await?;
+            self.driver.abort();
+            return Ok(report);
+        }
+        // The server has ended, and was not started again yet.
+        let _ended = (&mut self.driver).await;
+        let lost = || io::Error::other("the system has lost the child process");
+        Ok(self.slot.last_report().ok_or_else(lost)?)
+    }
+}
+
+impl<P: Process> Drop for ChildConnection<P> {
+    fn drop(&mut self) {
+        if self.slot.close().is_none() {
+            // It waits for another process.
+            self.client.close();
+        }
     }
 }
 

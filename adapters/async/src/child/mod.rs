@@ -7,12 +7,13 @@ mod report;
 mod server;
 mod stderr;
 mod stream;
+mod supervisor;
 
 use std::collections::VecDeque;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-pub use connection::{ChildConnection, connect};
+pub use connection::{ChildConnection, SpawnOptions, connect, connect_with};
 pub use open::{OpenOutcome, open};
 pub use process::{Process, Started};
 pub use report::{ExitReport, SpawnError};

@@ -13,7 +13,7 @@ pub trait Process: fmt::Debug + Send + Sized + 'static {
     type Runtime: Runtime;
 
     /// The command that starts the process.
-    type Command: Send;
+    type Command: Send + 'static;
 
     /// Its standard output and input. [`ByteStream::poll_close`] closes the pipe of the input.
     type Stream: ByteStream + Send + Unpin + 'static;

@@ -156,8 +156,9 @@ impl<P: Process> ChildServer<P> {
         ExitReport::new(status, self.stderr.tail(), forced)
     }
 
-    /// Kills the child if it has not exited; on Unix with its process group.
-    fn kill(&mut self) {
+    /// Kills the child if it has not exited; on Unix with its process group. To let it end by itself,
+    /// use [`shutdown`](Self::shutdown).
+    pub fn kill(&mut self) {
         #[cfg(unix)]
         self.signal(rustix::process::Signal::KILL);
         self.process.kill();

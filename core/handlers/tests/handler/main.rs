@@ -51,6 +51,7 @@ mod protected_server;
 #[cfg(feature = "protection")]
 mod protection;
 mod questions;
+mod respawn;
 mod response_cache;
 mod scheduling;
 #[cfg(all(feature = "http", feature = "seal"))]

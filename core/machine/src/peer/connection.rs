@@ -455,6 +455,11 @@ impl Connection {
         }
     }
 
+    /// Stops the pings until the connection is open again.
+    pub(super) const fn stop_keep_alive(&mut self) {
+        (self.keep_alive_due, self.keep_alive_failures) = (None, 0);
+    }
+
     /// Returns the time of the next ping. It always lies in the future, so that a driver cannot
     /// spin.
     fn next_keep_alive(&self, now: Instant) -> Option<Instant> {

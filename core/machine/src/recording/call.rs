@@ -43,6 +43,12 @@ pub(crate) enum Call<'a> {
     Restart {
         at: u64,
     },
+    /// The process of the server ended, and another one is to follow.
+    Suspend {},
+    /// The connection continues with the new process.
+    Reopen {
+        at: u64,
+    },
     Timeout {
         at: u64,
     },

@@ -91,6 +91,18 @@ impl Recorded<Client> {
         self.note(Call::Restart { at: now.as_nanos() });
         self.machine.restart(now)
     }
+
+    /// See [`Client::suspend`].
+    pub fn suspend(&mut self) -> bool {
+        self.note(Call::Suspend {});
+        self.machine.suspend()
+    }
+
+    /// See [`Client::resume`].
+    pub fn resume(&mut self, now: Instant) {
+        self.note(Call::Reopen { at: now.as_nanos() });
+        self.machine.resume(now);
+    }
 }
 
 client_methods!(Recorded<Client>);
@@ -213,6 +225,14 @@ impl Recorded<Client> {
         match call {
             Call::Restart { at } => {
                 let _ = self.restart(Instant::from_nanos(*at));
+                Ok(())
+            }
+            Call::Suspend {} => {
+                let _ = self.suspend();
+                Ok(())
+            }
+            Call::Reopen { at } => {
+                self.resume(Instant::from_nanos(*at));
                 Ok(())
             }
             call => match self.perform_on_stream(call)? {

@@ -103,7 +103,9 @@ fn call_with(fields: &HeaderFields, apply: impl FnOnce(ClientCommand<'_>)) {
 fn a_call_has_its_own_headers_and_other_calls_do_not() {
     let mut net = Net::modern_with(peer_options(), with_key());
     let now = net.now;
-    call_with(&tenant("north"), |command| drop(net.client.apply(command, now).unwrap()));
+    call_with(&tenant("north"), |command| {
+        let _started = net.client.apply(command, now).unwrap();
+    });
     net.sent();
     let of_call = net.last();
     net.call(Method::ToolsList, "{}");
@@ -123,7 +125,9 @@ fn the_headers_of_a_call_follow_redirects_within_the_origin_only() {
     for (target, follows) in [("/other", true), ("https://other.example/mcp", false)] {
         let mut net = Net::modern_with(peer_options(), http_options());
         let now = net.now;
-        call_with(&tenant("north"), |command| drop(net.client.apply(command, now).unwrap()));
+        call_with(&tenant("north"), |command| {
+            let _started = net.client.apply(command, now).unwrap();
+        });
         net.sent();
         let first = net.last();
         net.answer(first, 307, &[("location", target)], "");

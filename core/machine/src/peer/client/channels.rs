@@ -7,13 +7,11 @@ use crate::jsonrpc::{ErrorObject, Frame, Malformed, ParseLimits, write_string};
 use crate::peer::calls::Purpose;
 use crate::peer::connection::Flow;
 use crate::peer::error::OpeningFailure;
-use crate::peer::event::{Cancelled, Subject, Violation};
-use crate::peer::event::{CloseReason, Event, Failure};
-use crate::peer::handle::InputSource;
-use crate::peer::handle::{CallHandle, InputHandle, RequestHandle};
+use crate::peer::event::{CloseReason, Event, Failure, Violation};
+use crate::peer::handle::CallHandle;
 use crate::peer::method_name::MethodName;
 use crate::peer::outbox::ChannelMessage;
-use crate::peer::outgoing::{CallOptions, MetaParts};
+use crate::peer::outgoing::CallOptions;
 use crate::protocol::{Capabilities, Capability, Method};
 use crate::{Instant, Revision};
 
@@ -201,23 +199,8 @@ impl Client {
     /// binding holds them back.
     // MCP 2025-11-25 basic/transports#session-management [SESS-009]
     pub(crate) fn reopen(&mut self, now: Instant) {
-        // Requests of the server in the lost session no longer need a response.
-        let mut slot = 0;
-        while let Some(key) = self.connection.requests.find_from(slot, |_| true) {
-            slot = key.slot + 1;
-            let Some(request) = self.connection.requests.remove(key) else { break };
-            let asks_host = matches!(
-                request.method,
-                Some(Method::SamplingCreateMessage | Method::ElicitationCreate | Method::RootsList)
-            );
-            let subject = if asks_host {
-                Subject::Input(InputHandle(InputSource::Request(key)))
-            } else {
-                Subject::Request(RequestHandle::new(key))
-            };
-            let event = Event::Cancelled(Cancelled { subject, reason: None });
-            self.connection.events.push_back(event);
-        }
+        // Those of the lost session.
+        self.withdraw_requests();
         self.initialize_again(now);
     }
 
@@ -225,13 +208,8 @@ impl Client {
     // MCP 2026-07-28 changelog#major-changes [HCLI-012]
     pub(crate) fn listen_again(&mut self, id: i64, now: Instant) -> bool {
         let Some(key) = self.connection.calls.by_id(id) else { return false };
-        let parts = MetaParts { fixed: self.request_meta.as_ref(), ..MetaParts::default() };
-        let nothing_more = |out: &mut String| {
-            out.push('{');
-            Ok(())
-        };
         let listens = self.connection.calls.get(key).is_some_and(|c| c.purpose == Purpose::Listen);
-        listens && self.connection.repeat_call(key, parts, nothing_more, now).is_ok()
+        listens && self.send_listen_again(key, now)
     }
 
     /// Requests a page of the tools for the binding's own use. Returns whether the request was

@@ -7,6 +7,7 @@ mod methods;
 mod opening;
 mod options;
 mod receive;
+mod respawn;
 mod subscriptions;
 
 use alloc::boxed::Box;
@@ -116,6 +117,8 @@ pub struct Client {
     session: Option<ClientSession>,
     /// Whether the probe was repeated at a revision that the server refused although it listed it.
     insisted: bool,
+    /// The era of the server, while the connection waits for a new process of it.
+    suspended: Option<Era>,
     /// Whether the first request on this stream was a probe.
     probed: bool,
     /// The `_meta` members that all modern requests share.
@@ -198,6 +201,7 @@ impl Client {
             handshake_refused: None,
             session: None,
             insisted: false,
+            suspended: None,
             probed: false,
             request_meta: None,
             log_level: None,
@@ -518,8 +522,8 @@ impl Client {
         // MCP 2026-07-28 basic/patterns/mrtr#client-requirements-basic-workflow [MRTR-011]: a round
         // may ask for no input, so it needs no capability.
         let may_repeat = matches!(method, MethodName::Known(m) if m.allows_input_rounds());
-        // With one channel per request, a listen stream may have to move to another channel.
-        let may_move = purpose == Purpose::Listen && self.connection.binding.requests_may_diverge();
+        // A listen stream may have to move to another channel, or to a new process of the server.
+        let may_move = purpose == Purpose::Listen;
         let repeatable = modern && (may_repeat || may_move);
         let outgoing = Outgoing { parts, repeatable, ..Outgoing::new(method, purpose) };
         self.connection.start_call(outgoing, params, options, now).map(CallHandle::new)

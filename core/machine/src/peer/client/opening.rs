@@ -479,7 +479,11 @@ impl Client {
         self.state = State::Over;
         let renewed = self.session.replace(session).is_some();
         self.connection.start_keep_alive(revision, now);
-        if renewed {
+        let suspended = self.suspended.take();
+        if let Some(before) = suspended {
+            self.restore_subscriptions(before, now);
+        }
+        if renewed || suspended.is_some() {
             self.restore(now);
         }
         Event::Opened(Opened { revision })

@@ -27,6 +27,8 @@ pub(super) struct Legacy {
     /// Whether all resources were subscribed in a previous session and so far also in this one, so
     /// there is no change to report.
     renewed: bool,
+    /// Whether the subscription was pending when the process of the server ended.
+    unreported: bool,
 }
 
 /// State of the subscription to one resource at a legacy server.
@@ -103,7 +105,8 @@ impl Client {
             .map(|uri| (uri.clone(), if offered { UriState::Asked } else { UriState::Refused }))
             .collect();
         let waiting = if offered { uris.len() } else { 0 };
-        let legacy = Legacy { filter: filter.clone(), uris, waiting, renewed: false };
+        let legacy =
+            Legacy { filter: filter.clone(), uris, waiting, renewed: false, unreported: false };
         self.subscriptions.push((key, legacy));
         if waiting == 0 {
             self.subscribed(key);
@@ -137,7 +140,7 @@ impl Client {
         let mut asked = Vec::new();
         for (key, legacy) in &mut self.subscriptions {
             // A subscription that was still pending has not been reported yet.
-            legacy.renewed = legacy.waiting == 0;
+            legacy.renewed = legacy.waiting == 0 && !core::mem::take(&mut legacy.unreported);
             for (index, (uri, state)) in (0..).zip(&mut legacy.uris) {
                 match state {
                     UriState::Honoured => {
@@ -152,6 +155,20 @@ impl Client {
         }
         for (subscription, index, uri) in asked {
             self.ask_for(subscription, index, &uri, now);
+        }
+    }
+
+    /// Forgets the requests for resources that are pending, because their server has ended: they
+    /// are sent again.
+    pub(super) fn forget_pending_subscriptions(&mut self) {
+        for (_, legacy) in &mut self.subscriptions {
+            legacy.unreported |= legacy.waiting > 0;
+            legacy.waiting = 0;
+            for (_, state) in &mut legacy.uris {
+                if matches!(state, UriState::Asked | UriState::AskedBefore) {
+                    *state = UriState::Honoured;
+                }
+            }
         }
     }
 
