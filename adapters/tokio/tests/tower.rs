@@ -60,7 +60,7 @@ async fn the_state_of_a_layer_is_that_of_all_requests() {
 }
 
 #[tokio::test]
-async fn the_error_of_a_handler_stays_as_it_is_and_can_be_seen() {
+async fn the_error_of_a_handler_is_kept_and_can_be_inspected() {
     #[derive(Clone)]
     struct Look<S>(S, Arc<AtomicUsize>);
 

@@ -9,7 +9,7 @@ use core::fmt;
 use mcp_sansio::Revision;
 #[cfg(feature = "http")]
 use mcp_sansio::http::HttpRejection;
-use mcp_sansio::jsonrpc::{ErrorCode, ErrorObject, Json, JsonError};
+use mcp_sansio::jsonrpc::{ErrorCode, ErrorObject, Json, JsonError, RawJson};
 use mcp_sansio::protocol::TextResult;
 use mcp_sansio::protocol::{
     BlobResourceContents, CallToolResult, Capability, CompleteResult, Completion, ContentBlock,
@@ -20,6 +20,7 @@ use serde::Serialize;
 use serde::ser::Error as _;
 
 use super::input_required::InputRequired;
+use super::json_object::with_member;
 
 /// Marks handlers of tool calls.
 #[derive(Clone, Copy, Debug)]
@@ -79,10 +80,68 @@ pub enum ResultBody {
 }
 
 impl ResultBody {
+    /// Returns the result as JSON at a revision, for middleware that looks at it.
+    ///
+    /// # Errors
+    ///
+    /// The result cannot be serialized.
+    pub fn to_json(&self, revision: Revision) -> Result<Json, JsonError> {
+        match self {
+            Self::Boxed(result) => result.json_at(revision),
+            result => result.to_json_at(revision),
+        }
+    }
+
+    /// Adds an entry to the `_meta` of the result, or replaces it. `revision` is that of the
+    /// request.
+    ///
+    /// # Errors
+    ///
+    /// The value or the result cannot be serialized.
+    pub fn insert_meta<T: Serialize + ?Sized>(
+        self,
+        key: &str,
+        value: &T,
+        revision: Revision,
+    ) -> Result<Self, JsonError> {
+        match self {
+            // The machine validates results of tools, so they keep their type.
+            Self::Tool(mut result) => {
+                result.meta.get_or_insert_default().set(key, value)?;
+                Ok(Self::Tool(result))
+            }
+            Self::Text(text) => {
+                Self::Tool(CallToolResult::text(text)).insert_meta(key, value, revision)
+            }
+            result => {
+                let value = RawJson::from_serialize(value)?;
+                let json = result.to_json(revision)?;
+                let json = json.as_raw();
+                let meta = json.get("_meta").unwrap_or(RawJson::EMPTY_OBJECT);
+                let meta = with_member(&meta, key, Some(&value));
+                let json = with_member(&json, "_meta", Some(&meta));
+                Ok(Self::boxed(Written(Json::from(json))))
+            }
+        }
+    }
+
     /// Boxes a result of a type without a variant.
     #[must_use]
     pub fn boxed(result: impl AnyResult + 'static) -> Self {
         Self::Boxed(Box::new(result))
+    }
+}
+
+/// A result as JSON, written at the revision of its request.
+pub(crate) struct Written(pub(crate) Json);
+
+impl SerializeAt for Written {
+    fn serialize_at<S: serde::Serializer>(
+        &self,
+        _: Revision,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        self.0.serialize(serializer)
     }
 }
 
@@ -215,7 +274,7 @@ impl HandlerError {
     // MCP 2026-07-28 server/resources#error-handling [RSRC-010] [RSRC-012]
     #[must_use]
     pub fn resource_not_found(uri: &str) -> Self {
-        let data = mcp_sansio::jsonrpc::RawJson::from_serialize(&UnknownResource { uri });
+        let data = RawJson::from_serialize(&UnknownResource { uri });
         let error = ErrorObject::new(ErrorCode::RESOURCE_NOT_FOUND, "resource not found");
         Self::Protocol(match data {
             Ok(data) => error.with_data(data),

@@ -44,7 +44,7 @@ impl Suspension {
         }
     }
 
-    /// Ends the suspension; returns what waits.
+    /// Ends the suspension; returns the waiting commands.
     pub(super) fn end(&mut self) -> Vec<Command> {
         self.is_on = false;
         mem::take(&mut self.waiting)

@@ -156,7 +156,7 @@ impl<P: Process> ChildServer<P> {
         ExitReport::new(status, self.stderr.tail(), forced)
     }
 
-    /// Kills the child if it has not exited; on Unix with its process group. To let it end by itself,
+    /// Kills the child if it has not exited; on Unix with its process group. To end it gracefully,
     /// use [`shutdown`](Self::shutdown).
     pub fn kill(&mut self) {
         #[cfg(unix)]

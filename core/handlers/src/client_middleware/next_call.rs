@@ -42,6 +42,8 @@ impl NextCall {
     pub async fn run(&self, request: ClientRequest) -> CallResult {
         let layer = request.client.layers().and_then(|layers| layers.get(self.index)).cloned();
         match layer {
+            // MCP 2026-07-28 extensions:SEP-3371-summary#3-middleware [EXT-034]: in the order of
+            // registration, which the application determines.
             Some(layer) => {
                 let next = Self { sent: Arc::clone(&self.sent), index: self.index + 1 };
                 layer(request, next).await
@@ -65,7 +67,7 @@ impl fmt::Debug for NextCall {
     }
 }
 
-/// What the attempts to make a call share.
+/// State shared by the attempts to make a call.
 pub(crate) struct SentCall {
     wants_progress: bool,
     /// The callback of the caller, except while it runs.

@@ -81,8 +81,8 @@ impl ClientRequest {
     }
 
     /// Returns the metadata that the caller and outer middleware set: a JSON object, `{}` if they
-    /// set none. What the client adds itself, such as its name and a progress token, is not part of
-    /// it.
+    /// set none. Entries that the client adds itself, such as its name and a progress token, are not
+    /// included.
     #[must_use]
     pub fn meta(&self) -> &RawJson<'_> {
         self.options.meta.as_ref().unwrap_or(&RawJson::EMPTY_OBJECT)

@@ -6,9 +6,12 @@ use core::task::{Context, Poll};
 use alloc::sync::Arc;
 
 use mcp_sansio::Instant;
+use mcp_sansio::jsonrpc::RawJson;
 use mcp_sansio::protocol::Method;
+use serde::Serialize;
 
 use crate::context::RequestParts;
+use crate::json_object::with_member;
 use crate::panics::PanicGuard;
 use crate::reply::{ForTool, HandlerError, IntoOutcome, Outcome, ResultBody};
 use crate::server::Handlers;
@@ -63,6 +66,64 @@ impl<K: Threading> Next<K> {
         let mut next = self.clone();
         next.request.limit(deadline);
         next
+    }
+
+    /// Gives the inner middleware and the handler other parameters: a JSON object, with `_meta`.
+    ///
+    /// They remain those of the method: the name, URI or task that the request names must stay, since
+    /// the caller's permissions were checked for it; arguments of a tool are validated again. The
+    /// values that the machine has read from the old ones stay in force: the revision, the capabilities of the
+    /// client, the progress token and the answers to input requests.
+    ///
+    /// ```
+    /// use mcp_sansio::jsonrpc::RawJson;
+    /// use mcp_sansio_handlers::middleware::{MiddlewareResult, Next, ServerRequest};
+    ///
+    /// /// Searches in everything, whatever the client says.
+    /// async fn everywhere(request: ServerRequest, next: Next) -> MiddlewareResult {
+    ///     if request.target().as_deref() != Some("search") {
+    ///         return next.run().await;
+    ///     }
+    ///     let params = r#"{"name":"search","arguments":{"scope":"all"}}"#;
+    ///     next.params(RawJson::parse(params)?)?.run().await
+    /// }
+    /// # let _ = everywhere;
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// The error of invalid arguments, as if the client had sent them; otherwise an internal error,
+    /// because the fault is that of the middleware.
+    pub fn params(&self, params: RawJson<'_>) -> Result<Self, HandlerError> {
+        Ok(Self { request: self.request.with_params(params)?, ..self.clone() })
+    }
+
+    /// Adds an entry to the `_meta` that the inner middleware and the handler see, or replaces it.
+    ///
+    /// # Errors
+    ///
+    /// The value cannot be serialized: an internal error.
+    // MCP 2026-07-28 extensions:SEP-3371-summary#3-middleware [EXT-030]: the other entries stay.
+    pub fn insert_meta<T: Serialize + ?Sized>(
+        &self,
+        key: &str,
+        value: &T,
+    ) -> Result<Self, HandlerError> {
+        let value = RawJson::from_serialize(value)?;
+        self.with_meta(&with_member(&self.request.meta(), key, Some(&value)))
+    }
+
+    /// Removes an entry of the `_meta` that the inner middleware and the handler see.
+    ///
+    /// # Errors
+    ///
+    /// None that a request of a client can cause: see [`params`](Self::params).
+    pub fn remove_meta(&self, key: &str) -> Result<Self, HandlerError> {
+        self.with_meta(&with_member(&self.request.meta(), key, None))
+    }
+
+    fn with_meta(&self, meta: &RawJson<'_>) -> Result<Self, HandlerError> {
+        self.params(with_member(self.request.params(), "_meta", Some(meta)))
     }
 
     /// Calls the next middleware, or the handler. A plain handler does its work in this call.
@@ -152,6 +213,7 @@ impl<F: Future<Output = Outcome> + Unpin> Future for Guarded<F> {
 }
 
 impl<F> Drop for Guarded<F> {
+    // MCP 2026-07-28 extensions:SEP-3371-summary#3-middleware [EXT-033]
     fn drop(&mut self) {
         // The destructor of a cancelled handler may panic as well.
         let guard = self.guard;

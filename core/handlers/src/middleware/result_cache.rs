@@ -9,11 +9,11 @@ use core::time::Duration;
 use mcp_sansio::catalog::ItemId;
 use mcp_sansio::jsonrpc::Json;
 use mcp_sansio::peer::MethodName;
-use mcp_sansio::protocol::{CallToolResult, Capability, Method, SerializeAt};
+use mcp_sansio::protocol::{CallToolResult, Capability, Method};
 use mcp_sansio::{Instant, Revision};
 use mcp_sansio_sync::Mutex;
 
-use crate::reply::ResultBody;
+use crate::reply::{ResultBody, Written};
 use crate::threading::Threading;
 
 use super::caller_key::CallerKey;
@@ -177,11 +177,7 @@ impl Kept {
             return None;
         }
         // A result that cannot be written is an error later.
-        let json = match body {
-            ResultBody::Boxed(result) => result.json_at(revision),
-            body => body.to_json_at(revision),
-        };
-        let json = json.ok()?;
+        let json = body.to_json(revision).ok()?;
         let bytes = json.as_str().len();
         Some(match body {
             ResultBody::Tool(result) => (Self::Tool(result.clone()), bytes),
@@ -195,19 +191,6 @@ impl Kept {
             Self::Text(text) => ResultBody::Text(text.clone()),
             Self::Json(json) => ResultBody::boxed(Written(json.clone())),
         }
-    }
-}
-
-/// A result as JSON, written at the revision of its request.
-struct Written(Json);
-
-impl SerializeAt for Written {
-    fn serialize_at<S: serde::Serializer>(
-        &self,
-        _: Revision,
-        serializer: S,
-    ) -> Result<S::Ok, S::Error> {
-        serde::Serialize::serialize(&self.0, serializer)
     }
 }
 

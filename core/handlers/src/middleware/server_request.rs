@@ -4,20 +4,22 @@ use alloc::sync::Arc;
 use core::fmt;
 use core::time::Duration;
 
-use mcp_sansio::catalog::{Catalog, Item, ItemId};
-use mcp_sansio::jsonrpc::{RawJson, RequestId};
+use mcp_sansio::catalog::{ArgumentCheck, Catalog, Invalid, Item, ItemId};
+use mcp_sansio::jsonrpc::{ErrorObject, RawJson, RequestId};
 use mcp_sansio::peer::{InputResponseParams, MethodName, Request, ServerMachine};
 use mcp_sansio::protocol::{Capabilities, Method};
 use mcp_sansio::{Caller, Instant, Job, Principal, Revision};
 
 use crate::context::{CommandSender, Incoming};
 use crate::panics::PanicGuard;
+use crate::reply::HandlerError;
 
 use super::endpoint_clock::{EndpointClock, Sleep};
 
 /// A request to a server, as its middleware sees it. Cheap to clone.
 ///
-/// It cannot be changed: its arguments have been validated.
+/// Its parameters are changed for the inner middleware and the handler with
+/// [`Next::params`](super::Next::params) and [`Next::insert_meta`](super::Next::insert_meta).
 #[derive(Clone)]
 pub struct ServerRequest {
     parts: Arc<Parts>,
@@ -25,10 +27,13 @@ pub struct ServerRequest {
 }
 
 /// The inputs of a call through middleware that a plain call does not have.
+#[derive(Clone)]
 pub(crate) struct Wrapped {
     pub(crate) clock: Arc<dyn EndpointClock>,
     id: Option<RequestId>,
     is_read_only: bool,
+    /// Checks changed arguments of a tool.
+    check: Option<ArgumentCheck>,
 }
 
 impl Wrapped {
@@ -48,7 +53,8 @@ impl Wrapped {
             None => request.method == Method::CompletionComplete,
         };
         let id = machine.id_of(request.handle).cloned();
-        Box::new(Self { clock: Arc::clone(clock), id, is_read_only })
+        let check = request.target.item().and_then(|item| catalog.argument_check(item));
+        Box::new(Self { clock: Arc::clone(clock), id, is_read_only, check })
     }
 }
 
@@ -95,6 +101,37 @@ impl ServerRequest {
     /// Limits the deadline.
     pub(super) fn limit(&mut self, deadline: Instant) {
         self.deadline = Some(self.deadline.map_or(deadline, |known| known.min(deadline)));
+    }
+
+    /// Returns the request with other parameters.
+    pub(super) fn with_params(&self, params: RawJson<'_>) -> Result<Self, HandlerError> {
+        let parts = self.parts();
+        let changed = parts.request.with_params(params);
+        // The fault of the middleware, not of the client.
+        let changed =
+            changed.map_err(|fault| HandlerError::Protocol(ErrorObject::internal(fault)))?;
+        if let Some(check) = &parts.wrapped.check {
+            let arguments = changed.arguments().unwrap_or(RawJson::EMPTY_OBJECT);
+            check.check(&arguments, changed.revision).map_err(|invalid| match invalid {
+                Invalid::Protocol(error) => HandlerError::Protocol(error),
+                Invalid::Tool(text) => HandlerError::Failed(text),
+            })?;
+        }
+        let parts = Parts {
+            request: changed,
+            wrapped: parts.wrapped.clone(),
+            commands: Arc::clone(&parts.commands),
+            #[cfg(feature = "extensions")]
+            client_extensions: parts.client_extensions.clone(),
+            ..*parts
+        };
+        Ok(Self { parts: Arc::new(parts), deadline: self.deadline })
+    }
+
+    /// Returns the metadata of the request: a JSON object, `{}` if the client sent none.
+    #[must_use]
+    pub fn meta(&self) -> RawJson<'_> {
+        self.params().get("_meta").unwrap_or(RawJson::EMPTY_OBJECT)
     }
 
     /// Returns the method.

@@ -301,7 +301,7 @@ impl<T> Drop for CallFuture<T> {
     }
 }
 
-/// A call inside of the middleware of its host.
+/// A call inside the host's middleware.
 struct Layered {
     future: Pin<Box<dyn Future<Output = CallResult> + Send>>,
     sent: Arc<SentCall>,

@@ -100,6 +100,7 @@ impl<T: Transport> Drive for Pair<T> {
 
 #[test]
 fn middleware_passes_every_call_in_the_order_of_registration() {
+    // Rule: [EXT-034].
     let log = Log::default();
     let host = Host::new("host", "1")
         .call_middleware(logged("outer", &log))
@@ -124,6 +125,7 @@ fn middleware_passes_every_call_in_the_order_of_registration() {
 
 #[test]
 fn changed_parameters_metadata_and_results_reach_the_inner_middleware_the_server_and_the_caller() {
+    // Rule: [EXT-030].
     async fn change(mut request: ClientRequest, next: NextCall) -> CallResult {
         request.insert_meta("com.example/a", &serde_json::json!({ "deep": [1] }))?;
         request.insert_meta("com.example/b", &2)?;
@@ -222,6 +224,7 @@ fn a_retry_is_another_call_whose_progress_the_caller_sees() {
 
 #[test]
 fn dropping_a_call_cancels_it_and_drops_its_middleware() {
+    // Rule: [EXT-033].
     let (gate, alive) = (Gate::default(), Arc::new(()));
     let kept = Arc::clone(&alive);
     let hold = async move |request: ClientRequest, next: NextCall| {

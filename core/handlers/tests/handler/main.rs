@@ -44,6 +44,7 @@ mod legacy_tasks_limits;
 mod mailbox_limits;
 mod middleware;
 mod middleware_cache;
+mod middleware_changes;
 mod middleware_limits;
 mod panics;
 #[cfg(feature = "protection")]

@@ -64,7 +64,7 @@ fn the_owner_of_a_process_has_all_scopes() {
     pair.run(client.call_tool("diary", &NoArguments {})).unwrap_err();
 }
 
-/// A server with an item of each kind that everybody sees, and one that is for the staff.
+/// A server with an item of each kind for all callers, and one for the staff.
 fn with_conditions() -> Server {
     let is_staff = |caller: &mcp_sansio::Caller| {
         caller.principal().is_some_and(|who| who.as_str().ends_with("@staff"))

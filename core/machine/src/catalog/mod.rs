@@ -56,7 +56,7 @@ pub use template::{
 };
 pub use uri::{InvalidUri, check_uri};
 pub(crate) use validator::DescribedTool;
-pub use validator::{CompiledSchema, Invalid, Validator};
+pub use validator::{ArgumentCheck, CompiledSchema, Invalid, Validator};
 
 use crate::Caller;
 use crate::protocol::wire::{is_object, is_object_schema};

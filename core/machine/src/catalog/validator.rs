@@ -73,6 +73,46 @@ impl DescribedTool {
     }
 }
 
+/// Checks a tool's arguments against its schema at the time of
+/// [`Catalog::argument_check`].
+#[derive(Clone, Debug)]
+pub struct ArgumentCheck(Arc<ToolItem>);
+
+impl ArgumentCheck {
+    /// Checks arguments: see [`Catalog::validate_arguments`].
+    ///
+    /// # Errors
+    ///
+    /// The arguments do not match the schema. See [`Invalid`] for how to answer.
+    pub fn check(&self, arguments: &RawJson<'_>, revision: Revision) -> Result<(), Invalid> {
+        self.0.validate_arguments(arguments, revision)
+    }
+}
+
+impl ToolItem {
+    // MCP 2026-07-28 server/tools#security-considerations [TOOL-030]
+    fn validate_arguments(
+        &self,
+        arguments: &RawJson<'_>,
+        revision: Revision,
+    ) -> Result<(), Invalid> {
+        let Some(schema) = &self.schemas.input else { return Ok(()) };
+        schema.validate(arguments).map_err(|reason| {
+            let text = format!(
+                "The arguments do not match the schema of the tool {}: {reason}",
+                self.tool.name
+            );
+            if revision < Revision::V2025_11_25 {
+                // MCP 2025-06-18 server/tools#error-handling [TOOL-009]: a protocol error.
+                Invalid::Protocol(ErrorObject::invalid_params(text))
+            } else {
+                // MCP 2025-11-25 server/tools#error-handling [TOOL-010]: a tool error.
+                Invalid::Tool(text)
+            }
+        })
+    }
+}
+
 /// The arguments of a call do not match the schema of the tool. The revision determines how this is
 /// reported.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -113,28 +153,21 @@ impl Catalog {
     /// # Errors
     ///
     /// The arguments do not match the schema. See [`Invalid`] for how to answer.
-    // MCP 2026-07-28 server/tools#security-considerations [TOOL-030]
     pub fn validate_arguments(
         &self,
         tool: ItemId,
         arguments: &RawJson<'_>,
         revision: Revision,
     ) -> Result<(), Invalid> {
-        let Some(item) = self.tools.by_id(tool) else { return Ok(()) };
-        let Some(schema) = &item.schemas.input else { return Ok(()) };
-        schema.validate(arguments).map_err(|reason| {
-            let text = format!(
-                "The arguments do not match the schema of the tool {}: {reason}",
-                item.tool.name
-            );
-            if revision < Revision::V2025_11_25 {
-                // MCP 2025-06-18 server/tools#error-handling [TOOL-009]: a protocol error.
-                Invalid::Protocol(ErrorObject::invalid_params(text))
-            } else {
-                // MCP 2025-11-25 server/tools#error-handling [TOOL-010]: a tool error.
-                Invalid::Tool(text)
-            }
-        })
+        self.tools.by_id(tool).map_or(Ok(()), |item| item.validate_arguments(arguments, revision))
+    }
+
+    /// Returns the check of a tool's arguments, for a layer that changes them when the catalog cannot
+    /// be reached; `None` if there is no such tool or it has no compiled schema.
+    #[must_use]
+    pub fn argument_check(&self, tool: ItemId) -> Option<ArgumentCheck> {
+        let item = self.tools.by_id(tool)?;
+        item.schemas.input.is_some().then(|| ArgumentCheck(Arc::clone(item)))
     }
 
     /// Checks the result of a tool against its `outputSchema`. Since 2025-06-18, a tool with a

@@ -32,7 +32,7 @@ pub enum ClientCommand<'a> {
     /// Sends a request that has header fields of its own, in addition to those of the connection.
     /// They replace fields of the same name. Recordings do not contain them. A byte stream has no
     /// such fields: there the error is [`CommandError::NoHeaderFields`], because a server that does
-    /// not see, for example, for whom it works must not work for somebody else.
+    /// not receive the name of a tenant would work for another one.
     #[cfg(feature = "http")]
     CallWithFields {
         /// A method of the protocol or an extension.

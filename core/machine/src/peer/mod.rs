@@ -11,6 +11,7 @@
 
 mod augmentation;
 mod calls;
+mod changed_params;
 pub(crate) mod client;
 pub(crate) mod command;
 pub(crate) mod connection;
