@@ -39,7 +39,7 @@ pub use mcp_sansio_auth::{
     open_in_browser, with_system_support,
 };
 #[cfg(feature = "verify")]
-pub use mcp_sansio_auth::{JwtError, JwtVerifier};
+pub use mcp_sansio_auth::{JwtError, JwtVerifier, dpop_verifier};
 #[cfg(feature = "sign")]
 pub use mcp_sansio_auth::{KeyError, KeyFileError, SignError, Signer};
 #[cfg(feature = "apps")]
@@ -54,6 +54,6 @@ pub use mcp_sansio_oauth::client::{
 };
 #[cfg(feature = "http-server")]
 pub use mcp_sansio_oauth::protected_resource::{
-    InvalidStaticToken, Operation, ProtectedResource, StaticTokens, TokenCheck, TokenRefusal,
-    VerifiedToken,
+    DpopVerifier, InvalidStaticToken, Operation, ProtectedResource, StaticTokens, TokenCheck,
+    TokenRefusal, VerifiedToken,
 };

@@ -13,7 +13,7 @@
 //!    tokens to it (DPoP).
 //!
 //! A server that checks access tokens has `JwtVerifier`, with the feature `verify`, if they are
-//! JSON Web Tokens.
+//! JSON Web Tokens, and `dpop_verifier` for tokens that are bound to a key of the client.
 //!
 //! The core decides which requests are made, and checks redirects and the use of tokens.
 
@@ -54,4 +54,4 @@ pub use sign::{KeyError, KeyFileError, SignError, Signer};
 #[cfg(feature = "client")]
 pub use system_support::with_system_support;
 #[cfg(feature = "verify")]
-pub use verify::{JwtError, JwtVerifier};
+pub use verify::{JwtError, JwtVerifier, dpop_verifier};

@@ -14,7 +14,9 @@ use mcp_sansio::http::{ExchangeId, ParsedBody, RequestHead, Response};
 use mcp_sansio::peer::Event;
 use mcp_sansio::protocol::Method;
 use mcp_sansio::{Caller, Instant};
-use mcp_sansio_oauth::protected_resource::{Grant, ItemLookup, ProtectedResource, TokenCheck};
+use mcp_sansio_oauth::protected_resource::{
+    DpopProof, Grant, ItemLookup, ProtectedResource, TokenCheck,
+};
 
 use super::http_server::HttpServer;
 use super::panics::{PanicGuard, Panicked};
@@ -59,6 +61,7 @@ pub enum TokenRequirement<K: Threading = ThreadSafe> {
 pub struct TokenCheckFuture<K: Threading = ThreadSafe> {
     protection: Protection<K>,
     state: State<K>,
+    proof: Option<DpopProof>,
     guard: PanicGuard,
     /// Counts the check among those of its server, until it is dropped.
     _share: Arc<()>,
@@ -184,6 +187,7 @@ impl<K: Threading> HttpServer<K> {
             }),
             Err(refusal) => TokenRequirement::Respond(refusal.to_response(None)),
         }
+                proof: check.proof().cloned(),
     }
 
     /// Handles a complete request to a protected server, whose caller must be the grant of
@@ -265,7 +269,7 @@ impl<K: Threading> Future for TokenCheckFuture<K> {
     type Output = Result<Grant, Response>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let Self { protection, state, guard, .. } = &mut *self;
+        let Self { protection, state, proof, guard, .. } = &mut *self;
         let unavailable = || Err(mcp_sansio_oauth::protected_resource::TokenRefusal::Unavailable);
         let checked = loop {
             match core::mem::replace(state, State::Over) {
@@ -288,7 +292,10 @@ impl<K: Threading> Future for TokenCheckFuture<K> {
                 State::Over => break unavailable(),
             }
         };
-        let granted = Grant::new(&protection.resource, checked, (protection.unix_time)());
+        let (resource, unix_time) = (&protection.resource, (protection.unix_time)());
+        // The application verifies the signature of a proof.
+        let granted = guard.run(|| Grant::with_proof(resource, checked, proof.as_ref(), unix_time));
+        let granted = granted.unwrap_or_else(|Panicked| Err(resource.unavailable()));
         Poll::Ready(granted.map_err(|refusal| refusal.to_response(None)))
     }
 }

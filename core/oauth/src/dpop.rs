@@ -1,162 +1,21 @@
 //! Proofs that a client holds the key its tokens are bound to: DPoP (RFC 9449).
 
 mod key;
+#[cfg(feature = "client")]
 mod nonces;
-
-use alloc::string::String;
-use core::fmt;
-
-use base64::Engine;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use mcp_sansio::http::Location;
-use serde::Serialize;
-use sha2::{Digest, Sha256};
-
-use super::challenge::{BearerChallenge, Challenge};
-use super::jwt::SigningInput;
+#[cfg(feature = "client")]
+mod proof;
 
 pub use key::InvalidDpopKey;
+#[cfg(feature = "server")]
+pub(super) use key::Jwk;
 pub(super) use key::ProofKey;
+#[cfg(feature = "client")]
 use key::PublicJwk;
+#[cfg(feature = "client")]
 pub(super) use nonces::Nonces;
+#[cfg(feature = "client")]
+pub(super) use proof::{ProvenRequest, asks_for_nonce};
 
 /// The error code of a server that requires a proof with a nonce.
 pub(super) const USE_DPOP_NONCE: &str = "use_dpop_nonce";
-
-/// A request that needs a proof.
-#[derive(Clone, Copy)]
-pub(super) struct ProvenRequest<'a> {
-    /// The method, in upper case.
-    pub(super) method: &'a str,
-    /// The complete URL.
-    pub(super) url: &'a Location,
-    /// The token of the request's `Authorization`; `None` at the token endpoint.
-    pub(super) access_token: Option<&'a str>,
-    /// The last nonce of the server: see [`Nonces::get`].
-    pub(super) nonce: Option<&'a str>,
-    /// A unique id for the proof.
-    pub(super) jti: &'a str,
-    /// The time in seconds since 1970.
-    pub(super) unix_time: u64,
-}
-
-impl ProofKey {
-    /// Returns the proof for a request, to be signed (RFC 9449, section 4.2). Each proof is valid
-    /// for one request.
-    pub(super) fn proof(&self, request: &ProvenRequest<'_>) -> SigningInput {
-        let header = Header { typ: "dpop+jwt", alg: self.algorithm(), jwk: self.jwk() };
-        let url = request.url.as_str();
-        let claims = Claims {
-            jti: request.jti,
-            htm: request.method,
-            htu: url.split('?').next().unwrap_or(url),
-            iat: request.unix_time,
-            ath: request.access_token.map(|it| URL_SAFE_NO_PAD.encode(Sha256::digest(it))),
-            nonce: request.nonce,
-        };
-        SigningInput::new(&header, &claims)
-    }
-}
-
-/// Whether a 401 requires a proof with another nonce, rather than another token (RFC 9449, section
-/// 9).
-pub(super) fn asks_for_nonce(challenges: &[Challenge]) -> bool {
-    let mut tokens = challenges.iter().filter_map(BearerChallenge::from_challenge);
-    tokens.any(|it| it.error.as_deref() == Some(USE_DPOP_NONCE))
-}
-
-impl fmt::Debug for ProvenRequest<'_> {
-    /// Omits the token.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ProvenRequest")
-            .field("method", &self.method)
-            .field("url", &self.url)
-            .finish_non_exhaustive()
-    }
-}
-
-#[derive(Serialize)]
-struct Header<'a> {
-    typ: &'static str,
-    alg: &'a str,
-    jwk: &'a PublicJwk,
-}
-
-#[derive(Serialize)]
-struct Claims<'a> {
-    jti: &'a str,
-    htm: &'a str,
-    htu: &'a str,
-    iat: u64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    ath: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    nonce: Option<&'a str>,
-}
-
-#[cfg(test)]
-mod tests {
-    use alloc::format;
-    use alloc::vec::Vec;
-
-    use super::*;
-    use crate::client::DpopKey;
-
-    fn parts(url: &str, access_token: Option<&str>, nonce: Option<&str>) -> Vec<String> {
-        let jwk = r#"{"kty":"EC","crv":"P-256","x":"eA","y":"eQ","kid":"k","use":"sig"}"#;
-        let key = DpopKey::new("ES256", jwk);
-        let key = ProofKey::new(&key).expect("a key");
-        let url = &Location::parse(url).expect(url);
-        let request =
-            ProvenRequest { method: "POST", url, access_token, nonce, jti: "j", unix_time: 1000 };
-        let input = key.proof(&request);
-        let parts = input.as_str().split('.').map(|it| URL_SAFE_NO_PAD.decode(it).ok());
-        let parts: Option<Vec<_>> = parts.map(|it| String::from_utf8(it?).ok()).collect();
-        parts.expect("base64url")
-    }
-
-    #[test]
-    fn a_proof_has_the_public_key_and_the_request_without_its_query() {
-        let header = concat!(
-            r#"{"typ":"dpop+jwt","alg":"ES256","#,
-            r#""jwk":{"crv":"P-256","kty":"EC","x":"eA","y":"eQ"}}"#
-        );
-        let claims = r#"{"jti":"j","htm":"POST","htu":"https://a.example/token","iat":1000}"#;
-        assert_eq!(parts("https://a.example/token?x#y", None, None), [header, claims]);
-    }
-
-    #[test]
-    fn a_proof_is_for_one_token_and_one_nonce() {
-        // RFC 9449, section 7.1.
-        let token = "Kz~8mXK1EalYznwH-LC-1fBAo.4Ljp~zsPE_NeO.gxU";
-        let claims = concat!(
-            r#"{"jti":"j","htm":"POST","htu":"https://r.example/","iat":1000,"#,
-            r#""ath":"fUHyO2r2Z3DZ53EsNrWBb0xWXoaNy59IiKCAqksmQEo","nonce":"n"}"#
-        );
-        assert_eq!(parts("https://r.example", Some(token), Some("n"))[1], claims);
-    }
-
-    #[test]
-    fn only_a_nonce_challenge_asks_for_a_nonce() {
-        let asks = |value: &str| asks_for_nonce(&Challenge::parse([value.as_bytes()]));
-        assert!(asks(r#"DPoP error="use_dpop_nonce", error_description="x""#));
-        assert!(asks(r#"Bearer realm="x", DPoP algs="ES256", error="use_dpop_nonce""#));
-        assert!(!asks(r#"DPoP error="invalid_token""#));
-        assert!(!asks(r#"Basic error="use_dpop_nonce""#));
-        assert!(!asks_for_nonce(&[]));
-    }
-
-    #[test]
-    fn debug_output_hides_secrets() {
-        let url = &Location::parse("https://a.example/").expect("a URL");
-        let request = ProvenRequest {
-            method: "GET",
-            url,
-            access_token: Some("secret"),
-            nonce: None,
-            jti: "j",
-            unix_time: 0,
-        };
-        assert!(!format!("{request:?}").contains("secret"));
-    }
-}

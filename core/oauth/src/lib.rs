@@ -43,7 +43,7 @@ mod client_document;
 #[cfg(feature = "client")]
 mod credential;
 mod discovery;
-#[cfg(feature = "client")]
+#[cfg(any(feature = "client", feature = "server"))]
 mod dpop;
 mod endpoint;
 #[cfg(feature = "client")]
@@ -82,7 +82,7 @@ pub use client_authentication::NoAuthenticationMethod;
 #[cfg(feature = "client")]
 pub use client_document::{InvalidClientDocument, client_document};
 pub use discovery::{DefaultEndpoints, InvalidIssuer, MetadataUrls};
-#[cfg(feature = "client")]
+#[cfg(any(feature = "client", feature = "server"))]
 pub use dpop::InvalidDpopKey;
 pub use endpoint::InvalidEndpoint;
 #[cfg(feature = "client")]

@@ -2,7 +2,7 @@ use mcp_sansio::Principal;
 use mcp_sansio_oauth::is_same_resource;
 use mcp_sansio_oauth::protected_resource::VerifiedToken;
 use serde::Deserialize;
-use serde::de::IgnoredAny;
+use serde_json::{Map, Value};
 
 use super::JwtError;
 
@@ -18,7 +18,8 @@ pub(super) struct Claims {
     scope: Option<OneOrMore>,
     /// Used by some issuers instead of `scope`.
     scp: Option<OneOrMore>,
-    cnf: Option<IgnoredAny>,
+    /// The key or the certificate that the token is bound to (RFC 7800).
+    cnf: Option<Map<String, Value>>,
 }
 
 #[derive(Deserialize)]
@@ -67,12 +68,18 @@ impl Claims {
                 return Err(JwtError::Early);
             }
         }
-        // A token bound to a key has this claim; presented as a bearer token it may be stolen (RFC
-        // 9449, section 7.2).
-        if self.cnf.is_some() {
+        // The core checks the binding to a key of the client (RFC 9449, section 6), and nothing checks
+        // others. A bound token that is presented as a bearer token may be stolen.
+        if self.cnf.is_some() && self.thumbprint().is_none() {
             return Err(JwtError::Bound);
         }
         Ok(())
+    }
+
+    /// Returns the thumbprint of the key that the token is bound to, if it is bound to nothing else.
+    fn thumbprint(&self) -> Option<&str> {
+        let confirmation = self.cnf.as_ref()?;
+        confirmation.get("jkt")?.as_str().filter(|_| confirmation.len() == 1)
     }
 
     /// Converts the checked claims for the core.
@@ -82,6 +89,9 @@ impl Claims {
         let mut token = VerifiedToken::new(principal)
             .audiences(self.aud.as_slice())
             .expires_at(whole(self.exp).saturating_add(leeway));
+        if let Some(thumbprint) = self.thumbprint() {
+            token = token.bound_to(thumbprint);
+        }
         for scopes in [&self.scope, &self.scp].into_iter().flatten() {
             for scope in scopes.as_slice() {
                 token = token.scope(scope);

@@ -26,8 +26,8 @@ pub enum JwtError {
     /// It is not valid yet.
     #[error("the token is not valid yet")]
     Early,
-    /// It is bound to a key of the client (DPoP, or TLS), and possession of the key was not proved.
-    #[error("the token is bound to a key and was presented without a proof")]
+    /// It is bound to something other than a key of the client, such as a certificate (RFC 8705).
+    #[error("the token is bound to something that cannot be checked")]
     Bound,
     /// The known keys of the issuer do not include its key.
     #[error("the token is signed with an unknown key")]

@@ -2,6 +2,7 @@
 
 mod claims;
 mod document;
+mod dpop;
 mod error;
 mod jwt;
 mod key;
@@ -12,5 +13,6 @@ mod verifier;
 #[cfg(test)]
 mod tests;
 
+pub use dpop::dpop_verifier;
 pub use error::JwtError;
 pub use verifier::JwtVerifier;

@@ -2,6 +2,7 @@
 
 mod authorization;
 mod calls;
+mod dpop;
 mod failures;
 mod scripts;
 mod server;

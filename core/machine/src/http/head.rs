@@ -1,4 +1,5 @@
 use alloc::borrow::Cow;
+use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
@@ -25,6 +26,8 @@ pub struct RequestHead<'a> {
     pub(crate) last_event_id: Option<&'a [u8]>,
     /// For a layer above.
     pub(crate) authorization: Hidden<AuthorizationField<'a>>,
+    /// For a layer above.
+    pub(crate) dpop: Hidden<AuthorizationField<'a>>,
     /// The remote address, if the adapter knows it.
     pub(crate) remote: Option<RemoteAddress>,
     /// Fields whose names start with `Mcp-Param-`, in the order received.
@@ -70,7 +73,7 @@ impl<T> fmt::Debug for Hidden<T> {
     }
 }
 
-/// The field `Authorization` of a request.
+/// A field with credentials of a request, `Authorization` or `DPoP`.
 #[derive(Clone, Copy)]
 pub enum AuthorizationField<'a> {
     /// The field is missing.
@@ -79,6 +82,16 @@ pub enum AuthorizationField<'a> {
     One(&'a [u8]),
     /// The field is repeated, which is not allowed.
     Repeated,
+}
+
+impl<'a> AuthorizationField<'a> {
+    /// Adds a line of the field.
+    const fn push(&mut self, value: &'a [u8]) {
+        *self = match self {
+            Self::None => Self::One(value),
+            _ => Self::Repeated,
+        };
+    }
 }
 
 impl fmt::Debug for AuthorizationField<'_> {
@@ -113,6 +126,13 @@ impl<'a> RequestHead<'a> {
         self.authorization.0
     }
 
+    /// Returns the field `DPoP`: the proof that the client holds the key of its token (RFC 9449). It is
+    /// hidden in debug output.
+    #[must_use]
+    pub const fn dpop(&self) -> AuthorizationField<'a> {
+        self.dpop.0
+    }
+
     /// Returns the query of the target, without its question mark.
     #[must_use]
     pub const fn query(&self) -> &'a str {
@@ -138,6 +158,7 @@ impl<'a> RequestHead<'a> {
             mcp_name: None,
             last_event_id: None,
             authorization: Hidden(AuthorizationField::None),
+            dpop: Hidden(AuthorizationField::None),
             remote: None,
             params: Vec::new(),
             contradictory: None,
@@ -162,18 +183,13 @@ impl<'a> RequestHead<'a> {
         let is = |field: &str| name == field || name.eq_ignore_ascii_case(field);
         let (slot, spelled) = match name.len() {
             4 if is("host") => (&mut self.host, "Host"),
+            4 if is("dpop") => return self.dpop.0.push(value),
             6 if is("origin") => (&mut self.origin, "Origin"),
             6 if is("accept") => return self.accept.push(value),
             8 if is("mcp-name") => (&mut self.mcp_name, "Mcp-Name"),
             10 if is("mcp-method") => (&mut self.mcp_method, "Mcp-Method"),
             12 if is("content-type") => (&mut self.content_type, "Content-Type"),
-            13 if is("authorization") => {
-                self.authorization.0 = match self.authorization.0 {
-                    AuthorizationField::None => AuthorizationField::One(value),
-                    _ => AuthorizationField::Repeated,
-                };
-                return;
-            }
+            13 if is("authorization") => return self.authorization.0.push(value),
             13 if is("last-event-id") => (&mut self.last_event_id, "Last-Event-ID"),
             14 if is("content-length") => (&mut self.content_length, "Content-Length"),
             // MCP 2025-11-25 basic/transports#session-management [SESS-015]
@@ -281,6 +297,8 @@ pub struct ResponseHead {
     /// Whether pages of all origins may read the response.
     pub public: bool,
 }
+    /// Boxed, because few responses have it.
+    pub(crate) dpop_nonce: Option<Box<DpopNonce>>,
 
 impl ResponseHead {
     /// Creates a head with this status, for a body of this kind, and without other fields.
@@ -296,6 +314,7 @@ impl ResponseHead {
             public: false,
         }
     }
+            dpop_nonce: None,
 
     /// Returns the header fields, in lower case as HTTP/2 requires. The adapter adds the length of
     /// the body.
@@ -328,8 +347,14 @@ impl ResponseHead {
 }
 
 /// The number of header fields that a response can have.
-const FIELDS: u8 = 9;
+const FIELDS: u8 = 10;
 
+/// The value of `DPoP-Nonce`: what the next proof of the client must contain.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct DpopNonce(pub(crate) String);
+
+            // RFC 9449, section 9
+            9 => self.dpop_nonce.as_ref().map(|it| ("dpop-nonce", Cow::Borrowed(&*it.0))),
 /// A complete response of a server machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]

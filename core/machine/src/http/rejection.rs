@@ -1,7 +1,9 @@
+use alloc::boxed::Box;
 use alloc::string::String;
 
 use crate::jsonrpc::{ErrorObject, RequestId, write_error};
 
+use super::head::DpopNonce;
 use super::{Content, Response, ResponseHead, Status};
 
 /// The refusal of a request by a layer above: an error, and the HTTP response for it.
@@ -12,6 +14,7 @@ pub struct HttpRejection {
     pub status: Status,
     /// The value of `WWW-Authenticate`: the credentials that the client has to send.
     pub challenge: Option<String>,
+    dpop_nonce: Option<Box<DpopNonce>>,
     /// The number of seconds after which the client may retry.
     pub retry_after: Option<u32>,
     /// The error, sent in the body. It is the only part that is sent if the response is a stream
@@ -23,7 +26,7 @@ impl HttpRejection {
     /// Creates a refusal with this status and no other header fields.
     #[must_use]
     pub const fn new(status: Status, error: ErrorObject<'static>) -> Self {
-        Self { status, challenge: None, retry_after: None, error }
+        Self { status, challenge: None, dpop_nonce: None, retry_after: None, error }
     }
 
     /// Sets [`HttpRejection::challenge`].
@@ -31,6 +34,20 @@ impl HttpRejection {
     pub fn challenge(mut self, challenge: impl Into<String>) -> Self {
         self.challenge = Some(challenge.into());
         self
+    }
+
+    /// Sets the value of `DPoP-Nonce`: what the next proof of the client must contain (RFC 9449, section
+    /// 9).
+    #[must_use]
+    pub fn dpop_nonce(mut self, nonce: impl Into<String>) -> Self {
+        self.dpop_nonce = Some(Box::new(DpopNonce(nonce.into())));
+        self
+    }
+
+    /// Returns the value of `DPoP-Nonce`, if it has one.
+    #[must_use]
+    pub fn nonce(&self) -> Option<&str> {
+        self.dpop_nonce.as_ref().map(|nonce| &*nonce.0)
     }
 
     /// Sets [`HttpRejection::retry_after`].
@@ -52,6 +69,7 @@ impl HttpRejection {
     pub(super) fn head(&self) -> ResponseHead {
         let mut head = ResponseHead::new(self.status, Some(Content::Json));
         (head.challenge, head.retry_after) = (self.challenge.clone(), self.retry_after);
+        head.dpop_nonce.clone_from(&self.dpop_nonce);
         head
     }
 }

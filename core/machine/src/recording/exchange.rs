@@ -171,6 +171,8 @@ pub(crate) struct Refused<'a> {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     challenge: Option<Cow<'a, str>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    dpop_nonce: Option<Cow<'a, str>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     retry_after: Option<u32>,
     #[serde(borrow)]
     error: ErrorObject<'a>,
@@ -181,17 +183,19 @@ impl<'a> Refused<'a> {
         Self {
             status: refusal.status.0,
             challenge: refusal.challenge.as_deref().map(Cow::Borrowed),
+            dpop_nonce: refusal.nonce().map(Cow::Borrowed),
             retry_after: refusal.retry_after,
             error: refusal.error.clone(),
         }
     }
 
     pub(crate) fn to_rejection(&self) -> HttpRejection {
-        HttpRejection {
-            status: Status(self.status),
-            challenge: self.challenge.as_deref().map(Into::into),
-            retry_after: self.retry_after,
-            error: self.error.clone().into_owned(),
+        let mut refusal = HttpRejection::new(Status(self.status), self.error.clone().into_owned());
+        refusal.challenge = self.challenge.as_deref().map(Into::into);
+        refusal.retry_after = self.retry_after;
+        match self.dpop_nonce.as_deref() {
+            Some(nonce) => refusal.dpop_nonce(nonce),
+            None => refusal,
         }
     }
 }

@@ -465,6 +465,15 @@ impl DpopKey {
     pub fn new(algorithm: impl Into<String>, jwk: impl Into<String>) -> Self {
         Self { algorithm: algorithm.into(), jwk: jwk.into() }
     }
+
+    /// Returns the thumbprint of the key (RFC 7638), by which tokens that are bound to it name it.
+    ///
+    /// # Errors
+    ///
+    /// The caller's error: see [`InvalidDpopKey`].
+    pub fn thumbprint(&self) -> Result<String, InvalidDpopKey> {
+        ProofKey::new(self).map(|key| key.thumbprint())
+    }
 }
 
 impl ClientMetadata {

@@ -6,9 +6,11 @@ use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
+#[cfg(feature = "client")]
 use crate::client::DpopKey;
 
 /// The longest accepted key, in bytes: an RSA key of 16,384 bits has half of it.
+#[cfg(feature = "client")]
 const JWK_LENGTH_MAX: usize = 8192;
 
 /// A public key and its signature algorithm.
@@ -45,25 +47,35 @@ pub enum InvalidDpopKey {
 }
 
 impl ProofKey {
-    /// Parses a key.
+    /// Parses a key of the configuration.
     ///
     /// # Errors
     ///
     /// A configuration error: see [`InvalidDpopKey`].
+    #[cfg(feature = "client")]
     pub(crate) fn new(key: &DpopKey) -> Result<Self, InvalidDpopKey> {
         if key.jwk.len() > JWK_LENGTH_MAX || !key.jwk.trim_ascii_start().starts_with('{') {
             return Err(InvalidDpopKey::Malformed);
         }
         let jwk: Jwk = serde_json::from_str(&key.jwk).map_err(|_| InvalidDpopKey::Malformed)?;
+        Self::from_jwk(&key.algorithm, jwk)
+    }
+
+    /// Converts a key.
+    ///
+    /// # Errors
+    ///
+    /// See [`InvalidDpopKey`].
+    pub(crate) fn from_jwk(algorithm: &str, jwk: Jwk) -> Result<Self, InvalidDpopKey> {
         // RFC 9449, section 4.2.
         if jwk.is_private() {
             return Err(InvalidDpopKey::Private);
         }
         let jwk = jwk.into_public().ok_or(InvalidDpopKey::Malformed)?;
-        if !jwk.signs_with(&key.algorithm) {
+        if !jwk.signs_with(algorithm) {
             return Err(InvalidDpopKey::Algorithm);
         }
-        Ok(Self { algorithm: key.algorithm.clone(), jwk })
+        Ok(Self { algorithm: algorithm.into(), jwk })
     }
 
     /// Returns the name of the algorithm in RFC 7518.
@@ -71,8 +83,15 @@ impl ProofKey {
         &self.algorithm
     }
 
+    #[cfg(feature = "client")]
     pub(super) const fn jwk(&self) -> &PublicJwk {
         &self.jwk
+    }
+
+    /// Returns the key as a JWK, with the members that its thumbprint covers.
+    #[cfg(feature = "server")]
+    pub(crate) fn to_json(&self) -> String {
+        serde_json::to_string(&self.jwk).expect("strings serialise")
     }
 
     /// Returns the thumbprint of the key (RFC 7638): the SHA-256 of its members, in base64url.
@@ -82,9 +101,9 @@ impl ProofKey {
     }
 }
 
-/// A key in its configured form.
+/// A key that is not checked yet.
 #[derive(Deserialize)]
-struct Jwk {
+pub(crate) struct Jwk {
     kty: String,
     crv: Option<String>,
     x: Option<String>,
@@ -149,7 +168,8 @@ impl PublicJwk {
     }
 }
 
-#[cfg(test)]
+// A key is created from the client's options.
+#[cfg(all(test, feature = "client"))]
 mod tests {
     use alloc::format;
 

@@ -20,6 +20,10 @@ struct Document<'a> {
     #[serde(skip_serializing_if = "<[String]>::is_empty")]
     scopes_supported: &'a [String],
     bearer_methods_supported: [&'static str; 1],
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    dpop_signing_alg_values_supported: &'a [String],
+    #[serde(skip_serializing_if = "core::ops::Not::not")]
+    dpop_bound_access_tokens_required: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     resource_name: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -65,6 +69,8 @@ impl ProtectedResource {
             authorization_servers: &self.issuers,
             scopes_supported: scopes,
             bearer_methods_supported: ["header"],
+            dpop_signing_alg_values_supported: self.proof_algorithm_list(),
+            dpop_bound_access_tokens_required: self.requires_proof(),
             resource_name: self.name.as_deref(),
             resource_documentation: self.documentation.as_ref().map(|it| it.as_str()),
         };

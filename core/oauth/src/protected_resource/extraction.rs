@@ -37,16 +37,21 @@ impl ProtectedResource {
         };
         let end = value.iter().position(|byte| *byte == b' ').unwrap_or(value.len());
         let (scheme, rest) = value.split_at(end);
+        let is_bound = self.dpop.is_some() && scheme.eq_ignore_ascii_case(b"dpop");
         // RFC 6750, section 3.1: another scheme counts as a missing token.
-        if !scheme.eq_ignore_ascii_case(b"bearer") {
+        if !is_bound && !scheme.eq_ignore_ascii_case(b"bearer") {
             return Err(self.no_token());
         }
-        match token68(rest.trim_ascii_start()) {
-            Some(token) => {
-                Ok(TokenCheck { token, resource: self.uri.as_str().to_string(), unix_time })
-            }
-            None => Err(self.malformed("`Authorization` has no well-formed access token")),
-        }
+        let token = token68(rest.trim_ascii_start())
+            .ok_or_else(|| self.malformed("`Authorization` has no well-formed access token"))?;
+        // With `Bearer`, a proof has no meaning: the token would be accepted without it too.
+        let proof = if is_bound {
+            let proof = self.extract_proof(head, &token, unix_time);
+            Some(proof.map_err(|refusal| self.refused_proof(refusal))?)
+        } else {
+            None
+        };
+        Ok(TokenCheck { token, resource: self.uri.as_str().to_string(), unix_time, proof })
     }
 }
 

@@ -7,8 +7,9 @@ use mcp_sansio::jsonrpc::ErrorObject;
 use mcp_sansio::{Caller, Credentials, Principal};
 use mcp_sansio_sync::Arc;
 
+use super::challenges::Presented;
 use super::operation::ItemLookup;
-use super::{ProtectedResource, TokenRefusal, VerifiedToken, scope};
+use super::{DpopProof, ProtectedResource, TokenRefusal, VerifiedToken, scope};
 
 /// The permissions of a request's token at this resource. Cheap to clone.
 ///
@@ -21,10 +22,12 @@ struct GrantInner {
     principal: Principal,
     scopes: Vec<String>,
     expires_at: Option<u64>,
+    presented: Presented,
 }
 
 impl Grant {
-    /// Evaluates the result of a token check, at `unix_time`, in seconds since 1970.
+    /// Evaluates the result of a token check, at `unix_time`, in seconds since 1970. A token that is
+    /// bound to a key is refused: see [`with_proof`](Self::with_proof).
     ///
     /// # Errors
     ///
@@ -37,20 +40,54 @@ impl Grant {
         checked: Result<VerifiedToken, TokenRefusal>,
         unix_time: u64,
     ) -> Result<Self, HttpRejection> {
-        let token = checked.map_err(|refusal| resource.refused_token(refusal))?;
+        Self::with_proof(resource, checked, None, unix_time)
+    }
+
+    /// Like [`new`](Self::new), with the [proof](super::TokenCheck::proof) of the request: accepts
+    /// tokens that are bound to its key, and no others. Verifies the signature of the proof, which
+    /// cannot be used again.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`new`](Self::new).
+    pub fn with_proof(
+        resource: &Arc<ProtectedResource>,
+        checked: Result<VerifiedToken, TokenRefusal>,
+        proof: Option<&DpopProof>,
+        unix_time: u64,
+    ) -> Result<Self, HttpRejection> {
+        let presented = if proof.is_some() { Presented::WithProof } else { Presented::Bearer };
+        let refused = |refusal| resource.refused_token(refusal, presented);
+        let token = checked.map_err(refused)?;
         if !token.audiences.iter().any(|audience| resource.is_audience(audience)) {
-            return Err(resource.refused_token(TokenRefusal::Invalid));
+            return Err(refused(TokenRefusal::Invalid));
         }
         // MCP 2026-07-28 basic/authorization/index#token-handling [AUTHS-001]
         if token.expires_at.is_some_and(|end| end <= unix_time) {
-            return Err(resource.refused_token(TokenRefusal::Expired));
+            return Err(refused(TokenRefusal::Expired));
+        }
+        match (&token.bound_to, proof) {
+            (None, None) if !resource.requires_proof() => {}
+            // RFC 9449, section 7.1: the proof has the key that the token is bound to.
+            (Some(key), Some(proof)) if key == proof.thumbprint() => {
+                let accepted = resource.accept_proof(proof, unix_time);
+                accepted.map_err(|fault| resource.unaccepted_proof(fault))?;
+            }
+            // RFC 9449, section 7.2: a bound token without a proof may be stolen.
+            (_, None) => return Err(resource.unproven_token()),
+            (_, Some(_)) => return Err(refused(TokenRefusal::Invalid)),
         }
         Ok(Self(Arc::new(GrantInner {
             resource: Arc::clone(resource),
             principal: token.principal,
             scopes: token.scopes,
             expires_at: token.expires_at,
+            presented,
         })))
+    }
+
+    pub(super) fn presented(&self) -> Presented {
+        self.0.presented
     }
 
     /// Returns the principal of the token.

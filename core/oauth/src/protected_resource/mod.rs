@@ -2,6 +2,7 @@
 
 mod challenges;
 mod document;
+mod dpop;
 mod extraction;
 mod grant;
 mod operation;
@@ -15,10 +16,12 @@ use core::time::Duration;
 
 use mcp_sansio::Revision;
 use mcp_sansio::http::{InvalidUrl, Location};
+use mcp_sansio_sync::Arc;
 
 use super::discovery::{InvalidIssuer, MetadataUrls};
 use super::resource::{ResourceMismatch, ResourceUri, is_same_resource};
 
+pub use dpop::{DpopProof, DpopVerifier, PROOF_LENGTH_MAX, ProofSignature};
 pub use extraction::ACCESS_TOKEN_LENGTH_MAX;
 pub use grant::Grant;
 pub use operation::{ItemLookup, Operation};
@@ -60,6 +63,7 @@ pub struct ProtectedResource {
     at_root: bool,
     check_time: Duration,
     checks_max: usize,
+    dpop: Option<Arc<DpopVerifier>>,
 }
 
 /// Why the description of a resource is invalid. The caller's error.
@@ -95,6 +99,10 @@ pub enum InvalidResource {
     /// it.
     #[error("`offline_access` is not a scope of a resource")]
     OfflineAccess,
+    /// The algorithms of a [`DpopVerifier`] are missing, or one has characters that the names of
+    /// algorithms do not have.
+    #[error("`{0}` is not a list of signature algorithms")]
+    Algorithm(String),
 }
 
 impl ProtectedResource {
@@ -157,6 +165,7 @@ impl ProtectedResource {
             at_root: false,
             check_time: Duration::from_secs(10),
             checks_max: 1024,
+            dpop: None,
         })
     }
 

@@ -124,7 +124,7 @@ mod tests {
 
     fn check(tokens: &StaticTokens, token: &str) -> Result<VerifiedToken, TokenRefusal> {
         let resource = "http://localhost/mcp".to_string();
-        tokens.check(&TokenCheck { token: token.to_string(), resource, unix_time: 0 })
+        tokens.check(&TokenCheck { token: token.to_string(), resource, unix_time: 0, proof: None })
     }
 
     #[test]

@@ -6,6 +6,8 @@ use core::fmt;
 
 use mcp_sansio::Principal;
 
+use super::DpopProof;
+
 /// A token to be checked by the application.
 ///
 /// The check verifies the signature, or asks the authorization server, and reports the claims of
@@ -16,6 +18,8 @@ pub struct TokenCheck {
     pub(super) token: String,
     pub(super) resource: String,
     pub(super) unix_time: u64,
+    /// The proof of the client, if the token was sent with one.
+    pub(super) proof: Option<DpopProof>,
 }
 
 /// The claims of a verified token.
@@ -29,6 +33,8 @@ pub struct VerifiedToken {
     pub(super) audiences: Vec<String>,
     pub(super) scopes: Vec<String>,
     pub(super) expires_at: Option<u64>,
+    /// The thumbprint of the client's key.
+    pub(super) bound_to: Option<String>,
 }
 
 /// Why a token is refused.
@@ -68,6 +74,13 @@ impl TokenCheck {
     pub const fn unix_time(&self) -> u64 {
         self.unix_time
     }
+
+    /// Returns the client's proof that it has a key (RFC 9449), if the token was sent with one. Its
+    /// signature is not verified yet.
+    #[must_use]
+    pub const fn proof(&self) -> Option<&DpopProof> {
+        self.proof.as_ref()
+    }
 }
 
 impl fmt::Debug for TokenCheck {
@@ -84,7 +97,13 @@ impl VerifiedToken {
     /// issuer.
     #[must_use]
     pub const fn new(principal: Principal) -> Self {
-        Self { principal, audiences: Vec::new(), scopes: Vec::new(), expires_at: None }
+        Self {
+            principal,
+            audiences: Vec::new(),
+            scopes: Vec::new(),
+            expires_at: None,
+            bound_to: None,
+        }
     }
 
     /// Sets the audiences: every value of the token's `aud`. A token without audiences is refused.
@@ -112,6 +131,17 @@ impl VerifiedToken {
     #[must_use]
     pub const fn expires_at(mut self, unix_time: u64) -> Self {
         self.expires_at = Some(unix_time);
+        self
+    }
+
+    /// Sets the thumbprint of the key that the token is bound to: `jkt` in its `cnf` (RFC 9449, section
+    /// 6). Such a token is refused unless the resource [accepts](super::ProtectedResource::dpop)
+    /// proofs and the client sent one with this key.
+    ///
+    /// If `cnf` has another member, such as that of a certificate, the check must refuse the token.
+    #[must_use]
+    pub fn bound_to(mut self, thumbprint: impl Into<String>) -> Self {
+        self.bound_to = Some(thumbprint.into());
         self
     }
 

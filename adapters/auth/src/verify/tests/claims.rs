@@ -101,10 +101,26 @@ fn a_token_is_good_for_its_time_and_for_the_leeway() {
 }
 
 #[test]
-fn a_sender_constrained_token_is_refused_as_a_bearer_token() {
+fn a_token_is_bound_to_the_key_that_it_names() {
     let issuer = Issuer::new();
     let bound = issuer.with("cnf", json!({ "jkt": "x" }));
-    assert_eq!(bound, Err(JwtError::Bound));
+    let token = issuer.check(&issuer.verifier(), &issuer.named("one")).unwrap();
+    assert_eq!(bound, Ok(token.bound_to("x")));
+}
+
+#[test]
+fn a_token_that_is_bound_to_something_else_is_refused() {
+    let issuer = Issuer::new();
+    for confirmation in [
+        json!({}),
+        json!({ "x5t#S256": "x" }),
+        json!({ "jkt": "x", "x5t#S256": "x" }),
+        json!({ "jkt": 1 }),
+        json!({ "jwk": { "kty": "EC" } }),
+    ] {
+        let bound = issuer.with("cnf", confirmation.clone());
+        assert_eq!(bound, Err(JwtError::Bound), "{confirmation}");
+    }
 }
 
 #[test]
