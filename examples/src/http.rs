@@ -9,7 +9,7 @@ use std::path::Path;
 use mcp_sansio::http::HttpServerOptions;
 #[cfg(unix)]
 use mcp_sansio_async::UnixSocket;
-use mcp_sansio_handlers::Server;
+use mcp_sansio_handlers::{InvalidServerCard, Server, ServerCard};
 
 use crate::protected::SeparateIssuer;
 use crate::runtime::{Place, Runtime};
@@ -24,6 +24,7 @@ pub fn serve(place: &Place, server: Server, address: &str, writes: &str) -> Resu
     let listener = TcpListener::bind(address);
     let listener = listener.map_err(|error| format!("cannot listen on {address}: {error}"))?;
     let local = listener.local_addr().map_err(|error| error.to_string())?;
+    let server = server.card(card(local).map_err(|error| error.to_string())?);
     if !place.auth {
         announce(local);
         return run(place, &server, Socket::Tcp(listener));
@@ -40,6 +41,13 @@ pub fn serve(place: &Place, server: Server, address: &str, writes: &str) -> Resu
         separate_issuer.issuer()
     );
     run(place, &server, Socket::Tcp(listener))
+}
+
+/// Returns the card of the server at `address`, a draft.
+fn card(address: SocketAddr) -> Result<ServerCard, InvalidServerCard> {
+    let version = env!("CARGO_PKG_VERSION");
+    let card = ServerCard::new("example.mcp-sansio/demo", version, "An example of mcp-sansio")?;
+    card.remote(&format!("http://{address}/mcp"))
 }
 
 /// Serves on the Unix-domain socket at `path` until the process is told to stop, and announces it

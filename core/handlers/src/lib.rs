@@ -216,6 +216,8 @@ mod sealing;
 mod server;
 mod server_binding;
 mod server_endpoint;
+#[cfg(feature = "server-card")]
+mod server_card;
 mod server_handle;
 mod server_item;
 mod servers;
@@ -248,6 +250,8 @@ pub use protection::TokenRequirement;
 pub use reply::{HandlerError, Structured};
 pub use server::Server;
 pub use server_handle::ServerHandle;
+#[cfg(feature = "server-card")]
+pub use server_card::{InvalidServerCard, RemoteEndpoint, ServerCard};
 pub use server_item::ServerItem;
 pub use servers::{
     ConnectionError, MergedItem, MergedList, ServerConnection, ServerState, Servers, ServersError,

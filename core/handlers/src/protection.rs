@@ -165,6 +165,12 @@ impl<K: Threading> HttpServer<K> {
     /// [`TokenRequirement::NotNeeded`].
     // MCP 2026-07-28 basic/authorization/index#token-handling [AUTHS-012]
     pub fn authorize(&self, head: &RequestHead<'_>) -> TokenRequirement<K> {
+        #[cfg(feature = "server-card")]
+        if let Some(card) = &self.endpoint.handlers.card
+            && let Some(response) = card.respond(head)
+        {
+            return TokenRequirement::Respond(response);
+        }
         let Some(protection) = &self.endpoint.handlers.protection else {
             return TokenRequirement::NotNeeded;
         };

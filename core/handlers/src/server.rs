@@ -107,6 +107,8 @@ pub(super) struct Handlers<K: Threading> {
     pub(super) sealing: Sealing,
     #[cfg(feature = "protection")]
     pub(super) protection: Option<super::protection::Protection<K>>,
+    #[cfg(feature = "server-card")]
+    pub(super) card: Option<Arc<super::server_card::ServerCard>>,
 }
 
 impl<K: Threading> Clone for Handlers<K> {
@@ -123,6 +125,8 @@ impl<K: Threading> Clone for Handlers<K> {
             sealing: self.sealing.clone(),
             #[cfg(feature = "protection")]
             protection: self.protection.clone(),
+            #[cfg(feature = "server-card")]
+            card: self.card.clone(),
         }
     }
 }
@@ -209,6 +213,8 @@ impl<K: Threading> Server<K> {
                 sealing: Sealing::default(),
                 #[cfg(feature = "protection")]
                 protection: None,
+                #[cfg(feature = "server-card")]
+                card: None,
             }),
             items: ItemHandlers::<K>::default(),
             problem: None,

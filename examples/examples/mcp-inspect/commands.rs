@@ -17,6 +17,8 @@ pub(crate) async fn run(options: &Options, client: &Client, seen: &Seen) -> Resu
     let session = client.opened().await?;
     let output = Output { json: options.json, revision: session.revision };
     match &options.command {
+        // Read without a connection.
+        Command::Card => {}
         Command::Info => info(&output, &session),
         Command::Tools => {
             let tools = client.all_tools().await?;

@@ -28,6 +28,7 @@ Inspects an MCP server: one that is running at URL, or one that it starts with C
   skills [URI]             lists the skills, reads and verifies their files; with URI, prints the
                            instructions of one, listed or not
   listen [URI...]          prints notifications: changed lists and updates of the resources
+  card                     prints the card of the server at URL, without connecting (a draft)
   check                    lists everything, tries one item of each kind, prints a JSON summary
 
   --revision R     use only this revision: 2024-11-05, 2025-03-26, 2025-06-18, 2025-11-25 or
@@ -73,6 +74,7 @@ pub(crate) enum Command {
     Skills { uri: Option<String> },
     Listen { uris: Vec<String> },
     Check { read_only: bool },
+    Card,
 }
 
 #[derive(Debug)]
@@ -181,6 +183,9 @@ impl Options {
                     "no server is given: use `--url URL` or `-- CMD [ARG...]`",
                 ));
             }
+            None if matches!(command, Command::Card) => {
+                return Err(Stop::wrong("the subcommand `card` needs `--url`"));
+            }
             None => Place::Program(program),
             Some(_) if !program.is_empty() => {
                 return Err(Stop::wrong(
@@ -288,6 +293,7 @@ fn parse_command(words: Vec<String>) -> Result<Command, Stop> {
         "skills" => Command::Skills { uri: next("").ok() },
         "listen" => Command::Listen { uris: words.by_ref().collect() },
         "check" => Command::Check { read_only: false },
+        "card" => Command::Card,
         _ => return Err(Stop::Wrong(format!("unknown subcommand `{name}`"))),
     };
     match words.next() {

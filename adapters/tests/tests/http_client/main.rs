@@ -6,6 +6,7 @@ mod dpop;
 mod failures;
 mod scripts;
 mod server;
+mod server_card;
 mod sessions;
 
 use std::future::Future;

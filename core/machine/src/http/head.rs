@@ -267,6 +267,8 @@ pub enum Content {
     Json,
     /// A stream of Server-Sent Events.
     EventStream,
+    /// The card of a server, which caches may keep for an hour. Its format is a draft.
+    ServerCard,
 }
 
 impl Content {
@@ -276,6 +278,7 @@ impl Content {
         match self {
             Self::Json => "application/json",
             Self::EventStream => "text/event-stream",
+            Self::ServerCard => "application/mcp-server-card+json",
         }
     }
 }
@@ -328,7 +331,12 @@ impl ResponseHead {
         let stream = self.content == Some(Content::EventStream);
         match index {
             0 => self.content.map(|content| ("content-type", Cow::Borrowed(content.media_type()))),
-            1 => stream.then_some(("cache-control", Cow::Borrowed("no-cache, no-transform"))),
+            1 => match self.content {
+                Some(Content::EventStream) => Some("no-cache, no-transform"),
+                Some(Content::ServerCard) => Some("public, max-age=3600"),
+                _ => None,
+            }
+            .map(|value| ("cache-control", Cow::Borrowed(value))),
             // MCP 2026-07-28 basic/transports/streamable-http#receiving-messages [HSRV-027]
             2 => stream.then_some(("x-accel-buffering", Cow::Borrowed("no"))),
             // MCP 2025-11-25 basic/transports#session-management [SESS-001]

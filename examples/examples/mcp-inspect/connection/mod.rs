@@ -1,5 +1,6 @@
 //! Opens a connection for a command line, and describes failures.
 
+mod card;
 mod child;
 mod http;
 mod loopback;
@@ -31,6 +32,9 @@ pub(crate) fn inspect(options: &Options) -> Result<(), String> {
     }
     match &options.server {
         Place::Program(words) => child::inspect(options, words),
+        Place::Url(url) if matches!(options.command, Command::Card) => {
+            card::show_card(options, url)
+        }
         Place::Url(url) => http::inspect(options, url),
     }
 }
