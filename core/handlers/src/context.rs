@@ -430,7 +430,7 @@ impl Context {
 pub struct Call<A> {
     /// The arguments, decoded.
     pub arguments: A,
-    context: Context,
+    pub(super) context: Context,
 }
 
 impl<A> Deref for Call<A> {

@@ -161,6 +161,7 @@ mod ask;
 #[cfg(feature = "auth")]
 mod authorization;
 mod blocking;
+mod call_parts;
 mod catalog_edit;
 mod client;
 mod client_endpoint;

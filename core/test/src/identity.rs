@@ -2,12 +2,15 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use mcp_sansio::{Caller, Principal};
+use mcp_sansio_handlers::{Call, Host, Server};
 #[cfg(feature = "protection")]
 use {
     mcp_sansio::http::Response,
     mcp_sansio_oauth::protected_resource::{Grant, ProtectedResource, VerifiedToken},
     mcp_sansio_sync::Arc,
 };
+
+use super::http::connect_http;
 
 /// The sender of the requests to a server on HTTP: a principal, and the scopes of its token.
 ///
@@ -53,6 +56,26 @@ impl Identity {
     pub fn scopes(mut self, scopes: impl IntoIterator<Item = impl Into<String>>) -> Self {
         self.scopes = scopes.into_iter().map(Into::into).collect();
         self
+    }
+
+    /// Creates the call of a tool that this identity makes: see [`call`](crate::call()).
+    ///
+    /// ```
+    /// use mcp_sansio_handlers::{Call, NoArguments};
+    /// use mcp_sansio_test::Identity;
+    ///
+    /// fn greet(call: Call<NoArguments>) -> String {
+    ///     format!("Hello {}!", call.principal().map_or("stranger", |it| it.as_str()))
+    /// }
+    ///
+    /// assert_eq!(greet(Identity::new("ann").call(NoArguments {})), "Hello ann!");
+    /// assert_eq!(greet(mcp_sansio_test::call(NoArguments {})), "Hello stranger!");
+    /// ```
+    #[must_use]
+    pub fn call<A>(&self, arguments: A) -> Call<A> {
+        let host = Host::new("test", "1");
+        let connect = |server: &Server| connect_http(server, &host, self.clone());
+        Call::new(arguments, super::call::context(connect))
     }
 
     /// Returns the caller with a token for `resource`, or the response that refuses the token.

@@ -9,9 +9,10 @@
 //!    else can happen.
 //! 3. [`Transcript`]: the messages as text, for assertions and snapshots.
 //! 4. `Identity`, with the feature `http`: the principal and the scopes that a handler sees.
-//! 5. [`Faults`]: delays, duplicates, reorders and cuts, from a seed.
-//! 6. [`Script`]: a peer that expects and sends messages of your choice.
-//! 7. `Recording` and `assert_replays`, with the feature `recording`: a regression test of a
+//! 5. [`call()`]: a `Call` made by hand, to test a handler as a function.
+//! 6. [`Faults`]: delays, duplicates, reorders and cuts, from a seed.
+//! 7. [`Script`]: a peer that expects and sends messages of your choice.
+//! 8. `Recording` and `assert_replays`, with the feature `recording`: a regression test of a
 //!    session.
 //!
 //! [`Stream`] and `Http` are the transports of a pair, for endpoints of your own.
@@ -46,6 +47,7 @@
 
 extern crate alloc;
 
+mod call;
 mod clock;
 mod faults;
 #[cfg(feature = "http")]
@@ -59,6 +61,7 @@ mod script;
 mod stream;
 mod transcript;
 
+pub use call::call;
 pub use clock::VirtualClock;
 pub use faults::Faults;
 #[cfg(feature = "http")]

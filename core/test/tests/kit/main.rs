@@ -1,5 +1,6 @@
 //! The test kit, applied to itself.
 
+mod calls;
 mod faults;
 #[cfg(feature = "http")]
 mod http;
