@@ -17,6 +17,8 @@ mod readme_of_std {}
 mod getting_started {}
 #[doc = include_str!("guide/servers.md")]
 mod servers {}
+#[doc = include_str!("guide/attributes.md")]
+mod attributes {}
 #[doc = include_str!("guide/clients.md")]
 mod clients {}
 #[doc = include_str!("guide/several-servers.md")]

@@ -64,6 +64,10 @@ pub use mcp_sansio_async::FuturesStream;
 pub use mcp_sansio_async::clock::now;
 #[doc(inline)]
 pub use mcp_sansio_async::names::*;
+#[cfg(feature = "macros")]
+pub use mcp_sansio_macros::{
+    async_std_prompt as prompt, async_std_tool as tool, async_std_tools as tools,
+};
 #[cfg(feature = "tasks")]
 pub use serve::task_settings;
 pub use serve::{drive, drive_with, serve, serve_stdio};

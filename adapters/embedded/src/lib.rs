@@ -100,4 +100,8 @@ pub use mcp_sansio_extensions::skills;
 #[cfg(feature = "handlers")]
 #[doc(inline)]
 pub use mcp_sansio_handlers::*;
+#[cfg(feature = "macros")]
+pub use mcp_sansio_macros::{
+    embedded_prompt as prompt, embedded_tool as tool, embedded_tools as tools,
+};
 pub use polled::{NextPoll, PolledDriver};

@@ -80,6 +80,8 @@ pub use loopback::Loopback;
 pub use mcp_sansio_async::clock::now;
 #[doc(inline)]
 pub use mcp_sansio_async::names::*;
+#[cfg(feature = "macros")]
+pub use mcp_sansio_macros::{std_prompt as prompt, std_tool as tool, std_tools as tools};
 pub use pipe_stream::PipeStream;
 pub use serve::{drive, serve, serve_stdio, serve_stream};
 pub use threaded_stream::ThreadedStream;

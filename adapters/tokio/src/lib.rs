@@ -60,6 +60,8 @@ pub use http_service::serve_http_unix;
 pub use http_service::{HttpListener, HttpService, serve_http};
 #[doc(inline)]
 pub use mcp_sansio_async::names::*;
+#[cfg(feature = "macros")]
+pub use mcp_sansio_macros::{tokio_prompt as prompt, tokio_tool as tool, tokio_tools as tools};
 #[cfg(feature = "tasks")]
 pub use serve::task_settings;
 pub use serve::{drive, drive_with, serve, serve_stdio};

@@ -1,0 +1,355 @@
+//! The construction of one item from a function's signature.
+
+use proc_macro2::{Ident, Span, TokenStream};
+use quote::{format_ident, quote};
+use syn::ext::IdentExt;
+use syn::spanned::Spanned;
+use syn::{
+    Attribute, Error, FnArg, GenericArgument, Pat, PatType, PathArguments, PathSegment, Result,
+    ReturnType, Signature, Type,
+};
+
+use crate::options::{Options, doc_text};
+use crate::paths::Paths;
+
+/// A handler takes at most this many states.
+const STATES_MAX: usize = 3;
+
+/// What a function becomes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Tool,
+    Prompt,
+}
+
+impl Kind {
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Tool => "tool",
+            Self::Prompt => "prompt",
+        }
+    }
+
+    /// Returns the type of the definition.
+    pub(crate) fn definition(self, paths: &Paths) -> TokenStream {
+        let protocol = &paths.protocol;
+        match self {
+            Self::Tool => quote!(#protocol::Tool),
+            Self::Prompt => quote!(#protocol::Prompt),
+        }
+    }
+}
+
+/// A parameter of the function.
+enum Parameter {
+    /// An argument that the client sends.
+    Argument {
+        attributes: Vec<Attribute>,
+        name: Ident,
+        kind: Type,
+    },
+    Call(Type),
+    Context,
+    State(Type),
+}
+
+/// A function as the handler of an item.
+pub(crate) struct Item {
+    kind: Kind,
+    options: Options,
+    name: String,
+    description: String,
+    parameters: Vec<Parameter>,
+    /// The function, as the handler calls it.
+    function: Ident,
+    /// Whether it is a method that takes `&self`.
+    has_receiver: bool,
+    is_method: bool,
+    is_async: bool,
+    is_result: bool,
+    is_structured: bool,
+}
+
+impl Item {
+    /// Reads a function. Takes the attributes of its parameters that belong to the arguments away
+    /// from it.
+    pub(crate) fn read(
+        kind: Kind,
+        options: TokenStream,
+        attributes: &[Attribute],
+        signature: &mut Signature,
+        is_method: bool,
+    ) -> Result<Self> {
+        let options = Options::parse(kind, options)?;
+        if let Some(generic) = signature.generics.params.first() {
+            let what = kind.as_str();
+            return Err(Error::new(generic.span(), format!("a {what} has no generic parameters")));
+        }
+        let function = signature.ident.clone();
+        let name =
+            options.name.as_ref().map_or_else(|| function.unraw().to_string(), |it| it.value());
+        let description =
+            options.description.as_ref().map_or_else(|| doc_text(attributes), |it| it.value());
+        if description.is_empty() {
+            return Err(Error::new(
+                function.span(),
+                format!(
+                    "a {} needs a description: add a doc comment, or `description = \"..\"`",
+                    kind.as_str()
+                ),
+            ));
+        }
+        let (mut parameters, mut has_receiver) = (Vec::new(), false);
+        for input in &mut signature.inputs {
+            match input {
+                FnArg::Receiver(receiver) if is_method => {
+                    let text = quote!(#receiver).to_string().replace(' ', "");
+                    if text != "&self" {
+                        return Err(Error::new(
+                            receiver.span(),
+                            "the value is shared by all calls: take `&self`",
+                        ));
+                    }
+                    has_receiver = true;
+                }
+                FnArg::Receiver(receiver) => {
+                    return Err(Error::new(
+                        receiver.span(),
+                        "put `#[tools]` on the `impl` block of a method",
+                    ));
+                }
+                FnArg::Typed(parameter) => parameters.push(Parameter::read(parameter)?),
+            }
+        }
+        check_together(&parameters, has_receiver, signature)?;
+        let is_async = signature.asyncness.is_some();
+        if options.blocking && is_async {
+            return Err(Error::new(
+                signature.asyncness.span(),
+                "a `blocking` function is not `async`",
+            ));
+        }
+        let (result, value) = returned(&signature.output);
+        Ok(Self {
+            kind,
+            name,
+            description,
+            parameters,
+            function,
+            has_receiver,
+            is_method,
+            is_async,
+            is_result: result,
+            is_structured: kind == Kind::Tool && value.is_some_and(|it| it == "Structured"),
+            options,
+        })
+    }
+
+    pub(crate) const fn is_local(&self) -> bool {
+        self.options.local
+    }
+
+    pub(crate) const fn make_local(&mut self) {
+        self.options.local = true;
+    }
+
+    /// Returns the struct of the arguments, if there are any, and the expression of the item.
+    pub(crate) fn expand(&self, paths: &Paths) -> (TokenStream, TokenStream) {
+        let root = &paths.root;
+        let arguments = format_ident!("{}Arguments", upper_camel(&self.function));
+        let names: Vec<&Ident> = self.parameters.iter().filter_map(Parameter::argument).collect();
+        let definition = self.arguments(&arguments);
+        let own_call = self.parameters.iter().find_map(|it| match it {
+            Parameter::Call(kind) => Some(kind),
+            _ => None,
+        });
+        let wants_context = self.parameters.iter().any(|it| matches!(it, Parameter::Context));
+        let call_type = match own_call {
+            Some(kind) => quote!(#kind),
+            None if names.is_empty() => quote!(#root::Call<#root::NoArguments>),
+            None => quote!(#root::Call<#arguments>),
+        };
+        let call = match (own_call, names.is_empty(), wants_context) {
+            (None, true, false) => quote!(_),
+            _ => quote!(call),
+        };
+        let unpack = match (own_call, names.is_empty(), wants_context) {
+            (Some(_), ..) | (None, true, false) => quote!(),
+            (None, true, true) => quote!(let (_, context) = call.into_parts();),
+            (None, false, false) => quote!(let #arguments { #(#names),* } = call.arguments;),
+            (None, false, true) => {
+                quote!(let (#arguments { #(#names),* }, context) = call.into_parts();)
+            }
+        };
+        let mut states = TokenStream::new();
+        if self.has_receiver {
+            states.extend(quote!(, this: #root::State<Self>));
+        }
+        let mut passed = Vec::new();
+        for (index, parameter) in self.parameters.iter().enumerate() {
+            passed.push(match parameter {
+                Parameter::Argument { name, .. } => quote!(#name),
+                Parameter::Call(_) => quote!(call),
+                Parameter::Context => quote!(&context),
+                Parameter::State(kind) => {
+                    let name = format_ident!("state_{index}");
+                    states.extend(quote!(, #name: #kind));
+                    quote!(#name)
+                }
+            });
+        }
+        let function = &self.function;
+        let callee = match (self.is_method, self.has_receiver) {
+            (false, _) => quote!(#function),
+            (true, true) => quote!(this.#function),
+            (true, false) => quote!(Self::#function),
+        };
+        let (keyword, wait) =
+            if self.is_async { (quote!(async), quote!(.await)) } else { (quote!(), quote!()) };
+        let mut handler =
+            quote!(#keyword |#call: #call_type #states| { #unpack #callee(#(#passed),*) #wait });
+        if self.options.blocking {
+            handler = quote!(#root::blocking(#handler));
+        }
+        if self.is_result {
+            handler = quote!(#root::fallible(#handler));
+        }
+        let constructor = match (self.kind, self.is_structured) {
+            (Kind::Prompt, _) => quote!(prompt),
+            (Kind::Tool, false) => quote!(tool),
+            (Kind::Tool, true) => quote!(structured_tool),
+        };
+        let (name, description, calls) = (&self.name, &self.description, &self.options.calls);
+        let item = quote!(#root::ServerItem::#constructor(#name, #description, #handler) #calls);
+        (definition, item)
+    }
+
+    /// Returns the type that an item's constructor returns.
+    pub(crate) fn item_type(&self, paths: &Paths) -> TokenStream {
+        let (root, definition) = (&paths.root, self.kind.definition(paths));
+        if self.is_local() {
+            quote!(#root::ServerItem<#definition, #root::Local>)
+        } else {
+            quote!(#root::ServerItem<#definition>)
+        }
+    }
+
+    fn arguments(&self, name: &Ident) -> TokenStream {
+        let fields = self.parameters.iter().filter_map(|it| match it {
+            Parameter::Argument { attributes, name, kind } => {
+                Some(quote!(#(#attributes)* #name: #kind))
+            }
+            _ => None,
+        });
+        let fields: Vec<TokenStream> = fields.collect();
+        if fields.is_empty() {
+            return TokenStream::new();
+        }
+        quote! {
+            #[derive(::serde::Deserialize, ::schemars::JsonSchema)]
+            struct #name { #(#fields),* }
+        }
+    }
+}
+
+impl Parameter {
+    fn read(parameter: &mut PatType) -> Result<Self> {
+        let kind = (*parameter.ty).clone();
+        match last_segment(&kind).map(|it| it.ident.to_string()).as_deref() {
+            Some("Call") => return Ok(Self::Call(kind)),
+            Some("State") => return Ok(Self::State(kind)),
+            _ => {}
+        }
+        if let Type::Reference(reference) = &kind {
+            let is_context = last_segment(&reference.elem).is_some_and(|it| it.ident == "Context");
+            return if is_context && reference.mutability.is_none() {
+                Ok(Self::Context)
+            } else {
+                Err(Error::new(
+                    kind.span(),
+                    "an argument is decoded from a message, so it cannot be a reference: take an \
+                     owned type such as `String`",
+                ))
+            };
+        }
+        let Pat::Ident(pattern) = &*parameter.pat else {
+            return Err(Error::new(
+                parameter.pat.span(),
+                "an argument has a name, which clients send: destructure it in the body",
+            ));
+        };
+        let name = pattern.ident.clone();
+        let (moved, kept) = std::mem::take(&mut parameter.attrs).into_iter().partition(|it| {
+            ["doc", "serde", "schemars"].iter().any(|name| it.path().is_ident(name))
+        });
+        parameter.attrs = kept;
+        Ok(Self::Argument { attributes: moved, name, kind })
+    }
+
+    const fn argument(&self) -> Option<&Ident> {
+        match self {
+            Self::Argument { name, .. } => Some(name),
+            _ => None,
+        }
+    }
+}
+
+/// Checks what the parameters of one function may be together.
+fn check_together(
+    parameters: &[Parameter],
+    has_receiver: bool,
+    signature: &Signature,
+) -> Result<()> {
+    let count = |wanted: fn(&Parameter) -> bool| parameters.iter().filter(|it| wanted(it)).count();
+    let calls = count(|it| matches!(it, Parameter::Call(_)));
+    let others = count(|it| matches!(it, Parameter::Argument { .. } | Parameter::Context));
+    let states = count(|it| matches!(it, Parameter::State(_))) + usize::from(has_receiver);
+    let span = signature.inputs.span();
+    if calls > 1 || (calls == 1 && others > 0) {
+        return Err(Error::new(
+            span,
+            "take either one `Call<T>`, which has the arguments and the context, or arguments and \
+             a `&Context`",
+        ));
+    }
+    if states > STATES_MAX {
+        let message = format!("a handler takes up to {STATES_MAX} states, with `&self` among them");
+        return Err(Error::new(span, message));
+    }
+    Ok(())
+}
+
+/// Whether a result is a `Result`, and the name of the type of its value.
+fn returned(output: &ReturnType) -> (bool, Option<Ident>) {
+    let ReturnType::Type(_, kind) = output else { return (false, None) };
+    let Some(segment) = last_segment(kind) else { return (false, None) };
+    if segment.ident != "Result" {
+        return (false, Some(segment.ident.clone()));
+    }
+    let value = match &segment.arguments {
+        PathArguments::AngleBracketed(arguments) => match arguments.args.first() {
+            Some(GenericArgument::Type(value)) => last_segment(value),
+            _ => None,
+        },
+        _ => None,
+    };
+    (true, value.map(|it| it.ident.clone()))
+}
+
+fn last_segment(kind: &Type) -> Option<&PathSegment> {
+    match kind {
+        Type::Path(path) => path.path.segments.last(),
+        _ => None,
+    }
+}
+
+/// Returns `read_note` as `ReadNote`.
+fn upper_camel(name: &Ident) -> Ident {
+    let name = name.unraw().to_string();
+    let words = name.split('_').map(|word| {
+        let mut letters = word.chars();
+        let first = letters.next().map(|it| it.to_uppercase().to_string());
+        first.unwrap_or_default() + letters.as_str()
+    });
+    Ident::new(&words.collect::<String>(), Span::call_site())
+}
