@@ -4,7 +4,8 @@
 //! or `mcp-sansio-std`. An adapter for another runtime meets these items, in this order:
 //!
 //! 1. [`ByteStream`] and [`Timer`]: the bytes and the clock of a connection. With the feature
-//!    `futures-io`, `FuturesStream` is a stream over its traits.
+//!    `futures-io`, `FuturesStream` is a stream over its traits. With the feature `messages`,
+//!    `MessageStream` is one over a connection that carries messages.
 //! 2. [`Driver`]: a future that drives an endpoint over a stream. `HttpDriver` is the same for a
 //!    client over HTTP, with the feature `http` and an `Exchanger`.
 //! 3. [`Runtime`]: spawns the tasks of the items below. [`CatchPanic`] is for executors that a panic
@@ -39,6 +40,8 @@ pub mod http_client;
 pub mod http_server;
 #[cfg(feature = "auth")]
 mod loopback;
+#[cfg(feature = "messages")]
+mod message_stream;
 pub mod names;
 mod network;
 mod panics;
@@ -64,6 +67,8 @@ pub use futures_stream::FuturesStream;
 #[cfg(feature = "http")]
 pub use http::{ConnectError, EraCache, Exchange, Exchanger, HttpDriver};
 pub use mcp_sansio::stream::StreamSettings;
+#[cfg(feature = "messages")]
+pub use message_stream::MessageStream;
 pub use panics::panic_guard;
 pub use runtime::{CatchPanic, Runtime};
 #[cfg(feature = "jsonschema")]

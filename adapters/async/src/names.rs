@@ -1,5 +1,7 @@
 //! Public names common to all runtimes: the adapter for each runtime exports all of them.
 
+#[cfg(feature = "messages")]
+pub use crate::MessageStream;
 #[cfg(feature = "jsonschema")]
 pub use crate::SchemaValidator;
 pub use crate::child::{ExitReport, GracePeriods, SpawnError, SpawnOptions, Stderr};
