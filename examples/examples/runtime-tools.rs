@@ -1,31 +1,25 @@
-//! A server on HTTP that gets new tools while it runs: each phrase that a client teaches becomes a
-//! tool of its own, for all clients.
+//! A server on HTTP that gets new tools while it runs: each phrase that a client teaches becomes one.
+#![allow(clippy::print_stderr, reason = "a command line program")]
 
-use mcp_sansio_tokio::{self as mcp, Call, Connections, NoArguments, Server, ServerItem};
+use mcp_sansio_tokio::{self as mcp, Connections, HandlerError, Server, ServerItem, State, tool};
 
-#[derive(serde::Deserialize, schemars::JsonSchema)]
-struct Phrase {
-    /// The name of the new tool
-    name: String,
-    /// The text that the tool returns
-    text: String,
+/// Adds a tool that says a phrase
+#[tool]
+fn teach(name: String, text: String, all: State<Connections>) -> Result<(), HandlerError> {
+    all.edit_catalog(move |catalog| {
+        let text = text.clone();
+        let say = move |_: mcp::Call<mcp::NoArguments>| text.clone();
+        catalog.add_item(ServerItem::tool(&name, "Says a phrase", say)).map(drop)
+    })??;
+    Ok(())
 }
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let connections = Connections::new();
-    let everyone = connections.clone();
-    let teach = move |call: Call<Phrase>| {
-        let Phrase { name, text } = call.arguments;
-        let added = everyone.edit_catalog(move |catalog| {
-            let text = text.clone();
-            let say = move |_: Call<NoArguments>| text.clone();
-            catalog.add_item(ServerItem::tool(&name, "Says a phrase", say)).map(|_| "Learned.")
-        });
-        Ok(added??)
-    };
-    let server =
-        Server::new("phrases", "1.0.0").tool("teach", "Adds a tool that says a phrase", teach);
-    let listener = tokio::net::TcpListener::bind("127.0.0.1:8000").await?;
-    Ok(mcp::serve_http(server.connections(&connections), listener).await?)
+    let address = std::env::args().nth(1).unwrap_or_else(|| "127.0.0.1:8000".into());
+    let listener = tokio::net::TcpListener::bind(address).await?;
+    eprintln!("listening on http://{}/mcp", listener.local_addr()?);
+    let all = Connections::new();
+    let server = Server::new("phrases", "1.0.0").add_item(teach_tool()).state(all.clone());
+    Ok(mcp::serve_http(server.connections(&all), listener).await?)
 }

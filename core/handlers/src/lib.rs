@@ -216,9 +216,9 @@ mod schema;
 mod sealing;
 mod server;
 mod server_binding;
-mod server_endpoint;
 #[cfg(feature = "server-card")]
 mod server_card;
+mod server_endpoint;
 mod server_handle;
 mod server_item;
 mod servers;
@@ -250,9 +250,9 @@ pub use pending::{CallFuture, ClientCall, Subscription};
 pub use protection::TokenRequirement;
 pub use reply::{HandlerError, Structured};
 pub use server::Server;
-pub use server_handle::ServerHandle;
 #[cfg(feature = "server-card")]
 pub use server_card::{InvalidServerCard, RemoteEndpoint, ServerCard};
+pub use server_handle::ServerHandle;
 pub use server_item::ServerItem;
 pub use servers::{
     ConnectionError, MergedItem, MergedList, ServerConnection, ServerState, Servers, ServersError,

@@ -187,13 +187,13 @@ impl<K: Threading> HttpServer<K> {
             }
             Ok(check) => TokenRequirement::Check(TokenCheckFuture {
                 protection: protection.clone(),
+                proof: check.proof().cloned(),
                 state: State::Asked(check),
                 guard: self.endpoint.guard,
                 _share: Arc::clone(&self.checks),
             }),
             Err(refusal) => TokenRequirement::Respond(refusal.to_response(None)),
         }
-                proof: check.proof().cloned(),
     }
 
     /// Handles a complete request to a protected server, whose caller must be the grant of

@@ -16,7 +16,12 @@ pub(crate) struct HttpServerProcess {
 
 impl HttpServerProcess {
     pub(crate) fn start(program: &str, flags: &[&str]) -> Self {
-        Self::listening(program, &[&["--http", "127.0.0.1:0"], flags].concat(), "/mcp\n")
+        Self::listening(program, &[&["--http", "127.0.0.1:0"], flags].concat(), &[], "/mcp\n")
+    }
+
+    /// Starts a server whose argument is its address. `end` follows its origin.
+    pub(crate) fn at_address(program: &str, environment: &[(&str, &str)], end: &str) -> Self {
+        Self::listening(program, &["127.0.0.1:0"], environment, end)
     }
 
     /// Starts a server on a Unix-domain socket.
@@ -24,13 +29,14 @@ impl HttpServerProcess {
     pub(crate) fn unix(path: &std::path::Path, flags: &[&str]) -> Self {
         let path = path.to_str().unwrap();
         let end = format!("/mcp at {path}\n");
-        Self::listening("everything-server", &[&["--unix", path], flags].concat(), &end)
+        Self::listening("everything-server", &[&["--unix", path], flags].concat(), &[], &end)
     }
 
     /// Starts a server that announces its origin followed by `end`.
-    fn listening(program: &str, flags: &[&str], end: &str) -> Self {
+    fn listening(program: &str, flags: &[&str], environment: &[(&str, &str)], end: &str) -> Self {
         let mut child = Command::new(example(program))
             .args(flags)
+            .envs(environment.iter().copied())
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::piped())

@@ -1,5 +1,6 @@
 //! Runs the built example programs like their users.
 
+mod applications;
 mod apps_host;
 mod authorization_server;
 mod authorizations;

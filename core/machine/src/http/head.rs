@@ -297,11 +297,11 @@ pub struct ResponseHead {
     pub(crate) retry_after: Option<u32>,
     /// The value of `WWW-Authenticate`: the credentials that the client has to send.
     pub(crate) challenge: Option<String>,
+    /// Boxed, because few responses have it.
+    pub(crate) dpop_nonce: Option<Box<DpopNonce>>,
     /// Whether pages of all origins may read the response.
     pub public: bool,
 }
-    /// Boxed, because few responses have it.
-    pub(crate) dpop_nonce: Option<Box<DpopNonce>>,
 
 impl ResponseHead {
     /// Creates a head with this status, for a body of this kind, and without other fields.
@@ -314,10 +314,10 @@ impl ResponseHead {
             allow: None,
             retry_after: None,
             challenge: None,
+            dpop_nonce: None,
             public: false,
         }
     }
-            dpop_nonce: None,
 
     /// Returns the header fields, in lower case as HTTP/2 requires. The adapter adds the length of
     /// the body.
@@ -349,6 +349,8 @@ impl ResponseHead {
             6 => self.challenge.as_deref().map(|it| ("www-authenticate", Cow::Borrowed(it))),
             7 => self.public.then_some(("access-control-allow-origin", Cow::Borrowed("*"))),
             8 => self.public.then_some(("access-control-allow-headers", Cow::Borrowed("*"))),
+            // RFC 9449, section 9
+            9 => self.dpop_nonce.as_ref().map(|it| ("dpop-nonce", Cow::Borrowed(&*it.0))),
             _ => None,
         }
     }
@@ -361,8 +363,6 @@ const FIELDS: u8 = 10;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct DpopNonce(pub(crate) String);
 
-            // RFC 9449, section 9
-            9 => self.dpop_nonce.as_ref().map(|it| ("dpop-nonce", Cow::Borrowed(&*it.0))),
 /// A complete response of a server machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
