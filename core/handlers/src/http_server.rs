@@ -11,8 +11,8 @@ use core::time::Duration;
 
 use mcp_sansio::catalog::{Catalog, CatalogError};
 use mcp_sansio::http::{
-    self, Admission, ExchangeId, HttpRejection, NotStored, ReadId, RequestHead, Response,
-    ServerTransmit, Status, StoreAction, StoredEvent, UnservableTool,
+    self, ActionId, Admission, EventPosition, ExchangeId, HttpRejection, NotStored, ReadId, RequestHead, Response,
+    ServerTransmit, Status, StoreAction, StoreError, StoreReply, StoredEvent, UnservableTool,
 };
 use mcp_sansio::jsonrpc::ErrorObject;
 use mcp_sansio::peer::{CommandError, Event, Request, RequestHandle, ServerSession};
@@ -225,6 +225,42 @@ impl<K: Threading> HttpServer<K> {
         now: Instant,
     ) {
         self.endpoint.machine.handle_stored(read, events, now);
+    }
+
+    /// Handles a read that failed because the store cannot be reached: see
+    /// [`http::Server::fail_read`].
+    pub fn fail_read(&mut self, read: ReadId, now: Instant) {
+        self.latest = now;
+        self.endpoint.machine.fail_read(read, now);
+    }
+
+    /// Handles the completion of an action of a shared store: see [`http::Server::handle_store`].
+    pub fn handle_store(
+        &mut self,
+        action: ActionId,
+        result: Result<StoreReply, StoreError>,
+        now: Instant,
+    ) {
+        self.latest = now;
+        self.endpoint.machine.handle_store(action, result, now);
+    }
+
+    /// Handles an event that a shared store has refused: see
+    /// [`http::Server::handle_append_refused`].
+    pub fn handle_append_refused(&mut self, place: &EventPosition, now: Instant) {
+        self.latest = now;
+        self.endpoint.machine.handle_append_refused(place, now);
+    }
+
+    /// Handles a message of another node: see [`http::Server::handle_node_message`].
+    pub fn handle_node_message(&mut self, message: &[u8], now: Instant) {
+        self.latest = now;
+        self.endpoint.machine.handle_node_message(message, now);
+    }
+
+    /// Announces the end of this node to the others: see [`http::Server::leave`].
+    pub fn leave(&mut self) {
+        self.endpoint.machine.leave();
     }
 
     /// Stops accepting requests: see [`http::Server::close`].

@@ -35,7 +35,7 @@ pub use origin::{AllowedHosts, InvalidAllowedHost};
 pub use rejection::HttpRejection;
 pub use remote_address::RemoteAddress;
 pub use server::{
-    Admission, CallerHandle, EventPosition, EventStore, HttpServerOptions, NotStored, ParsedBody,
-    ReadId, ResponseMode, Server, ServerLimits, ServerTimeouts, ServerTransmit, StoreAction,
-    StoredEvent, UnservableTool,
+    ActionId, Admission, CallerHandle, EventPosition, EventStore, HttpServerOptions, NotStored, ParsedBody,
+    Lease, NodeId, ReadId, ResponseMode, Server, ServerLimits, ServerTimeouts, ServerTransmit, SessionRecord, SharedOptions, StoreAction,
+    StoreError, StoreReply, StoredEvent, WhenUnavailable, UnservableTool,
 };

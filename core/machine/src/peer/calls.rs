@@ -174,6 +174,12 @@ impl Calls {
         id
     }
 
+    /// Sets the next id, so that machines for the same peer use different ids.
+    #[cfg(feature = "http")]
+    pub(super) const fn start_ids(&mut self, first: i64) {
+        self.next_id = first;
+    }
+
     pub(super) fn insert(&mut self, call: Call, now: Instant) -> Key {
         let (id, timing) = (call.id, call.timing);
         let key = self.entries.insert(call);

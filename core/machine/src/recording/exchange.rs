@@ -330,7 +330,7 @@ impl<'a> Stored<'a> {
 
     pub(crate) fn to_event(&self) -> Result<StoredEvent, Unperformable> {
         let message = self.message.bytes()?.into_owned();
-        Ok(StoredEvent { place: self.place.to_place()?, message })
+        Ok(StoredEvent::new(self.place.to_place()?, message))
     }
 }
 
@@ -368,8 +368,9 @@ pub(crate) enum StoreAction<'a> {
 }
 
 impl<'a> StoreAction<'a> {
-    pub(crate) fn from_action(action: &'a Action, stand_ins: StandIns) -> Self {
-        match action {
+    /// Returns `None` for an action of a shared store, which is not recorded.
+    pub(crate) fn from_action(action: &'a Action, stand_ins: StandIns) -> Option<Self> {
+        Some(match action {
             Action::Append { event } => Self::Append(Stored::from_event(event, stand_ins)),
             Action::Read { read, from, events_max, bytes_max } => Self::Read {
                 read: Read::from_id(*read),
@@ -382,7 +383,8 @@ impl<'a> StoreAction<'a> {
                 stream: *stream,
                 principal: principal.as_ref().map(|it| stand_ins.principal(it).into()),
             },
-        }
+            _ => return None,
+        })
     }
 }
 

@@ -14,9 +14,9 @@ use crate::catalog::{Announcement, Catalog};
 use crate::http::origin::HostTexts;
 use crate::http::server::header_params_by_tool;
 use crate::http::{
-    AllowedHosts, CallerHandle, EventStore, ExchangeId, HttpRejection, HttpServerOptions,
+    ActionId, AllowedHosts, CallerHandle, EventPosition, EventStore, ExchangeId, HttpRejection, HttpServerOptions,
     NotStored, ParsedBody, ReadId, RemoteAddress, RequestHead, ResponseMode, Server, ServerLimits,
-    ServerTimeouts, ServerTransmit, StoreAction, StoredEvent, UnservableTool,
+    ServerTimeouts, ServerTransmit, StoreAction, StoreError, StoreReply, StoredEvent, UnservableTool,
 };
 use crate::peer::server::server_methods;
 use crate::peer::{self, Applied, CommandError, Event, RequestHandle, ServerCommand};
@@ -74,6 +74,7 @@ impl<'a> HttpServerSettings<'a> {
             hosts: hosts.map_err(|_| Unperformable("a host is malformed"))?,
             answers: self.answers,
             event_store: self.event_store,
+            shared: None,
             limits: self.limits.clone(),
             timeouts: self.timeouts.clone(),
         })
@@ -117,6 +118,8 @@ impl Recorded<Server> {
         if let (_, Some(unservable)) = header_params_by_tool(peer.catalog_to_offer()) {
             return Err(unservable);
         }
+        // The actions of a shared store are not part of a recording.
+        let tape = tape.filter(|_| options.shared.is_none());
         let notes = tape.map(|mut tape| {
             let settings =
                 Box::new(ServerSettings::from_options(&peer, &|it| stand_ins.principal(it)));
@@ -300,8 +303,9 @@ impl Recorded<Server> {
     pub fn poll_store(&mut self) -> Option<StoreAction> {
         let action = self.machine.poll_store()?;
         if let Some(notes) = &mut self.notes {
-            let action = Action::from_action(&action, notes.stand_ins);
-            notes.tape.note(Call::Store { action });
+            if let Some(action) = Action::from_action(&action, notes.stand_ins) {
+                notes.tape.note(Call::Store { action });
+            }
         }
         Some(action)
     }
@@ -320,6 +324,36 @@ impl Recorded<Server> {
             notes.tape.note(Call::Stored { at, read, events });
         }
         self.machine.handle_stored(read, events, now);
+    }
+
+    /// See [`Server::fail_read`].
+    pub fn fail_read(&mut self, read: ReadId, now: Instant) {
+        self.machine.fail_read(read, now);
+    }
+
+    /// See [`Server::handle_store`].
+    pub fn handle_store(
+        &mut self,
+        action: ActionId,
+        result: Result<StoreReply, StoreError>,
+        now: Instant,
+    ) {
+        self.machine.handle_store(action, result, now);
+    }
+
+    /// See [`Server::handle_append_refused`].
+    pub fn handle_append_refused(&mut self, place: &EventPosition, now: Instant) {
+        self.machine.handle_append_refused(place, now);
+    }
+
+    /// See [`Server::handle_node_message`].
+    pub fn handle_node_message(&mut self, message: &[u8], now: Instant) {
+        self.machine.handle_node_message(message, now);
+    }
+
+    /// See [`Server::leave`].
+    pub fn leave(&mut self) {
+        self.machine.leave();
     }
 
     /// See [`Server::begin_handler`].

@@ -30,6 +30,18 @@ impl Server {
         command: ServerCommand<'_>,
         now: Instant,
     ) -> Result<Applied, CommandError> {
+        if self.shared.is_some() {
+            self.share_command(&command);
+        }
+        self.apply_here(command, now)
+    }
+
+    /// Executes a command on this node.
+    pub(super) fn apply_here(
+        &mut self,
+        command: ServerCommand<'_>,
+        now: Instant,
+    ) -> Result<Applied, CommandError> {
         let addressee = match &command {
             ServerCommand::Respond { request, .. }
             | ServerCommand::Reject { request, .. }
@@ -152,6 +164,9 @@ impl Server {
     pub fn edit_catalog<T>(&mut self, edit: impl FnOnce(&mut Catalog) -> T, now: Instant) -> T {
         let (edited, announcement) = self.server_config.edit_catalog(edit);
         (self.header_params, _) = header_params_by_tool(&self.server_config.catalog);
+        if self.shared.is_some() {
+            self.share_command(&ServerCommand::Announce(announcement.to_everyone));
+        }
         let server_config = self.server_config.clone();
         self.for_each_connection(now, |connection| {
             connection.machine.adopt(&server_config);

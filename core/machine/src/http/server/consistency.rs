@@ -4,6 +4,7 @@ use crate::peer::queue::Tag;
 
 use super::exchange::State;
 use super::session::Transport;
+use super::stream::Stream;
 use super::{Connection, Server};
 
 impl Server {
@@ -40,7 +41,8 @@ impl Server {
                     assert_eq!(session.open, read, "open exchanges of a session");
                     let kept = streams.iter().filter(|stream| stream.kept_until.is_some());
                     assert!(kept.map(|stream| stream.number).eq(session.finished.iter().copied()));
-                    assert!(streams.iter().all(|stream| stream.number < session.next_stream));
+                    let own = |stream: &&Stream| !stream.is_foreign();
+                    assert!(self.shared.is_some() || streams.iter().filter(own).all(|stream| stream.number < session.next_stream));
                     let whole = session.transport == Transport::EventStream;
                     assert!(!whole || read == 1, "a session of HTTP+SSE is its stream");
                 }
@@ -73,6 +75,9 @@ impl Server {
             }
             let told = exchange.queued || !matches!(exchange.state, State::Whole(_));
             assert!(told || exchange.connection.is_none(), "a response that waits");
+        }
+        if let Some(shared) = &self.shared {
+            shared.assert_consistent();
         }
     }
 

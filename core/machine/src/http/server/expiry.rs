@@ -23,6 +23,9 @@ impl Server {
     pub fn set_expiry(&mut self, exchange: ExchangeId, deadline: Instant) {
         let key = exchange.0;
         if !self.ends_at_expiry(key) {
+            if self.shared.is_some() {
+                self.note_expiry(key, deadline);
+            }
             return;
         }
         let Some(entry) = self.exchanges.get_mut(key) else { return };

@@ -19,6 +19,7 @@ mod retention;
 mod session;
 mod session_ids;
 mod sessions;
+mod shared;
 mod store;
 mod stream;
 mod streams;
@@ -48,6 +49,9 @@ pub use body::ParsedBody;
 pub use callers::CallerHandle;
 pub use exchange::ServerTransmit;
 pub use options::{HttpServerOptions, ResponseMode, ServerLimits, ServerTimeouts};
+pub use shared::{
+    ActionId, Lease, NodeId, SessionRecord, SharedOptions, StoreError, StoreReply, WhenUnavailable,
+};
 pub use store::{EventPosition, EventStore, NotStored, ReadId, StoreAction, StoredEvent};
 
 use callers::Callers;
@@ -55,6 +59,7 @@ use exchange::Exchange;
 use retention::Finished;
 use session::Session;
 use session_ids::SessionIds;
+use shared::Shared;
 use store::Store;
 use streams::Streams;
 
@@ -143,6 +148,8 @@ pub struct Server {
     /// The number of bytes in the logs of all streams.
     logged_bytes: usize,
     store: Store,
+    /// The state that is only needed if nodes share sessions and streams.
+    shared: Option<Box<Shared>>,
     /// The number of readers that get stored events.
     replays: usize,
     closing: bool,
@@ -199,6 +206,8 @@ impl Server {
         }
         let revisions = server_config.revisions();
         let store = Store::new(options.event_store, &options.limits);
+        let mut session_ids = SessionIds::new(secret);
+        let shared = options.shared.as_deref().map(|it| Box::new(Shared::new(it, &mut session_ids)));
         Ok(Self {
             options,
             server_config,
@@ -206,7 +215,7 @@ impl Server {
             declared: None,
             header_params,
             seed,
-            session_ids: SessionIds::new(secret),
+            session_ids,
             connections: Slab::new(),
             sessions: Index::default(),
             hasher: KeyedHash::with_seed(seed),
@@ -222,6 +231,7 @@ impl Server {
             answered: HashMap::with_hasher(KeyedHash::with_seed(seed)),
             logged_bytes: 0,
             store,
+            shared,
             replays: 0,
             closing: false,
         })
@@ -311,6 +321,9 @@ impl Server {
             return;
         }
         if closed {
+            if self.shared.is_some() {
+                self.unshare_session(key, now);
+            }
             return self.end_session(key, now);
         }
         if self.closing

@@ -1,8 +1,10 @@
+use alloc::boxed::Box;
 use alloc::string::String;
 use core::time::Duration;
 
 use crate::http::AllowedHosts;
 
+use super::shared::SharedOptions;
 use super::store::EventStore;
 
 /// The HTTP options of a server: its paths, access control and resource limits.
@@ -14,6 +16,7 @@ pub struct HttpServerOptions {
     pub(crate) hosts: AllowedHosts,
     pub(crate) answers: ResponseMode,
     pub(crate) event_store: EventStore,
+    pub(crate) shared: Option<Box<SharedOptions>>,
     pub(crate) limits: ServerLimits,
     pub(crate) timeouts: ServerTimeouts,
 }
@@ -42,6 +45,7 @@ impl Default for HttpServerOptions {
             hosts: AllowedHosts::default(),
             answers: ResponseMode::default(),
             event_store: EventStore::default(),
+            shared: None,
             limits: ServerLimits::default(),
             timeouts: ServerTimeouts::default(),
         }
@@ -96,8 +100,22 @@ impl HttpServerOptions {
 
     /// Sets where events are kept for clients that resume a stream; in the machine by default.
     #[must_use]
-    pub const fn event_store(mut self, store: EventStore) -> Self {
+    pub fn event_store(mut self, store: EventStore) -> Self {
         self.event_store = store;
+        self.shared = (store == EventStore::Shared).then(Box::default);
+        self
+    }
+
+    /// Shares sessions and streams with the other nodes of a deployment through a store, so that any
+    /// node can handle any request: see [`StoreAction`](super::StoreAction). Selects
+    /// [`EventStore::Shared`].
+    ///
+    /// Clients of HTTP+SSE, whose session is a single response, stay with their node. A recording of
+    /// such a server stays empty.
+    #[must_use]
+    pub fn shared(mut self, options: SharedOptions) -> Self {
+        self.event_store = EventStore::Shared;
+        self.shared = Some(Box::new(options));
         self
     }
 

@@ -45,7 +45,7 @@ impl Server {
                     connection.machine.skip_message();
                 }
                 Part::Request(_) | Part::Notification(_) | Part::Answers => {
-                    self.place_message(key, number, now);
+                    self.place_message(key, number, false, now);
                 }
                 Part::Answer(verdict) => {
                     self.place_answer(key, number, (verdict, message.tag), now)
@@ -64,12 +64,19 @@ impl Server {
         self.retire_connection(key);
     }
 
-    /// Adds a message that precedes the response, or belongs to no request, to a stream. Responses
-    /// have their own streams, except with HTTP+SSE.
+    /// Adds a message that precedes the response, or belongs to no request, to a stream, or the `last`
+    /// one of the stream. Responses have their own streams, except with HTTP+SSE.
     // MCP 2025-11-25 basic/transports#listening-for-messages-from-the-server [HSRV-016]
     // MCP 2025-11-25 basic/transports#sending-messages-to-the-server [HSRV-014] [HSRV-015] [HSRV-018]
     // MCP 2026-07-28 basic/transports/streamable-http#receiving-messages [HSRV-019] [SSE-015]
-    fn place_message(&mut self, key: Key, number: u32, now: Instant) {
+    fn place_message(&mut self, key: Key, number: u32, last: bool, now: Instant) {
+        if self.shared.is_some() && self.is_unheard(key, number) {
+            // Another node has the reader, and the same messages.
+            if let Some(connection) = self.connections.get_mut(key) {
+                connection.machine.skip_message();
+            }
+            return;
+        }
         let unread_max = self.options.limits.unread_bytes_max as u64;
         let Some(Connection { machine, session, streams, .. }) = self.connections.get_mut(key)
         else {
@@ -84,16 +91,15 @@ impl Server {
             let before = stream.log.len();
             stream.open();
             stream.push(message.as_bytes());
+            stream.done |= last;
             self.logged_bytes += stream.log.len() - before;
             if let Some(session) = session {
-                self.store.record(
-                    session,
-                    machine.caller().principal(),
-                    stream,
-                    message.as_bytes(),
-                );
+                self.store.record(session, machine, stream, message.as_bytes());
             }
             machine.skip_message();
+            if self.shared.is_some() {
+                self.notify_followers(key, number);
+            }
             match reader {
                 Some(reader) if !late => self.announce_to(reader),
                 _ => {
@@ -120,7 +126,7 @@ impl Server {
         let always_stream = self.options.answers == ResponseMode::Stream;
         let Some(connection) = self.connections.get_mut(key) else { return };
         if connection.is_event_stream() {
-            return self.place_message(key, number, now);
+            return self.place_message(key, number, false, now);
         }
         if let Some(session) = &mut connection.session {
             session.last_used = now;
@@ -156,7 +162,7 @@ impl Server {
                 self.drop_stream(key, number);
             }
             _ => {
-                self.place_message(key, number, now);
+                self.place_message(key, number, true, now);
                 self.note_answer(key, number, tag);
                 self.finish_stream(key, number, now);
             }
@@ -235,7 +241,10 @@ impl Server {
                     self.complete(reader, Response { head, body: Vec::new() });
                 }
             }
-            _ => self.finish_stream(key, number, now),
+            _ => {
+                self.record_end(key, number);
+                self.finish_stream(key, number, now);
+            }
         }
         withdrawn
     }

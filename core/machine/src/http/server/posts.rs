@@ -94,7 +94,7 @@ impl Server {
     // [VER-016], MCP 2026-07-28 basic/transports/streamable-http#earlier-streamable-http-revisions
     // [HSRV-025] [HSRV-026], MCP 2026-07-28 changelog#major-changes [SESS-016]: regardless of its
     // session and event headers.
-    fn is_modern(&self, head: &RequestHead<'_>, named_in_body: bool) -> bool {
+    pub(super) fn is_modern(&self, head: &RequestHead<'_>, named_in_body: bool) -> bool {
         if self.revisions.intersection(Revisions::MODERN).is_empty() {
             return false;
         }
@@ -259,7 +259,7 @@ impl Server {
             request_in(&body.frame),
             Some(request) if Method::parse(&request.method) == Some(Method::TasksGet)
         );
-        let Some(Connection { machine, session: Some(session), streams, .. }) =
+        let Some(Connection { machine, session: Some(session), .. }) =
             self.connections.get_mut(key)
         else {
             return (self.respond_whole(no_session(named_request(&body.frame))), None);
@@ -286,7 +286,10 @@ impl Server {
         let mut exchange = Exchange::new(Some(key), number, State::Waiting);
         (exchange.opens_session, exchange.caller) = (opens, caller);
         self.callers.open_exchange(caller);
-        let exchange = self.exchanges.insert(exchange);
+        let exchange = self.insert_exchange(exchange);
+        let Some(Connection { streams, .. }) = self.connections.get_mut(key) else {
+            return (ExchangeId(exchange), None);
+        };
         let mut stream = Stream::new(number);
         stream.reader = Some(exchange);
         stream.brief = brief;
@@ -371,13 +374,13 @@ impl Server {
 }
 
 /// Returns whether the body contains its revision.
-fn names_revision(read: &Read<'_>) -> bool {
+pub(super) fn names_revision(read: &Read<'_>) -> bool {
     read.as_ref()
         .is_ok_and(|metadata| metadata.prefix_matched || metadata.protocol_version.is_some())
 }
 
 /// Returns the request in a body, if it is a single request.
-fn request_in<'m, 'f>(frame: &'m Result<Frame<'f>, Malformed>) -> Option<&'m RequestMessage<'f>> {
+pub(super) fn request_in<'m, 'f>(frame: &'m Result<Frame<'f>, Malformed>) -> Option<&'m RequestMessage<'f>> {
     match frame {
         Ok(Frame::Single(Message::Request(request))) => Some(request),
         _ => None,
@@ -393,7 +396,7 @@ pub(super) fn named_request<'m>(frame: &'m Result<Frame<'_>, Malformed>) -> Opti
 }
 
 /// Returns the response to a message that is not answered.
-fn accepted() -> Response {
+pub(super) fn accepted() -> Response {
     Response { head: ResponseHead::new(Status::ACCEPTED, None), body: Vec::new() }
 }
 

@@ -7,11 +7,13 @@ use mcp_sansio_collections::Key;
 use crate::Instant;
 use crate::http::{Response, Status};
 
-use super::admission::refusal;
+use super::admission::{busy, refusal};
 use super::exchange::State;
 use super::log::Log;
 use super::sessions::GONE;
+use super::shared::Follow;
 use super::store::{EventPosition, NotStored, ReadId, StoreAction, StoredEvent};
+use super::stream::Stream;
 use super::timing::LEAST;
 use super::{Connection, Server, ServerLimits};
 
@@ -26,11 +28,23 @@ pub(super) struct Replay {
     taken: u64,
     /// The pending read and its deadline.
     read: Option<(ReadId, Instant)>,
+    /// The state of the reader of a stream that another node produces.
+    pub(super) follow: Option<Follow>,
 }
 
 impl Replay {
-    fn from(sequence: u64) -> Self {
-        Self { page: Log::starting_at(sequence), taken: 0, read: None }
+    pub(super) fn from(sequence: u64) -> Self {
+        Self { page: Log::starting_at(sequence), taken: 0, read: None, follow: None }
+    }
+
+    /// Sets the next page, and ends the pending read.
+    pub(super) fn turn_to(&mut self, page: Log) {
+        (self.page, self.taken, self.read) = (page, 0, None);
+    }
+
+    /// Ends the pending read without events.
+    pub(super) const fn end_read(&mut self) {
+        self.read = None;
     }
 
     /// Returns the number of the first event that the reader has not taken completely.
@@ -58,7 +72,7 @@ impl Replay {
     /// a gap, or empty. If one event is wrong, the complete page is rejected.
     // MCP 2025-11-25 basic/transports#resumability-and-redelivery [RESUME-007]
     // MCP 2025-11-25 security-best-practices#session-hijacking [SESS-014]
-    fn page_of(
+    pub(super) fn page_of(
         events: &[StoredEvent],
         from: &EventPosition,
         end: u64,
@@ -79,7 +93,8 @@ impl Replay {
             if sequence > from.sequence && bytes > limits.store_page_bytes_max {
                 break;
             }
-            if event.message.is_empty() {
+            // The first event of a shared stream has the ids of its requests.
+            if event.message.is_empty() || sequence == 0 {
                 page.push_id(from.stream);
             } else {
                 page.push(None, Some(from.stream), &event.message);
@@ -125,6 +140,9 @@ impl Server {
         let Some(from) = self.place_after(key, number).filter(|_| self.is_awaited(read)) else {
             return;
         };
+        if self.stream(key, number).is_some_and(Stream::is_foreign) {
+            return self.handle_followed(key, number, &from, events, now);
+        }
         let Some(stream) = self.connections.get_mut(key).and_then(|it| it.streams.get_mut(number))
         else {
             return;
@@ -132,17 +150,34 @@ impl Server {
         let end = stream.log.first_sequence();
         let limits = &self.options.limits;
         let page = events.ok().and_then(|it| Replay::page_of(&it, &from, end, limits));
-        let Some(page) = page else { return self.fail_replay(key, number, now) };
-        stream.replay = Some(Replay { page, taken: 0, read: None }.into());
-        let Some(reader) = stream.reader else { return };
+        let Some(page) = page else { return self.fail_replay(key, number, gone(), now) };
+        if let Some(replay) = &mut stream.replay {
+            replay.turn_to(page);
+        }
+        self.continue_reader(key, number, now);
+    }
+
+    /// Sends the head of a response that waited for the store, and what follows.
+    pub(super) fn continue_reader(&mut self, key: Key, number: u32, now: Instant) {
+        let Some(reader) = self.stream(key, number).and_then(|stream| stream.reader) else {
+            return;
+        };
         let Some(entry) = self.exchanges.get_mut(reader) else { return };
         if matches!(entry.state, State::Reading) {
             entry.state = State::Opening;
-            self.exchange_deadlines.clear(reader.slot);
+            self.rest(reader);
         } else {
             self.arm_streaming(reader, now);
         }
         self.make_ready(reader);
+    }
+
+    /// Handles a read that failed because the store cannot be reached, unlike one whose events are
+    /// gone. The client may resume later: its response is 503 with `Retry-After`, or ends.
+    pub fn fail_read(&mut self, read: ReadId, now: Instant) {
+        if self.is_awaited(read) {
+            self.fail_replay(read.connection, read.stream, busy(None, UNREACHABLE), now);
+        }
     }
 
     /// Returns the number of actions that were dropped because too many were waiting for the
@@ -161,11 +196,11 @@ impl Server {
     }
 
     /// Returns the position after the events that a replay has read.
-    fn place_after(&self, key: Key, number: u32) -> Option<EventPosition> {
+    pub(super) fn place_after(&self, key: Key, number: u32) -> Option<EventPosition> {
         let connection = self.connections.get(key)?;
         Some(EventPosition {
             session: connection.session.as_ref()?.id,
-            stream: number,
+            stream: connection.streams.get(number)?.number,
             sequence: connection.streams.get(number)?.replay.as_ref()?.page.next_sequence(),
             principal: connection.machine.caller().principal().cloned(),
         })
@@ -185,11 +220,15 @@ impl Server {
     }
 
     /// Requests the next page of a replay from the store.
-    fn read_on(&mut self, key: Key, number: u32, now: Instant) {
+    pub(super) fn read_on(&mut self, key: Key, number: u32, now: Instant) {
         let due = now + self.options.timeouts.store_read.max(LEAST);
-        let Some(from) = self.place_after(key, number) else { return };
-        let Some(read) = self.store.read(key, from, &self.options.limits) else {
-            return self.fail_replay(key, number, now);
+        let Some(mut from) = self.place_after(key, number) else { return };
+        let mut events_max = self.options.limits.store_page_events_max;
+        if self.expects_ids(key, number) {
+            (from.sequence, events_max) = (0, 1);
+        }
+        let Some(read) = self.store.read(key, from, events_max, &self.options.limits) else {
+            return self.fail_replay(key, number, busy(None, UNREACHABLE), now);
         };
         let Some(stream) = self.stream_mut(key, number) else { return };
         if let Some(replay) = &mut stream.replay {
@@ -214,6 +253,9 @@ impl Server {
         if replay.read.is_some() {
             return false;
         }
+        if replay.follow.is_some() {
+            return self.look_at_followed(key, number, now);
+        }
         if replay.page.next_sequence() == stream.log.first_sequence() {
             (stream.replay, stream.behind) = (None, None);
             let ahead = stream.unread() > 0;
@@ -236,23 +278,36 @@ impl Server {
     pub(super) fn read_due(&self, exchange: Key) -> Option<Instant> {
         let entry = self.exchanges.get(exchange)?;
         let replay = self.stream(entry.connection?, entry.stream)?.replay.as_ref()?;
-        Some(replay.read?.1)
+        let again = replay.follow.as_ref().and_then(|follow| follow.again);
+        replay.read.map(|(_, due)| due).or(again)
     }
 
-    /// Handles stored events that are not available. The reader gets the status if its response
+    /// Handles the deadline of a read, or of a look for new events.
+    pub(super) fn replay_due(&mut self, key: Key, number: u32, now: Instant) {
+        let replay = self.stream(key, number).and_then(|stream| stream.replay.as_ref());
+        if replay.is_some_and(|replay| replay.read.is_none()) {
+            return self.look_again(key, number, now);
+        }
+        // A shared store that is slow may still have the events.
+        let response = if self.shared.is_some() { busy(None, UNREACHABLE) } else { gone() };
+        self.fail_replay(key, number, response, now);
+    }
+
+    /// Handles stored events that are not available. The reader gets `response` if its response
     /// head was not sent yet. Otherwise its response ends, and it gets the status when it resumes
     /// the stream.
-    pub(super) fn fail_replay(&mut self, key: Key, number: u32, now: Instant) {
+    pub(super) fn fail_replay(
+        &mut self,
+        key: Key,
+        number: u32,
+        response: Response,
+        now: Instant,
+    ) {
         let Some(reader) = self.detach(key, number) else { return };
         let Some(entry) = self.exchanges.get_mut(reader) else { return };
         entry.connection = None;
         let told = matches!(entry.state, State::Reading);
-        entry.state = if told {
-            let response: Response = refusal(Status::GONE, None, GONE);
-            State::Whole(response)
-        } else {
-            State::Closing
-        };
+        entry.state = if told { State::Whole(response) } else { State::Closing };
         self.exchange_deadlines.clear(reader.slot);
         self.make_ready(reader);
         if told && let Some(stream) = self.stream_mut(key, number) {
@@ -270,7 +325,16 @@ impl Server {
             return;
         };
         if let Some(stream) = streams.get_mut(number) {
-            self.store.record(session, machine.caller().principal(), stream, b"");
+            self.store.record(session, machine, stream, b"");
+        }
+        if self.shared.is_some() {
+            self.notify_followers(key, number);
         }
     }
 }
+
+pub(super) fn gone() -> Response {
+    refusal(Status::GONE, None, GONE)
+}
+
+const UNREACHABLE: &str = "the store of events cannot be reached";

@@ -46,7 +46,10 @@ impl Server {
         permit: &dyn Fn(Option<&ParsedBody<'_>>) -> Result<(), HttpRejection>,
         now: Instant,
     ) -> (ExchangeId, Option<Event<'f>>) {
-        let handled = self.handle_route(head, body, caller, permit, now);
+        let handled = match &self.shared {
+            None => self.handle_route(head, body, caller, permit, now),
+            Some(_) => self.handle_shared(head, body, caller, permit, now),
+        };
         handled.unwrap_or_else(|refused| (self.respond_whole(refused), None))
     }
 
@@ -62,7 +65,7 @@ impl Server {
         self.session_ids.take_drawn()
     }
 
-    fn handle_route<'f>(
+    pub(super) fn handle_route<'f>(
         &mut self,
         head: &RequestHead<'_>,
         body: &'f [u8],
@@ -71,13 +74,26 @@ impl Server {
         now: Instant,
     ) -> Result<Handled<'f>, Response> {
         let route = self.route(head)?;
-        if body.len() > self.options.limits.body_bytes_max {
+        self.handle_routed(route, head, body, caller, permit, now)
+    }
+
+    /// Handles a request whose head was checked.
+    pub(super) fn handle_routed<'f>(
+        &mut self,
+        route: Route,
+        head: &RequestHead<'_>,
+        text: &'f [u8],
+        caller: &Caller,
+        permit: &dyn Fn(Option<&ParsedBody<'_>>) -> Result<(), HttpRejection>,
+        now: Instant,
+    ) -> Result<Handled<'f>, Response> {
+        if text.len() > self.options.limits.body_bytes_max {
             return Err(self.body_too_long());
         }
         if matches!(route, Route::Post | Route::Message) {
             let prefix = self.declared.as_ref().map(Declared::cached_prefix).unwrap_or_default();
             let limits = self.server_config.parse_limits();
-            let mut parsed = ParsedBody::parse_after(body, limits, prefix);
+            let mut parsed = ParsedBody::parse_after(text, limits, prefix);
             let permitted = permit(parsed.as_ref().ok());
             let body = match parsed {
                 Ok(ParsedBody { frame, ref mut read }) => {
@@ -95,6 +111,7 @@ impl Server {
             let sender = Sender { identity, caller };
             let handled = match route {
                 Route::Message => self.message(head, body, sender, now),
+                _ if self.shared.is_some() => self.post_shared(head, text, body, sender, now),
                 _ => self.post(head, body, sender, now),
             };
             self.callers.close_exchange(caller);
@@ -105,7 +122,11 @@ impl Server {
         let caller = self.enter(head, identity, route != Route::Delete, None)?;
         let sender = Sender { identity, caller };
         let exchange = match route {
+            Route::Get if self.shared.is_some() => self.get_shared(head, sender, now),
             Route::Get => self.get(head, sender, now),
+            Route::Delete if self.shared.is_some() => {
+                self.delete_shared(head, identity.principal(), now)
+            }
             Route::Delete => self.delete(head, identity.principal(), now),
             _ => self.open_event_stream(sender, now),
         };
@@ -135,7 +156,18 @@ impl Server {
     pub(super) fn open_exchange(&mut self, mut exchange: Exchange, caller: Option<Key>) -> Key {
         exchange.caller = caller;
         self.callers.open_exchange(caller);
-        self.exchanges.insert(exchange)
+        self.insert_exchange(exchange)
+    }
+
+    /// Adds an exchange, or continues one that has waited for the store.
+    pub(super) fn insert_exchange(&mut self, exchange: Exchange) -> Key {
+        match &mut self.shared {
+            Some(shared) => match shared.take_waiting_exchange() {
+                Some(key) => self.replace_exchange(key, exchange),
+                None => self.exchanges.insert(exchange),
+            },
+            None => self.exchanges.insert(exchange),
+        }
     }
 
     /// Removes an exchange that has ended.
@@ -170,7 +202,7 @@ impl Server {
     /// Opens an exchange with a complete response. It is sent immediately, and counts against no
     /// caller's limit.
     pub(super) fn respond_whole(&mut self, response: Response) -> ExchangeId {
-        let key = self.exchanges.insert(Exchange::new(None, ONLY, State::Whole(response)));
+        let key = self.insert_exchange(Exchange::new(None, ONLY, State::Whole(response)));
         self.make_ready(key);
         ExchangeId(key)
     }

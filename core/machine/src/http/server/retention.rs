@@ -106,6 +106,9 @@ impl Server {
         };
         let Some(stream) = streams.remove(number) else { return };
         self.replays -= usize::from(stream.replay.is_some());
+        if let Some(shared) = &mut self.shared {
+            shared.forget_stream(key, number);
+        }
         if let Some(session) = session {
             if stream.recorded > 0 {
                 self.store.forget(session, Some(number), machine.caller().principal());

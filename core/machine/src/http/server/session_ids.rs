@@ -54,6 +54,17 @@ impl SessionIds {
         self.draw_anew()
     }
 
+    /// Returns a number for a purpose other than a session id, as unpredictable as one.
+    pub(super) fn draw_number(&mut self) -> u64 {
+        let hash = Sha256::new()
+            .chain_update(self.secret)
+            .chain_update(b"number")
+            .chain_update(self.drawn.to_le_bytes());
+        self.drawn += 1;
+        let hash: [u8; 32] = hash.finalize().into();
+        hash.first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes))
+    }
+
     fn draw_anew(&mut self) -> SessionId {
         let hash = Sha256::new().chain_update(self.secret).chain_update(self.drawn.to_le_bytes());
         self.drawn += 1;

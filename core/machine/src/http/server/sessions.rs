@@ -21,6 +21,7 @@ use super::exchange::{Exchange, State};
 use super::log::{EventId, Resume};
 use super::posts::named_request;
 use super::session::{STANDALONE, Session, Transport};
+use super::shared::{FIRST_REPLICA, first_of};
 use super::stream::Stream;
 use super::streams::Streams;
 use super::{Connection, Server};
@@ -49,17 +50,12 @@ impl Server {
         now: Instant,
     ) -> Result<Key, Response> {
         let Sender { identity, caller } = sender;
-        let held = caller.map_or(0, |caller| self.callers.sessions(caller));
-        if caller.is_some() && held >= self.options.limits.sessions_per_caller_max {
-            return Err(too_many(request, "this client has too many sessions: end some of them"));
-        }
-        // An unknown caller may be anyone, and must not displace the sessions of others.
-        if self.sessions.len() >= self.options.limits.sessions_max
-            && (caller.is_none() || !self.displace_session(now))
-        {
-            return Err(busy(request, "the server has too many sessions"));
-        }
+        self.check_session_limits(caller, request, now)?;
         let id = self.session_ids.draw();
+        let base = match (&self.shared, transport) {
+            (Some(_), Transport::Streamable) => first_of(FIRST_REPLICA),
+            _ => STANDALONE,
+        };
         let mut machine = match transport {
             Transport::Streamable => self.fresh_machine(),
             // MCP 2026-07-28 basic/transports/streamable-http#backward-compatibility [LSSE-011]:
@@ -73,10 +69,48 @@ impl Server {
                 ))
             }
         };
+        machine.set_caller(identity);
+        let key = self.insert_session(id, transport, base, machine, caller, now);
+        if base != STANDALONE {
+            self.share_session(key, now);
+        }
+        Ok(key)
+    }
+
+    /// Returns whether a caller may have another session.
+    pub(super) fn check_session_limits(
+        &mut self,
+        caller: Option<Key>,
+        request: Option<&RequestId>,
+        now: Instant,
+    ) -> Result<(), Response> {
+        let held = caller.map_or(0, |caller| self.callers.sessions(caller));
+        if caller.is_some() && held >= self.options.limits.sessions_per_caller_max {
+            return Err(too_many(request, "this client has too many sessions: end some of them"));
+        }
+        // An unknown caller may be anyone, and must not displace the sessions of others.
+        if self.sessions.len() >= self.options.limits.sessions_max
+            && (caller.is_none() || !self.displace_session(now))
+        {
+            return Err(busy(request, "the server has too many sessions"));
+        }
+        Ok(())
+    }
+
+    /// Adds a session whose streams have the number `base` and those after it.
+    pub(super) fn insert_session(
+        &mut self,
+        id: SessionId,
+        transport: Transport,
+        base: u32,
+        machine: Box<peer::Server>,
+        caller: Option<Key>,
+        now: Instant,
+    ) -> Key {
         let session = Session {
             id,
             transport,
-            next_stream: STANDALONE + 1,
+            next_stream: base + 1,
             open: 0,
             finished: BTreeSet::new(),
             recorded: false,
@@ -84,8 +118,7 @@ impl Server {
             older: NO_SLOT,
             newer: NO_SLOT,
         };
-        machine.set_caller(identity);
-        let streams = Streams::new(Stream::new(STANDALONE));
+        let streams = Streams::new(Stream::new(base));
         let session = Some(session);
         let connection = Connection { machine, caller, session, streams };
         let key = self.connections.insert(connection);
@@ -93,7 +126,7 @@ impl Server {
         self.callers.open_session(caller);
         self.link_session(key);
         self.arm_connection(key, now);
-        Ok(key)
+        key
     }
 
     /// Prepares the standalone stream once the revision of the session is known: its messages get
@@ -111,7 +144,7 @@ impl Server {
     // MCP 2025-11-25 security-best-practices#session-hijacking [SESS-014]: for another principal it
     // does not exist.
     pub(super) fn find_session(
-        &self,
+        &mut self,
         head: &RequestHead<'_>,
         principal: Option<&Principal>,
         request: Option<&RequestId>,
@@ -120,8 +153,13 @@ impl Server {
             let message = "`Mcp-Session-Id` is missing: send `initialize` first";
             return Err(refusal(Status::BAD_REQUEST, request, message));
         };
-        SessionId::parse(id)
-            .and_then(|id| self.session_of(id, principal, Transport::Streamable))
+        let id = SessionId::parse(id);
+        if let Some(id) = &id
+            && self.shared.is_some()
+        {
+            self.note_missing(id);
+        }
+        id.and_then(|id| self.session_of(id, principal, Transport::Streamable))
             .ok_or_else(|| no_session(request))
     }
 
@@ -162,7 +200,7 @@ impl Server {
         let Some(connection) = self.connections.get_mut(key) else { return Err(no_session(None)) };
         let polls = connection.polls();
         let (number, start) = match head.last_event_id {
-            None => (STANDALONE, unread(connection)),
+            None => (connection.streams.first_number(), unread(connection)),
             Some(text) => resume(connection, text)?,
         };
         let stored = match start {
@@ -216,7 +254,7 @@ impl Server {
     }
 
     /// Makes an exchange the reader of a stream.
-    fn join_session(&mut self, key: Key, number: u32, exchange: Key, now: Instant) {
+    pub(super) fn join_session(&mut self, key: Key, number: u32, exchange: Key, now: Instant) {
         let Some(Connection { session, streams, .. }) = self.connections.get_mut(key) else {
             return;
         };
@@ -246,6 +284,9 @@ impl Server {
     /// Ends a session: its requests are cancelled and its streams end.
     // MCP 2025-11-25 basic/transports#session-management [SESS-007] [SSE-003]
     pub(super) fn end_session(&mut self, key: Key, now: Instant) {
+        if self.shared.is_some() {
+            self.record_end(key, STANDALONE);
+        }
         let Some(connection) = self.connections.get_mut(key) else { return };
         connection.machine.abandon(now);
         let readers: Vec<Key> =
@@ -263,6 +304,9 @@ impl Server {
         self.unlink_session(key);
         let Some(connection) = self.connections.remove(key) else { return };
         self.connection_deadlines.clear(key.slot);
+        if let Some(shared) = &mut self.shared {
+            shared.forget_session(key);
+        }
         if let Some(session) = connection.session {
             let hash = self.hasher.hash_one(session.id);
             self.sessions.remove_hashed(hash, &|known| known == key.to_number());
@@ -336,7 +380,7 @@ pub(super) fn no_session(request: Option<&RequestId>) -> Response {
 
 pub(super) const GONE: &str = "the events after this one are no longer available";
 
-const MANY_REPLAYS: &str = "too many clients are reading earlier events";
+pub(super) const MANY_REPLAYS: &str = "too many clients are reading earlier events";
 
 /// The position where the reader of a stream starts.
 #[derive(Clone, Copy)]

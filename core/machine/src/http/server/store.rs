@@ -1,17 +1,23 @@
 //! The interface to the external event store: its actions and their results.
 
 use alloc::collections::VecDeque;
+use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
+use core::time::Duration;
 
 use mcp_sansio_collections::Key;
 
 use crate::Principal;
-
 use crate::http::SessionId;
+use crate::peer;
+use crate::peer::outbox::Channel;
 
 use super::ServerLimits;
 use super::session::Session;
+use super::shared::{ActionId, NodeId};
+#[cfg(doc)]
+use super::shared::{SharedOptions, StoreError, StoreReply};
 use super::stream::Stream;
 
 /// Where events are kept for clients that resume a stream.
@@ -29,6 +35,9 @@ pub enum EventStore {
     ///
     /// The store keeps the messages of sessions, not the sessions, which end with the machine.
     External,
+    /// As `External`, and all nodes of a deployment share their sessions and streams through the
+    /// store: see [`HttpServerOptions::shared`](super::HttpServerOptions::shared), which selects it.
+    Shared,
 }
 
 /// The position of an event: its session, stream, number and principal.
@@ -57,15 +66,26 @@ pub struct StoredEvent {
     pub place: EventPosition,
     /// The message as JSON; empty if the event only gave the client an id for resuming.
     ///
-    /// Such events are stored too, so that only lost events leave gaps in the numbers.
+    /// Such events are stored too, so that only lost events leave gaps in the numbers. In a shared
+    /// store, the first event of a stream has the ids of the requests that the stream answers.
     pub message: Vec<u8>,
+    /// Whether it is the last event of its stream. A shared store keeps this flag; others may
+    /// ignore it.
+    pub last: bool,
 }
 
 impl StoredEvent {
     /// Creates an event from its position and its message.
     #[must_use]
     pub const fn new(place: EventPosition, message: Vec<u8>) -> Self {
-        Self { place, message }
+        Self { place, message, last: false }
+    }
+
+    /// Marks the event as the last one of its stream.
+    #[must_use]
+    pub const fn last(mut self) -> Self {
+        self.last = true;
+        self
     }
 }
 
@@ -88,11 +108,21 @@ pub struct ReadId {
     pub(crate) number: u64,
 }
 
-/// An action for an external store.
+/// An action for an external store, or for one that several nodes share.
+///
+/// The variants after `Forget` are for a shared store ([`EventStore::Shared`]). Those with an
+/// `action` are completed with [`Server::handle_store`](super::Server::handle_store), each once. Many
+/// may be executed at the same time; those of one node and one session must take effect in their
+/// order, and so must the messages from one node to another.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum StoreAction {
     /// Store an event.
+    ///
+    /// A shared store refuses it if the stream has an event with the same or a higher number, or a
+    /// last event, and then calls
+    /// [`Server::handle_append_refused`](super::Server::handle_append_refused): another node has
+    /// ended the stream. Check and append are one atomic step.
     Append {
         /// The event. No event is stored at its position yet.
         event: StoredEvent,
@@ -122,6 +152,95 @@ pub enum StoreAction {
         /// The principal of the session.
         principal: Option<Principal>,
     },
+    /// Extend the lease of a node to `lease` from now, by the clock of the store, and complete with
+    /// [`StoreReply::Lease`]. A lease that has expired is extended as well, unless another node
+    /// has deposed the node.
+    Heartbeat {
+        /// Identifies the action.
+        action: ActionId,
+        /// The node.
+        node: NodeId,
+        /// The duration of the lease.
+        lease: Duration,
+        /// Whether to register the node if the store does not know it.
+        joins: bool,
+        /// The number that identifies the contents of the store from now on, if it is empty.
+        contents: u64,
+    },
+    /// Remove a node that ends. Not completed.
+    Leave {
+        /// The node.
+        node: NodeId,
+    },
+    /// Remove a node if its lease has expired, in one atomic step, and complete with
+    /// [`StoreReply::Deposed`]: `true` if the store does not know the node (any more).
+    Depose {
+        /// Identifies the action.
+        action: ActionId,
+        /// The node.
+        node: NodeId,
+    },
+    /// Set the fields of a session, and create it if it does not exist; add the replica, extend the
+    /// expiry, and complete with [`StoreReply::Done`].
+    PutSession {
+        /// Identifies the action.
+        action: ActionId,
+        /// The session.
+        session: SessionId,
+        /// The number of the replica of this node. Later numbers are higher.
+        replica: u32,
+        /// The node.
+        node: NodeId,
+        /// The fields.
+        fields: Vec<(String, String)>,
+        /// How long the session is kept after its last use.
+        idle: Duration,
+    },
+    /// Add a replica to a session, extend its expiry, and complete with [`StoreReply::Opened`] or
+    /// [`StoreError::Missing`]. The replica gets the next number of the session, at least 1. One
+    /// atomic step.
+    OpenSession {
+        /// Identifies the action.
+        action: ActionId,
+        /// The session.
+        session: SessionId,
+        /// The node of the replica.
+        node: NodeId,
+        /// How long the session is kept after its last use.
+        idle: Duration,
+    },
+    /// Set or remove fields of a session, extend its expiry, and complete with
+    /// [`StoreReply::Done`] or [`StoreError::Missing`]. Without fields, only extend the expiry.
+    SetFields {
+        /// Identifies the action.
+        action: ActionId,
+        /// The session.
+        session: SessionId,
+        /// The fields with their values; `None` removes a field.
+        fields: Vec<(String, Option<String>)>,
+        /// How long the session is kept after its last use.
+        idle: Duration,
+    },
+    /// Remove a session and its streams, and complete with [`StoreReply::Done`].
+    RemoveSession {
+        /// Identifies the action.
+        action: ActionId,
+        /// The session.
+        session: SessionId,
+    },
+    /// Send a message to a node, or to all other nodes if `to` is `None`, whose machines take it
+    /// with [`Server::handle_node_message`](super::Server::handle_node_message). Complete with
+    /// [`StoreReply::Done`] when the store has taken it, if there is an `action`.
+    Send {
+        /// Identifies the action.
+        action: Option<ActionId>,
+        /// The sending node, whose own message is not for itself.
+        from: NodeId,
+        /// The receiver.
+        to: Option<NodeId>,
+        /// The message, at most [`SharedOptions::waiting_bytes_max`] bytes.
+        message: Vec<u8>,
+    },
 }
 
 /// The store does not have the requested events, or cannot be reached. The client is told that the
@@ -134,6 +253,8 @@ pub struct NotStored;
 #[derive(Debug)]
 pub(super) struct Store {
     external: bool,
+    /// Whether other nodes read the events.
+    shared: bool,
     actions: VecDeque<StoreAction>,
     /// The bytes of their messages.
     bytes: usize,
@@ -146,7 +267,8 @@ pub(super) struct Store {
 impl Store {
     pub(super) const fn new(kind: EventStore, limits: &ServerLimits) -> Self {
         Self {
-            external: matches!(kind, EventStore::External),
+            external: !matches!(kind, EventStore::Memory),
+            shared: matches!(kind, EventStore::Shared),
             actions: VecDeque::new(),
             bytes: 0,
             actions_max: limits.store_actions_max,
@@ -191,18 +313,26 @@ impl Store {
     pub(super) fn record(
         &mut self,
         session: &mut Session,
-        principal: Option<&Principal>,
+        machine: &peer::Server,
         stream: &mut Stream,
         message: &[u8],
     ) {
         if !self.external || !stream.resumable {
             return;
         }
+        let principal = machine.caller().principal();
         let next = stream.log.next_sequence();
         while stream.recorded < next {
             let sequence = stream.recorded;
             stream.recorded += 1;
             let message = if stream.recorded == next { message } else { b"" };
+            let last = self.shared && stream.done && stream.recorded == next;
+            let ids = if self.shared && sequence == 0 && message.is_empty() {
+                machine.write_ids_on(Channel(stream.number))
+            } else {
+                String::new()
+            };
+            let message = if ids.is_empty() { message } else { ids.as_bytes() };
             if !self.has_room() || message.len() > self.bytes_max - self.bytes {
                 self.dropped += 1;
                 continue;
@@ -215,16 +345,33 @@ impl Store {
                 sequence,
                 principal: principal.cloned(),
             };
-            let event = StoredEvent { place, message: message.to_vec() };
+            let event = StoredEvent { place, message: message.to_vec(), last };
             self.actions.push_back(StoreAction::Append { event });
         }
     }
 
-    /// Queues a read of a stream from a position on. Returns `None` if the queue is full.
+    /// Queues an action for a shared store. Returns whether there was room.
+    pub(super) fn push(&mut self, action: StoreAction) -> bool {
+        let length = match &action {
+            StoreAction::Append { event } => event.message.len(),
+            _ => 0,
+        };
+        if !self.has_room() || length > self.bytes_max - self.bytes {
+            self.dropped += 1;
+            return false;
+        }
+        self.bytes += length;
+        self.actions.push_back(action);
+        true
+    }
+
+    /// Queues a read of a stream from a position on, of at most `events_max` events. Returns `None`
+    /// if the queue is full.
     pub(super) fn read(
         &mut self,
         connection: Key,
         from: EventPosition,
+        events_max: usize,
         limits: &ServerLimits,
     ) -> Option<ReadId> {
         if !self.has_room() {
@@ -236,7 +383,7 @@ impl Store {
         self.actions.push_back(StoreAction::Read {
             read,
             from,
-            events_max: limits.store_page_events_max,
+            events_max,
             bytes_max: limits.store_page_bytes_max,
         });
         Some(read)
@@ -249,7 +396,8 @@ impl Store {
         stream: Option<u32>,
         principal: Option<&Principal>,
     ) {
-        if !session.recorded {
+        // The streams of a shared session end with it in the store.
+        if !session.recorded || self.shared && stream.is_none() {
             return;
         }
         // Removals may use as much room again, which clients cannot fill with messages.

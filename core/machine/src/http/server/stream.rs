@@ -192,6 +192,18 @@ impl Stream {
         self.resumable && self.opened
     }
 
+    /// Creates a stream whose messages are all read from the store, because another node produces
+    /// them.
+    pub(super) fn foreign(number: u32, primes: bool) -> Self {
+        let log = Log::starting_at(u64::MAX);
+        Self { log, resumable: true, primes, opened: true, ..Self::new(number) }
+    }
+
+    /// Returns whether another node produces the messages.
+    pub(super) const fn is_foreign(&self) -> bool {
+        self.log.first_sequence() == u64::MAX
+    }
+
     /// Checks the invariants: a reader of stored events has the complete log after them.
     pub(super) fn assert_consistent(&self) {
         assert!(self.recorded == 0 || self.recorded == self.log.next_sequence(), "unrecorded");

@@ -6,6 +6,8 @@ use super::stream::Stream;
 /// The streams of a connection, by number.
 ///
 /// The first one, which every connection has, is stored inline; the others are allocated on demand.
+/// The first one is found by the number 0 as well as by its own, which differ if nodes share the
+/// session.
 #[derive(Debug, Default)]
 pub(super) struct Streams {
     first: Option<Stream>,
@@ -14,7 +16,6 @@ pub(super) struct Streams {
 
 impl Streams {
     pub(super) fn new(first: Stream) -> Self {
-        debug_assert_eq!(first.number, 0, "the number of the first stream");
         Self { first: Some(first), others: BTreeMap::new() }
     }
 
@@ -23,11 +24,24 @@ impl Streams {
     }
 
     pub(super) fn get(&self, number: u32) -> Option<&Stream> {
-        if number == 0 { self.first.as_ref() } else { self.others.get(&number).map(|it| &**it) }
+        if self.is_first(number) {
+            self.first.as_ref()
+        } else {
+            self.others.get(&number).map(|it| &**it)
+        }
+    }
+
+    fn is_first(&self, number: u32) -> bool {
+        number == 0 || self.first.as_ref().is_some_and(|first| first.number == number)
+    }
+
+    /// Returns the number of the first stream.
+    pub(super) fn first_number(&self) -> u32 {
+        self.first.as_ref().map_or(0, |first| first.number)
     }
 
     pub(super) fn get_mut(&mut self, number: u32) -> Option<&mut Stream> {
-        if number == 0 {
+        if self.is_first(number) {
             self.first.as_mut()
         } else if self.others.last_key_value().is_some_and(|(last, _)| *last == number) {
             // The last one is used the most, and there may be many older ones.
@@ -38,7 +52,7 @@ impl Streams {
     }
 
     pub(super) fn remove(&mut self, number: u32) -> Option<Stream> {
-        if number == 0 { self.first.take() } else { self.others.remove(&number).map(|it| *it) }
+        if self.is_first(number) { self.first.take() } else { self.others.remove(&number).map(|it| *it) }
     }
 
     /// Returns the streams in the order of their numbers.

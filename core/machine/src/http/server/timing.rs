@@ -20,7 +20,8 @@ impl Server {
         let finished = self.finished.front().map(|finished| finished.until);
         let deadlines = [&self.connection_deadlines, &self.exchange_deadlines];
         let first = deadlines.into_iter().filter_map(|deadlines| Some(deadlines.first()?.0));
-        first.chain(finished).min()
+        let shared = self.shared.as_ref().and_then(|shared| shared.deadline());
+        first.chain(finished).chain(shared).min()
     }
 
     /// Handles the timeouts that are due at `now`. Extra calls have no effect.
@@ -42,6 +43,9 @@ impl Server {
             }
         }
         self.give_up_finished(now);
+        if self.shared.is_some() {
+            self.handle_shared_timeout(now);
+        }
     }
 
     /// Sets the time at which the response to a pending request is opened as a stream.
@@ -74,7 +78,7 @@ impl Server {
         let (Some(connection), number) = (entry.connection, entry.stream) else { return };
         let read_due = self.read_due(key);
         if read_due.is_some_and(|due| due <= now) {
-            return self.fail_replay(connection, number, now);
+            return self.replay_due(connection, number, now);
         }
         let Some(entry) = self.exchanges.get_mut(key) else { return };
         match entry.state {
@@ -134,10 +138,14 @@ impl Server {
         if let (Some(session), Some((last_used, idle))) = (&mut connection.session, patience) {
             if session.open > 0 || connection.machine.requests_in_flight() > 0 {
                 session.last_used = now;
+                if self.shared.is_some() {
+                    self.touch_shared(key, now);
+                }
             } else if last_used + idle <= now {
                 return self.end_session(key, now);
             }
         }
+        let Some(connection) = self.connections.get_mut(key) else { return };
         connection.machine.handle_timeout(now);
         self.pump(key, now);
     }

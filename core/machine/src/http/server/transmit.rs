@@ -12,6 +12,7 @@ use crate::peer::outbox::Channel;
 
 use super::exchange::{ServerTransmit, State};
 use super::session::STANDALONE;
+use super::stream::Stream;
 #[cfg(feature = "recording")]
 use super::session::Transport;
 use super::{Connection, Server};
@@ -190,7 +191,9 @@ impl Server {
             // MCP 2025-11-25 basic/transports#sending-messages-to-the-server [SSE-011] [CANC-012]:
             // not a cancellation.
             self.leave_session(key, now);
-            if self.stream(key, number).is_some_and(|stream| stream.done) {
+            if self.stream(key, number).is_some_and(Stream::is_foreign) {
+                self.drop_stream(key, number);
+            } else if self.stream(key, number).is_some_and(|stream| stream.done) {
                 self.keep_finished(key, number, now);
             } else {
                 self.hold_unread(key, number);
@@ -237,6 +240,9 @@ impl Server {
             return;
         }
         let Some(stream) = connection.streams.get_mut(number) else { return };
+        if stream.is_foreign() {
+            return self.leave_foreign(key, number);
+        }
         let Some(reader) = stream.reader.filter(|_| stream.resumable && !stream.done) else {
             return;
         };

@@ -12,6 +12,8 @@ mod pending_notifications;
 mod receive;
 mod rounds;
 mod server_config;
+#[cfg(feature = "http")]
+mod session_state;
 mod subscriptions;
 mod tasks;
 
@@ -55,6 +57,8 @@ pub use options::{ServerOptions, ServerRole};
 pub(super) use rounds::{PendingInput, Round};
 pub(crate) use server_config::ServerConfig;
 use server_config::ServerIdentity;
+#[cfg(feature = "http")]
+pub(crate) use session_state::SessionState;
 
 /// The server's side of one connection over a byte stream, as a state machine.
 ///

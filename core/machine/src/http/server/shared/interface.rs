@@ -1,0 +1,161 @@
+//! The types with which a server shares its state with other nodes.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::fmt;
+use core::time::Duration;
+
+/// Identifies a node, from its start or from the loss of its lease to its end: 64 random bits, never
+/// reused. Written as 16 hexadecimal digits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct NodeId(pub(super) u64);
+
+impl NodeId {
+    /// Parses the text that [`Display`](fmt::Display) writes.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        let is_digit = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
+        let canonical = text.len() == 16 && text.bytes().all(is_digit);
+        canonical.then(|| u64::from_str_radix(text, 16).ok().map(Self)).flatten()
+    }
+}
+
+impl fmt::Display for NodeId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:016x}", self.0)
+    }
+}
+
+/// Identifies an action that is completed with
+/// [`Server::handle_store`](super::super::Server::handle_store). Ids are never reused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ActionId(pub(super) u64);
+
+/// The result of an action of a shared store.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum StoreReply {
+    /// The action was executed. For an action whose variant names no other result.
+    Done,
+    /// The result of a heartbeat.
+    Lease(Lease),
+    /// The result of opening a session.
+    Opened(SessionRecord),
+    /// Whether a node is deposed: now or before.
+    Deposed(bool),
+}
+
+/// The result of a [heartbeat](super::super::StoreAction::Heartbeat).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Lease {
+    /// Whether the lease was extended. `false`: the store does not know the node, because it was
+    /// deposed or the store lost its contents, and the node did not join.
+    pub held: bool,
+    /// The number that identifies the contents of the store: the first one proposed to it since it
+    /// was last empty.
+    pub contents: u64,
+    /// The nodes with a valid lease, in any order.
+    pub nodes: Vec<NodeId>,
+}
+
+impl Lease {
+    /// Creates the result of a heartbeat from its parts.
+    #[must_use]
+    pub const fn new(held: bool, contents: u64, nodes: Vec<NodeId>) -> Self {
+        Self { held, contents, nodes }
+    }
+}
+
+/// A session in the store.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct SessionRecord {
+    /// The number of the replica of the node that opened the session: unique in the session.
+    pub replica: u32,
+    /// The nodes of all replicas, by the numbers of these, in any order.
+    pub owners: Vec<(u32, NodeId)>,
+    /// The fields and their values, in any order.
+    pub fields: Vec<(String, String)>,
+}
+
+impl SessionRecord {
+    /// Creates a record from its parts.
+    #[must_use]
+    pub const fn new(
+        replica: u32,
+        owners: Vec<(u32, NodeId)>,
+        fields: Vec<(String, String)>,
+    ) -> Self {
+        Self { replica, owners, fields }
+    }
+}
+
+/// Why an action of a shared store failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum StoreError {
+    /// The store has no such session or node.
+    #[error("the store has no such entry")]
+    Missing,
+    /// The store cannot be reached, is out of memory, or did not answer in time. The action may or
+    /// may not have been executed.
+    #[error("the store is not available")]
+    Unavailable,
+}
+
+/// The policy for new sessions while the store is not available.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum WhenUnavailable {
+    /// Refuse them with 503 and `Retry-After`.
+    #[default]
+    Refuse,
+    /// Keep them on this node until the store is available again. Until then, other nodes answer
+    /// their requests with 503 or 404.
+    KeepLocally,
+}
+
+/// How a server shares its sessions and streams with other nodes: see
+/// [`HttpServerOptions::shared`](super::super::HttpServerOptions::shared).
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct SharedOptions {
+    /// How long a node may be silent before others may end what it was doing. 15 s: a pause of a
+    /// process or a failover of the store usually takes less. A node extends its lease three times
+    /// in this interval.
+    pub lease: Duration,
+    /// How long an action may take before the server continues without its result. 5 s: a client
+    /// waits for it.
+    pub patience: Duration,
+    /// How often a reader of a stream of another node looks for new events without being notified.
+    /// 1 s: notifications are rarely lost.
+    pub poll: Duration,
+    /// The policy for new sessions while the store is not available.
+    pub when_unavailable: WhenUnavailable,
+    /// Requests that wait for the store, in total. 10,000: further requests are answered with 503.
+    pub waiting_max: usize,
+    /// Bytes of the bodies of these requests. 64 MiB.
+    pub waiting_bytes_max: usize,
+}
+
+impl Default for SharedOptions {
+    fn default() -> Self {
+        Self {
+            lease: Duration::from_secs(15),
+            patience: Duration::from_secs(5),
+            poll: Duration::from_secs(1),
+            when_unavailable: WhenUnavailable::default(),
+            waiting_max: 10_000,
+            waiting_bytes_max: 64 * 1024 * 1024,
+        }
+    }
+}
+
+impl SharedOptions {
+    /// Returns the default options.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+}

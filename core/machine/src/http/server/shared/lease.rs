@@ -1,0 +1,158 @@
+//! The lease of a node, and the end of nodes that have lost theirs.
+
+use alloc::vec::Vec;
+
+use mcp_sansio_collections::Key;
+
+use crate::Instant;
+
+use super::super::Server;
+use super::super::exchange::State;
+use super::super::store::StoreAction;
+use super::super::timing::LEAST;
+use super::waits::{Purpose, unavailable};
+use super::{Lease, NodeId};
+
+/// How often a lease is extended while it lasts.
+const HEARTBEATS: u32 = 3;
+
+impl Server {
+    /// Extends the lease.
+    pub(super) fn beat(&mut self, now: Instant) {
+        let Some(shared) = &mut self.shared else { return };
+        if shared.next_heartbeat.is_none() {
+            return;
+        }
+        shared.next_heartbeat = Some(now + (shared.options.lease / HEARTBEATS).max(LEAST));
+        if core::mem::replace(&mut shared.beating, true) {
+            return;
+        }
+        let (node, lease) = (shared.node, shared.options.lease);
+        let (joins, contents) = (!shared.joined, shared.proposal);
+        self.ask_store(Purpose::Heartbeat, now, |action| StoreAction::Heartbeat {
+            action,
+            node,
+            lease,
+            joins,
+            contents,
+        });
+    }
+
+    /// Handles the result of a heartbeat.
+    pub(super) fn handle_lease(&mut self, lease: Lease, now: Instant) {
+        let Some(shared) = &mut self.shared else { return };
+        (shared.available, shared.beating) = (true, false);
+        let before = shared.contents.replace(lease.contents);
+        let emptied = before.is_some_and(|before| before != lease.contents);
+        if emptied {
+            shared.emptied = Some(now);
+            shared.replicas.values_mut().for_each(|replica| replica.stored = false);
+        }
+        if !lease.held {
+            shared.joined = false;
+            if !emptied {
+                // Another node has ended what this one was doing.
+                self.fence(now);
+            }
+            self.settle_absences(now);
+            return self.beat(now);
+        }
+        shared.joined = true;
+        shared.nodes = lease.nodes.into_iter().collect();
+        self.settle_absences(now);
+        self.settle_replicas(now);
+        self.depose_silent(now);
+    }
+
+    /// Handles a heartbeat without a result.
+    pub(super) fn handle_silence(&mut self, now: Instant) {
+        let Some(shared) = &mut self.shared else { return };
+        (shared.available, shared.beating) = (false, false);
+        let absent = core::mem::take(&mut shared.absent);
+        for session in absent {
+            self.answer_parked(&session, |_| unavailable(), now);
+        }
+    }
+
+    /// Stores the replicas that the store does not have, and drops those that it has lost.
+    fn settle_replicas(&mut self, now: Instant) {
+        let Some(shared) = &mut self.shared else { return };
+        let keys = |wanted: fn(&super::Replica) -> bool| -> Vec<Key> {
+            let found = shared.replicas.iter().filter(|(_, replica)| wanted(replica));
+            found.map(|(number, _)| Key::from_number(*number)).collect()
+        };
+        let unsaved = keys(|replica| !replica.stored);
+        let doubted = keys(|replica| replica.stored && replica.doubted);
+        for key in unsaved {
+            self.put_session(key, None, now);
+        }
+        for key in doubted {
+            self.end_session(key, now);
+        }
+    }
+
+    /// Deposes the nodes that do not extend their leases and whose streams have a reader here.
+    pub(super) fn depose_silent(&mut self, now: Instant) {
+        let Some(shared) = &mut self.shared else { return };
+        if !shared.joined {
+            return;
+        }
+        let mut silent: Vec<NodeId> = shared.following.values().copied().collect();
+        silent.retain(|node| !shared.nodes.contains(node));
+        for node in silent {
+            let Some(shared) = &mut self.shared else { return };
+            if shared.deposing.insert(node) {
+                self.ask_store(Purpose::Depose(node), now, |action| StoreAction::Depose {
+                    action,
+                    node,
+                });
+            }
+        }
+    }
+
+    /// Handles the result of deposing a node.
+    pub(super) fn handle_deposed(&mut self, node: NodeId, deposed: bool, now: Instant) {
+        let Some(shared) = &mut self.shared else { return };
+        shared.deposing.remove(&node);
+        if !deposed {
+            return;
+        }
+        let streams = shared.following.iter().filter(|(_, owner)| **owner == node);
+        let streams: Vec<(u64, u32)> = streams.map(|(stream, _)| *stream).collect();
+        for (session, stream) in streams {
+            self.orphan(Key::from_number(session), stream, now);
+        }
+    }
+
+    /// Ends everything that this node owned, because another one may have ended it for the clients.
+    /// Requests without a response get one error; streams break off, and are resumed elsewhere.
+    fn fence(&mut self, now: Instant) {
+        let node = NodeId(self.session_ids.draw_number());
+        let Some(shared) = &mut self.shared else { return };
+        shared.node = node;
+        let keys: Vec<u64> = shared.replicas.keys().copied().collect();
+        for number in keys {
+            self.drop_replica(Key::from_number(number), now);
+        }
+    }
+
+    /// Drops a session of this node, which others may continue.
+    fn drop_replica(&mut self, key: Key, now: Instant) {
+        let Some(connection) = self.connections.get_mut(key) else { return };
+        connection.machine.abandon(now);
+        let readers: Vec<Key> =
+            connection.streams.iter().filter_map(|stream| stream.reader).collect();
+        self.collect_events(key);
+        self.forget_session(key);
+        for reader in readers {
+            let Some(entry) = self.exchanges.get_mut(reader) else { continue };
+            entry.connection = None;
+            entry.state = match entry.state {
+                State::Waiting | State::Reading | State::Opening => State::Whole(unavailable()),
+                _ => State::Aborted,
+            };
+            self.exchange_deadlines.clear(reader.slot);
+            self.make_ready(reader);
+        }
+    }
+}

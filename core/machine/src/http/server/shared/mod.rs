@@ -1,0 +1,199 @@
+//! Sessions and streams that several nodes share through a store.
+//!
+//! A node that gets a request for a session of another node opens a replica of it from the store.
+//! Each replica has a number, which is part of the numbers of its streams and of the ids of its
+//! requests to the client. So an event id or a response tells which replica it belongs to.
+
+mod follow;
+mod interface;
+mod lease;
+mod relay;
+mod requests;
+mod sessions;
+mod waits;
+
+use alloc::boxed::Box;
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::fmt;
+
+use mcp_sansio_collections::Key;
+
+use crate::Instant;
+use crate::http::SessionId;
+
+use super::session_ids::SessionIds;
+
+pub(super) use follow::Follow;
+pub use interface::{
+    ActionId, Lease, NodeId, SessionRecord, SharedOptions, StoreError, StoreReply, WhenUnavailable,
+};
+use requests::Parked;
+pub(super) use sessions::{FIRST_REPLICA, first_of};
+use sessions::Replica;
+use waits::Wait;
+
+/// The state of a node.
+pub(super) struct Shared {
+    options: SharedOptions,
+    node: NodeId,
+    /// Whether the store knows the node.
+    joined: bool,
+    /// The number that this node proposes for the contents of an empty store.
+    proposal: u64,
+    /// The number of the contents of the store at the last heartbeat.
+    contents: Option<u64>,
+    /// When the store was last found to have lost its contents.
+    emptied: Option<Instant>,
+    /// Whether the last heartbeat succeeded, or none has failed yet.
+    available: bool,
+    /// Whether a heartbeat is pending.
+    beating: bool,
+    /// `None` after the node has left.
+    next_heartbeat: Option<Instant>,
+    /// The nodes with a valid lease at the last heartbeat.
+    nodes: BTreeSet<NodeId>,
+    /// The nodes that are being deposed.
+    deposing: BTreeSet<NodeId>,
+    next_action: u64,
+    /// The pending actions, which expire in the order of their ids.
+    waits: BTreeMap<ActionId, Wait>,
+    /// The sessions that are being opened, with the requests that wait for them.
+    openings: BTreeMap<String, Vec<Parked>>,
+    /// The sessions that the store does not have, until a heartbeat confirms its contents.
+    absent: Vec<String>,
+    parked_count: usize,
+    parked_bytes: usize,
+    /// The session that the current request names and that this node does not have.
+    missing: Option<SessionId>,
+    /// Whether the current request has waited for its session.
+    has_waited: bool,
+    /// The session that the current request has opened.
+    opened: Option<Key>,
+    /// The exchange of the current request, which has waited.
+    exchange: Option<Key>,
+    /// By the number of the connection.
+    replicas: BTreeMap<u64, Replica>,
+    /// The streams of other nodes that have a reader here.
+    following: BTreeMap<(u64, u32), NodeId>,
+    /// The nodes with a reader of a stream of this node.
+    followers: BTreeMap<(u64, u32), BTreeSet<NodeId>>,
+}
+
+/// The maximum number of streams with readers on other nodes. As many as exchanges of one process by
+/// default; readers of others look for events by themselves.
+const FOLLOWED_MAX: usize = 65_536;
+
+impl Shared {
+    pub(super) fn new(options: &SharedOptions, ids: &mut SessionIds) -> Self {
+        Self {
+            options: options.clone(),
+            node: NodeId(ids.draw_number()),
+            joined: false,
+            proposal: ids.draw_number(),
+            contents: None,
+            emptied: None,
+            available: true,
+            beating: false,
+            next_heartbeat: Some(Instant::ZERO),
+            nodes: BTreeSet::new(),
+            deposing: BTreeSet::new(),
+            next_action: 0,
+            waits: BTreeMap::new(),
+            openings: BTreeMap::new(),
+            absent: Vec::new(),
+            parked_count: 0,
+            parked_bytes: 0,
+            missing: None,
+            has_waited: false,
+            opened: None,
+            exchange: None,
+            replicas: BTreeMap::new(),
+            following: BTreeMap::new(),
+            followers: BTreeMap::new(),
+        }
+    }
+
+    /// Returns the next deadline.
+    pub(super) fn deadline(&self) -> Option<Instant> {
+        let wait = self.waits.first_key_value().map(|(_, wait)| wait.due);
+        wait.into_iter().chain(self.next_heartbeat).min()
+    }
+
+    /// Takes the exchange of the current request, if it has waited.
+    pub(super) const fn take_waiting_exchange(&mut self) -> Option<Key> {
+        self.exchange.take()
+    }
+
+    /// Returns whether any other node had a valid lease at the last heartbeat.
+    fn has_others(&self) -> bool {
+        self.nodes.iter().any(|node| *node != self.node)
+    }
+
+    pub(super) fn forget_session(&mut self, key: Key) {
+        let number = key.to_number();
+        self.replicas.remove(&number);
+        self.following.retain(|(session, _), _| *session != number);
+        self.followers.retain(|(session, _), _| *session != number);
+    }
+
+    pub(super) fn forget_stream(&mut self, key: Key, number: u32) {
+        self.following.remove(&(key.to_number(), number));
+        self.followers.remove(&(key.to_number(), number));
+    }
+
+    /// Checks that the counters match the tables.
+    pub(super) fn assert_consistent(&self) {
+        let parked = || self.openings.values().flatten();
+        assert_eq!(self.parked_count, parked().count(), "requests that wait");
+        let bytes: usize = parked().map(Parked::len).sum();
+        assert_eq!(self.parked_bytes, bytes, "bytes of requests that wait");
+        assert!(self.parked_count <= self.options.waiting_max, "the bound on requests");
+        assert!(self.followers.len() <= FOLLOWED_MAX, "the bound on followed streams");
+        let no_request = self.missing.is_none() && self.exchange.is_none() && !self.has_waited;
+        assert!(no_request, "no request is being handled");
+    }
+}
+
+impl fmt::Debug for Shared {
+    /// Omits ids of sessions.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Shared")
+            .field("node", &self.node)
+            .field("joined", &self.joined)
+            .field("available", &self.available)
+            .field("replicas", &self.replicas.len())
+            .finish_non_exhaustive()
+    }
+}
+
+impl super::Server {
+    /// Returns whether the store answers, for health checks. `true` without a shared store.
+    #[must_use]
+    pub fn is_store_available(&self) -> bool {
+        self.shared.as_ref().is_none_or(|shared| shared.available)
+    }
+
+    /// Returns the id of this node in a shared store. It changes if the node loses its lease.
+    #[must_use]
+    pub fn node_id(&self) -> Option<NodeId> {
+        self.shared.as_ref().map(|shared| shared.node)
+    }
+
+    /// Announces the end of this node to the others, when all responses are complete: the queue of
+    /// actions gets [`StoreAction::Leave`](super::StoreAction::Leave). Without it they wait until the
+    /// lease has expired.
+    pub fn leave(&mut self) {
+        if let Some(shared) = &mut self.shared {
+            (shared.joined, shared.next_heartbeat) = (false, None);
+            let node = shared.node;
+            self.store.push(super::StoreAction::Leave { node });
+        }
+    }
+
+    /// Returns the state that is shared. It exists in all methods of this module.
+    fn shared_mut(&mut self) -> Option<&mut Box<Shared>> {
+        self.shared.as_mut()
+    }
+}

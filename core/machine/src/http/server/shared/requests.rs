@@ -1,0 +1,438 @@
+//! Requests for sessions that several nodes share.
+
+use alloc::borrow::ToOwned;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use mcp_sansio_collections::Key;
+
+use crate::http::{
+    ExchangeId, HttpRejection, RemoteAddress, RequestHead, Response, SessionId,
+};
+use crate::jsonrpc::{Frame, Message, RequestId};
+use crate::protocol::Method;
+use crate::{Caller, Instant, Principal};
+
+use super::super::admission::{Route, busy};
+use super::super::body::{Body, ParsedBody};
+use super::super::callers::Sender;
+use super::super::exchange::{Exchange, State};
+use super::super::log::EventId;
+use super::super::posts::{Handled, ONLY, accepted, names_revision};
+use super::super::sessions::no_session;
+use super::super::store::StoreAction;
+use super::super::{Connection, Server};
+use super::relay::NodeMessage;
+use super::sessions::{INITIALIZED, LEVEL, digest_of, first_of, replica_of, subscription};
+use super::waits::{Purpose, unavailable};
+use super::WhenUnavailable;
+
+/// A request that waits for its session.
+#[derive(Debug)]
+pub(super) struct Parked {
+    exchange: Key,
+    route: Route,
+    protocol_version: Option<Vec<u8>>,
+    last_event_id: Option<Vec<u8>>,
+    remote: Option<RemoteAddress>,
+    identity: Caller,
+    body: Vec<u8>,
+}
+
+impl Parked {
+    pub(super) const fn len(&self) -> usize {
+        self.body.len()
+    }
+}
+
+/// What a posted message means for other nodes.
+#[derive(Debug)]
+enum Effect {
+    /// It opens a session.
+    Opens,
+    /// It confirms the session.
+    Confirms,
+    /// It sets the log level.
+    Level,
+    /// It changes a subscription.
+    Subscription(String),
+    /// It answers a request of this replica to the client.
+    Answers(u32),
+    /// It belongs to a request that any node may run.
+    Follows,
+    /// Nothing.
+    None,
+}
+
+impl Server {
+    /// Handles a request of a client, which may have to wait for its session.
+    pub(in super::super) fn handle_shared<'f>(
+        &mut self,
+        head: &RequestHead<'_>,
+        body: &'f [u8],
+        caller: &Caller,
+        permit: &dyn Fn(Option<&ParsedBody<'_>>) -> Result<(), HttpRejection>,
+        now: Instant,
+    ) -> Result<Handled<'f>, Response> {
+        let handled = self.handle_route(head, body, caller, permit, now);
+        let missing = self.shared_mut().and_then(|shared| {
+            shared.opened = None;
+            shared.missing.take()
+        });
+        match (handled, missing) {
+            (Err(_), Some(session)) => {
+                let route = self.route(head)?;
+                let parked = Parked {
+                    exchange: self.exchanges.insert(Exchange::new(None, ONLY, State::Waiting)),
+                    route,
+                    protocol_version: head.protocol_version.map(ToOwned::to_owned),
+                    last_event_id: head.last_event_id.map(ToOwned::to_owned),
+                    remote: head.remote,
+                    identity: caller.clone(),
+                    body: body.to_vec(),
+                };
+                Ok((self.park(session, parked, now), None))
+            }
+            (handled, _) => handled,
+        }
+    }
+
+    /// Notes a session that the current request names, if this node does not have it.
+    pub(in super::super) fn note_missing(&mut self, session: &SessionId) {
+        let known = self.key_of_session(session).is_some();
+        if let Some(shared) = self.shared_mut()
+            && !known
+            && !shared.has_waited
+        {
+            shared.missing = Some(*session);
+        }
+    }
+
+    fn park(&mut self, session: SessionId, parked: Parked, now: Instant) -> ExchangeId {
+        let exchange = parked.exchange;
+        let idle = self.options.timeouts.session_idle;
+        let Some(shared) = self.shared_mut() else { return ExchangeId(exchange) };
+        let bytes = shared.parked_bytes.saturating_add(parked.len());
+        if !shared.available {
+            self.answer_waiting(exchange, unavailable());
+        } else if shared.parked_count >= shared.options.waiting_max
+            || bytes > shared.options.waiting_bytes_max
+        {
+            self.answer_waiting(exchange, busy(None, "too many requests wait for the store"));
+        } else {
+            (shared.parked_count, shared.parked_bytes) = (shared.parked_count + 1, bytes);
+            let waiting = shared.openings.entry(session.as_str().into()).or_default();
+            waiting.push(parked);
+            let node = shared.node;
+            if waiting.len() == 1 {
+                self.ask_store(Purpose::Open(session), now, |action| StoreAction::OpenSession {
+                    action,
+                    session,
+                    node,
+                    idle,
+                });
+            }
+        }
+        ExchangeId(exchange)
+    }
+
+    fn take_parked(&mut self, session: &str) -> Vec<Parked> {
+        let Some(shared) = self.shared_mut() else { return Vec::new() };
+        let parked = shared.openings.remove(session).unwrap_or_default();
+        shared.parked_count -= parked.len();
+        shared.parked_bytes -= parked.iter().map(Parked::len).sum::<usize>();
+        parked
+    }
+
+    /// Returns the sender of a waiting request whose principal has this digest.
+    pub(super) fn parked_sender(
+        &self,
+        session: &SessionId,
+        digest: &str,
+    ) -> Option<(Caller, Option<RemoteAddress>)> {
+        let parked = self.shared.as_ref()?.openings.get(session.as_str())?;
+        let own = |it: &&Parked| digest_of(it.identity.principal()) == digest;
+        parked.iter().find(own).map(|it| (it.identity.clone(), it.remote))
+    }
+
+    /// Handles the requests that have waited for a session.
+    pub(super) fn resume_parked(&mut self, session: &SessionId, now: Instant) {
+        for parked in self.take_parked(session.as_str()) {
+            // The client may have left.
+            let Some(entry) = self.exchanges.get(parked.exchange) else { continue };
+            let expires = entry.expires;
+            let mut head = RequestHead::new("", "");
+            head.session_id = Some(session.as_str().as_bytes());
+            head.protocol_version = parked.protocol_version.as_deref();
+            head.last_event_id = parked.last_event_id.as_deref();
+            head.remote = parked.remote;
+            if let Some(shared) = self.shared_mut() {
+                (shared.exchange, shared.has_waited) = (Some(parked.exchange), true);
+            }
+            let Parked { route, identity, body, exchange, .. } = &parked;
+            let handled = self.handle_routed(*route, &head, body, identity, &|_| Ok(()), now);
+            let event = match handled {
+                Ok((_, event)) => event.map(crate::peer::Event::into_owned),
+                Err(response) => {
+                    self.respond_whole(response);
+                    None
+                }
+            };
+            self.events.extend(event);
+            if let Some(shared) = self.shared_mut() {
+                (shared.exchange, shared.has_waited, shared.opened) = (None, false, None);
+                shared.missing = None;
+            }
+            if let Some(deadline) = expires {
+                self.set_expiry(ExchangeId(*exchange), deadline);
+            }
+        }
+    }
+
+    pub(super) fn refuse_parked(&mut self, session: &SessionId, now: Instant) {
+        self.answer_parked(session.as_str(), |_| unavailable(), now);
+    }
+
+    /// Answers the requests that wait for a session with a refusal.
+    pub(super) fn answer_parked(
+        &mut self,
+        session: &str,
+        response: impl Fn(Option<&RequestId>) -> Response,
+        _: Instant,
+    ) {
+        for parked in self.take_parked(session) {
+            self.answer_waiting(parked.exchange, response(None));
+        }
+    }
+
+    fn answer_waiting(&mut self, exchange: Key, response: Response) {
+        if let Some(entry) = self.exchanges.get_mut(exchange) {
+            entry.state = State::Whole(response);
+            self.make_ready(exchange);
+        }
+    }
+
+    /// Continues an exchange that has waited with the state of a new one.
+    pub(in super::super) fn replace_exchange(&mut self, key: Key, exchange: Exchange) -> Key {
+        if let Some(entry) = self.exchanges.get_mut(key) {
+            let queued = entry.queued;
+            *entry = Exchange { queued, ..exchange };
+        }
+        key
+    }
+
+    /// Notes the expiry of a request that waits for its session.
+    pub(in super::super) fn note_expiry(&mut self, key: Key, deadline: Instant) {
+        if let Some(entry) = self.exchanges.get_mut(key)
+            && entry.connection.is_none()
+            && matches!(entry.state, State::Waiting)
+        {
+            entry.expires = Some(deadline);
+        }
+    }
+
+    // ------------------------------------------------------------------ messages
+
+    /// Handles a message to the endpoint, and what it means for other nodes.
+    pub(in super::super) fn post_shared<'f>(
+        &mut self,
+        head: &RequestHead<'_>,
+        text: &[u8],
+        body: Body<'_, 'f>,
+        sender: Sender<'_>,
+        now: Instant,
+    ) -> Result<Handled<'f>, Response> {
+        let effect = self.effect_of(head, &body);
+        let session = head.session_id.and_then(SessionId::parse);
+        match &effect {
+            Effect::Opens if self.refuses_sessions() => return Err(unavailable()),
+            Effect::Answers(replica) => {
+                let principal = sender.identity.principal();
+                if let Some(exchange) = self.relay_answer(head, text, *replica, principal, now)? {
+                    return Ok((exchange, None));
+                }
+            }
+            Effect::None => {}
+            _ => self.check_numbers(session.as_ref())?,
+        }
+        let handled = self.post(head, body, sender, now)?;
+        let exchange = handled.0.0;
+        let opened = self.shared_mut().and_then(|shared| shared.opened.take());
+        let key = match &session {
+            Some(session) => self.key_of_session(session),
+            None => opened.filter(|key| self.connections.get(*key).is_some()),
+        };
+        let Some(key) = key else { return Ok(handled) };
+        let state = |server: &Self| {
+            server.connections.get(key).and_then(|connection| connection.machine.session_state())
+        };
+        let change = match effect {
+            Effect::Opens if opened.is_some() => {
+                let held = self.hold(exchange);
+                self.put_session(key, held, now);
+                return Ok(handled);
+            }
+            Effect::Confirms => {
+                let confirmed = state(self).is_some_and(|state| state.initialized);
+                confirmed.then(|| (INITIALIZED.to_owned(), Some("1".to_owned())))
+            }
+            Effect::Level => state(self)
+                .map(|state| (LEVEL.to_owned(), Some(state.log_level.as_str().to_owned()))),
+            Effect::Subscription(uri) => state(self).map(|state| {
+                let subscribed = state.subscribed.contains(&uri);
+                (subscription(&uri), subscribed.then(|| "1".to_owned()))
+            }),
+            Effect::Follows => {
+                let text = String::from_utf8_lossy(text);
+                let session = session.as_ref().map_or("", SessionId::as_str).into();
+                self.broadcast(&NodeMessage::Deliver { session, text });
+                None
+            }
+            _ => None,
+        };
+        match change {
+            Some(change) => {
+                let held = self.hold(exchange);
+                self.change_session(key, alloc::vec![change], held, now);
+            }
+            None => self.touch_shared(key, now),
+        }
+        Ok(handled)
+    }
+
+    /// Returns what a message means for other nodes.
+    fn effect_of(&self, head: &RequestHead<'_>, body: &Body<'_, '_>) -> Effect {
+        let (Ok(Frame::Single(message)), read) = (&body.frame, body.read.as_deref()) else {
+            return Effect::Follows.unless(!matches!(body.frame, Ok(Frame::Batch(_))));
+        };
+        if self.is_modern(head, read.is_some_and(names_revision)) {
+            return Effect::None;
+        }
+        match message {
+            Message::Request(request) => match Method::parse(&request.method) {
+                Some(Method::Initialize) if head.session_id.is_none() => Effect::Opens,
+                Some(Method::LoggingSetLevel) => Effect::Level,
+                Some(Method::ResourcesSubscribe | Method::ResourcesUnsubscribe) => {
+                    let uri = read.and_then(|read| read.as_ref().ok()?.uri.as_deref());
+                    uri.map_or(Effect::None, |uri| Effect::Subscription(uri.into()))
+                }
+                _ => Effect::None,
+            },
+            Message::Notification(notification) => match Method::parse(&notification.method) {
+                Some(Method::Initialized) => Effect::Confirms,
+                Some(Method::Cancelled | Method::Progress) => Effect::Follows,
+                _ => Effect::None,
+            },
+            Message::Response(response) => match response.id {
+                Some(RequestId::Number(id)) => {
+                    u32::try_from(id).map_or(Effect::None, |id| Effect::Answers(replica_of(id)))
+                }
+                _ => Effect::None,
+            },
+        }
+    }
+
+    fn refuses_sessions(&self) -> bool {
+        self.shared.as_ref().is_some_and(|shared| {
+            !shared.available && shared.options.when_unavailable == WhenUnavailable::Refuse
+        })
+    }
+
+    /// Opens another replica of a session whose numbers are used up.
+    fn check_numbers(&mut self, session: Option<&SessionId>) -> Result<(), Response> {
+        let Some(session) = session else { return Ok(()) };
+        let next = self
+            .key_of_session(session)
+            .and_then(|key| self.connections.get(key)?.session.as_ref().map(|it| it.next_stream));
+        let used_up = next.is_some_and(|next| first_of(replica_of(next)) != first_of(replica_of(next + 1)));
+        match self.shared_mut() {
+            Some(shared) if used_up && !shared.has_waited => {
+                shared.missing = Some(*session);
+                Err(no_session(None))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Passes a response on to the node that has sent the request, unless it is this one.
+    fn relay_answer(
+        &mut self,
+        head: &RequestHead<'_>,
+        text: &[u8],
+        replica: u32,
+        principal: Option<&Principal>,
+        now: Instant,
+    ) -> Result<Option<ExchangeId>, Response> {
+        self.check_legacy_version(head, None)?;
+        let key = self.find_session(head, principal, None)?;
+        let Some(session) = self.connections.get(key).and_then(Connection::session_id) else {
+            return Err(no_session(None));
+        };
+        let owner = self.owner_of(key, replica);
+        let own = self.shared.as_ref().map(|shared| shared.node);
+        if owner.is_some() && owner == own {
+            return Ok(None);
+        }
+        let exchange = self.respond_whole(accepted());
+        let held = self.hold(exchange.0);
+        let text = String::from_utf8_lossy(text);
+        let message = NodeMessage::Deliver { session: session.as_str().into(), text };
+        self.send(owner, &message, Some(held), now);
+        self.touch_shared(key, now);
+        Ok(Some(exchange))
+    }
+
+    // ------------------------------------------------------------------ streams
+
+    /// Opens or resumes a stream, which may belong to another node.
+    pub(in super::super) fn get_shared(
+        &mut self,
+        head: &RequestHead<'_>,
+        sender: Sender<'_>,
+        now: Instant,
+    ) -> Result<ExchangeId, Response> {
+        self.check_legacy_version(head, None)?;
+        let key = self.find_session(head, sender.identity.principal(), None)?;
+        let Some(id) = head.last_event_id.and_then(EventId::parse) else {
+            let exchange = self.get(head, sender, now)?;
+            if head.last_event_id.is_none() {
+                self.announce_listener(key);
+            }
+            return Ok(exchange);
+        };
+        let own = self.shared.as_ref().map(|shared| shared.node);
+        match self.owner_of(key, replica_of(id.stream)) {
+            Some(owner) if Some(owner) != own => self.follow(key, id, owner, sender, now),
+            None if self.shared.as_ref().is_some_and(|shared| !shared.has_waited) => {
+                // The replica is newer than what this node knows of the session.
+                let session = self.connections.get(key).and_then(Connection::session_id);
+                if let Some(shared) = self.shared_mut() {
+                    shared.missing = session;
+                }
+                Err(no_session(None))
+            }
+            _ => self.get(head, sender, now),
+        }
+    }
+
+    /// Ends a session on request of its client, on all nodes.
+    pub(in super::super) fn delete_shared(
+        &mut self,
+        head: &RequestHead<'_>,
+        principal: Option<&Principal>,
+        now: Instant,
+    ) -> Result<ExchangeId, Response> {
+        let exchange = self.delete(head, principal, now)?;
+        if let Some(session) = head.session_id.and_then(SessionId::parse) {
+            let held = self.hold(exchange.0);
+            self.remove_session(session, held, now);
+        }
+        Ok(exchange)
+    }
+}
+
+impl Effect {
+    fn unless(self, other: bool) -> Self {
+        if other { Self::None } else { self }
+    }
+}

@@ -1,0 +1,360 @@
+//! Sessions in the store, and their replicas on this node.
+
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+
+use mcp_sansio_collections::Key;
+use sha2::{Digest, Sha256};
+
+use crate::http::{Response, SessionId};
+use crate::jsonrpc::{Json, RawJson};
+use crate::peer::server::SessionState;
+use crate::protocol::{Capabilities, Capability, LoggingLevel};
+use crate::{Instant, Principal, Revision};
+
+use super::super::callers::Sender;
+use super::super::session::Transport;
+use super::super::sessions::no_session;
+use super::super::store::StoreAction;
+use super::super::{Connection, Server};
+use super::relay::NodeMessage;
+use super::waits::{Held, Purpose, unavailable};
+use super::{NodeId, SessionRecord};
+
+/// A session on this node.
+#[derive(Debug)]
+pub(super) struct Replica {
+    /// The nodes of all known replicas, by the numbers of these.
+    pub(super) owners: Vec<(u32, NodeId)>,
+    /// When its expiry in the store was last extended.
+    touched: Instant,
+    /// Whether the store has it, as far as this node knows.
+    pub(super) stored: bool,
+    /// Whether the store did not have it when it was last used.
+    pub(super) doubted: bool,
+}
+
+/// The number of the replica on the node that creates a session.
+pub(in super::super) const FIRST_REPLICA: u32 = 1;
+
+/// The bits of a stream's number that count the streams of its replica: 4 million.
+const STREAM_BITS: u32 = 22;
+/// The number after the last replica.
+const REPLICAS_MAX: u32 = 1 << (32 - STREAM_BITS);
+
+/// The longest description of a client that is stored, in bytes. It is for display only.
+const CLIENT_INFO_LENGTH_MAX: usize = 256;
+
+/// Returns the number of the first stream of a replica.
+pub(in super::super) const fn first_of(replica: u32) -> u32 {
+    replica << STREAM_BITS
+}
+
+/// Returns the replica of a stream or of a request to the client.
+pub(super) const fn replica_of(number: u32) -> u32 {
+    number >> STREAM_BITS
+}
+
+/// Returns whether a stream is for messages that belong to no request.
+pub(super) const fn is_standalone(number: u32) -> bool {
+    number.trailing_zeros() >= STREAM_BITS
+}
+
+/// Names of the fields of a session.
+const REVISION: &str = "revision";
+const CAPABILITIES: &str = "capabilities";
+const CLIENT: &str = "client";
+const PRINCIPAL: &str = "principal";
+pub(super) const INITIALIZED: &str = "initialized";
+pub(super) const LEVEL: &str = "level";
+const SUBSCRIPTION: &str = "sub:";
+
+/// Returns the field for a subscription.
+pub(super) fn subscription(uri: &str) -> String {
+    format!("{SUBSCRIPTION}{uri}")
+}
+
+impl Server {
+    /// Registers a session that this node has just opened.
+    pub(in super::super) fn share_session(&mut self, key: Key, now: Instant) {
+        let Some(shared) = &mut self.shared else { return };
+        let owners = alloc::vec![(FIRST_REPLICA, shared.node)];
+        let replica = Replica { owners, touched: now, stored: false, doubted: false };
+        shared.replicas.insert(key.to_number(), replica);
+        shared.opened = Some(key);
+        if let Some(connection) = self.connections.get_mut(key) {
+            connection.machine.start_call_ids(i64::from(first_of(FIRST_REPLICA)) + 1);
+        }
+    }
+
+    /// Stores a session of this node.
+    pub(super) fn put_session(&mut self, key: Key, held: Option<Held>, now: Instant) {
+        let node = self.shared.as_ref().map(|shared| shared.node);
+        let Some(Connection { machine, session: Some(session), streams, .. }) =
+            self.connections.get(key)
+        else {
+            return;
+        };
+        let (Some(node), Some(state)) = (node, machine.session_state()) else { return };
+        let (session, replica) = (session.id, replica_of(streams.first_number()));
+        let fields = fields_of(&state, machine.caller().principal());
+        let idle = self.options.timeouts.session_idle;
+        // Not again while this is pending.
+        self.set_stored(key, true);
+        self.ask_store(Purpose::Put { session: key, held }, now, |action| StoreAction::PutSession {
+            action,
+            session,
+            replica,
+            node,
+            fields,
+            idle,
+        });
+    }
+
+    pub(super) fn set_stored(&mut self, key: Key, stored: bool) {
+        if let Some(replica) =
+            self.shared_mut().and_then(|shared| shared.replicas.get_mut(&key.to_number()))
+        {
+            (replica.stored, replica.doubted) = (stored, false);
+        }
+    }
+
+    /// Handles a session that this node has and the store does not. A heartbeat finds out whether
+    /// the session was ended or the store has lost its contents.
+    pub(super) fn doubt(&mut self, key: Key, now: Instant) {
+        if let Some(replica) =
+            self.shared_mut().and_then(|shared| shared.replicas.get_mut(&key.to_number()))
+        {
+            replica.doubted = true;
+            self.beat(now);
+        }
+    }
+
+    /// Extends the expiry of a session that is in use, four times while it lasts.
+    pub(in super::super) fn touch_shared(&mut self, key: Key, now: Instant) {
+        let idle = self.options.timeouts.session_idle;
+        let Some(replica) =
+            self.shared_mut().and_then(|shared| shared.replicas.get_mut(&key.to_number()))
+        else {
+            return;
+        };
+        if now >= replica.touched + idle / 4 {
+            self.change_session(key, Vec::new(), None, now);
+        }
+    }
+
+    /// Changes fields of a session in the store, then sends the response that confirms it.
+    pub(super) fn change_session(
+        &mut self,
+        key: Key,
+        fields: Vec<(String, Option<String>)>,
+        held: Option<Held>,
+        now: Instant,
+    ) {
+        let idle = self.options.timeouts.session_idle;
+        let Some(session) = self.connections.get(key).and_then(Connection::session_id) else {
+            return;
+        };
+        if let Some(replica) =
+            self.shared_mut().and_then(|shared| shared.replicas.get_mut(&key.to_number()))
+        {
+            replica.touched = now;
+        }
+        for (field, value) in &fields {
+            self.broadcast(&NodeMessage::Set {
+                session: session.as_str().into(),
+                field: field.into(),
+                value: value.as_deref().map(Into::into),
+            });
+        }
+        let purpose = Purpose::Change { session: key, held };
+        self.ask_store(purpose, now, |action| StoreAction::SetFields {
+            action,
+            session,
+            fields,
+            idle,
+        });
+    }
+
+    /// Applies a change that another node has made.
+    pub(super) fn adopt_change(&mut self, key: Key, field: &str, value: Option<&str>) {
+        let Some(Connection { machine, .. }) = self.connections.get_mut(key) else { return };
+        match (field, field.strip_prefix(SUBSCRIPTION)) {
+            (_, Some(uri)) => machine.set_subscribed(uri, value.is_some()),
+            (INITIALIZED, _) => machine.set_initialized(),
+            (LEVEL, _) => {
+                if let Some(level) = value.and_then(level_of) {
+                    machine.set_log_level_of_session(level);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Removes a session from the store and from all other nodes.
+    pub(in super::super) fn unshare_session(&mut self, key: Key, now: Instant) {
+        let Some(session) = self.connections.get(key).and_then(Connection::session_id) else {
+            return;
+        };
+        self.remove_session(session, None, now);
+    }
+
+    pub(super) fn remove_session(
+        &mut self,
+        session: SessionId,
+        held: Option<Held>,
+        now: Instant,
+    ) {
+        self.broadcast(&NodeMessage::Ended { session: session.as_str().into() });
+        self.ask_store(Purpose::Relay(held), now, |action| StoreAction::RemoveSession {
+            action,
+            session,
+        });
+    }
+
+    // ------------------------------------------------------------------ replicas
+
+    /// Opens a replica of a session from its record, and handles the requests that wait for it.
+    pub(super) fn handle_record(
+        &mut self,
+        session: &SessionId,
+        record: SessionRecord,
+        now: Instant,
+    ) {
+        if let Err(response) = self.open_replica(session, record, now) {
+            return self.answer_parked(session.as_str(), |_| response.clone(), now);
+        }
+        self.resume_parked(session, now);
+    }
+
+    fn open_replica(
+        &mut self,
+        session: &SessionId,
+        record: SessionRecord,
+        now: Instant,
+    ) -> Result<(), Response> {
+        let SessionRecord { replica: number, owners, fields } = record;
+        if !(1..REPLICAS_MAX).contains(&number) {
+            return Err(no_session(None));
+        }
+        let (first, first_id) = (first_of(number), i64::from(first_of(number)) + 1);
+        if let Some(key) = self.key_of_session(session) {
+            // It was opened meanwhile, its numbers were used up, or a new replica had to be found.
+            if let Some(Connection { machine, session: Some(session), .. }) =
+                self.connections.get_mut(key)
+            {
+                session.next_stream = first + 1;
+                machine.start_call_ids(first_id);
+            }
+            if let Some(known) =
+                self.shared_mut().and_then(|it| it.replicas.get_mut(&key.to_number()))
+            {
+                known.owners = owners;
+            }
+            return Ok(());
+        }
+        let Some((state, principal)) = state_of(&fields) else { return Err(no_session(None)) };
+        let Some((identity, remote)) = self.parked_sender(session, &principal) else {
+            return Err(no_session(None));
+        };
+        let caller = self.callers.enter(identity.principal(), remote);
+        let checked = self.check_session_limits(caller, None, now);
+        if checked.is_ok() {
+            let mut machine = self.fresh_machine();
+            machine.restore_session(state);
+            machine.start_call_ids(first_id);
+            machine.set_caller(Sender { identity: &identity, caller }.identity);
+            let key =
+                self.insert_session(*session, Transport::Streamable, first, machine, caller, now);
+            self.prime_standalone(key);
+            let replica = Replica { owners, touched: now, stored: true, doubted: false };
+            if let Some(shared) = self.shared_mut() {
+                shared.replicas.insert(key.to_number(), replica);
+            }
+        }
+        self.callers.close_exchange(caller);
+        checked
+    }
+
+    /// Handles a session that the store does not have. A heartbeat finds out whether the store has
+    /// lost it, so that no client gives up a session that another node still has.
+    pub(super) fn handle_absence(&mut self, session: &SessionId, now: Instant) {
+        if let Some(shared) = self.shared_mut() {
+            shared.absent.push(session.as_str().into());
+            self.beat(now);
+        }
+    }
+
+    /// Answers the requests for sessions that the store does not have.
+    pub(super) fn settle_absences(&mut self, now: Instant) {
+        let Some(shared) = self.shared_mut() else { return };
+        let grace = shared.options.lease;
+        let lost = shared.emptied.is_some_and(|at| now < at + grace);
+        for session in core::mem::take(&mut shared.absent) {
+            if lost {
+                self.answer_parked(&session, |_| unavailable(), now);
+            } else {
+                self.answer_parked(&session, no_session, now);
+            }
+        }
+    }
+}
+
+/// Returns the fields of a session.
+fn fields_of(state: &SessionState, principal: Option<&Principal>) -> Vec<(String, String)> {
+    let names: Vec<String> = state.client.iter().map(|it| it.to_string()).collect();
+    let client = state.client_info.as_str();
+    let client = if client.len() > CLIENT_INFO_LENGTH_MAX { "null" } else { client };
+    let mut fields = alloc::vec![
+        (REVISION.to_string(), state.revision.as_str().to_string()),
+        (CAPABILITIES.to_string(), names.join(" ")),
+        (CLIENT.to_string(), client.to_string()),
+        (PRINCIPAL.to_string(), digest_of(principal)),
+        (LEVEL.to_string(), state.log_level.as_str().to_string()),
+    ];
+    if state.initialized {
+        fields.push((INITIALIZED.to_string(), "1".to_string()));
+    }
+    fields.extend(state.subscribed.iter().map(|uri| (subscription(uri), "1".to_string())));
+    fields
+}
+
+/// Returns the state in the fields of a session, and the digest of its principal.
+fn state_of(fields: &[(String, String)]) -> Option<(SessionState, String)> {
+    let field = |name: &str| {
+        let found = fields.iter().find(|(field, _)| field == name);
+        found.map(|(_, value)| value.as_str())
+    };
+    let revision = Revision::parse(field(REVISION)?)?;
+    let mut client = Capabilities::NONE;
+    for name in field(CAPABILITIES)?.split(' ') {
+        // A newer node may know more of them.
+        let known = Capability::ALL.into_iter().find(|it| it.to_string() == name);
+        client = known.map_or(client, |known| client.with(known, true));
+    }
+    let client_info = RawJson::parse(field(CLIENT)?).ok()?;
+    let subscribed = fields.iter().filter_map(|(name, _)| name.strip_prefix(SUBSCRIPTION));
+    let state = SessionState {
+        revision,
+        client,
+        client_info: Json::from(client_info.into_owned()),
+        initialized: field(INITIALIZED).is_some(),
+        log_level: field(LEVEL).and_then(level_of).unwrap_or(LoggingLevel::Info),
+        subscribed: subscribed.map(Into::into).collect(),
+    };
+    Some((state, field(PRINCIPAL)?.into()))
+}
+
+pub(super) fn level_of(text: &str) -> Option<LoggingLevel> {
+    let quoted = format!("\"{text}\"");
+    RawJson::parse(&quoted).ok()?.decode().ok()
+}
+
+/// Returns a digest of a principal, whose text may be long and personal; empty if it is unknown.
+// MCP 2025-11-25 security-best-practices#session-hijacking [SESS-014]
+pub(super) fn digest_of(principal: Option<&Principal>) -> String {
+    let Some(principal) = principal else { return String::new() };
+    let hash = Sha256::new().chain_update(b"principal").chain_update(principal.as_str()).finalize();
+    hash.iter().map(|byte| format!("{byte:02x}")).collect()
+}

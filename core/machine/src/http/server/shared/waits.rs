@@ -1,0 +1,171 @@
+//! Actions of the store that wait for their completion.
+
+use mcp_sansio_collections::Key;
+
+use crate::Instant;
+use crate::http::{Response, SessionId};
+
+use super::super::admission::busy;
+use super::super::exchange::State;
+use super::super::store::StoreAction;
+use super::super::Server;
+use super::{ActionId, NodeId, StoreError, StoreReply, WhenUnavailable};
+
+/// A pending action.
+#[derive(Debug)]
+pub(super) struct Wait {
+    pub(super) due: Instant,
+    purpose: Purpose,
+}
+
+/// What depends on an action.
+#[derive(Debug)]
+pub(super) enum Purpose {
+    /// The lease of this node.
+    Heartbeat,
+    /// A session that another node has opened.
+    Open(SessionId),
+    /// A session of this node, and the response that opens it.
+    Put { session: Key, held: Option<Held> },
+    /// A change of a session, and the response that confirms it.
+    Change { session: Key, held: Option<Held> },
+    /// A message to other nodes, and the response that confirms it.
+    Relay(Option<Held>),
+    /// The end of a node.
+    Depose(NodeId),
+}
+
+/// A complete response that waits.
+#[derive(Debug)]
+pub(super) struct Held {
+    exchange: Key,
+    response: Response,
+}
+
+const UNAVAILABLE: &str = "the store of sessions is not available";
+
+pub(super) fn unavailable() -> Response {
+    busy(None, UNAVAILABLE)
+}
+
+impl Server {
+    /// Queues an action whose completion matters.
+    pub(super) fn ask_store(
+        &mut self,
+        purpose: Purpose,
+        now: Instant,
+        action: impl FnOnce(ActionId) -> StoreAction,
+    ) {
+        let Some(shared) = &mut self.shared else { return };
+        let id = ActionId(shared.next_action);
+        shared.next_action += 1;
+        if !self.store.push(action(id)) {
+            return self.settle(purpose, Err(StoreError::Unavailable), now);
+        }
+        let due = now + shared.options.patience;
+        shared.waits.insert(id, Wait { due, purpose });
+    }
+
+    /// Handles the completion of an action of a shared store. That of an action that is no longer
+    /// pending is ignored.
+    pub fn handle_store(
+        &mut self,
+        action: ActionId,
+        result: Result<StoreReply, StoreError>,
+        now: Instant,
+    ) {
+        let wait = self.shared_mut().and_then(|shared| shared.waits.remove(&action));
+        if let Some(wait) = wait {
+            self.settle(wait.purpose, result, now);
+        }
+    }
+
+    /// Handles the deadlines that are due.
+    pub(in super::super) fn handle_shared_timeout(&mut self, now: Instant) {
+        while let Some(shared) = &mut self.shared
+            && let Some(first) = shared.waits.first_entry()
+            && first.get().due <= now
+        {
+            let purpose = first.remove().purpose;
+            self.settle(purpose, Err(StoreError::Unavailable), now);
+        }
+        let next = self.shared.as_ref().and_then(|shared| shared.next_heartbeat);
+        if next.is_some_and(|next| next <= now) {
+            self.beat(now);
+        }
+    }
+
+    fn settle(&mut self, purpose: Purpose, result: Result<StoreReply, StoreError>, now: Instant) {
+        match purpose {
+            Purpose::Heartbeat => match result {
+                Ok(StoreReply::Lease(lease)) => self.handle_lease(lease, now),
+                _ => self.handle_silence(now),
+            },
+            Purpose::Open(session) => match result {
+                Ok(StoreReply::Opened(record)) => self.handle_record(&session, record, now),
+                Err(StoreError::Missing) => self.handle_absence(&session, now),
+                _ => self.refuse_parked(&session, now),
+            },
+            Purpose::Put { session, held } => {
+                let stored = result.is_ok();
+                self.set_stored(session, stored);
+                let keeps = self.shared_mut().is_some_and(|shared| {
+                    shared.options.when_unavailable == WhenUnavailable::KeepLocally
+                });
+                match held {
+                    Some(held) if !stored && !keeps => {
+                        self.end_session(session, now);
+                        let Held { exchange, .. } = held;
+                        self.release(Held { exchange, response: unavailable() });
+                    }
+                    held => self.release_all(held),
+                }
+            }
+            Purpose::Change { session, held } => {
+                match result {
+                    Ok(_) => {}
+                    Err(StoreError::Missing) => self.doubt(session, now),
+                    // The next heartbeat stores the session again.
+                    Err(_) => self.set_stored(session, false),
+                }
+                self.release_all(held);
+            }
+            Purpose::Relay(held) => {
+                let held = match result {
+                    // The receiver has gone, and with it the request.
+                    Ok(_) | Err(StoreError::Missing) => held,
+                    Err(_) => held.map(|held| Held { response: unavailable(), ..held }),
+                };
+                self.release_all(held);
+            }
+            Purpose::Depose(node) => {
+                self.handle_deposed(node, matches!(result, Ok(StoreReply::Deposed(true))), now);
+            }
+        }
+    }
+
+    /// Holds a complete response back until an action is completed.
+    pub(super) fn hold(&mut self, exchange: Key) -> Option<Held> {
+        let entry = self.exchanges.get_mut(exchange)?;
+        match core::mem::replace(&mut entry.state, State::Waiting) {
+            State::Whole(response) => Some(Held { exchange, response }),
+            other => {
+                entry.state = other;
+                None
+            }
+        }
+    }
+
+    fn release_all(&mut self, held: Option<Held>) {
+        if let Some(held) = held {
+            self.release(held);
+        }
+    }
+
+    fn release(&mut self, held: Held) {
+        if let Some(entry) = self.exchanges.get_mut(held.exchange) {
+            entry.state = State::Whole(held.response);
+            self.make_ready(held.exchange);
+        }
+    }
+}
