@@ -187,8 +187,10 @@ pub enum StoreAction {
         action: ActionId,
         /// The session.
         session: SessionId,
-        /// The number of the replica of this node. Later numbers are higher.
+        /// The number of the replica of this node.
         replica: u32,
+        /// Replicas that are opened later get higher numbers than this.
+        taken: u32,
         /// The node.
         node: NodeId,
         /// The fields.
@@ -347,6 +349,10 @@ impl Store {
             };
             let event = StoredEvent { place, message: message.to_vec(), last };
             self.actions.push_back(StoreAction::Append { event });
+        }
+        if self.shared {
+            // A reader on another node may have sent them.
+            stream.issue_all();
         }
     }
 

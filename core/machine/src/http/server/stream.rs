@@ -159,6 +159,11 @@ impl Stream {
         }
     }
 
+    /// Notes that a client may know the ids of all events.
+    pub(super) fn issue_all(&mut self) {
+        self.issued = self.log.end();
+    }
+
     /// Moves the reader to a position that [`after`](Self::after) returned.
     pub(super) const fn resume_at(&mut self, place: u64) {
         self.behind = None;

@@ -58,7 +58,14 @@ impl Server {
             return self.beat(now);
         }
         shared.joined = true;
-        shared.nodes = lease.nodes.into_iter().collect();
+        let before = core::mem::replace(&mut shared.nodes, lease.nodes.into_iter().collect());
+        let gone: Vec<NodeId> = before.difference(&shared.nodes).copied().collect();
+        if !gone.is_empty() {
+            shared.followers.retain(|_, nodes| {
+                nodes.retain(|node| !gone.contains(node));
+                !nodes.is_empty()
+            });
+        }
         self.settle_absences(now);
         self.settle_replicas(now);
         self.depose_silent(now);

@@ -126,9 +126,10 @@ impl Shared {
         self.exchange.take()
     }
 
-    /// Returns whether any other node had a valid lease at the last heartbeat.
-    fn has_others(&self) -> bool {
-        self.nodes.iter().any(|node| *node != self.node)
+    /// Returns whether the store has lost its contents, and other nodes may not have stored their
+    /// sessions again yet.
+    fn is_recovering(&self, now: Instant) -> bool {
+        self.emptied.is_some_and(|at| now < at + self.options.lease)
     }
 
     pub(super) fn forget_session(&mut self, key: Key) {

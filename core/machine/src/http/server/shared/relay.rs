@@ -72,12 +72,9 @@ pub(super) enum NodeMessage<'a> {
 }
 
 impl Server {
-    /// Sends a message to all other nodes, if there are any. It may be lost with the store.
+    /// Sends a message to all other nodes. It may be lost with the store.
     pub(super) fn broadcast(&mut self, message: &NodeMessage<'_>) {
         let Some(shared) = &self.shared else { return };
-        if shared.joined && !shared.has_others() {
-            return;
-        }
         let from = shared.node;
         if let Ok(message) = serde_json::to_vec(message) {
             self.store.push(StoreAction::Send { action: None, from, to: None, message });
@@ -243,9 +240,6 @@ impl Server {
         let number = self.stream(key, number).map_or(number, |stream| stream.number);
         let Some(shared) = &mut self.shared else { return };
         let Some(nodes) = shared.followers.get_mut(&(key.to_number(), number)) else { return };
-        if shared.joined {
-            nodes.retain(|node| shared.nodes.contains(node));
-        }
         let Some(session) = self.connections.get(key).and_then(Connection::session_id) else {
             return;
         };

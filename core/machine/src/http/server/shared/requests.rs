@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 use mcp_sansio_collections::Key;
 
 use crate::http::{
-    ExchangeId, HttpRejection, RemoteAddress, RequestHead, Response, SessionId,
+    ExchangeId, HttpRejection, RemoteAddress, RequestHead, Response, SessionId, Status,
 };
 use crate::jsonrpc::{Frame, Message, RequestId};
 use crate::protocol::Method;
@@ -19,11 +19,12 @@ use super::super::callers::Sender;
 use super::super::exchange::{Exchange, State};
 use super::super::log::EventId;
 use super::super::posts::{Handled, ONLY, accepted, names_revision};
+use super::super::replay::gone;
 use super::super::sessions::no_session;
 use super::super::store::StoreAction;
 use super::super::{Connection, Server};
 use super::relay::NodeMessage;
-use super::sessions::{INITIALIZED, LEVEL, digest_of, first_of, replica_of, subscription};
+use super::sessions::{INITIALIZED, LEVEL, digest_of, is_used_up, replica_of, subscription};
 use super::waits::{Purpose, unavailable};
 use super::WhenUnavailable;
 
@@ -60,6 +61,8 @@ enum Effect {
     Answers(u32),
     /// It belongs to a request that any node may run.
     Follows,
+    /// It is a request without a lasting effect.
+    Asks,
     /// Nothing.
     None,
 }
@@ -253,7 +256,7 @@ impl Server {
                 }
             }
             Effect::None => {}
-            _ => self.check_numbers(session.as_ref())?,
+            effect => self.check_replica(session.as_ref(), matches!(effect, Effect::Asks))?,
         }
         let handled = self.post(head, body, sender, now)?;
         let exchange = handled.0.0;
@@ -303,7 +306,11 @@ impl Server {
     /// Returns what a message means for other nodes.
     fn effect_of(&self, head: &RequestHead<'_>, body: &Body<'_, '_>) -> Effect {
         let (Ok(Frame::Single(message)), read) = (&body.frame, body.read.as_deref()) else {
-            return Effect::Follows.unless(!matches!(body.frame, Ok(Frame::Batch(_))));
+            return if matches!(body.frame, Ok(Frame::Batch(_))) {
+                Effect::Asks
+            } else {
+                Effect::None
+            };
         };
         if self.is_modern(head, read.is_some_and(names_revision)) {
             return Effect::None;
@@ -316,7 +323,7 @@ impl Server {
                     let uri = read.and_then(|read| read.as_ref().ok()?.uri.as_deref());
                     uri.map_or(Effect::None, |uri| Effect::Subscription(uri.into()))
                 }
-                _ => Effect::None,
+                _ => Effect::Asks,
             },
             Message::Notification(notification) => match Method::parse(&notification.method) {
                 Some(Method::Initialized) => Effect::Confirms,
@@ -338,17 +345,34 @@ impl Server {
         })
     }
 
-    /// Opens another replica of a session whose numbers are used up.
-    fn check_numbers(&mut self, session: Option<&SessionId>) -> Result<(), Response> {
-        let Some(session) = session else { return Ok(()) };
-        let next = self
-            .key_of_session(session)
-            .and_then(|key| self.connections.get(key)?.session.as_ref().map(|it| it.next_stream));
-        let used_up = next.is_some_and(|next| first_of(replica_of(next)) != first_of(replica_of(next + 1)));
-        match self.shared_mut() {
-            Some(shared) if used_up && !shared.has_waited => {
-                shared.missing = Some(*session);
+    /// Reads a session again if the numbers of its replica are used up, or if its client may have
+    /// confirmed it at another node.
+    fn check_replica(
+        &mut self,
+        session: Option<&SessionId>,
+        asks: bool,
+    ) -> Result<(), Response> {
+        let Some(id) = session else { return Ok(()) };
+        let Some(key) = self.key_of_session(id) else { return Ok(()) };
+        let Some(Connection { machine, session: Some(session), .. }) =
+            self.connections.get_mut(key)
+        else {
+            return Ok(());
+        };
+        let unconfirmed = asks && !machine.is_initialized();
+        if !unconfirmed && !is_used_up(session.next_stream) {
+            return Ok(());
+        }
+        match &mut self.shared {
+            Some(shared) if !shared.has_waited => {
+                shared.missing = Some(*id);
                 Err(no_session(None))
+            }
+            // The client knows the result of `initialize`, because it names the session. The store
+            // may have lost its confirmation.
+            _ if unconfirmed => {
+                machine.set_initialized();
+                Ok(())
             }
             _ => Ok(()),
         }
@@ -411,7 +435,20 @@ impl Server {
                 }
                 Err(no_session(None))
             }
-            _ => self.get(head, sender, now),
+            // The replica is gone with the contents of the store, or its node has not stored it again
+            // yet.
+            None if self.shared.as_ref().is_some_and(|shared| shared.is_recovering(now)) => {
+                Err(unavailable())
+            }
+            None => Err(gone()),
+            Some(_) => {
+                let lost = self.shared.as_ref().is_some_and(|shared| shared.emptied.is_some());
+                // The id may be that of a replica with the same number, before the store lost it.
+                self.get(head, sender, now).map_err(|refused| {
+                    let unknown = lost && refused.head.status == Status::BAD_REQUEST;
+                    if unknown { gone() } else { refused }
+                })
+            }
         }
     }
 
@@ -428,11 +465,5 @@ impl Server {
             self.remove_session(session, held, now);
         }
         Ok(exchange)
-    }
-}
-
-impl Effect {
-    fn unless(self, other: bool) -> Self {
-        if other { Self::None } else { self }
     }
 }

@@ -38,10 +38,18 @@ pub(super) struct Replica {
 /// The number of the replica on the node that creates a session.
 pub(in super::super) const FIRST_REPLICA: u32 = 1;
 
-/// The bits of a stream's number that count the streams of its replica: 4 million.
-const STREAM_BITS: u32 = 22;
+/// The bits of a stream's number that count the streams of its replica: a million. A replica that has
+/// used them gets another number, of which there are 4,095.
+const STREAM_BITS: u32 = 20;
 /// The number after the last replica.
 const REPLICAS_MAX: u32 = 1 << (32 - STREAM_BITS);
+
+/// Returns how many numbers to skip when a session is stored again in an empty store. The node may
+/// not know the last replicas, and their numbers must not be used again, because clients may know ids
+/// of their events. At least 16, and different each time.
+fn unknown_replicas(contents: Option<u64>) -> u32 {
+    16 + u32::try_from(contents.unwrap_or_default() % 240).unwrap_or_default()
+}
 
 /// The longest description of a client that is stored, in bytes. It is for display only.
 const CLIENT_INFO_LENGTH_MAX: usize = 256;
@@ -54,6 +62,11 @@ pub(in super::super) const fn first_of(replica: u32) -> u32 {
 /// Returns the replica of a stream or of a request to the client.
 pub(super) const fn replica_of(number: u32) -> u32 {
     number >> STREAM_BITS
+}
+
+/// Returns whether a replica has no number for another stream after this one.
+pub(super) const fn is_used_up(next_stream: u32) -> bool {
+    next_stream.trailing_ones() >= STREAM_BITS
 }
 
 /// Returns whether a stream is for messages that belong to no request.
@@ -100,12 +113,19 @@ impl Server {
         let (session, replica) = (session.id, replica_of(streams.first_number()));
         let fields = fields_of(&state, machine.caller().principal());
         let idle = self.options.timeouts.session_idle;
+        let shared = self.shared.as_ref();
+        let owners = shared.and_then(|shared| Some(&shared.replicas.get(&key.to_number())?.owners));
+        let highest = owners.into_iter().flatten().map(|(number, _)| *number).max();
+        let emptied = shared.filter(|shared| shared.emptied.is_some());
+        let unknown = emptied.map_or(0, |shared| unknown_replicas(shared.contents));
+        let taken = (highest.unwrap_or(replica) + unknown).min(REPLICAS_MAX);
         // Not again while this is pending.
         self.set_stored(key, true);
         self.ask_store(Purpose::Put { session: key, held }, now, |action| StoreAction::PutSession {
             action,
             session,
             replica,
+            taken,
             node,
             fields,
             idle,
@@ -235,15 +255,22 @@ impl Server {
         now: Instant,
     ) -> Result<(), Response> {
         let SessionRecord { replica: number, owners, fields } = record;
-        if !(1..REPLICAS_MAX).contains(&number) {
-            return Err(no_session(None));
-        }
-        let (first, first_id) = (first_of(number), i64::from(first_of(number)) + 1);
+        let is_valid = (1..REPLICAS_MAX).contains(&number);
+        // Not used if it is invalid.
+        let first = first_of(number & (REPLICAS_MAX - 1));
+        let first_id = i64::from(first) + 1;
         if let Some(key) = self.key_of_session(session) {
-            // It was opened meanwhile, its numbers were used up, or a new replica had to be found.
+            // It was opened meanwhile, or had to be read again.
+            for (field, value) in &fields {
+                self.adopt_change(key, field, Some(value));
+            }
             if let Some(Connection { machine, session: Some(session), .. }) =
                 self.connections.get_mut(key)
+                && is_used_up(session.next_stream)
             {
+                if !is_valid {
+                    return Err(no_session(None));
+                }
                 session.next_stream = first + 1;
                 machine.start_call_ids(first_id);
             }
@@ -253,6 +280,9 @@ impl Server {
                 known.owners = owners;
             }
             return Ok(());
+        }
+        if !is_valid {
+            return Err(no_session(None));
         }
         let Some((state, principal)) = state_of(&fields) else { return Err(no_session(None)) };
         let Some((identity, remote)) = self.parked_sender(session, &principal) else {
@@ -289,8 +319,7 @@ impl Server {
     /// Answers the requests for sessions that the store does not have.
     pub(super) fn settle_absences(&mut self, now: Instant) {
         let Some(shared) = self.shared_mut() else { return };
-        let grace = shared.options.lease;
-        let lost = shared.emptied.is_some_and(|at| now < at + grace);
+        let lost = shared.is_recovering(now);
         for session in core::mem::take(&mut shared.absent) {
             if lost {
                 self.answer_parked(&session, |_| unavailable(), now);

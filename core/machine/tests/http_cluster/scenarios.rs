@@ -1,0 +1,320 @@
+//! Single situations, in which every step is known.
+
+use std::time::Duration;
+
+use mcp_sansio::catalog::Changes;
+use serde_json::{Value, json};
+
+use crate::cluster::{Cluster, Outgoing, Reply};
+
+const SOON: Duration = Duration::from_millis(900);
+
+impl Cluster {
+    /// Sends a request to a node and waits a second. Returns the index of its reply.
+    fn ask(&mut self, at: usize, request: Outgoing) -> usize {
+        let reply = self.request(at, 0, request);
+        self.advance(SOON);
+        reply
+    }
+
+    fn post(&mut self, at: usize, session: &str, body: &Value) -> usize {
+        let session = Some(session.to_owned());
+        self.ask(at, Outgoing { method: "POST", session, body: body.to_string(), ..Outgoing::default() })
+    }
+
+    fn get(&mut self, at: usize, session: &str, last_event: Option<&str>) -> usize {
+        let session = Some(session.to_owned());
+        let last_event = last_event.map(str::to_owned);
+        self.ask(at, Outgoing { method: "GET", session, last_event, ..Outgoing::default() })
+    }
+
+    /// Opens a session on a node, and confirms it on another one.
+    fn open(&mut self, at: usize, confirmed_at: usize) -> String {
+        let body = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
+            "protocolVersion": "2025-11-25", "capabilities": {"roots": {}},
+            "clientInfo": {"name": "c", "version": "1"}}});
+        let method = "POST";
+        let reply = self.ask(at, Outgoing { method, body: body.to_string(), ..Outgoing::default() });
+        let session = self.replies[reply].session.clone().expect("a session");
+        let confirmed = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
+        let reply = self.post(confirmed_at, &session, &confirmed);
+        assert_eq!(self.replies[reply].status, Some(202));
+        session
+    }
+
+    fn call(&mut self, at: usize, session: &str, id: u32, name: &str) -> usize {
+        let body = json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": {
+            "name": name, "_meta": {"progressToken": id}}});
+        self.post(at, session, &body)
+    }
+}
+
+impl Reply {
+    fn messages(&self) -> Vec<Value> {
+        let data = self.text().lines().filter_map(|line| line.strip_prefix("data: "));
+        // An event without data only has an id.
+        data.filter(|text| !text.is_empty()).map(|text| serde_json::from_str(text).expect("JSON")).collect()
+    }
+
+    fn last_id(&self) -> &str {
+        let ids = self.text().lines().filter_map(|line| line.strip_prefix("id: "));
+        ids.last().expect("an event id")
+    }
+}
+
+#[test]
+fn a_session_is_served_by_any_node() {
+    let mut cluster = Cluster::new(3, 1);
+    let session = cluster.open(0, 1);
+    for (at, id) in [(2, 1), (0, 2), (1, 3)] {
+        let reply = cluster.call(at, &session, id, "plain");
+        assert_eq!(cluster.replies[reply].json()["id"], id, "node {at}");
+    }
+    assert!(cluster.store.session_bytes(&session) <= 1024);
+    // A call where the session is known costs no action.
+    let executed = |cluster: &Cluster| {
+        let mut executed = cluster.store.executed.clone();
+        executed.remove("heartbeat");
+        executed
+    };
+    let before = executed(&cluster);
+    cluster.call(2, &session, 4, "plain");
+    assert_eq!(executed(&cluster), before);
+}
+
+#[test]
+fn a_session_belongs_to_its_principal_on_every_node() {
+    // Rule: [SESS-014].
+    let mut cluster = Cluster::new(2, 1);
+    let session = cluster.open(0, 0);
+    let body = json!({"jsonrpc": "2.0", "id": 1, "method": "ping"}).to_string();
+    let other = Outgoing {
+        method: "POST",
+        session: Some(session),
+        body,
+        principal: Some("mallory"),
+        ..Outgoing::default()
+    };
+    let reply = cluster.ask(1, other);
+    assert_eq!(cluster.replies[reply].status, Some(404));
+}
+
+#[test]
+fn the_end_of_a_session_ends_it_on_all_nodes() {
+    // Rule: [SESS-010].
+    let mut cluster = Cluster::new(3, 1);
+    let session = cluster.open(0, 1);
+    let stream = cluster.get(0, &session, None);
+    let method = "DELETE";
+    let reply =
+        cluster.ask(2, Outgoing { method, session: Some(session.clone()), ..Outgoing::default() });
+    assert_eq!(cluster.replies[reply].status, Some(204));
+    assert!(cluster.replies[stream].complete);
+    for at in 0..3 {
+        let reply = cluster.call(at, &session, 1, "plain");
+        assert_eq!(cluster.replies[reply].status, Some(404), "node {at}");
+        assert_eq!(cluster.server(at).session_count(), 0);
+    }
+    assert_eq!(cluster.store.session_count(), 0);
+}
+
+#[test]
+fn a_broken_stream_resumes_on_another_node_and_follows_live() {
+    // Rule: [RESUME-006] [RESUME-007].
+    let mut cluster = Cluster::new(2, 1);
+    let session = cluster.open(0, 0);
+    let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {
+        "name": "stream-200", "_meta": {"progressToken": 1}}});
+    let first = cluster.post(0, &session, &body);
+    let before = cluster.replies[first].messages().len();
+    assert!((1..200).contains(&before), "{before}");
+    cluster.disconnect(first);
+    let last = cluster.replies[first].last_id().to_owned();
+    let second = cluster.get(1, &session, Some(&last));
+    let meanwhile = cluster.replies[second].messages().len();
+    assert!(meanwhile > 0 && before + meanwhile < 201, "{before} and {meanwhile}");
+    cluster.advance(Duration::from_secs(20));
+    let (first, second) = (&cluster.replies[first], &cluster.replies[second]);
+    assert!(second.complete);
+    let all: Vec<Value> = first.messages().into_iter().chain(second.messages()).collect();
+    let progress: Vec<u64> =
+        all.iter().filter_map(|it| it["params"]["progress"].as_f64()).map(|it| it as u64).collect();
+    assert_eq!(progress, (1..=200).collect::<Vec<u64>>());
+    assert_eq!(all.last().unwrap()["id"], 1);
+}
+
+#[test]
+fn an_answer_reaches_the_node_that_asked() {
+    let mut cluster = Cluster::new(3, 1);
+    let session = cluster.open(0, 0);
+    let reply = cluster.call(0, &session, 1, "ask-0");
+    let question = cluster.replies[reply].messages()[0].clone();
+    assert_eq!(question["method"], "roots/list");
+    let answer = json!({"jsonrpc": "2.0", "id": question["id"], "result": {"roots": []}});
+    let accepted = cluster.post(2, &session, &answer);
+    assert_eq!(cluster.replies[accepted].status, Some(202));
+    cluster.advance(SOON);
+    assert_eq!(cluster.replies[reply].messages()[1]["id"], 1);
+    assert!(cluster.replies[reply].complete);
+}
+
+#[test]
+fn a_cancellation_reaches_the_node_that_runs_the_request() {
+    // Rule: [CANC-003].
+    let mut cluster = Cluster::new(2, 1);
+    let session = cluster.open(0, 0);
+    let reply = cluster.call(0, &session, 1, "stream-200");
+    let cancel = json!({"jsonrpc": "2.0", "method": "notifications/cancelled",
+        "params": {"requestId": 1}});
+    cluster.post(1, &session, &cancel);
+    let reply = &cluster.replies[reply];
+    assert!(reply.complete);
+    assert!(reply.messages().iter().all(|message| message.get("id").is_none()));
+}
+
+#[test]
+fn changes_of_a_session_and_of_resources_reach_all_nodes() {
+    // Rule: [HSRV-017].
+    let mut cluster = Cluster::new(3, 1);
+    let session = cluster.open(0, 0);
+    // Every node has a replica.
+    for at in 0..3 {
+        cluster.call(at, &session, 1, "plain");
+    }
+    let stream = cluster.get(1, &session, None);
+    let subscribe = json!({"jsonrpc": "2.0", "id": 9, "method": "resources/subscribe",
+        "params": {"uri": "mem://a"}});
+    let reply = cluster.post(2, &session, &subscribe);
+    assert_eq!(cluster.replies[reply].json()["id"], 9);
+    let now = cluster.now;
+    for at in 0..3 {
+        cluster.server(at).resource_updated("mem://a", now);
+        cluster.server(at).announce(Changes::new().tools(true), now);
+        cluster.pump(at);
+        cluster.advance(SOON);
+    }
+    let methods: Vec<String> = cluster.replies[stream]
+        .messages()
+        .iter()
+        .map(|message| message["method"].as_str().unwrap().to_owned())
+        .collect();
+    let pair = ["notifications/resources/updated", "notifications/tools/list_changed"];
+    assert_eq!(methods, [pair, pair, pair].concat(), "each once");
+    // The stream moves to another node.
+    let moved = cluster.get(2, &session, None);
+    assert!(cluster.replies[stream].complete);
+    let now = cluster.now;
+    cluster.server(0).resource_updated("mem://a", now);
+    cluster.pump(0);
+    cluster.advance(SOON);
+    assert_eq!(cluster.replies[stream].messages().len(), 6);
+    assert_eq!(cluster.replies[moved].messages().len(), 1);
+}
+
+#[test]
+fn a_call_of_a_dead_node_ends_with_one_error() {
+    let mut cluster = Cluster::new(2, 1);
+    let session = cluster.open(0, 0);
+    let first = cluster.call(0, &session, 1, "stream-400");
+    cluster.kill(0, Duration::from_secs(3600));
+    let last = cluster.replies[first].last_id().to_owned();
+    let second = cluster.get(1, &session, Some(&last));
+    cluster.advance(Duration::from_secs(40));
+    let reply = &cluster.replies[second];
+    assert!(reply.complete);
+    let end = reply.messages().last().cloned().unwrap();
+    assert_eq!((&end["id"], &end["error"]["code"]), (&json!(1), &json!(-32603)));
+    // Another reader gets the same end.
+    let third = cluster.get(1, &session, Some(&last));
+    cluster.advance(Duration::from_secs(10));
+    assert_eq!(cluster.replies[third].messages(), cluster.replies[second].messages());
+}
+
+#[test]
+fn a_slow_node_that_was_replaced_stops_speaking() {
+    let mut cluster = Cluster::new(2, 1);
+    let session = cluster.open(0, 0);
+    let first = cluster.call(0, &session, 1, "stream-400");
+    let last = cluster.replies[first].last_id().to_owned();
+    let seen = cluster.replies[first].body.len();
+    let node = cluster.server(0).node_id();
+    cluster.nodes[0].paused_until = cluster.now + Duration::from_secs(60);
+    let second = cluster.get(1, &session, Some(&last));
+    cluster.advance(Duration::from_secs(50));
+    assert_eq!(cluster.replies[second].messages().last().unwrap()["error"]["code"], -32603);
+    cluster.advance(Duration::from_secs(60));
+    // It woke up, wrote at most what it had not lost yet, and lost its lease.
+    assert!(cluster.replies[first].broken);
+    assert_ne!(cluster.server(0).node_id(), node);
+    let more = &cluster.replies[first].text()[seen..];
+    assert!(!more.contains("\"result\""), "{more}");
+    // It serves again.
+    let reply = cluster.call(0, &session, 2, "plain");
+    assert_eq!(cluster.replies[reply].json()["id"], 2);
+}
+
+#[test]
+fn a_pause_of_the_store_costs_no_call_and_no_session() {
+    let mut cluster = Cluster::new(2, 1);
+    let session = cluster.open(0, 1);
+    let nodes = [0, 1].map(|at| cluster.server(at).node_id());
+    let stream = cluster.call(0, &session, 1, "stream-100");
+    cluster.store_down_until = cluster.now + Duration::from_secs(40);
+    cluster.advance(Duration::from_secs(20));
+    assert!(!cluster.server(0).is_store_available());
+    // Known sessions continue, and unknown ones and new ones are told to come back.
+    let reply = cluster.call(1, &session, 2, "plain");
+    assert_eq!(cluster.replies[reply].json()["id"], 2);
+    let body = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
+        "protocolVersion": "2025-11-25", "capabilities": {},
+        "clientInfo": {"name": "c", "version": "1"}}});
+    let method = "POST";
+    let reply = cluster.ask(0, Outgoing { method, body: body.to_string(), ..Outgoing::default() });
+    assert_eq!(cluster.replies[reply].status, Some(503));
+    let reply = cluster.call(0, &"0".repeat(32), 3, "plain");
+    assert_eq!(cluster.replies[reply].status, Some(503));
+    cluster.advance(Duration::from_secs(40));
+    assert!(cluster.server(0).is_store_available());
+    assert_eq!([0, 1].map(|at| cluster.server(at).node_id()), nodes);
+    assert!(cluster.replies[stream].complete);
+    assert_eq!(cluster.replies[stream].messages().len(), 101);
+}
+
+#[test]
+fn sessions_survive_a_store_that_restarts_empty() {
+    let mut cluster = Cluster::new(2, 1);
+    let session = cluster.open(0, 0);
+    cluster.store.empty();
+    // Before any heartbeat: the other node does not say that the session is gone.
+    let reply = cluster.call(1, &session, 1, "plain");
+    assert_eq!(cluster.replies[reply].status, Some(503));
+    cluster.advance(Duration::from_secs(20));
+    for (at, id) in [(1, 2), (0, 3)] {
+        let reply = cluster.call(at, &session, id, "plain");
+        assert_eq!(cluster.replies[reply].json()["id"], id, "node {at}");
+    }
+}
+
+#[test]
+fn a_node_that_leaves_is_replaced_at_once() {
+    let mut cluster = Cluster::new(2, 1);
+    let session = cluster.open(0, 0);
+    let node = cluster.server(0).node_id().unwrap();
+    let first = cluster.get(0, &session, None);
+    let last = cluster.replies[first].last_id().to_owned();
+    cluster.server(0).leave();
+    cluster.pump(0);
+    cluster.advance(SOON);
+    assert_eq!(cluster.store.lease_end(node), None);
+    cluster.kill(0, Duration::from_secs(3600));
+    cluster.advance(Duration::from_secs(6));
+    // The stream without requests continues on the node that gets its reader.
+    let second = cluster.get(1, &session, Some(&last));
+    cluster.advance(Duration::from_secs(10));
+    let now = cluster.now;
+    cluster.server(1).announce(Changes::new().tools(true), now);
+    cluster.pump(1);
+    cluster.advance(SOON);
+    assert_eq!(cluster.replies[second].messages().len(), 1);
+    assert!(!cluster.replies[second].is_over());
+}

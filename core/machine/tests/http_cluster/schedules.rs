@@ -1,0 +1,177 @@
+//! Random schedules of failures.
+
+use std::time::Duration;
+
+use mcp_sansio::Instant;
+
+use crate::client::{Client, Ends};
+use crate::cluster::Cluster;
+
+/// What happened in a schedule.
+#[derive(Debug, Default)]
+pub(crate) struct Report {
+    pub(crate) ends: Ends,
+    pub(crate) lost_sessions: u32,
+    pub(crate) kills: u32,
+    pub(crate) pauses: u32,
+    pub(crate) cuts: u32,
+    pub(crate) outages: u32,
+    pub(crate) emptied: u32,
+    pub(crate) failovers: u32,
+}
+
+impl Report {
+    fn add(&mut self, other: &Self) {
+        self.ends.results += other.ends.results;
+        self.ends.failed += other.ends.failed;
+        self.ends.refused += other.ends.refused;
+        self.ends.lost += other.ends.lost;
+        self.ends.resumed += other.ends.resumed;
+        self.lost_sessions += other.lost_sessions;
+        self.kills += other.kills;
+        self.pauses += other.pauses;
+        self.cuts += other.cuts;
+        self.outages += other.outages;
+        self.emptied += other.emptied;
+        self.failovers += other.failovers;
+    }
+}
+
+/// How long failures happen.
+const FAILING: Duration = Duration::from_secs(60);
+/// The bound for every call to end after that: the patience of the client and of the server, and the
+/// time in which a silent node is found.
+const LONGEST: Duration = Duration::from_secs(600);
+
+/// Runs a schedule.
+pub(crate) fn run(seed: u64, faulty: bool) -> Report {
+    let count = 2 + seed as usize % 4;
+    let mut cluster = Cluster::new(count, seed);
+    cluster.jitter = true;
+    let cuts = cluster.random.one_of([0, 3, 10]);
+    let mut clients: Vec<Client> =
+        (0..3).map(|number| Client::new(number, 8, if faulty { cuts } else { 0 })).collect();
+    let mut report = Report::default();
+    for number in 0..clients.len() {
+        let pause = cluster.random.millis(200);
+        cluster.wake_client(number, pause);
+    }
+    let failing_until = cluster.now + FAILING;
+    let end = failing_until + LONGEST;
+    while !clients.iter().all(Client::is_done) {
+        if faulty && cluster.now < failing_until && cluster.random.once_in(60) {
+            fail(&mut cluster, &mut report);
+        }
+        let more = cluster.step(end);
+        let mut woken = core::mem::take(&mut cluster.woken);
+        woken.dedup();
+        for number in woken {
+            clients[number].wake(&mut cluster);
+        }
+        assert!(more && cluster.now < end, "seed {seed}: {clients:?}");
+    }
+    for client in &clients {
+        let Ends { results, failed, refused, lost, .. } = client.ends;
+        assert_eq!(results + failed + refused + lost, 8, "seed {seed}: each call ends once");
+        report.lost_sessions += client.lost_sessions;
+        report.add(&Report { ends: client.ends, ..Report::default() });
+        if let Some(session) = client.session() {
+            assert!(cluster.store.session_bytes(session) <= 1024, "the size of a session");
+        }
+    }
+    let harmless = report.emptied + report.failovers + report.outages + report.kills == 0;
+    if harmless && report.cuts == 0 && report.pauses == 0 {
+        assert_eq!(report.ends.failed + report.ends.refused + report.ends.lost, 0, "seed {seed}");
+    }
+    if report.emptied == 0 {
+        assert_eq!(report.lost_sessions, 0, "seed {seed}: {report:?}");
+    }
+    report
+}
+
+fn fail(cluster: &mut Cluster, report: &mut Report) {
+    let at = cluster.random.index(cluster.nodes.len());
+    let pause = Duration::from_millis(10) + cluster.random.millis(30_000);
+    match cluster.random.below(10) {
+        0..3 => {
+            report.kills += 1;
+            cluster.kill(at, pause);
+        }
+        3 | 4 => {
+            report.pauses += 1;
+            cluster.nodes[at].paused_until = cluster.now + pause;
+        }
+        5 | 6 => {
+            report.cuts += 1;
+            cluster.nodes[at].cut_until = cluster.now + pause;
+        }
+        7 => {
+            report.outages += 1;
+            cluster.store_down_until = cluster.now + pause;
+        }
+        8 => {
+            report.emptied += 1;
+            cluster.store.empty();
+        }
+        _ => {
+            report.failovers += 1;
+            cluster.store.lose_events(1);
+            cluster.store_down_until = cluster.now + pause / 10;
+        }
+    }
+}
+
+fn run_all(first: u64, count: u64, faulty: bool) -> Report {
+    let mut sum = Report::default();
+    for seed in first..first + count {
+        let _named = Named(seed);
+        sum.add(&run(seed, faulty));
+    }
+    sum
+}
+
+/// Prints the seed of a schedule that fails.
+struct Named(u64);
+
+impl Drop for Named {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            println!("the schedule of seed {}", self.0);
+        }
+    }
+}
+
+fn setting(name: &str, default: u64) -> u64 {
+    std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
+}
+
+#[test]
+fn without_failures_every_call_gets_its_result() {
+    let sum = run_all(0, 200, false);
+    assert_eq!(sum.ends.results, 200 * 3 * 8);
+}
+
+#[test]
+fn any_schedule_of_failures_ends_each_call_once_and_loses_no_session() {
+    let count = setting("MCP_SIM_SCHEDULES", 500);
+    let sum = run_all(setting("MCP_SIM_FIRST", 0), count, true);
+    println!("{sum:#?}");
+    if count >= 500 {
+        let Report { ends, kills, pauses, cuts, outages, emptied, failovers, .. } = &sum;
+        for happened in [
+            ends.results, ends.failed, ends.refused, ends.lost, ends.resumed, *kills, *pauses, *cuts,
+            *outages, *emptied, *failovers,
+        ] {
+            assert!(happened > 0, "{sum:?}");
+        }
+    }
+}
+
+/// Runs one schedule, to look at it: `MCP_SIM_FIRST=N`.
+#[test]
+fn a_schedule_is_the_same_for_its_seed() {
+    let seed = setting("MCP_SIM_FIRST", 7);
+    let texts = [(); 2].map(|()| format!("{:?}", run(seed, true)));
+    assert_eq!(texts[0], texts[1]);
+    let _start = Instant::ZERO;
+}

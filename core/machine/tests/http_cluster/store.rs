@@ -1,0 +1,210 @@
+//! A model of a store that nodes share.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use mcp_sansio::Instant;
+use mcp_sansio::http::{
+    ActionId, EventPosition, Lease, NodeId, NotStored, ReadId, SessionRecord, StoreAction,
+    StoreError, StoreReply, StoredEvent,
+};
+
+#[derive(Default)]
+pub(crate) struct Store {
+    contents: Option<u64>,
+    nodes: BTreeMap<NodeId, Instant>,
+    sessions: BTreeMap<String, Session>,
+    logs: BTreeMap<(String, u32), Vec<StoredEvent>>,
+    /// How many actions were executed, by name.
+    pub(crate) executed: BTreeMap<&'static str, usize>,
+}
+
+#[derive(Default)]
+struct Session {
+    replicas: u32,
+    owners: BTreeMap<u32, NodeId>,
+    fields: BTreeMap<String, String>,
+    expires: Instant,
+}
+
+/// What the machine of a node gets from the store.
+#[derive(Debug)]
+pub(crate) enum Completion {
+    Action(ActionId, Result<StoreReply, StoreError>),
+    Events(ReadId, Result<Vec<StoredEvent>, NotStored>),
+    ReadFailed(ReadId),
+    Refused(EventPosition),
+}
+
+/// What an action leads to.
+#[derive(Default)]
+pub(crate) struct Effects {
+    pub(crate) completion: Option<Completion>,
+    /// A message, its sender, and its receiver unless it is for all.
+    pub(crate) message: Option<(NodeId, Option<NodeId>, Vec<u8>)>,
+}
+
+impl Store {
+    /// Executes an action.
+    pub(crate) fn execute(&mut self, action: StoreAction, now: Instant) -> Effects {
+        self.sessions.retain(|_, session| session.expires > now);
+        let mut effects = Effects::default();
+        let (name, completion) = match action {
+            StoreAction::Append { event } => ("append", self.append(event)),
+            StoreAction::Read { read, from, events_max, .. } => {
+                ("read", Some(Completion::Events(read, self.read(&from, events_max))))
+            }
+            StoreAction::Forget { session, stream, .. } => {
+                let stream = stream.expect("a session is removed as a whole");
+                self.logs.remove(&(session.as_str().to_owned(), stream));
+                ("forget", None)
+            }
+            StoreAction::Heartbeat { action, node, lease, joins, contents } => {
+                let contents = *self.contents.get_or_insert(contents);
+                let held = joins || self.nodes.contains_key(&node);
+                if held {
+                    self.nodes.insert(node, now + lease);
+                }
+                let alive = self.nodes.iter().filter(|(_, until)| **until > now);
+                let alive = alive.map(|(node, _)| *node).collect();
+                let lease = StoreReply::Lease(Lease::new(held, contents, alive));
+                ("heartbeat", Some(Completion::Action(action, Ok(lease))))
+            }
+            StoreAction::Leave { node } => {
+                self.nodes.remove(&node);
+                ("leave", None)
+            }
+            StoreAction::Depose { action, node } => {
+                let deposed = self.nodes.get(&node).is_none_or(|until| *until <= now);
+                if deposed {
+                    self.nodes.remove(&node);
+                }
+                ("depose", Some(Completion::Action(action, Ok(StoreReply::Deposed(deposed)))))
+            }
+            StoreAction::PutSession { action, session, replica, taken, node, fields, idle } => {
+                let session = self.sessions.entry(session.as_str().to_owned()).or_default();
+                session.fields.extend(fields);
+                session.replicas = session.replicas.max(replica).max(taken);
+                session.owners.insert(replica, node);
+                session.expires = now + idle;
+                ("put", Some(Completion::Action(action, Ok(StoreReply::Done))))
+            }
+            StoreAction::OpenSession { action, session, node, idle } => {
+                let found = self.sessions.get_mut(session.as_str()).map(|session| {
+                    session.replicas += 1;
+                    session.owners.insert(session.replicas, node);
+                    session.expires = now + idle;
+                    let owners = session.owners.iter().map(|(at, node)| (*at, *node)).collect();
+                    let fields = session.fields.clone().into_iter().collect();
+                    StoreReply::Opened(SessionRecord::new(session.replicas, owners, fields))
+                });
+                ("open", Some(Completion::Action(action, found.ok_or(StoreError::Missing))))
+            }
+            StoreAction::SetFields { action, session, fields, idle } => {
+                let found = self.sessions.get_mut(session.as_str()).map(|session| {
+                    for (field, value) in fields {
+                        match value {
+                            Some(value) => drop(session.fields.insert(field, value)),
+                            None => drop(session.fields.remove(&field)),
+                        }
+                    }
+                    session.expires = now + idle;
+                    StoreReply::Done
+                });
+                ("set", Some(Completion::Action(action, found.ok_or(StoreError::Missing))))
+            }
+            StoreAction::RemoveSession { action, session } => {
+                self.sessions.remove(session.as_str());
+                self.logs.retain(|(of, _), _| of != session.as_str());
+                ("remove", Some(Completion::Action(action, Ok(StoreReply::Done))))
+            }
+            StoreAction::Send { action, from, to, message } => {
+                effects.message = Some((from, to, message));
+                let done = action.map(|action| Completion::Action(action, Ok(StoreReply::Done)));
+                ("send", done)
+            }
+            other => panic!("{other:?}"),
+        };
+        *self.executed.entry(name).or_default() += 1;
+        effects.completion = completion;
+        effects
+    }
+
+    fn append(&mut self, event: StoredEvent) -> Option<Completion> {
+        let key = (event.place.session.as_str().to_owned(), event.place.stream);
+        let log = self.logs.entry(key).or_default();
+        let refused = log
+            .last()
+            .is_some_and(|last| last.last || last.place.sequence >= event.place.sequence);
+        if refused {
+            return Some(Completion::Refused(event.place));
+        }
+        log.push(event);
+        None
+    }
+
+    fn read(
+        &self,
+        from: &EventPosition,
+        events_max: usize,
+    ) -> Result<Vec<StoredEvent>, NotStored> {
+        let key = (from.session.as_str().to_owned(), from.stream);
+        let log = self.logs.get(&key).ok_or(NotStored)?;
+        let ended = log.last().is_some_and(|it| it.last && it.place.sequence < from.sequence);
+        if ended {
+            return Err(NotStored);
+        }
+        let found = log.iter().filter(|event| {
+            event.place.sequence >= from.sequence && event.place.principal == from.principal
+        });
+        Ok(found.take(events_max).cloned().collect())
+    }
+
+    /// Returns the completion of an action that the store does not execute.
+    pub(crate) fn failure(action: &StoreAction) -> Option<Completion> {
+        let failed = |action: &ActionId| {
+            Some(Completion::Action(*action, Err(StoreError::Unavailable)))
+        };
+        match action {
+            StoreAction::Read { read, .. } => Some(Completion::ReadFailed(*read)),
+            StoreAction::Heartbeat { action, .. }
+            | StoreAction::Depose { action, .. }
+            | StoreAction::PutSession { action, .. }
+            | StoreAction::OpenSession { action, .. }
+            | StoreAction::SetFields { action, .. }
+            | StoreAction::RemoveSession { action, .. } => failed(action),
+            StoreAction::Send { action, .. } => action.as_ref().and_then(failed),
+            _ => None,
+        }
+    }
+
+    /// Removes everything, as a restart without persistence does.
+    pub(crate) fn empty(&mut self) {
+        *self = Self { executed: core::mem::take(&mut self.executed), ..Self::default() };
+    }
+
+    /// Loses the last `count` events of each stream, as a failover to a late replica does.
+    pub(crate) fn lose_events(&mut self, count: usize) {
+        for log in self.logs.values_mut() {
+            log.truncate(log.len().saturating_sub(count));
+        }
+    }
+
+    /// Returns the bytes of a session: its names and values, without its events.
+    pub(crate) fn session_bytes(&self, id: &str) -> usize {
+        let Some(session) = self.sessions.get(id) else { return 0 };
+        let fields = session.fields.iter().map(|(name, value)| name.len() + value.len());
+        id.len() + fields.sum::<usize>() + session.owners.len() * 24
+    }
+
+    pub(crate) fn session_count(&self) -> usize {
+        self.sessions.len()
+    }
+
+    pub(crate) fn lease_end(&self, node: NodeId) -> Option<Instant> {
+        self.nodes.get(&node).copied()
+    }
+}
+
+/// Latencies of the store and between nodes.
+pub(crate) const LATENCY: Duration = Duration::from_millis(1);
