@@ -11,8 +11,9 @@ use core::time::Duration;
 
 use mcp_sansio::catalog::{Catalog, CatalogError};
 use mcp_sansio::http::{
-    self, ActionId, Admission, EventPosition, ExchangeId, HttpRejection, NotStored, ReadId, RequestHead, Response,
-    ServerTransmit, Status, StoreAction, StoreError, StoreReply, StoredEvent, UnservableTool,
+    self, ActionId, Admission, EventPosition, ExchangeId, HttpRejection, NotStored, ReadId,
+    RequestHead, Response, ServerTransmit, Status, StoreAction, StoreError, StoreReply,
+    StoredEvent, UnservableTool,
 };
 use mcp_sansio::jsonrpc::ErrorObject;
 use mcp_sansio::peer::{CommandError, Event, Request, RequestHandle, ServerSession};

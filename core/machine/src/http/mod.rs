@@ -35,7 +35,8 @@ pub use origin::{AllowedHosts, InvalidAllowedHost};
 pub use rejection::HttpRejection;
 pub use remote_address::RemoteAddress;
 pub use server::{
-    ActionId, Admission, CallerHandle, EventPosition, EventStore, HttpServerOptions, NotStored, ParsedBody,
-    Lease, NodeId, ReadId, ResponseMode, Server, ServerLimits, ServerTimeouts, ServerTransmit, SessionRecord, SharedOptions, StoreAction,
-    StoreError, StoreReply, StoredEvent, WhenUnavailable, UnservableTool,
+    ActionId, Admission, CallerHandle, EventPosition, EventStore, HttpServerOptions, Lease, NodeId,
+    NotStored, ParsedBody, ReadId, ResponseMode, Server, ServerLimits, ServerTimeouts,
+    ServerTransmit, SessionRecord, SharedOptions, StoreAction, StoreError, StoreReply, StoredEvent,
+    UnservableTool, WhenUnavailable,
 };

@@ -14,9 +14,10 @@ use crate::catalog::{Announcement, Catalog};
 use crate::http::origin::HostTexts;
 use crate::http::server::header_params_by_tool;
 use crate::http::{
-    ActionId, AllowedHosts, CallerHandle, EventPosition, EventStore, ExchangeId, HttpRejection, HttpServerOptions,
-    NotStored, ParsedBody, ReadId, RemoteAddress, RequestHead, ResponseMode, Server, ServerLimits,
-    ServerTimeouts, ServerTransmit, StoreAction, StoreError, StoreReply, StoredEvent, UnservableTool,
+    ActionId, AllowedHosts, CallerHandle, EventPosition, EventStore, ExchangeId, HttpRejection,
+    HttpServerOptions, NotStored, ParsedBody, ReadId, RemoteAddress, RequestHead, ResponseMode,
+    Server, ServerLimits, ServerTimeouts, ServerTransmit, StoreAction, StoreError, StoreReply,
+    StoredEvent, UnservableTool,
 };
 use crate::peer::server::server_methods;
 use crate::peer::{self, Applied, CommandError, Event, RequestHandle, ServerCommand};
@@ -302,10 +303,10 @@ impl Recorded<Server> {
     #[must_use]
     pub fn poll_store(&mut self) -> Option<StoreAction> {
         let action = self.machine.poll_store()?;
-        if let Some(notes) = &mut self.notes {
-            if let Some(action) = Action::from_action(&action, notes.stand_ins) {
-                notes.tape.note(Call::Store { action });
-            }
+        if let Some(notes) = &mut self.notes
+            && let Some(action) = Action::from_action(&action, notes.stand_ins)
+        {
+            notes.tape.note(Call::Store { action });
         }
         Some(action)
     }

@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use mcp_sansio::http::{
-    ExchangeId, HttpServerOptions, RequestHead, Server, ServerTransmit, SharedOptions,
-    StoreAction,
+    ExchangeId, HttpServerOptions, RequestHead, Server, ServerTransmit, SharedOptions, StoreAction,
 };
 use mcp_sansio::jsonrpc::RawJson;
 use mcp_sansio::peer::{Event, Request, RequestHandle, ServerOptions, Violation};
@@ -381,7 +380,10 @@ impl Cluster {
             for other in 0..self.nodes.len() {
                 let Some(server) = &self.nodes[other].server else { continue };
                 let id = server.node_id();
-                let addressed = to.map_or(id != Some(from), |to| id == Some(to));
+                let addressed = match to {
+                    Some(to) => id == Some(to),
+                    None => id != Some(from),
+                };
                 if addressed && self.nodes[other].cut_until <= now {
                     let latency = self.latency();
                     let when = (now + latency).max(self.nodes[other].heard_at);

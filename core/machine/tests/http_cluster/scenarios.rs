@@ -19,7 +19,10 @@ impl Cluster {
 
     fn post(&mut self, at: usize, session: &str, body: &Value) -> usize {
         let session = Some(session.to_owned());
-        self.ask(at, Outgoing { method: "POST", session, body: body.to_string(), ..Outgoing::default() })
+        self.ask(
+            at,
+            Outgoing { method: "POST", session, body: body.to_string(), ..Outgoing::default() },
+        )
     }
 
     fn get(&mut self, at: usize, session: &str, last_event: Option<&str>) -> usize {
@@ -34,7 +37,8 @@ impl Cluster {
             "protocolVersion": "2025-11-25", "capabilities": {"roots": {}},
             "clientInfo": {"name": "c", "version": "1"}}});
         let method = "POST";
-        let reply = self.ask(at, Outgoing { method, body: body.to_string(), ..Outgoing::default() });
+        let reply =
+            self.ask(at, Outgoing { method, body: body.to_string(), ..Outgoing::default() });
         let session = self.replies[reply].session.clone().expect("a session");
         let confirmed = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
         let reply = self.post(confirmed_at, &session, &confirmed);
@@ -53,12 +57,14 @@ impl Reply {
     fn messages(&self) -> Vec<Value> {
         let data = self.text().lines().filter_map(|line| line.strip_prefix("data: "));
         // An event without data only has an id.
-        data.filter(|text| !text.is_empty()).map(|text| serde_json::from_str(text).expect("JSON")).collect()
+        data.filter(|text| !text.is_empty())
+            .map(|text| serde_json::from_str(text).expect("JSON"))
+            .collect()
     }
 
     fn last_id(&self) -> &str {
-        let ids = self.text().lines().filter_map(|line| line.strip_prefix("id: "));
-        ids.last().expect("an event id")
+        let mut ids = self.text().lines().filter_map(|line| line.strip_prefix("id: "));
+        ids.next_back().expect("an event id")
     }
 }
 

@@ -133,9 +133,8 @@ impl Store {
     fn append(&mut self, event: StoredEvent) -> Option<Completion> {
         let key = (event.place.session.as_str().to_owned(), event.place.stream);
         let log = self.logs.entry(key).or_default();
-        let refused = log
-            .last()
-            .is_some_and(|last| last.last || last.place.sequence >= event.place.sequence);
+        let refused =
+            log.last().is_some_and(|last| last.last || last.place.sequence >= event.place.sequence);
         if refused {
             return Some(Completion::Refused(event.place));
         }
@@ -143,11 +142,7 @@ impl Store {
         None
     }
 
-    fn read(
-        &self,
-        from: &EventPosition,
-        events_max: usize,
-    ) -> Result<Vec<StoredEvent>, NotStored> {
+    fn read(&self, from: &EventPosition, events_max: usize) -> Result<Vec<StoredEvent>, NotStored> {
         let key = (from.session.as_str().to_owned(), from.stream);
         let log = self.logs.get(&key).ok_or(NotStored)?;
         let ended = log.last().is_some_and(|it| it.last && it.place.sequence < from.sequence);
@@ -162,9 +157,8 @@ impl Store {
 
     /// Returns the completion of an action that the store does not execute.
     pub(crate) fn failure(action: &StoreAction) -> Option<Completion> {
-        let failed = |action: &ActionId| {
-            Some(Completion::Action(*action, Err(StoreError::Unavailable)))
-        };
+        let failed =
+            |action: &ActionId| Some(Completion::Action(*action, Err(StoreError::Unavailable)));
         match action {
             StoreAction::Read { read, .. } => Some(Completion::ReadFailed(*read)),
             StoreAction::Heartbeat { action, .. }

@@ -42,7 +42,13 @@ impl Server {
                     let kept = streams.iter().filter(|stream| stream.kept_until.is_some());
                     assert!(kept.map(|stream| stream.number).eq(session.finished.iter().copied()));
                     let own = |stream: &&Stream| !stream.is_foreign();
-                    assert!(self.shared.is_some() || streams.iter().filter(own).all(|stream| stream.number < session.next_stream));
+                    assert!(
+                        self.shared.is_some()
+                            || streams
+                                .iter()
+                                .filter(own)
+                                .all(|stream| stream.number < session.next_stream)
+                    );
                     let whole = session.transport == Transport::EventStream;
                     assert!(!whole || read == 1, "a session of HTTP+SSE is its stream");
                 }

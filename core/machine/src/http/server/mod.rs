@@ -207,7 +207,8 @@ impl Server {
         let revisions = server_config.revisions();
         let store = Store::new(options.event_store, &options.limits);
         let mut session_ids = SessionIds::new(secret);
-        let shared = options.shared.as_deref().map(|it| Box::new(Shared::new(it, &mut session_ids)));
+        let shared =
+            options.shared.as_deref().map(|it| Box::new(Shared::new(it, &mut session_ids)));
         Ok(Self {
             options,
             server_config,

@@ -380,7 +380,9 @@ pub(super) fn names_revision(read: &Read<'_>) -> bool {
 }
 
 /// Returns the request in a body, if it is a single request.
-pub(super) fn request_in<'m, 'f>(frame: &'m Result<Frame<'f>, Malformed>) -> Option<&'m RequestMessage<'f>> {
+pub(super) fn request_in<'m, 'f>(
+    frame: &'m Result<Frame<'f>, Malformed>,
+) -> Option<&'m RequestMessage<'f>> {
     match frame {
         Ok(Frame::Single(Message::Request(request))) => Some(request),
         _ => None,

@@ -296,13 +296,7 @@ impl Server {
     /// Handles stored events that are not available. The reader gets `response` if its response
     /// head was not sent yet. Otherwise its response ends, and it gets the status when it resumes
     /// the stream.
-    pub(super) fn fail_replay(
-        &mut self,
-        key: Key,
-        number: u32,
-        response: Response,
-        now: Instant,
-    ) {
+    pub(super) fn fail_replay(&mut self, key: Key, number: u32, response: Response, now: Instant) {
         let Some(reader) = self.detach(key, number) else { return };
         let Some(entry) = self.exchanges.get_mut(reader) else { return };
         entry.connection = None;

@@ -52,7 +52,11 @@ impl Streams {
     }
 
     pub(super) fn remove(&mut self, number: u32) -> Option<Stream> {
-        if self.is_first(number) { self.first.take() } else { self.others.remove(&number).map(|it| *it) }
+        if self.is_first(number) {
+            self.first.take()
+        } else {
+            self.others.remove(&number).map(|it| *it)
+        }
     }
 
     /// Returns the streams in the order of their numbers.

@@ -12,9 +12,9 @@ use crate::peer::outbox::Channel;
 
 use super::exchange::{ServerTransmit, State};
 use super::session::STANDALONE;
-use super::stream::Stream;
 #[cfg(feature = "recording")]
 use super::session::Transport;
+use super::stream::Stream;
 use super::{Connection, Server};
 
 /// The maximum length of a chunk in bytes: the size of one write.

@@ -5,10 +5,10 @@ use alloc::vec::Vec;
 
 use hashbrown::HashSet;
 
+use crate::Revision;
 use crate::jsonrpc::{Json, write_id};
 use crate::peer::outbox::Channel;
 use crate::protocol::{Capabilities, LoggingLevel, SerializeAt};
-use crate::Revision;
 
 use super::{Server, ServerSession};
 
@@ -18,6 +18,8 @@ pub(crate) struct SessionState {
     pub(crate) revision: Revision,
     pub(crate) client: Capabilities,
     pub(crate) client_info: Json,
+    /// Always `None` without the feature `extensions`.
+    pub(crate) client_extensions: Option<Json>,
     pub(crate) initialized: bool,
     pub(crate) log_level: LoggingLevel,
     /// In no particular order when it is restored; sorted when it is read.
@@ -34,6 +36,10 @@ impl Server {
             revision: session.revision,
             client: session.client,
             client_info: session.client_info.clone(),
+            #[cfg(feature = "extensions")]
+            client_extensions: session.client_extensions.clone(),
+            #[cfg(not(feature = "extensions"))]
+            client_extensions: None,
             initialized: session.initialized,
             log_level: session.log_level,
             subscribed,
@@ -55,6 +61,8 @@ impl Server {
             client: state.client,
             server,
             client_info: state.client_info,
+            #[cfg(feature = "extensions")]
+            client_extensions: state.client_extensions,
             log_level: state.log_level,
             subscribed,
         });

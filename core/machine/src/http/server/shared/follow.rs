@@ -104,7 +104,12 @@ impl Server {
             shared.following.insert((key.to_number(), number), owner);
             let node = alloc::format!("{}", shared.node);
             let session = session.as_str().into();
-            self.send(Some(owner), &NodeMessage::Follow { session, stream: number, node }, None, now);
+            self.send(
+                Some(owner),
+                &NodeMessage::Follow { session, stream: number, node },
+                None,
+                now,
+            );
         }
         self.read_on(key, number, now);
         self.depose_silent(now);
@@ -329,7 +334,8 @@ impl Server {
     pub fn handle_append_refused(&mut self, place: &EventPosition, now: Instant) {
         let Some(key) = self.key_of_session(&place.session) else { return };
         let number = place.stream;
-        let Some(stream) = self.stream_mut(key, number).filter(|stream| !stream.is_foreign()) else {
+        let Some(stream) = self.stream_mut(key, number).filter(|stream| !stream.is_foreign())
+        else {
             return;
         };
         // Nothing more is stored, and the stream in the store is not removed.

@@ -72,12 +72,12 @@ impl Server {
     }
 
     /// Handles a heartbeat without a result.
-    pub(super) fn handle_silence(&mut self, now: Instant) {
+    pub(super) fn handle_silence(&mut self) {
         let Some(shared) = &mut self.shared else { return };
         (shared.available, shared.beating) = (false, false);
         let absent = core::mem::take(&mut shared.absent);
         for session in absent {
-            self.answer_parked(&session, |_| unavailable(), now);
+            self.answer_parked(&session, unavailable);
         }
     }
 

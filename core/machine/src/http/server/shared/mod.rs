@@ -30,8 +30,8 @@ pub use interface::{
     ActionId, Lease, NodeId, SessionRecord, SharedOptions, StoreError, StoreReply, WhenUnavailable,
 };
 use requests::Parked;
-pub(super) use sessions::{FIRST_REPLICA, first_of};
 use sessions::Replica;
+pub(super) use sessions::{FIRST_REPLICA, first_of};
 use waits::Wait;
 
 /// The state of a node.

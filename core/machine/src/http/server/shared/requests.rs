@@ -23,10 +23,10 @@ use super::super::replay::gone;
 use super::super::sessions::no_session;
 use super::super::store::StoreAction;
 use super::super::{Connection, Server};
+use super::WhenUnavailable;
 use super::relay::NodeMessage;
 use super::sessions::{INITIALIZED, LEVEL, digest_of, is_used_up, replica_of, subscription};
 use super::waits::{Purpose, unavailable};
-use super::WhenUnavailable;
 
 /// A request that waits for its session.
 #[derive(Debug)]
@@ -113,7 +113,7 @@ impl Server {
 
     fn park(&mut self, session: SessionId, parked: Parked, now: Instant) -> ExchangeId {
         let exchange = parked.exchange;
-        let idle = self.options.timeouts.session_idle;
+        let idle = self.stored_idle();
         let Some(shared) = self.shared_mut() else { return ExchangeId(exchange) };
         let bytes = shared.parked_bytes.saturating_add(parked.len());
         if !shared.available {
@@ -192,19 +192,15 @@ impl Server {
         }
     }
 
-    pub(super) fn refuse_parked(&mut self, session: &SessionId, now: Instant) {
-        self.answer_parked(session.as_str(), |_| unavailable(), now);
+    /// Answers the requests that wait for a session the store cannot tell about.
+    pub(super) fn refuse_parked(&mut self, session: &SessionId) {
+        self.answer_parked(session.as_str(), unavailable);
     }
 
     /// Answers the requests that wait for a session with a refusal.
-    pub(super) fn answer_parked(
-        &mut self,
-        session: &str,
-        response: impl Fn(Option<&RequestId>) -> Response,
-        _: Instant,
-    ) {
+    pub(super) fn answer_parked(&mut self, session: &str, response: impl Fn() -> Response) {
         for parked in self.take_parked(session) {
-            self.answer_waiting(parked.exchange, response(None));
+            self.answer_waiting(parked.exchange, response());
         }
     }
 
@@ -347,11 +343,7 @@ impl Server {
 
     /// Reads a session again if the numbers of its replica are used up, or if its client may have
     /// confirmed it at another node.
-    fn check_replica(
-        &mut self,
-        session: Option<&SessionId>,
-        asks: bool,
-    ) -> Result<(), Response> {
+    fn check_replica(&mut self, session: Option<&SessionId>, asks: bool) -> Result<(), Response> {
         let Some(id) = session else { return Ok(()) };
         let Some(key) = self.key_of_session(id) else { return Ok(()) };
         let Some(Connection { machine, session: Some(session), .. }) =

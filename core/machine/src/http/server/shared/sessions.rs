@@ -3,6 +3,7 @@
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
+use core::time::Duration;
 
 use mcp_sansio_collections::Key;
 use sha2::{Digest, Sha256};
@@ -51,7 +52,8 @@ fn unknown_replicas(contents: Option<u64>) -> u32 {
     16 + u32::try_from(contents.unwrap_or_default() % 240).unwrap_or_default()
 }
 
-/// The longest description of a client that is stored, in bytes. It is for display only.
+/// The longest description of a client, and of its extensions, that is stored, in bytes. A session
+/// takes at most 1 KiB. Longer ones are known to the node only that opened the session.
 const CLIENT_INFO_LENGTH_MAX: usize = 256;
 
 /// Returns the number of the first stream of a replica.
@@ -78,6 +80,7 @@ pub(super) const fn is_standalone(number: u32) -> bool {
 const REVISION: &str = "revision";
 const CAPABILITIES: &str = "capabilities";
 const CLIENT: &str = "client";
+const EXTENSIONS: &str = "extensions";
 const PRINCIPAL: &str = "principal";
 pub(super) const INITIALIZED: &str = "initialized";
 pub(super) const LEVEL: &str = "level";
@@ -112,7 +115,7 @@ impl Server {
         let (Some(node), Some(state)) = (node, machine.session_state()) else { return };
         let (session, replica) = (session.id, replica_of(streams.first_number()));
         let fields = fields_of(&state, machine.caller().principal());
-        let idle = self.options.timeouts.session_idle;
+        let idle = self.stored_idle();
         let shared = self.shared.as_ref();
         let owners = shared.and_then(|shared| Some(&shared.replicas.get(&key.to_number())?.owners));
         let highest = owners.into_iter().flatten().map(|(number, _)| *number).max();
@@ -121,14 +124,8 @@ impl Server {
         let taken = (highest.unwrap_or(replica) + unknown).min(REPLICAS_MAX);
         // Not again while this is pending.
         self.set_stored(key, true);
-        self.ask_store(Purpose::Put { session: key, held }, now, |action| StoreAction::PutSession {
-            action,
-            session,
-            replica,
-            taken,
-            node,
-            fields,
-            idle,
+        self.ask_store(Purpose::Put { session: key, held }, now, |action| {
+            StoreAction::PutSession { action, session, replica, taken, node, fields, idle }
         });
     }
 
@@ -151,15 +148,21 @@ impl Server {
         }
     }
 
+    /// Returns how long the store keeps a session after its last use: longer than a node, which
+    /// extends the expiry of a session whose stream is open only when it would be idle.
+    pub(super) const fn stored_idle(&self) -> Duration {
+        self.options.timeouts.session_idle.saturating_mul(2)
+    }
+
     /// Extends the expiry of a session that is in use, four times while it lasts.
     pub(in super::super) fn touch_shared(&mut self, key: Key, now: Instant) {
-        let idle = self.options.timeouts.session_idle;
+        let pause = self.options.timeouts.session_idle / 4;
         let Some(replica) =
             self.shared_mut().and_then(|shared| shared.replicas.get_mut(&key.to_number()))
         else {
             return;
         };
-        if now >= replica.touched + idle / 4 {
+        if now >= replica.touched + pause {
             self.change_session(key, Vec::new(), None, now);
         }
     }
@@ -172,7 +175,7 @@ impl Server {
         held: Option<Held>,
         now: Instant,
     ) {
-        let idle = self.options.timeouts.session_idle;
+        let idle = self.stored_idle();
         let Some(session) = self.connections.get(key).and_then(Connection::session_id) else {
             return;
         };
@@ -220,12 +223,7 @@ impl Server {
         self.remove_session(session, None, now);
     }
 
-    pub(super) fn remove_session(
-        &mut self,
-        session: SessionId,
-        held: Option<Held>,
-        now: Instant,
-    ) {
+    pub(super) fn remove_session(&mut self, session: SessionId, held: Option<Held>, now: Instant) {
         self.broadcast(&NodeMessage::Ended { session: session.as_str().into() });
         self.ask_store(Purpose::Relay(held), now, |action| StoreAction::RemoveSession {
             action,
@@ -243,7 +241,7 @@ impl Server {
         now: Instant,
     ) {
         if let Err(response) = self.open_replica(session, record, now) {
-            return self.answer_parked(session.as_str(), |_| response.clone(), now);
+            return self.answer_parked(session.as_str(), || response.clone());
         }
         self.resume_parked(session, now);
     }
@@ -310,9 +308,13 @@ impl Server {
     /// Handles a session that the store does not have. A heartbeat finds out whether the store has
     /// lost it, so that no client gives up a session that another node still has.
     pub(super) fn handle_absence(&mut self, session: &SessionId, now: Instant) {
-        if let Some(shared) = self.shared_mut() {
-            shared.absent.push(session.as_str().into());
-            self.beat(now);
+        match self.shared_mut() {
+            Some(shared) if shared.next_heartbeat.is_some() => {
+                shared.absent.push(session.as_str().into());
+                self.beat(now);
+            }
+            // The node has left.
+            _ => self.refuse_parked(session),
         }
     }
 
@@ -322,9 +324,9 @@ impl Server {
         let lost = shared.is_recovering(now);
         for session in core::mem::take(&mut shared.absent) {
             if lost {
-                self.answer_parked(&session, |_| unavailable(), now);
+                self.answer_parked(&session, unavailable);
             } else {
-                self.answer_parked(&session, no_session, now);
+                self.answer_parked(&session, || no_session(None));
             }
         }
     }
@@ -342,6 +344,11 @@ fn fields_of(state: &SessionState, principal: Option<&Principal>) -> Vec<(String
         (PRINCIPAL.to_string(), digest_of(principal)),
         (LEVEL.to_string(), state.log_level.as_str().to_string()),
     ];
+    if let Some(extensions) = &state.client_extensions
+        && extensions.as_str().len() <= CLIENT_INFO_LENGTH_MAX
+    {
+        fields.push((EXTENSIONS.to_string(), extensions.as_str().to_string()));
+    }
     if state.initialized {
         fields.push((INITIALIZED.to_string(), "1".to_string()));
     }
@@ -362,12 +369,13 @@ fn state_of(fields: &[(String, String)]) -> Option<(SessionState, String)> {
         let known = Capability::ALL.into_iter().find(|it| it.to_string() == name);
         client = known.map_or(client, |known| client.with(known, true));
     }
-    let client_info = RawJson::parse(field(CLIENT)?).ok()?;
+    let json = |text| RawJson::parse(text).ok().map(|it| Json::from(it.into_owned()));
     let subscribed = fields.iter().filter_map(|(name, _)| name.strip_prefix(SUBSCRIPTION));
     let state = SessionState {
         revision,
         client,
-        client_info: Json::from(client_info.into_owned()),
+        client_info: json(field(CLIENT)?)?,
+        client_extensions: field(EXTENSIONS).and_then(json),
         initialized: field(INITIALIZED).is_some(),
         log_level: field(LEVEL).and_then(level_of).unwrap_or(LoggingLevel::Info),
         subscribed: subscribed.map(Into::into).collect(),

@@ -5,10 +5,10 @@ use mcp_sansio_collections::Key;
 use crate::Instant;
 use crate::http::{Response, SessionId};
 
+use super::super::Server;
 use super::super::admission::busy;
 use super::super::exchange::State;
 use super::super::store::StoreAction;
-use super::super::Server;
 use super::{ActionId, NodeId, StoreError, StoreReply, WhenUnavailable};
 
 /// A pending action.
@@ -99,12 +99,12 @@ impl Server {
         match purpose {
             Purpose::Heartbeat => match result {
                 Ok(StoreReply::Lease(lease)) => self.handle_lease(lease, now),
-                _ => self.handle_silence(now),
+                _ => self.handle_silence(),
             },
             Purpose::Open(session) => match result {
                 Ok(StoreReply::Opened(record)) => self.handle_record(&session, record, now),
                 Err(StoreError::Missing) => self.handle_absence(&session, now),
-                _ => self.refuse_parked(&session, now),
+                _ => self.refuse_parked(&session),
             },
             Purpose::Put { session, held } => {
                 let stored = result.is_ok();
