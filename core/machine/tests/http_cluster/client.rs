@@ -1,4 +1,4 @@
-//! A client that makes calls through any node, loses connections, and checks what it receives.
+//! A client that makes calls through any node, loses connections, and checks its responses.
 
 use std::time::Duration;
 

@@ -61,7 +61,7 @@ pub(crate) struct Node {
     exchanges: BTreeMap<ExchangeId, usize>,
 }
 
-/// What is going to happen.
+/// A planned step.
 #[derive(Debug)]
 enum Due {
     Arrive(usize, u32, StoreAction),
@@ -451,7 +451,7 @@ impl Cluster {
             }
             _ => (None, true),
         };
-        // What a node has sent before its end may still arrive.
+        // Actions that a node has sent before its end may still arrive.
         if !lives && !matches!(due, Due::Arrive(..)) {
             if let Due::Request(_, _, reply, _) = due {
                 self.replies[reply].broken = true;

@@ -249,7 +249,7 @@ fn a_slow_node_that_was_replaced_stops_speaking() {
     cluster.advance(Duration::from_secs(50));
     assert_eq!(cluster.replies[second].messages().last().unwrap()["error"]["code"], -32603);
     cluster.advance(Duration::from_secs(60));
-    // It woke up, wrote at most what it had not lost yet, and lost its lease.
+    // It woke up, and found that it has lost its lease.
     assert!(cluster.replies[first].broken);
     assert_ne!(cluster.server(0).node_id(), node);
     let more = &cluster.replies[first].text()[seen..];

@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::client::{Client, Ends};
 use crate::cluster::Cluster;
 
-/// What happened in a schedule.
+/// Counts of a schedule.
 #[derive(Debug, Default)]
 pub(crate) struct Report {
     pub(crate) ends: Ends,
@@ -37,8 +37,8 @@ impl Report {
 
 /// How long failures happen.
 const FAILING: Duration = Duration::from_secs(60);
-/// The bound for every call to end after that: the patience of the client and of the server, and the
-/// time in which a silent node is found.
+/// The bound for every call to end after that: the timeouts of both sides, and the lease of a silent
+/// node.
 const LONGEST: Duration = Duration::from_secs(600);
 
 /// Runs a schedule.

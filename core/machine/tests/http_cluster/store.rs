@@ -27,7 +27,7 @@ struct Session {
     expires: Instant,
 }
 
-/// What the machine of a node gets from the store.
+/// An input for the machine of a node.
 #[derive(Debug)]
 pub(crate) enum Completion {
     Action(ActionId, Result<StoreReply, StoreError>),
@@ -36,7 +36,7 @@ pub(crate) enum Completion {
     Refused(EventPosition),
 }
 
-/// What an action leads to.
+/// The effects of an action.
 #[derive(Default)]
 pub(crate) struct Effects {
     pub(crate) completion: Option<Completion>,

@@ -28,7 +28,7 @@ pub(super) struct Replay {
     taken: u64,
     /// The pending read and its deadline.
     read: Option<(ReadId, Instant)>,
-    /// The state of the reader of a stream that another node produces.
+    /// The reader's state, if another node produces the stream.
     pub(super) follow: Option<Follow>,
 }
 
@@ -157,7 +157,7 @@ impl Server {
         self.continue_reader(key, number, now);
     }
 
-    /// Sends the head of a response that waited for the store, and what follows.
+    /// Sends the head of a response that waited for the store, and the events after it.
     pub(super) fn continue_reader(&mut self, key: Key, number: u32, now: Instant) {
         let Some(reader) = self.stream(key, number).and_then(|stream| stream.reader) else {
             return;

@@ -187,7 +187,7 @@ pub enum StoreAction {
         action: ActionId,
         /// The session.
         session: SessionId,
-        /// The number of the replica of this node.
+        /// The number of this node's replica.
         replica: u32,
         /// Replicas that are opened later get higher numbers than this.
         taken: u32,

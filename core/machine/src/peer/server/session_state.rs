@@ -12,7 +12,7 @@ use crate::protocol::{Capabilities, LoggingLevel, SerializeAt};
 
 use super::{Server, ServerSession};
 
-/// What a session has negotiated, and what its client has chosen since.
+/// The result of the negotiation, and the choices of the client since then.
 #[derive(Clone, Debug)]
 pub(crate) struct SessionState {
     pub(crate) revision: Revision,
@@ -98,8 +98,8 @@ impl Server {
         }
     }
 
-    /// Writes the ids of the pending requests on a channel: one as it is, several as an array, and
-    /// nothing if there are none.
+    /// Returns the ids of the pending requests on a channel: a single id, an array, or an empty
+    /// text.
     pub(crate) fn write_ids_on(&self, channel: Channel) -> String {
         let ids = self.connection.requests.iter().filter(|(_, it)| it.reply.channel == channel);
         let mut text = String::new();

@@ -145,7 +145,7 @@ impl Server {
         let Some(follow) = &mut replay.follow else { return };
         let grown = core::mem::take(&mut follow.grown);
         let Ok(events) = events else {
-            // The first events of a stream may still be on their way to the store.
+            // The first events of a stream may not have arrived at the store yet.
             if follow.found || follow.orphaned || now >= follow.since + patience {
                 return self.fail_replay(key, number, gone(), now);
             }
@@ -195,7 +195,7 @@ impl Server {
         }
     }
 
-    /// Handles the news that a stream has new events.
+    /// Handles a notification that a stream has new events.
     pub(super) fn handle_growth(&mut self, key: Key, number: u32, now: Instant) {
         let Some(follow) = self.follow_of(key, number) else { return };
         if follow.again.is_some() {

@@ -31,7 +31,7 @@ impl fmt::Display for NodeId {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ActionId(pub(super) u64);
 
-/// The result of an action of a shared store.
+/// The result that a shared store returns for an action.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum StoreReply {
@@ -71,7 +71,7 @@ impl Lease {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SessionRecord {
-    /// The number of the replica of the node that opened the session: unique in the session.
+    /// The number of the new replica, unique in the session.
     pub replica: u32,
     /// The nodes of all replicas, by the numbers of these, in any order.
     pub owners: Vec<(u32, NodeId)>,
@@ -121,21 +121,21 @@ pub enum WhenUnavailable {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct SharedOptions {
-    /// How long a node may be silent before others may end what it was doing. 15 s: a pause of a
+    /// How long a node may be silent before others may end its requests. 15 s: a pause of a
     /// process or a failover of the store usually takes less. A node extends its lease three times
     /// in this interval.
     pub lease: Duration,
     /// How long an action may take before the server continues without its result. 5 s: a client
     /// waits for it.
     pub patience: Duration,
-    /// How often a reader of a stream of another node looks for new events without being notified.
+    /// How often a reader looks for new events of another node's stream without being notified.
     /// 1 s: notifications are rarely lost.
     pub poll: Duration,
     /// The policy for new sessions while the store is not available.
     pub when_unavailable: WhenUnavailable,
     /// Requests that wait for the store, in total. 10,000: further requests are answered with 503.
     pub waiting_max: usize,
-    /// Bytes of the bodies of these requests. 64 MiB.
+    /// Bytes in the bodies of these requests. 64 MiB.
     pub waiting_bytes_max: usize,
 }
 

@@ -1,8 +1,8 @@
 //! Sessions and streams that several nodes share through a store.
 //!
 //! A node that gets a request for a session of another node opens a replica of it from the store.
-//! Each replica has a number, which is part of the numbers of its streams and of the ids of its
-//! requests to the client. So an event id or a response tells which replica it belongs to.
+//! The number of a replica is a prefix: its streams, and its requests to the client, are numbered
+//! after it. An event id or a response thus names its replica.
 
 mod follow;
 mod interface;
@@ -42,7 +42,7 @@ pub(super) struct Shared {
     joined: bool,
     /// The number that this node proposes for the contents of an empty store.
     proposal: u64,
-    /// The number of the contents of the store at the last heartbeat.
+    /// The number that the store's contents had at the last heartbeat.
     contents: Option<u64>,
     /// When the store was last found to have lost its contents.
     emptied: Option<Instant>,
@@ -77,12 +77,12 @@ pub(super) struct Shared {
     replicas: BTreeMap<u64, Replica>,
     /// The streams of other nodes that have a reader here.
     following: BTreeMap<(u64, u32), NodeId>,
-    /// The nodes with a reader of a stream of this node.
+    /// The nodes that read this node's streams.
     followers: BTreeMap<(u64, u32), BTreeSet<NodeId>>,
 }
 
 /// The maximum number of streams with readers on other nodes. As many as exchanges of one process by
-/// default; readers of others look for events by themselves.
+/// default; other readers rely on their timer.
 const FOLLOWED_MAX: usize = 65_536;
 
 impl Shared {

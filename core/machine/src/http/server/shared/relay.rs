@@ -19,7 +19,7 @@ use super::super::{Connection, Server, stamped};
 use super::waits::{Held, Purpose};
 use super::{FOLLOWED_MAX, NodeId};
 
-/// A message from one node to others. Nodes of other versions ignore what they do not know.
+/// A message from one node to others. Nodes ignore messages of newer versions.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum NodeMessage<'a> {
@@ -49,7 +49,7 @@ pub(super) enum NodeMessage<'a> {
         #[serde(borrow)]
         session: Cow<'a, str>,
     },
-    /// A node has a reader of a stream of another node.
+    /// A node reads a stream that another node produces.
     Follow {
         #[serde(borrow)]
         session: Cow<'a, str>,

@@ -46,7 +46,7 @@ impl Parked {
     }
 }
 
-/// What a posted message means for other nodes.
+/// The effect of a posted message on other nodes.
 #[derive(Debug)]
 enum Effect {
     /// It opens a session.
@@ -232,7 +232,7 @@ impl Server {
 
     // ------------------------------------------------------------------ messages
 
-    /// Handles a message to the endpoint, and what it means for other nodes.
+    /// Handles a message to the endpoint, and its effect on other nodes.
     pub(in super::super) fn post_shared<'f>(
         &mut self,
         head: &RequestHead<'_>,
@@ -299,7 +299,7 @@ impl Server {
         Ok(handled)
     }
 
-    /// Returns what a message means for other nodes.
+    /// Returns the effect of a message on other nodes.
     fn effect_of(&self, head: &RequestHead<'_>, body: &Body<'_, '_>) -> Effect {
         let (Ok(Frame::Single(message)), read) = (&body.frame, body.read.as_deref()) else {
             return if matches!(body.frame, Ok(Frame::Batch(_))) {
@@ -420,7 +420,7 @@ impl Server {
         match self.owner_of(key, replica_of(id.stream)) {
             Some(owner) if Some(owner) != own => self.follow(key, id, owner, sender, now),
             None if self.shared.as_ref().is_some_and(|shared| !shared.has_waited) => {
-                // The replica is newer than what this node knows of the session.
+                // The replica is newer than this node's record.
                 let session = self.connections.get(key).and_then(Connection::session_id);
                 if let Some(shared) = self.shared_mut() {
                     shared.missing = session;

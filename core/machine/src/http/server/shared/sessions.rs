@@ -56,12 +56,12 @@ fn unknown_replicas(contents: Option<u64>) -> u32 {
 /// takes at most 1 KiB. Longer ones are known to the node only that opened the session.
 const CLIENT_INFO_LENGTH_MAX: usize = 256;
 
-/// Returns the number of the first stream of a replica.
+/// Returns the number of a replica's first stream.
 pub(in super::super) const fn first_of(replica: u32) -> u32 {
     replica << STREAM_BITS
 }
 
-/// Returns the replica of a stream or of a request to the client.
+/// Returns the replica to which a stream, or a request to the client, belongs.
 pub(super) const fn replica_of(number: u32) -> u32 {
     number >> STREAM_BITS
 }
@@ -76,7 +76,7 @@ pub(super) const fn is_standalone(number: u32) -> bool {
     number.trailing_zeros() >= STREAM_BITS
 }
 
-/// Names of the fields of a session.
+/// Field names of a session.
 const REVISION: &str = "revision";
 const CAPABILITIES: &str = "capabilities";
 const CLIENT: &str = "client";

@@ -18,7 +18,7 @@ pub(super) struct Wait {
     purpose: Purpose,
 }
 
-/// What depends on an action.
+/// The reason for an action.
 #[derive(Debug)]
 pub(super) enum Purpose {
     /// The lease of this node.
@@ -66,8 +66,7 @@ impl Server {
         shared.waits.insert(id, Wait { due, purpose });
     }
 
-    /// Handles the completion of an action of a shared store. That of an action that is no longer
-    /// pending is ignored.
+    /// Handles the completion of an action. It is ignored if the action is no longer pending.
     pub fn handle_store(
         &mut self,
         action: ActionId,
