@@ -54,7 +54,7 @@ impl HttpServerProcess {
 
     /// Starts the host of MCP Apps.
     pub(crate) fn apps_host() -> Self {
-        Self::listening("apps-host", &["--listen", "127.0.0.1:0"], "/\n")
+        Self::listening("apps-host", &["--listen", "127.0.0.1:0"], &[], "/\n")
     }
 
     pub(crate) fn everything() -> Self {
