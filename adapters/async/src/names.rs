@@ -11,7 +11,9 @@ pub use crate::http_client::{ConnectorError, FetchError, HttpConnection, connect
 #[cfg(feature = "http-client")]
 pub use crate::http_client::{Proxy, ResponseBody};
 #[cfg(feature = "http-server")]
-pub use crate::http_server::{ExternalEventStore, ResponseNotRead, ServedBody};
+pub use crate::http_server::{
+    ExternalEventStore, ResponseNotRead, ServedBody, SharedStore, StoreOutcome,
+};
 #[cfg(feature = "skills")]
 pub use crate::skills;
 pub use crate::{ByteStream, DriveError, Driver, Error, StreamSettings, Timer, seed};
@@ -22,7 +24,7 @@ pub use crate::{UnixSocket, UnixSocketError};
 #[cfg(any(feature = "http", feature = "http-server"))]
 pub use mcp_sansio::http;
 #[cfg(feature = "http-server")]
-pub use mcp_sansio::http::{AllowedHosts, HttpServerOptions};
+pub use mcp_sansio::http::{AllowedHosts, HttpServerOptions, SharedOptions};
 #[cfg(feature = "http")]
 pub use mcp_sansio::http::{HttpClientOptions, InvalidHeader, Location};
 #[cfg(feature = "recording")]

@@ -77,7 +77,8 @@ struct RequestGuard {
 }
 
 impl RequestGuard {
-    const fn new(shared: Arc<SharedServer>, request: RequestHandle) -> Self {
+    fn new(shared: Arc<SharedServer>, request: RequestHandle) -> Self {
+        shared.begin_handler_task();
         Self { shared, request: Some(request) }
     }
 
@@ -97,5 +98,6 @@ impl Drop for RequestGuard {
         if let Some(request) = self.request.take() {
             self.shared.change(|state| state.server.fail(request, self.shared.now()));
         }
+        self.shared.end_handler_task();
     }
 }

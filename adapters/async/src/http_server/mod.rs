@@ -13,11 +13,12 @@ mod caller;
 #[cfg(feature = "http-listener")]
 mod connection;
 mod connections;
-mod event_store;
 mod exchange;
+mod external_event_store;
 mod handler_task;
 #[cfg(feature = "http-listener")]
 mod head_timer;
+mod health;
 #[cfg(feature = "http-listener")]
 mod http2;
 #[cfg(feature = "http2-listener")]
@@ -35,10 +36,12 @@ mod send_body;
 mod send_monitor;
 mod service;
 mod shared_server;
+mod shared_store;
 mod sleep;
 #[cfg(feature = "http-listener")]
 mod socket;
 mod stall;
+mod store_task;
 mod timer_task;
 
 pub use acceptor::Acceptor;
@@ -46,7 +49,7 @@ pub use body::{ResponseNotRead, ServedBody};
 #[cfg(feature = "http-listener")]
 pub use budget::Budget;
 pub use connections::Permit;
-pub use event_store::ExternalEventStore;
+pub use external_event_store::ExternalEventStore;
 #[cfg(feature = "http-listener")]
 pub use http2::{ConnectionAction, Http2Streams, Http2Timeouts};
 #[cfg(feature = "http-listener")]
@@ -54,6 +57,7 @@ pub use listener::HttpListener;
 #[cfg(feature = "http-listener")]
 pub use send_body::{Chunk, SendBody};
 pub use service::HttpService;
+pub use shared_store::{SharedStore, StoreOutcome};
 #[cfg(feature = "http-listener")]
 pub use socket::Socket;
 pub use stall::{LingeringClose, StallGuard};

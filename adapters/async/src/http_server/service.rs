@@ -4,19 +4,24 @@ use std::marker::PhantomData;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use http_body::Body;
-use mcp_sansio::http::{EventStore, HttpServerOptions, RemoteAddress, RequestHead};
+use mcp_sansio::http::{EventStore, HttpServerOptions, RemoteAddress, RequestHead, SharedOptions};
 use mcp_sansio::{Caller, Principal};
 use mcp_sansio_handlers::endpoint::HttpServerError;
 use mcp_sansio_handlers::{Server, ServerHandle};
 
 use super::caller::identify;
 use super::exchange::{ResponseStart, ServerExchange};
+use super::external_event_store::OnlyEvents;
+use super::health::Health;
 use super::request::{self, BodyError, BudgetedBody};
 use super::shared_server::SharedServer;
 use super::sleep::with_timeout;
-use super::{ExternalEventStore, ServedBody, event_store, handler_task, response, timer_task};
+use super::{
+    ExternalEventStore, ServedBody, SharedStore, handler_task, response, store_task, timer_task,
+};
 use crate::{Error, PeerAddress, Runtime, seed};
 
 /// Serves a server over HTTP. It answers requests sequentially or concurrently, from any source: a
@@ -41,6 +46,10 @@ enum Sender {
     Address(RemoteAddress),
     Principal(Principal),
 }
+
+/// How long [`HttpService::close`] waits for the store. 5 s: as long as a server waits for an action
+/// by default.
+const STORE_TIME: Duration = Duration::from_secs(5);
 
 impl<R: Runtime> HttpService<R> {
     /// Creates a service for a server. A task of the [current](Runtime::current) runtime handles
@@ -73,9 +82,37 @@ impl<R: Runtime> HttpService<R> {
         store: impl ExternalEventStore,
     ) -> Result<Self, Error> {
         let service = Self::new(server, options.event_store(EventStore::External))?;
-        let store_task = event_store::run(Arc::downgrade(&service.shared), store);
-        service.shared.runtime.spawn(Box::pin(store_task));
+        service.run_store(OnlyEvents(store));
         Ok(service)
+    }
+
+    /// Creates a service that shares its sessions and streams with other nodes through a store, so
+    /// that any of them can serve any request: see [`HttpServerOptions::shared`]. A task runs the
+    /// store, like the one for deadlines.
+    ///
+    /// # Errors
+    ///
+    /// As [`new`](Self::new).
+    ///
+    /// # Panics
+    ///
+    /// As [`new`](Self::new).
+    pub fn with_shared_store(
+        server: &Server,
+        options: HttpServerOptions,
+        sharing: SharedOptions,
+        store: impl SharedStore,
+    ) -> Result<Self, Error> {
+        let service = Self::new(server, options.shared(sharing))?;
+        service.run_store(store);
+        Ok(service)
+    }
+
+    /// Runs the store of a service that was created with options that
+    /// [share](HttpServerOptions::shared) sessions. For adapters; call it once.
+    pub fn run_store(&self, store: impl SharedStore) {
+        let store_task = store_task::run(Arc::downgrade(&self.shared), store);
+        self.shared.runtime.spawn(Box::pin(store_task));
     }
 
     /// Creates a service on the given runtime. `secret` and `seed` are those of [`Server::http`].
@@ -136,10 +173,49 @@ impl<R: Runtime> HttpService<R> {
     }
 
     /// Accepts no more requests, through any clone, and waits until the responses in progress are
-    /// complete. Open event streams end.
+    /// complete, and the store has them. Open event streams end. On a server with a [shared
+    /// store](Self::with_shared_store), clients resume them on other nodes, so it waits for handlers
+    /// as well.
     pub async fn close(&self) {
         self.shared.change(|state| state.server.close(self.shared.now()));
         poll_fn(|cx| self.shared.lock().poll_drained(cx)).await;
+        if self.shared.lock().server.machine().node_id().is_some() {
+            // The clients of some may have resumed their streams on other nodes.
+            poll_fn(|cx| self.shared.poll_handler_tasks(cx)).await;
+        }
+        self.shared.change(|state| state.server.leave());
+        // Other nodes continue what this one has stored.
+        let stored = pin!(poll_fn(|cx| self.shared.lock().poll_stored(cx)));
+        let _in_time = with_timeout(STORE_TIME, &*self.shared.runtime, stored).await;
+    }
+
+    /// Answers `GET` requests for `path` with the state of this node, for load balancers: 200, or 503
+    /// if the service is [closing](Self::close) or [not ready](Self::set_ready). The body is JSON,
+    /// for example `{"status":"ready","store":"available","sessions":12,"dropped_store_actions":0}`.
+    ///
+    /// Such a request needs no token, and is answered before all rules of the protocol. A store that
+    /// is not available does not take a node out of service: it is usually the same for all nodes,
+    /// which continue with what they have in memory.
+    #[must_use]
+    pub fn health(self, path: impl Into<String>) -> Self {
+        // Set once, before the service is cloned.
+        let _known = self.shared.health.set(Health::new(path.into()));
+        self
+    }
+
+    /// Whether [health checks](Self::health) answer 200; `true` at first. Requests are served as
+    /// before. Set it to `false` before a shutdown, and wait until load balancers have noticed, so
+    /// that no client gets an error.
+    pub fn set_ready(&self, ready: bool) {
+        if let Some(health) = self.shared.health.get() {
+            health.set_ready(ready);
+        }
+    }
+
+    /// Returns whether the store of the nodes answers, for health checks. `true` without one.
+    #[must_use]
+    pub fn is_store_available(&self) -> bool {
+        self.shared.lock().server.machine().is_store_available()
     }
 
     /// Serves one request. A [protected](Server::protect) server identifies its sender by the
@@ -192,6 +268,10 @@ async fn respond<B: Body>(
 ) -> http::Response<ServedBody> {
     if request::is_malformed(parts) {
         return response::bare(http::StatusCode::BAD_REQUEST);
+    }
+    let check = shared.health.get().and_then(|health| health.answer(parts, shared));
+    if let Some(response) = check {
+        return response;
     }
     let (remote, principal) = match sender {
         Sender::Unknown => (None, None),

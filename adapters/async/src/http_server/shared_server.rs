@@ -1,5 +1,7 @@
+use std::mem::take;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::task::{Context, Poll, Waker};
 
 use mcp_sansio::Instant;
@@ -7,6 +9,7 @@ use mcp_sansio::http::ExchangeId;
 use mcp_sansio_handlers::endpoint::{HandlerCall, HttpServer};
 
 use super::handler_task;
+use super::health::Health;
 use super::request::BodyBudget;
 use super::runtime::AnyRuntime;
 use crate::StopHandle;
@@ -21,6 +24,12 @@ pub(super) struct SharedServer {
     pub(super) body_budget: BodyBudget,
     /// The runtime of the handlers.
     pub(super) runtime: Box<dyn AnyRuntime>,
+    /// Handlers that run in tasks of their own.
+    pub(super) handler_tasks: AtomicUsize,
+    /// Whether a task waits for their end.
+    pub(super) awaits_handlers: AtomicBool,
+    /// The answers to health checks, if they are enabled.
+    pub(super) health: OnceLock<Health>,
 }
 
 #[derive(Debug)]
@@ -31,9 +40,11 @@ pub(super) struct ServerState {
     /// The timer task, and the deadline that it waits for.
     pub(super) timer_waker: Option<Waker>,
     pub(super) timer_deadline: Option<Instant>,
-    /// The event store task, if there is one, while it is idle.
+    /// The store task, if there is one, while it waits for actions.
     pub(super) store_waker: Option<Waker>,
-    /// Tasks that wait for the end of all responses.
+    /// Whether the store has executed all actions, as far as the store task knows.
+    store_idle: bool,
+    /// Tasks that wait for the end of all responses, or of all store actions.
     drain_wakers: Vec<Waker>,
 }
 
@@ -96,9 +107,17 @@ impl SharedServer {
             timer_waker: None,
             timer_deadline: None,
             store_waker: None,
+            store_idle: true,
             drain_wakers: Vec::new(),
         });
-        Self { state, body_budget: BodyBudget::default(), runtime }
+        Self {
+            state,
+            body_budget: BodyBudget::default(),
+            runtime,
+            handler_tasks: AtomicUsize::new(0),
+            awaits_handlers: AtomicBool::new(false),
+            health: OnceLock::new(),
+        }
     }
 
     pub(super) fn now(&self) -> Instant {
@@ -109,6 +128,30 @@ impl SharedServer {
     /// in a state between two steps.
     pub(super) fn lock(&self) -> MutexGuard<'_, ServerState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn begin_handler_task(&self) {
+        self.handler_tasks.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(super) fn end_handler_task(&self) {
+        if self.handler_tasks.fetch_sub(1, Ordering::AcqRel) == 1
+            && self.awaits_handlers.load(Ordering::Acquire)
+        {
+            let wakers = take(&mut self.lock().drain_wakers);
+            wakers.into_iter().for_each(Waker::wake);
+        }
+    }
+
+    /// Waits until no handler runs in a task of its own.
+    pub(super) fn poll_handler_tasks(&self, cx: &Context<'_>) -> Poll<()> {
+        self.awaits_handlers.store(true, Ordering::Release);
+        let mut state = self.lock();
+        state.register_drain_waker(cx);
+        match self.handler_tasks.load(Ordering::Acquire) {
+            0 => Poll::Ready(()),
+            _ => Poll::Pending,
+        }
     }
 
     /// Changes the server and processes the resulting events.
@@ -174,6 +217,7 @@ impl ServerState {
             }
         }
         if let Some(store_waker) = self.store_waker.take() {
+            self.store_idle = false;
             deferred.wake(store_waker);
         }
         if !self.drain_wakers.is_empty() && self.server.is_drained() {
@@ -226,14 +270,33 @@ impl ServerState {
         }
     }
 
+    /// Marks the store as idle until the next change, and returns the tasks that wait for it.
+    pub(super) fn set_store_idle(&mut self) -> Vec<Waker> {
+        self.store_idle = true;
+        take(&mut self.drain_wakers)
+    }
+
+    /// Waits until the store has executed all actions.
+    pub(super) fn poll_stored(&mut self, cx: &Context<'_>) -> Poll<()> {
+        if self.store_idle {
+            return Poll::Ready(());
+        }
+        self.register_drain_waker(cx);
+        Poll::Pending
+    }
+
     pub(super) fn poll_drained(&mut self, cx: &Context<'_>) -> Poll<()> {
         if self.server.is_drained() {
             return Poll::Ready(());
         }
+        self.register_drain_waker(cx);
+        Poll::Pending
+    }
+
+    fn register_drain_waker(&mut self, cx: &Context<'_>) {
         if !self.drain_wakers.iter().any(|known| known.will_wake(cx.waker())) {
             self.drain_wakers.push(cx.waker().clone());
         }
-        Poll::Pending
     }
 }
 

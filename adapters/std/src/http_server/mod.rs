@@ -3,8 +3,8 @@
 use std::io;
 use std::time::Duration;
 
-use mcp_sansio::http::HttpServerOptions;
-use mcp_sansio_async::http_server;
+use mcp_sansio::http::{HttpServerOptions, SharedOptions};
+use mcp_sansio_async::http_server::{self, SharedStore};
 use mcp_sansio_handlers::{Server, ServerHandle};
 
 mod body;
@@ -52,6 +52,34 @@ impl HttpService {
             .into());
         }
         Ok(Self(service))
+    }
+
+    /// Creates a service that shares its sessions and streams with other nodes through a store: see
+    /// [`HttpServerOptions::shared`]. A thread runs the store.
+    ///
+    /// # Errors
+    ///
+    /// As [`new`](Self::new).
+    pub fn with_shared_store(
+        server: &Server,
+        options: HttpServerOptions,
+        sharing: SharedOptions,
+        store: impl SharedStore,
+    ) -> Result<Self, Error> {
+        let service = Self::new(server, options.shared(sharing))?;
+        service.0.run_store(store);
+        Ok(service)
+    }
+
+    /// Answers health checks at `path`: see [`HttpService::health`](http_server::HttpService::health).
+    #[must_use]
+    pub fn health(self, path: impl Into<String>) -> Self {
+        Self(self.0.health(path))
+    }
+
+    /// Whether [health checks](Self::health) answer 200.
+    pub fn set_ready(&self, ready: bool) {
+        self.0.set_ready(ready);
     }
 
     /// Returns a handle to all clients, for use outside of handlers.

@@ -27,6 +27,8 @@ mod refusals;
 #[path = "../http_server/responses.rs"]
 mod responses;
 mod served;
+#[path = "../http_server/shared_stores.rs"]
+mod shared_stores;
 #[path = "../http_server/shutdown.rs"]
 mod shutdown;
 #[path = "../http_server/slow_clients.rs"]

@@ -1,0 +1,64 @@
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderValue};
+use http::{Method, StatusCode};
+
+use super::ServedBody;
+use super::shared_server::SharedServer;
+
+/// The answers to health checks.
+#[derive(Debug)]
+pub(super) struct Health {
+    path: String,
+    /// Whether the node is to get no new requests.
+    unready: AtomicBool,
+}
+
+impl Health {
+    pub(super) const fn new(path: String) -> Self {
+        Self { path, unready: AtomicBool::new(false) }
+    }
+
+    pub(super) fn set_ready(&self, ready: bool) {
+        self.unready.store(!ready, Ordering::Relaxed);
+    }
+
+    /// Returns the response to a request if it is a health check.
+    pub(super) fn answer(
+        &self,
+        parts: &http::request::Parts,
+        shared: &SharedServer,
+    ) -> Option<http::Response<ServedBody>> {
+        let is_check = parts.uri.path() == self.path
+            && (parts.method == Method::GET || parts.method == Method::HEAD);
+        if !is_check {
+            return None;
+        }
+        let (is_closing, store, sessions, dropped) = {
+            let state = shared.lock();
+            let machine = state.server.machine();
+            (
+                machine.is_closing(),
+                machine.is_store_available(),
+                machine.session_count(),
+                machine.dropped_store_actions(),
+            )
+        };
+        let is_ready = !is_closing && !self.unready.load(Ordering::Relaxed);
+        let (status, ready) = match is_ready {
+            true => (StatusCode::OK, "ready"),
+            false => (StatusCode::SERVICE_UNAVAILABLE, "closing"),
+        };
+        let store = if store { "available" } else { "unavailable" };
+        let text = format!(
+            "{{\"status\":\"{ready}\",\"store\":\"{store}\",\"sessions\":{sessions},\
+             \"dropped_store_actions\":{dropped}}}\n"
+        );
+        let mut response = http::Response::new(ServedBody::whole(text.into_bytes()));
+        *response.status_mut() = status;
+        let headers = response.headers_mut();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        Some(response)
+    }
+}
