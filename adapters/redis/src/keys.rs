@@ -1,0 +1,71 @@
+use mcp_sansio::http::{EventPosition, NodeId, SessionId};
+use sha2::{Digest as _, Sha256};
+
+/// The names of keys. The part in braces decides about the place of a key in a cluster: all keys of
+/// a session are in one place, and so are those of the nodes.
+#[derive(Debug)]
+pub(crate) struct Keys {
+    prefix: String,
+}
+
+impl Keys {
+    pub(crate) fn new(prefix: &str) -> Self {
+        Self { prefix: prefix.into() }
+    }
+
+    /// The leases: a sorted set of nodes by their ends.
+    pub(crate) fn leases(&self) -> String {
+        self.of_nodes("leases")
+    }
+
+    /// The number of the contents.
+    pub(crate) fn contents(&self) -> String {
+        self.of_nodes("contents")
+    }
+
+    /// The version of the schema.
+    pub(crate) fn schema(&self) -> String {
+        self.of_nodes("schema")
+    }
+
+    /// The messages for a node: a stream.
+    pub(crate) fn mailbox(&self, node: NodeId) -> String {
+        format!("{}{node}", self.mailboxes())
+    }
+
+    /// The beginning of the key of each mailbox.
+    pub(crate) fn mailboxes(&self) -> String {
+        self.of_nodes("mailbox:")
+    }
+
+    /// A session: a hash.
+    pub(crate) fn session(&self, session: &SessionId) -> String {
+        format!("{}:{{{}}}:session", self.prefix, digest(session.as_str()))
+    }
+
+    /// The events of a stream: a stream.
+    pub(crate) fn events(&self, position: &EventPosition) -> String {
+        self.events_of(&position.session, position.stream, position.principal.as_ref())
+    }
+
+    pub(crate) fn events_of(
+        &self,
+        session: &SessionId,
+        stream: u32,
+        principal: Option<&mcp_sansio::Principal>,
+    ) -> String {
+        let session = digest(session.as_str());
+        let principal = principal.map(|it| digest(it.as_str())).unwrap_or_default();
+        format!("{}:{{{session}}}:events:{stream}:{principal}", self.prefix)
+    }
+
+    fn of_nodes(&self, name: &str) -> String {
+        format!("{}:{{nodes}}:{name}", self.prefix)
+    }
+}
+
+/// Returns half of a SHA-256 hash: ids of sessions are secrets, and names of principals personal.
+fn digest(text: &str) -> String {
+    let hash = Sha256::digest(text.as_bytes());
+    hash.iter().take(16).map(|byte| format!("{byte:02x}")).collect()
+}

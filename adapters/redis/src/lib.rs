@@ -1,0 +1,64 @@
+//! Shares the sessions and streams of servers on HTTP between nodes, through Redis or Valkey.
+//!
+//! [`RedisStore`] is a [`SharedStore`](mcp_sansio_async::http_server::SharedStore): give it to
+//! `HttpService::with_shared_store` of the adapter for your runtime, on every node. It needs Redis
+//! 6.2 or Valkey 7.2, and the policy `noeviction` or `volatile-ttl`. All keys expire except three
+//! small ones, so that nodes that have crashed leave nothing behind. [The
+//! guide](https://github.com/mcp-sansio/mcp-sansio/blob/main/docs/guide/cluster.md) describes a
+//! deployment.
+//!
+//! # Keys
+//!
+//! The schema is version 1.0. Nodes of the same major version share their keys: an older one ignores
+//! and keeps the fields that it does not know. With another major version,
+//! [`RedisStore::connect`] returns [`RedisStoreError::Schema`], and a node that finds one after a
+//! restart of Redis does not join.
+//!
+//! | Key | Type | Content | Expires |
+//! | --- | --- | --- | --- |
+//! | `mcp:{nodes}:schema` | string | the version | never |
+//! | `mcp:{nodes}:contents` | string | a number that identifies the contents: it is gone if Redis was emptied | never |
+//! | `mcp:{nodes}:leases` | sorted set | nodes, by the ends of their leases in milliseconds | never; a member after 10 leases |
+//! | `mcp:{nodes}:mailbox:NODE` | stream | `m`: messages for a node | [`RedisOptions::mailbox_retention`] |
+//! | `mcp:{SESSION}:session` | hash | `next`: the number of the next replica; `o:N`: the node of replica N; `f:NAME`: a field | with the session |
+//! | `mcp:{SESSION}:events:STREAM:PRINCIPAL` | stream | `m`: the event, whose number is its id less one; the greatest id ends the stream | [`RedisOptions::retention`] |
+//!
+//! `SESSION` and `PRINCIPAL` are hashes. The events themselves are stored as they are sent.
+
+#![cfg_attr(docsrs, feature(doc_cfg))]
+#![forbid(unsafe_code)]
+
+#[cfg(not(any(feature = "tokio", feature = "smol")))]
+compile_error!("select a runtime: the feature `tokio` or `smol`");
+
+mod counters;
+mod deployment;
+mod error;
+mod events;
+mod keys;
+mod link;
+mod mailbox;
+mod nodes;
+mod options;
+mod reply;
+mod scripts;
+mod sessions;
+mod sleep;
+mod store;
+#[cfg(test)]
+mod tests;
+
+pub use counters::StoreCounters;
+pub use error::RedisStoreError;
+pub use options::RedisOptions;
+pub use redis;
+pub use store::{RedisStore, StoreMonitor};
+
+/// The version of the schema.
+const SCHEMA: &str = "1.0";
+
+/// Returns a duration in whole milliseconds, at least one.
+fn milliseconds(time: std::time::Duration) -> u64 {
+    // A time that Redis can add to its own.
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX).clamp(1, i64::MAX as u64 / 4)
+}

@@ -1,0 +1,222 @@
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use redis::{Cmd, RedisError, ServerErrorKind, Value};
+
+use crate::RedisOptions;
+use crate::deployment::{Connection, Deployment};
+use crate::scripts::{Scripts, Step};
+
+/// The least and the longest pause between two attempts to connect.
+const PAUSE_LEAST: Duration = Duration::from_millis(50);
+const PAUSE_LONGEST: Duration = Duration::from_secs(2);
+
+/// A connection that is replaced when it fails.
+///
+/// While there is none, commands fail at once: queueing them would keep a server waiting and could
+/// reorder them.
+#[derive(Debug)]
+pub(crate) struct Link {
+    deployment: Arc<Deployment>,
+    options: Arc<RedisOptions>,
+    /// How long its commands block at most.
+    blocking: Duration,
+    scripts: Scripts,
+    state: Mutex<State>,
+    pub(crate) connections: AtomicU64,
+}
+
+#[derive(Debug)]
+struct State {
+    connected: Option<Connected>,
+    /// Whether a command is connecting.
+    connecting: bool,
+    /// The id of the last connection at the server.
+    previous: Option<i64>,
+    pause: Duration,
+    not_before: Option<Instant>,
+}
+
+#[derive(Clone, Debug)]
+struct Connected {
+    connection: Connection,
+    number: u64,
+    /// The scripts that the server knows.
+    known: Arc<[AtomicBool; Step::COUNT]>,
+}
+
+/// Why a command has no result.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// There is no connection, and it is too early to try again.
+    Disconnected,
+    Redis(RedisError),
+}
+
+impl Link {
+    pub(crate) fn new(
+        deployment: Arc<Deployment>,
+        options: Arc<RedisOptions>,
+        blocking: Duration,
+    ) -> Self {
+        let state = State {
+            connected: None,
+            connecting: false,
+            previous: None,
+            pause: PAUSE_LEAST,
+            not_before: None,
+        };
+        Self {
+            deployment,
+            options,
+            blocking,
+            scripts: Scripts::new(),
+            state: Mutex::new(state),
+            connections: AtomicU64::new(0),
+        }
+    }
+
+    /// Runs a script, whose keys and arguments `complete` adds, beginning with the number of keys.
+    pub(crate) async fn run(
+        &self,
+        step: Step,
+        complete: impl FnOnce(&mut Cmd),
+    ) -> Result<Value, Failure> {
+        let connected = self.connected().await?;
+        let known = &connected.known[step as usize];
+        let mut command = if self.deployment.is_single() && known.swap(true, Ordering::Relaxed) {
+            let mut command = redis::cmd("EVALSHA");
+            command.arg(self.scripts.hash(step));
+            command
+        } else {
+            // The server knows it from then on. A server of a cluster may not, so it always gets it.
+            let mut command = redis::cmd("EVAL");
+            command.arg(self.scripts.code(step));
+            command
+        };
+        complete(&mut command);
+        let result = self.query_on(&connected, &command).await;
+        if let Err(Failure::Redis(error)) = &result
+            && error.kind() == redis::ErrorKind::Server(ServerErrorKind::NoScript)
+        {
+            // Repeating the command could reorder it, so it has failed.
+            known.store(false, Ordering::Relaxed);
+        }
+        result
+    }
+
+    pub(crate) async fn query(&self, command: &Cmd) -> Result<Value, Failure> {
+        let connected = self.connected().await?;
+        self.query_on(&connected, command).await
+    }
+
+    async fn query_on(&self, connected: &Connected, command: &Cmd) -> Result<Value, Failure> {
+        let result = connected.connection.clone().query(command).await;
+        result.map_err(|error| {
+            if is_fatal(&error) {
+                self.drop_connection(connected.number);
+            }
+            Failure::Redis(error)
+        })
+    }
+
+    /// Returns the connection. Ready at once if there is one.
+    async fn connected(&self) -> Result<Connected, Failure> {
+        let previous = {
+            let mut state = self.lock();
+            if let Some(connected) = &state.connected {
+                return Ok(connected.clone());
+            }
+            if state.connecting || state.not_before.is_some_and(|time| now() < time) {
+                return Err(Failure::Disconnected);
+            }
+            state.connecting = true;
+            state.previous
+        };
+        let attempt = Attempt { link: self };
+        let connected = self.connect(previous).await;
+        let mut state = self.lock();
+        let result = match connected {
+            Ok((connection, id)) => {
+                let number = self.connections.fetch_add(1, Ordering::Relaxed);
+                let connected = Connected { connection, number, known: Arc::default() };
+                state.connected = Some(connected.clone());
+                (state.previous, state.pause, state.not_before) = (id, PAUSE_LEAST, None);
+                Ok(connected)
+            }
+            Err(error) => {
+                state.not_before = Some(now() + state.pause);
+                state.pause = (state.pause * 2).min(PAUSE_LONGEST);
+                Err(Failure::Redis(error))
+            }
+        };
+        drop(state);
+        drop(attempt);
+        result
+    }
+
+    /// Connects, and ends the previous connection: commands that it still carries must not take
+    /// effect after those of the new one.
+    async fn connect(
+        &self,
+        previous: Option<i64>,
+    ) -> Result<(Connection, Option<i64>), RedisError> {
+        let mut connection = self.deployment.connect(&self.options, self.blocking).await?;
+        if !self.deployment.is_single() {
+            return Ok((connection, None));
+        }
+        // A user without permission for these commands is served as well.
+        if let Some(previous) = previous {
+            let _killed =
+                connection.query(redis::cmd("CLIENT").arg("KILL").arg("ID").arg(previous)).await;
+        }
+        if let Some(name) = &self.options.node {
+            let _named = connection.query(redis::cmd("CLIENT").arg("SETNAME").arg(name)).await;
+        }
+        let id = match connection.query(redis::cmd("CLIENT").arg("ID")).await {
+            Ok(Value::Int(id)) => Some(id),
+            Ok(_) => None,
+            Err(error) if is_fatal(&error) => return Err(error),
+            Err(_) => None,
+        };
+        Ok((connection, id))
+    }
+
+    fn drop_connection(&self, number: u64) {
+        let mut state = self.lock();
+        if state.connected.as_ref().is_some_and(|connected| connected.number == number) {
+            state.connected = None;
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// An attempt to connect, which may be dropped.
+struct Attempt<'l> {
+    link: &'l Link,
+}
+
+impl Drop for Attempt<'_> {
+    fn drop(&mut self) {
+        self.link.lock().connecting = false;
+    }
+}
+
+/// Whether a connection has to be replaced: it is broken, does not answer, or the server is no
+/// longer the master.
+fn is_fatal(error: &RedisError) -> bool {
+    use redis::ErrorKind::Server;
+    error.is_unrecoverable_error()
+        || error.is_timeout()
+        || error.is_connection_dropped()
+        || matches!(error.kind(), Server(ServerErrorKind::ReadOnly | ServerErrorKind::MasterDown))
+}
+
+#[allow(clippy::disallowed_methods, reason = "adapters may read the clock")]
+fn now() -> Instant {
+    Instant::now()
+}

@@ -1,0 +1,87 @@
+use std::time::Duration;
+
+use mcp_sansio::http::{Lease, NodeId};
+
+use crate::link::Failure;
+use crate::reply::{items, number, text};
+use crate::scripts::Step;
+use crate::store::Inner;
+use crate::{RedisOptions, RedisStoreError, SCHEMA, milliseconds};
+
+/// Nodes, and the messages between them.
+impl Inner {
+    pub(crate) async fn extend_lease(
+        &self,
+        node: NodeId,
+        lease: Duration,
+        joins: bool,
+        contents: u64,
+    ) -> Result<Lease, Failure> {
+        let reply = self.link.run(Step::Heartbeat, |command| {
+            let Self { keys, .. } = self;
+            command.arg(3).arg(keys.leases()).arg(keys.contents()).arg(keys.schema());
+            command.arg(node.to_string()).arg(milliseconds(lease));
+            command.arg(if joins { "1" } else { "0" }).arg(contents).arg(SCHEMA);
+        });
+        let mut parts = items(reply.await?).into_iter();
+        let held = parts.next().as_ref().and_then(number).unwrap_or(-1);
+        let contents = parts.next().as_ref().and_then(text).and_then(|it| it.parse().ok());
+        match (held, contents) {
+            (0 | 1, Some(contents)) => {
+                let nodes = parts.filter_map(|node| NodeId::parse(text(&node)?)).collect();
+                Ok(Lease::new(held == 1, contents, nodes))
+            }
+            // Redis was emptied, and a node of an incompatible version was the first to use it.
+            _ => Err(Failure::Disconnected),
+        }
+    }
+
+    pub(crate) async fn leave(&self, node: NodeId) -> Result<(), Failure> {
+        let name = node.to_string();
+        self.link.query(redis::cmd("ZREM").arg(self.keys.leases()).arg(name)).await?;
+        self.link.query(redis::cmd("UNLINK").arg(self.keys.mailbox(node))).await.map(drop)
+    }
+
+    pub(crate) async fn depose(&self, node: NodeId) -> Result<bool, Failure> {
+        let deposed = self.link.run(Step::Depose, |command| {
+            command.arg(1).arg(self.keys.leases()).arg(node.to_string());
+        });
+        Ok(number(&deposed.await?) == Some(1))
+    }
+
+    pub(crate) async fn send(
+        &self,
+        from: NodeId,
+        to: Option<NodeId>,
+        message: &[u8],
+    ) -> Result<(), Failure> {
+        let to = to.map(|node| node.to_string()).unwrap_or_default();
+        let RedisOptions { mailbox_max, mailbox_retention, .. } = &*self.options;
+        let sent = self.link.run(Step::Send, |command| {
+            command.arg(1).arg(self.keys.leases()).arg(self.keys.mailboxes());
+            command.arg(from.to_string()).arg(to).arg(message);
+            command.arg(*mailbox_max).arg(milliseconds(*mailbox_retention));
+        });
+        sent.await.map(drop)
+    }
+
+    /// Sets the version of the schema, or compares it.
+    pub(crate) async fn check_schema(&self) -> Result<(), RedisStoreError> {
+        let found = self.link.run(Step::Schema, |command| {
+            command.arg(1).arg(self.keys.schema()).arg(SCHEMA);
+        });
+        let found = match found.await {
+            Ok(found) => text(&found).unwrap_or_default().to_owned(),
+            Err(Failure::Redis(error)) => return Err(RedisStoreError::Unavailable(error)),
+            Err(Failure::Disconnected) => String::new(),
+        };
+        if major(&found) == major(SCHEMA) {
+            return Ok(());
+        }
+        Err(RedisStoreError::Schema { found, used: SCHEMA })
+    }
+}
+
+fn major(version: &str) -> Option<u32> {
+    version.split('.').next()?.parse().ok()
+}

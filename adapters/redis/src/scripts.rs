@@ -1,0 +1,177 @@
+//! The steps that have to be atomic, in Lua. Times are milliseconds of the clock of Redis.
+
+use redis::Script;
+
+/// The id of the entry that ends a stream. No event has it or can follow it.
+pub(crate) const END: &str = "18446744073709551615-0";
+
+/// Appends an event unless the stream has it, a later one, or has ended. Returns whether it did.
+///
+/// Arguments: id, message, retention, maximum number of events, `1` for the last event.
+const APPEND: &str = r"
+if #redis.call('XRANGE', KEYS[1], ARGV[1], '+', 'COUNT', 1) > 0 then return 0 end
+redis.call('XADD', KEYS[1], 'MAXLEN', '~', ARGV[4], ARGV[1], 'm', ARGV[2])
+if ARGV[5] == '1' then redis.call('XADD', KEYS[1], '18446744073709551615-0', 'l', '1') end
+redis.call('PEXPIRE', KEYS[1], ARGV[3])
+return 1";
+
+/// Extends a lease. Returns whether it did, the number of the contents, and the nodes with a lease;
+/// or the version of an incompatible schema.
+///
+/// Keys: leases, contents, schema. Arguments: node, duration, `1` to join, contents, schema.
+const HEARTBEAT: &str = r"
+local schema = redis.call('GET', KEYS[3])
+if not schema then
+  redis.call('SET', KEYS[3], ARGV[5])
+elseif string.match(schema, '^%d+') ~= string.match(ARGV[5], '^%d+') then
+  return {-1, schema}
+end
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local function text(number) return string.format('%.0f', number) end
+redis.call('SET', KEYS[2], ARGV[4], 'NX')
+local held = 0
+if ARGV[3] == '1' or redis.call('ZSCORE', KEYS[1], ARGV[1]) then
+  redis.call('ZADD', KEYS[1], text(now + ARGV[2]), ARGV[1])
+  held = 1
+end
+redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', text(now - 10 * ARGV[2]))
+local reply = redis.call('ZRANGEBYSCORE', KEYS[1], '(' .. text(now), '+inf')
+table.insert(reply, 1, redis.call('GET', KEYS[2]))
+table.insert(reply, 1, held)
+return reply";
+
+/// Removes a node whose lease has expired. Returns whether it is gone.
+///
+/// Keys: leases. Arguments: node.
+const DEPOSE: &str = r"
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local ends = redis.call('ZSCORE', KEYS[1], ARGV[1])
+if ends and tonumber(ends) >= now then return 0 end
+redis.call('ZREM', KEYS[1], ARGV[1])
+return 1";
+
+/// Sets fields of a session, creates it if there is none, and adds a replica.
+///
+/// Arguments: expiry, replica, node, then names and values of fields.
+const PUT: &str = r"
+for i = 4, #ARGV, 2 do redis.call('HSET', KEYS[1], 'f:' .. ARGV[i], ARGV[i + 1]) end
+redis.call('HSET', KEYS[1], 'o:' .. ARGV[2], ARGV[3])
+local following = tonumber(redis.call('HGET', KEYS[1], 'next') or '1')
+if following <= tonumber(ARGV[2]) then redis.call('HSET', KEYS[1], 'next', ARGV[2] + 1) end
+redis.call('PEXPIRE', KEYS[1], ARGV[1])
+return 1";
+
+/// Adds the next replica to a session. Returns its number, and all fields of the hash; nothing if
+/// there is no such session.
+///
+/// Arguments: expiry, node.
+const OPEN: &str = r"
+if redis.call('EXISTS', KEYS[1]) == 0 then return false end
+local replica = tonumber(redis.call('HGET', KEYS[1], 'next') or '1')
+redis.call('HSET', KEYS[1], 'next', replica + 1, 'o:' .. replica, ARGV[2])
+redis.call('PEXPIRE', KEYS[1], ARGV[1])
+return {replica, redis.call('HGETALL', KEYS[1])}";
+
+/// Changes fields of a session. Returns whether it exists.
+///
+/// Arguments: expiry, then for each field: `+`, name, value, or `-`, name, nothing.
+const SET: &str = r"
+if redis.call('EXISTS', KEYS[1]) == 0 then return 0 end
+for i = 2, #ARGV, 3 do
+  if ARGV[i] == '+' then
+    redis.call('HSET', KEYS[1], 'f:' .. ARGV[i + 1], ARGV[i + 2])
+  else
+    redis.call('HDEL', KEYS[1], 'f:' .. ARGV[i + 1])
+  end
+end
+redis.call('PEXPIRE', KEYS[1], ARGV[1])
+return 1";
+
+/// Puts a message into the mailbox of a node, or of all others. A node without a lease gets none.
+///
+/// Keys: leases. Arguments: beginning of the keys of mailboxes, sender, receiver or nothing, message,
+/// maximum number of messages, retention.
+const SEND: &str = r"
+local nodes
+if ARGV[3] ~= '' then
+  nodes = redis.call('ZSCORE', KEYS[1], ARGV[3]) and {ARGV[3]} or {}
+else
+  nodes = redis.call('ZRANGE', KEYS[1], 0, -1)
+end
+for _, node in ipairs(nodes) do
+  if node ~= ARGV[2] then
+    local mailbox = ARGV[1] .. node
+    redis.call('XADD', mailbox, 'MAXLEN', '~', ARGV[5], '*', 'm', ARGV[4])
+    redis.call('PEXPIRE', mailbox, ARGV[6])
+  end
+end
+return 1";
+
+/// Sets the version of the schema if there is none, and returns it.
+///
+/// Keys: schema. Arguments: version.
+const SCHEMA: &str = r"
+redis.call('SET', KEYS[1], ARGV[1], 'NX')
+return redis.call('GET', KEYS[1])";
+
+/// A script.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Step {
+    Append,
+    Heartbeat,
+    Depose,
+    Put,
+    Open,
+    Set,
+    Send,
+    Schema,
+}
+
+impl Step {
+    const ALL: [(Self, &'static str); 8] = [
+        (Self::Append, APPEND),
+        (Self::Heartbeat, HEARTBEAT),
+        (Self::Depose, DEPOSE),
+        (Self::Put, PUT),
+        (Self::Open, OPEN),
+        (Self::Set, SET),
+        (Self::Send, SEND),
+        (Self::Schema, SCHEMA),
+    ];
+    pub(crate) const COUNT: usize = Self::ALL.len();
+}
+
+/// The scripts with their hashes.
+#[derive(Debug)]
+pub(crate) struct Scripts(Vec<(String, &'static str)>);
+
+impl Scripts {
+    pub(crate) fn new() -> Self {
+        let hashed =
+            |(_, code): &(Step, &'static str)| (Script::new(code).get_hash().to_owned(), *code);
+        Self(Step::ALL.iter().map(hashed).collect())
+    }
+
+    pub(crate) fn code(&self, step: Step) -> &'static str {
+        self.0[step as usize].1
+    }
+
+    pub(crate) fn hash(&self, step: Step) -> &str {
+        &self.0[step as usize].0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scripts_are_in_the_order_of_their_steps() {
+        for (index, (step, _)) in Step::ALL.iter().enumerate() {
+            assert_eq!(*step as usize, index);
+        }
+        assert!(APPEND.contains(END));
+    }
+}

@@ -1,0 +1,93 @@
+use std::time::Duration;
+
+use mcp_sansio::http::{NodeId, SessionId, SessionRecord, StoreError};
+use redis::{Cmd, Value};
+
+use crate::link::Failure;
+use crate::milliseconds;
+use crate::reply::{items, number, pairs, text};
+use crate::scripts::Step;
+use crate::store::Inner;
+
+/// Sessions.
+impl Inner {
+    pub(crate) async fn put_session(
+        &self,
+        session: &SessionId,
+        replica: u32,
+        node: NodeId,
+        fields: &[(String, String)],
+        idle: Duration,
+    ) -> Result<(), Failure> {
+        let put = self.link.run(Step::Put, |command| {
+            self.name_session(command, session, idle);
+            command.arg(replica).arg(node.to_string());
+            for (name, value) in fields {
+                command.arg(name).arg(value);
+            }
+        });
+        put.await.map(drop)
+    }
+
+    pub(crate) async fn open_session(
+        &self,
+        session: &SessionId,
+        node: NodeId,
+        idle: Duration,
+    ) -> Result<Result<SessionRecord, StoreError>, Failure> {
+        let opened = self.link.run(Step::Open, |command| {
+            self.name_session(command, session, idle);
+            command.arg(node.to_string());
+        });
+        Ok(match opened.await? {
+            Value::Nil => Err(StoreError::Missing),
+            reply => record(reply).ok_or(StoreError::Unavailable),
+        })
+    }
+
+    pub(crate) async fn set_fields(
+        &self,
+        session: &SessionId,
+        fields: &[(String, Option<String>)],
+        idle: Duration,
+    ) -> Result<Result<(), StoreError>, Failure> {
+        let set = self.link.run(Step::Set, |command| {
+            self.name_session(command, session, idle);
+            for (name, value) in fields {
+                command.arg(if value.is_some() { "+" } else { "-" });
+                command.arg(name).arg(value.as_deref().unwrap_or_default());
+            }
+        });
+        let found = number(&set.await?) == Some(1);
+        Ok(found.then_some(()).ok_or(StoreError::Missing))
+    }
+
+    /// Removes a session. Its streams, whose numbers are not known here, expire.
+    pub(crate) async fn remove_session(&self, session: &SessionId) -> Result<(), Failure> {
+        let key = self.keys.session(session);
+        self.link.query(redis::cmd("UNLINK").arg(key)).await.map(drop)
+    }
+
+    /// Adds the key of a session and its expiry to a script.
+    fn name_session(&self, command: &mut Cmd, session: &SessionId, idle: Duration) {
+        command.arg(1).arg(self.keys.session(session)).arg(milliseconds(idle));
+    }
+}
+
+/// Returns the session in the reply of [`Step::Open`]. Fields of later versions are left out.
+fn record(reply: Value) -> Option<SessionRecord> {
+    let mut parts = items(reply).into_iter();
+    let replica = u32::try_from(number(&parts.next()?)?).ok()?;
+    let (mut owners, mut fields) = (Vec::new(), Vec::new());
+    for (name, value) in pairs(parts.next()?) {
+        let (Some(name), Some(value)) = (text(&name), text(&value)) else { continue };
+        if let Some(name) = name.strip_prefix("f:") {
+            fields.push((name.into(), value.into()));
+        } else if let Some(replica) = name.strip_prefix("o:")
+            && let (Ok(replica), Some(node)) = (replica.parse(), NodeId::parse(value))
+        {
+            owners.push((replica, node));
+        }
+    }
+    Some(SessionRecord::new(replica, owners, fields))
+}

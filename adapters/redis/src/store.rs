@@ -1,0 +1,221 @@
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use mcp_sansio::http::{StoreAction, StoreReply};
+use mcp_sansio_async::http_server::{SharedStore, StoreOutcome};
+
+use crate::deployment::Deployment;
+use crate::keys::Keys;
+use crate::link::{Failure, Link};
+use crate::mailbox::{BLOCKING, Mailbox};
+use crate::{RedisOptions, RedisStoreError, StoreCounters};
+
+/// A store for the sessions and streams of several nodes in Redis or Valkey.
+///
+/// It has two connections, which are replaced when they fail: one for all actions, in their order
+/// and without waiting for each other, and one that waits for messages from other nodes. While Redis
+/// does not answer, actions fail and the server continues with what it has in memory.
+#[derive(Debug)]
+pub struct RedisStore {
+    pub(crate) inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Inner {
+    pub(crate) options: Arc<RedisOptions>,
+    pub(crate) keys: Keys,
+    /// For all actions.
+    pub(crate) link: Link,
+    mailbox: Mailbox,
+    counts: Counts,
+}
+
+#[derive(Debug, Default)]
+struct Counts {
+    executed: AtomicU64,
+    failed: AtomicU64,
+    refused: AtomicU64,
+    received: AtomicU64,
+}
+
+/// Reads the counters of a [`RedisStore`], for metrics and health checks.
+#[derive(Clone, Debug)]
+pub struct StoreMonitor(Arc<Inner>);
+
+impl StoreMonitor {
+    /// Returns the counters since the start.
+    #[must_use]
+    pub fn counters(&self) -> StoreCounters {
+        let Inner { counts, link, .. } = &*self.0;
+        let read = |count: &AtomicU64| count.load(Ordering::Relaxed);
+        StoreCounters {
+            executed: read(&counts.executed),
+            failed: read(&counts.failed),
+            refused: read(&counts.refused),
+            received: read(&counts.received),
+            connections: read(&link.connections),
+        }
+    }
+}
+
+impl RedisStore {
+    /// Connects to the Redis at `url`: `redis://USER:PASSWORD@HOST:PORT/DATABASE`, or `rediss://` for
+    /// TLS with the features `tokio-tls` or `smol-tls`, or `redis+unix:///PATH`.
+    ///
+    /// # Errors
+    ///
+    /// Redis cannot be reached, the keys have an incompatible version, or an option is invalid.
+    pub async fn connect(url: &str, options: RedisOptions) -> Result<Self, RedisStoreError> {
+        let client = redis::Client::open(url);
+        let client = client.map_err(|error| RedisStoreError::Options(error.to_string()))?;
+        Self::with_client(client, options).await
+    }
+
+    /// Connects with a client of your own, for example one with certificates
+    /// ([`redis::Client::build_with_tls`]).
+    ///
+    /// # Errors
+    ///
+    /// As [`connect`](Self::connect).
+    pub async fn with_client(
+        client: redis::Client,
+        options: RedisOptions,
+    ) -> Result<Self, RedisStoreError> {
+        Self::over(Deployment::Single(client), options).await
+    }
+
+    /// Connects to the master that Redis Sentinel names, and to its successor after a failover.
+    ///
+    /// # Errors
+    ///
+    /// As [`connect`](Self::connect).
+    #[cfg(feature = "sentinel")]
+    pub async fn with_sentinel(
+        client: redis::sentinel::SentinelClient,
+        options: RedisOptions,
+    ) -> Result<Self, RedisStoreError> {
+        Self::over(Deployment::Sentinel(async_lock::Mutex::new(client)), options).await
+    }
+
+    /// Connects to a Redis Cluster. The keys of a session are in one hash slot, and so are those of
+    /// all nodes.
+    ///
+    /// A failover can reorder the actions of a session; the server then reports a loss.
+    ///
+    /// # Errors
+    ///
+    /// As [`connect`](Self::connect).
+    #[cfg(feature = "cluster")]
+    pub async fn with_cluster(
+        client: redis::cluster::ClusterClient,
+        options: RedisOptions,
+    ) -> Result<Self, RedisStoreError> {
+        Self::over(Deployment::Cluster(client), options).await
+    }
+
+    async fn over(deployment: Deployment, options: RedisOptions) -> Result<Self, RedisStoreError> {
+        options.check()?;
+        let (deployment, options) = (Arc::new(deployment), Arc::new(options));
+        let new_link =
+            |blocking| Link::new(Arc::clone(&deployment), Arc::clone(&options), blocking);
+        let inner = Inner {
+            keys: Keys::new(&options.prefix),
+            link: new_link(Duration::ZERO),
+            mailbox: Mailbox::new(new_link(BLOCKING)),
+            counts: Counts::default(),
+            options: Arc::clone(&options),
+        };
+        inner.check_schema().await?;
+        Ok(Self { inner: Arc::new(inner) })
+    }
+
+    /// Returns access to the counters, for use after the store was given to a server.
+    #[must_use]
+    pub fn monitor(&self) -> StoreMonitor {
+        StoreMonitor(Arc::clone(&self.inner))
+    }
+}
+
+impl SharedStore for RedisStore {
+    async fn execute(&self, action: StoreAction) -> StoreOutcome {
+        let inner = &*self.inner;
+        let outcome = inner.execute(action).await;
+        let counts = &inner.counts;
+        let count = match &outcome {
+            Ok(StoreOutcome::Refused) => &counts.refused,
+            Ok(_) => &counts.executed,
+            Err(_) => &counts.failed,
+        };
+        count.fetch_add(1, Ordering::Relaxed);
+        outcome.unwrap_or(StoreOutcome::Failed)
+    }
+
+    async fn receive(&self) -> Vec<u8> {
+        let inner = &*self.inner;
+        let message = inner.mailbox.receive(|node| inner.keys.mailbox(node)).await;
+        inner.counts.received.fetch_add(1, Ordering::Relaxed);
+        message
+    }
+}
+
+impl Inner {
+    /// Makes a node the receiver of messages.
+    #[cfg(test)]
+    pub(crate) async fn join(&self, node: mcp_sansio::http::NodeId) {
+        self.mailbox.set_node(node);
+        let lease = self.extend_lease(node, Duration::from_secs(10), true, 1).await.unwrap();
+        assert!(lease.held);
+    }
+
+    async fn execute(&self, action: StoreAction) -> Result<StoreOutcome, Failure> {
+        Ok(match action {
+            StoreAction::Append { event } if self.append(&event).await? => StoreOutcome::Taken,
+            StoreAction::Append { .. } => StoreOutcome::Refused,
+            StoreAction::Read { from, events_max, bytes_max, .. } => {
+                StoreOutcome::Events(self.read(from, events_max, bytes_max).await?)
+            }
+            StoreAction::Forget { session, stream: Some(stream), principal } => {
+                self.forget(&session, stream, principal.as_ref()).await?;
+                StoreOutcome::Taken
+            }
+            StoreAction::Heartbeat { node, lease, joins, contents, .. } => {
+                self.mailbox.set_node(node);
+                let lease = self.extend_lease(node, lease, joins, contents).await?;
+                StoreOutcome::Reply(Ok(StoreReply::Lease(lease)))
+            }
+            StoreAction::Leave { node } => {
+                self.leave(node).await?;
+                StoreOutcome::Taken
+            }
+            StoreAction::Depose { node, .. } => {
+                StoreOutcome::Reply(Ok(StoreReply::Deposed(self.depose(node).await?)))
+            }
+            StoreAction::PutSession { session, replica, node, fields, idle, .. } => {
+                self.put_session(&session, replica, node, &fields, idle).await?;
+                StoreOutcome::Reply(Ok(StoreReply::Done))
+            }
+            StoreAction::OpenSession { session, node, idle, .. } => {
+                let opened = self.open_session(&session, node, idle).await?;
+                StoreOutcome::Reply(opened.map(StoreReply::Opened))
+            }
+            StoreAction::SetFields { session, fields, idle, .. } => {
+                let found = self.set_fields(&session, &fields, idle).await?;
+                StoreOutcome::Reply(found.map(|()| StoreReply::Done))
+            }
+            StoreAction::RemoveSession { session, .. } => {
+                self.remove_session(&session).await?;
+                StoreOutcome::Reply(Ok(StoreReply::Done))
+            }
+            StoreAction::Send { action, from, to, message } => {
+                self.send(from, to, &message).await?;
+                match action {
+                    Some(_) => StoreOutcome::Reply(Ok(StoreReply::Done)),
+                    None => StoreOutcome::Taken,
+                }
+            }
+            // `Forget` of all streams, which a shared server does not emit, and later additions.
+            _ => StoreOutcome::Taken,
+        })
+    }
+}

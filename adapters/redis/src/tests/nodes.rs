@@ -1,0 +1,109 @@
+use std::time::Duration;
+
+use mcp_sansio_async::http_server::SharedStore as _;
+
+use super::{IDLE, LEASE, RedisServer, event, node, session, with_redis};
+use crate::{RedisOptions, RedisStore, RedisStoreError};
+
+#[tokio::test]
+async fn a_lease_is_extended_unless_the_node_was_deposed() {
+    with_redis(async |_server, store| {
+        let store = &store.inner;
+        let short = Duration::from_millis(80);
+        let unknown = store.extend_lease(node(1), LEASE, false, 11).await.unwrap();
+        assert!(!unknown.held && unknown.nodes.is_empty());
+        assert_eq!(unknown.contents, 11);
+        let joined = store.extend_lease(node(1), LEASE, true, u64::MAX).await.unwrap();
+        assert!(joined.held);
+        assert_eq!((joined.contents, joined.nodes), (11, vec![node(1)]));
+        assert!(store.extend_lease(node(2), short, true, 0).await.unwrap().held);
+        assert!(!store.depose(node(2)).await.unwrap(), "its lease lasts");
+        tokio::time::sleep(short * 2).await;
+        let others = store.extend_lease(node(1), LEASE, false, 0).await.unwrap();
+        assert_eq!(others.nodes, [node(1)]);
+        // It was only slow.
+        assert!(store.extend_lease(node(2), short, false, 0).await.unwrap().held);
+        tokio::time::sleep(short * 2).await;
+        assert!(store.depose(node(2)).await.unwrap());
+        assert!(store.depose(node(2)).await.unwrap(), "it is not known any more");
+        assert!(!store.extend_lease(node(2), short, false, 0).await.unwrap().held);
+        store.leave(node(1)).await.unwrap();
+        assert!(!store.extend_lease(node(1), LEASE, false, 0).await.unwrap().held);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn messages_arrive_in_order_at_their_nodes() {
+    let Some(server) = RedisServer::start(&[]) else { return };
+    let mut stores = Vec::new();
+    for number in 1..=3 {
+        let store = RedisStore::connect(&server.url(), RedisOptions::new()).await.unwrap();
+        store.inner.join(node(number)).await;
+        stores.push(store);
+    }
+    for number in 0..300_u32 {
+        let to = (number % 3 == 0).then(|| node(2));
+        let message = number.to_be_bytes();
+        stores[0].inner.send(node(1), to, &message).await.unwrap();
+    }
+    for number in 0..300_u32 {
+        assert_eq!(stores[1].receive().await, number.to_be_bytes());
+        if number % 3 != 0 {
+            assert_eq!(stores[2].receive().await, number.to_be_bytes());
+        }
+    }
+    // Nothing else is there, also not for the sender.
+    let nothing = Duration::from_millis(300);
+    assert!(tokio::time::timeout(nothing, stores[0].receive()).await.is_err());
+    assert!(tokio::time::timeout(nothing, stores[2].receive()).await.is_err());
+    assert_eq!(stores[1].monitor().counters().received, 300);
+    // A node with a new id reads its new mailbox only.
+    stores[1].inner.join(node(9)).await;
+    stores[0].inner.send(node(1), Some(node(2)), b"old").await.unwrap();
+    stores[0].inner.send(node(1), Some(node(9)), b"new").await.unwrap();
+    assert_eq!(stores[1].receive().await, b"new");
+}
+
+#[tokio::test]
+async fn mailboxes_are_bounded_and_only_small_keys_last() {
+    let Some(server) = RedisServer::start(&[]) else { return };
+    let mut options = RedisOptions::new();
+    options.mailbox_max = 200;
+    let store = RedisStore::connect(&server.url(), options).await.unwrap();
+    let inner = &store.inner;
+    inner.join(node(1)).await;
+    for number in 0..1000_u32 {
+        inner.send(node(2), None, &number.to_be_bytes()).await.unwrap();
+        inner.send(node(2), Some(node(3)), b"nobody is there").await.unwrap();
+    }
+    let length: usize = server.cli(&["XLEN", &inner.keys.mailbox(node(1))]).parse().unwrap();
+    assert!((200..=300).contains(&length), "{length}");
+    assert_eq!(server.cli(&["EXISTS", &inner.keys.mailbox(node(3))]), "0");
+    inner.append(&event(0).last()).await.unwrap();
+    inner.put_session(&session(1), 1, node(1), &[], IDLE).await.unwrap();
+    let keys = server.cli(&["KEYS", "*"]);
+    let lasting: Vec<&str> =
+        keys.lines().filter(|key| server.cli(&["PTTL", key]) == "-1").collect();
+    assert_eq!(lasting.len(), 3, "{lasting:?}");
+    assert_eq!(keys.lines().count(), 6, "{keys}");
+}
+
+#[tokio::test]
+async fn an_incompatible_schema_is_refused() {
+    let Some(server) = RedisServer::start(&[]) else { return };
+    let store = RedisStore::connect(&server.url(), RedisOptions::new()).await.unwrap();
+    let key = store.inner.keys.schema();
+    assert_eq!(server.cli(&["GET", &key]), "1.0");
+    // Nodes of the same major version share their keys.
+    server.cli(&["SET", &key, "1.7"]);
+    RedisStore::connect(&server.url(), RedisOptions::new()).await.unwrap();
+    assert!(store.inner.extend_lease(node(1), LEASE, true, 1).await.unwrap().held);
+    assert_eq!(server.cli(&["GET", &key]), "1.7");
+    server.cli(&["SET", &key, "2.0"]);
+    let refused = RedisStore::connect(&server.url(), RedisOptions::new()).await.unwrap_err();
+    assert!(matches!(&refused, RedisStoreError::Schema { found, used: "1.0" } if found == "2.0"));
+    store.inner.extend_lease(node(1), LEASE, false, 1).await.unwrap_err();
+    // Another prefix is another deployment.
+    RedisStore::connect(&server.url(), RedisOptions::new().prefix("other")).await.unwrap();
+}

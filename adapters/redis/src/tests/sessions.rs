@@ -1,0 +1,83 @@
+use mcp_sansio::http::StoreError;
+
+use super::{IDLE, node, session, with_redis};
+
+fn field(name: &str, value: &str) -> (String, String) {
+    (name.into(), value.into())
+}
+
+#[tokio::test]
+async fn a_session_is_opened_by_any_node() {
+    with_redis(async |server, store| {
+        let store = &store.inner;
+        let id = session(1);
+        let missing = store.open_session(&id, node(2), IDLE).await.unwrap();
+        assert_eq!(missing, Err(StoreError::Missing));
+        let fields = [field("opening", "{}"), field("sub:mem://a b", "1")];
+        store.put_session(&id, 1, node(1), &fields, IDLE).await.unwrap();
+        let mut opened = store.open_session(&id, node(2), IDLE).await.unwrap().unwrap();
+        opened.fields.sort();
+        opened.owners.sort();
+        assert_eq!(opened.replica, 2);
+        assert_eq!(opened.owners, [(1, node(1)), (2, node(2))]);
+        assert_eq!(opened.fields, fields);
+        assert_eq!(store.open_session(&id, node(3), IDLE).await.unwrap().unwrap().replica, 3);
+        // Stored again after a loss: numbers are not reused.
+        store.put_session(&id, 9, node(3), &fields, IDLE).await.unwrap();
+        store.put_session(&id, 2, node(2), &fields, IDLE).await.unwrap();
+        assert_eq!(store.open_session(&id, node(4), IDLE).await.unwrap().unwrap().replica, 10);
+        let key = store.keys.session(&id);
+        assert!(!key.contains(id.as_str()), "the id of a session is a secret");
+        let left: u64 = server.cli(&["PTTL", &key]).parse().unwrap();
+        assert!((50_000..=60_000).contains(&left), "{left}");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn fields_are_changed_and_those_of_later_versions_survive() {
+    with_redis(async |server, store| {
+        let store = &store.inner;
+        let id = session(1);
+        let changes = [("level".into(), Some("debug".into())), ("opening".into(), None)];
+        let missing = store.set_fields(&id, &changes, IDLE).await.unwrap();
+        assert_eq!(missing, Err(StoreError::Missing));
+        store.put_session(&id, 1, node(1), &[field("opening", "{}")], IDLE).await.unwrap();
+        let key = store.keys.session(&id);
+        server.cli(&["HSET", &key, "of a later version", "1", "f:later", "2"]);
+        store.set_fields(&id, &changes, IDLE).await.unwrap().unwrap();
+        let mut opened = store.open_session(&id, node(2), IDLE).await.unwrap().unwrap();
+        opened.fields.sort();
+        assert_eq!(opened.fields, [field("later", "2"), field("level", "debug")]);
+        assert_eq!(server.cli(&["HGET", &key, "of a later version"]), "1");
+        store.remove_session(&id).await.unwrap();
+        let missing = store.open_session(&id, node(2), IDLE).await.unwrap();
+        assert_eq!(missing, Err(StoreError::Missing));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn an_idle_session_takes_less_than_a_kibibyte() {
+    with_redis(async |server, store| {
+        let store = &store.inner;
+        let id = session(1);
+        let fields = [
+            field("revision", "2025-11-25"),
+            field("capabilities", "elicitation roots sampling"),
+            // A hash is compact as long as its values have at most 64 bytes.
+            field("client", r#"{"name":"a-client-for-code","title":"Code","version":"2.0.14"}"#),
+            field("principal", &"a".repeat(64)),
+            field("level", "warning"),
+            field("initialized", "1"),
+            field("sub:file:///a/resource/of/usual/length.txt", "1"),
+        ];
+        store.put_session(&id, 1, node(1), &fields, IDLE).await.unwrap();
+        store.open_session(&id, node(2), IDLE).await.unwrap().unwrap();
+        store.open_session(&id, node(3), IDLE).await.unwrap().unwrap();
+        let key = store.keys.session(&id);
+        let bytes: usize = server.cli(&["MEMORY", "USAGE", &key, "SAMPLES", "0"]).parse().unwrap();
+        assert!(bytes <= 1024, "{bytes} bytes");
+    })
+    .await;
+}
