@@ -8,6 +8,7 @@ use mcp_sansio_examples::{bench, runtime};
 
 const USAGE: &str = "\
 bench-server (--stdio | --http ADDRESS [--legacy-sse] [--auth]) [--runtime NAME]
+             [--store URL [--node NAME]] [--seal-key-file FILE]
 
 A server for measurements: tools echo {\"text\"}, add {\"a\",\"b\"} and progress {\"count\"} (that many
 notifications, then a result), resource mem://blob (64 KiB of text).
@@ -17,6 +18,12 @@ notifications, then a result), resource mem://blob (64 KiB of text).
   --legacy-sse     serve clients of 2024-11-05 as well, at /sse
   --auth           require access tokens, and start an authorization server that grants them
                    without asking: for tests and demonstrations
+  --store URL      share sessions with other nodes through the Redis at URL, and answer health
+                   checks at /health
+  --node NAME      the name of this node, which Redis lists
+  --seal-key-file FILE
+                   seal the states of input rounds with the key in FILE, 64 hexadecimal digits;
+                   further lines are previous keys
   --runtime NAME   tokio (default), smol, async-std or std
 ";
 

@@ -9,7 +9,7 @@ use mcp_sansio_examples::{everything, runtime};
 const USAGE: &str = "\
 everything-server (--stdio | --http ADDRESS [--auth] | --unix PATH) [--legacy-sse]
                   [--runtime NAME] [--no-tasks] [--extensions] [--skills FOLDER]
-                  [--record FOLDER]
+                  [--record FOLDER] [--store URL [--node NAME]] [--seal-key-file FILE]
 
 Offers every server feature at all five revisions: content of all kinds, progress, log messages,
 elicitation and sampling, subscriptions, completion, and the fixtures of the official conformance
@@ -27,6 +27,12 @@ suite.
   --skills FOLDER  serve the skills in FOLDER as well
   --record FOLDER  record the server for `mcp-inspect replay` and `mcp-inspect show`: one file for
                    each connection on a byte stream, and one for all clients on HTTP
+  --store URL      share sessions with other nodes through the Redis at URL, and answer health
+                   checks at /health
+  --node NAME      the name of this node, which Redis lists
+  --seal-key-file FILE
+                   seal the states of input rounds with the key in FILE, 64 hexadecimal digits;
+                   further lines are previous keys
   --runtime NAME   tokio (default), smol, async-std or std
 ";
 

@@ -6,13 +6,17 @@ use std::net::{SocketAddr, TcpListener};
 #[cfg(unix)]
 use std::path::Path;
 
-use mcp_sansio::http::HttpServerOptions;
+use mcp_sansio::http::{HttpServerOptions, SharedOptions};
 #[cfg(unix)]
 use mcp_sansio_async::UnixSocket;
 use mcp_sansio_handlers::{InvalidServerCard, Server, ServerCard};
+use mcp_sansio_redis::{RedisOptions, RedisStore};
 
 use crate::protected::SeparateIssuer;
 use crate::runtime::{Place, Runtime};
+
+/// The path of health checks on nodes with a store.
+const HEALTH: &str = "/health";
 
 /// Serves on `address` until the process is told to stop, and announces the address once it
 /// listens. With authorization, the tool `writes` requires an additional scope.
@@ -86,23 +90,29 @@ fn run(place: &Place, server: &Server, socket: Socket) -> Result<(), String> {
         Runtime::Tokio => {
             let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
             let runtime = runtime.map_err(|error| error.to_string())?;
-            runtime.block_on(run_on_tokio(server, options, socket))
+            runtime.block_on(run_on_tokio(place, server, options, socket))
         }
         runtime @ (Runtime::Smol | Runtime::AsyncStd) => runtime
-            .block_on(run_on_async_std(server, options, socket))
+            .block_on(run_on_async_std(place, server, options, socket))
             .map_err(|error| error.to_string())?,
-        Runtime::Std => run_without_runtime(server, options, socket),
+        Runtime::Std => run_without_runtime(place, server, options, socket),
     }
 }
 
 async fn run_on_tokio(
+    place: &Place,
     server: &Server,
     options: HttpServerOptions,
     socket: Socket,
 ) -> Result<(), String> {
     use mcp_sansio_tokio::{HttpListener, HttpService};
 
-    let service = HttpService::new(server, options).map_err(|error| error.to_string())?;
+    let service = match connect_store(place).await? {
+        Some(store) => HttpService::with_shared_store(server, options, SharedOptions::new(), store)
+            .map(|service| service.health(HEALTH)),
+        None => HttpService::new(server, options),
+    };
+    let service = service.map_err(|error| error.to_string())?;
     let listener = match socket {
         Socket::Tcp(listener) => HttpListener::try_from(listener),
         #[cfg(unix)]
@@ -116,13 +126,19 @@ async fn run_on_tokio(
 /// Serves on the current runtime, which does not handle signals: a signal ends the process
 /// immediately.
 async fn run_on_async_std(
+    place: &Place,
     server: &Server,
     options: HttpServerOptions,
     socket: Socket,
 ) -> Result<(), String> {
     use mcp_sansio_async_std::{HttpListener, HttpService};
 
-    let service = HttpService::new(server, options).map_err(|error| error.to_string())?;
+    let service = match connect_store(place).await? {
+        Some(store) => HttpService::with_shared_store(server, options, SharedOptions::new(), store)
+            .map(|service| service.health(HEALTH)),
+        None => HttpService::new(server, options),
+    };
+    let service = service.map_err(|error| error.to_string())?;
     let listener = match socket {
         Socket::Tcp(listener) => HttpListener::try_from(listener),
         #[cfg(unix)]
@@ -135,19 +151,35 @@ async fn run_on_async_std(
 
 /// Serves without a runtime. A signal ends the process immediately.
 fn run_without_runtime(
+    place: &Place,
     server: &Server,
     options: HttpServerOptions,
     socket: Socket,
 ) -> Result<(), String> {
     use mcp_sansio_std::{HttpListener, HttpService};
 
-    let service = HttpService::new(server, options).map_err(|error| error.to_string())?;
+    let store =
+        Runtime::Std.block_on(connect_store(place)).map_err(|error| error.to_string())??;
+    let service = match store {
+        Some(store) => HttpService::with_shared_store(server, options, SharedOptions::new(), store)
+            .map(|service| service.health(HEALTH)),
+        None => HttpService::new(server, options),
+    };
+    let service = service.map_err(|error| error.to_string())?;
     let listener = match socket {
         Socket::Tcp(listener) => HttpListener::new(listener),
         #[cfg(unix)]
         Socket::Unix(socket) => HttpListener::from(socket),
     };
     listener.serve(service).map_err(|error| error.to_string())
+}
+
+/// Connects to the store through which nodes share their sessions, if there is one.
+async fn connect_store(place: &Place) -> Result<Option<RedisStore>, String> {
+    let Some(url) = &place.store else { return Ok(None) };
+    let mut options = RedisOptions::new();
+    options.node.clone_from(&place.node);
+    RedisStore::connect(url, options).await.map(Some).map_err(|error| error.to_string())
 }
 
 /// Completes when the process is told to stop.

@@ -14,6 +14,7 @@ pub mod http;
 pub mod protected;
 pub mod recording;
 pub mod runtime;
+mod seal;
 pub mod serial;
 pub mod together;
 pub mod wire;

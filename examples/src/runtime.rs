@@ -10,7 +10,7 @@ use mcp_sansio_handlers::Server;
 use mcp_sansio_handlers::endpoint::IntoEndpoint;
 
 use crate::arguments::{Argument, Arguments, Stop};
-use crate::{http, recording};
+use crate::{http, recording, seal};
 
 /// The runtime that polls futures, performs I/O and runs timers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -135,6 +135,12 @@ pub struct Place {
     pub skills: Option<PathBuf>,
     /// The folder for recordings, if any.
     pub record: Option<PathBuf>,
+    /// The URL of the Redis through which nodes share their sessions, if any.
+    pub store: Option<String>,
+    /// The name of this node.
+    pub node: Option<String>,
+    /// The file of the keys that seal request states, if any.
+    pub seal_key_file: Option<PathBuf>,
 }
 
 impl Place {
@@ -151,6 +157,11 @@ impl Place {
                     .map_err(|error| format!("cannot record in {}: {error}", folder.display()))?;
                 server.record(tapes)
             }
+            None => server,
+        };
+        let server = match &self.seal_key_file {
+            Some(path) => seal::with_keys_of(server, path)
+                .map_err(|error| format!("cannot use {}: {error}", path.display()))?,
             None => server,
         };
         match &self.transport {
@@ -171,6 +182,7 @@ pub fn parse_server(mut arguments: Arguments) -> Result<Place, Stop> {
     let (mut runtime, mut transports) = (Runtime::default(), Vec::new());
     let (mut legacy_sse, mut auth, mut no_tasks) = (false, false, false);
     let (mut record, mut skills, mut extensions) = (None, None, false);
+    let (mut store, mut node, mut seal_key_file) = (None, None, None);
     while let Some(argument) = arguments.shift()? {
         match argument {
             Argument::Flag(flag) => match flag.as_str() {
@@ -185,6 +197,9 @@ pub fn parse_server(mut arguments: Arguments) -> Result<Place, Stop> {
                 "--extensions" => extensions = true,
                 "--skills" => skills = Some(arguments.value(&flag)?.into()),
                 "--record" => record = Some(arguments.value(&flag)?.into()),
+                "--store" => store = Some(arguments.value(&flag)?),
+                "--node" => node = Some(arguments.value(&flag)?),
+                "--seal-key-file" => seal_key_file = Some(arguments.value(&flag)?.into()),
                 _ => return Err(Stop::unknown(&flag)),
             },
             Argument::Word(word) => {
@@ -207,5 +222,23 @@ pub fn parse_server(mut arguments: Arguments) -> Result<Place, Stop> {
     if auth && !matches!(transport, Transport::Http(_)) {
         return Err(Stop::wrong("`--auth` needs `--http ADDRESS`"));
     }
-    Ok(Place { runtime, transport, legacy_sse, auth, no_tasks, extensions, skills, record })
+    if store.is_some() && transport == Transport::Stdio {
+        return Err(Stop::wrong("`--store` needs `--http ADDRESS` or `--unix PATH`"));
+    }
+    if node.is_some() && store.is_none() {
+        return Err(Stop::wrong("`--node` needs `--store URL`"));
+    }
+    Ok(Place {
+        runtime,
+        transport,
+        legacy_sse,
+        auth,
+        no_tasks,
+        extensions,
+        skills,
+        record,
+        store,
+        node,
+        seal_key_file,
+    })
 }

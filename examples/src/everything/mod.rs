@@ -8,7 +8,6 @@ mod media;
 mod prompts;
 mod resources;
 mod rounds;
-mod seal;
 mod tasks;
 mod tools;
 
@@ -32,7 +31,7 @@ pub fn server(runtime: Runtime, tasks: bool) -> Server {
         .instructions("Call any tool: each shows one feature, and none changes anything.")
         .logging()
         .subscriptions();
-    let server = seal::seal_states(server);
+    let server = crate::seal::seal_states(server);
     let server = tools::offer(server, runtime);
     let server = input_requests::offer(server);
     let server = rounds::offer(server);
