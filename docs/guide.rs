@@ -43,6 +43,8 @@ mod authorization {}
 mod testing {}
 #[doc = include_str!("guide/deployment.md")]
 mod deployment {}
+#[doc = include_str!("guide/cluster.md")]
+mod cluster {}
 #[doc = include_str!("guide/devices.md")]
 mod devices {}
 
