@@ -2,17 +2,18 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use std::task::{Context, Waker};
+use std::time::Duration;
 
 use mcp_sansio::jsonrpc::{ErrorCode, Json};
 use mcp_sansio::protocol::{
-    CreateMessageParams, CreateMessageResult, ElicitParams, ElicitResult, ListRootsParams, Role,
-    Root, SamplingContent, SamplingMessage, SerializeAt, ToolUseContent,
+    CreateMessageParams, CreateMessageResult, ElicitParams, ElicitResult, InputRequest,
+    ListRootsParams, Role, Root, SamplingContent, SamplingMessage, SerializeAt, ToolUseContent,
 };
 use mcp_sansio::{Era, Instant, Revision};
 use mcp_sansio_handlers::endpoint::Endpoint;
 use mcp_sansio_handlers::{Call, Elicit, HandlerError, Host, HostRequest, NoArguments, Server};
 
-use mcp_sansio_test::{Pair, Stream};
+use mcp_sansio_test::{Pair, Script, Stream};
 
 use crate::{ASKING, connect, connect_host, text};
 
@@ -408,4 +409,67 @@ fn the_id_of_a_url_elicitation_is_unguessable() {
     // The modern revision has no elicitation ids.
     let modern = visits(7, Revision::V2026_07_28, 1);
     assert!(modern.len() == 3 && modern.iter().all(|it| it.1.is_none()), "{modern:?}");
+}
+
+/// Returns the script of a client of 2025-11-25 that opens a connection with these capabilities,
+/// and calls the tool `think`.
+fn thinking_client(capabilities: &str) -> Script {
+    let opening = format!(
+        r#"{{"protocolVersion":"2025-11-25","capabilities":{capabilities},"clientInfo":{{"name":"c","version":"1"}}}}"#
+    );
+    Script::new()
+        .request("initialize", &opening)
+        .expect_result(r#"{"protocolVersion":"2025-11-25"}"#)
+        .send(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#)
+        .request("tools/call", r#"{"name":"think"}"#)
+}
+
+#[test]
+fn a_handler_that_asks_for_a_task_gets_the_result_of_the_task() {
+    // Rule: [TASK-001] [TASK-002] [TASK-012] [TASK-013].
+    let server = Server::new("s", "1").tool("think", "", |call: Call<NoArguments>| {
+        let Some(said) = call.sampled("thought")? else {
+            let question = CreateMessageParams::new([SamplingMessage::user("2 + 2?")], 10);
+            let question = InputRequest::from(question).as_task(Some(Duration::from_secs(60)));
+            return call.require_input("thought", question).into_result();
+        };
+        Ok(said.model)
+    });
+    let task = |status: &str| {
+        format!(
+            r#"{{"taskId":"t","status":"{status}","createdAt":"2025-11-25T10:30:00Z","lastUpdatedAt":"2025-11-25T10:30:00Z","ttl":60000,"pollInterval":500}}"#
+        )
+    };
+    let answer = r#"{"role":"assistant","content":{"type":"text","text":"4"},"model":"abacus","_meta":{"io.modelcontextprotocol/related-task":{"taskId":"t"}}}"#;
+    let with_tasks = r#"{"sampling":{},"tasks":{"requests":{"sampling":{"createMessage":{}}}}}"#;
+    let question = r#"{"method":"sampling/createMessage","params":{"task":{"ttl":60000}}}"#;
+    let follows = thinking_client(with_tasks)
+        .expect(question)
+        .reply(&format!(r#"{{"task":{}}}"#, task("working")))
+        .expect(r#"{"method":"tasks/get","params":{"taskId":"t"}}"#)
+        .reply(&task("working"))
+        .expect(r#"{"method":"tasks/get","params":{"taskId":"t"}}"#)
+        .reply(&task("completed"))
+        .expect(r#"{"method":"tasks/result","params":{"taskId":"t"}}"#)
+        .reply(answer)
+        .expect_result(r#"{"content":[{"text":"abacus"}]}"#);
+    let plain = thinking_client(r#"{"sampling":{}}"#)
+        .expect(r#"{"method":"sampling/createMessage"}"#)
+        .reply(answer)
+        .expect_result(r#"{"content":[{"text":"abacus"}]}"#);
+    for client in [follows, plain] {
+        let mut pair = Pair::new(Stream::new(server.endpoint(42).unwrap(), client));
+        pair.run_until_idle();
+        for _ in 0..2 {
+            pair.advance(Duration::from_millis(500));
+            pair.run_until_idle();
+        }
+        pair.transport.client.expect("the script").assert_done();
+    }
+    // The same handler works at every revision, with the hosts of this library.
+    for revision in Revision::ALL {
+        let (client, mut pair) = connect_host(&server, host(yes), revision);
+        let result = pair.run(client.call_tool("think", &NoArguments {})).unwrap();
+        assert_eq!(text(&result), "abacus", "{revision}");
+    }
 }

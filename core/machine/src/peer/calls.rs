@@ -73,13 +73,31 @@ pub(super) enum Purpose {
     SubscribeResource { subscription: Key, index: u32 },
     /// A request of the machine itself whose response is ignored.
     Chore,
-    /// A legacy server's input request to the host on behalf of a request.
+    /// A legacy server's input request to the host on behalf of a request, or a request about the
+    /// task that it has become.
     Input { round: Key, index: u32 },
+    /// No request is on the wire: the next one about the task of an input request is not due yet.
+    InputTask { round: Key, index: u32 },
+    /// The response is awaited only to cancel its task, which is not needed any more.
+    UnneededTask(CancelParams),
     /// No request is on the wire: a legacy subscription, or a call between two rounds.
     Waiting,
     /// The call was answered with a task, whose progress continues.
     Task,
 }
+
+/// Returns the parameters of the request that cancels the task in a response.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct CancelParams(pub(super) fn(&RawJson<'_>) -> Option<String>);
+
+/// There is one such function.
+impl PartialEq for CancelParams {
+    fn eq(&self, other: &Self) -> bool {
+        core::ptr::fn_addr_eq(self.0, other.0)
+    }
+}
+
+impl Eq for CancelParams {}
 
 /// The two deadlines of a call. Progress extends the first; the second is fixed.
 // MCP 2025-11-25 basic/lifecycle#timeouts [TIME-005] [TIME-006]
@@ -184,6 +202,14 @@ impl Calls {
         let (id, timing) = (call.id, call.timing);
         let key = self.entries.insert(call);
         self.ids.insert_hashed(hash(id), key.to_number());
+        self.schedule(key, timing, now);
+        key
+    }
+
+    /// Adds a call whose request is not sent yet, until `call.timing` ends. Its id answers nothing.
+    pub(super) fn insert_waiting(&mut self, call: Call, now: Instant) -> Key {
+        let timing = call.timing;
+        let key = self.entries.insert(call);
         self.schedule(key, timing, now);
         key
     }

@@ -1,6 +1,7 @@
 //! Input rounds: requests for input that a server needs before it can respond; since 2026-07-28.
 
 use alloc::string::String;
+use core::time::Duration;
 
 use serde::Deserialize;
 use serde::de::{Deserializer, Error as _};
@@ -15,6 +16,7 @@ use super::method::Method;
 use super::revision::Revision;
 use super::root::{ListRootsParams, ListRootsResult};
 use super::sampling::{CreateMessageParams, CreateMessageResult};
+use super::task::TaskMetadata;
 use super::wire::{NotExpressible, SerializeAt};
 use crate::jsonrpc::{Json, RawJson};
 
@@ -52,6 +54,41 @@ impl InputRequest {
             Self::ListRoots(_) => Some(Method::RootsList),
             Self::Elicit(_) => Some(Method::ElicitationCreate),
             Self::Unknown(_) => None,
+        }
+    }
+
+    /// Asks the client to run this request as a task that it keeps for `ttl`, or for a time that it
+    /// chooses. At 2025-11-25, a client that supports it answers at once, and works without an open
+    /// request; the server fetches the result of the task, which becomes the response to this
+    /// request, and waits `ttl` for it at most, or an hour. All other clients are asked without a
+    /// task. Has no effect on [`ListRoots`](Self::ListRoots) and [`Unknown`](Self::Unknown).
+    // MCP 2025-11-25 basic/utilities/tasks#creating-tasks [TASK-001]
+    #[must_use]
+    pub fn as_task(mut self, ttl: Option<Duration>) -> Self {
+        let mut task = TaskMetadata::new();
+        task.ttl = ttl.map(|ttl| u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX));
+        if let Some(asked) = self.task_mut() {
+            *asked = Some(task);
+        }
+        self
+    }
+
+    /// Returns how the request asks for a task, if it does.
+    pub(crate) const fn task(&self) -> Option<&TaskMetadata> {
+        match self {
+            Self::CreateMessage(params) => params.task.as_ref(),
+            Self::Elicit(ElicitParams::Form(params)) => params.task.as_ref(),
+            Self::Elicit(ElicitParams::Url(params)) => params.task.as_ref(),
+            _ => None,
+        }
+    }
+
+    pub(crate) const fn task_mut(&mut self) -> Option<&mut Option<TaskMetadata>> {
+        match self {
+            Self::CreateMessage(params) => Some(&mut params.task),
+            Self::Elicit(ElicitParams::Form(params)) => Some(&mut params.task),
+            Self::Elicit(ElicitParams::Url(params)) => Some(&mut params.task),
+            _ => None,
         }
     }
 

@@ -3,9 +3,11 @@
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
+use serde::ser::{SerializeMap, Serializer};
+
 use crate::Revision;
 use crate::jsonrpc::{Json, RawJson, write_string};
-use crate::protocol::SerializeAt;
+use crate::protocol::{InputRequiredResult, SerializeAt};
 
 /// Returns the text of a value with the fields of every revision, from which the value can be read
 /// back. Reading ignores revisions, and the newest revision that has a field writes it completely.
@@ -15,6 +17,30 @@ pub(crate) fn whole<T: SerializeAt + ?Sized>(value: &T) -> RawJson<'static> {
     let texts: Vec<Json> = newest_first.filter_map(|it| value.to_json_at(it).ok()).collect();
     let whole = texts.iter().map(|json| json.as_str().to_string()).reduce(joined);
     whole.and_then(|text| Some(RawJson::parse(&text).ok()?.into_owned())).unwrap_or(RawJson::NULL)
+}
+
+/// Required input, whose requests have members that only revisions without input rounds know.
+pub(crate) struct WholeInput<'a>(pub(crate) &'a InputRequiredResult);
+
+impl SerializeAt for WholeInput<'_> {
+    fn serialize_at<S: Serializer>(
+        &self,
+        revision: Revision,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("resultType", "input_required")?;
+        if let Some(requests) = &self.0.input_requests {
+            map.serialize_entry("inputRequests", &requests.at(revision))?;
+        }
+        if let Some(state) = &self.0.request_state {
+            map.serialize_entry("requestState", state)?;
+        }
+        if let Some(meta) = &self.0.meta {
+            map.serialize_entry("_meta", &meta.at(revision))?;
+        }
+        map.end()
+    }
 }
 
 /// Returns the newer value, plus any fields that only the older one has.
@@ -72,8 +98,9 @@ fn joined_arrays(newer: &str, older: &str) -> Option<String> {
 mod tests {
     use super::*;
     use crate::protocol::{
-        Annotations, CapabilitySettings, ClientCapabilities, ElicitationCapability, Prompt,
-        PromptArgument, RootsCapability, TaskSupport, Tool, ToolAnnotations, ToolExecution,
+        Annotations, CapabilitySettings, ClientCapabilities, ElicitFormParams, ElicitParams,
+        ElicitSchema, ElicitationCapability, InputRequest, Map, Meta, Prompt, PromptArgument,
+        RootsCapability, TaskMetadata, TaskSupport, Tool, ToolAnnotations, ToolExecution,
     };
 
     fn comes_back<T: SerializeAt + serde::de::DeserializeOwned + PartialEq + core::fmt::Debug>(
@@ -81,6 +108,18 @@ mod tests {
     ) {
         let text = whole(value);
         assert_eq!(serde_json::from_str::<T>(text.as_str()).unwrap(), *value, "{text}");
+    }
+
+    #[test]
+    fn required_input_keeps_the_members_of_older_revisions() {
+        let mut meta = Meta::new();
+        meta.set("a/b", &1).unwrap();
+        let form = ElicitFormParams::new("Who?", ElicitSchema::new());
+        let form = form.meta(meta).task(TaskMetadata::new().ttl(1));
+        let requests = Map::default().with("q", InputRequest::from(ElicitParams::Form(form)));
+        let required = InputRequiredResult::new().input_requests(requests).request_state("s");
+        let text = whole(&WholeInput(&required));
+        assert_eq!(text.decode::<InputRequiredResult>().unwrap(), required, "{text}");
     }
 
     #[test]

@@ -24,7 +24,7 @@ use crate::{Caller, Instant, Principal, Revision};
 
 use super::arguments::{MISPLACED, Options, Unperformable, decoded, level, method, number, text};
 use super::call::Call;
-use super::every_revision::whole;
+use super::every_revision::{WholeInput, whole};
 use super::handle::Handle;
 use super::recorded::{Notes, Recordable, Recorded};
 use super::start::{Machine, Revisioned, Start};
@@ -185,7 +185,7 @@ pub(super) fn apply_noted<M: ServerMachine + Recordable>(
                 error: ErrorObject::internal(*what),
             },
             _ => {
-                let (method, required) = (method.into(), whole(required));
+                let (method, required) = (method.into(), whole(&WholeInput(required)));
                 Call::RequireInput { at: now, request, method, required }
             }
         });
@@ -231,7 +231,7 @@ fn call_of<'c, M: ServerMachine + Recordable>(
             at: now,
             request: request.handle.into(),
             method: request.method.as_str().into(),
-            required: whole(*required),
+            required: whole(&WholeInput(required)),
         },
         ServerCommand::WithdrawInput(request) => {
             Call::WithdrawInput { at: now, request: (*request).into() }

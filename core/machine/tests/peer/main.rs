@@ -20,6 +20,7 @@ mod gate;
 mod ids;
 mod input_rounds;
 mod input_rounds_wire;
+mod input_tasks;
 mod keep_alive;
 mod lifecycle;
 mod logging;

@@ -123,7 +123,12 @@ impl Client {
                 self.resource_subscribed(subscription, index, UriState::Unknown, now);
             }
             Purpose::Application | Purpose::Listen => self.connection.end_call(key, failure),
-            Purpose::Chore | Purpose::Input { .. } | Purpose::Waiting | Purpose::Task => {}
+            Purpose::Chore
+            | Purpose::Input { .. }
+            | Purpose::InputTask { .. }
+            | Purpose::UnneededTask(_)
+            | Purpose::Waiting
+            | Purpose::Task => {}
         }
     }
 

@@ -6,14 +6,14 @@ use hashbrown::HashSet;
 
 use crate::jsonrpc::{AsJson, ErrorCode, ErrorObject, Json, RawJson};
 use crate::peer::connection::Flow;
-use crate::peer::event::Violation;
+use crate::peer::event::{Event, Opened, Violation};
 use crate::peer::metadata::{SERVER_INFO, text};
 use crate::peer::policy::IncompleteInitialize;
 use crate::protocol::{
     AtRevision, Capabilities, DiscoverResult, Implementation, InitializeResult, LoggingLevel,
     SerializeAt,
 };
-use crate::{Era, Revision, Revisions};
+use crate::{Era, Instant, Revision, Revisions};
 
 use super::receive::Incoming;
 use super::{Server, ServerSession};
@@ -147,6 +147,26 @@ impl Server {
             Era::Modern => Revisions::MODERN,
         };
         !self.revisions.intersection(of_era).is_empty()
+    }
+
+    // MCP 2025-11-25 basic/lifecycle#initialization [LIFE-003]
+    pub(super) fn initialized<'f>(&mut self, now: Instant) -> Flow<'f> {
+        match &mut self.session {
+            Some(session) if !session.initialized => {
+                session.initialized = true;
+                let revision = session.revision;
+                self.connection.start_keep_alive(revision, now);
+                Ok(Some(Event::Opened(Opened { revision })))
+            }
+            // MCP 2025-11-25 basic/lifecycle#initialization [LIFE-003]: already confirmed. A client
+            // may repeat the notification, for example because it received no response to its POST.
+            Some(_) => Ok(None),
+            None => {
+                let violation =
+                    Violation::OutOfPlace("`notifications/initialized` without `initialize`");
+                self.connection.violation(self.connection.config.policy.forbidden, violation)
+            }
+        }
     }
 }
 

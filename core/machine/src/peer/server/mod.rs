@@ -5,6 +5,7 @@ mod batches;
 #[cfg(feature = "http")]
 mod channels;
 mod declared;
+mod input_tasks;
 mod lifecycle;
 mod methods;
 mod options;
@@ -281,9 +282,10 @@ impl Server {
         while let Some((key, call)) = self.connection.take_expired(now) {
             match call.purpose {
                 Purpose::KeepAlive => self.connection.keep_alive_expired(&call, now),
-                Purpose::Input { round, index } => {
-                    self.connection.give_up(&call, "timed out", now);
-                    self.input_failed(round, index, "the client did not answer in time");
+                Purpose::Input { round, index } => self.input_timed_out(round, index, call, now),
+                Purpose::InputTask { round, index } => self.input_task_due(round, index, call, now),
+                Purpose::Chore | Purpose::UnneededTask(_) => {
+                    self.connection.calls.bury(call.id, &self.connection.config.limits, now);
                 }
                 _ => {
                     // MCP 2025-11-25 basic/lifecycle#timeouts [TIME-002]

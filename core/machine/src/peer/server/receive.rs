@@ -7,7 +7,7 @@ use crate::jsonrpc::{
 use crate::peer::calls::Purpose;
 use crate::peer::connection::Flow;
 use crate::peer::event::{
-    Ended, Event, Failure, InputResponseParams, Notification, Opened, Request, Violation,
+    Ended, Event, Failure, InputResponseParams, Notification, Request, Violation,
 };
 use crate::peer::handle::{CallHandle, RequestHandle};
 use crate::peer::members::check_repeats;
@@ -506,26 +506,6 @@ impl Server {
         }
     }
 
-    // MCP 2025-11-25 basic/lifecycle#initialization [LIFE-003]
-    fn initialized<'f>(&mut self, now: Instant) -> Flow<'f> {
-        match &mut self.session {
-            Some(session) if !session.initialized => {
-                session.initialized = true;
-                let revision = session.revision;
-                self.connection.start_keep_alive(revision, now);
-                Ok(Some(Event::Opened(Opened { revision })))
-            }
-            // MCP 2025-11-25 basic/lifecycle#initialization [LIFE-003]: already confirmed. A client
-            // may repeat the notification, for example because it received no response to its POST.
-            Some(_) => Ok(None),
-            None => {
-                let violation =
-                    Violation::OutOfPlace("`notifications/initialized` without `initialize`");
-                self.connection.violation(self.connection.config.policy.forbidden, violation)
-            }
-        }
-    }
-
     /// Handles the client's cancellation of one of its requests.
     // MCP 2025-11-25 basic/utilities/cancellation#error-handling [CANC-004] [CANC-006] [CANC-007]:
     // unknown, finished and malformed ones are ignored.
@@ -565,6 +545,7 @@ impl Server {
             match call.purpose {
                 Purpose::KeepAlive => self.connection.keep_alive_answered(now),
                 Purpose::Input { round, index } => self.input_failed(round, index, WHY),
+                Purpose::Chore | Purpose::UnneededTask(_) => {}
                 _ => self.connection.end_call(key, Failure::InvalidAnswer(WHY)),
             }
         }
@@ -588,9 +569,16 @@ impl Server {
                 Ok(None)
             }
             Purpose::Input { round, index } => {
-                self.input_answered(round, index, message.outcome);
+                self.input_call_answered(round, index, call, message.outcome, now);
                 Ok(None)
             }
+            Purpose::UnneededTask(params) => {
+                if let Some(params) = message.outcome.ok().and_then(|result| (params.0)(&result)) {
+                    self.cancel_client_task(call.channel, &params, now);
+                }
+                Ok(None)
+            }
+            Purpose::Chore => Ok(None),
             _ => {
                 let outcome = message.outcome.map_err(Failure::Refused);
                 Ok(Some(Event::Ended(Ended::new(CallHandle::new(key), outcome))))

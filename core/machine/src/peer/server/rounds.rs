@@ -23,6 +23,7 @@ use crate::{Era, Instant, Revision};
 
 use super::Server;
 use super::answers::Body;
+use super::input_tasks::{TaskSteps, asked_task};
 
 /// The input requests of one round in a legacy session.
 #[derive(Debug)]
@@ -31,16 +32,18 @@ pub(in crate::peer) struct Round {
     /// application passed in an owned request, the data is shared by reference count.
     request: Request<'static>,
     state: Option<String>,
-    questions: Vec<PendingInput>,
+    pub(super) questions: Vec<PendingInput>,
     waiting: usize,
     /// Number of bytes that count against the limit.
-    bytes: usize,
+    pub(super) bytes: usize,
+    /// Set if an input request of the round asks for a task.
+    pub(super) task_steps: Option<&'static TaskSteps>,
 }
 
 #[derive(Debug)]
 pub(in crate::peer) struct PendingInput {
     key: String,
-    call: Option<Key>,
+    pub(super) call: Option<Key>,
     answer: Option<Result<RawJson<'static>, ErrorObject<'static>>>,
 }
 
@@ -163,8 +166,10 @@ impl Server {
         // MCP 2025-11-25 basic/transports#sending-messages-to-the-server [HSRV-018]
         let entry = self.connection.requests.get(handle.key);
         let channel = entry.map_or(Channel::UNSOLICITED, |entry| entry.reply.channel);
+        let client = entry.map_or(Capabilities::NONE, |entry| entry.capabilities);
         let state = required.request_state.clone();
-        let round = self.rounds.insert(Round { request, state, questions, waiting, bytes });
+        let round = Round { request, state, questions, waiting, bytes, task_steps: None };
+        let round = self.rounds.insert(round);
         if let Some(entry) = self.connection.requests.get_mut(handle.key) {
             entry.rounds += 1;
             entry.owner = RequestOwner::Input { round };
@@ -174,13 +179,22 @@ impl Server {
             let Some(method) = question.method().map(MethodName::Known) else { continue };
             let purpose = Purpose::Input { round, index };
             let outgoing = Outgoing { channel, ..Outgoing::new(&method, purpose) };
+            let mut options =
+                CallOptions::default().timeout(self.connection.config.timeouts.call_hard);
+            let (question, task) = asked_task(question, client, revision);
+            if let Some(task) = &task {
+                options = options.timeout_hard(task.patience);
+            }
             let params = AsJson(&AtRevision(&question.params(), revision));
-            let options = CallOptions::default().timeout(self.connection.config.timeouts.call_hard);
             let started = self.connection.start_call(outgoing, &params, &options, now);
             match started {
                 Ok(call) => {
+                    if let Some(task) = &task {
+                        self.connection.calls.augment(call, task.lasts);
+                    }
                     if let Some(round) = self.rounds.get_mut(round) {
                         round.questions[index as usize].call = Some(call);
+                        round.task_steps = task.map(|task| task.steps).or(round.task_steps);
                     }
                 }
                 Err(error) => {
@@ -197,7 +211,7 @@ impl Server {
     }
 
     /// Returns how many more bytes input rounds may store.
-    fn input_room(&self) -> usize {
+    pub(super) fn input_room(&self) -> usize {
         self.connection.config.limits.input_bytes_max.saturating_sub(self.input_bytes)
     }
 
@@ -292,7 +306,7 @@ impl Server {
         let Some(round) = self.remove_round(key) else { return };
         for call in round.questions.iter().filter_map(|question| question.call) {
             if let Some(call) = self.connection.calls.remove(call) {
-                self.connection.give_up(&call, "the request was cancelled", now);
+                self.give_up_input(round.task_steps, call, "the request was cancelled", now);
             }
         }
     }
