@@ -160,7 +160,7 @@ pub enum ClientError {
     Failed(#[from] Failure<'static>),
     /// The call was not sent: the server does not offer the method
     /// ([`missing_capability`](Self::missing_capability) says why), the connection is not open, or
-    /// the parameters cannot be serialised.
+    /// the parameters cannot be serialized.
     #[error(transparent)]
     NotSent(Box<CommandError>),
     /// The call was not sent: it is not a method that this client may send to this server.
@@ -226,7 +226,7 @@ impl ClientError {
         }
     }
 
-    /// Whether the server has no such resource. Recognises the errors of all revisions: `-32002`,
+    /// Whether the server has no such resource. Recognizes the errors of all revisions: `-32002`,
     /// or `-32602` with the URI.
     // MCP 2026-07-28 server/resources#error-handling [RSRC-011]
     #[must_use]
@@ -304,7 +304,7 @@ impl Client {
 
     // ------------------------------------------------------------------ calls
 
-    /// Calls a tool; `arguments` must serialise to an object. A failed tool returns a result with
+    /// Calls a tool; `arguments` must serialize to an object. A failed tool returns a result with
     /// `is_error` set.
     #[must_use = "await it"]
     pub fn call_tool<A: Serialize + ?Sized>(
@@ -312,7 +312,7 @@ impl Client {
         name: &str,
         arguments: &A,
     ) -> ClientCall<CallToolResult> {
-        // Serialises the parameters like `CallToolParams`, but without an intermediate text for the
+        // Serializes the parameters like `CallToolParams`, but without an intermediate text for the
         // arguments.
         self.start(Method::ToolsCall, &AsJson(&ToolCall { name, arguments }))
     }
@@ -506,7 +506,7 @@ impl Client {
     }
 }
 
-/// The parameters of `tools/call`, with arguments that are not serialised yet.
+/// The parameters of `tools/call`, with arguments that are not serialized yet.
 #[derive(Serialize)]
 struct ToolCall<'a, A: ?Sized> {
     name: &'a str,

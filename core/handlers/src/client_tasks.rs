@@ -33,7 +33,7 @@ const POLL_TIMEOUT: Duration = Duration::from_secs(3600);
 impl Client {
     /// Calls a tool as a task, at 2025-11-25: the server answers at once, and the result is
     /// [fetched](ClientTask::result) later. `tool` is the tool definition from the server's list,
-    /// which says whether the tool supports tasks; `arguments` must serialise to an object.
+    /// which says whether the tool supports tasks; `arguments` must serialize to an object.
     ///
     /// Dropping the call before its answer does not cancel the call, but cancels its task as soon
     /// as the task has an id.

@@ -308,7 +308,7 @@ impl Context {
         logger: Option<&str>,
         data: &D,
     ) {
-        // Data that cannot be serialised is a bug of the server, which the client need not see.
+        // Data that cannot be serialized is a bug of the server, which the client need not see.
         if let Ok(data) = Json::from_serialize(data) {
             let (request, logger) = (Some(self.handle), logger.map(String::from));
             self.report(Command::Log { request, level, logger, data });

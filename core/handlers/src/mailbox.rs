@@ -115,7 +115,7 @@ impl<C> Mailbox<C> {
     /// Marks the handler in `place` as ready, and wakes the driver.
     pub(super) fn wake(&self, place: u32) {
         if self.ready.try_lock(|ready| ready.push_back(place)).is_none() {
-            // A swap, not a store: it synchronises this thread with the driver's check.
+            // A swap, not a store: it synchronizes this thread with the driver's check.
             self.missed.swap(true, Ordering::AcqRel);
         }
         self.wake_driver();

@@ -113,7 +113,7 @@ impl Pending {
     /// Writes the parameters of the call.
     pub(super) fn write(&self, params: &dyn WriteJson) -> Result<(), WriteError> {
         let mut text = self.inner.lock(|inner| core::mem::take(&mut inner.text));
-        // Outside of the lock: the serialisation may run any code.
+        // Outside of the lock: the serialization may run any code.
         params.write_json(&mut text)?;
         self.give_back(text);
         Ok(())

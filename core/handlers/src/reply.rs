@@ -62,7 +62,7 @@ pub enum Outcome {
     Refused(Box<HttpRejection>),
 }
 
-/// A result of any type, serialised at the revision of its request.
+/// A result of any type, serialized at the revision of its request.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum ResultBody {

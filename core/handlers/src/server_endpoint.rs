@@ -178,7 +178,7 @@ impl<K: Threading, M: ServerBinding> ServerEndpoint<K, M> {
     pub(super) fn answer(&mut self, request: Request<'_>, outcome: Outcome, now: Instant) {
         let handle = request.handle;
         // The machine has already handled a request that was cancelled meanwhile, or an answer that
-        // could not be serialised.
+        // could not be serialized.
         let _answered = match self.handlers.sealing.close(&request, outcome, now) {
             Outcome::Result(body) => {
                 let respond = ServerCommand::Respond { request: handle, result: &body };
@@ -213,7 +213,7 @@ impl<K: Threading, M: ServerBinding> ServerEndpoint<K, M> {
                 }
                 Command::Log { request, level, logger, data } => {
                     let (logger, data) = (logger.as_deref(), &data);
-                    // The data is valid JSON, so serialising it cannot fail.
+                    // The data is valid JSON, so serializing it cannot fail.
                     let log = ServerCommand::Log { request, level, logger, data };
                     let _sent = self.machine.apply(log, now);
                 }

@@ -134,7 +134,7 @@ struct Stored<F, T> {
 
 fn write<T: Serialize>(form: &str, content: &T) -> Credential {
     let text = serde_json::to_string(&Stored { form, content });
-    Credential::new(text.expect("strings and numbers serialise"))
+    Credential::new(text.expect("strings and numbers serialize"))
 }
 
 fn read<T: DeserializeOwned>(form: &str, credential: &Credential) -> Option<T> {

@@ -28,7 +28,7 @@ pub(super) fn read_object<T: DeserializeOwned>(body: &[u8]) -> Result<T, Invalid
     if body.len() > DOCUMENT_LENGTH_MAX {
         return Err(InvalidResponse::TooLong);
     }
-    // The derived deserialisers also accept an array for an object.
+    // The derived deserializers also accept an array for an object.
     if body.trim_ascii_start().first() != Some(&b'{') {
         return Err(InvalidResponse::Malformed);
     }

@@ -43,7 +43,7 @@ impl fmt::Debug for SigningInput {
 }
 
 fn push(text: &mut String, part: &impl Serialize) {
-    let json = serde_json::to_vec(part).expect("strings and numbers serialise");
+    let json = serde_json::to_vec(part).expect("strings and numbers serialize");
     URL_SAFE_NO_PAD.encode_string(json, text);
 }
 

@@ -138,7 +138,7 @@ impl AuthorizationServerMetadata {
     ///
     /// [`MetadataFault::Issuer`]: do not use the metadata.
     // MCP 2026-07-28 basic/authorization/authorization-server-discovery#authorization-server-metadata-discovery [AUTHC-025]:
-    // byte for byte, so nothing is normalised.
+    // byte for byte, so nothing is normalized.
     pub fn check_issuer(&self, asked_for: &str) -> Result<(), MetadataFault> {
         if self.issuer == asked_for { Ok(()) } else { Err(MetadataFault::Issuer) }
     }
@@ -196,7 +196,7 @@ fn parse<'de, T: Deserialize<'de>>(document: &'de [u8]) -> Result<T, MetadataFau
     if document.len() > DOCUMENT_LENGTH_MAX {
         return Err(MetadataFault::TooLong);
     }
-    // The derived deserialisers also accept an array for an object.
+    // The derived deserializers also accept an array for an object.
     if document.trim_ascii_start().first() != Some(&b'{') {
         return Err(MetadataFault::Malformed("not a JSON object".into()));
     }

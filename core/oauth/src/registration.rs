@@ -145,7 +145,7 @@ impl RegistrationRequest<'_> {
             token_endpoint_auth_method: self.method.as_str(),
             scope: (!self.scopes.is_empty()).then(|| self.scopes.to_string()),
         };
-        Ok(serde_json::to_string(&members).expect("strings serialise"))
+        Ok(serde_json::to_string(&members).expect("strings serialize"))
     }
 }
 

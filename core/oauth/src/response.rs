@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn iss_is_not_normalised() {
+    fn iss_is_not_normalized() {
         // Rule: [AUTHC-060].
         for iss in ["https://a.example/", "HTTPS://a.example", "https://a.example:443", ""] {
             let fault = check(&format!("&code=c&iss={iss}"), false);

@@ -43,7 +43,7 @@ pub(crate) fn calls() -> impl Iterator<Item = u32> {
         if !frame.is_aligned() || !(free..=top).contains(&frame.addr()) {
             return None;
         }
-        // SAFETY: the pointer is aligned and within the stack, whose words are initialised.
+        // SAFETY: the pointer is aligned and within the stack, whose words are initialized.
         let [outer, return_address] = unsafe { frame.read_volatile() };
         free = frame.addr() + FRAME_SIZE;
         frame = ptr::with_exposed_provenance(outer as usize);

@@ -48,7 +48,7 @@ impl<K: Threading> HostExtension<K> {
         Ok(Self { registration, handlers: Vec::new(), problem: None })
     }
 
-    /// Sets the settings to declare; `settings` serialises to an object.
+    /// Sets the settings to declare; `settings` serializes to an object.
     ///
     /// # Errors
     ///
@@ -179,7 +179,7 @@ impl Session {
 }
 
 impl Client {
-    /// Calls a method of an extension; `params` must serialise to an object.
+    /// Calls a method of an extension; `params` must serialize to an object.
     ///
     /// # Errors
     ///

@@ -52,6 +52,6 @@ fn result<R: Serialize>(reply: &R) -> Outcome {
     match Json::from_serialize(reply) {
         Ok(json) if json.as_str().starts_with('{') => Outcome::Result(ResultBody::Other(json)),
         Ok(_) => Outcome::Error(ErrorObject::internal("the result is not an object")),
-        Err(_) => Outcome::Error(ErrorObject::internal("the result cannot be serialised")),
+        Err(_) => Outcome::Error(ErrorObject::internal("the result cannot be serialized")),
     }
 }

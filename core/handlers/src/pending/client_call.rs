@@ -27,7 +27,7 @@ pub struct ClientCall<T> {
     client: Client,
     method: MethodName<'static>,
     pending: Arc<Pending>,
-    /// Whether the parameters were serialised.
+    /// Whether the parameters were serialized.
     written: Result<(), ClientError>,
     options: CallOptions<'static>,
     #[cfg(feature = "http")]

@@ -56,7 +56,7 @@ impl TaskTable {
         // The catalog has checked that the tool supports tasks.
         let asked = request.params.get("task").filter(|asked| asked.as_str() != "null");
         let Some(asked) = asked else { return TaskStart::Call };
-        // A derived deserialiser would accept an array for an object.
+        // A derived deserializer would accept an array for an object.
         let asked = asked.is_object().then(|| asked.decode::<TaskMetadata>().ok()).flatten();
         let refused = match asked {
             Some(asked) => {

@@ -92,7 +92,7 @@ impl TaskTable {
 }
 
 pub(super) fn written_task(written: Result<Json, JsonError>) -> Result<Json, ErrorObject<'static>> {
-    written.map_err(|_| ErrorObject::internal("the task could not be serialised"))
+    written.map_err(|_| ErrorObject::internal("the task could not be serialized"))
 }
 
 // The machine has refused duplicate members, so at most one exists.

@@ -116,7 +116,7 @@ impl<M: ServerBinding> Tasks<M> for TaskTable {
                 match body.to_json_at(revision) {
                     Ok(result) if failure.is_some() => Ok(State::ToolError(result)),
                     Ok(result) => Ok(State::Completed(result)),
-                    Err(_) => Err(ErrorObject::internal("the result could not be serialised")),
+                    Err(_) => Err(ErrorObject::internal("the result could not be serialized")),
                 }
             }
             Outcome::Error(error) => Err(error),

@@ -22,7 +22,7 @@
 //!
 //! * `MCP_SIM_SEED=7 MCP_SIM_TRACE=1 cargo test -p mcp-sansio-handlers --all-features --test
 //!   simulation one_schedule -- --nocapture` prints the schedule of a seed.
-//! * `.ci/simulation` runs 100,000 schedules in an optimised build, and fails if one of the listed
+//! * `.ci/simulation` runs 100,000 schedules in an optimized build, and fails if one of the listed
 //!   events never occurred. `MCP_SIM_SCHEDULES=5000000 MCP_SIM_FIRST=1000000 .ci/simulation` runs
 //!   five million others.
 

@@ -119,10 +119,10 @@ mod tests {
     }
 
     #[test]
-    fn an_error_reads_back_from_what_it_serialises_to() {
+    fn an_error_reads_back_from_what_it_serializes_to() {
         // Rule: [RPC-008].
         let error = ErrorObject::new(ErrorCode(-1), "no").with_data(RawJson::trusted("[1]"));
-        let text = serde_json::to_string(&error).expect("it serialises");
+        let text = serde_json::to_string(&error).expect("it serializes");
         assert_eq!(text, r#"{"code":-1,"message":"no","data":[1]}"#);
         let read: ErrorObject<'_> = serde_json::from_str(&text).expect("it reads back");
         assert!(matches!(read.message, Cow::Borrowed("no")));

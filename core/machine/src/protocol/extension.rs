@@ -24,7 +24,7 @@ pub enum ExtensionError {
         /// The error in it.
         reason: InvalidMetaKey,
     },
-    /// The settings do not serialise to a JSON object.
+    /// The settings do not serialize to a JSON object.
     #[error("extension {id:?}: its settings are not an object")]
     InvalidSettings {
         /// The identifier.

@@ -91,12 +91,12 @@ impl ProofKey {
     /// Returns the key as a JWK, with the members that its thumbprint covers.
     #[cfg(feature = "server")]
     pub(crate) fn to_json(&self) -> String {
-        serde_json::to_string(&self.jwk).expect("strings serialise")
+        serde_json::to_string(&self.jwk).expect("strings serialize")
     }
 
     /// Returns the thumbprint of the key (RFC 7638): the SHA-256 of its members, in base64url.
     pub(crate) fn thumbprint(&self) -> String {
-        let members = serde_json::to_vec(&self.jwk).expect("strings serialise");
+        let members = serde_json::to_vec(&self.jwk).expect("strings serialize");
         URL_SAFE_NO_PAD.encode(Sha256::digest(members))
     }
 }

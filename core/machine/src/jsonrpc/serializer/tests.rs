@@ -9,8 +9,8 @@ use super::*;
 
 fn same_as_serde_json<T: Serialize>(value: T) {
     let mut out = String::from("before");
-    serialize(&mut out, &value).expect("serialises");
-    let expected = serde_json::to_string(&value).expect("serialises");
+    serialize(&mut out, &value).expect("serializes");
+    let expected = serde_json::to_string(&value).expect("serializes");
     assert_eq!(out, ["before", &expected].concat());
 }
 
@@ -56,7 +56,7 @@ fn numbers_with_a_fraction_read_back_as_the_same_number() {
     for number in [0.0, -0.0, 1.0, 0.1, 1e16, 1e-7, 123_456.75, f64::MAX, f64::MIN_POSITIVE, 5e-324]
     {
         let mut out = String::new();
-        serialize(&mut out, &number).expect("serialises");
+        serialize(&mut out, &number).expect("serializes");
         let back: f64 = serde_json::from_str(&out).expect("a JSON number");
         assert_eq!(back.to_bits(), number.to_bits());
     }
