@@ -15,7 +15,7 @@ use tokio_tungstenite::{WebSocketStream, accept_hdr_async, connect_async};
 
 type Fallible<T = ()> = Result<T, Box<dyn Error + Send + Sync>>;
 
-/// Makes a stream of the text frames of a WebSocket. The library limits messages to 64 MiB.
+/// Makes a stream of text frames of a WebSocket. The library limits messages to 64 MiB.
 fn text_frames<S: AsyncRead + AsyncWrite + Unpin>(socket: WebSocketStream<S>) -> impl ByteStream {
     let (writer, reader) = socket.split();
     let texts = reader.try_filter_map(|message| {

@@ -120,7 +120,7 @@ fn take_attribute(attributes: &mut Vec<Attribute>) -> syn::Result<Option<(Kind, 
 fn without_attributes(mut block: ItemImpl) -> TokenStream {
     for item in &mut block.items {
         let ImplItem::Fn(method) = item else { continue };
-        // What is left of them is reported already.
+        // Further attributes are reported already.
         while let Ok(Some(_)) = take_attribute(&mut method.attrs) {}
         for input in &mut method.sig.inputs {
             if let syn::FnArg::Typed(parameter) = input {

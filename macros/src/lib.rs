@@ -24,7 +24,7 @@ use paths::Paths;
 macro_rules! attributes {
     ($($paths:ident: $tool:ident $prompt:ident $tools:ident;)+) => { $(
         /// Makes a tool of a function: generates the function `{name}_tool`, which returns a
-        /// `ServerItem` for `Server::add_item`. The function itself stays as it is.
+        /// `ServerItem` for `Server::add_item`. The function itself stays unchanged.
         ///
         /// The doc comment is the description of the tool, and the parameters are its arguments, with
         /// their doc comments and their attributes of `serde` and `schemars`. A parameter may also be
@@ -54,7 +54,7 @@ macro_rules! attributes {
             run(function::expand(Kind::Prompt, options.into(), item.into(), &Paths::$paths()))
         }
 
-        /// Makes tools and prompts of the methods of a type that are marked with `#[tool]` and
+        /// Makes tools and prompts of a type's methods that are marked with `#[tool]` and
         /// `#[prompt]`: generates the associated function `add_tools`, which adds them all to a
         /// server. The methods take `&self`: the value is a `State` of the server.
         ///
@@ -78,7 +78,7 @@ attributes! {
 fn run(expanded: Result<Tokens, (syn::Error, Tokens)>) -> TokenStream {
     match expanded {
         Ok(tokens) => tokens.into(),
-        // With the item as it was, so that its uses are not errors too.
+        // With the unchanged item, so that its uses are not errors too.
         Err((error, item)) => {
             let mut tokens = error.into_compile_error();
             tokens.extend(item);

@@ -33,7 +33,7 @@ impl Keys {
         format!("{}{node}", self.mailboxes())
     }
 
-    /// The beginning of the key of each mailbox.
+    /// The prefix of the keys of mailboxes.
     pub(crate) fn mailboxes(&self) -> String {
         self.of_nodes("mailbox:")
     }

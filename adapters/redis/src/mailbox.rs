@@ -47,7 +47,7 @@ impl Mailbox {
         }
     }
 
-    /// Returns the next message. `key` returns the key of the mailbox of a node.
+    /// Returns the next message. `key` returns the key of a node's mailbox.
     pub(crate) async fn receive(&self, key: impl Fn(NodeId) -> String) -> Vec<u8> {
         loop {
             let (node, last, trims) = {

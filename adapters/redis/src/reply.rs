@@ -1,4 +1,4 @@
-//! Replies of Redis. What does not have the expected form is left out.
+//! Replies of Redis. Values of an unexpected form are left out.
 
 use redis::Value;
 
@@ -49,7 +49,7 @@ pub(crate) fn entries(value: Value) -> Vec<Entry> {
     items(value).into_iter().filter_map(entry).collect()
 }
 
-/// Returns the entries of an `XREAD` of one stream.
+/// Returns the entries that an `XREAD` found in one stream.
 pub(crate) fn read_entries(value: Value) -> Vec<Entry> {
     let streams = match value {
         Value::Map(streams) => streams,

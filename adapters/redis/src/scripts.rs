@@ -1,4 +1,4 @@
-//! The steps that have to be atomic, in Lua. Times are milliseconds of the clock of Redis.
+//! The steps that have to be atomic, in Lua. Times are milliseconds of Redis's clock.
 
 use redis::Script;
 
@@ -52,7 +52,7 @@ if ends and tonumber(ends) >= now then return 0 end
 redis.call('ZREM', KEYS[1], ARGV[1])
 return 1";
 
-/// Sets fields of a session, creates it if there is none, and adds a replica.
+/// Sets fields of a session, which it creates if necessary, and adds a replica.
 ///
 /// Arguments: expiry, replica, node, then names and values of fields.
 const PUT: &str = r"
@@ -91,7 +91,7 @@ return 1";
 
 /// Puts a message into the mailbox of a node, or of all others. A node without a lease gets none.
 ///
-/// Keys: leases. Arguments: beginning of the keys of mailboxes, sender, receiver or nothing, message,
+/// Keys: leases. Arguments: prefix of mailbox keys, sender, receiver or nothing, message,
 /// maximum number of messages, retention.
 const SEND: &str = r"
 local nodes
@@ -109,7 +109,7 @@ for _, node in ipairs(nodes) do
 end
 return 1";
 
-/// Sets the version of the schema if there is none, and returns it.
+/// Sets the version of the schema unless it is set, and returns it.
 ///
 /// Keys: schema. Arguments: version.
 const SCHEMA: &str = r"

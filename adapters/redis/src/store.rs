@@ -15,7 +15,7 @@ use crate::{RedisOptions, RedisStoreError, StoreCounters};
 ///
 /// It has two connections, which are replaced when they fail: one for all actions, in their order
 /// and without waiting for each other, and one that waits for messages from other nodes. While Redis
-/// does not answer, actions fail and the server continues with what it has in memory.
+/// does not answer, actions fail and the server continues with its own memory.
 #[derive(Debug)]
 pub struct RedisStore {
     pub(crate) inner: Arc<Inner>,

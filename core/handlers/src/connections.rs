@@ -80,7 +80,7 @@ struct PendingEdit {
     pending: usize,
 }
 
-/// The open connections, and what was removed from the state. To be dropped outside of the lock,
+/// The open connections, and the values that were removed from the state. To be dropped outside of the lock,
 /// because that runs the application's code.
 struct Open {
     connections: Vec<(u64, CommandSender)>,
@@ -297,7 +297,7 @@ impl Join<super::threading::ThreadSafe> for Joining {
 
 impl Server {
     /// Lets `connections` reach all connections of this server and its clones. Call it last:
-    /// connections ignore what is changed in the builder later.
+    /// connections ignore later changes of the builder.
     #[must_use]
     pub fn connections(mut self, connections: &Connections) -> Self {
         self.joining = None;

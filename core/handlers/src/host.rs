@@ -224,14 +224,14 @@ impl<K: Threading> Host<K> {
         self
     }
 
-    /// Caches results for as long as their server allows: lists, resources, and what a call of
-    /// `server/discover` returns. Calls of the [`Client`] then return a fresh result without sending
+    /// Caches results for as long as their server allows: lists, resources, and results of
+    /// `server/discover`. Calls of the [`Client`] then return a fresh result without sending
     /// a request, unless they [`reload`](super::ClientCall::reload) it or have
     /// [metadata](super::ClientCall::meta) of their own.
     ///
     /// Each connection has a cache of its own, which ends with it. Servers until 2025-11-25 give no
     /// hints, so their results are cached only with [`CacheOptions::default_ttl`]. A notification of
-    /// a change removes what it concerns; modern servers send it to clients that
+    /// a change removes the results that it concerns; modern servers send it to clients that
     /// [subscribe](Client::subscribe). Another token, or none, removes the private results.
     #[must_use]
     pub fn cache(mut self, options: CacheOptions) -> Self {

@@ -64,7 +64,7 @@ pub struct HandlerOutput<'f> {
 /// The future of a pending handler. Resolves to `None` if its answer is no longer needed.
 ///
 /// Poll it with [`poll_at`](Self::poll_at), which also tells [middleware](super::middleware) the
-/// time. Polled as a future, middleware sees the time of the last input of the
+/// time. Polled as a future, middleware sees the time of the last input to the
 /// [`HttpServer`](super::endpoint::HttpServer).
 ///
 /// Dropping it abandons the request unanswered; the request then stays open until its client gives

@@ -276,7 +276,7 @@ impl<K: Threading> Server<K> {
     }
 
     /// Registers a prompt from a complete [`Prompt`] definition. Its handler takes `Call<T>`, where
-    /// the arguments, a map of strings, deserialise to `T`.
+    /// the arguments, a map of strings, deserialize to `T`.
     #[must_use]
     pub fn prompt_with<M>(self, prompt: Prompt, handler: impl Handler<K, ForPrompt, M>) -> Self {
         self.add_item(ServerItem::new(prompt, handler))
@@ -344,7 +344,7 @@ impl<K: Threading> Server<K> {
     }
 
     /// Registers a handler for requests of `method`, which an extension defines. It takes `Call<T>`,
-    /// where the parameters deserialise to `T`, and returns
+    /// where the parameters deserialize to `T`, and returns
     /// [`Json`](mcp_sansio::jsonrpc::Json). A method of the protocol cannot be registered:
     /// that is an error of [`endpoint`](Self::endpoint), like the errors of items.
     #[must_use]

@@ -15,7 +15,7 @@ use super::threading::Threading;
 
 /// The schema of a card.
 const SCHEMA: &str = "https://static.modelcontextprotocol.io/schemas/v1/server-card.schema.json";
-/// What follows the URL of a server in that of its card.
+/// The suffix of a card's URL, after the URL of its server.
 const SUFFIX: &str = "/server-card";
 /// The bounds of the draft, in characters.
 const NAME_LENGTH_MAX: usize = 200;
@@ -24,8 +24,8 @@ const DESCRIPTION_LENGTH_MAX: usize = 100;
 /// A public description of a server on HTTP, which clients and registries read without a connection.
 ///
 /// It implements the draft SEP-2127: its format, its place and this type may change with any version
-/// of this crate. A card does not list tools or other items. What it says is not verified: after
-/// connecting, prefer what the server says.
+/// of this crate. A card does not list tools or other items. Its content is not verified: after
+/// connecting, the statements of the server take precedence.
 ///
 /// ```
 /// use mcp_sansio_handlers::{Server, ServerCard};
@@ -42,7 +42,7 @@ const DESCRIPTION_LENGTH_MAX: usize = 100;
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct ServerCard {
-    /// The URL of the JSON Schema of the card.
+    /// The URL of the JSON Schema for the card.
     #[serde(rename = "$schema")]
     pub schema: String,
     /// The name of the server: a namespace in reverse DNS order, a slash, and a name.

@@ -50,7 +50,7 @@ pub struct ServerItem<D, K: Threading = ThreadSafe> {
     pub(super) details: Option<Box<ItemDetails<K>>>,
 }
 
-/// What few items have. Its methods are pointers, so that their code is linked only into programs
+/// Properties that few items have. Its methods are pointers, so that their code is linked only into programs
 /// with such an item.
 pub(super) struct ItemDetails<K: Threading> {
     states: StateTypes,

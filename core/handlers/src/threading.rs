@@ -153,7 +153,7 @@ mod sealed {
     type States<K> = <K as Threading>::States;
     type Completions<K> = <K as Threading>::Completions;
 
-    /// What only this crate asks of a kind.
+    /// Requirements of this crate on a kind.
     #[allow(unnameable_types, reason = "sealed: other crates cannot implement it")]
     pub trait Sealed {
         /// Returns a view of the states that is independent of the kind.

@@ -5,7 +5,7 @@ use core::time::Duration;
 use mcp_sansio::Instant;
 
 /// The faults of a connection. All of them are derived from a seed, so a failing run can be
-/// repeated. By default there are none.
+/// repeated. The default is no faults.
 ///
 /// ```
 /// use core::time::Duration;
@@ -98,7 +98,7 @@ pub(crate) struct Wire<M> {
     random: u64,
     /// By the time of their arrival and their number.
     queue: BTreeMap<(Instant, u64), M>,
-    /// The arrival of the last message of each lane.
+    /// The arrival of the last message in each lane.
     latest: BTreeMap<Lane, Instant>,
     sent: u64,
     delivered: u64,

@@ -96,7 +96,7 @@ pub struct Http<K: Threading = ThreadSafe, C = HttpClientEndpoint> {
 struct Exchange {
     /// The server's id, while the server has output for it.
     server: Option<ExchangeId>,
-    /// The begin of a line of the body.
+    /// The start of a line in the body.
     line: String,
 }
 

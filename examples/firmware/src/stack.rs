@@ -38,7 +38,7 @@ pub(crate) fn calls() -> impl Iterator<Item = u32> {
     unsafe { asm!("mov {}, r7", out(reg) frame, options(nomem, nostack, preserves_flags)) };
     let mut free = (&raw const _stack_end).addr();
     iter::from_fn(move || {
-        // Each frame is above the last one. The startup code has none.
+        // Each frame is above the last one. The startup code has no frame.
         let top = (&raw const _stack_start).addr() - FRAME_SIZE;
         if !frame.is_aligned() || !(free..=top).contains(&frame.addr()) {
             return None;

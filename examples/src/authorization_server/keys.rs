@@ -98,7 +98,7 @@ impl fmt::Debug for SigningKeys {
     }
 }
 
-/// Returns the claims of a token if one of the keys of `jwks` signed it with ES256. Does not check
+/// Returns the claims of a token if a key in `jwks` signed it with ES256. Does not check
 /// the claims.
 #[must_use]
 pub fn verify(token: &str, jwks: &Value) -> Option<Value> {

@@ -224,7 +224,7 @@ impl Link {
         self.packet_pending |= is_due(self.keep_alive_at());
     }
 
-    /// Returns the next event, or `None` if there is none at the moment or the link has ended.
+    /// Returns the next event, or `None` if no event has happened yet or the link has ended.
     pub fn poll_event(&mut self) -> Option<Event> {
         if let Some(bytes) = self.arrived.pop_front() {
             return Some(Event::Received(bytes));

@@ -195,7 +195,7 @@ impl<R: Runtime> HttpService<R> {
     ///
     /// Such a request needs no token, and is answered before all rules of the protocol. A store that
     /// is not available does not take a node out of service: it is usually the same for all nodes,
-    /// which continue with what they have in memory.
+    /// which continue with their own memory.
     #[must_use]
     pub fn health(self, path: impl Into<String>) -> Self {
         // Set once, before the service is cloned.

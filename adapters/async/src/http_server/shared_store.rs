@@ -29,7 +29,7 @@ pub trait SharedStore: Send + Sync + 'static {
     const PENDING_MAX: usize = 1024;
 }
 
-/// What came of a [`StoreAction`].
+/// The result of a [`StoreAction`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum StoreOutcome {

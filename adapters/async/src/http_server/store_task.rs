@@ -32,7 +32,7 @@ async fn receive(shared: &Weak<SharedServer>, store: &impl SharedStore) {
     }
 }
 
-/// What the completion of an action belongs to.
+/// The receiver of the completion of an action.
 enum Origin {
     Append(EventPosition),
     Read(ReadId),

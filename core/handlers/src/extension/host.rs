@@ -127,7 +127,7 @@ impl<K: Threading> Host<K> {
     /// unmet when a connection opens, closes the connection before a message is sent: see
     /// [`OpeningFailure::Extension`](mcp_sansio::peer::OpeningFailure::Extension). The order of
     /// registrations does not matter.
-    // MCP 2026-07-28 extensions:SEP-2133#sdk-implementation [EXT-004]: only what is registered.
+    // MCP 2026-07-28 extensions:SEP-2133#sdk-implementation [EXT-004]: only registered extensions.
     #[must_use]
     pub fn extension(mut self, extension: HostExtension<K>) -> Self {
         let HostExtension { registration, handlers, problem } = extension;

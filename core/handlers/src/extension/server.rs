@@ -45,7 +45,7 @@ impl<K: Threading> ServerExtension<K> {
         Ok(Self { registration, handlers: Vec::new(), states: Vec::new(), problem: None })
     }
 
-    /// Sets the settings to declare; `settings` serialises to an object.
+    /// Sets the settings to declare; `settings` serializes to an object.
     ///
     /// # Errors
     ///
@@ -159,7 +159,7 @@ impl<K: Threading> Server<K> {
     /// A mistake, such as an identifier or a method that is taken, or a requirement that is still
     /// unmet then, is an error where the server is used: [`endpoint`](Self::endpoint) and others. The
     /// order of registrations does not matter.
-    // MCP 2026-07-28 extensions:SEP-2133#sdk-implementation [EXT-004]: only what is registered.
+    // MCP 2026-07-28 extensions:SEP-2133#sdk-implementation [EXT-004]: only registered extensions.
     #[must_use]
     pub fn extension(mut self, extension: ServerExtension<K>) -> Self {
         let ServerExtension { registration, handlers, states, problem } = extension;

@@ -25,7 +25,7 @@ use super::server_request::{Parts, ServerRequest, Wrapped};
 
 /// A function or a type that can be registered with
 /// [`Server::middleware`](crate::Server::middleware): an `async` function or closure that takes a
-/// [`ServerRequest`] and a [`Next`] and returns a [`MiddlewareResult`], or one of the types of this
+/// [`ServerRequest`] and a [`Next`] and returns a [`MiddlewareResult`], or one of the types in this
 /// [module](super).
 ///
 /// `M` tells them apart; the compiler infers it.

@@ -58,7 +58,7 @@ const RESERVED: [&str; 13] = [
     "via",
 ];
 
-/// The prefixes of the names of such fields.
+/// The prefixes of such field names.
 const RESERVED_PREFIXES: [&str; 3] = ["content-", "mcp-", "proxy-"];
 
 impl HeaderFields {

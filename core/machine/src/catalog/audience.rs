@@ -88,7 +88,7 @@ impl Audience {
         &self.scopes
     }
 
-    /// Returns the principals; if there are none, any principal has access.
+    /// Returns the principals; if empty, any principal has access.
     #[must_use]
     pub fn principals(&self) -> &[Principal] {
         &self.principals

@@ -55,7 +55,7 @@ impl ser::Error for JsonError {
     }
 }
 
-/// What was found instead, in the terms of JSON.
+/// The value that was found instead, in the terms of JSON.
 // The formats of `Unexpected` for numbers and strings are those of Rust, which take seven and two
 // kilobytes of a device image.
 struct Found<'a>(Unexpected<'a>);

@@ -3,7 +3,7 @@
 use mcp_sansio::Revision;
 use mcp_sansio_handlers::{Context, SendError};
 
-/// What a handler may do with its context.
+/// Uses everything in the context of a handler.
 fn uses(context: &Context) -> Result<(), SendError> {
     context.progress(1.0, None, "");
     context.resource_updated("file:///a")

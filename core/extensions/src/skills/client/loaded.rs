@@ -42,7 +42,7 @@ pub struct SkillChild {
     pub is_directory: bool,
 }
 
-/// The present content of a directory of a skill.
+/// The present content of a directory in a skill.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SkillDirectory {
@@ -167,7 +167,7 @@ impl LoadedSkill {
         Ok(children(self.skill.entry(), &uri))
     }
 
-    /// Asks the server for the content of a directory of the skill. Use it for skills with generated content;
+    /// Asks the server for the content of a directory in the skill. Use it for skills with generated content;
     /// for others [`children`](Self::children) knows the files.
     ///
     /// Children that the entry does not list are left out: they are no files of the skill that was

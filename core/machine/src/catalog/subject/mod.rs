@@ -125,11 +125,11 @@ impl Catalog {
         })
     }
 
-    /// Finds what a read of `uri` reads, among the items that a caller can see.
+    /// Finds the resource or template that answers a read of `uri`, among the items that a caller can see.
     fn find_resource(&self, uri: &str, caller: &Caller) -> Option<Target> {
         match self.resources.resolve(uri) {
             Some((id, _)) if self.is_visible(id, caller) => Some(Target::Resource(id)),
-            // A template does not disclose what is hidden.
+            // A template does not disclose hidden resources.
             Some(_) => None,
             None => self.find_template_for(uri, caller).map(Target::Template),
         }

@@ -151,7 +151,7 @@ impl DpopVerifier {
     /// with about 128 bytes each; the proofs of one key have a quarter of it. Requests beyond the
     /// limit are told to retry.
     ///
-    /// Processes that serve the same resource do not share what they remember: require
+    /// Processes that serve the same resource do not share the proofs that they remember: require
     /// [nonces](Self::nonces) with a short lifetime, or a shorter [window](Self::window).
     #[must_use]
     pub const fn proofs_max(mut self, proofs: usize) -> Self {

@@ -34,7 +34,7 @@ struct Inner {
     signature: Vec<u8>,
 }
 
-/// What a proof must be for.
+/// The request and the token that a proof must match.
 pub(super) struct Expected<'a> {
     pub(super) algorithms: &'a [String],
     pub(super) method: &'a str,
