@@ -112,10 +112,10 @@ impl<T> Slab<T> {
             return Key { slot, generation: entry.generation };
         }
         let slot = u32::try_from(self.slots.len()).expect("fewer than 2^32 entries");
-        if slot == 0 {
-            // Most tables never hold two entries, and entries are large: a vector would start with
-            // room for four.
-            self.slots.reserve_exact(1);
+        if self.slots.len() == self.slots.capacity() {
+            // Most tables never hold three entries, and entries are large: a vector would grow to
+            // four at least.
+            self.slots.reserve_exact(self.slots.len().max(1));
         }
         self.slots.push(Slot { generation: 0, place: Place::Taken(value) });
         Key { slot, generation: 0 }

@@ -11,7 +11,7 @@ use crate::peer::metadata::{SERVER_INFO, text};
 use crate::peer::policy::IncompleteInitialize;
 use crate::protocol::{
     AtRevision, Capabilities, DiscoverResult, Implementation, InitializeResult, LoggingLevel,
-    SerializeAt,
+    WriteJsonAt,
 };
 use crate::{Era, Instant, Revision, Revisions};
 
@@ -231,6 +231,13 @@ fn spelled(revisions: Revisions) -> String {
 
 // MCP 2026-07-28 basic/index#_meta [META-011]
 pub(super) fn identity_meta(identity: &Implementation) -> String {
-    let identity = identity.to_json_at(Revision::LATEST).expect("an identity is JSON");
-    ["\"", SERVER_INFO, "\":", identity.as_str()].concat()
+    // Enough if it has nothing but its name and version.
+    let Implementation { name, version, .. } = identity;
+    let length = SERVER_INFO.len() + name.len() + version.len() + 27;
+    let mut member = String::with_capacity(length);
+    for text in ["\"", SERVER_INFO, "\":"] {
+        member.push_str(text);
+    }
+    identity.write_json_at(Revision::LATEST, &mut member).expect("an identity is JSON");
+    member
 }
