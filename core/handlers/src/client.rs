@@ -25,7 +25,7 @@ use super::mailbox::{Mailbox, SendFailure};
 use super::middleware::LimitError;
 use super::opened_future::{ClosedFuture, OpenedFuture};
 use super::opening::Opening;
-use super::pending::{CallFuture, CallPool, ClientCall, Pending, Subscription};
+use super::pending::{CallFuture, CallPool, ClientCall, Pending};
 use super::response_cache::CacheMode;
 use super::shares::{Coalesced, Cost, Metered};
 
@@ -443,12 +443,6 @@ impl Client {
     }
 
     // ------------------------------------------------------------------ the rest
-
-    /// Subscribes to changes. Dropping the subscription ends it.
-    #[must_use]
-    pub fn subscribe(&self, filter: SubscriptionFilter) -> Subscription {
-        Subscription::new(self.clone(), filter)
-    }
 
     /// Requests log messages of `level` and above; they are shown to the host's observers.
     ///

@@ -113,6 +113,7 @@ impl<K: Threading, M: ClientMachine> ClientEndpoint<K, M> {
     fn show(&self, event: &Event<'_>) {
         // An observer cannot affect the client, not even by a panic.
         let _shown = show(&self.handlers.observers, event, self.tasks.guard);
+        self.shared.layers.iter().for_each(|layers| layers.show(event));
     }
 
     pub(super) fn dispatch(&mut self, event: Event<'_>, now: Instant) {
@@ -250,7 +251,11 @@ impl<K: Threading, M: ClientMachine> ClientEndpoint<K, M> {
         (*known == handle).then(|| Arc::clone(pending))
     }
 
-    fn started(&mut self, applied: Result<Applied, CommandError>, pending: Arc<Pending>) {
+    pub(super) fn started(
+        &mut self,
+        applied: Result<Applied, CommandError>,
+        pending: Arc<Pending>,
+    ) {
         match applied {
             Ok(applied) => {
                 let Some(handle) = applied.call() else { return };
@@ -271,6 +276,9 @@ impl<K: Threading, M: ClientMachine> ClientEndpoint<K, M> {
     fn ended(&mut self, ended: Ended<'_>, now: Instant) {
         let Some(pending) = self.pending(ended.call) else { return };
         let is_task = ended.outcome.is_ok() && pending.wants_task();
+        if ended.input_rounds > 0 {
+            pending.take_input();
+        }
         if is_task && pending.is_abandoned() {
             if let Ok(created) = &ended.outcome {
                 self.cancel_unwanted(created, now);
@@ -290,19 +298,6 @@ impl<K: Threading, M: ClientMachine> ClientEndpoint<K, M> {
             Err(failure) => Err(ClientError::Failed(failure.into_owned())),
         };
         pending.end(outcome);
-    }
-
-    /// Renews a subscription that its server has ended gracefully. Servers do so when the token of
-    /// the subscription expires; the new request carries a new token.
-    // MCP 2026-07-28 basic/patterns/subscriptions#graceful-closure [SUBS-008]
-    fn subscribe_again(&mut self, pending: &Arc<Pending>, now: Instant) -> bool {
-        let Some(filter) = pending.renewal(now) else { return false };
-        let subscribed = self.machine.apply(ClientCommand::Subscribe(&filter), now);
-        let is_made = subscribed.is_ok();
-        if is_made {
-            self.started(subscribed, Arc::clone(pending));
-        }
-        is_made
     }
 
     /// Cancels a task whose caller went away before the task had an id.
@@ -434,11 +429,20 @@ impl<K: Threading, M: ClientMachine> ClientEndpoint<K, M> {
         self.tasks.guard = guard;
     }
 
+    /// Tells the middleware the time and the current token.
+    fn advance_layers(&self, now: Instant) {
+        if let Some(layers) = &self.shared.layers {
+            #[cfg(feature = "http")]
+            let token = self.authorization.token_number();
+            #[cfg(not(feature = "http"))]
+            let token = 0;
+            layers.advance(now, token);
+        }
+    }
+
     /// Fires the timers that are due at `now`.
     pub(super) fn expire(&mut self, now: Instant) {
-        if let Some(layers) = &self.shared.layers {
-            layers.advance(now);
-        }
+        self.advance_layers(now);
         self.machine.handle_timeout(now);
         self.timers.wake(now);
         self.dispatch_queued(now);
@@ -446,9 +450,7 @@ impl<K: Threading, M: ClientMachine> ClientEndpoint<K, M> {
 
     /// Takes the application's commands and polls the host's handlers.
     pub(super) fn poll_running(&mut self, cx: &mut Context<'_>, now: Instant) {
-        if let Some(layers) = &self.shared.layers {
-            layers.advance(now);
-        }
+        self.advance_layers(now);
         self.take_commands(now);
         for _ in 0..self.tasks.ready() {
             if let Some((place, outcome)) = self.tasks.poll_next() {
@@ -472,7 +474,7 @@ impl<K: Threading, M: ClientMachine> ClientEndpoint<K, M> {
                 if self.authorization.is_on() {
                     pending.renew_with(filter.clone());
                 }
-                let started = self.machine.apply(ClientCommand::Subscribe(&filter), now);
+                let started = self.subscribe(&pending, &filter, now);
                 self.started(started, pending);
             }
             Command::Sleep { pending, pause } => {

@@ -9,6 +9,8 @@ use core::pin::Pin;
 use core::task::{Context, Poll};
 use core::time::Duration;
 
+#[cfg(feature = "http")]
+use mcp_sansio::http::{HeaderFields, InvalidHeader};
 use mcp_sansio::jsonrpc::RawJson;
 use mcp_sansio::peer::{Failure, Progress};
 use mcp_sansio::protocol::{
@@ -48,14 +50,27 @@ impl Client {
             let why = ClientError::NoTaskSupport { tool: tool.name.clone() };
             self.not_sent(Method::ToolsCall, why)
         };
-        TaskCall { client: self.clone(), call, ttl: None }
+        TaskCall {
+            client: self.clone(),
+            call,
+            ttl: None,
+            #[cfg(feature = "http")]
+            fields: Ok(HeaderFields::new()),
+        }
     }
 
     /// Returns a handle to a task with a known id, for example from an earlier connection. Sends
     /// nothing.
     #[must_use]
     pub fn task(&self, name: impl Into<String>) -> ClientTask {
-        ClientTask { client: self.clone(), name: name.into(), created: None, progress: None }
+        ClientTask {
+            client: self.clone(),
+            name: name.into(),
+            created: None,
+            progress: None,
+            #[cfg(feature = "http")]
+            fields: Ok(HeaderFields::new()),
+        }
     }
 
     /// Requests the status of a task, at 2025-11-25 and in the extension.
@@ -91,7 +106,13 @@ pub struct TaskCall {
     client: Client,
     call: ClientCall<CreateTaskResult>,
     ttl: Option<Duration>,
+    #[cfg(feature = "http")]
+    fields: TaskFields,
 }
+
+/// The header fields of the requests about a task, or why one is not allowed.
+#[cfg(feature = "http")]
+type TaskFields = Result<HeaderFields, InvalidHeader>;
 
 impl TaskCall {
     /// Requests that the server keeps the task for `ttl` after its creation; the server may choose
@@ -120,6 +141,15 @@ impl TaskCall {
         self.call = self.call.meta(meta);
         self
     }
+
+    /// Adds a header field to the HTTP requests of this call and to those about its task: see
+    /// [`ClientCall::header`].
+    #[cfg(feature = "http")]
+    pub fn header(mut self, name: &str, value: &str) -> Self {
+        self.fields = self.fields.and_then(|fields| fields.field(name, value));
+        self.call = self.call.header(name, value);
+        self
+    }
 }
 
 impl IntoFuture for TaskCall {
@@ -128,7 +158,12 @@ impl IntoFuture for TaskCall {
 
     fn into_future(self) -> TaskFuture {
         let call = self.call.run_as_task(self.ttl).into_future();
-        TaskFuture { client: self.client, call }
+        TaskFuture {
+            client: self.client,
+            call,
+            #[cfg(feature = "http")]
+            fields: self.fields,
+        }
     }
 }
 
@@ -138,6 +173,8 @@ impl IntoFuture for TaskCall {
 pub struct TaskFuture {
     client: Client,
     call: CallFuture<CreateTaskResult>,
+    #[cfg(feature = "http")]
+    fields: TaskFields,
 }
 
 impl Future for TaskFuture {
@@ -148,7 +185,14 @@ impl Future for TaskFuture {
         let progress = self.call.pending();
         let (client, created) = (self.client.clone(), Some(created));
         let name = created.as_ref().map(|it| it.task.task_id.clone()).unwrap_or_default();
-        Poll::Ready(Ok(ClientTask { client, name, created, progress: Some(progress) }))
+        Poll::Ready(Ok(ClientTask {
+            client,
+            name,
+            created,
+            progress: Some(progress),
+            #[cfg(feature = "http")]
+            fields: self.fields.clone(),
+        }))
     }
 }
 
@@ -160,9 +204,33 @@ pub struct ClientTask {
     created: Option<CreateTaskResult>,
     /// The call that receives the task's progress.
     progress: Option<Arc<Pending>>,
+    #[cfg(feature = "http")]
+    fields: TaskFields,
 }
 
 impl ClientTask {
+    /// Adds a header field to the HTTP requests about the task: see [`ClientCall::header`]. A task
+    /// has those of [its call](TaskCall::header) already.
+    #[cfg(feature = "http")]
+    #[must_use]
+    pub fn header(mut self, name: &str, value: &str) -> Self {
+        self.fields = core::mem::replace(&mut self.fields, Ok(HeaderFields::new()))
+            .and_then(|fields| fields.field(name, value));
+        self
+    }
+
+    /// Adds the header fields to a request about the task.
+    #[cfg(feature = "http")]
+    fn with_fields<T>(&self, call: ClientCall<T>) -> ClientCall<T> {
+        call.header_fields(self.fields.clone())
+    }
+
+    #[cfg(not(feature = "http"))]
+    #[allow(clippy::unused_self, reason = "the same as with the feature `http`")]
+    fn with_fields<T>(&self, call: ClientCall<T>) -> ClientCall<T> {
+        call
+    }
+
     /// Returns the task id: save it to find the task again from another connection.
     #[must_use]
     pub fn name(&self) -> &str {
@@ -179,13 +247,13 @@ impl ClientTask {
     /// Requests the status of the task.
     #[must_use = "await it"]
     pub fn status(&self) -> ClientCall<GetTaskResult> {
-        self.client.get_task(&self.name)
+        self.with_fields(self.client.get_task(&self.name))
     }
 
     /// Cancels the task. If it has already ended, the server answers with an error.
     #[must_use = "await it"]
     pub fn cancel(&self) -> ClientCall<CancelTaskResult> {
-        self.client.cancel_task(&self.name)
+        self.with_fields(self.client.cancel_task(&self.name))
     }
 
     /// Waits for the result: polls the status as often as the server allows, and fetches the result
@@ -210,6 +278,7 @@ impl ClientTask {
             if poll_interval(&task).is_none() {
                 let patience = task.ttl_ms.map_or(POLL_TIMEOUT, Duration::from_millis);
                 let call = self.client.about_task(Method::TasksResult, &self.name);
+                let call = self.with_fields(call);
                 match call.timeout(patience).timeout_hard(patience).await {
                     // The task may still be working after its input request was answered.
                     Err(ClientError::Failed(Failure::TimedOut { .. })) => {}

@@ -21,7 +21,7 @@ use super::client::{Client, ClientError, Command};
 use super::client_endpoint::{Asked, ClientEndpoint};
 use super::context::RequestParts;
 use super::host::Host;
-use super::pending::{CallFuture, Pending};
+use super::pending::{CallFuture, ClientCall, Pending};
 use super::reply::Outcome;
 use super::threading::Threading;
 
@@ -83,12 +83,17 @@ pub(super) struct FollowedTask(Pin<Box<dyn Future<Output = Result<Json, ClientEr
 
 impl FollowedTask {
     /// Follows the task that a result of `tools/call` contains, if it contains one.
-    pub(super) fn from_result(client: &Client, result: &RawJson<'_>) -> Option<Self> {
+    pub(super) fn from_result(
+        client: &Client,
+        result: &RawJson<'_>,
+        fields: &TaskFields,
+    ) -> Option<Self> {
         if result.get("resultType")?.as_str() != r#""task""# {
             return None;
         }
         let created: CreateTaskResult = result.decode().ok()?;
-        Some(Self(Box::pin(follow(client.clone(), created.task))))
+        let requests = TaskRequests { client: client.clone(), fields: Clone::clone(fields) };
+        Some(Self(Box::pin(follow(requests, created.task))))
     }
 
     pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<Json, ClientError>> {
@@ -104,14 +109,17 @@ impl core::fmt::Debug for FollowedTask {
 
 /// Follows a task, and returns the result of its call.
 // MCP 2026-07-28 ext-tasks:tasks#task-polling [TASK-043]
-async fn follow(client: Client, mut task: Task) -> Result<Json, ClientError> {
-    let mut cancel = CancelOnDrop { client: client.clone(), name: Some(task.task_id.clone()) };
+async fn follow(requests: TaskRequests, mut task: Task) -> Result<Json, ClientError> {
+    let client = &requests.client;
+    let name = Some(task.task_id.clone());
+    let mut cancel = CancelOnDrop { requests: requests.clone(), name };
     let mut answered = BTreeSet::new();
     loop {
         if !task.status.is_terminal() {
             client.sleep(poll_interval(&task)).await?;
         }
-        let GetTaskResult { detailed, .. } = client.get_task(&task.task_id).await?;
+        let GetTaskResult { detailed, .. } =
+            requests.with_fields(client.get_task(&task.task_id)).await?;
         let DetailedTask { task: now, input_requests, result, error, .. } = detailed;
         task = now;
         match task.status {
@@ -127,7 +135,7 @@ async fn follow(client: Client, mut task: Task) -> Result<Json, ClientError> {
                 }
                 if !responses.is_empty() {
                     answered.extend(responses.iter().map(|(key, _)| key.to_string()));
-                    client.update_task(&task.task_id, responses).await?;
+                    requests.with_fields(client.update_task(&task.task_id, responses)).await?;
                 }
             }
             TaskStatus::Completed => {
@@ -159,9 +167,36 @@ fn poll_interval(task: &Task) -> Duration {
     pause.max(POLL_INTERVAL_MIN)
 }
 
+/// The header fields of the call that has become a task.
+#[cfg(feature = "http")]
+type TaskFields = mcp_sansio::http::HeaderFields;
+#[cfg(not(feature = "http"))]
+type TaskFields = ();
+
+/// Makes the requests about a task, with the header fields of its call.
+#[derive(Clone)]
+struct TaskRequests {
+    client: Client,
+    #[cfg_attr(not(feature = "http"), expect(dead_code, reason = "only HTTP has fields"))]
+    fields: TaskFields,
+}
+
+impl TaskRequests {
+    #[cfg(feature = "http")]
+    fn with_fields<T>(&self, call: ClientCall<T>) -> ClientCall<T> {
+        call.header_fields(Ok(self.fields.clone()))
+    }
+
+    #[cfg(not(feature = "http"))]
+    #[allow(clippy::unused_self, reason = "the same as with the feature `http`")]
+    fn with_fields<T>(&self, call: ClientCall<T>) -> ClientCall<T> {
+        call
+    }
+}
+
 /// Cancels a task that is no longer followed.
 struct CancelOnDrop {
-    client: Client,
+    requests: TaskRequests,
     /// `None` once the task has ended.
     name: Option<String>,
 }
@@ -170,10 +205,13 @@ impl Drop for CancelOnDrop {
     // MCP 2026-07-28 ext-tasks:tasks#task-cancellation [TASK-034]
     fn drop(&mut self) {
         let Some(name) = self.name.take() else { return };
-        let pending = Arc::new(Pending::new());
+        let pending = Pending::new();
+        #[cfg(feature = "http")]
+        let pending = pending.with_fields(self.requests.fields.clone());
+        let pending = Arc::new(pending);
         if pending.write(&AsJson(&TaskName { task_id: &name })).is_ok() {
             let method = MethodName::Known(Method::TasksCancel);
-            self.client.send(Command::Call { pending, method });
+            self.requests.client.send(Command::Call { pending, method });
         }
     }
 }
@@ -203,13 +241,8 @@ impl Client {
         })
     }
 
-    async fn update_task(
-        &self,
-        name: &str,
-        responses: InputResponses,
-    ) -> Result<EmptyResult, ClientError> {
-        let params = UpdateTaskParams::new(name, responses);
-        self.start_typed(Method::TasksUpdate, &params).await
+    fn update_task(&self, name: &str, responses: InputResponses) -> ClientCall<EmptyResult> {
+        self.start_typed(Method::TasksUpdate, &UpdateTaskParams::new(name, responses))
     }
 }
 

@@ -166,6 +166,7 @@ mod catalog_edit;
 mod client;
 mod client_endpoint;
 pub mod client_middleware;
+mod client_subscriptions;
 mod client_tasks;
 mod completions;
 mod connection_options;

@@ -44,6 +44,8 @@ struct Inner {
     text: String,
     /// Whether the call has an outcome, taken or not.
     ended: bool,
+    /// Whether the server asked for input before the result.
+    took_input: bool,
     /// Whether the caller dropped the call: if it was not sent yet, it is not sent.
     abandoned: bool,
     /// Whether the driver has accepted the call, and must be told when the caller drops it.
@@ -89,6 +91,7 @@ impl Pending {
                 outcome: None,
                 text: String::new(),
                 ended: false,
+                took_input: false,
                 abandoned: false,
                 accepted: false,
                 honoured: None,
@@ -98,6 +101,13 @@ impl Pending {
                 waker: None,
             }),
         }
+    }
+
+    /// Sets the header fields.
+    #[cfg(feature = "http")]
+    pub(super) fn with_fields(mut self, fields: HeaderFields) -> Self {
+        self.inner.get_mut().fields = fields;
+        self
     }
 
     /// Resets the state for a new call. Keeps the text buffer.
@@ -133,6 +143,12 @@ impl Pending {
     /// Takes the parameters of a call that was not sent.
     fn take_text(&self) -> String {
         self.inner.lock(|inner| core::mem::take(&mut inner.text))
+    }
+
+    /// Returns the header fields of a subscription, which may be renewed.
+    #[cfg(feature = "http")]
+    pub(super) fn fields(&self) -> HeaderFields {
+        self.inner.lock(|inner| inner.fields.clone())
     }
 
     /// Takes the header fields of the call.
@@ -241,6 +257,11 @@ impl Pending {
         drop(callback);
     }
 
+    /// Records that the server asked for input before the result, which follows.
+    pub(super) fn take_input(&self) {
+        self.inner.lock(|inner| inner.took_input = true);
+    }
+
     pub(super) fn wants_task(&self) -> bool {
         self.inner.lock(|inner| inner.options.wants_task())
     }
@@ -334,7 +355,19 @@ pub struct Subscription {
 
 impl Subscription {
     pub(super) fn new(client: Client, filter: SubscriptionFilter) -> Self {
-        let pending = Arc::new(Pending::new());
+        Self::start(client, filter, Arc::new(Pending::new()))
+    }
+
+    #[cfg(feature = "http")]
+    pub(super) fn with_fields(
+        client: Client,
+        filter: SubscriptionFilter,
+        fields: HeaderFields,
+    ) -> Self {
+        Self::start(client, filter, Arc::new(Pending::new().with_fields(fields)))
+    }
+
+    fn start(client: Client, filter: SubscriptionFilter, pending: Arc<Pending>) -> Self {
         client.send(Command::Subscribe { pending: Arc::clone(&pending), filter });
         Self { client, pending }
     }

@@ -218,6 +218,10 @@ impl<K: Threading, M: ServerBinding> ServerEndpoint<K, M> {
                     let _sent = self.machine.apply(log, now);
                 }
                 Command::ResourceUpdated { uri, .. } => {
+                    // Before the subscribers, who will read it again.
+                    if let Some(clock) = &self.clock {
+                        clock.resource_updated(&uri);
+                    }
                     let _told =
                         self.machine.apply(ServerCommand::ResourceUpdated { uri: &uri }, now);
                 }

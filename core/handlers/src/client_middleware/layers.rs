@@ -7,10 +7,13 @@ use core::pin::Pin;
 use core::sync::atomic::{AtomicUsize, Ordering};
 
 use mcp_sansio::Instant;
+use mcp_sansio::peer::Event;
 use mcp_sansio_sync::Mutex;
 
 use crate::host::Host;
-use crate::middleware::{ConcurrencyLimit, FunctionMarker, LayerMarker, RateLimit};
+use crate::middleware::{
+    AccessLog, ConcurrencyLimit, FunctionMarker, LayerMarker, RateLimit, ResultCache, Timeout,
+};
 use crate::threading::Threading;
 
 use super::next_call::{CallResult, NextCall};
@@ -18,8 +21,8 @@ use super::request::ClientRequest;
 
 /// A function or a type that can be registered with
 /// [`Host::call_middleware`](crate::Host::call_middleware): an `async` function or closure that takes a
-/// [`ClientRequest`] and a [`NextCall`] and returns a [`CallResult`], or a
-/// [`ConcurrencyLimit`] or [`RateLimit`].
+/// [`ClientRequest`] and a [`NextCall`] and returns a [`CallResult`], or an [`AccessLog`], a
+/// [`ConcurrencyLimit`], a [`RateLimit`], a [`ResultCache`] or a [`Timeout`].
 ///
 /// `M` tells them apart; the compiler infers it.
 #[diagnostic::on_unimplemented(
@@ -32,7 +35,17 @@ pub trait ClientMiddleware<M> {
     /// Converts it into the stored form.
     #[allow(private_interfaces, reason = "only this crate uses it")]
     fn into_layer(self) -> CallLayer;
+
+    /// Returns a function to call with each event of the connections.
+    #[doc(hidden)]
+    #[allow(private_interfaces, reason = "only this crate uses it")]
+    fn event_observer(&self) -> Option<EventObserver> {
+        None
+    }
 }
+
+/// A function that is told the number of a connection and an event of it.
+pub(crate) type EventObserver = Arc<dyn Fn(usize, &Event<'_>) + Send + Sync>;
 
 /// A stored middleware.
 pub(crate) type CallLayer = Arc<dyn Fn(ClientRequest, NextCall) -> LayerFuture + Send + Sync>;
@@ -52,9 +65,10 @@ where
 }
 
 /// Implements [`ClientMiddleware`] for a type with an asynchronous method `around_call(&self,
-/// ClientRequest, NextCall) -> CallResult`.
+/// ClientRequest, NextCall) -> CallResult`. A second argument names the method that returns its
+/// [`EventObserver`].
 macro_rules! call_layer {
-    ($($layer:ty),+) => { $(
+    ($($layer:ty $(, $observer:ident)?;)+) => { $(
         impl ClientMiddleware<LayerMarker> for $layer {
             #[allow(private_interfaces, reason = "only this crate uses it")]
             fn into_layer(self) -> CallLayer {
@@ -63,16 +77,30 @@ macro_rules! call_layer {
                     Box::pin(async move { layer.around_call(request, next).await })
                 })
             }
+
+            $(
+                #[allow(private_interfaces, reason = "only this crate uses it")]
+                fn event_observer(&self) -> Option<EventObserver> {
+                    Some(self.$observer())
+                }
+            )?
         }
     )+ };
 }
 
-call_layer!(ConcurrencyLimit, RateLimit);
+call_layer! {
+    AccessLog;
+    ConcurrencyLimit;
+    RateLimit;
+    ResultCache, event_observer;
+    Timeout;
+}
 
 /// The middleware of a host, the outermost first.
 #[derive(Clone, Default)]
 pub(crate) struct CallLayers {
     list: Vec<CallLayer>,
+    observers: Vec<EventObserver>,
     /// Counts the connections of the host.
     connections: Arc<AtomicUsize>,
 }
@@ -80,15 +108,18 @@ pub(crate) struct CallLayers {
 /// The middleware of a connection.
 pub(crate) struct ConnectionLayers {
     list: Vec<CallLayer>,
+    observers: Vec<EventObserver>,
     /// The number of the connection among those of its host.
     number: usize,
-    now: Mutex<Instant>,
+    /// The time, and the number of the current token; zero without one.
+    state: Mutex<(Instant, u64)>,
 }
 
 impl CallLayers {
     pub(crate) fn connect(&self) -> Box<ConnectionLayers> {
         let number = self.connections.fetch_add(1, Ordering::Relaxed);
-        Box::new(ConnectionLayers { list: self.list.clone(), number, now: Mutex::default() })
+        let (list, observers) = (self.list.clone(), self.observers.clone());
+        Box::new(ConnectionLayers { list, observers, number, state: Mutex::default() })
     }
 }
 
@@ -101,13 +132,24 @@ impl ConnectionLayers {
         self.number
     }
 
-    pub(super) fn now(&self) -> Instant {
-        self.now.lock(|now| *now)
+    pub(crate) fn now(&self) -> Instant {
+        self.state.lock(|(now, _)| *now)
     }
 
-    /// Moves to the time of an input.
-    pub(crate) fn advance(&self, time: Instant) {
-        self.now.lock(|now| *now = time);
+    pub(crate) fn token(&self) -> u64 {
+        self.state.lock(|(_, token)| *token)
+    }
+
+    /// Moves to the time of an input, with the number of the current token.
+    pub(crate) fn advance(&self, time: Instant, token: u64) {
+        self.state.lock(|state| *state = (time, token));
+    }
+
+    /// Shows an event of the connection to the middleware.
+    pub(crate) fn show(&self, event: &Event<'_>) {
+        for observer in &self.observers {
+            observer(self.number, event);
+        }
     }
 }
 
@@ -132,6 +174,7 @@ impl<K: Threading> Host<K> {
     #[must_use]
     pub fn call_middleware<M>(mut self, middleware: impl ClientMiddleware<M>) -> Self {
         let layers = self.layers.get_or_insert_default();
+        layers.observers.extend(middleware.event_observer());
         layers.list.push(middleware.into_layer());
         self
     }

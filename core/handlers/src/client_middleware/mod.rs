@@ -39,10 +39,15 @@
 //! Middleware runs in the task that awaits the call. Dropping the call drops the middleware where it
 //! waits, and cancels the call at the server if it was sent. A panic is one of that task.
 //!
-//! Of the middleware of servers, [`ConcurrencyLimit`](super::middleware::ConcurrencyLimit) and
-//! [`RateLimit`](super::middleware::RateLimit) can be registered here as well. A timeout is an option of
-//! the request: [`ClientRequest::set_timeout`].
+//! The middleware of servers can be registered here as well: [`AccessLog`], [`ConcurrencyLimit`],
+//! [`RateLimit`], [`ResultCache`] and [`Timeout`]. A timeout that progress extends is an option of the
+//! request: [`ClientRequest::set_timeout`].
 //!
+//! [`AccessLog`]: super::middleware::AccessLog
+//! [`ConcurrencyLimit`]: super::middleware::ConcurrencyLimit
+//! [`RateLimit`]: super::middleware::RateLimit
+//! [`ResultCache`]: super::middleware::ResultCache
+//! [`Timeout`]: super::middleware::Timeout
 //! [`Client::call`]: super::Client::call
 //! [`Client::call_other`]: super::Client::call_other
 
@@ -54,5 +59,5 @@ pub use layers::ClientMiddleware;
 pub use next_call::{CallResult, NextCall};
 pub use request::ClientRequest;
 
-pub(super) use layers::{CallLayers, ConnectionLayers};
+pub(super) use layers::{CallLayers, ConnectionLayers, EventObserver};
 pub(super) use next_call::SentCall;

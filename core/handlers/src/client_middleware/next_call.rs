@@ -5,6 +5,7 @@ use core::fmt;
 use mcp_sansio::jsonrpc::Json;
 use mcp_sansio::peer::Progress;
 use mcp_sansio_sync::Mutex;
+use mcp_sansio_sync::atomic::{AtomicBool, Ordering};
 
 use crate::client::ClientError;
 use crate::pending::{ClientCall, OnProgress, Pending};
@@ -27,7 +28,12 @@ impl NextCall {
     pub(crate) fn new(on_progress: Option<OnProgress>) -> (Self, Arc<SentCall>) {
         let wants_progress = on_progress.is_some();
         let on_progress = Mutex::new(on_progress);
-        let sent = Arc::new(SentCall { wants_progress, on_progress, task: Mutex::new(None) });
+        let sent = Arc::new(SentCall {
+            wants_progress,
+            on_progress,
+            task: Mutex::new(None),
+            took_input: AtomicBool::new(false),
+        });
         (Self { sent: Arc::clone(&sent), index: 0 }, sent)
     }
 
@@ -51,13 +57,24 @@ impl NextCall {
             None => {
                 let wants_task = request.options.wants_task();
                 let call = ClientCall::from_request(request, SentCall::on_progress(&self.sent));
-                let call = call.send();
+                let mut call = call.send();
                 if wants_task {
                     self.sent.task.lock(|task| *task = Some(call.pending()));
                 }
-                call.await
+                let result = (&mut call).await;
+                if call.took_input() {
+                    self.sent.took_input.store(true, Ordering::Relaxed);
+                }
+                result
             }
         }
+    }
+}
+
+impl NextCall {
+    /// Whether the server asked for input before its result, since 2026-07-28.
+    pub(crate) fn took_input(&self) -> bool {
+        self.sent.took_input.load(Ordering::Relaxed)
     }
 }
 
@@ -74,6 +91,8 @@ pub(crate) struct SentCall {
     on_progress: Mutex<Option<OnProgress>>,
     /// The last attempt of a call that becomes a task, whose progress continues.
     task: Mutex<Option<Arc<Pending>>>,
+    /// Whether the server asked for input in an attempt.
+    took_input: AtomicBool,
 }
 
 impl SentCall {

@@ -143,6 +143,14 @@ impl ClientRequest {
         self.fields.insert(name, value)
     }
 
+    /// Whether the call has header fields of its own.
+    pub(crate) fn has_fields(&self) -> bool {
+        #[cfg(feature = "http")]
+        return !self.fields.is_empty();
+        #[cfg(not(feature = "http"))]
+        false
+    }
+
     /// Whether the call is answered without the [cache](crate::Host::cache).
     #[must_use]
     pub fn is_reload(&self) -> bool {

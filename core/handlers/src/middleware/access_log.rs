@@ -1,3 +1,4 @@
+use alloc::borrow::Cow;
 use alloc::sync::Arc;
 use core::fmt;
 use core::time::Duration;
@@ -5,7 +6,9 @@ use core::time::Duration;
 use mcp_sansio::Instant;
 use mcp_sansio::Revision;
 use mcp_sansio::jsonrpc::{ErrorCode, RequestId};
+use mcp_sansio::peer::MethodName;
 
+use crate::client_middleware::{CallResult, ClientRequest, NextCall};
 use crate::reply::{HandlerError, ResultBody};
 use crate::threading::Threading;
 
@@ -24,6 +27,8 @@ use super::server_request::ServerRequest;
 /// ```
 ///
 /// Register it first, so that it sees the refusals of limits.
+///
+/// Around the calls of a client, it reports calls; a record has neither principal nor id.
 #[derive(Clone)]
 pub struct AccessLog {
     write: Arc<dyn Fn(&AccessRecord<'_>) + Send + Sync>,
@@ -41,14 +46,18 @@ impl AccessLog {
         request: &ServerRequest,
         next: Next<K>,
     ) -> MiddlewareResult {
-        let mut pending = PendingRecord {
-            log: self,
-            request,
-            started: request.now(),
-            outcome: AccessOutcome::Cancelled,
-        };
+        let outcome = AccessOutcome::Cancelled;
+        let mut pending = PendingRecord { log: self, request, started: request.now(), outcome };
         let result = next.run().await;
         pending.outcome = AccessOutcome::from_result(&result);
+        result
+    }
+
+    pub(crate) async fn around_call(&self, request: ClientRequest, next: NextCall) -> CallResult {
+        let (started, outcome) = (request.now(), AccessOutcome::Cancelled);
+        let mut pending = PendingRecord { log: self, request: &request, started, outcome };
+        let result = next.run(request.clone()).await;
+        pending.outcome = AccessOutcome::from_call_result(&result);
         result
     }
 }
@@ -62,14 +71,14 @@ impl fmt::Debug for AccessLog {
 }
 
 /// Writes the record when it is dropped, so that cancelled requests have one too.
-struct PendingRecord<'a> {
+struct PendingRecord<'a, R: Recorded> {
     log: &'a AccessLog,
-    request: &'a ServerRequest,
+    request: &'a R,
     started: Instant,
     outcome: AccessOutcome,
 }
 
-impl Drop for PendingRecord<'_> {
+impl<R: Recorded> Drop for PendingRecord<'_, R> {
     fn drop(&mut self) {
         let Self { log, request, started, outcome } = self;
         let duration = request.now().saturating_since(*started);
@@ -79,12 +88,74 @@ impl Drop for PendingRecord<'_> {
             duration,
             method: request.method().as_str(),
             target: target.as_deref(),
-            principal: request.principal().map(|principal| principal.as_str()),
+            principal: request.principal(),
             revision: request.revision(),
             id: request.id(),
             outcome: *outcome,
         };
         (log.write)(&record);
+    }
+}
+
+/// A request of either side.
+trait Recorded {
+    fn now(&self) -> Instant;
+    fn method(&self) -> &MethodName<'_>;
+    fn target(&self) -> Option<Cow<'_, str>>;
+    fn principal(&self) -> Option<&str>;
+    fn revision(&self) -> Revision;
+    fn id(&self) -> Option<&RequestId>;
+}
+
+impl Recorded for ServerRequest {
+    fn now(&self) -> Instant {
+        self.now()
+    }
+
+    fn method(&self) -> &MethodName<'_> {
+        self.method()
+    }
+
+    fn target(&self) -> Option<Cow<'_, str>> {
+        self.target()
+    }
+
+    fn principal(&self) -> Option<&str> {
+        self.principal().map(|principal| principal.as_str())
+    }
+
+    fn revision(&self) -> Revision {
+        self.revision()
+    }
+
+    fn id(&self) -> Option<&RequestId> {
+        self.id()
+    }
+}
+
+impl Recorded for ClientRequest {
+    fn now(&self) -> Instant {
+        self.now()
+    }
+
+    fn method(&self) -> &MethodName<'_> {
+        self.method()
+    }
+
+    fn target(&self) -> Option<Cow<'_, str>> {
+        self.target()
+    }
+
+    fn principal(&self) -> Option<&str> {
+        None
+    }
+
+    fn revision(&self) -> Revision {
+        self.revision()
+    }
+
+    fn id(&self) -> Option<&RequestId> {
+        None
     }
 }
 
@@ -133,6 +204,8 @@ pub enum AccessOutcome {
     /// The handler was dropped: the client cancelled the request, or disconnected, or an outer
     /// middleware gave up.
     Cancelled,
+    /// A call of a client has no answer: it was not sent, timed out, or its connection broke.
+    Failed,
 }
 
 impl AccessOutcome {
@@ -149,6 +222,16 @@ impl AccessOutcome {
             Err(HandlerError::Refused(refusal)) => Self::Error(refusal.error.code),
         }
     }
+
+    fn from_call_result(result: &CallResult) -> Self {
+        match result {
+            Ok(result) => match result.as_raw().get("isError") {
+                Some(is_error) if is_error.as_str() == "true" => Self::ToolError,
+                _ => Self::Ok,
+            },
+            Err(error) => error.as_refusal().map_or(Self::Failed, |error| Self::Error(error.code)),
+        }
+    }
 }
 
 impl fmt::Display for AccessOutcome {
@@ -159,6 +242,7 @@ impl fmt::Display for AccessOutcome {
             Self::InputRequired => f.write_str("input-required"),
             Self::Error(code) => write!(f, "error:{}", code.0),
             Self::Cancelled => f.write_str("cancelled"),
+            Self::Failed => f.write_str("failed"),
         }
     }
 }

@@ -38,7 +38,18 @@ use super::server_request::{Parts, ServerRequest, Wrapped};
 pub trait Middleware<K: Threading, M> {
     /// Converts it into the stored form.
     fn into_middleware(self) -> K::Middleware;
+
+    /// Returns a function to call with the URI of each resource that changes, before its subscribers
+    /// are notified.
+    #[doc(hidden)]
+    #[allow(private_interfaces, reason = "only this crate uses it")]
+    fn resource_observer(&self) -> Option<ResourceObserver> {
+        None
+    }
 }
+
+/// A function that is told the URIs of changed resources.
+pub(crate) type ResourceObserver = Arc<dyn Fn(&str) + Send + Sync>;
 
 /// Marks functions.
 #[derive(Clone, Copy, Debug)]
@@ -82,13 +93,14 @@ where
 }
 
 /// Implements [`Middleware`] for a type with an asynchronous method `around(&self, &ServerRequest,
-/// Next<K>) -> MiddlewareResult`. Calls share the value.
+/// Next<K>) -> MiddlewareResult`. Calls share the value. A second argument names the method that
+/// returns its [`ResourceObserver`].
 macro_rules! layer {
-    ($layer:ty) => {
-        layer!($layer, ThreadSafe, Arc);
-        layer!($layer, Local, Rc);
+    ($layer:ty $(, $observer:ident)?) => {
+        layer!($layer, ThreadSafe, Arc $(, $observer)?);
+        layer!($layer, Local, Rc $(, $observer)?);
     };
-    ($layer:ty, $threading:ident, $shared:ident) => {
+    ($layer:ty, $threading:ident, $shared:ident $(, $observer:ident)?) => {
         const _: () = {
             use alloc::boxed::Box;
             #[allow(unused_imports, reason = "each kind uses one of them")]
@@ -109,6 +121,13 @@ macro_rules! layer {
                         })
                     })
                 }
+                $(
+                    fn resource_observer(
+                        &self,
+                    ) -> Option<$crate::middleware::layers::ResourceObserver> {
+                        Some(self.$observer())
+                    }
+                )?
             }
         };
     };
@@ -125,7 +144,7 @@ pub trait Layers<K: Threading>: fmt::Debug {
     fn get(&self, index: usize) -> Option<&K::Middleware>;
 
     /// Returns a list with one more, the innermost.
-    fn with(&self, middleware: K::Middleware) -> K::Layers;
+    fn with(&self, middleware: K::Middleware, observer: Option<ResourceObserver>) -> K::Layers;
 
     /// Creates the clock of an endpoint.
     #[allow(private_interfaces, reason = "only this crate uses it")]
@@ -166,6 +185,8 @@ pub trait Layers<K: Threading>: fmt::Debug {
 #[allow(unnameable_types, reason = "only this crate uses it")]
 pub struct LayerList<K: Threading> {
     layers: Vec<K::Middleware>,
+    /// Those of the middleware that have one.
+    observers: Vec<ResourceObserver>,
     /// Counts the endpoints of the server.
     endpoints: Arc<AtomicUsize>,
 }
@@ -175,16 +196,17 @@ impl<K: Threading> Layers<K> for LayerList<K> {
         self.layers.get(index)
     }
 
-    fn with(&self, middleware: K::Middleware) -> K::Layers {
-        let mut layers = self.layers.clone();
+    fn with(&self, middleware: K::Middleware, observer: Option<ResourceObserver>) -> K::Layers {
+        let (mut layers, mut observers) = (self.layers.clone(), self.observers.clone());
         layers.push(middleware);
-        K::layers(Self { layers, endpoints: Arc::clone(&self.endpoints) })
+        observers.extend(observer);
+        K::layers(Self { layers, observers, endpoints: Arc::clone(&self.endpoints) })
     }
 
     #[allow(private_interfaces, reason = "only this crate uses it")]
     fn open_clock(&self, commands: &CommandSender) -> Arc<dyn EndpointClock> {
         let endpoint = self.endpoints.fetch_add(1, Ordering::Relaxed);
-        Arc::new(SleepTable::new(Arc::clone(commands), endpoint))
+        Arc::new(SleepTable::new(Arc::clone(commands), self.observers.clone(), endpoint))
     }
 
     #[allow(private_interfaces, reason = "only this crate uses it")]
@@ -254,13 +276,14 @@ impl<K: Threading> Server<K> {
     /// [`RateLimit`](super::RateLimit).
     #[must_use]
     pub fn middleware<M>(mut self, middleware: impl Middleware<K, M>) -> Self {
+        let observer = middleware.resource_observer();
         let middleware = middleware.into_middleware();
         let handlers = self.functions();
         let layers = match &handlers.layers {
-            Some(layers) => layers.with(middleware),
+            Some(layers) => layers.with(middleware, observer),
             None => {
-                let layers = Vec::from([middleware]);
-                K::layers(LayerList { layers, endpoints: Arc::default() })
+                let (layers, observers) = (Vec::from([middleware]), Vec::from_iter(observer));
+                K::layers(LayerList { layers, observers, endpoints: Arc::default() })
             }
         };
         handlers.layers = Some(layers);

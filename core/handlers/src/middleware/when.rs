@@ -5,7 +5,7 @@ use core::marker::PhantomData;
 
 use crate::threading::{Local, ThreadSafe, Threading};
 
-use super::layers::Middleware;
+use super::layers::{Middleware, ResourceObserver};
 use super::next::into_outcome;
 use super::server_request::ServerRequest;
 
@@ -47,6 +47,10 @@ where
             Box::pin(async move { into_outcome(next.run().await, &request) })
         })
     }
+
+    fn resource_observer(&self) -> Option<ResourceObserver> {
+        self.1.resource_observer()
+    }
 }
 
 impl<F, L, M> Middleware<Local, WhenMarker<M>> for When<F, L>
@@ -62,5 +66,9 @@ where
             }
             Box::pin(async move { into_outcome(next.run().await, &request) })
         })
+    }
+
+    fn resource_observer(&self) -> Option<ResourceObserver> {
+        self.1.resource_observer()
     }
 }

@@ -8,7 +8,7 @@ use core::task::{Context, Poll, ready};
 use core::time::Duration;
 
 #[cfg(feature = "http")]
-use mcp_sansio::http::HeaderFields;
+use mcp_sansio::http::{HeaderFields, InvalidHeader};
 use mcp_sansio::jsonrpc::{RawJson, WriteJson};
 use mcp_sansio::peer::{CallOptions, MethodName, Progress};
 use mcp_sansio::protocol::LoggingLevel;
@@ -121,6 +121,17 @@ impl<T> ClientCall<T> {
         self
     }
 
+    /// Sets all header fields, or the reason why one is not allowed.
+    #[cfg(feature = "http")]
+    pub(crate) fn header_fields(mut self, fields: Result<HeaderFields, InvalidHeader>) -> Self {
+        match fields {
+            Ok(fields) => self.fields = fields,
+            Err(invalid) if self.written.is_ok() => self.written = Err(invalid.into()),
+            Err(_) => {}
+        }
+        self
+    }
+
     /// Requests the result from the server even if the [cache of the host](crate::Host::cache) has
     /// a fresh one, and replaces that. Without a cache it has no effect.
     ///
@@ -214,6 +225,12 @@ impl<T> ClientCall<T> {
 
     /// Sends the call.
     pub(crate) fn send(self) -> CallFuture<T> {
+        #[cfg(feature = "http")]
+        let task_fields = if self.client.shared().follows_tasks {
+            self.fields.clone()
+        } else {
+            HeaderFields::new()
+        };
         let Self { client, method, pending, written, options, cache_mode, on_progress, .. } = self;
         // Replaces only initial values, so nothing is dropped under the lock.
         pending.inner.lock(|inner| {
@@ -228,7 +245,13 @@ impl<T> ClientCall<T> {
             Ok(()) => client.send(Command::Call { pending: Arc::clone(&pending), method }),
             Err(error) => pending.end(Err(error)),
         }
-        CallFuture::new(client, pending)
+        #[cfg_attr(not(feature = "http"), expect(unused_mut, reason = "only HTTP has fields"))]
+        let mut call = CallFuture::new(client, pending);
+        #[cfg(feature = "http")]
+        {
+            call.task_fields = task_fields;
+        }
+        call
     }
 }
 
@@ -242,12 +265,31 @@ pub struct CallFuture<T> {
     layered: Option<Layered>,
     /// The task that the call has become.
     followed: Option<FollowedTask>,
+    /// Whether the server asked for input before the result, since 2026-07-28.
+    took_input: bool,
+    /// The header fields of requests about that task.
+    #[cfg(feature = "http")]
+    task_fields: HeaderFields,
     result: PhantomData<fn() -> T>,
 }
 
 impl<T> CallFuture<T> {
     pub(crate) const fn new(client: Client, pending: Arc<Pending>) -> Self {
-        Self { client, pending, layered: None, followed: None, result: PhantomData }
+        Self {
+            client,
+            pending,
+            layered: None,
+            followed: None,
+            took_input: false,
+            #[cfg(feature = "http")]
+            task_fields: HeaderFields::new(),
+            result: PhantomData,
+        }
+    }
+
+    /// Whether the server asked for input before the result, since 2026-07-28.
+    pub(crate) const fn took_input(&self) -> bool {
+        self.took_input
     }
 
     pub(crate) fn pending(&self) -> Arc<Pending> {
@@ -270,14 +312,19 @@ impl<T: DeserializeOwned> Future for CallFuture<T> {
                 self.followed = None;
                 return Poll::Ready(Ok(result?.decode()?));
             }
-            let outcome = ready!(self.pending.poll(cx, |inner| {
+            let (outcome, took_input) = ready!(self.pending.poll(cx, |inner| {
                 let outcome = inner.outcome.take()?;
-                Some(outcome.map(|()| core::mem::take(&mut inner.text)))
+                Some((outcome.map(|()| core::mem::take(&mut inner.text)), inner.took_input))
             }));
+            self.took_input = took_input;
             let text = outcome?;
             let result = RawJson::trusted(&text);
             if self.client.shared().follows_tasks {
-                self.followed = FollowedTask::from_result(&self.client, &result);
+                #[cfg(feature = "http")]
+                let fields = &self.task_fields;
+                #[cfg(not(feature = "http"))]
+                let fields = &();
+                self.followed = FollowedTask::from_result(&self.client, &result, fields);
             }
             let decoded = self.followed.is_none().then(|| result.decode());
             self.pending.give_back(text);

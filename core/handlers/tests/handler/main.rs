@@ -10,6 +10,7 @@ mod authorization_store;
 mod bindings;
 mod calls;
 mod catalog_edit;
+mod client_layers;
 mod client_middleware;
 mod client_tasks;
 mod completions;
@@ -33,6 +34,8 @@ mod extensions;
 mod followed_tasks;
 #[cfg(feature = "protection")]
 mod guarded;
+#[cfg(feature = "http")]
+mod header_fields;
 #[cfg(feature = "http")]
 mod http_client;
 mod legacy_task_client;

@@ -6,9 +6,10 @@ use std::time::Duration;
 
 use mcp_sansio::Revision;
 use mcp_sansio::protocol::{
-    CompleteParams, CompletionArgument, PromptReference, Resource, TextResourceContents,
+    CompleteParams, CompletionArgument, Method, PromptReference, Resource, SubscriptionFilter,
+    TextResourceContents,
 };
-use mcp_sansio_handlers::middleware::ResultCache;
+use mcp_sansio_handlers::middleware::{ResultCache, ServerRequest, when};
 use mcp_sansio_handlers::{
     Call, Client, HandlerError, NoArguments, ReadResource, Server, ServerItem, Structured,
 };
@@ -211,5 +212,37 @@ mod on_http {
     fn results_for_everyone_are_shared() {
         let answers = ask_as(ResultCache::new(TTL).for_everyone(), &callers());
         assert_eq!(answers, ["Oslo 1"; 5]);
+    }
+}
+
+#[test]
+fn a_notification_that_a_resource_changed_drops_its_results_before_it_is_sent() {
+    for revision in Revision::ALL {
+        let runs = Runs::default();
+        let other = runs.clone();
+        let cache = ResultCache::new(TTL);
+        let only_reads = |request: &ServerRequest| *request.method() == Method::ResourcesRead;
+        let server = server(&runs)
+            .subscriptions()
+            .resource(Resource::new("mem://b", "b"), move |call: Call<ReadResource>| {
+                let text = format!("run {}", other.next());
+                TextResourceContents::new(call.arguments.uri.clone(), text)
+            })
+            // The condition does not hide the cache from the notification.
+            .middleware(when(only_reads, cache));
+        let (client, mut pair) = connect(&server, revision);
+        let read = |pair: &mut Pair<_>, uri: &str| {
+            pair.run(client.read_resource(uri)).unwrap();
+            runs.count()
+        };
+        assert_eq!((read(&mut pair, "mem://a"), read(&mut pair, "mem://b")), (1, 2));
+        let filter = SubscriptionFilter::new().resource_subscriptions(["mem://a".to_owned()]);
+        let mut subscription = client.subscribe(filter);
+        pair.run(subscription.honoured()).unwrap();
+        let handle = pair.transport.server.as_ref().unwrap().handle();
+        handle.resource_updated("mem://a").unwrap();
+        pair.run(subscription.next()).unwrap();
+        assert_eq!((read(&mut pair, "mem://b"), read(&mut pair, "mem://a")), (2, 3), "{revision}");
+        assert_eq!(read(&mut pair, "mem://a"), 3);
     }
 }

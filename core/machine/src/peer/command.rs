@@ -60,6 +60,17 @@ pub enum ClientCommand<'a> {
     },
     /// Subscribes to changes: see [`Client::subscribe`](super::Client::subscribe).
     Subscribe(&'a SubscriptionFilter),
+    /// Subscribes with header fields of its own, under the same conditions as
+    /// [`CallWithFields`](Self::CallWithFields). All requests that open the subscription have them,
+    /// also those that open it again. In a legacy session, the stream of the session and the requests
+    /// that end the subscription do not have them.
+    #[cfg(feature = "http")]
+    SubscribeWithFields {
+        /// What to subscribe to.
+        filter: &'a SubscriptionFilter,
+        /// The fields.
+        fields: &'a HeaderFields,
+    },
     /// Asks for log messages: see [`Client::set_log_level`](super::Client::set_log_level).
     SetLogLevel(LoggingLevel),
     /// Answers an input request: see [`Client::answer_input`](super::Client::answer_input).

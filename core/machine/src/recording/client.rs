@@ -155,6 +155,10 @@ pub(super) fn call_of<'c, M: ClientMachine + Recordable>(
             Call::Notify { at, method: method.as_str().into(), params: text(*params) }
         }
         ClientCommand::Subscribe(filter) => Call::Subscribe { at: now, filter: whole(*filter) },
+        #[cfg(feature = "http")]
+        ClientCommand::SubscribeWithFields { filter, .. } => {
+            Call::Subscribe { at: now, filter: whole(*filter) }
+        }
         ClientCommand::SetLogLevel(level) => {
             Call::SetLogLevel { at: now, level: level.as_str().into() }
         }

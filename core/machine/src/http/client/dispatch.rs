@@ -274,7 +274,7 @@ impl Client {
         if self.call_fields.is_empty() {
             return None;
         }
-        self.call_fields.get(self.peer.call_by_id(exchange.request_id()?)?)
+        self.call_fields.get(self.peer.call_of_application(exchange.request_id()?)?)
     }
 
     // ------------------------------------------------------------------ end of exchanges

@@ -240,6 +240,9 @@ impl Client {
             ClientCommand::CallWithFields { method, params, options, fields } => {
                 (ClientCommand::Call { method, params, options }, Some(fields))
             }
+            ClientCommand::SubscribeWithFields { filter, fields } => {
+                (ClientCommand::Subscribe(filter), Some(fields))
+            }
             command => (command, None),
         };
         let applied = self.peer.apply(command, now);

@@ -73,9 +73,13 @@ impl Client {
         self.session.as_ref().map(super::ClientSession::revision)
     }
 
-    /// Returns the call that the request with this id belongs to.
-    pub(crate) fn call_by_id(&self, id: i64) -> Option<CallHandle> {
-        self.connection.calls.by_id(id).map(CallHandle::new)
+    /// Returns the call or subscription of the application that the request with this id belongs to.
+    pub(crate) fn call_of_application(&self, id: i64) -> Option<CallHandle> {
+        let key = self.connection.calls.by_id(id)?;
+        Some(CallHandle::new(match self.connection.calls.get(key)?.purpose {
+            Purpose::SubscribeResource { subscription, .. } => subscription,
+            _ => key,
+        }))
     }
 
     /// Returns whether the request with this id still waits for its response.

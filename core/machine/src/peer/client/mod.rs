@@ -334,7 +334,9 @@ impl Client {
                 return self.start(&method, purpose, &params, options, now).map(Applied::Started);
             }
             #[cfg(feature = "http")]
-            ClientCommand::CallWithFields { .. } => return Err(CommandError::NoHeaderFields),
+            ClientCommand::CallWithFields { .. } | ClientCommand::SubscribeWithFields { .. } => {
+                return Err(CommandError::NoHeaderFields);
+            }
             ClientCommand::Subscribe(filter) => {
                 return self.start_subscription(filter, now).map(Applied::Started);
             }
