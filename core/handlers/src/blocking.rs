@@ -13,6 +13,7 @@ use mcp_sansio_sync::Mutex;
 use mcp_sansio_sync::atomic::{AtomicBool, Ordering};
 
 use super::context::{FromRequest, RequestParts};
+use super::fallible::{Fallible, FallibleMarker, WithError};
 use super::function::{Handler, HandlerInput, decode};
 use super::reply::{IntoOutcome, Outcome};
 use super::threading::{Step, ThreadSafe, Threading};
@@ -77,6 +78,22 @@ where
             let task: <ThreadSafe as Threading>::Task = Box::pin(JobFuture { answer, cancelled });
             Step::Pending(task)
         })
+    }
+}
+
+// `blocking(fallible(function))` is `fallible(blocking(function))`. The bounds are those of the inner
+// `blocking`: to name it would make the search for an implementation endless.
+#[diagnostic::do_not_recommend]
+impl<F, In, R, Of> Handler<ThreadSafe, Of, FallibleMarker<BlockingMarker<In, R>>>
+    for Blocking<Fallible<F>>
+where
+    F: Fn(In) -> R + Send + Sync + 'static,
+    In: FromRequest<Of> + Send + 'static,
+    R: IntoOutcome<WithError<Of>>,
+{
+    fn into_function(self) -> <ThreadSafe as Threading>::Function {
+        let function = Blocking(self.0.0);
+        Handler::<ThreadSafe, WithError<Of>, BlockingMarker<In, R>>::into_function(function)
     }
 }
 

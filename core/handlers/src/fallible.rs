@@ -16,7 +16,7 @@ use super::threading::Threading;
 /// An error of the application that a [`fallible`] handler can return: it decides what the client
 /// sees.
 ///
-/// It is implemented for texts, which the client sees as they are, and for `Box<dyn Error>` and (with
+/// It is implemented for texts, which the client sees unchanged, and for `Box<dyn Error>` and (with
 /// the feature `anyhow`) `anyhow::Error`, which are [internal](HandlerError::Internal) errors.
 ///
 /// ```
@@ -123,7 +123,7 @@ impl Error for Carried {}
 
 /// A handler that returns an error of the application; returned by [`fallible`].
 #[derive(Clone, Copy, Debug)]
-pub struct Fallible<F>(F);
+pub struct Fallible<F>(pub(super) F);
 
 /// Wraps a handler that returns a `Result` with an error of the application, whose
 /// [`IntoHandlerError`] decides what the client sees.

@@ -12,6 +12,7 @@ use mcp_sansio::catalog::CatalogError;
 
 use super::blocking::{Blocking, BlockingMarker};
 use super::context::{FromRequest, RequestParts};
+use super::fallible::{Fallible, FallibleMarker, WithError};
 use super::function::{Async, Handler, HandlerInput, Plain};
 use super::reply::{
     ForCompletion, ForPrompt, ForRequest, ForResource, ForTool, HandlerError, IntoOutcome,
@@ -264,6 +265,35 @@ macro_rules! with_states {
                     function(input, $($name),+)
                 };
                 Handler::<ThreadSafe, Of, BlockingMarker<_, R>>::into_function(Blocking(paired))
+            }
+
+            fn states(&self) -> StateTypes {
+                StateTypes::of::<($(State<$state>,)+)>()
+            }
+        }
+
+        #[diagnostic::do_not_recommend]
+        impl<F, In, R, Of, $($state),+>
+            Handler<
+                ThreadSafe,
+                Of,
+                FallibleMarker<WithState<BlockingMarker<In, R>, ($(State<$state>,)+)>>,
+            > for Blocking<Fallible<F>>
+        where
+            F: Fn(In, $(State<$state>),+) -> R + Send + Sync + 'static,
+            In: FromRequest<Of> + Send + 'static,
+            (In, ($(State<$state>,)+)): FromRequest<Of>,
+            R: IntoOutcome<WithError<Of>>,
+            $($state: ?Sized + Send + Sync + 'static),+
+        {
+            fn into_function(self) -> <ThreadSafe as Threading>::Function {
+                let function = self.0.0;
+                let paired = move |(input, ($($name,)+)): (In, ($(State<$state>,)+))| {
+                    function(input, $($name),+)
+                };
+                Handler::<ThreadSafe, WithError<Of>, BlockingMarker<_, R>>::into_function(
+                    Blocking(paired),
+                )
             }
 
             fn states(&self) -> StateTypes {

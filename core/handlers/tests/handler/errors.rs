@@ -1,4 +1,4 @@
-//! What clients see of the errors of handlers.
+//! How errors of handlers appear to clients.
 
 use std::error::Error;
 
@@ -86,6 +86,14 @@ fn an_error_of_the_application_says_how_it_is_shown() {
         .tool("quota", "", fallible(quota))
         .structured_tool("structured", "", fallible(structured))
         .tool("blocking", "", fallible(blocking(quota)))
+        .blocking_tool("wrapped", "", fallible(quota))
+        .blocking_tool(
+            "wrapped_state",
+            "",
+            fallible(|_: Call<NoArguments>, name: State<&'static str>| {
+                Err::<(), _>(StoreError::NotFound(*name))
+            }),
+        )
         .tool(
             "state",
             "",
@@ -94,18 +102,25 @@ fn an_error_of_the_application_says_how_it_is_shown() {
             }),
         )
         .tool("text", "", fallible(|_: Call<NoArguments>| Err::<(), _>("no such note")));
+    let unmet = Server::new("s", "1").blocking_tool(
+        "wrapped",
+        "",
+        fallible(|_: Call<NoArguments>, _: State<&'static str>| Ok::<_, StoreError>(())),
+    );
+    assert!(unmet.endpoint(42).unwrap_err().to_string().contains("&str"));
     for revision in Revision::ALL {
         let mut both = connect(&server, revision);
         for (tool, message) in [
             ("failed", "no note `a`"),
             ("structured", "no note `s`"),
             ("state", "no note `n`"),
+            ("wrapped_state", "no note `n`"),
             ("text", "no such note"),
         ] {
             let result = call(&mut both, tool);
             assert_eq!((result.is_error, text(&result)), (Some(true), message), "{tool}");
         }
-        for tool in ["quota", "blocking"] {
+        for tool in ["quota", "blocking", "wrapped"] {
             let error = refusal(&mut both, tool);
             assert_eq!((error.code.0, &*error.message), (429, "too many notes"), "{tool}");
             assert_eq!(error.data.unwrap().as_str(), "[7]");
