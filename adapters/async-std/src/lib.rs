@@ -7,6 +7,9 @@
 //! * A server on its standard streams: [`serve_stdio`].
 //! * A client that starts its server: [`spawn`].
 //! * A server or a client on a socket: [`drive`] a [`SocketStream`].
+//! * The same on a connection that carries messages, such as a WebSocket, with the feature
+//!   `messages`: [`drive`] a `MessageStream`.
+//! * A client of several servers: [`Servers`], of [`AnyConnection`] if their transports differ.
 //! * A client of a server on HTTP, with the feature `http-client`: `connect`.
 //! * The same for a server that requires a token, with the feature `auth`: `Authorization`, and
 //!   `Loopback` for users who sign in; with the feature `sign`, `Signer` for clients that
@@ -24,6 +27,9 @@
 //! mcp::serve_stdio(server).await
 //! # }
 //! ```
+//!
+//! With the feature `macros`, the attributes `tool`, `prompt` and `tools` turn functions into tools
+//! and prompts. The crate `mcp-sansio-test` tests servers and clients in one process.
 //!
 //! Both runtimes use `async-io` for sockets and timers, which works on any executor. Tasks are
 //! spawned on the executor selected by the features `smol` and `async-std`. With both, it is the
@@ -49,7 +55,7 @@ mod socket_stream;
 mod standard_streams;
 mod timer;
 
-pub use child::{ChildConnection, ChildServer, ChildStream, spawn, spawn_with};
+pub use child::{AnyConnection, ChildConnection, ChildServer, ChildStream, spawn, spawn_with};
 #[cfg(all(unix, feature = "http-client"))]
 pub use http_client::connect_unix;
 #[cfg(feature = "http-client")]

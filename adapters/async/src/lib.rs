@@ -23,6 +23,7 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
 
+mod any_connection;
 pub mod child;
 pub mod clock;
 #[cfg(unix)]
@@ -59,6 +60,7 @@ mod timer;
 #[cfg(all(unix, feature = "http-server"))]
 mod unix_socket;
 
+pub use any_connection::AnyConnection;
 pub use driver::{DriveError, Driver};
 pub use entropy::seed;
 pub use error::Error;

@@ -8,6 +8,7 @@
 //!   They block until the connection ends; handlers run on the calling thread.
 //! * A client: [`spawn`] starts a server as a child process and drives the connection on its own
 //!   thread; [`Wait`] waits for results on any other thread.
+//! * A client of several servers: [`Servers`], of [`AnyConnection`] if their transports differ.
 //! * A server on HTTP: `serve_http`, with the feature `http-server`.
 //! * A client over HTTP: `connect`, with the feature `http-client`.
 //! * Users who sign in with a browser, with the feature `auth`: `Loopback`.
@@ -24,11 +25,15 @@
 //! # }
 //! ```
 //!
+//! With the feature `macros`, the attributes `tool`, `prompt` and `tools` turn functions into tools
+//! and prompts. The crate `mcp-sansio-test` tests servers and clients in one process.
+//!
 //! Nothing here depends on the protocol, apart from streams and processes.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
 
+mod any_connection;
 mod background_driver;
 mod byte_queue;
 mod child;
@@ -57,6 +62,7 @@ mod threads;
 mod wait;
 mod worker;
 
+pub use any_connection::AnyConnection;
 pub use background_driver::BackgroundDriver;
 pub use child::{ChildServer, ChildStream};
 pub use clock::{Clock, sleep};

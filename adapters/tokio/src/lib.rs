@@ -6,6 +6,9 @@
 //! * A server on its standard streams: [`serve_stdio`].
 //! * A client that starts its server: [`spawn`].
 //! * A server or a client on a socket: [`drive`] a [`TokioStream`].
+//! * The same on a connection that carries messages, such as a WebSocket, with the feature
+//!   `messages`: [`drive`] a `MessageStream`.
+//! * A client of several servers: [`Servers`], of [`AnyConnection`] if their transports differ.
 //! * A client of a server on HTTP, with the feature `http-client`: `connect`.
 //! * The same for a server that requires a token, with the feature `auth`: `Authorization`, and
 //!   `Loopback` for users who sign in; with the feature `sign`, `Signer` for clients that
@@ -23,6 +26,9 @@
 //! mcp::serve_stdio(server).await
 //! # }
 //! ```
+//!
+//! With the feature `macros`, the attributes `tool`, `prompt` and `tools` turn functions into tools
+//! and prompts. The crate `mcp-sansio-test` tests servers and clients in one process.
 //!
 //! Any flavour of the runtime works, with I/O and time enabled. Nothing here depends on the
 //! protocol.
@@ -46,7 +52,7 @@ mod timer;
 #[cfg(feature = "tower")]
 pub mod tower;
 
-pub use child::{ChildConnection, ChildServer, ChildStream, spawn, spawn_with};
+pub use child::{AnyConnection, ChildConnection, ChildServer, ChildStream, spawn, spawn_with};
 pub use clock::now;
 #[cfg(all(unix, feature = "http-client"))]
 pub use http_client::connect_unix;

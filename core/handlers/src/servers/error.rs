@@ -38,8 +38,8 @@ pub enum ServersError {
     NotConnected {
         /// The name of the server.
         server: String,
-        /// Why the last connection ended or could not be opened; `None` if the first is being
-        /// opened.
+        /// Why the last connection ended or could not be opened; `None` while one is being opened:
+        /// [`ready`](super::Servers::ready) waits for it.
         error: Option<ConnectionError>,
     },
     /// A list of the server could not be read.
@@ -52,11 +52,14 @@ pub enum ServersError {
     },
 }
 
-/// Writes the reason, if there is one.
+/// Writes the reason, or that the server is only not connected yet.
 struct Because<'a>(Option<&'a ConnectionError>);
 
 impl fmt::Display for Because<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.map_or(Ok(()), |error| write!(f, ": {error}"))
+        match self.0 {
+            Some(error) => write!(f, ": {error}"),
+            None => f.write_str(" yet"),
+        }
     }
 }

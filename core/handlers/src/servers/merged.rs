@@ -11,7 +11,7 @@ use mcp_sansio::protocol::{Prompt, Resource, ResourceTemplate, Tool};
 use super::{Connected, ServerConnection, Servers, ServersError};
 use crate::client::{Client, ClientError};
 
-/// The items of all connected servers, in the order of the names of the servers, and the servers
+/// The items of all connected servers, ordered by the names of the servers, and the servers
 /// whose items are missing.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
@@ -56,7 +56,7 @@ macro_rules! merged_lists {
             $(#[doc = $doc])*
             ///
             /// Requests the lists of all servers at the same time, page by page. A server that does
-            /// not offer such items has none.
+            /// not offer such items contributes nothing.
             pub async fn $name(&self) -> MergedList<$item> {
                 self.merge(|client| Box::pin(async move { client.$name().await })).await
             }

@@ -2,6 +2,7 @@
 
 mod error;
 mod merged;
+mod ready;
 mod reconnect;
 
 use alloc::collections::BTreeMap;
@@ -11,10 +12,12 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt;
 use core::ops::Deref;
+use core::task::Waker;
 use core::time::Duration;
 
 use mcp_sansio::Backoff;
 use mcp_sansio::protocol::{CallToolResult, GetPromptResult};
+use mcp_sansio_collections::Slab;
 use mcp_sansio_sync::Mutex;
 use serde::Serialize;
 
@@ -50,6 +53,7 @@ pub use merged::{MergedItem, MergedList};
 ///     let connect = async move || open(name).await; // for example with `mcp::spawn(command, &host)`
 ///     spawn(servers.connect(name, connect, sleep)?); // for example `tokio::spawn`, `tokio::time::sleep`
 /// }
+/// servers.ready().await;
 /// for tool in servers.all_tools().await.items {
 ///     println!("{}", tool.item.name); // lima_now, oslo_now
 /// }
@@ -65,7 +69,8 @@ pub struct Servers<C = Client> {
 /// A connection to a server, from which calls are made.
 ///
 /// It is implemented for [`Client`] and for all types that dereference to it, such as the
-/// connections of the adapters. For connections of several types, implement it for an enum.
+/// connections of the adapters. For connections of several types, use the `AnyConnection` of an
+/// adapter, or implement this trait for an enum.
 pub trait ServerConnection: Send + 'static {
     /// Returns the handle of the connection.
     fn client(&self) -> &Client;
@@ -131,6 +136,8 @@ struct Table<C> {
     servers: BTreeMap<Arc<str>, Registered<C>>,
     /// The number of the last server, counted from a random one: it is the seed of its delays.
     number: u64,
+    /// The tasks that wait until no server is being connected.
+    waiting: Slab<Waker>,
 }
 
 struct Registered<C> {
@@ -140,7 +147,7 @@ struct Registered<C> {
     connection: Option<C>,
 }
 
-/// A server and its client, or why there is none.
+/// A server and its client, or why it is not connected.
 struct Connected {
     server: Arc<str>,
     client: Result<Client, ServersError>,
@@ -152,7 +159,7 @@ impl<C: ServerConnection> Servers<C> {
     pub fn new(seed: u64) -> Self {
         let separator = String::from("_");
         let config = Config { separator, backoff: Backoff::DEFAULT, observer: None };
-        let table = Table { servers: BTreeMap::new(), number: seed };
+        let table = Table { servers: BTreeMap::new(), number: seed, waiting: Slab::new() };
         Self { config: Arc::new(config), table: Arc::new(Mutex::new(table)) }
     }
 
@@ -255,6 +262,7 @@ impl<C: ServerConnection> Servers<C> {
     #[must_use = "the connections are open"]
     pub fn close(&self) -> Vec<(Arc<str>, C)> {
         let servers = self.table.lock(|table| core::mem::take(&mut table.servers));
+        self.wake_ready();
         let connections = servers.into_iter().filter_map(|(name, it)| Some((name, it.connection?)));
         connections.collect()
     }
@@ -309,7 +317,7 @@ impl<C: ServerConnection> Servers<C> {
                 }
             }
         });
-        // What is replaced is dropped outside of the lock: its error may run any code.
+        // The replaced entry is dropped outside of the lock: its error may run any code.
         registered.map(|(number, _ended)| number)
     }
 }

@@ -121,6 +121,7 @@ impl<C: ServerConnection> Registration<C> {
         });
         // Outside of the lock: connections and errors may run any code.
         drop((other, connection));
+        self.servers.wake_ready();
         if is_open && let Some(observer) = &self.servers.config.observer {
             observer(&self.name, &state);
         }
@@ -137,6 +138,7 @@ impl<C: ServerConnection> Drop for Registration<C> {
                 is_own.then(|| table.servers.remove(&self.name))
             });
             drop(removed);
+            self.servers.wake_ready();
         }
     }
 }

@@ -2,10 +2,12 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
-use std::future::{Future, poll_fn};
+use std::future::{Future, pending, poll_fn};
 use std::pin::Pin;
 use std::rc::Rc;
-use std::task::{Context, Poll, Waker};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
 use mcp_sansio::Backoff;
@@ -153,6 +155,55 @@ fn items_have_the_name_of_their_server_and_calls_go_to_it() {
     // No server has templates, which is no error.
     let templates = world.run(servers.all_resource_templates());
     assert!(templates.items.is_empty() && templates.errors.is_empty(), "{templates:?}");
+}
+
+#[test]
+fn the_lists_are_complete_once_all_servers_are_ready() {
+    let (opened, servers) = (Rc::new(Cell::new(false)), Servers::new(7));
+    let open = Rc::clone(&opened);
+    let (client, _pair) = mcp_sansio_test::connect(&server("a"), &Host::new("h", "1"));
+    let connect = async move || {
+        poll_fn(|_| if open.get() { Poll::Ready(()) } else { Poll::Pending }).await;
+        Ok::<_, String>(client.clone())
+    };
+    let mut task = Box::pin(servers.connect("a", connect, async |_| pending().await).unwrap());
+    let failing = async || Err::<Client, _>("it does not start");
+    let mut other = Box::pin(servers.connect("b", failing, async |_| pending().await).unwrap());
+
+    let (woken, mut ready) = (Arc::new(Woken::default()), Box::pin(servers.ready()));
+    let waker = Waker::from(Arc::clone(&woken));
+    let mut cx = Context::from_waker(&waker);
+    let mut dropped = Box::pin(servers.ready());
+    assert!(dropped.as_mut().poll(&mut cx).is_pending());
+    drop(dropped);
+    assert!(ready.as_mut().poll(&mut cx).is_pending());
+    let error = servers.call_tool("a_name", &NoArguments {}).err().unwrap();
+    assert_eq!(error.to_string(), "the server \"a\" is not connected yet");
+    // The attempt for one server has failed, the other still connects.
+    assert!(other.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
+    assert!(ready.as_mut().poll(&mut cx).is_pending());
+    assert_eq!(woken.0.load(Ordering::Relaxed), 0);
+    opened.set(true);
+    assert!(task.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
+    assert_eq!(woken.0.load(Ordering::Relaxed), 1);
+    assert!(ready.as_mut().poll(&mut cx).is_ready());
+    // A server that is removed is not waited for.
+    let never = async || pending::<Result<Client, String>>().await;
+    let third = servers.connect("c", never, async |_| pending().await).unwrap();
+    let mut ready = Box::pin(servers.ready());
+    assert!(ready.as_mut().poll(&mut cx).is_pending());
+    drop(third);
+    assert_eq!(woken.0.load(Ordering::Relaxed), 2);
+    assert!(ready.as_mut().poll(&mut cx).is_ready());
+}
+
+#[derive(Default)]
+struct Woken(AtomicUsize);
+
+impl Wake for Woken {
+    fn wake(self: Arc<Self>) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
 }
 
 #[test]
@@ -328,8 +379,8 @@ fn closing_returns_the_connections_and_ends_the_futures() {
 
 #[test]
 fn an_observer_sees_each_state() {
-    let seen = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
-    let log = std::sync::Arc::clone(&seen);
+    let seen = Arc::new(std::sync::Mutex::new(Vec::new()));
+    let log = Arc::clone(&seen);
     let servers: Servers = Servers::new(7).observe(move |name, state| {
         let kind = match state {
             ServerState::Connecting => "connecting",
