@@ -1,7 +1,7 @@
 //! The construction of one item from a function's signature.
 
 use proc_macro2::{Ident, Span, TokenStream};
-use quote::{format_ident, quote};
+use quote::{format_ident, quote, quote_spanned};
 use syn::ext::IdentExt;
 use syn::spanned::Spanned;
 use syn::{
@@ -15,7 +15,7 @@ use crate::paths::Paths;
 /// A handler takes at most this many states.
 const STATES_MAX: usize = 3;
 
-/// What a function becomes.
+/// The kind of item that a function becomes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Tool,
@@ -62,6 +62,8 @@ pub(crate) struct Item {
     parameters: Vec<Parameter>,
     /// The function, as the handler calls it.
     function: Ident,
+    /// The place of its result, or of its name: the compiler reports a wrong result here.
+    result: Span,
     /// Whether it is a method that takes `&self`.
     has_receiver: bool,
     is_method: bool,
@@ -129,17 +131,22 @@ impl Item {
                 "a `blocking` function is not `async`",
             ));
         }
-        let (result, value) = returned(&signature.output);
+        let (is_result, value) = returned(&signature.output);
+        let result = match &signature.output {
+            ReturnType::Type(_, kind) => kind.span(),
+            ReturnType::Default => function.span(),
+        };
         Ok(Self {
             kind,
             name,
             description,
             parameters,
             function,
+            result: Span::call_site().located_at(result),
             has_receiver,
             is_method,
             is_async,
-            is_result: result,
+            is_result,
             is_structured: kind == Kind::Tool && value.is_some_and(|it| it == "Structured"),
             options,
         })
@@ -155,7 +162,7 @@ impl Item {
 
     /// Returns the struct of the arguments, if there are any, and the expression of the item.
     pub(crate) fn expand(&self, paths: &Paths) -> (TokenStream, TokenStream) {
-        let root = &paths.root;
+        let root = &located_at(&paths.root, self.result);
         let arguments = format_ident!("{}Arguments", upper_camel(&self.function));
         let names: Vec<&Ident> = self.parameters.iter().filter_map(Parameter::argument).collect();
         let definition = self.arguments(&arguments);
@@ -204,23 +211,29 @@ impl Item {
             (true, true) => quote!(this.#function),
             (true, false) => quote!(Self::#function),
         };
-        let (keyword, wait) =
-            if self.is_async { (quote!(async), quote!(.await)) } else { (quote!(), quote!()) };
-        let mut handler =
-            quote!(#keyword |#call: #call_type #states| { #unpack #callee(#(#passed),*) #wait });
+        let (keyword, wait) = if self.is_async {
+            (quote_spanned!(self.result=> async), quote!(.await))
+        } else {
+            (quote!(), quote!())
+        };
+        let body = quote!(#unpack #callee(#(#passed),*) #wait);
+        let result = self.result;
+        let mut handler = quote_spanned!(result=> #keyword |#call: #call_type #states| { #body });
         if self.options.blocking {
-            handler = quote!(#root::blocking(#handler));
+            handler = quote_spanned!(result=> #root::blocking(#handler));
         }
         if self.is_result {
-            handler = quote!(#root::fallible(#handler));
+            handler = quote_spanned!(result=> #root::fallible(#handler));
         }
         let constructor = match (self.kind, self.is_structured) {
-            (Kind::Prompt, _) => quote!(prompt),
-            (Kind::Tool, false) => quote!(tool),
-            (Kind::Tool, true) => quote!(structured_tool),
+            (Kind::Prompt, _) => quote_spanned!(result=> prompt),
+            (Kind::Tool, false) => quote_spanned!(result=> tool),
+            (Kind::Tool, true) => quote_spanned!(result=> structured_tool),
         };
         let (name, description, calls) = (&self.name, &self.description, &self.options.calls);
-        let item = quote!(#root::ServerItem::#constructor(#name, #description, #handler) #calls);
+        let item = quote_spanned! {result=>
+            #root::ServerItem::#constructor(#name, #description, #handler) #calls
+        };
         (definition, item)
     }
 
@@ -317,6 +330,15 @@ fn check_together(
         return Err(Error::new(span, message));
     }
     Ok(())
+}
+
+/// Returns `tokens` with another span.
+fn located_at(tokens: &TokenStream, span: Span) -> TokenStream {
+    let located = tokens.clone().into_iter().map(|mut token| {
+        token.set_span(span);
+        token
+    });
+    located.collect()
 }
 
 /// Whether a result is a `Result`, and the name of the type of its value.

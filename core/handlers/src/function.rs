@@ -18,9 +18,10 @@ use super::threading::{Local, Step, ThreadSafe, Threading};
 #[diagnostic::on_unimplemented(
     message = "this function cannot be registered as a handler here",
     label = "not a handler: wrong parameter or wrong result",
-    note = "a tool's handler takes `Call<Arguments>`, and `Arguments` derives `Deserialize` and `JsonSchema`; a prompt's takes `Call<Arguments>`, a resource's `Call<ReadResource>`; up to three `State`s may follow",
+    note = "a tool's handler takes `Call<Arguments>`, and `Arguments` derives `Deserialize` and `JsonSchema`; a prompt's takes `Call<Arguments>`, a resource's `Call<ReadResource>`; up to three parameters `State<T>` may follow",
     note = "it returns text, content, `Structured`, or a `Result` of these with `HandlerError`, or, wrapped by `fallible`, with an error that implements `IntoHandlerError`; it may be `async`",
-    note = "values that it captures are `Send` and `Sync`, and `Clone` if it is `async`; `Server::local` has no such bounds"
+    note = "the handler of an extension's method `ExtensionMethod<P, R>` takes `Call<P>` and returns `R`, or a `Result` of it; `P` derives `Deserialize` and `R` derives `Serialize`",
+    note = "values that it captures are `Send` and `Sync`, and `Clone` if it is `async`; an `async` function holds no `Rc` and no lock of `std` across an `.await`; `Server::local` has no such bounds"
 )]
 pub trait Handler<K: Threading, Of, M> {
     /// Converts the function into the stored form.
