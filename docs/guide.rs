@@ -1,4 +1,4 @@
-//! The code blocks of the guide and of `README.md`, one module for each page: `cargo test --doc -p guide`
+//! The code blocks in the guide and in `README.md`, one module for each page: `cargo test --doc -p guide`
 //! compiles and runs them.
 
 #![forbid(unsafe_code)]
@@ -53,6 +53,9 @@ mod coming_from_rmcp {}
 
 #[doc = include_str!("guide/coming-from-typescript.md")]
 mod coming_from_typescript {}
+
+#[doc = include_str!("guide/custom-transport.md")]
+mod custom_transport {}
 
 #[doc = include_str!("guide/recording.md")]
 mod recording {}
