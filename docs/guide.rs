@@ -39,6 +39,8 @@ mod skills {}
 mod http {}
 #[doc = include_str!("guide/authorization.md")]
 mod authorization {}
+#[doc = include_str!("guide/telemetry.md")]
+mod telemetry {}
 #[doc = include_str!("guide/testing.md")]
 mod testing {}
 #[doc = include_str!("guide/deployment.md")]

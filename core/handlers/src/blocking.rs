@@ -68,12 +68,23 @@ where
             };
             let cancelled = Arc::new(AtomicBool::new(false));
             received.cancelled = Some(Arc::clone(&cancelled));
+            #[cfg(feature = "observer")]
+            let observation = received.observation.cloned();
             let input: In = match decode(received) {
                 Ok(input) => input,
                 Err(done) => return Step::Ready(*done),
             };
             let answer = Arc::new(JobResult::default());
             let (function, promise) = (Arc::clone(&function), JobGuard(Some(Arc::clone(&answer))));
+            #[cfg(feature = "observer")]
+            if let Some(observation) = observation {
+                let mut work = Some(move || promise.complete(function(input).into_outcome()));
+                let mut run = move || work.take().into_iter().for_each(|work| work());
+                spawner(Box::new(move || observation.run(&mut run)));
+                let task: <ThreadSafe as Threading>::Task =
+                    Box::pin(JobFuture { answer, cancelled });
+                return Step::Pending(task);
+            }
             spawner(Box::new(move || promise.complete(function(input).into_outcome())));
             let task: <ThreadSafe as Threading>::Task = Box::pin(JobFuture { answer, cancelled });
             Step::Pending(task)

@@ -83,6 +83,9 @@ pub(super) struct ConnectionState {
     pub(super) extensions: Option<Arc<Vec<super::extension::RegisteredExtension>>>,
     /// The middleware of the host, if it has any.
     pub(super) layers: Option<Box<ConnectionLayers>>,
+    /// The observer of the host, if it has one.
+    #[cfg(feature = "observer")]
+    pub(super) observer: Option<Arc<dyn mcp_sansio::peer::OperationObserver>>,
     #[cfg(feature = "http")]
     pub(super) is_http: bool,
 }

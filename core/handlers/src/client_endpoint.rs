@@ -1,14 +1,15 @@
 use alloc::boxed::Box;
-use alloc::string::ToString;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::task::Context;
 
 use mcp_sansio::framing::FrameError;
-use mcp_sansio::jsonrpc::{ErrorObject, RawJson};
+#[cfg(not(feature = "extensions"))]
+use mcp_sansio::jsonrpc::ErrorObject;
+use mcp_sansio::jsonrpc::RawJson;
 use mcp_sansio::peer::{
     self, Applied, CallHandle, CallOptions, ClientCommand, ClientMachine, CommandError, Ended,
-    Event, Failure, InputHandle, InputRequested, MethodName, StreamMachine, Subject,
+    Event, Failure, MethodName, StreamMachine, Subject,
 };
 use mcp_sansio::protocol::{Method, Verbatim};
 use mcp_sansio::stream::Endpoint;
@@ -19,9 +20,9 @@ use mcp_sansio_collections::{Key, Slab};
 use super::AuthorizationState;
 use super::client::{Client, ClientError, Command, ConnectionState, Session};
 use super::client_middleware::CallLayers;
-use super::context::RequestParts;
 use super::executor::Executor;
 use super::host::{Host, HostHandlers};
+use super::host_answers::Asked;
 use super::machines::StreamClient;
 use super::mailbox::Mailbox;
 use super::opening::Opening;
@@ -32,7 +33,7 @@ use super::response_cache::{Cache, CacheFactory, CacheMode};
 use super::server::show;
 use super::shares::MailboxLimits;
 use super::suspension::Suspension;
-use super::threading::{Step, ThreadSafe, Threading};
+use super::threading::{ThreadSafe, Threading};
 use super::timers::Timers;
 
 /// The client's side of one connection with its host. An adapter drives it, over a byte stream as
@@ -45,8 +46,8 @@ pub struct ClientEndpoint<K: Threading = ThreadSafe, M: ClientMachine = StreamCl
     /// Calls by the slot of their handle.
     calls: Vec<Option<(CallHandle, Arc<Pending>)>>,
     /// Input requests that the host's handlers work on.
-    inputs: Slab<Asked>,
-    tasks: Executor<K::Task, Command, Key>,
+    pub(super) inputs: Slab<Asked>,
+    pub(super) tasks: Executor<K::Task, Command, Key>,
     /// Where blocking handlers run.
     pub(super) default_spawner: Option<fn(Job)>,
     pub(super) timers: Timers,
@@ -57,16 +58,6 @@ pub struct ClientEndpoint<K: Threading = ThreadSafe, M: ClientMachine = StreamCl
     /// The authorization layer between the machine and the network, on HTTP.
     #[cfg(feature = "http")]
     pub(super) authorization: AuthorizationState<K>,
-}
-
-/// The request that a host's handler answers.
-#[derive(Debug)]
-pub(super) enum Asked {
-    Input(InputHandle),
-    /// An input request of a task that is followed.
-    Task(Arc<Pending>),
-    #[cfg(feature = "extensions")]
-    Request(peer::RequestHandle),
 }
 
 impl<K: Threading, M: ClientMachine> ClientEndpoint<K, M> {
@@ -83,6 +74,8 @@ impl<K: Threading, M: ClientMachine> ClientEndpoint<K, M> {
             #[cfg(feature = "extensions")]
             extensions: host.handlers.extensions.as_ref().map(|all| all.registered()),
             layers: host.layers.as_ref().map(CallLayers::connect),
+            #[cfg(feature = "observer")]
+            observer: host.options.operation_observer_ref().cloned(),
             #[cfg(feature = "http")]
             is_http,
         });
@@ -350,75 +343,6 @@ impl<K: Threading, M: ClientMachine> ClientEndpoint<K, M> {
             {
                 pending.end(Err(ClientError::Closed(reason.clone())));
             }
-        }
-    }
-
-    // ------------------------------------------------------------------ questions
-
-    fn ask(&mut self, input: InputRequested<'_>, now: Instant) {
-        let Some(function) = self.handlers.of_input(input.method).cloned() else {
-            let error = ErrorObject::method_not_found(input.method.as_str());
-            let input = input.handle;
-            let _answered = self.machine.apply(ClientCommand::RefuseInput { input, error }, now);
-            return;
-        };
-        let parts = RequestParts::from_host_request(&input, self.default_spawner);
-        self.run(Asked::Input(input.handle), &function, parts, now);
-    }
-
-    /// Calls a handler.
-    pub(super) fn run(
-        &mut self,
-        asked: Asked,
-        function: &K::Function,
-        parts: RequestParts<'_, '_>,
-        now: Instant,
-    ) {
-        let place = self.inputs.insert(asked);
-        let called = self.tasks.guard.run(|| function(parts));
-        match called.unwrap_or_else(|panicked| Step::Ready(panicked.into())) {
-            Step::Ready(outcome) => self.answer(place, outcome, now),
-            Step::Pending(task) => {
-                if let Some((place, outcome)) = self.tasks.start(place.slot, task, place) {
-                    self.answer(place, outcome.unwrap_or_else(Outcome::from), now);
-                }
-            }
-        }
-    }
-
-    fn answer(&mut self, place: Key, outcome: Outcome, now: Instant) {
-        let Some(asked) = self.inputs.remove(place) else { return };
-        let input = match asked {
-            Asked::Input(input) => input,
-            Asked::Task(pending) => return self.answer_task(&pending, outcome),
-            #[cfg(feature = "extensions")]
-            Asked::Request(request) => return self.answer_extension(request, outcome, now),
-        };
-        let error = match outcome {
-            Outcome::Result(body) => {
-                let answer = ClientCommand::AnswerInput { input, result: &body };
-                match self.machine.apply(answer, now) {
-                    Err(CommandError::NotWritable(error)) => {
-                        ErrorObject::internal(error.to_string())
-                    }
-                    // An input request that was withdrawn meanwhile needs no answer.
-                    _ => return,
-                }
-            }
-            Outcome::Error(error) => error,
-            #[cfg(feature = "http")]
-            Outcome::Refused(refusal) => refusal.error,
-            Outcome::InputRequired(_) => {
-                ErrorObject::internal("a host's handler cannot ask for input")
-            }
-        };
-        let _answered = self.machine.apply(ClientCommand::RefuseInput { input, error }, now);
-    }
-
-    fn withdraw(&mut self, is_meant: impl Fn(&Asked) -> bool) {
-        if let Some(place) = self.inputs.find_from(0, is_meant) {
-            self.inputs.remove(place);
-            self.tasks.cancel(place.slot);
         }
     }
 

@@ -31,6 +31,20 @@ macro_rules! connection_options {
                     self
                 }
 
+                #[doc = concat!("Sets the observer of all requests and notifications of each ", $peer,
+                    " in both directions, refused ones included: for telemetry. It replaces an earlier one.")]
+                #[cfg(feature = "observer")]
+                #[must_use]
+                pub fn observe_operations(
+                    mut self,
+                    observer: impl mcp_sansio::peer::OperationObserver + 'static,
+                ) -> Self {
+                    let observer: alloc::boxed::Box<dyn mcp_sansio::peer::OperationObserver> =
+                        alloc::boxed::Box::new(observer);
+                    self.options = self.options.operation_observer(observer.into());
+                    self
+                }
+
                 #[doc = concat!("Sets how to react when a ", $peer, " breaks a rule.")]
                 #[must_use]
                 pub fn policy(mut self, policy: Policy) -> Self {

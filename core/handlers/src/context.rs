@@ -10,8 +10,7 @@ use mcp_sansio::catalog::{Target, TemplateMatch};
 use mcp_sansio::jsonrpc::{Json, JsonError, RawJson};
 use mcp_sansio::peer::{InputRequested, InputResponseParams, Request, RequestHandle};
 use mcp_sansio::protocol::{
-    CallToolResult, Capabilities, Capability, CompleteParams, CreateMessageParams, ElicitParams,
-    LoggingLevel, Method,
+    CallToolResult, Capabilities, Capability, CompleteParams, LoggingLevel, Method,
 };
 use mcp_sansio::{Caller, Job, Principal, Revision};
 use mcp_sansio_sync::atomic::{AtomicBool, Ordering};
@@ -21,10 +20,7 @@ use serde::de::DeserializeOwned;
 use super::blocking::Spawner;
 use super::catalog_edit::{CatalogEdit, Edit};
 use super::mailbox::{Mailbox, SendFailure};
-use super::reply::{
-    ForCompletion, ForElicitation, ForPrompt, ForRequest, ForResource, ForRoots, ForSampling,
-    ForTool, HandlerError,
-};
+use super::reply::{ForCompletion, ForPrompt, ForRequest, ForResource, ForTool, HandlerError};
 use super::shares::{Coalesced, Cost, Metered, Sender};
 use super::state::StateMap;
 
@@ -42,6 +38,9 @@ pub struct RequestParts<'r, 'f> {
     pub(super) default_spawner: Option<fn(Job)>,
     /// Set when a blocking handler's answer is no longer needed.
     pub(super) cancelled: Option<Arc<AtomicBool>>,
+    /// The observation of the request, if this side has an observer.
+    #[cfg(feature = "observer")]
+    pub(super) observation: Option<&'r crate::observed_handler::SharedObservation>,
 }
 
 /// A request to a server, with the other inputs of its handler.
@@ -53,6 +52,9 @@ pub(super) struct Incoming<'r, 'f> {
     pub(super) tasks: bool,
     /// Whether the request already is a task.
     pub(super) is_task: bool,
+    /// The observation of the request, if the server has an observer.
+    #[cfg(feature = "observer")]
+    pub(super) observation: Option<&'r crate::observed_handler::SharedObservation>,
     /// The extensions that the client declared, if the server has any.
     #[cfg(feature = "extensions")]
     pub(super) client_extensions: Option<&'r Json>,
@@ -71,6 +73,8 @@ impl<'r, 'f> RequestParts<'r, 'f> {
             spawner: None,
             default_spawner,
             cancelled: None,
+            #[cfg(feature = "observer")]
+            observation: None,
         }
     }
 
@@ -215,6 +219,8 @@ pub struct Context {
     pub(super) caller: Caller,
     tasks: bool,
     is_task: bool,
+    #[cfg(feature = "observer")]
+    observation: Option<crate::observed_handler::SharedObservation>,
     #[cfg(feature = "extensions")]
     pub(super) client_extensions: Option<Json>,
 }
@@ -237,6 +243,8 @@ impl Context {
             caller: request.caller.clone(),
             tasks: call.tasks && request.method == Method::ToolsCall,
             is_task: call.is_task,
+            #[cfg(feature = "observer")]
+            observation: call.observation.cloned(),
             #[cfg(feature = "extensions")]
             client_extensions: call.client_extensions.cloned(),
         }
@@ -270,6 +278,14 @@ impl Context {
     #[must_use]
     pub const fn caller(&self) -> &Caller {
         &self.caller
+    }
+
+    /// Returns the observation of the request, if the server has an
+    /// [observer](super::Server::observe_operations).
+    #[cfg(feature = "observer")]
+    #[must_use]
+    pub fn observation(&self) -> Option<&dyn mcp_sansio::peer::Observation> {
+        self.observation.as_deref()
     }
 
     /// Whether the answer is no longer needed. For [`blocking`](super::blocking()) handlers; an
@@ -554,43 +570,4 @@ impl<A: DeserializeOwned> FromRequest<ForRequest> for Call<A> {
 
 pub(super) fn invalid_params(error: &JsonError) -> HandlerError {
     HandlerError::invalid_params(error.to_string())
-}
-
-/// A request to a host, with its revision.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct HostRequest<P> {
-    /// The parameters of the request.
-    pub params: P,
-    /// The revision that governs the request.
-    pub revision: Revision,
-}
-
-impl<P: DeserializeOwned> HostRequest<P> {
-    fn decode(received: &RequestParts<'_, '_>) -> Result<Self, HandlerError> {
-        let params = received.params.decode().map_err(|error| invalid_params(&error))?;
-        Ok(Self { params, revision: received.revision })
-    }
-}
-
-impl FromRequest<ForElicitation> for HostRequest<ElicitParams> {
-    fn from_request(received: RequestParts<'_, '_>) -> Result<Self, HandlerError> {
-        Self::decode(&received)
-    }
-}
-
-impl FromRequest<ForSampling> for HostRequest<CreateMessageParams> {
-    fn from_request(received: RequestParts<'_, '_>) -> Result<Self, HandlerError> {
-        let question = Self::decode(&received)?;
-        let matching = question.params.check_tool_results();
-        // MCP 2025-11-25 client/sampling#error-handling [SAMP-011]
-        matching.map_err(|error| HandlerError::invalid_params(error.to_string()))?;
-        Ok(question)
-    }
-}
-
-impl FromRequest<ForRoots> for HostRequest<()> {
-    fn from_request(received: RequestParts<'_, '_>) -> Result<Self, HandlerError> {
-        Ok(Self { params: (), revision: received.revision })
-    }
 }

@@ -82,6 +82,9 @@ pub(super) struct Invocation<'a, K: Threading> {
     pub(super) is_task: bool,
     pub(super) guard: PanicGuard,
     pub(super) default_spawner: Option<fn(Job)>,
+    /// The observation of the request, if the server has an observer.
+    #[cfg(feature = "observer")]
+    pub(super) observation: Option<crate::observed_handler::SharedObservation>,
     /// The extensions that the client declared, if the server has any.
     #[cfg(feature = "extensions")]
     pub(super) client_extensions: Option<mcp_sansio::jsonrpc::Json>,
@@ -103,6 +106,8 @@ impl<K: Threading> Invocation<'_, K> {
                     commands: self.commands,
                     tasks: self.tasks,
                     is_task: self.is_task,
+                    #[cfg(feature = "observer")]
+                    observation: self.observation.as_ref(),
                     #[cfg(feature = "extensions")]
                     client_extensions: self.client_extensions.as_ref(),
                 }),
@@ -110,6 +115,8 @@ impl<K: Threading> Invocation<'_, K> {
                 spawner: self.handlers.spawner.as_ref(),
                 default_spawner: self.default_spawner,
                 cancelled: None,
+                #[cfg(feature = "observer")]
+                observation: self.observation.as_ref(),
             })
         });
         called.unwrap_or_else(|panicked| Step::Ready(panicked.into()))

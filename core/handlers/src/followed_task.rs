@@ -18,9 +18,10 @@ use mcp_sansio::protocol::{
 use mcp_sansio::{Instant, Revision};
 
 use super::client::{Client, ClientError, Command};
-use super::client_endpoint::{Asked, ClientEndpoint};
+use super::client_endpoint::ClientEndpoint;
 use super::context::RequestParts;
 use super::host::Host;
+use super::host_answers::Asked;
 use super::pending::{CallFuture, ClientCall, Pending};
 use super::reply::Outcome;
 use super::threading::Threading;
@@ -296,6 +297,8 @@ impl<'r, 'f> RequestParts<'r, 'f> {
             spawner: None,
             default_spawner,
             cancelled: None,
+            #[cfg(feature = "observer")]
+            observation: None,
         }
     }
 }

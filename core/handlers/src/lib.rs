@@ -183,6 +183,8 @@ mod followed_task;
 mod function;
 pub mod handler;
 mod host;
+mod host_answers;
+mod host_request;
 #[cfg(feature = "http")]
 mod http_call;
 #[cfg(feature = "http")]
@@ -199,6 +201,8 @@ pub mod middleware;
 mod no_authorization;
 #[cfg(not(feature = "seal"))]
 mod no_sealing;
+#[cfg(feature = "observer")]
+mod observed_handler;
 mod opened_future;
 mod opening;
 mod panics;
@@ -242,9 +246,10 @@ pub use catalog_edit::CatalogEdit;
 pub use client::{Client, ClientError, Session};
 pub use client_tasks::{ClientTask, TaskCall, TaskFuture};
 pub use connections::Connections;
-pub use context::{Call, Context, HostRequest, NoArguments, ReadResource, SendError};
+pub use context::{Call, Context, NoArguments, ReadResource, SendError};
 pub use fallible::{IntoHandlerError, fallible};
 pub use host::Host;
+pub use host_request::HostRequest;
 pub use opened_future::{ClosedFuture, OpenedFuture};
 pub use pending::{CallFuture, ClientCall, Subscription};
 #[cfg(feature = "protection")]

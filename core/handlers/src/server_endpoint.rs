@@ -138,6 +138,8 @@ impl<K: Threading, M: ServerBinding> ServerEndpoint<K, M> {
             is_task,
             guard: self.guard,
             default_spawner: self.default_spawner,
+            #[cfg(feature = "observer")]
+            observation: self.machine.observation_of(request.handle),
             #[cfg(feature = "extensions")]
             client_extensions,
         }
@@ -395,12 +397,18 @@ impl<K: Threading> ServerEndpoint<K> {
     /// Passes a request to its handler.
     fn call(&mut self, request: Request<'_>, now: Instant) {
         let invocation = self.invocation(&request);
-        let step = match (&self.handlers.layers, &self.clock) {
+        #[cfg(feature = "observer")]
+        let observation = invocation.observation.clone();
+        let call = || match (&self.handlers.layers, &self.clock) {
             (Some(layers), Some(clock)) => {
                 layers.call_on_stream(invocation, &self.machine, clock, &request)
             }
             _ => invocation.call(&request),
         };
+        #[cfg(feature = "observer")]
+        let step = super::observed_handler::call_observed(observation, call);
+        #[cfg(not(feature = "observer"))]
+        let step = call();
         match step {
             Step::Ready(outcome) => self.finish(request, outcome, now),
             Step::Pending(task) => {

@@ -175,6 +175,15 @@ mod sealed {
         fn to_local(function: &Function<Self>) -> Function<Local>
         where
             Self: Threading;
+
+        /// Polls a pending handler in the context of its observation.
+        #[cfg(feature = "observer")]
+        fn observed(
+            task: <Self as Threading>::Task,
+            observation: crate::observed_handler::SharedObservation,
+        ) -> <Self as Threading>::Task
+        where
+            Self: Threading;
     }
 
     impl Sealed for ThreadSafe {
@@ -193,6 +202,14 @@ mod sealed {
         fn to_local(function: &Function<Self>) -> Function<Local> {
             Local::from_thread_safe(Arc::clone(function))
         }
+
+        #[cfg(feature = "observer")]
+        fn observed(
+            task: <Self as Threading>::Task,
+            observation: crate::observed_handler::SharedObservation,
+        ) -> <Self as Threading>::Task {
+            alloc::boxed::Box::pin(crate::observed_handler::ObservedTask::new(task, observation))
+        }
     }
 
     impl Sealed for Local {
@@ -210,6 +227,14 @@ mod sealed {
 
         fn to_local(function: &Function<Self>) -> Function<Self> {
             Rc::clone(function)
+        }
+
+        #[cfg(feature = "observer")]
+        fn observed(
+            task: <Self as Threading>::Task,
+            observation: crate::observed_handler::SharedObservation,
+        ) -> <Self as Threading>::Task {
+            alloc::boxed::Box::pin(crate::observed_handler::ObservedTask::new(task, observation))
         }
     }
 }

@@ -20,10 +20,11 @@ use super::method::{ExtensionGateError, ExtensionMethod, MethodRow};
 use super::registration::{RegisteredExtension, unmet};
 use super::server::declared_in;
 use crate::client::{Client, ClientError, Session};
-use crate::client_endpoint::{Asked, ClientEndpoint};
+use crate::client_endpoint::ClientEndpoint;
 use crate::context::RequestParts;
 use crate::function::Handler;
 use crate::host::Host;
+use crate::host_answers::Asked;
 use crate::pending::ClientCall;
 use crate::reply::Outcome;
 use crate::threading::{ThreadSafe, Threading};
@@ -236,6 +237,8 @@ impl<'r, 'f> RequestParts<'r, 'f> {
             spawner: None,
             default_spawner,
             cancelled: None,
+            #[cfg(feature = "observer")]
+            observation: None,
         }
     }
 }

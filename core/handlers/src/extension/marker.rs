@@ -4,7 +4,8 @@ use mcp_sansio::jsonrpc::{ErrorObject, Json};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::context::{Call, FromRequest, HostRequest, RequestParts, invalid_params};
+use crate::context::{Call, FromRequest, RequestParts, invalid_params};
+use crate::host_request::HostRequest;
 use crate::reply::{ForRequest, HandlerError, IntoOutcome, Outcome, ResultBody};
 
 /// Marks handlers of an extension's requests at a server, with parameters `P` and result `R`.

@@ -229,6 +229,8 @@ impl<K: Threading> Layers<K> for LayerList<K> {
             is_task: invocation.is_task,
             guard,
             default_spawner: invocation.default_spawner,
+            #[cfg(feature = "observer")]
+            observation: invocation.observation,
             #[cfg(feature = "extensions")]
             client_extensions: invocation.client_extensions,
         });

@@ -148,6 +148,8 @@ impl<K: Threading> Next<K> {
             spawner: self.handlers.spawner.as_ref(),
             default_spawner: parts.default_spawner,
             cancelled: None,
+            #[cfg(feature = "observer")]
+            observation: parts.observation.as_ref(),
         })
     }
 }

@@ -67,6 +67,9 @@ pub(super) struct Parts {
     pub(super) is_task: bool,
     pub(super) guard: PanicGuard,
     pub(super) default_spawner: Option<fn(Job)>,
+    /// The observation of the request, if the server has an observer.
+    #[cfg(feature = "observer")]
+    pub(super) observation: Option<crate::observed_handler::SharedObservation>,
     /// The extensions that the client declared, if the server has any.
     #[cfg(feature = "extensions")]
     pub(super) client_extensions: Option<mcp_sansio::jsonrpc::Json>,
@@ -79,6 +82,8 @@ impl Parts {
             commands: &self.commands,
             tasks: self.tasks,
             is_task: self.is_task,
+            #[cfg(feature = "observer")]
+            observation: self.observation.as_ref(),
             #[cfg(feature = "extensions")]
             client_extensions: self.client_extensions.as_ref(),
         }
@@ -121,6 +126,8 @@ impl ServerRequest {
             request: changed,
             wrapped: parts.wrapped.clone(),
             commands: Arc::clone(&parts.commands),
+            #[cfg(feature = "observer")]
+            observation: parts.observation.clone(),
             #[cfg(feature = "extensions")]
             client_extensions: parts.client_extensions.clone(),
             ..*parts

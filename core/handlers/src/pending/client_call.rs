@@ -232,6 +232,12 @@ impl<T> ClientCall<T> {
             HeaderFields::new()
         };
         let Self { client, method, pending, written, options, cache_mode, on_progress, .. } = self;
+        // Here, because the driver runs in another context.
+        #[cfg(feature = "observer")]
+        let options = match &client.shared().observer {
+            Some(observer) => options.context(observer.call_context()),
+            None => options,
+        };
         // Replaces only initial values, so nothing is dropped under the lock.
         pending.inner.lock(|inner| {
             (inner.options, inner.on_progress) = (options, on_progress);

@@ -24,6 +24,13 @@ pub struct RequestHead<'a> {
     pub(crate) mcp_method: Option<&'a [u8]>,
     pub(crate) mcp_name: Option<&'a [u8]>,
     pub(crate) last_event_id: Option<&'a [u8]>,
+    /// For the observer of the server.
+    #[cfg(feature = "observer")]
+    pub(crate) traceparent: Option<&'a [u8]>,
+    #[cfg(feature = "observer")]
+    pub(crate) tracestate: Option<&'a [u8]>,
+    #[cfg(feature = "observer")]
+    pub(crate) http_version: Option<&'static str>,
     /// For a layer above.
     pub(crate) authorization: Hidden<AuthorizationField<'a>>,
     /// For a layer above.
@@ -157,6 +164,12 @@ impl<'a> RequestHead<'a> {
             mcp_method: None,
             mcp_name: None,
             last_event_id: None,
+            #[cfg(feature = "observer")]
+            traceparent: None,
+            #[cfg(feature = "observer")]
+            tracestate: None,
+            #[cfg(feature = "observer")]
+            http_version: None,
             authorization: Hidden(AuthorizationField::None),
             dpop: Hidden(AuthorizationField::None),
             remote: None,
@@ -170,6 +183,12 @@ impl<'a> RequestHead<'a> {
     /// the request does not count towards a client's limits.
     pub fn remote_address(&mut self, address: impl Into<RemoteAddress>) {
         self.remote = Some(address.into());
+    }
+
+    /// Sets the version of HTTP, such as `1.1` or `2`, for the observer of the server.
+    #[cfg(feature = "observer")]
+    pub const fn http_version(&mut self, version: &'static str) {
+        self.http_version = Some(version);
     }
 
     /// Adds a header field. Fields that the protocol does not use are ignored.
@@ -187,6 +206,10 @@ impl<'a> RequestHead<'a> {
             6 if is("origin") => (&mut self.origin, "Origin"),
             6 if is("accept") => return self.accept.push(value),
             8 if is("mcp-name") => (&mut self.mcp_name, "Mcp-Name"),
+            #[cfg(feature = "observer")]
+            10 if is("tracestate") => (&mut self.tracestate, "tracestate"),
+            #[cfg(feature = "observer")]
+            11 if is("traceparent") => (&mut self.traceparent, "traceparent"),
             10 if is("mcp-method") => (&mut self.mcp_method, "Mcp-Method"),
             12 if is("content-type") => (&mut self.content_type, "Content-Type"),
             13 if is("authorization") => return self.authorization.0.push(value),

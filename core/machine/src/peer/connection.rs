@@ -18,6 +18,7 @@ use crate::jsonrpc::{
 use crate::protocol::{Method, MethodKind, Phase, Side};
 use crate::{Era, Instant, Revision};
 
+use super::Observed;
 use super::calls::{Answered, Call, Calls, Purpose, Repeat, Timing};
 use super::error::{CommandError, ConnectionClosed};
 use super::event::{CloseReason, Ended, Event, Failure, Progress, Violation};
@@ -48,6 +49,7 @@ pub(super) struct Connection {
     pub(super) binding: Binding,
     /// Whether calls are cancelled by closing their channel, not by a notification.
     pub(super) cancels_by_closing: bool,
+    pub(super) observed: Observed,
     keep_alive_due: Option<Instant>,
     keep_alive_failures: u32,
 }
@@ -72,6 +74,7 @@ impl Connection {
             closed: None,
             binding,
             cancels_by_closing: false,
+            observed: Observed::new(config, role, binding),
             keep_alive_due: None,
             keep_alive_failures: 0,
         }
@@ -90,6 +93,12 @@ impl Connection {
     /// Like [`tag`](Self::tag), for a request in flight.
     pub(super) fn tag_of(&self, request: Key) -> Tag {
         self.requests.get(request).map_or(Tag::NONE, |entry| self.tag(&entry.id))
+    }
+
+    /// Returns the observation of a request of the peer.
+    #[cfg(feature = "observer")]
+    pub(super) fn observation_of(&self, request: Key) -> Option<Arc<dyn super::Observation>> {
+        self.observed.observation(self.tag(&self.requests.get(request)?.id))
     }
 
     /// Withdraws the queued messages for a request of the peer.
@@ -190,6 +199,7 @@ impl Connection {
             return None;
         };
         let key = self.calls.by_id(*id)?;
+        self.observed.call_ended(key, &Failure::InvalidAnswer("the response is malformed"));
         self.calls.remove(key).map(|call| (key, call))
     }
 
@@ -229,12 +239,14 @@ impl Connection {
 
     // ------------------------------------------------------------------ calls of this side
 
-    /// Sends a request and adds it to the table.
+    /// Sends a request and adds it to the table. `cause` is the request of the peer that it belongs
+    /// to.
     pub(super) fn start_call(
         &mut self,
         outgoing: Outgoing<'_>,
         params: &dyn WriteJson,
         options: &CallOptions<'_>,
+        cause: Option<Tag>,
         now: Instant,
     ) -> Result<Key, CommandError> {
         let Outgoing { method, purpose, parts, repeatable, channel } = outgoing;
@@ -248,7 +260,9 @@ impl Connection {
         // MCP 2025-11-25 basic/utilities/progress#progress-flow [PROG-001]: unique among the active
         // requests, like the id.
         let progress_token = options.progress.map(|_| id);
-        let parts = MetaParts { progress_token, own: options.meta.as_ref(), ..parts };
+        let begun = self.observed.begin_call(&outgoing, id, params, options, cause)?;
+        let own = begun.meta(options.meta.as_ref());
+        let parts = MetaParts { progress_token, own, ..parts };
         let repeat = if repeatable {
             let params = self.calls.keep_parameters(params)?;
             write_call(&mut self.outbox, channel, id, method, &params, parts)?;
@@ -271,7 +285,9 @@ impl Connection {
             repeat,
             task: None,
         };
-        Ok(self.calls.insert(call, now))
+        let key = self.calls.insert(call, now);
+        self.observed.called(key, begun);
+        Ok(key)
     }
 
     pub(super) fn timing(&self, options: &CallOptions<'_>, now: Instant) -> Timing {
@@ -292,18 +308,22 @@ impl Connection {
         now: Instant,
     ) -> Result<(), WriteError> {
         let id = self.calls.fresh_id();
-        let Self { calls, outbox, .. } = self;
+        let Self { calls, outbox, observed, .. } = self;
         let Some(call) = calls.get(key) else { return Ok(()) };
         let (Some(method), Some(repeat)) = (call.method, &call.repeat) else { return Ok(()) };
         let progress_token = call.wants_progress.map(|_| id);
         let own = repeat.meta.as_ref();
-        let parts = MetaParts { progress_token, own, log_level: repeat.log_level, ..parts };
         let params = |out: &mut String| {
             extra(out)?;
             close_object_with(out, &repeat.params)
         };
+        let revision = parts.fixed.map(|fixed| fixed.revision);
+        let begun = observed.begin_round(key, (id, method), &params, own, revision)?;
+        let own = begun.meta(own);
+        let parts = MetaParts { progress_token, own, log_level: repeat.log_level, ..parts };
         write_call(outbox, call.channel, id, &MethodName::Known(method), &params, parts)?;
         self.calls.reissue(key, id, now);
+        self.observed.called(key, begun);
         Ok(())
     }
 
@@ -326,6 +346,7 @@ impl Connection {
 
     /// Ends a call of the application with a failure that the machine detected.
     pub(super) fn end_call(&mut self, key: Key, failure: Failure<'static>) {
+        self.observed.call_ended(key, &failure);
         self.events.push_back(Event::Ended(Ended::new(CallHandle::new(key), Err(failure))));
     }
 
@@ -384,9 +405,11 @@ impl Connection {
             Ok(())
         };
         let method = Method::Cancelled;
+        let observed = self.observed.notify(method.as_str(), Some(&params), Tag::NONE);
         let part = Part::Notification(SentNotification { method, cancelled });
-        let written = self.outbox.try_push(lane, channel, part, Tag::NONE, |out| {
-            write_notification(out, method.as_str(), Some(&params))
+        let written = self.outbox.try_push(lane, channel, part, Tag::NONE, |out| match &observed {
+            Some(params) => write_notification(out, method.as_str(), Some(params)),
+            None => write_notification(out, method.as_str(), Some(&params)),
         });
         debug_assert!(written.is_ok(), "ids and strings are always JSON");
     }
@@ -444,7 +467,10 @@ impl Connection {
 
     pub(super) fn take_expired(&mut self, now: Instant) -> Option<(Key, Call)> {
         let key = self.calls.expired(now)?;
-        self.calls.remove(key).map(|call| (key, call))
+        let call = self.calls.remove(key)?;
+        let hard = now >= call.timing.hard;
+        self.observed.call_ended(key, &Failure::TimedOut { hard });
+        Some((key, call))
     }
 
     /// Starts keep-alive pings after the session opened, if they are enabled and the era supports
@@ -478,7 +504,7 @@ impl Connection {
         let ping = MethodName::Known(Method::Ping);
         let outgoing = Outgoing::new(&ping, Purpose::KeepAlive);
         let params = RawJson::EMPTY_OBJECT;
-        let started = self.start_call(outgoing, &params, &options, now);
+        let started = self.start_call(outgoing, &params, &options, None, now);
         if started.is_err() {
             // The table of calls is full: the peer is already busy with other requests.
             self.keep_alive_due = self.next_keep_alive(now);
@@ -520,6 +546,7 @@ impl Connection {
             }
         }
         self.keep_alive_due = None;
+        self.observed.closed(&reason);
         self.closed = Some(Box::new(reason.clone()));
         self.events.push_back(Event::Closed(reason));
     }

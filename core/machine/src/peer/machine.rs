@@ -1,3 +1,6 @@
+#[cfg(feature = "observer")]
+use mcp_sansio_sync::Arc;
+
 use crate::framing::FrameError;
 use crate::jsonrpc::RequestId;
 use crate::{Instant, Revision};
@@ -6,7 +9,11 @@ use super::client::ClientSession;
 use super::command::{ClientCommand, ServerCommand};
 use super::error::{CommandError, ConnectionClosed};
 use super::event::Event;
+#[cfg(feature = "observer")]
+use super::handle::InputHandle;
 use super::handle::{CallHandle, RequestHandle};
+#[cfg(feature = "observer")]
+use super::operation::Observation;
 
 /// A protocol machine over any binding: the operations that do not depend on the transport.
 ///
@@ -120,6 +127,15 @@ pub trait StreamMachine: Machine {
 pub trait ClientMachine: for<'a> Machine<Command<'a> = ClientCommand<'a>> {
     /// Returns the outcome of the negotiation, once the connection is open.
     fn session(&self) -> Option<&ClientSession>;
+
+    /// Returns the observation of a request of the server that asks for input. Input rounds of calls
+    /// have none.
+    #[cfg(feature = "observer")]
+    fn observation_of_input(&self, input: InputHandle) -> Option<Arc<dyn Observation>>;
+
+    /// Returns the observation of another request of the server.
+    #[cfg(feature = "observer")]
+    fn observation_of(&self, request: RequestHandle) -> Option<Arc<dyn Observation>>;
 }
 
 /// A server machine over any binding.
@@ -130,6 +146,10 @@ pub trait ServerMachine: for<'a> Machine<Command<'a> = ServerCommand<'a>> {
     /// Returns the JSON-RPC id of a pending request. Clients choose it: requests of different
     /// sessions may have the same id.
     fn id_of(&self, request: RequestHandle) -> Option<&RequestId>;
+
+    /// Returns the observation of a pending request.
+    #[cfg(feature = "observer")]
+    fn observation_of(&self, request: RequestHandle) -> Option<Arc<dyn Observation>>;
 }
 
 /// Implements [`Machine`] by delegating to the methods of the same names.

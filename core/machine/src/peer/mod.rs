@@ -25,6 +25,12 @@ pub(crate) mod members;
 mod memory;
 pub(crate) mod metadata;
 mod method_name;
+#[cfg(not(feature = "observer"))]
+mod not_observed;
+#[cfg(feature = "observer")]
+mod observed;
+#[cfg(feature = "observer")]
+mod operation;
 pub(crate) mod options;
 pub(crate) mod outbox;
 mod outgoing;
@@ -35,6 +41,8 @@ pub(crate) mod requests;
 mod response_cache;
 pub(crate) mod server;
 
+#[cfg(feature = "observer")]
+pub use crate::binding::OperationTransport;
 pub use crate::binding::TransportFailure;
 pub use client::{Client, ClientOptions, ClientRole, ClientSession};
 pub use command::{ClientCommand, ServerCommand};
@@ -50,9 +58,20 @@ pub use limits::{Limits, Timeouts};
 pub use machine::{Applied, ClientMachine, Machine, ServerMachine, StreamMachine};
 pub use memory::MessageLengths;
 pub use method_name::MethodName;
+#[cfg(feature = "observer")]
+pub use operation::{
+    CallContext, Cause, Direction, Observation, Operation, OperationEnd, OperationObserver,
+    OperationOutcome, SessionStart,
+};
 pub use options::ConnectionOptions;
 pub use outgoing::CallOptions;
 pub use policy::{IncompleteInitialize, Policy, Reaction, UnknownMethods};
 pub use requests::ProgressLimiter;
 pub use response_cache::{CacheOptions, ResponseCache};
 pub use server::{Server, ServerOptions, ServerRole, ServerSession};
+
+// For the feature, its type or the replacement without the feature, under one name.
+#[cfg(not(feature = "observer"))]
+use not_observed::Observed;
+#[cfg(feature = "observer")]
+use observed::Observed;

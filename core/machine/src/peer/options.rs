@@ -40,6 +40,12 @@ pub(crate) struct ConnectionConfig {
     pub(crate) limits: Limits,
     pub(crate) timeouts: Timeouts,
     pub(crate) policy: Policy,
+    /// The observer of all requests and notifications.
+    #[cfg(feature = "observer")]
+    pub(crate) observer: Option<Arc<dyn super::OperationObserver>>,
+    /// The other side of a connection, as far as it is known before the first message.
+    #[cfg(feature = "observer")]
+    pub(crate) transport: crate::binding::OperationTransport,
 }
 
 impl<R> ConnectionOptions<R> {
@@ -80,6 +86,22 @@ impl<R> ConnectionOptions<R> {
         self
     }
 
+    /// Sets the observer of all requests and notifications of the connection, in both directions. It
+    /// replaces an earlier one.
+    #[cfg(feature = "observer")]
+    #[must_use]
+    pub fn operation_observer(mut self, observer: Arc<dyn super::OperationObserver>) -> Self {
+        self.config_mut().observer = Some(observer);
+        self
+    }
+
+    /// Returns the observer of all requests and notifications, if there is one.
+    #[cfg(feature = "observer")]
+    #[must_use]
+    pub fn operation_observer_ref(&self) -> Option<&Arc<dyn super::OperationObserver>> {
+        self.config.observer.as_ref()
+    }
+
     /// Returns the reactions to protocol violations for modification.
     #[must_use]
     pub fn policy_mut(&mut self) -> &mut Policy {
@@ -90,6 +112,17 @@ impl<R> ConnectionOptions<R> {
     #[must_use]
     pub fn limits_ref(&self) -> &Limits {
         &self.config.limits
+    }
+
+    /// Sets the address of the server that a client reaches, for the observer.
+    #[cfg(all(feature = "http", feature = "observer"))]
+    pub(crate) fn reaching(mut self, address: &str, port: u16) -> Self {
+        if self.config.observer.is_some() {
+            let transport = &mut self.config_mut().transport;
+            transport.peer_address = Some(address.into());
+            transport.peer_port = Some(port);
+        }
+        self
     }
 
     pub(crate) fn config_mut(&mut self) -> &mut ConnectionConfig {

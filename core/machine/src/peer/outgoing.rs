@@ -56,6 +56,9 @@ pub struct CallOptions<'a> {
     /// Whether the call asks for a task. Only [`task`](Self::task) references that code. Ignored
     /// for methods that the protocol does not define.
     pub(super) task: Option<Augmentation>,
+    /// The context of the caller, for the observer of the connection.
+    #[cfg(feature = "observer")]
+    pub context: Option<super::CallContext>,
 }
 
 impl<'a> CallOptions<'a> {
@@ -119,6 +122,14 @@ impl<'a> CallOptions<'a> {
     #[cfg(feature = "recording")]
     pub(crate) fn task_ttl(&self) -> Option<Option<Duration>> {
         self.task.map(|task| task.ttl)
+    }
+
+    /// Sets the context of the caller, which the observer of the connection has captured.
+    #[cfg(feature = "observer")]
+    #[must_use]
+    pub fn context(mut self, context: Option<super::CallContext>) -> Self {
+        self.context = context;
+        self
     }
 
     /// Sets additional members for `_meta`.
@@ -235,6 +246,7 @@ impl MetaParts<'_> {
             out.push(':');
             write_integer(out, token);
         }
+        // MCP 2026-07-28 extensions:SEP-414#why-document-this [TRACE-003]
         for member in self.own.iter().flat_map(|own| own.members()) {
             if !is_written_by_the_machine(&member.name()) {
                 comma(out);

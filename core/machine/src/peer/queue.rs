@@ -13,13 +13,13 @@ use crate::jsonrpc::RequestId;
 use super::pieces::{Piece, Pieces};
 
 /// Identifies the request of a frame: all messages sent for one request have the tag of its id.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Tag {
     pub(super) kind: Kind,
     pub(super) value: u64,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum Kind {
     /// Messages that cannot be cancelled.
     Untied,

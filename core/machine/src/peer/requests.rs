@@ -133,6 +133,11 @@ impl Requests {
         self.hasher.clone()
     }
 
+    /// Returns the keyed hasher of this connection, for a tag.
+    pub(super) const fn hasher_ref(&self) -> &KeyedHash {
+        &self.hasher
+    }
+
     /// Returns the hash of a tag.
     pub(super) fn hash(&self, tag: Tag) -> u64 {
         self.hasher.hash_one(tag)

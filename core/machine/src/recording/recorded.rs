@@ -147,6 +147,22 @@ impl<M: Recordable + ClientMachine> ClientMachine for Recorded<M> {
     fn session(&self) -> Option<&crate::peer::ClientSession> {
         self.machine.session()
     }
+
+    #[cfg(feature = "observer")]
+    fn observation_of_input(
+        &self,
+        input: crate::peer::InputHandle,
+    ) -> Option<mcp_sansio_sync::Arc<dyn crate::peer::Observation>> {
+        self.machine.observation_of_input(input)
+    }
+
+    #[cfg(feature = "observer")]
+    fn observation_of(
+        &self,
+        request: RequestHandle,
+    ) -> Option<mcp_sansio_sync::Arc<dyn crate::peer::Observation>> {
+        self.machine.observation_of(request)
+    }
 }
 
 impl<M: Recordable + ServerMachine> ServerMachine for Recorded<M> {
@@ -156,6 +172,14 @@ impl<M: Recordable + ServerMachine> ServerMachine for Recorded<M> {
 
     fn id_of(&self, request: RequestHandle) -> Option<&RequestId> {
         self.machine.id_of(request)
+    }
+
+    #[cfg(feature = "observer")]
+    fn observation_of(
+        &self,
+        request: RequestHandle,
+    ) -> Option<mcp_sansio_sync::Arc<dyn crate::peer::Observation>> {
+        self.machine.observation_of(request)
     }
 }
 

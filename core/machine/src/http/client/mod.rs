@@ -151,6 +151,8 @@ impl Client {
         seed: u64,
         now: Instant,
     ) -> Self {
+        #[cfg(feature = "observer")]
+        let peer = peer.reaching(http.url.host(), http.url.port());
         let mut client = Self {
             peer: peer::Client::with_binding(peer, Binding::ChannelPerRequest, seed, now),
             url: Arc::new(http.url.clone()),
@@ -338,5 +340,15 @@ machine!(Client, ClientCommand);
 impl ClientMachine for Client {
     fn session(&self) -> Option<&peer::ClientSession> {
         self.session()
+    }
+
+    #[cfg(feature = "observer")]
+    fn observation_of_input(&self, input: peer::InputHandle) -> Option<Arc<dyn peer::Observation>> {
+        self.peer.observation_of_input(input)
+    }
+
+    #[cfg(feature = "observer")]
+    fn observation_of(&self, request: peer::RequestHandle) -> Option<Arc<dyn peer::Observation>> {
+        ClientMachine::observation_of(&self.peer, request)
     }
 }

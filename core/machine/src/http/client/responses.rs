@@ -109,6 +109,10 @@ impl Client {
     ) -> bool {
         let Some(text) = head.session_id else { return true };
         self.legacy.key = SessionKey::parse(text.0, self.options.limits.session_id_length_max);
+        #[cfg(feature = "observer")]
+        if let Some(key) = &self.legacy.key {
+            self.peer.change_transport(|transport| transport.session_id = Some(key.text().into()));
+        }
         if self.legacy.key.is_none() {
             self.invalid_response(id, "the session id is not visible ASCII, or too long", now);
             return false;

@@ -44,6 +44,13 @@ impl SessionKey {
     }
 }
 
+#[cfg(feature = "observer")]
+impl SessionKey {
+    pub(super) fn text(&self) -> &str {
+        &self.0
+    }
+}
+
 impl fmt::Debug for SessionKey {
     // MCP 2025-11-25 basic/transports#session-management [SESS-005]
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -93,6 +100,8 @@ impl Client {
             // The stream of the handshake was lost with its session: the same handshake is
             // repeated, without a second one.
             self.legacy.key = None;
+            #[cfg(feature = "observer")]
+            self.peer.observe_session_end();
             self.legacy.number += 1;
             if let Some(message) = exchange.message {
                 self.lose(message, now);
@@ -110,6 +119,8 @@ impl Client {
     /// of attempts is reached.
     fn renew_session(&mut self, now: Instant) -> bool {
         self.legacy.key = None;
+        #[cfg(feature = "observer")]
+        self.peer.observe_session_end();
         if self.legacy.renewals >= self.options.limits.renewals_max {
             self.peer.close_because(CloseReason::Transport(TransportFailure::SessionLost));
             return false;

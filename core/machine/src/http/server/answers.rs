@@ -239,6 +239,14 @@ impl ServerMachine for Server {
     fn id_of(&self, request: RequestHandle) -> Option<&RequestId> {
         self.connections.get(request.connection)?.machine.id_of(request)
     }
+
+    #[cfg(feature = "observer")]
+    fn observation_of(
+        &self,
+        request: RequestHandle,
+    ) -> Option<mcp_sansio_sync::Arc<dyn crate::peer::Observation>> {
+        self.connections.get(request.connection)?.machine.observation_of(request)
+    }
 }
 
 /// Returns the status of a response that contains only a JSON-RPC response.

@@ -10,6 +10,8 @@ mod exchange;
 mod expiry;
 mod headers;
 mod log;
+#[cfg(feature = "observer")]
+mod operations;
 mod options;
 mod placing;
 mod posts;
@@ -153,6 +155,9 @@ pub struct Server {
     /// The number of readers that get stored events.
     replays: usize,
     closing: bool,
+    /// The description of the request that is being handled, for the observer.
+    #[cfg(feature = "observer")]
+    arriving: peer::OperationTransport,
 }
 
 /// The protocol state of a legacy session or of one modern request, with its streams.
@@ -235,6 +240,8 @@ impl Server {
             shared,
             replays: 0,
             closing: false,
+            #[cfg(feature = "observer")]
+            arriving: peer::OperationTransport::default(),
         })
     }
 

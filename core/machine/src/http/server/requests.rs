@@ -46,11 +46,17 @@ impl Server {
         permit: &dyn Fn(Option<&ParsedBody<'_>>) -> Result<(), HttpRejection>,
         now: Instant,
     ) -> (ExchangeId, Option<Event<'f>>) {
+        #[cfg(feature = "observer")]
+        self.observe_head(head);
         let handled = match &self.shared {
             None => self.handle_route(head, body, caller, permit, now),
             Some(_) => self.handle_shared(head, body, caller, permit, now),
         };
-        handled.unwrap_or_else(|refused| (self.respond_whole(refused), None))
+        handled.unwrap_or_else(|refused| {
+            #[cfg(feature = "observer")]
+            self.observe_refusal(body, caller, &refused);
+            (self.respond_whole(refused), None)
+        })
     }
 
     /// Sets the id of the next session.

@@ -103,6 +103,7 @@ impl Client {
             return;
         }
         let Some(call) = self.connection.calls.remove(key) else { return };
+        self.connection.observed.call_ended(key, &failure);
         // If the response still arrives, on the channel of another request, it counts as late.
         self.connection.calls.bury(call.id, &self.connection.config.limits, now);
         match call.purpose {
@@ -134,6 +135,21 @@ impl Client {
             | Purpose::Waiting
             | Purpose::Task => {}
         }
+    }
+
+    /// Changes the description of the connection for its observer.
+    #[cfg(feature = "observer")]
+    pub(crate) fn change_transport(
+        &mut self,
+        change: impl FnOnce(&mut crate::peer::OperationTransport),
+    ) {
+        self.connection.observed.change_transport(change);
+    }
+
+    /// The session has ended and may be renewed.
+    #[cfg(feature = "observer")]
+    pub(crate) fn observe_session_end(&mut self) {
+        self.connection.observed.session_ended();
     }
 
     /// Pauses the deadlines of the pending request with this id, until
@@ -243,6 +259,7 @@ impl Client {
         let Some(key) = self.connection.calls.by_id(id) else { return false };
         let opens = self.connection.calls.get(key).is_some_and(|c| c.purpose == Purpose::Opening);
         if opens {
+            self.connection.observed.call_ended(key, &Failure::Cancelled);
             self.connection.calls.remove(key);
             self.connection.calls.bury(id, &self.connection.config.limits, now);
         }

@@ -212,9 +212,11 @@ impl Client {
         let id = entry.id.clone();
         let part = Part::Answer(Verdict::Result);
         let tag = self.connection.tag(&id);
+        let kept = self.connection.observed.keeps_result(tag, None);
         self.connection.outbox.try_push(Lane::Bulk, Channel::UNSOLICITED, part, tag, |out| {
             write_result(out, &id, result)
         })?;
+        self.connection.observed.answered(tag, None, kept);
         self.connection.requests.remove(request.key);
         Ok(())
     }

@@ -396,6 +396,8 @@ impl Client {
     ) -> Result<(), CommandError> {
         Connection::check_kind(method, MethodKind::Notification)?;
         self.check_gate(method)?;
+        let observed = self.connection.observed.notify(method.as_str(), Some(params), Tag::NONE);
+        let params = observed.as_ref().map_or(params, |params| params);
         self.connection.outbox.try_push(
             Lane::Bulk,
             Channel::UNSOLICITED,
@@ -528,7 +530,7 @@ impl Client {
         let may_move = purpose == Purpose::Listen;
         let repeatable = modern && (may_repeat || may_move);
         let outgoing = Outgoing { parts, repeatable, ..Outgoing::new(method, purpose) };
-        self.connection.start_call(outgoing, params, options, now).map(CallHandle::new)
+        self.connection.start_call(outgoing, params, options, None, now).map(CallHandle::new)
     }
 
     fn end(&mut self, reason: CloseReason) {
@@ -542,6 +544,7 @@ impl Client {
         self.rounds = Slab::new();
         self.input_bytes = 0;
         self.subscriptions.clear();
+        self.connection.observed.all_cancelled();
         self.connection.requests.clear();
     }
 
@@ -564,5 +567,21 @@ stream_machine!([] Client);
 impl ClientMachine for Client {
     fn session(&self) -> Option<&ClientSession> {
         self.session()
+    }
+
+    #[cfg(feature = "observer")]
+    fn observation_of_input(&self, input: InputHandle) -> Option<Arc<dyn super::Observation>> {
+        match input.0 {
+            InputSource::Request(key) => self.connection.observation_of(key),
+            InputSource::Round { .. } => None,
+        }
+    }
+
+    #[cfg(feature = "observer")]
+    fn observation_of(
+        &self,
+        request: super::handle::RequestHandle,
+    ) -> Option<Arc<dyn super::Observation>> {
+        self.connection.observation_of(request.key)
     }
 }

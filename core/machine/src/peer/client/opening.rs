@@ -83,6 +83,7 @@ impl Client {
             return false;
         }
         // Only requests of the opening are pending.
+        self.connection.observed.lost();
         while let Some(key) = self.connection.calls.first_from(0) {
             self.connection.calls.remove(key);
         }
@@ -137,7 +138,7 @@ impl Client {
         let parts = MetaParts { fixed: self.request_meta.as_ref(), ..MetaParts::default() };
         let method = MethodName::Known(method);
         let outgoing = Outgoing { parts, ..Outgoing::new(&method, Purpose::Opening) };
-        let started = self.connection.start_call(outgoing, params, &options, now);
+        let started = self.connection.start_call(outgoing, params, &options, None, now);
         if started.is_err() {
             self.fail_opening(OpeningFailure::InvalidAnswer("the opening cannot be written"));
         }
@@ -350,10 +351,14 @@ impl Client {
         };
         // MCP 2025-11-25 basic/lifecycle#initialization [LIFE-003]
         let (method, channel) = (Method::Initialized, Channel::UNSOLICITED);
+        self.connection.observed.opened(revision);
+        let observed = self.connection.observed.notify(method.as_str(), None, Tag::NONE);
         let outbox = &mut self.connection.outbox;
-        let written = outbox.try_push(Lane::Bulk, channel, method.into(), Tag::NONE, |out| {
-            write_notification(out, method.as_str(), crate::jsonrpc::NO_PARAMS)
-        });
+        let written =
+            outbox.try_push(Lane::Bulk, channel, method.into(), Tag::NONE, |out| match &observed {
+                Some(params) => write_notification(out, method.as_str(), Some(params)),
+                None => write_notification(out, method.as_str(), crate::jsonrpc::NO_PARAMS),
+            });
         debug_assert!(written.is_ok(), "a notification without parameters");
         let session = ClientSession {
             revision,
@@ -476,6 +481,7 @@ impl Client {
 
     fn opened<'f>(&mut self, session: ClientSession, now: Instant) -> Event<'f> {
         let revision = session.revision;
+        self.connection.observed.opened(revision);
         self.state = State::Over;
         let renewed = self.session.replace(session).is_some();
         self.connection.start_keep_alive(revision, now);

@@ -17,6 +17,7 @@ use crate::peer::metadata::{Metadata, text};
 use crate::peer::method_name::MethodName;
 use crate::peer::outbox::{Channel, Lane, Part, Verdict};
 use crate::peer::policy::UnknownMethods;
+use crate::peer::queue::Tag;
 use crate::peer::requests::{InFlight, ProgressLimiter, ReplyTo, RequestOwner};
 use crate::protocol::{Capability, Method, MethodKind, Phase, Side};
 use crate::{Caller, Era, Instant, Revision};
@@ -61,11 +62,17 @@ impl Client {
         index: Option<&MemberIndex>,
         now: Instant,
     ) -> Flow<'f> {
-        match message {
+        let connection = &mut self.connection;
+        let hasher = connection.requests.hasher_ref();
+        let tag = |id: &RequestId| Tag::from_id(id, hasher);
+        connection.observed.begin_received(&message, tag, None);
+        let flow = match message {
             Message::Request(request) => self.receive_request(request),
             Message::Notification(notification) => self.receive_notification(notification, now),
             Message::Response(response) => self.receive_response(response, index, now),
-        }
+        };
+        self.connection.observed.received(&flow);
+        flow
     }
 
     /// Handles a batch: returns the first event and queues the others.
@@ -140,6 +147,7 @@ impl Client {
                 return self.connection.violation(reaction, violation);
             }
         };
+        self.connection.observed.call_answered(key, &message.outcome);
         let Some(call) = self.connection.calls.get(key) else { return Ok(None) };
         let purpose = call.purpose;
         if purpose == Purpose::Application {
@@ -262,6 +270,7 @@ impl Client {
         // MCP 2025-11-25 basic/utilities/ping#behavior-requirements [PING-001]
         if known == Some(Method::Ping) && check_repeats(&params).is_ok() {
             let (part, tag) = (Part::Answer(Verdict::Result), self.connection.tag(&id));
+            self.connection.observed.answered_empty(tag);
             self.connection.outbox.push(Lane::Control, Channel::UNSOLICITED, part, tag, |out| {
                 let written = crate::jsonrpc::write_result(out, &id, &RawJson::EMPTY_OBJECT);
                 debug_assert!(written.is_ok(), "an empty object is JSON");
@@ -381,6 +390,7 @@ impl Client {
 
     pub(super) fn refuse_request(&mut self, id: &RequestId, error: &ErrorObject<'_>) {
         let (part, tag) = (Part::Answer(Verdict::Failed(error.code)), self.connection.tag(id));
+        self.connection.observed.refused(tag, error);
         self.connection.outbox.push(Lane::Bulk, Channel::UNSOLICITED, part, tag, |out| {
             write_error(out, Some(id), error);
         });
@@ -466,6 +476,7 @@ impl Client {
         self.connection.withdraw(&id);
         let key = self.connection.requests.by_id(&id)?;
         let request = self.connection.requests.remove(key)?;
+        self.connection.observed.cancelled(self.connection.tag(&id));
         let input = matches!(
             request.method,
             Some(Method::SamplingCreateMessage | Method::ElicitationCreate | Method::RootsList)
@@ -489,6 +500,7 @@ impl Client {
         if !self.connection.calls.get(key).is_some_and(listens) {
             return None;
         }
+        self.connection.observed.call_answered(key, &Ok(RawJson::EMPTY_OBJECT));
         self.connection.calls.remove(key);
         self.connection.calls.bury(id, &self.connection.config.limits, now);
         Some(ended(key, Ok(RawJson::EMPTY_OBJECT)))

@@ -44,6 +44,8 @@ impl Client {
                 self.connection.end_call(key, Failure::ConnectionLost);
             }
         }
+        self.connection.observed.lost();
+        self.connection.observed.all_cancelled();
         self.forget_pending_subscriptions();
         self.withdraw_requests();
         self.connection.outbox.clear();

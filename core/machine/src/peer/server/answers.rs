@@ -27,8 +27,10 @@ impl Server {
         request: RequestHandle,
         result: &dyn WriteJsonAt,
     ) -> Result<(), CommandError> {
-        self.check_output(request, result.output())?;
+        let output = result.output();
+        self.check_output(request, output)?;
         let entry = self.take_request(request)?;
+        self.connection.observed.tool_output(output);
         let InFlight { id, method, revision, reply, restricted, .. } = entry;
         let (written, plain) = (JsonAtRevision(result, revision), result.is_plain());
         let result = Body { result: &written, plain, restricted };
@@ -205,13 +207,16 @@ impl Server {
             revision,
             plain,
         });
+        let tag = self.connection.tag(id);
+        let kept = self.connection.observed.keeps_result(tag, method);
         let complete = |out: &mut String| {
             let start = out.len();
             result.write_json(out)?;
-            match &additions {
-                Some(additions) => additions.complete(out, start),
-                None => Ok(()),
+            if let Some(additions) = &additions {
+                additions.complete(out, start)?;
             }
+            kept.keep(&out[start..]);
+            Ok(())
         };
         let written = match reply.batch {
             // The common case is written directly into the queue.
@@ -219,7 +224,7 @@ impl Server {
                 let part = Part::Answer(Verdict::Result);
                 // MCP 2025-11-25 basic/utilities/cancellation#behavior-requirements [CANC-002]
                 let initialize = method == Some(Method::Initialize);
-                let tag = if initialize { Tag::NONE } else { self.connection.tag(id) };
+                let tag = if initialize { Tag::NONE } else { tag };
                 self.connection.outbox.try_push(Lane::Bulk, reply.channel, part, tag, |out| {
                     write_result(out, id, &complete)
                 })
@@ -235,7 +240,9 @@ impl Server {
                 written
             }
         };
-        if written.is_err() {
+        if written.is_ok() {
+            self.connection.observed.answered(tag, method, kept);
+        } else {
             // The client still needs a response.
             let error = ErrorObject::internal("the result could not be written");
             self.answer_error(id, &error, reply);
@@ -285,6 +292,7 @@ impl Server {
 
     /// Sends the empty result of a legacy request.
     pub(super) fn answer_empty(&mut self, id: &RequestId, reply: ReplyTo) {
+        self.connection.observed.answered_empty(self.connection.tag(id));
         self.write_answer(Lane::Bulk, id, reply, Verdict::Result, |out| {
             write_empty_result(out, id)
         });
@@ -293,6 +301,7 @@ impl Server {
     // MCP 2025-11-25 basic/utilities/ping#behavior-requirements [PING-001]: promptly, so it
     // overtakes queued results.
     pub(super) fn answer_ping(&mut self, id: &RequestId, reply: ReplyTo) {
+        self.connection.observed.answered_empty(self.connection.tag(id));
         self.write_answer(Lane::Control, id, reply, Verdict::Result, |out| {
             write_empty_result(out, id);
         });

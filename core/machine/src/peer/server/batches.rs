@@ -247,6 +247,7 @@ impl Server {
         now: Instant,
     ) -> Option<Event<'f>> {
         let request = self.connection.requests.remove(key)?;
+        self.connection.observed.cancelled(self.connection.tag(&request.id));
         self.connection.withdraw(&request.id);
         self.withdraw(request.reply);
         match request.owner {
@@ -293,6 +294,7 @@ impl Server {
         error: &ErrorObject<'_>,
         reply: ReplyTo,
     ) {
+        self.connection.observed.refused(self.connection.tag(id), error);
         let verdict = Verdict::Failed(error.code);
         self.write_answer(Lane::Bulk, id, reply, verdict, |out| {
             jsonrpc::write_error(out, Some(id), error);
@@ -306,6 +308,7 @@ impl Server {
         error: &ErrorObject<'_>,
         reply: ReplyTo,
     ) {
+        self.connection.observed.refused(self.connection.tag(id), error);
         let verdict = Verdict::Refused(error.code);
         self.write_answer(Lane::Bulk, id, reply, verdict, |out| {
             jsonrpc::write_error(out, Some(id), error);

@@ -66,6 +66,15 @@ impl Server {
         self.caller = caller.clone();
     }
 
+    /// Changes the description of the connection for its observer.
+    #[cfg(feature = "observer")]
+    pub(crate) fn change_transport(
+        &mut self,
+        change: impl FnOnce(&mut crate::peer::OperationTransport),
+    ) {
+        self.connection.observed.change_transport(change);
+    }
+
     /// Returns the sender of the last frame.
     pub(crate) const fn caller(&self) -> &Caller {
         &self.caller

@@ -17,7 +17,7 @@ use crate::peer::queue::Tag;
 use crate::protocol::{Capabilities, Capability, InputRequest, Method, TaskStatus};
 use crate::{Instant, Revision};
 
-use super::Server;
+use super::{Round, Server};
 
 /// How long to wait for a result if the handler requested no time to live.
 const PATIENCE: Duration = Duration::from_secs(3600);
@@ -141,8 +141,9 @@ impl Server {
         let method = MethodName::Known(Method::TasksCancel);
         let outgoing = Outgoing { channel, ..Outgoing::new(&method, Purpose::Chore) };
         let params = RawJson::trusted_string(params.into());
+        let options = CallOptions::default();
         // If too many calls are pending, the task ends with its time to live.
-        let _sent = self.connection.start_call(outgoing, &params, &CallOptions::default(), now);
+        let _sent = self.connection.start_call(outgoing, &params, &options, None, now);
     }
 
     fn task_steps(&self, round: Key) -> Option<&'static TaskSteps> {
@@ -227,15 +228,24 @@ impl Server {
         let InputCall { round, index, mut call } = asked;
         let id = self.connection.calls.fresh_id();
         let Some(repeat) = &call.repeat else { return };
-        let (name, parts) = (MethodName::Known(method), MetaParts::default());
+        let name = MethodName::Known(method);
+        let purpose = Purpose::Input { round, index };
+        let outgoing = Outgoing { channel: call.channel, ..Outgoing::new(&name, purpose) };
+        let (params, options) = (&repeat.params, CallOptions::default());
+        let request = self.rounds.get(round).map(Round::request_key);
+        let cause = request.map(|request| self.connection.tag_of(request));
+        let begun = self.connection.observed.begin_call(&outgoing, id, params, &options, cause);
+        let Ok(begun) = begun else { return };
+        let parts = MetaParts { own: begun.meta(None), ..MetaParts::default() };
         let outbox = &mut self.connection.outbox;
-        let written = write_call(outbox, call.channel, id, &name, &repeat.params, parts);
+        let written = write_call(outbox, call.channel, id, &name, params, parts);
         debug_assert!(written.is_ok(), "the parameters are JSON text");
         call.id = id;
         call.method = Some(method);
-        call.purpose = Purpose::Input { round, index };
+        call.purpose = purpose;
         call.timing = Timing { timeout, ..call.timing };
         let key = self.connection.calls.insert(call, now);
+        self.connection.observed.called(key, begun);
         self.set_input_call(round, index, key);
     }
 

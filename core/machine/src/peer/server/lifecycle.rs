@@ -89,6 +89,7 @@ impl Server {
             log_level: LOG_LEVEL_UNASKED,
             subscribed: HashSet::with_hasher(self.connection.requests.hasher()),
         });
+        self.connection.observed.opened(revision);
         self.answer_initialize(&incoming.id, &AtRevision(&result, revision), incoming.reply);
         Ok(None)
     }

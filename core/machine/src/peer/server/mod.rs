@@ -377,11 +377,11 @@ impl Server {
         let outgoing = Outgoing::new(&method, Purpose::Application);
         if let Some(task) = options.task {
             let params = (task.write)(task.ttl, &to_shared_json(params)?)?;
-            let call = self.connection.start_call(outgoing, &params, options, now)?;
+            let call = self.connection.start_call(outgoing, &params, options, None, now)?;
             self.connection.calls.augment(call, task.lasts);
             return Ok(CallHandle::new(call));
         }
-        self.connection.start_call(outgoing, params, options, now).map(CallHandle::new)
+        self.connection.start_call(outgoing, params, options, None, now).map(CallHandle::new)
     }
 
     // MCP 2025-11-25 client/elicitation#completion-notifications-for-url-mode-elicitation [ELIC-017]
@@ -541,7 +541,9 @@ impl Server {
         tag: Tag,
         params: &dyn WriteJson,
     ) -> Result<(), WriteError> {
+        let observed = self.connection.observed.notify(method.as_str(), Some(params), tag);
         self.connection.outbox.try_push(Lane::Bulk, channel, method.into(), tag, |out| {
+            let params = observed.as_ref().map_or(params, |params| params);
             crate::jsonrpc::write_notification(out, method.as_str(), Some(params))
         })
     }
@@ -567,5 +569,10 @@ impl ServerMachine for Server {
 
     fn id_of(&self, request: RequestHandle) -> Option<&RequestId> {
         self.connection.requests.get(request.key).map(|entry| &entry.id)
+    }
+
+    #[cfg(feature = "observer")]
+    fn observation_of(&self, request: RequestHandle) -> Option<Arc<dyn super::Observation>> {
+        self.connection.observation_of(request.key)
     }
 }

@@ -15,6 +15,7 @@ use crate::peer::metadata::{Metadata, Read, text};
 use crate::peer::method_name::MethodName;
 use crate::peer::outbox::Channel;
 use crate::peer::policy::UnknownMethods;
+use crate::peer::queue::Tag;
 use crate::peer::requests::{InFlight, ProgressLimiter, ReplyTo, RequestOwner};
 use crate::protocol::{
     AtRevision, CallToolResult, Capabilities, Capability, GateError, LoggingLevel, Method,
@@ -48,11 +49,17 @@ impl Server {
         reply: ReplyTo,
         now: Instant,
     ) -> Flow<'f> {
-        match message {
+        let Self { connection, caller, .. } = self;
+        let hasher = connection.requests.hasher_ref();
+        let tag = |id: &RequestId| Tag::from_id(id, hasher);
+        connection.observed.begin_received(&message, tag, Some(caller));
+        let flow = match message {
             Message::Request(request) => self.receive_request(request, read, reply),
             Message::Notification(notification) => self.receive_notification(notification, now),
             Message::Response(response) => self.receive_response(response, now),
-        }
+        };
+        self.connection.observed.received(&flow);
+        flow
     }
 
     // ------------------------------------------------------------------ requests
@@ -562,6 +569,7 @@ impl Server {
                 return self.connection.violation(reaction, violation);
             }
         };
+        self.connection.observed.call_answered(key, &message.outcome);
         let Some(call) = self.connection.calls.remove(key) else { return Ok(None) };
         match call.purpose {
             Purpose::KeepAlive => {

@@ -9,7 +9,7 @@ use mcp_sansio_collections::{Key, Slab};
 use crate::jsonrpc::{AsJson, ErrorObject, RawJson, write_string};
 use crate::peer::calls::Purpose;
 use crate::peer::error::CommandError;
-use crate::peer::event::{Event, InputResponseParams, Keyed, Request};
+use crate::peer::event::{Event, Failure, InputResponseParams, Keyed, Request};
 use crate::peer::handle::RequestHandle;
 use crate::peer::method_name::MethodName;
 use crate::peer::outbox::Channel;
@@ -45,6 +45,13 @@ pub(in crate::peer) struct PendingInput {
     key: String,
     pub(super) call: Option<Key>,
     answer: Option<Result<RawJson<'static>, ErrorObject<'static>>>,
+}
+
+impl Round {
+    /// Returns the key of the request that waits for the round.
+    pub(super) const fn request_key(&self) -> Key {
+        self.request.handle.key
+    }
 }
 
 impl Server {
@@ -186,7 +193,8 @@ impl Server {
                 options = options.timeout_hard(task.patience);
             }
             let params = AsJson(&AtRevision(&question.params(), revision));
-            let started = self.connection.start_call(outgoing, &params, &options, now);
+            let cause = Some(self.connection.tag_of(handle.key));
+            let started = self.connection.start_call(outgoing, &params, &options, cause, now);
             match started {
                 Ok(call) => {
                     if let Some(task) = &task {
@@ -305,6 +313,7 @@ impl Server {
     pub(super) fn abandon_round(&mut self, key: Key, now: Instant) {
         let Some(round) = self.remove_round(key) else { return };
         for call in round.questions.iter().filter_map(|question| question.call) {
+            self.connection.observed.call_ended(call, &Failure::Cancelled);
             if let Some(call) = self.connection.calls.remove(call) {
                 self.give_up_input(round.task_steps, call, "the request was cancelled", now);
             }
@@ -336,6 +345,7 @@ impl Server {
         while let Some(key) = self.connection.requests.find_from(slot, |_| true) {
             slot = key.slot + 1;
             if let Some(entry) = self.connection.requests.remove(key) {
+                self.connection.observed.cancelled(self.connection.tag(&entry.id));
                 self.withdraw(entry.reply);
             }
         }

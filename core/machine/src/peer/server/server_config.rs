@@ -53,6 +53,12 @@ impl ServerConfig {
         self.revisions
     }
 
+    /// Returns the observer of all requests and notifications, if there is one.
+    #[cfg(all(feature = "http", feature = "observer"))]
+    pub(crate) fn observer(&self) -> Option<Arc<dyn crate::peer::OperationObserver>> {
+        self.config.observer.clone()
+    }
+
     #[cfg(feature = "http")]
     pub(crate) fn parse_limits(&self) -> crate::jsonrpc::ParseLimits {
         self.config.limits.parse_limits()

@@ -1,0 +1,200 @@
+//! The attributes of an operation.
+
+use std::sync::Arc;
+
+use mcp_sansio::Revision;
+use mcp_sansio::jsonrpc::RequestId;
+use mcp_sansio::peer::{Direction, Operation, OperationTransport};
+use mcp_sansio::protocol::Method;
+use opentelemetry::KeyValue;
+
+use crate::attribute;
+use crate::options::Options;
+use crate::outcome::{Verdict, is_fault_of_the_sender};
+use crate::subject::{Subject, truncated};
+
+/// The longest method that is reported, in bytes. Peers may send any text.
+const METHOD_LENGTH_MAX: usize = 256;
+
+/// What spans, metrics and the log say about an operation.
+#[derive(Debug)]
+pub(crate) struct Description {
+    pub(crate) direction: Direction,
+    pub(crate) method: String,
+    /// Whether the protocol defines the method.
+    pub(crate) is_known: bool,
+    pub(crate) subject: Subject,
+    pub(crate) request_id: Option<String>,
+    pub(crate) revision: Option<Revision>,
+    pub(crate) principal: Option<String>,
+    pub(crate) transport: Arc<OperationTransport>,
+}
+
+impl Description {
+    pub(crate) fn new(operation: &Operation<'_>) -> Self {
+        Self {
+            direction: operation.direction,
+            method: truncated(operation.method, METHOD_LENGTH_MAX).into(),
+            is_known: operation.known_method().is_some(),
+            subject: Subject::new(operation),
+            // MCP 2026-07-28 otel:spans.yaml#trace.mcp.common.attributes [TRACE-017]
+            // MCP 2026-07-28 otel:mcp#client [TRACE-018]: notifications have no id.
+            request_id: operation.id.map(|id| match id {
+                RequestId::Number(number) => number.to_string(),
+                RequestId::Text(text) => String::from(&**text),
+            }),
+            revision: operation.revision,
+            principal: operation
+                .caller
+                .and_then(|caller| caller.principal())
+                .map(|principal| principal.as_str().into()),
+            transport: Arc::new(operation.transport.clone()),
+        }
+    }
+
+    pub(crate) fn is_tool_call(&self) -> bool {
+        self.method == Method::ToolsCall.as_str()
+    }
+
+    /// Whether the method may be any text that the peer has sent. Such a text is not in names and
+    /// metrics, which must not grow with it. `verdict` is that of a request that was answered: with a
+    /// result or an error of its handler the method is one of an extension.
+    pub(crate) fn is_foreign(&self, verdict: Option<&Verdict>) -> bool {
+        let is_served = verdict.is_some_and(|verdict| {
+            self.request_id.is_some() && !verdict.code.is_some_and(is_fault_of_the_sender)
+        });
+        self.direction == Direction::Received && !self.is_known && !is_served
+    }
+
+    /// Returns the name of the method without texts that only the peer has chosen.
+    fn bounded_method(&self, verdict: Option<&Verdict>) -> String {
+        if self.is_foreign(verdict) { attribute::OTHER.into() } else { self.method.clone() }
+    }
+
+    /// Returns the name of the span.
+    // MCP 2026-07-28 otel:mcp#client [TRACE-009] [TRACE-010] [TRACE-011] [TRACE-012]
+    pub(crate) fn name(&self, verdict: Option<&Verdict>, options: &Options) -> String {
+        let method = self.bounded_method(verdict);
+        match &self.subject {
+            Subject::Tool(name) | Subject::Prompt(name) => format!("{method} {name}"),
+            Subject::Resource(uri) if options.uris_in_names => format!("{method} {uri}"),
+            Subject::Resource(_) | Subject::None => method,
+        }
+    }
+
+    /// Returns the attributes of the span that are known at its beginning.
+    pub(crate) fn of_span(&self, options: &Options) -> Vec<KeyValue> {
+        let mut all = Vec::with_capacity(16);
+        // MCP 2026-07-28 otel:common.yaml#mcp.common.attributes [TRACE-013]
+        all.push(KeyValue::new(attribute::METHOD_NAME, self.method.clone()));
+        if let Some(id) = &self.request_id {
+            all.push(KeyValue::new(attribute::REQUEST_ID, id.clone()));
+        }
+        self.push_item(&mut all);
+        // MCP 2026-07-28 otel:spans.yaml#trace.mcp.common.attributes [TRACE-019]
+        if let Subject::Resource(uri) = &self.subject {
+            all.push(KeyValue::new(attribute::RESOURCE_URI, uri.clone()));
+        }
+        push_revision(&mut all, self.revision);
+        // MCP 2025-11-25 otel:spans.yaml#trace.mcp.common.attributes [TRACE-031]
+        if let Some(id) = self.transport.session_id.as_ref().filter(|_| options.session_ids) {
+            all.push(KeyValue::new(attribute::SESSION_ID, id.clone()));
+        }
+        push_network(&mut all, &self.transport);
+        self.push_address(&mut all, options);
+        all
+    }
+
+    /// Returns the attributes of the metric of an operation that has ended.
+    // MCP 2026-07-28 otel:metrics.yaml#mcp.operation.metrics.attributes [TRACE-045]: ids are not
+    // among them.
+    pub(crate) fn of_metric(
+        &self,
+        (verdict, is_answered): (&Verdict, bool),
+        revision: Option<Revision>,
+        options: &Options,
+    ) -> Vec<KeyValue> {
+        let answered = is_answered.then_some(verdict);
+        let mut all = Vec::with_capacity(12);
+        // MCP 2026-07-28 otel:common.yaml#mcp.common.attributes [TRACE-013]
+        all.push(KeyValue::new(attribute::METHOD_NAME, self.bounded_method(answered)));
+        // An item that does not exist is any text of the peer.
+        let is_unknown = self.direction == Direction::Received && verdict.code == Some(-32602);
+        if !is_unknown {
+            self.push_item(&mut all);
+        }
+        if let Subject::Resource(uri) = &self.subject
+            && options.uris_in_metrics
+        {
+            all.push(KeyValue::new(attribute::RESOURCE_URI, uri.clone()));
+        }
+        push_verdict(&mut all, verdict);
+        push_revision(&mut all, revision.or(self.revision));
+        push_network(&mut all, &self.transport);
+        if self.direction == Direction::Sent {
+            self.push_address(&mut all, options);
+        }
+        all
+    }
+
+    // MCP 2026-07-28 otel:common.yaml#mcp.common.attributes [TRACE-014] [TRACE-015] [TRACE-016]
+    fn push_item(&self, all: &mut Vec<KeyValue>) {
+        match &self.subject {
+            Subject::Tool(name) => all.push(KeyValue::new(attribute::TOOL_NAME, name.clone())),
+            Subject::Prompt(name) => all.push(KeyValue::new(attribute::PROMPT_NAME, name.clone())),
+            Subject::Resource(_) | Subject::None => {}
+        }
+        if self.is_tool_call() {
+            all.push(KeyValue::new(attribute::OPERATION_NAME, attribute::EXECUTE_TOOL));
+        }
+    }
+
+    // MCP 2026-07-28 otel:common.yaml#mcp.client.address_and_port.attributes [TRACE-035]
+    // MCP 2026-07-28 otel:spans.yaml#mcp.server [TRACE-036]
+    fn push_address(&self, all: &mut Vec<KeyValue>, options: &Options) {
+        let (address, port) = match self.direction {
+            Direction::Sent => (attribute::SERVER_ADDRESS, attribute::SERVER_PORT),
+            _ => (attribute::CLIENT_ADDRESS, attribute::CLIENT_PORT),
+        };
+        if let Some(known) = self.transport.peer_address.as_ref().filter(|_| options.addresses) {
+            all.push(KeyValue::new(address, known.clone()));
+            if let Some(known) = self.transport.peer_port {
+                all.push(KeyValue::new(port, i64::from(known)));
+            }
+        }
+    }
+}
+
+// MCP 2026-07-28 otel:common.yaml#mcp.common.attributes [TRACE-030]
+pub(crate) fn push_revision(all: &mut Vec<KeyValue>, revision: Option<Revision>) {
+    if let Some(revision) = revision {
+        all.push(KeyValue::new(attribute::PROTOCOL_VERSION, revision.as_str()));
+    }
+}
+
+// MCP 2026-07-28 otel:common.yaml#mcp.network.protocol.attributes [TRACE-032] [TRACE-033]
+// MCP 2026-07-28 otel:common.yaml#mcp.network.protocol.attributes [TRACE-034]: the version of
+// JSON-RPC is always 2.0 here.
+pub(crate) fn push_network(all: &mut Vec<KeyValue>, transport: &OperationTransport) {
+    let Some(name) = transport.protocol_name else {
+        all.push(KeyValue::new(attribute::NETWORK_TRANSPORT, "pipe"));
+        return;
+    };
+    let is_quic = transport.protocol_version == Some("3");
+    all.push(KeyValue::new(attribute::NETWORK_TRANSPORT, if is_quic { "quic" } else { "tcp" }));
+    all.push(KeyValue::new(attribute::NETWORK_PROTOCOL_NAME, name));
+    if let Some(version) = transport.protocol_version {
+        all.push(KeyValue::new(attribute::NETWORK_PROTOCOL_VERSION, version));
+    }
+}
+
+// MCP 2026-07-28 otel:common.yaml#mcp.common.attributes [TRACE-021]
+// MCP 2026-07-28 otel:conventions#failure [TRACE-046]: the same on spans and metrics.
+pub(crate) fn push_verdict(all: &mut Vec<KeyValue>, verdict: &Verdict) {
+    if let Some(code) = verdict.code {
+        all.push(KeyValue::new(attribute::STATUS_CODE, code.to_string()));
+    }
+    if let Some(error_type) = &verdict.error_type {
+        all.push(KeyValue::new(attribute::ERROR_TYPE, error_type.clone()));
+    }
+}

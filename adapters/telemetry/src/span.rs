@@ -1,0 +1,304 @@
+//! Operations and sessions in progress.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+use mcp_sansio::jsonrpc::RawJson;
+use mcp_sansio::peer::{
+    Direction, Observation, Operation, OperationEnd, OperationOutcome, OperationTransport,
+    SessionStart,
+};
+use mcp_sansio::protocol::{Method, Side};
+use opentelemetry::trace::{
+    Link, SpanBuilder, SpanKind, Status, TraceContextExt as _, Tracer as _,
+};
+use opentelemetry::{Context, KeyValue};
+
+use crate::attribute;
+use crate::description::{Description, push_network, push_revision, push_verdict};
+use crate::operation::OperationInfo;
+use crate::outcome::Verdict;
+use crate::telemetry::Shared;
+use crate::tool_span::ToolSpan;
+
+/// A request or notification in progress.
+pub(crate) struct OperationSpan {
+    shared: Arc<Shared>,
+    description: Description,
+    /// The context with the span.
+    context: Context,
+    /// Whether the span is one of the application.
+    is_outer: bool,
+    start: Instant,
+    ended: AtomicBool,
+}
+
+impl OperationSpan {
+    pub(crate) fn begin(shared: &Arc<Shared>, operation: &Operation<'_>) -> Self {
+        let description = Description::new(operation);
+        let options = &shared.options;
+        let (parent, links) = parent(shared, operation);
+        // MCP 2026-07-28 otel:mcp#client [TRACE-039] [TRACE-040]
+        let is_outer = options.outer_tool_spans
+            && description.direction == Direction::Sent
+            && description.is_tool_call()
+            && parent.get::<ToolSpan>().is_some();
+        let mut attributes = description.of_span(options);
+        if options.payloads {
+            push_arguments(&mut attributes, operation);
+        }
+        let context = if is_outer {
+            parent.span().set_attributes(attributes);
+            parent
+        } else {
+            // MCP 2026-07-28 otel:mcp#spans [TRACE-008]
+            let kind = match description.direction {
+                Direction::Sent => SpanKind::Client,
+                _ => SpanKind::Server,
+            };
+            let builder = SpanBuilder::from_name(description.name(None, options))
+                .with_kind(kind)
+                .with_attributes(attributes)
+                .with_links(links);
+            let span = shared.tracer.build_with_context(builder, &parent);
+            parent.with_span(span)
+        };
+        let context = match description.direction {
+            Direction::Received => context.with_value(OperationInfo::new(&description)),
+            _ => context,
+        };
+        Self {
+            shared: Arc::clone(shared),
+            description,
+            context,
+            is_outer,
+            start: now(),
+            ended: AtomicBool::new(false),
+        }
+    }
+
+    pub(crate) const fn context(&self) -> &Context {
+        &self.context
+    }
+
+    fn finish(&self, end: &OperationEnd<'_>) {
+        if self.ended.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        let time = self.start.elapsed();
+        let Self { shared, description, .. } = self;
+        let verdict = Verdict::new(&end.outcome, description.direction);
+        let is_answered = matches!(
+            end.outcome,
+            OperationOutcome::Done | OperationOutcome::ToolFailed | OperationOutcome::Error(_)
+        );
+        let span = self.context.span();
+        if span.is_recording() {
+            self.complete(end, &verdict, is_answered);
+        }
+        if !self.is_outer {
+            span.end();
+        }
+        let answered = (&verdict, is_answered);
+        let attributes = description.of_metric(answered, end.revision, &shared.options);
+        shared.metrics.operation(description.direction, time, &attributes);
+        #[cfg(feature = "tracing")]
+        if shared.options.access_log {
+            crate::access_log::write(self, end, &verdict, time);
+        }
+    }
+
+    /// Adds to the span what is known only at the end.
+    fn complete(&self, end: &OperationEnd<'_>, verdict: &Verdict, is_answered: bool) {
+        let Self { shared, description, .. } = self;
+        let (span, options) = (self.context.span(), &shared.options);
+        let mut attributes = Vec::new();
+        push_verdict(&mut attributes, verdict);
+        if description.revision.is_none() {
+            push_revision(&mut attributes, end.revision);
+        }
+        if description.transport.session_id.is_none()
+            && let Some(id) = end.session_id.filter(|_| options.session_ids)
+        {
+            attributes.push(KeyValue::new(attribute::SESSION_ID, id.to_owned()));
+        }
+        if let Some(result) = end.result.as_ref().filter(|_| self.records_result()) {
+            attributes.push(KeyValue::new(attribute::TOOL_RESULT, result.as_str().to_owned()));
+        }
+        span.set_attributes(attributes);
+        let answered = is_answered.then_some(verdict);
+        if description.is_foreign(None) && !description.is_foreign(answered) && !self.is_outer {
+            span.update_name(description.name(answered, options));
+        }
+        // MCP 2026-07-28 otel:conventions#failure [TRACE-028]
+        // MCP 2026-07-28 otel:mcp#client [TRACE-029]
+        if verdict.error_type.is_some() && !self.is_outer {
+            span.set_status(Status::error(verdict.message.clone().unwrap_or_default()));
+        }
+    }
+
+    // MCP 2026-07-28 otel:spans.yaml#mcp.client [TRACE-037]
+    fn records_result(&self) -> bool {
+        self.shared.options.payloads && self.description.is_tool_call()
+    }
+
+    #[cfg(feature = "tracing")]
+    pub(crate) const fn description(&self) -> &Description {
+        &self.description
+    }
+
+    #[cfg(feature = "tracing")]
+    pub(crate) fn shows_principals(&self) -> bool {
+        self.shared.options.principals
+    }
+}
+
+impl Observation for OperationSpan {
+    fn meta(&self, add: &mut dyn FnMut(&str, &str)) {
+        let members = self.shared.propagators.inject(&self.context);
+        let mut members: Vec<(String, String)> = members.into_iter().collect();
+        members.sort_unstable();
+        for (key, value) in &members {
+            add(key, value);
+        }
+    }
+
+    fn run(&self, part: &mut dyn FnMut()) {
+        let _entered = self.context.clone().attach();
+        part();
+    }
+
+    fn wants_result(&self) -> bool {
+        self.records_result() && self.context.span().is_recording()
+    }
+
+    fn end(&self, end: &OperationEnd<'_>) {
+        self.finish(end);
+    }
+}
+
+impl fmt::Debug for OperationSpan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OperationSpan")
+            .field("method", &self.description.method)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Reads the clock: operations are timed where they happen, like the spans of the SDK.
+#[allow(clippy::disallowed_methods, reason = "an adapter has a clock")]
+fn now() -> Instant {
+    Instant::now()
+}
+
+/// Returns the parent of the span of an operation, and its links.
+fn parent(shared: &Shared, operation: &Operation<'_>) -> (Context, Vec<Link>) {
+    let carried = shared.propagators.extract(operation.meta.as_ref());
+    let has_span = |context: &Context| context.span().span_context().is_valid();
+    if operation.direction == Direction::Sent {
+        // The caller has chosen another parent than the context in which it made the call.
+        let parent = carried.filter(has_span).or_else(|| match operation.cause {
+            mcp_sansio::peer::Cause::Call(context) => context.get::<Context>().cloned(),
+            mcp_sansio::peer::Cause::Request(request) => {
+                let request: &dyn std::any::Any = request;
+                request.downcast_ref::<OperationSpan>().map(|request| request.context.clone())
+            }
+            _ => None,
+        });
+        return (parent.unwrap_or_else(Context::current), Vec::new());
+    }
+    // MCP 2026-07-28 otel:mcp#context-propagation [TRACE-006] [TRACE-007]: `_meta` decides, and the
+    // context of the HTTP request is linked. Without the former, the latter is also the parent.
+    let ambient = shared.propagators.ambient(operation.transport);
+    let link = ambient.as_ref().map(|ambient| ambient.span().span_context().clone());
+    let links = link.into_iter().map(Link::with_context).collect();
+    let parent = match (carried, ambient) {
+        (Some(carried), _) if has_span(&carried) => carried,
+        // It may contain baggage.
+        (Some(carried), Some(ambient)) => {
+            carried.with_remote_span_context(ambient.span().span_context().clone())
+        }
+        (Some(carried), None) => carried,
+        (None, Some(ambient)) => ambient,
+        (None, None) => Context::new(),
+    };
+    (parent, links)
+}
+
+// MCP 2026-07-28 otel:spans.yaml#mcp.client [TRACE-037] [TRACE-038]
+fn push_arguments(attributes: &mut Vec<KeyValue>, operation: &Operation<'_>) {
+    let Some(arguments) = operation.params.get("arguments") else { return };
+    match operation.known_method() {
+        Some(Method::ToolsCall) => {
+            let text = arguments.as_str().to_owned();
+            attributes.push(KeyValue::new(attribute::TOOL_ARGUMENTS, text));
+        }
+        Some(Method::PromptsGet) => {
+            for argument in arguments.members() {
+                let name = format!("{}{}", attribute::PROMPT_VARIABLE, argument.name());
+                attributes.push(KeyValue::new(name, text_of(&argument.value)));
+            }
+        }
+        _ => {}
+    }
+}
+
+fn text_of(value: &RawJson<'_>) -> String {
+    value.to_text().map_or_else(|| value.as_str().to_owned(), |text| text.into_owned())
+}
+
+/// A legacy session in progress.
+pub(crate) struct SessionTimer {
+    shared: Arc<Shared>,
+    role: Side,
+    revision: mcp_sansio::Revision,
+    transport: OperationTransport,
+    start: Instant,
+    ended: AtomicBool,
+}
+
+impl SessionTimer {
+    pub(crate) fn begin(shared: &Arc<Shared>, session: &SessionStart<'_>) -> Self {
+        Self {
+            shared: Arc::clone(shared),
+            role: session.role,
+            revision: session.revision,
+            transport: session.transport.clone(),
+            start: now(),
+            ended: AtomicBool::new(false),
+        }
+    }
+}
+
+impl Observation for SessionTimer {
+    // MCP 2025-11-25 otel:metrics.yaml#mcp.client.session.duration [TRACE-043]
+    fn end(&self, end: &OperationEnd<'_>) {
+        if self.ended.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        let time = self.start.elapsed();
+        let mut attributes = Vec::with_capacity(8);
+        push_revision(&mut attributes, Some(self.revision));
+        push_network(&mut attributes, &self.transport);
+        let verdict = Verdict::new(&end.outcome, Direction::Sent);
+        push_verdict(&mut attributes, &verdict);
+        if self.role == Side::Client
+            && self.shared.options.addresses
+            && let Some(address) = &self.transport.peer_address
+        {
+            attributes.push(KeyValue::new(attribute::SERVER_ADDRESS, address.clone()));
+            if let Some(port) = self.transport.peer_port {
+                attributes.push(KeyValue::new(attribute::SERVER_PORT, i64::from(port)));
+            }
+        }
+        self.shared.metrics.session(self.role, time, &attributes);
+    }
+}
+
+impl fmt::Debug for SessionTimer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SessionTimer").field("role", &self.role).finish_non_exhaustive()
+    }
+}

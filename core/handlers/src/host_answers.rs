@@ -1,0 +1,113 @@
+//! Requests to the host, and the answers of its handlers.
+
+use alloc::string::ToString;
+use alloc::sync::Arc;
+
+use mcp_sansio::Instant;
+use mcp_sansio::jsonrpc::ErrorObject;
+use mcp_sansio::peer::{ClientCommand, ClientMachine, CommandError, InputHandle, InputRequested};
+use mcp_sansio_collections::Key;
+
+use super::client_endpoint::ClientEndpoint;
+use super::context::RequestParts;
+use super::pending::Pending;
+use super::reply::Outcome;
+use super::threading::{Step, Threading};
+
+/// The request that a host's handler answers.
+#[derive(Debug)]
+pub(super) enum Asked {
+    Input(InputHandle),
+    /// An input request of a task that is followed.
+    Task(Arc<Pending>),
+    #[cfg(feature = "extensions")]
+    Request(mcp_sansio::peer::RequestHandle),
+}
+
+impl<K: Threading, M: ClientMachine> ClientEndpoint<K, M> {
+    pub(super) fn ask(&mut self, input: InputRequested<'_>, now: Instant) {
+        let Some(function) = self.handlers.of_input(input.method).cloned() else {
+            let error = ErrorObject::method_not_found(input.method.as_str());
+            let input = input.handle;
+            let _answered = self.machine.apply(ClientCommand::RefuseInput { input, error }, now);
+            return;
+        };
+        let parts = RequestParts::from_host_request(&input, self.default_spawner);
+        self.run(Asked::Input(input.handle), &function, parts, now);
+    }
+
+    /// Calls a handler.
+    pub(super) fn run(
+        &mut self,
+        asked: Asked,
+        function: &K::Function,
+        parts: RequestParts<'_, '_>,
+        now: Instant,
+    ) {
+        #[cfg(feature = "observer")]
+        let observation = match &asked {
+            Asked::Input(input) => self.machine.observation_of_input(*input),
+            Asked::Task(_) => None,
+            #[cfg(feature = "extensions")]
+            Asked::Request(request) => self.machine.observation_of(*request),
+        };
+        #[cfg(feature = "observer")]
+        let parts = RequestParts { observation: observation.as_ref(), ..parts };
+        let place = self.inputs.insert(asked);
+        #[cfg(feature = "observer")]
+        let observation = observation.clone();
+        let guard = self.tasks.guard;
+        let call = || {
+            let called = guard.run(|| function(parts));
+            called.unwrap_or_else(|panicked| Step::Ready(panicked.into()))
+        };
+        #[cfg(feature = "observer")]
+        let step = super::observed_handler::call_observed(observation, call);
+        #[cfg(not(feature = "observer"))]
+        let step = call();
+        match step {
+            Step::Ready(outcome) => self.answer(place, outcome, now),
+            Step::Pending(task) => {
+                if let Some((place, outcome)) = self.tasks.start(place.slot, task, place) {
+                    self.answer(place, outcome.unwrap_or_else(Outcome::from), now);
+                }
+            }
+        }
+    }
+
+    pub(super) fn answer(&mut self, place: Key, outcome: Outcome, now: Instant) {
+        let Some(asked) = self.inputs.remove(place) else { return };
+        let input = match asked {
+            Asked::Input(input) => input,
+            Asked::Task(pending) => return self.answer_task(&pending, outcome),
+            #[cfg(feature = "extensions")]
+            Asked::Request(request) => return self.answer_extension(request, outcome, now),
+        };
+        let error = match outcome {
+            Outcome::Result(body) => {
+                let answer = ClientCommand::AnswerInput { input, result: &body };
+                match self.machine.apply(answer, now) {
+                    Err(CommandError::NotWritable(error)) => {
+                        ErrorObject::internal(error.to_string())
+                    }
+                    // An input request that was withdrawn meanwhile needs no answer.
+                    _ => return,
+                }
+            }
+            Outcome::Error(error) => error,
+            #[cfg(feature = "http")]
+            Outcome::Refused(refusal) => refusal.error,
+            Outcome::InputRequired(_) => {
+                ErrorObject::internal("a host's handler cannot ask for input")
+            }
+        };
+        let _answered = self.machine.apply(ClientCommand::RefuseInput { input, error }, now);
+    }
+
+    pub(super) fn withdraw(&mut self, is_meant: impl Fn(&Asked) -> bool) {
+        if let Some(place) = self.inputs.find_from(0, is_meant) {
+            self.inputs.remove(place);
+            self.tasks.cancel(place.slot);
+        }
+    }
+}
