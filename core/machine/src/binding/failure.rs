@@ -1,4 +1,5 @@
 use alloc::string::String;
+use core::fmt;
 use core::time::Duration;
 
 use crate::jsonrpc::ErrorObject;
@@ -47,7 +48,7 @@ pub enum TransportFailure {
         error: Option<ErrorObject<'static>>,
     },
     /// The server requires authorization, or denies access to the authorized client.
-    #[error("the server refused the authorization, with HTTP status {status}")]
+    #[error("the server refused the authorization, with HTTP status {status}{}", After(challenge.as_deref()))]
     Unauthorized {
         /// 401 or 403.
         status: u16,
@@ -84,6 +85,18 @@ pub enum TransportFailure {
         /// The limit, in bytes.
         limit: usize,
     },
+}
+
+/// Writes a challenge, which says for example which scope a token lacks.
+struct After<'a>(Option<&'a str>);
+
+impl fmt::Display for After<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Some(challenge) => write!(f, ": {challenge}"),
+            None => Ok(()),
+        }
+    }
 }
 
 #[cfg(feature = "http")]

@@ -119,7 +119,7 @@ fn failures_unrelated_to_the_era_are_reported_unchanged() {
         (
             401,
             &[("www-authenticate", "Bearer x=y")][..],
-            "refused the authorization, with HTTP status 401",
+            "refused the authorization, with HTTP status 401: Bearer x=y",
         ),
         (403, &[], "refused the authorization, with HTTP status 403"),
         (500, &[], "refused with HTTP status 500"),
