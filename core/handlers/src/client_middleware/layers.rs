@@ -37,7 +37,6 @@ pub trait ClientMiddleware<M> {
     fn into_layer(self) -> CallLayer;
 
     /// Returns a function to call with each event of the connections.
-    #[doc(hidden)]
     #[allow(private_interfaces, reason = "only this crate uses it")]
     fn event_observer(&self) -> Option<EventObserver> {
         None

@@ -41,7 +41,6 @@ pub trait Middleware<K: Threading, M> {
 
     /// Returns a function to call with the URI of each resource that changes, before its subscribers
     /// are notified.
-    #[doc(hidden)]
     #[allow(private_interfaces, reason = "only this crate uses it")]
     fn resource_observer(&self) -> Option<ResourceObserver> {
         None
