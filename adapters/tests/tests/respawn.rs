@@ -3,6 +3,8 @@
 #![allow(clippy::disallowed_methods, reason = "real processes take real time")]
 
 use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use mcp_sansio::peer::Failure;
@@ -152,4 +154,36 @@ async fn dropping_or_shutting_down_a_connection_starts_no_server() {
     drop(connection);
     let lost = call(&client, "id").await;
     assert!(lost.is_err(), "{lost:?}");
+}
+
+#[tokio::test]
+async fn a_killed_server_of_several_comes_back_by_its_policy_with_its_subscriptions() {
+    // Rule: [STDIO-019].
+    let servers = mcp_sansio_tokio::Servers::new(7);
+    let mut quick = servers.backoff_policy();
+    quick.initial = Duration::from_millis(1);
+    let opened = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&opened);
+    let connect = async move || {
+        count.fetch_add(1, Ordering::SeqCst);
+        let options = SpawnOptions::new().respawn(quick);
+        mcp_sansio_tokio::spawn_with(fragile(), &host(Revision::V2026_07_28), options).await
+    };
+    tokio::spawn(servers.connect("fragile", connect, tokio::time::sleep).unwrap());
+    let client = loop {
+        match servers.client("fragile") {
+            Ok(client) => break client,
+            Err(_) => tokio::task::yield_now().await,
+        }
+    };
+    outlive(&client).await;
+    for (_, connection) in servers.close() {
+        let before = connection.id();
+        connection.kill();
+        // A call that is in flight when the process ends is lost.
+        while call(&connection, "id").await.is_err() {}
+        assert_ne!(connection.id(), before);
+        assert!(connection.shutdown().await.unwrap().status.success());
+    }
+    assert_eq!(opened.load(Ordering::SeqCst), 1);
 }

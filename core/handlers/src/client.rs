@@ -17,6 +17,7 @@ use mcp_sansio::protocol::{
     ResourceNotFoundData, ResourceTemplate, SerializeAt, SubscriptionFilter, Task, Tool,
 };
 use mcp_sansio::{Era, Revision};
+use mcp_sansio_sync::atomic::{AtomicBool, Ordering};
 use serde::Serialize;
 
 use super::client_middleware::ConnectionLayers;
@@ -77,6 +78,8 @@ pub(super) struct ConnectionState {
     pub(super) opening: Opening,
     pub(super) call_pool: CallPool,
     pub(super) has_cache: bool,
+    /// Whether the connection waits for a new process of its server.
+    pub(super) is_suspended: AtomicBool,
     /// Whether calls that become tasks are followed.
     pub(super) follows_tasks: bool,
     #[cfg(feature = "extensions")]
@@ -291,6 +294,14 @@ impl Client {
     #[must_use]
     pub fn close_reason(&self) -> Option<CloseReason> {
         self.handle.shared.opening.close_reason()
+    }
+
+    /// Whether the process of the server has ended, and the connection waits for the next one, with
+    /// all calls that are made meanwhile: see
+    /// [`respawning`](crate::endpoint::ClientEndpoint::respawning).
+    #[must_use]
+    pub fn is_suspended(&self) -> bool {
+        self.handle.shared.is_suspended.load(Ordering::Relaxed)
     }
 
     /// Whether the connection is one over HTTP, on which a call can have

@@ -15,6 +15,7 @@ use mcp_sansio::protocol::{Method, Verbatim};
 use mcp_sansio::stream::Endpoint;
 use mcp_sansio::{Instant, Job};
 use mcp_sansio_collections::{Key, Slab};
+use mcp_sansio_sync::atomic::AtomicBool;
 
 #[cfg(feature = "http")]
 use super::AuthorizationState;
@@ -70,6 +71,7 @@ impl<K: Threading, M: ClientMachine> ClientEndpoint<K, M> {
             opening: Opening::new(),
             call_pool: CallPool::default(),
             has_cache: host.cache.is_some(),
+            is_suspended: AtomicBool::new(false),
             follows_tasks: host.follows_tasks,
             #[cfg(feature = "extensions")]
             extensions: host.handlers.extensions.as_ref().map(|all| all.registered()),
@@ -316,8 +318,8 @@ impl<K: Threading, M: ClientMachine> ClientEndpoint<K, M> {
             instructions: session.instructions().map(Into::into),
         });
         self.shared.opening.opened(session);
-        let waiting = self.suspension.as_mut().map(|suspension| suspension.end());
-        for command in waiting.unwrap_or_default() {
+        let waiting = self.end_suspension();
+        for command in waiting {
             self.execute(command, now);
         }
     }
@@ -333,9 +335,9 @@ impl<K: Threading, M: ClientMachine> ClientEndpoint<K, M> {
         // Store the reason first: callers that find the mailbox closed read it.
         self.shared.opening.closed(reason.clone());
         self.timers.end(|| ClientError::Closed(reason.clone()));
-        let waiting = self.suspension.as_mut().map(|suspension| suspension.end());
+        let waiting = self.end_suspension();
         let unread = self.shared.mailbox.close();
-        for command in waiting.unwrap_or_default().into_iter().chain(unread) {
+        for command in waiting.into_iter().chain(unread) {
             if let Command::Call { pending, .. }
             | Command::Subscribe { pending, .. }
             | Command::Sleep { pending, .. }
@@ -351,17 +353,6 @@ impl<K: Threading, M: ClientMachine> ClientEndpoint<K, M> {
     /// Runs the host's functions in `guard` from now on.
     pub(super) fn set_guard(&mut self, guard: PanicGuard) {
         self.tasks.guard = guard;
-    }
-
-    /// Tells the middleware the time and the current token.
-    fn advance_layers(&self, now: Instant) {
-        if let Some(layers) = &self.shared.layers {
-            #[cfg(feature = "http")]
-            let token = self.authorization.token_number();
-            #[cfg(not(feature = "http"))]
-            let token = 0;
-            layers.advance(now, token);
-        }
     }
 
     /// Fires the timers that are due at `now`.

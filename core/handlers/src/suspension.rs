@@ -6,6 +6,7 @@ use core::mem;
 
 use mcp_sansio::Instant;
 use mcp_sansio::peer::ClientMachine;
+use mcp_sansio_sync::atomic::Ordering;
 
 use super::client::{ClientError, Command};
 use super::client_endpoint::ClientEndpoint;
@@ -83,6 +84,7 @@ impl<K: Threading> ClientEndpoint<K> {
         }
         if let Some(suspension) = &mut self.suspension {
             suspension.is_on = true;
+            self.shared.is_suspended.store(true, Ordering::Relaxed);
         }
         self.dispatch_queued(now);
         true
@@ -90,6 +92,13 @@ impl<K: Threading> ClientEndpoint<K> {
 }
 
 impl<K: Threading, M: ClientMachine> ClientEndpoint<K, M> {
+    /// Ends the suspension, if there is one; returns the waiting commands.
+    pub(super) fn end_suspension(&mut self) -> Vec<Command> {
+        let Some(suspension) = &mut self.suspension else { return Vec::new() };
+        self.shared.is_suspended.store(false, Ordering::Relaxed);
+        suspension.end()
+    }
+
     pub(super) fn take_commands(&mut self, now: Instant) {
         // Takes only the commands queued at the start: a caller that keeps sending must not block
         // the driver.

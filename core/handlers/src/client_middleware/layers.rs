@@ -7,9 +7,10 @@ use core::pin::Pin;
 use core::sync::atomic::{AtomicUsize, Ordering};
 
 use mcp_sansio::Instant;
-use mcp_sansio::peer::Event;
+use mcp_sansio::peer::{ClientMachine, Event};
 use mcp_sansio_sync::Mutex;
 
+use crate::client_endpoint::ClientEndpoint;
 use crate::host::Host;
 use crate::middleware::{
     AccessLog, ConcurrencyLimit, FunctionMarker, LayerMarker, RateLimit, ResultCache, Timeout,
@@ -148,6 +149,19 @@ impl ConnectionLayers {
     pub(crate) fn show(&self, event: &Event<'_>) {
         for observer in &self.observers {
             observer(self.number, event);
+        }
+    }
+}
+
+impl<K: Threading, M: ClientMachine> ClientEndpoint<K, M> {
+    /// Tells the middleware the time and the current token.
+    pub(crate) fn advance_layers(&self, now: Instant) {
+        if let Some(layers) = &self.shared.layers {
+            #[cfg(feature = "http")]
+            let token = self.authorization.token_number();
+            #[cfg(not(feature = "http"))]
+            let token = 0;
+            layers.advance(now, token);
         }
     }
 }

@@ -38,8 +38,9 @@ pub enum ServersError {
     NotConnected {
         /// The name of the server.
         server: String,
-        /// Why the last connection ended or could not be opened; `None` while one is being opened:
-        /// [`ready`](super::Servers::ready) waits for it.
+        /// Why the last connection ended or could not be opened; `None` while one is being opened,
+        /// for which [`ready`](super::Servers::ready) waits, or while the process of the server is
+        /// started again.
         error: Option<ConnectionError>,
     },
     /// A list of the server could not be read.

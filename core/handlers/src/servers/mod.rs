@@ -39,6 +39,10 @@ pub use merged::{MergedItem, MergedList};
 /// [`connect`](Self::connect) adds a server and returns a future that keeps it connected. `C` is a
 /// connection of an adapter, or a [`Client`]. Clones share the servers.
 ///
+/// A connection that [outlives](crate::endpoint::ClientEndpoint::respawning) the process of its
+/// server stays: its subscriptions are kept, and its calls wait for the new process. The server is
+/// [restarting](ServerState::Restarting) meanwhile. It is opened again only when it gives up.
+///
 /// ```no_run
 /// # use std::time::Duration;
 /// # use mcp_sansio_handlers::ClientError;
@@ -105,6 +109,10 @@ pub enum ServerState {
     Connecting,
     /// The connection is open.
     Connected,
+    /// The connection is open, but the process of its server has ended and is started again by the
+    /// connection. Calls wait for it; lists do not contain its items. Only
+    /// [`states`](Servers::states) tells it, not an [observer](Servers::observe).
+    Restarting,
     /// The connection ended or could not be opened. It is opened again after a delay.
     Waiting {
         /// Why.
@@ -125,6 +133,7 @@ impl fmt::Display for ServerState {
         match self {
             Self::Connecting => f.write_str("connecting"),
             Self::Connected => f.write_str("connected"),
+            Self::Restarting => f.write_str("restarting"),
             Self::Waiting { error, delay } => write!(f, "{error}; next attempt in {delay:.1?}"),
             Self::Ended { error } => write!(f, "{error}"),
         }
@@ -180,6 +189,13 @@ impl<C: ServerConnection> Servers<C> {
         self
     }
 
+    /// Returns the delays between attempts to connect. A connection that starts the process of its
+    /// server again may use the same ones.
+    #[must_use]
+    pub fn backoff_policy(&self) -> Backoff {
+        self.config.backoff
+    }
+
     /// Sets a function that is called with each new state of each server. It must return quickly.
     #[must_use]
     pub fn observe(
@@ -195,7 +211,7 @@ impl<C: ServerConnection> Servers<C> {
     pub fn states(&self) -> Vec<(Arc<str>, ServerState)> {
         self.table.lock(|table| {
             let servers = table.servers.iter();
-            servers.map(|(name, server)| (Arc::clone(name), server.state.clone())).collect()
+            servers.map(|(name, server)| (Arc::clone(name), server.state())).collect()
         })
     }
 
@@ -273,7 +289,13 @@ impl<C: ServerConnection> Servers<C> {
             let servers = table.servers.iter();
             let connected = servers.map(|(name, server)| Connected {
                 server: Arc::clone(name),
-                client: server.client(name),
+                client: match server.client(name) {
+                    // The list would wait for the new process.
+                    Ok(client) if client.is_suspended() => {
+                        Err(ServersError::NotConnected { server: (&**name).into(), error: None })
+                    }
+                    client => client,
+                },
             });
             connected.collect()
         })
@@ -323,6 +345,13 @@ impl<C: ServerConnection> Servers<C> {
 }
 
 impl<C: ServerConnection> Registered<C> {
+    fn state(&self) -> ServerState {
+        match &self.connection {
+            Some(connection) if connection.client().is_suspended() => ServerState::Restarting,
+            _ => self.state.clone(),
+        }
+    }
+
     fn client(&self, name: &str) -> Result<Client, ServersError> {
         if let Some(connection) = &self.connection {
             return Ok(connection.client().clone());
@@ -331,7 +360,7 @@ impl<C: ServerConnection> Registered<C> {
             ServerState::Waiting { error, .. } | ServerState::Ended { error } => {
                 Some(Arc::clone(error))
             }
-            ServerState::Connecting | ServerState::Connected => None,
+            ServerState::Connecting | ServerState::Connected | ServerState::Restarting => None,
         };
         Err(ServersError::NotConnected { server: name.into(), error })
     }

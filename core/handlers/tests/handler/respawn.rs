@@ -12,6 +12,7 @@ use mcp_sansio::{Instant, Revision, Revisions};
 use mcp_sansio_handlers::endpoint::Endpoint as _;
 use mcp_sansio_handlers::{
     Call, Client, ClientError, Elicit, Host, HostRequest, NoArguments, ReadResource, Server,
+    ServerState, Servers, ServersError,
 };
 use mcp_sansio_test::{Pair, Stream, StreamPair};
 
@@ -248,4 +249,40 @@ fn without_the_option_the_end_of_the_stream_ends_the_connection() {
     endpoint.handle_eof(now);
     pair.run_until_idle();
     assert_eq!(client.close_reason(), Some(CloseReason::EndOfInput));
+}
+
+#[test]
+fn a_server_of_several_that_is_started_again_keeps_its_place_and_holds_up_no_list() {
+    // Rule: [STDIO-019].
+    let (client, mut pair) = connect(&host(Revision::V2026_07_28));
+    let servers = Servers::<Client>::new(1);
+    let mut connections = vec![client.clone()];
+    let open = async || connections.pop().ok_or("opened twice");
+    let kept = servers.connect("s", open, async |_| std::future::pending().await).unwrap();
+    let mut kept = std::pin::pin!(kept);
+    assert!(pair.poll(kept.as_mut()).is_none());
+    let state = || servers.states().remove(0).1;
+    assert!(matches!(state(), ServerState::Connected));
+    assert_eq!(pair.run(servers.all_tools()).items.len(), 3);
+    for _ in 0..2 {
+        crash(&mut pair);
+        assert!(client.is_suspended());
+        assert!(matches!(state(), ServerState::Restarting), "{}", state());
+        let list = pair.run(servers.all_tools());
+        let [ServersError::NotConnected { error: None, .. }] = list.errors.as_slice() else {
+            panic!("{:?}", list.errors)
+        };
+        let waiting = pair.start(servers.call_tool("s_ping", &NoArguments {}).unwrap());
+        respawn(&mut pair);
+        assert_eq!(text(&pair.run(waiting).unwrap()), "pong");
+        assert!(matches!(state(), ServerState::Connected));
+        assert_eq!(pair.run(servers.all_tools()).items.len(), 3);
+    }
+    assert!(pair.poll(kept.as_mut()).is_none());
+    // The policy gives up.
+    crash(&mut pair);
+    let now = pair.now();
+    pair.transport.client.as_mut().unwrap().handle_eof(now);
+    assert!(pair.poll(kept.as_mut()).is_none());
+    assert!(matches!(state(), ServerState::Waiting { .. }), "{}", state());
 }
