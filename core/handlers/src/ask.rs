@@ -147,7 +147,10 @@ impl Context {
 
     // MCP 2026-07-28 basic/patterns/mrtr#error-handling [MRTR-016]: a missing answer is requested
     // again, a malformed one is an error.
-    fn input_result<T: DeserializeOwned>(&self, key: &str) -> Result<Option<T>, HandlerError> {
+    pub(crate) fn input_result<T: DeserializeOwned>(
+        &self,
+        key: &str,
+    ) -> Result<Option<T>, HandlerError> {
         if let Some(error) = self.inputs().refusal(key) {
             return Err(HandlerError::failed(alloc::format!("`{key}` was refused: {error}")));
         }

@@ -21,13 +21,13 @@ use mcp_sansio_sync::atomic::{AtomicBool, Ordering};
 use serde::Serialize;
 
 use super::client_middleware::ConnectionLayers;
-use super::context::SendError;
 use super::mailbox::{Mailbox, SendFailure};
 use super::middleware::LimitError;
 use super::opened_future::{ClosedFuture, OpenedFuture};
 use super::opening::Opening;
 use super::pending::{CallFuture, CallPool, ClientCall, Pending};
 use super::response_cache::CacheMode;
+use super::send_error::SendError;
 use super::shares::{Coalesced, Cost, Metered};
 
 /// A handle to a client connection. It makes calls, from any thread, and can be cloned freely.
@@ -134,7 +134,7 @@ pub(super) enum Command {
         method: Method,
     },
     Notify {
-        method: Method,
+        method: MethodName<'static>,
         params: RawJson<'static>,
     },
     SetLogLevel(LoggingLevel),
@@ -480,7 +480,10 @@ impl Client {
             return Ok(());
         }
         let params = RawJson::EMPTY_OBJECT;
-        self.command(Command::Notify { method: Method::RootsListChanged, params })
+        self.command(Command::Notify {
+            method: MethodName::Known(Method::RootsListChanged),
+            params,
+        })
     }
 
     /// Closes the connection.

@@ -130,6 +130,8 @@ impl<K: Threading, M: ClientMachine> ClientEndpoint<K, M> {
                 }
             }
             Event::Notification(notification) => {
+                #[cfg(feature = "extensions")]
+                self.receive_notification(&notification);
                 let subscription = notification.subscription;
                 if let Some(pending) = subscription.and_then(|handle| self.pending(handle)) {
                     let Event::Notification(owned) = Event::Notification(notification).into_owned()
@@ -420,7 +422,11 @@ impl<K: Threading, M: ClientMachine> ClientEndpoint<K, M> {
             Command::AskHost { pending, method } => self.ask_for_task(pending, method, now),
             Command::Notify { method, params } => {
                 // The gate drops a notification that the server does not accept.
-                let notify = ClientCommand::Notify { method, params: &params };
+                let params = &params;
+                let notify = match &method {
+                    MethodName::Known(method) => ClientCommand::Notify { method: *method, params },
+                    MethodName::Other(method) => ClientCommand::NotifyOther { method, params },
+                };
                 let _sent = self.machine.apply(notify, now);
             }
             Command::SetLogLevel(level) => {

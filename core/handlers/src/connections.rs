@@ -9,8 +9,9 @@ use mcp_sansio::protocol::LoggingLevel;
 use mcp_sansio_sync::Mutex;
 
 use super::catalog_edit::CatalogEdit;
-use super::context::{Command, CommandSender, SendError};
+use super::context::{Command, CommandSender};
 use super::mailbox::Mailbox;
+use super::send_error::SendError;
 use super::server::Server;
 use super::server_handle::ServerHandle;
 use super::threading::Threading;

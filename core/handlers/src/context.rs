@@ -19,8 +19,9 @@ use serde::de::DeserializeOwned;
 
 use super::blocking::Spawner;
 use super::catalog_edit::{CatalogEdit, Edit};
-use super::mailbox::{Mailbox, SendFailure};
+use super::mailbox::Mailbox;
 use super::reply::{ForCompletion, ForPrompt, ForRequest, ForResource, ForTool, HandlerError};
+use super::send_error::SendError;
 use super::shares::{Coalesced, Cost, Metered, Sender};
 use super::state::StateMap;
 
@@ -108,6 +109,13 @@ pub(super) enum Command {
         logger: Option<String>,
         data: Json,
     },
+    /// A notification of an extension.
+    #[cfg(feature = "extensions")]
+    Notify {
+        request: RequestHandle,
+        method: &'static str,
+        params: Json,
+    },
     ResourceUpdated {
         from: Sender,
         uri: String,
@@ -131,6 +139,8 @@ impl fmt::Debug for Command {
         f.write_str(match self {
             Self::Progress { .. } => "Progress",
             Self::Log { .. } => "Log",
+            #[cfg(feature = "extensions")]
+            Self::Notify { .. } => "Notify",
             Self::ResourceUpdated { .. } => "ResourceUpdated",
             Self::EditCatalog { .. } => "EditCatalog",
             Self::TakeEdit(_) => "TakeEdit",
@@ -148,6 +158,8 @@ impl Metered for Command {
             + match self {
                 Self::Progress { message, .. } => length(message),
                 Self::Log { logger, data, .. } => length(logger) + data.as_str().len(),
+                #[cfg(feature = "extensions")]
+                Self::Notify { params, .. } => params.as_str().len(),
                 Self::ResourceUpdated { uri, .. } => uri.len(),
                 // Data that the closure holds by reference is not counted.
                 Self::EditCatalog { edit, .. } => size_of_val(&**edit),
@@ -159,6 +171,8 @@ impl Metered for Command {
         match self {
             Self::Progress { request, .. } => Cost::Report(Some(*request), bytes),
             Self::Log { request, .. } => Cost::Report(*request, bytes),
+            #[cfg(feature = "extensions")]
+            Self::Notify { request, .. } => Cost::Report(Some(*request), bytes),
             Self::ResourceUpdated { from, .. } | Self::EditCatalog { from, .. } => {
                 Cost::Command(*from, bytes)
             }
@@ -181,35 +195,13 @@ impl Metered for Command {
     }
 }
 
-/// Why a command to a connection was not accepted. The command has no effect.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum SendError {
-    /// The command queue of the driver is full: see
-    /// [`Limits::commands_max`](mcp_sansio::peer::Limits::commands_max). Retry later.
-    #[error("too many commands wait for the driver of the connection")]
-    Full,
-    /// The connection is closed.
-    #[error("the connection is over")]
-    Closed,
-}
-
-impl<C> From<SendFailure<C>> for SendError {
-    fn from(refused: SendFailure<C>) -> Self {
-        match refused {
-            SendFailure::Closed(_) => Self::Closed,
-            SendFailure::Full(_) => Self::Full,
-        }
-    }
-}
-
 /// The sender of a connection's command queue.
 pub(super) type CommandSender = Arc<Mailbox<Command>>;
 
 /// A handler's access to its request and its connection.
 #[derive(Debug)]
 pub struct Context {
-    handle: RequestHandle,
+    pub(super) handle: RequestHandle,
     revision: Revision,
     capabilities: Capabilities,
     wants_progress: bool,
@@ -415,7 +407,7 @@ impl Context {
     }
 
     /// Queues a message that may be dropped when the driver is far behind.
-    fn report(&self, command: Command) {
+    pub(super) fn report(&self, command: Command) {
         let _sent = self.commands.send(command);
     }
 

@@ -219,6 +219,7 @@ mod response_cache;
 mod schema;
 #[cfg(feature = "seal")]
 mod sealing;
+mod send_error;
 mod server;
 mod server_binding;
 #[cfg(feature = "server-card")]
@@ -246,7 +247,7 @@ pub use catalog_edit::CatalogEdit;
 pub use client::{Client, ClientError, Session};
 pub use client_tasks::{ClientTask, TaskCall, TaskFuture};
 pub use connections::Connections;
-pub use context::{Call, Context, NoArguments, ReadResource, SendError};
+pub use context::{Call, Context, NoArguments, ReadResource};
 pub use fallible::{IntoHandlerError, fallible};
 pub use host::Host;
 pub use host_request::HostRequest;
@@ -255,6 +256,7 @@ pub use pending::{CallFuture, ClientCall, Subscription};
 #[cfg(feature = "protection")]
 pub use protection::TokenRequirement;
 pub use reply::{HandlerError, Structured};
+pub use send_error::SendError;
 pub use server::Server;
 #[cfg(feature = "server-card")]
 pub use server_card::{InvalidServerCard, RemoteEndpoint, ServerCard};

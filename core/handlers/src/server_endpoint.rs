@@ -107,6 +107,11 @@ impl<K: Threading, M: ServerBinding> ServerEndpoint<K, M> {
                 }
                 None
             }
+            #[cfg(feature = "extensions")]
+            Event::Notification(notification) => {
+                self.receive_notification(&notification);
+                None
+            }
             // Answers are still sent after the end of input: a client may close its output and keep
             // reading.
             Event::Closed(CloseReason::EndOfInput) => None,
@@ -218,6 +223,12 @@ impl<K: Threading, M: ServerBinding> ServerEndpoint<K, M> {
                     // The data is valid JSON, so serializing it cannot fail.
                     let log = ServerCommand::Log { request, level, logger, data };
                     let _sent = self.machine.apply(log, now);
+                }
+                #[cfg(feature = "extensions")]
+                Command::Notify { request, method, params } => {
+                    let params = &params;
+                    let notify = ServerCommand::NotifyOther { request, method, params };
+                    let _sent = self.machine.apply(notify, now);
                 }
                 Command::ResourceUpdated { uri, .. } => {
                     // Before the subscribers, who will read it again.

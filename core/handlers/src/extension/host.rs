@@ -14,9 +14,11 @@ use mcp_sansio::protocol::{
 };
 use mcp_sansio::{Instant, Job, Revision};
 use serde::Serialize;
+use serde::de::DeserializeOwned;
 
 use super::marker::ForHostExtension;
 use super::method::{ExtensionGateError, ExtensionMethod, MethodRow};
+use super::notification::{ExtensionNotification, Receiver, Receivers};
 use super::registration::{RegisteredExtension, unmet};
 use super::server::declared_in;
 use crate::client::{Client, ClientError, Session};
@@ -33,6 +35,7 @@ use crate::threading::{ThreadSafe, Threading};
 pub struct HostExtension<K: Threading = ThreadSafe> {
     registration: RegisteredExtension,
     handlers: Vec<(MethodRow, K::Function)>,
+    receivers: Receivers,
     problem: Option<ExtensionError>,
 }
 
@@ -46,7 +49,8 @@ impl<K: Threading> HostExtension<K> {
     // MCP 2026-07-28 extensions:SEP-2133#definition [EXT-002]
     pub fn new(id: impl Into<String>) -> Result<Self, ExtensionError> {
         let registration = RegisteredExtension::new(id.into())?;
-        Ok(Self { registration, handlers: Vec::new(), problem: None })
+        let (handlers, receivers) = (Vec::new(), Vec::new());
+        Ok(Self { registration, handlers, receivers, problem: None })
     }
 
     /// Sets the settings to declare; `settings` serializes to an object.
@@ -90,6 +94,25 @@ impl<K: Threading> HostExtension<K> {
     }
 }
 
+impl<K: Threading> HostExtension<K> {
+    /// Sets the function that receives a notification of servers: it is
+    /// [sent by](ExtensionNotification::sent_by) servers. It must return quickly. It is called only for
+    /// servers that declared the extension. Parameters of another type are dropped.
+    // MCP 2026-07-28 extensions:SEP-3371-summary#2-custom-methods [EXT-025]
+    #[must_use]
+    pub fn notification<P: DeserializeOwned>(
+        mut self,
+        notification: &ExtensionNotification<P>,
+        receive: impl Fn(P) + Send + Sync + 'static,
+    ) -> Self {
+        match self.registration.add_method(notification.row, Side::Server) {
+            Ok(()) => self.receivers.push(Receiver::new(notification.row, receive)),
+            Err(problem) => _ = self.problem.get_or_insert(problem),
+        }
+        self
+    }
+}
+
 impl<K: Threading> fmt::Debug for HostExtension<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("HostExtension")
@@ -102,6 +125,7 @@ impl<K: Threading> fmt::Debug for HostExtension<K> {
 pub(crate) struct HostExtensions<K: Threading> {
     registered: Arc<Vec<RegisteredExtension>>,
     handlers: Vec<(MethodRow, K::Function)>,
+    pub(super) receivers: Receivers,
     problem: Option<ExtensionError>,
 }
 
@@ -110,6 +134,7 @@ impl<K: Threading> Clone for HostExtensions<K> {
         Self {
             registered: Arc::clone(&self.registered),
             handlers: self.handlers.clone(),
+            receivers: self.receivers.clone(),
             problem: self.problem.clone(),
         }
     }
@@ -131,10 +156,11 @@ impl<K: Threading> Host<K> {
     // MCP 2026-07-28 extensions:SEP-2133#sdk-implementation [EXT-004]: only registered extensions.
     #[must_use]
     pub fn extension(mut self, extension: HostExtension<K>) -> Self {
-        let HostExtension { registration, handlers, problem } = extension;
+        let HostExtension { registration, handlers, receivers, problem } = extension;
         let all = self.handlers.extensions.get_or_insert_with(|| {
             let registered = Arc::default();
-            Arc::new(HostExtensions { registered, handlers: Vec::new(), problem: None })
+            let (handlers, receivers) = (Vec::new(), Vec::new());
+            Arc::new(HostExtensions { registered, handlers, receivers, problem: None })
         });
         let all = Arc::make_mut(all);
         let declared = &mut self.options.capabilities_mut().extensions;
@@ -144,8 +170,9 @@ impl<K: Threading> Host<K> {
             return self;
         }
         Arc::make_mut(&mut all.registered).push(registration);
-        if !handlers.is_empty() {
+        if !handlers.is_empty() || !receivers.is_empty() {
             all.handlers.extend(handlers);
+            all.receivers.extend(receivers);
             self.options.policy_mut().unknown_methods = UnknownMethods::Deliver;
         }
         self
@@ -206,7 +233,7 @@ impl Client {
         self.shared().extensions.as_ref().map_or(&[], |registered| registered)
     }
 
-    fn check_extension(&self, row: &MethodRow) -> Result<(), ClientError> {
+    pub(super) fn check_extension(&self, row: &MethodRow) -> Result<(), ClientError> {
         let Some(session) = self.session() else {
             return Err(ClientError::NotSent(Box::new(CommandError::NotOpen)));
         };

@@ -26,12 +26,23 @@ pub(crate) struct MethodRow {
     undeclared: bool,
 }
 
+impl MethodRow {
+    pub(super) const fn new(
+        extension: &'static str,
+        name: &'static str,
+        sender: Side,
+        revisions: Revisions,
+    ) -> Self {
+        Self { extension, name, sender, revisions, undeclared: false }
+    }
+}
+
 impl<P, R> ExtensionMethod<P, R> {
     /// Creates the method `name` of the extension with this identifier.
     #[must_use]
     pub const fn new(extension: &'static str, name: &'static str) -> Self {
         let (sender, revisions) = (Side::Client, Revisions::since(Revision::V2025_06_18));
-        let row = MethodRow { extension, name, sender, revisions, undeclared: false };
+        let row = MethodRow::new(extension, name, sender, revisions);
         Self { row, types: PhantomData }
     }
 

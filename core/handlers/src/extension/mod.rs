@@ -33,6 +33,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
+//! An [`ExtensionNotification`] is the same for a notification, which either side may send.
+//!
 //! Nothing is declared unless it is registered. A handler of any method reads what the client
 //! declared with [`Context::extension`](crate::Context::extension), an application what the server
 //! declared with [`Session::extension`](crate::Session::extension).
@@ -40,6 +42,7 @@
 mod host;
 mod marker;
 mod method;
+mod notification;
 mod registration;
 mod server;
 
@@ -47,6 +50,7 @@ pub use host::HostExtension;
 pub(super) use host::HostExtensions;
 pub use marker::{ForExtension, ForHostExtension};
 pub use method::{ExtensionGateError, ExtensionMethod};
+pub use notification::ExtensionNotification;
 pub use registration::RegisteredExtension;
 pub(super) use server::ExtensionTable;
 pub use server::ServerExtension;

@@ -7,17 +7,20 @@ use mcp_sansio::Era;
 use mcp_sansio::Revision;
 use mcp_sansio::catalog::CatalogError;
 use mcp_sansio::jsonrpc::{ErrorObject, Json, RawJson};
-use mcp_sansio::peer::{MethodName, Request};
+use mcp_sansio::peer::{MethodName, Request, UnknownMethods};
 use mcp_sansio::protocol::{
-    Capabilities, Capability, ExtensionError, SerializeAt, Side, missing_extension,
+    Capabilities, Capability, ExtensionError, InputRequest, SerializeAt, Side, missing_extension,
 };
 use serde::Serialize;
+use serde::de::DeserializeOwned;
 
 use super::marker::ForExtension;
 use super::method::{ExtensionGateError, ExtensionMethod, MethodRow};
+use super::notification::{ExtensionNotification, Receiver, Receivers};
 use super::registration::{RegisteredExtension, unmet};
 use crate::context::Context;
 use crate::function::Handler;
+use crate::reply::HandlerError;
 use crate::server::{Handlers, Server};
 use crate::server_binding::ServerBinding;
 use crate::server_endpoint::ServerEndpoint;
@@ -28,6 +31,7 @@ use crate::threading::{ThreadSafe, Threading};
 pub struct ServerExtension<K: Threading = ThreadSafe> {
     registration: RegisteredExtension,
     handlers: Vec<(&'static str, K::Function)>,
+    receivers: Receivers,
     states: Vec<StateTypes>,
     problem: Option<ExtensionError>,
 }
@@ -42,7 +46,13 @@ impl<K: Threading> ServerExtension<K> {
     // MCP 2026-07-28 extensions:SEP-2133#definition [EXT-002]
     pub fn new(id: impl Into<String>) -> Result<Self, ExtensionError> {
         let registration = RegisteredExtension::new(id.into())?;
-        Ok(Self { registration, handlers: Vec::new(), states: Vec::new(), problem: None })
+        Ok(Self {
+            registration,
+            handlers: Vec::new(),
+            receivers: Vec::new(),
+            states: Vec::new(),
+            problem: None,
+        })
     }
 
     /// Sets the settings to declare; `settings` serializes to an object.
@@ -91,6 +101,25 @@ impl<K: Threading> ServerExtension<K> {
     }
 }
 
+impl<K: Threading> ServerExtension<K> {
+    /// Sets the function that receives a notification of clients, until 2025-11-25. It must return
+    /// quickly. Parameters of another type are dropped. A notification does not name its sender, so
+    /// it is received from any client, whether that declared the extension or not.
+    // MCP 2026-07-28 extensions:SEP-3371-summary#2-custom-methods [EXT-025]
+    #[must_use]
+    pub fn notification<P: DeserializeOwned>(
+        mut self,
+        notification: &ExtensionNotification<P>,
+        receive: impl Fn(P) + Send + Sync + 'static,
+    ) -> Self {
+        match self.registration.add_method(notification.row, Side::Client) {
+            Ok(()) => self.receivers.push(Receiver::new(notification.row, receive)),
+            Err(problem) => _ = self.problem.get_or_insert(problem),
+        }
+        self
+    }
+}
+
 impl<K: Threading> fmt::Debug for ServerExtension<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ServerExtension")
@@ -101,7 +130,7 @@ impl<K: Threading> fmt::Debug for ServerExtension<K> {
 
 /// The extensions of a server.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct ExtensionTable(Vec<RegisteredExtension>);
+pub(crate) struct ExtensionTable(Vec<RegisteredExtension>, Receivers);
 
 impl ExtensionTable {
     fn row(&self, method: &str) -> Option<&MethodRow> {
@@ -145,9 +174,53 @@ impl Context {
     pub fn extension(&self, id: &str) -> Option<Json> {
         declared_in(&self.client_extensions.as_ref()?.as_raw(), id)
     }
+
+    /// Returns the request of an extension as an input request, for
+    /// [`require_input`](Self::require_input): the method is
+    /// [sent by](ExtensionMethod::sent_by) servers, until 2025-11-25. The handler is called again with
+    /// the [result](Self::extension_result).
+    ///
+    /// # Errors
+    ///
+    /// The client did not declare the extension, or the method does not exist at its revision.
+    // MCP 2026-07-28 extensions:SEP-3371-summary#2-custom-methods [EXT-025]
+    pub fn extension_request<P: Serialize, R>(
+        &self,
+        method: &ExtensionMethod<P, R>,
+        params: &P,
+    ) -> Result<InputRequest, ExtensionGateError> {
+        #[derive(Serialize)]
+        struct Request<'a, P> {
+            method: &'static str,
+            params: &'a P,
+        }
+
+        let client = self.extension(method.extension()).is_some();
+        method.row.check(Side::Server, self.revision(), client, true)?;
+        let request = Json::from_serialize(&Request { method: method.name(), params });
+        // Then the machine refuses to ask, and the request fails.
+        Ok(InputRequest::Unknown(request.unwrap_or_else(|_| RawJson::NULL.into())))
+    }
+
+    /// Returns the host's result of the request `key` of an extension; `None` if it was not sent yet.
+    ///
+    /// # Errors
+    ///
+    /// The client refused, or its result does not have the type of the method.
+    pub fn extension_result<P, R: DeserializeOwned>(
+        &self,
+        _: &ExtensionMethod<P, R>,
+        key: &str,
+    ) -> Result<Option<R>, HandlerError> {
+        self.input_result(key)
+    }
 }
 
 impl<K: Threading> Handlers<K> {
+    pub(super) fn receivers(&self) -> Option<&[Receiver]> {
+        self.extensions.as_deref().map(|table| &*table.1)
+    }
+
     fn extensions(&self) -> &[RegisteredExtension] {
         self.extensions.as_deref().map_or(&[], |table| &table.0)
     }
@@ -162,7 +235,7 @@ impl<K: Threading> Server<K> {
     // MCP 2026-07-28 extensions:SEP-2133#sdk-implementation [EXT-004]: only registered extensions.
     #[must_use]
     pub fn extension(mut self, extension: ServerExtension<K>) -> Self {
-        let ServerExtension { registration, handlers, states, problem } = extension;
+        let ServerExtension { registration, handlers, receivers, states, problem } = extension;
         let functions = Arc::make_mut(&mut self.handlers);
         let others = &functions.others;
         let is_taken = |name: &str| others.iter().any(|(known, _)| known == name);
@@ -176,7 +249,13 @@ impl<K: Threading> Server<K> {
             let place = functions.others.partition_point(|(known, _)| **known < *method);
             functions.others.insert(place, (method.into(), function));
         }
-        Arc::make_mut(functions.extensions.get_or_insert_default()).0.push(registration);
+        let is_notified = !receivers.is_empty();
+        let table = Arc::make_mut(functions.extensions.get_or_insert_default());
+        table.0.push(registration);
+        table.1.extend(receivers);
+        if is_notified {
+            self.options.policy_mut().unknown_methods = UnknownMethods::Deliver;
+        }
         for states in states {
             self.require(states);
         }

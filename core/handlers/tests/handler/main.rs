@@ -30,6 +30,8 @@ mod errors;
 #[cfg(feature = "protection")]
 mod expiry;
 #[cfg(feature = "extensions")]
+mod extension_messages;
+#[cfg(feature = "extensions")]
 mod extensions;
 mod followed_tasks;
 #[cfg(feature = "protection")]

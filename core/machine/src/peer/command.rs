@@ -58,6 +58,14 @@ pub enum ClientCommand<'a> {
         /// The parameters, an object.
         params: &'a dyn WriteJson,
     },
+    /// Sends a notification of an extension to a legacy server. A modern server ignores it over HTTP,
+    /// so there it is an error.
+    NotifyOther {
+        /// A method that the protocol does not define.
+        method: &'a str,
+        /// The parameters, an object.
+        params: &'a dyn WriteJson,
+    },
     /// Subscribes to changes: see [`Client::subscribe`](super::Client::subscribe).
     Subscribe(&'a SubscriptionFilter),
     /// Subscribes with header fields of its own, under the same conditions as
@@ -129,6 +137,16 @@ pub enum ServerCommand<'a> {
     Notify {
         /// The method, one that servers send.
         method: Method,
+        /// The parameters, an object.
+        params: &'a dyn WriteJson,
+    },
+    /// Sends a notification of an extension on the channel of a request, before its response.
+    /// Silently dropped if the request has ended, and while the client's queue is full.
+    NotifyOther {
+        /// The request that it concerns.
+        request: RequestHandle,
+        /// A method that the protocol does not define.
+        method: &'a str,
         /// The parameters, an object.
         params: &'a dyn WriteJson,
     },

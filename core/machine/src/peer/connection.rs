@@ -406,7 +406,7 @@ impl Connection {
         };
         let method = Method::Cancelled;
         let observed = self.observed.notify(method.as_str(), Some(&params), Tag::NONE);
-        let part = Part::Notification(SentNotification { method, cancelled });
+        let part = Part::Notification(SentNotification { method: Some(method), cancelled });
         let written = self.outbox.try_push(lane, channel, part, Tag::NONE, |out| match &observed {
             Some(params) => write_notification(out, method.as_str(), Some(params)),
             None => write_notification(out, method.as_str(), Some(&params)),

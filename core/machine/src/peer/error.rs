@@ -63,6 +63,10 @@ pub enum CommandError {
     /// empty or too many. The caller's fault; the peer received an internal error.
     #[error("{0}")]
     InputNotAllowed(&'static str),
+    /// The method cannot be sent as a notification of an extension: the protocol defines it, or the
+    /// server is a modern one, to which clients send none. The caller's fault.
+    #[error("the method is not a notification of an extension that can be sent here")]
+    NotANotification,
     /// The call has header fields, and the connection is a byte stream. The caller's fault; the
     /// request was not sent.
     #[cfg(feature = "http")]

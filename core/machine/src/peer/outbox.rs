@@ -68,6 +68,12 @@ pub(crate) enum Part {
     Abort(i64),
 }
 
+impl Part {
+    /// A notification whose method the protocol does not define.
+    pub(crate) const OTHER_NOTIFICATION: Self =
+        Self::Notification(SentNotification { method: None, cancelled: None });
+}
+
 /// A sent request. A binding repeats some of these values outside of the message, without parsing
 /// it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,7 +90,8 @@ pub(crate) struct SentRequest {
 /// A sent notification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct SentNotification {
-    pub(crate) method: Method,
+    /// The method, if the protocol defines it.
+    pub(crate) method: Option<Method>,
     /// The cancelled request of this side, if this is a cancellation.
     pub(crate) cancelled: Option<i64>,
 }
@@ -92,7 +99,7 @@ pub(crate) struct SentNotification {
 impl From<Method> for Part {
     /// Creates a notification that names no request.
     fn from(method: Method) -> Self {
-        Self::Notification(SentNotification { method, cancelled: None })
+        Self::Notification(SentNotification { method: Some(method), cancelled: None })
     }
 }
 

@@ -78,6 +78,16 @@ pub(crate) enum Call<'a> {
         #[serde(borrow)]
         params: Option<RawJson<'a>>,
     },
+    NotifyOther {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        at: Option<u64>,
+        /// The request that it concerns, of a server.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        request: Option<Handle>,
+        method: Cow<'a, str>,
+        #[serde(borrow)]
+        params: Option<RawJson<'a>>,
+    },
     SetLogLevel {
         at: u64,
         level: Cow<'a, str>,
@@ -364,6 +374,7 @@ impl Call<'_> {
             | Self::Pause { at, .. }
             | Self::Resume { at, .. } => Some(*at),
             Self::Notify { at, .. }
+            | Self::NotifyOther { at, .. }
             | Self::RefuseInput { at, .. }
             | Self::Respond { at, .. }
             | Self::Reject { at, .. }

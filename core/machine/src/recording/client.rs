@@ -154,6 +154,10 @@ pub(super) fn call_of<'c, M: ClientMachine + Recordable>(
         ClientCommand::Notify { method, params } => {
             Call::Notify { at, method: method.as_str().into(), params: text(*params) }
         }
+        ClientCommand::NotifyOther { method, params } => {
+            let method = (*method).into();
+            Call::NotifyOther { at, request: None, method, params: text(*params) }
+        }
         ClientCommand::Subscribe(filter) => Call::Subscribe { at: now, filter: whole(*filter) },
         #[cfg(feature = "http")]
         ClientCommand::SubscribeWithFields { filter, .. } => {
@@ -200,6 +204,9 @@ where
         }
         Call::Notify { method: name, params, .. } => {
             apply(ClientCommand::Notify { method: method(name)?, params });
+        }
+        Call::NotifyOther { method, params, .. } => {
+            apply(ClientCommand::NotifyOther { method, params });
         }
         Call::SetLogLevel { level: name, .. } => apply(ClientCommand::SetLogLevel(level(name)?)),
         Call::Subscribe { filter, .. } => apply(ClientCommand::Subscribe(&decoded(filter)?)),

@@ -218,6 +218,10 @@ fn call_of<'c, M: ServerMachine + Recordable>(
         ServerCommand::Notify { method, params } => {
             Call::Notify { at, method: method.as_str().into(), params: text(*params) }
         }
+        ServerCommand::NotifyOther { request, method, params } => {
+            let (request, method) = (Some((*request).into()), (*method).into());
+            Call::NotifyOther { at, request, method, params: text(*params) }
+        }
         ServerCommand::Respond { request, result } => {
             // Nothing is written for a request that is not pending, at any revision.
             let revision = machine.revision_of(*request).unwrap_or(Revision::LATEST);
@@ -283,6 +287,10 @@ where
         }
         Call::Notify { method: name, params, .. } => {
             apply(ServerCommand::Notify { method: method(name)?, params });
+        }
+        Call::NotifyOther { request: Some(request), method, params, .. } => {
+            let request = request.to_request();
+            apply(ServerCommand::NotifyOther { request, method, params });
         }
         Call::Respond { request, result, .. } => {
             let (request, result) = (request.to_request(), &Verbatim(result));

@@ -321,7 +321,7 @@ impl Client {
             MessageKind::Answer => None,
             MessageKind::Initialized => Some(Method::Initialized),
             MessageKind::Cancellation(_) => Some(Method::Cancelled),
-            MessageKind::Notification(method) => Some(*method),
+            MessageKind::Notification(method) => *method,
             MessageKind::Request(..) => return,
         };
         self.peer.report(Event::DeliveryFailed(DeliveryFailed { method, failure }));

@@ -41,7 +41,8 @@ pub(super) enum MessageKind {
     Initialized,
     /// `notifications/cancelled` for the request with this id.
     Cancellation(i64),
-    Notification(Method),
+    /// Another notification, with its method if the protocol defines it.
+    Notification(Option<Method>),
     /// The response to a request of the server.
     Answer,
 }
@@ -67,10 +68,10 @@ impl Message {
                 MessageKind::Request(sent.id, RequestKind::from_method(sent.method))
             }
             Part::Notification(sent) => {
-                method = Some(sent.method);
+                method = sent.method;
                 match (sent.method, sent.cancelled) {
-                    (Method::Initialized, _) => MessageKind::Initialized,
-                    (Method::Cancelled, Some(id)) => MessageKind::Cancellation(id),
+                    (Some(Method::Initialized), _) => MessageKind::Initialized,
+                    (Some(Method::Cancelled), Some(id)) => MessageKind::Cancellation(id),
                     (method, _) => MessageKind::Notification(method),
                 }
             }

@@ -117,7 +117,7 @@ mod tests {
         queue.drop_answers();
         assert_eq!(queue.control_bytes(), 3);
         let taken = queue.take_control(|_| true).unwrap();
-        assert_eq!(taken.kind, MessageKind::Notification(Method::RootsListChanged));
+        assert_eq!(taken.kind, MessageKind::Notification(Some(Method::RootsListChanged)));
         assert_eq!(queue.control_bytes(), 0);
     }
 }

@@ -48,6 +48,7 @@ impl Server {
             | ServerCommand::WithdrawInput(request)
             | ServerCommand::Progress { request, .. }
             | ServerCommand::TaskProgress { request, .. }
+            | ServerCommand::NotifyOther { request, .. }
             | ServerCommand::Log { request: Some(request), .. } => request.connection,
             ServerCommand::RequireInput { request, .. } => request.handle.connection,
             ServerCommand::Cancel { call, .. } => call.connection,

@@ -4,6 +4,7 @@
 pub(crate) mod channels;
 mod inputs;
 mod methods;
+mod notifications;
 mod opening;
 mod options;
 mod receive;
@@ -37,9 +38,7 @@ use super::event::{Cancelled, CloseReason, Event, Failure, Subject};
 use super::handle::{CallHandle, InputHandle, InputSource};
 use super::machine::{Applied, ClientMachine, machine, stream_machine};
 use super::method_name::MethodName;
-use super::outbox::{Channel, Lane};
 use super::outgoing::{CallOptions, FixedMeta, MetaParts, Outgoing};
-use super::queue::Tag;
 
 pub(super) use inputs::{INPUT_REQUEST_LENGTH_MIN, PendingInput, Round};
 pub(crate) use methods::client_methods;
@@ -342,6 +341,7 @@ impl Client {
             }
             ClientCommand::Cancel { call, reason } => self.give_up(call, reason, now),
             ClientCommand::Notify { method, params } => self.send_notification(method, params)?,
+            ClientCommand::NotifyOther { method, params } => self.notify_other(method, params)?,
             ClientCommand::SetLogLevel(level) => self.ask_for_logs(level, now)?,
             ClientCommand::AnswerInput { input, result } => self.take_answer(input, result, now)?,
             ClientCommand::RefuseInput { input, error } => self.take_refusal(input, error)?,
@@ -387,25 +387,6 @@ impl Client {
             self.connection.give_up(&entry, reason, now);
         }
         self.connection.end_call(call.key, Failure::Cancelled);
-    }
-
-    fn send_notification(
-        &mut self,
-        method: Method,
-        params: &dyn WriteJson,
-    ) -> Result<(), CommandError> {
-        Connection::check_kind(method, MethodKind::Notification)?;
-        self.check_gate(method)?;
-        let observed = self.connection.observed.notify(method.as_str(), Some(params), Tag::NONE);
-        let params = observed.as_ref().map_or(params, |params| params);
-        self.connection.outbox.try_push(
-            Lane::Bulk,
-            Channel::UNSOLICITED,
-            method.into(),
-            Tag::NONE,
-            |out| crate::jsonrpc::write_notification(out, method.as_str(), Some(params)),
-        )?;
-        Ok(())
     }
 
     // MCP 2025-11-25 server/utilities/logging#setting-log-level [LOG-003]

@@ -111,6 +111,28 @@ impl Server {
         debug_assert!(written.is_ok(), "finite numbers and strings are JSON");
     }
 
+    // MCP 2026-07-28 extensions:SEP-3371-summary#2-custom-methods [EXT-025]
+    pub(super) fn notify_other(
+        &mut self,
+        request: RequestHandle,
+        method: &str,
+        params: &dyn WriteJson,
+    ) -> Result<(), CommandError> {
+        if Method::parse(method).is_some() {
+            return Err(CommandError::NotANotification);
+        }
+        let entry = self.connection.requests.get(request.key);
+        let Some(entry) = entry.filter(|_| !self.is_behind()) else { return Ok(()) };
+        let (channel, tag) = (entry.reply.channel, self.connection.tag(&entry.id));
+        let part = Part::OTHER_NOTIFICATION;
+        let observed = self.connection.observed.notify(method, Some(params), tag);
+        let params = observed.as_ref().map_or(params, |params| params);
+        self.connection.outbox.try_push(Lane::Bulk, channel, part, tag, |out| {
+            crate::jsonrpc::write_notification(out, method, Some(params))
+        })?;
+        Ok(())
+    }
+
     // MCP 2025-11-25 server/utilities/logging#log-message-notifications [LOG-002]
     pub(super) fn send_log(
         &mut self,

@@ -321,6 +321,9 @@ impl Server {
             }
             ServerCommand::Cancel { call, reason } => self.give_up(call, reason, now),
             ServerCommand::Notify { method, params } => self.send_notification(method, params)?,
+            ServerCommand::NotifyOther { request, method, params } => {
+                self.notify_other(request, method, params)?;
+            }
             ServerCommand::Respond { request, result } => self.send_result(request, result)?,
             ServerCommand::Reject { request, error } => self.send_error(request, error)?,
             ServerCommand::RequireInput { request, required } => {

@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 
 use mcp_sansio_collections::{Key, Slab};
 
-use crate::jsonrpc::{AsJson, ErrorObject, RawJson, write_string};
+use crate::jsonrpc::{AsJson, ErrorObject, RawJson, WriteJson, write_string};
 use crate::peer::calls::Purpose;
 use crate::peer::error::CommandError;
 use crate::peer::event::{Event, Failure, InputResponseParams, Keyed, Request};
@@ -70,7 +70,10 @@ impl Server {
         let count = questions.map_or(0, |questions| questions.iter().count());
         // MCP 2026-07-28 basic/patterns/mrtr#server-requirements-basic-workflow [MRTR-002]
         // [MRTR-003] [MRTR-004]
-        let unknown = |question: &InputRequest| question.method().is_none();
+        let unknown = |question: &InputRequest| {
+            question.method().is_none()
+                && (revision.era() == Era::Modern || other_request(question).is_none())
+        };
         // MCP 2025-11-25 basic/utilities/tasks#input-required-status [TASK-015]: input requests of
         // a task are sent on the channel of the request that waits for its result.
         let waits_for_task = entry.method == Some(Method::TasksResult);
@@ -183,7 +186,12 @@ impl Server {
         }
         let asked = required.input_requests.iter().flat_map(|questions| questions.iter());
         for ((_, question), index) in asked.zip(0..) {
-            let Some(method) = question.method().map(MethodName::Known) else { continue };
+            let other = other_request(question);
+            let method = match (question.method(), &other) {
+                (Some(method), _) => MethodName::Known(method),
+                (None, Some((method, _))) => MethodName::Other((&**method).into()),
+                (None, None) => continue,
+            };
             let purpose = Purpose::Input { round, index };
             let outgoing = Outgoing { channel, ..Outgoing::new(&method, purpose) };
             let mut options =
@@ -192,9 +200,15 @@ impl Server {
             if let Some(task) = &task {
                 options = options.timeout_hard(task.patience);
             }
-            let params = AsJson(&AtRevision(&question.params(), revision));
+            let of_protocol = question.params();
+            let of_protocol = AtRevision(&of_protocol, revision);
+            let of_protocol = AsJson(&of_protocol);
+            let params: &dyn WriteJson = match &other {
+                Some((_, params)) => params,
+                None => &of_protocol,
+            };
             let cause = Some(self.connection.tag_of(handle.key));
-            let started = self.connection.start_call(outgoing, &params, &options, cause, now);
+            let started = self.connection.start_call(outgoing, params, &options, cause, now);
             match started {
                 Ok(call) => {
                     if let Some(task) = &task {
@@ -359,6 +373,17 @@ fn round_bytes(request: &Request<'_>, required: &InputRequiredResult) -> usize {
     let names = required.input_requests.iter().flat_map(Map::iter).map(|(name, _)| name.len());
     let state = required.request_state.as_ref().map_or(0, String::len);
     request.params.as_str().len() + state + names.sum::<usize>()
+}
+
+/// Returns the method and the parameters of an extension's request, if it is well-formed. Only
+/// legacy sessions have such requests of a server.
+// MCP 2026-07-28 extensions:SEP-3371-summary#2-custom-methods [EXT-025]
+fn other_request(question: &InputRequest) -> Option<(String, RawJson<'static>)> {
+    let InputRequest::Unknown(request) = question else { return None };
+    let request = request.as_raw();
+    let method = request.get("method")?.to_text()?.into_owned();
+    let params = request.get("params").map_or(RawJson::EMPTY_OBJECT, RawJson::into_owned);
+    (Method::parse(&method).is_none() && params.is_object()).then_some((method, params))
 }
 
 /// Returns the capability that an input request needs and the client lacks.
