@@ -16,7 +16,7 @@ use crate::subject::{Subject, truncated};
 /// The longest method that is reported, in bytes. Peers may send any text.
 const METHOD_LENGTH_MAX: usize = 256;
 
-/// What spans, metrics and the log say about an operation.
+/// The properties of an operation that spans, metrics and the log report.
 #[derive(Debug)]
 pub(crate) struct Description {
     pub(crate) direction: Direction,
@@ -105,7 +105,7 @@ impl Description {
         all
     }
 
-    /// Returns the attributes of the metric of an operation that has ended.
+    /// Returns the attributes of the metric, at the end of the operation.
     // MCP 2026-07-28 otel:metrics.yaml#mcp.operation.metrics.attributes [TRACE-045]: ids are not
     // among them.
     pub(crate) fn of_metric(

@@ -4,7 +4,7 @@
 //! [`Telemetry`] observes every request and notification of a connection, sent or received, on any
 //! transport: also those that the protocol answers itself, and those that are refused.
 //!
-//! | Signal | What |
+//! | Signal | Content |
 //! | --- | --- |
 //! | spans | one per request or notification: kind CLIENT at the sender, SERVER at the receiver |
 //! | metrics | histograms `mcp.client.operation.duration`, `mcp.server.operation.duration`, `mcp.client.session.duration`, `mcp.server.session.duration`, in seconds |

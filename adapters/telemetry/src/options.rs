@@ -1,6 +1,6 @@
-//! What is reported beyond the defaults.
+//! The switches of telemetry.
 
-/// What [`Telemetry`](crate::Telemetry) reports beyond the defaults, or less than these.
+/// Switches of [`Telemetry`](crate::Telemetry), which describes them.
 #[derive(Clone, Copy, Debug)]
 #[allow(clippy::struct_excessive_bools, reason = "independent switches")]
 pub(crate) struct Options {
@@ -9,11 +9,12 @@ pub(crate) struct Options {
     pub(crate) uris_in_metrics: bool,
     pub(crate) session_ids: bool,
     pub(crate) addresses: bool,
-    pub(crate) principals: bool,
     pub(crate) notifications: bool,
     pub(crate) outer_tool_spans: bool,
     #[cfg(feature = "tracing")]
     pub(crate) access_log: bool,
+    #[cfg(feature = "tracing")]
+    pub(crate) principals: bool,
 }
 
 impl Default for Options {
@@ -24,11 +25,12 @@ impl Default for Options {
             uris_in_metrics: false,
             session_ids: true,
             addresses: true,
-            principals: false,
             notifications: true,
             outer_tool_spans: false,
             #[cfg(feature = "tracing")]
             access_log: false,
+            #[cfg(feature = "tracing")]
+            principals: false,
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Which outcomes are failures, and what they are called.
+//! Outcomes that are failures, and their names.
 
 use std::borrow::Cow;
 

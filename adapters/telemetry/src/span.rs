@@ -79,6 +79,7 @@ impl OperationSpan {
         }
     }
 
+    #[cfg(feature = "tracing")]
     pub(crate) const fn context(&self) -> &Context {
         &self.context
     }
@@ -110,7 +111,7 @@ impl OperationSpan {
         }
     }
 
-    /// Adds to the span what is known only at the end.
+    /// Adds the attributes of the outcome to the span.
     fn complete(&self, end: &OperationEnd<'_>, verdict: &Verdict, is_answered: bool) {
         let Self { shared, description, .. } = self;
         let (span, options) = (self.context.span(), &shared.options);

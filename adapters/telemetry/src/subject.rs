@@ -1,4 +1,4 @@
-//! What an operation is about.
+//! The items of the protocol that operations name.
 
 use mcp_sansio::jsonrpc::RawJson;
 use mcp_sansio::peer::Operation;
@@ -10,7 +10,7 @@ const NAME_LENGTH_MAX: usize = 256;
 /// The longest URI that is reported, in bytes.
 const URI_LENGTH_MAX: usize = 2048;
 
-/// The item that an operation is about.
+/// The item that an operation names.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Subject {
     #[default]

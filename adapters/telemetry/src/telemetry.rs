@@ -36,7 +36,7 @@ use crate::span::{OperationSpan, SessionTimer};
 #[derive(Clone)]
 pub struct Telemetry(Arc<Shared>);
 
-/// What all operations share.
+/// State that all operations share.
 pub(crate) struct Shared {
     pub(crate) tracer: Arc<BoxedTracer>,
     pub(crate) metrics: Arc<Metrics>,

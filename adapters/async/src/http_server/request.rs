@@ -19,6 +19,12 @@ pub(super) fn request_head(
     if let Some(address) = named.or(remote) {
         head.remote_address(address);
     }
+    head.http_version(match parts.version {
+        Version::HTTP_10 => "1.0",
+        Version::HTTP_2 => "2",
+        Version::HTTP_3 => "3",
+        _ => "1.1",
+    });
     // HTTP/2 has the host in the target.
     if let Some(authority) = parts.uri.authority() {
         head.field("host", authority.as_str().as_bytes());

@@ -185,10 +185,16 @@ impl<'a> RequestHead<'a> {
         self.remote = Some(address.into());
     }
 
-    /// Sets the version of HTTP, such as `1.1` or `2`, for the observer of the server.
-    #[cfg(feature = "observer")]
+    /// Sets the version of HTTP, such as `1.1` or `2`, for the observer of the server. Without the
+    /// feature `observer` it has no effect.
+    #[inline]
     pub const fn http_version(&mut self, version: &'static str) {
-        self.http_version = Some(version);
+        #[cfg(feature = "observer")]
+        {
+            self.http_version = Some(version);
+        }
+        #[cfg(not(feature = "observer"))]
+        let _ = version;
     }
 
     /// Adds a header field. Fields that the protocol does not use are ignored.
