@@ -54,6 +54,14 @@ const LONG: usize = 64 * 1024;
 /// Returns all scenarios, in the order of the file.
 #[must_use]
 pub fn scenarios() -> Vec<Scenario> {
+    #[cfg(feature = "telemetry")]
+    return crate::telemetry::scenarios();
+    #[cfg(not(feature = "telemetry"))]
+    scenarios_without_telemetry()
+}
+
+#[cfg_attr(feature = "telemetry", expect(dead_code, reason = "counted without this feature"))]
+fn scenarios_without_telemetry() -> Vec<Scenario> {
     let mut all = messages();
     all.extend(REVISIONS.into_iter().filter(|it| *it < Revision::V2026_07_28).map(ping));
     all.extend(REVISIONS.map(|revision| echo(revision, "64 B", SHORT)));
@@ -75,6 +83,9 @@ pub fn scenarios() -> Vec<Scenario> {
 /// Returns all openings, in the order of the file.
 #[must_use]
 pub fn openings() -> Vec<Opening> {
+    if cfg!(feature = "telemetry") {
+        return Vec::new();
+    }
     // Shared by all pairs.
     let options = Opening {
         name: "options of all pairs of machines".into(),
@@ -98,7 +109,7 @@ pub fn openings() -> Vec<Opening> {
     [options].into_iter().chain(machines).chain(handlers).chain(web).collect()
 }
 
-fn scenario<W: FnMut() + 'static>(
+pub(crate) fn scenario<W: FnMut() + 'static>(
     name: impl Into<String>,
     operations: u32,
     runs: u32,

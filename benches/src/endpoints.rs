@@ -64,8 +64,32 @@ impl Endpoints {
             let tool = Tool::new(name, RawJson::parse(schema).expect("JSON"));
             server = server.tool_with(tool, |call: Call<Echo>| call.arguments.text);
         }
-        let far = server.endpoint(2).expect("the tools are valid");
         let host = Host::new("bench", "1.0.0").revisions(Revisions::only(revision));
+        Self::connect(&server, &host)
+    }
+
+    /// Opens a pair at `revision` whose sides both report to `observer`.
+    ///
+    /// # Panics
+    ///
+    /// If the two do not agree.
+    #[cfg(feature = "telemetry")]
+    #[must_use]
+    pub fn open_observed(
+        revision: Revision,
+        observer: impl mcp_sansio::peer::OperationObserver + Clone + 'static,
+    ) -> Self {
+        let schema = r#"{"type":"object","properties":{"text":{"type":"string"}}}"#;
+        let tool = Tool::new("echo", RawJson::parse(schema).expect("JSON"));
+        let server = Server::new("bench", "1.0.0")
+            .tool_with(tool, |call: Call<Echo>| call.arguments.text)
+            .observe_operations(observer.clone());
+        let host = Host::new("bench", "1.0.0").revisions(Revisions::only(revision));
+        Self::connect(&server, &host.observe_operations(observer))
+    }
+
+    fn connect(server: &Server, host: &Host) -> Self {
+        let far = server.endpoint(2).expect("the tools are valid");
         let (client, near) = host.connect(1, NOW);
         let (inward, outward) = (LineDecoder::growing(LINE_MAX), LineDecoder::growing(LINE_MAX));
         let mut endpoints = Self { client, near, far, inward, outward };

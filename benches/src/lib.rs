@@ -9,6 +9,8 @@ mod http_link;
 mod link;
 pub mod load;
 pub mod sse;
+#[cfg(feature = "telemetry")]
+mod telemetry;
 pub mod tools;
 
 use mcp_sansio::Revision;

@@ -86,7 +86,8 @@ fn write() -> Result<(), Failure> {
 
 /// Counts all scenarios.
 fn measure() -> Result<Vec<Cost>, Failure> {
-    let counts = counter::count("budgets", &[])?;
+    let mut counts = counter::count("budgets", &[], &[])?;
+    counts.extend(counter::count("budgets", &["telemetry"], &[])?);
     let costs: Option<Vec<Cost>> = counts.iter().map(cost).collect();
     costs.ok_or_else(|| Failure::Unable("cannot parse the output of `budgets`".into()))
 }

@@ -15,12 +15,17 @@ pub(crate) struct Count {
     pub(crate) instructions: u64,
 }
 
-/// Builds the program `name` for release and runs it under callgrind, whose counts are reproducible
+/// Builds the program `name` for release with `features` and runs it under callgrind, whose counts are reproducible
 /// and independent of other load on the machine.
-pub(crate) fn count(name: &str, arguments: &[&str]) -> Result<Vec<Count>, Failure> {
+pub(crate) fn count(
+    name: &str,
+    features: &[&str],
+    arguments: &[&str],
+) -> Result<Vec<Count>, Failure> {
     let root = files::root();
     let mut build = Toolchain::Own.cargo();
     build.current_dir(&root).args(["build", "--release", "--quiet"]);
+    build.args(features.iter().flat_map(|feature| ["--features", feature]));
     if !build.args(["--package", "benches", "--bin", name]).status()?.success() {
         return Err(Failure::Unable(format!("`{name}` does not build")));
     }

@@ -109,7 +109,7 @@ fn check(curves: &[Curve]) -> Result<(), Failure> {
 }
 
 fn measure(arguments: &[&str]) -> Result<Vec<Curve>, Failure> {
-    let counts = counter::count("load", arguments)?;
+    let counts = counter::count("load", &[], arguments)?;
     let points: Option<Vec<Point<'_>>> = counts.iter().map(point).collect();
     points.map(curves).ok_or_else(|| Failure::Unable("cannot parse the output of `load`".into()))
 }
