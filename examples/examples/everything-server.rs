@@ -4,12 +4,13 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use mcp_sansio_examples::arguments::Arguments;
-use mcp_sansio_examples::{everything, runtime};
+use mcp_sansio_examples::{everything, runtime, trace};
 
 const USAGE: &str = "\
 everything-server (--stdio | --http ADDRESS [--auth] | --unix PATH) [--legacy-sse]
                   [--runtime NAME] [--no-tasks] [--extensions] [--skills FOLDER]
                   [--record FOLDER] [--store URL [--node NAME]] [--seal-key-file FILE]
+                  [--trace]
 
 Offers every server feature at all five revisions: content of all kinds, progress, log messages,
 elicitation and sampling, subscriptions, completion, and the fixtures of the official conformance
@@ -33,6 +34,7 @@ suite.
   --seal-key-file FILE
                    seal the states of input rounds with the key in FILE, 64 hexadecimal digits;
                    further lines are previous keys
+  --trace          write a line for each request and notification on standard error
   --runtime NAME   tokio (default), smol, async-std or std
 ";
 
@@ -43,6 +45,7 @@ fn main() -> ExitCode {
     };
     let server = everything::server(place.runtime, !place.no_tasks);
     let server = if place.extensions { everything::with_extensions(server) } else { server };
+    let server = if place.trace { server.observe_operations(trace::telemetry()) } else { server };
     let server = match &place.skills {
         Some(folder) => everything::with_skills(server, folder),
         None => Ok(server),

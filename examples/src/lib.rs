@@ -17,4 +17,5 @@ pub mod runtime;
 mod seal;
 pub mod serial;
 pub mod together;
+pub mod trace;
 pub mod wire;

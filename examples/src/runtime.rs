@@ -131,6 +131,8 @@ pub struct Place {
     pub no_tasks: bool,
     /// Whether extensions are offered.
     pub extensions: bool,
+    /// Whether a line is written for each request and notification.
+    pub trace: bool,
     /// The folder of skills to serve, if any.
     pub skills: Option<PathBuf>,
     /// The folder for recordings, if any.
@@ -182,6 +184,7 @@ pub fn parse_server(mut arguments: Arguments) -> Result<Place, Stop> {
     let (mut runtime, mut transports) = (Runtime::default(), Vec::new());
     let (mut legacy_sse, mut auth, mut no_tasks) = (false, false, false);
     let (mut record, mut skills, mut extensions) = (None, None, false);
+    let mut trace = false;
     let (mut store, mut node, mut seal_key_file) = (None, None, None);
     while let Some(argument) = arguments.shift()? {
         match argument {
@@ -195,6 +198,7 @@ pub fn parse_server(mut arguments: Arguments) -> Result<Place, Stop> {
                 "--auth" => auth = true,
                 "--no-tasks" => no_tasks = true,
                 "--extensions" => extensions = true,
+                "--trace" => trace = true,
                 "--skills" => skills = Some(arguments.value(&flag)?.into()),
                 "--record" => record = Some(arguments.value(&flag)?.into()),
                 "--store" => store = Some(arguments.value(&flag)?),
@@ -235,6 +239,7 @@ pub fn parse_server(mut arguments: Arguments) -> Result<Place, Stop> {
         auth,
         no_tasks,
         extensions,
+        trace,
         skills,
         record,
         store,

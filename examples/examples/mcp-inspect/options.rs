@@ -39,6 +39,8 @@ Inspects an MCP server: one that is running at URL, or one that it starts with C
   --record FILE    record the client for `replay` and `show`: contains all messages, but no
                    tokens
   --wire           print every line or every HTTP exchange on standard error
+  --trace          print a line for each request and notification on standard error, and send a
+                   trace context with it
   --url URL        the server's MCP endpoint, or the SSE endpoint of a server of 2024-11-05; the
                    transport is detected
   --unix PATH      connect to the Unix-domain socket at PATH, with http://localhost/mcp as URL
@@ -85,6 +87,8 @@ pub(crate) struct Options {
     pub(crate) timeout: Option<Duration>,
     pub(crate) json: bool,
     pub(crate) wire: bool,
+    /// Whether a line is printed for each request and notification.
+    pub(crate) trace: bool,
     pub(crate) record: Option<PathBuf>,
     pub(crate) command: Command,
     pub(crate) server: Place,
@@ -128,7 +132,7 @@ impl Options {
 
     pub(crate) fn parse(mut arguments: Arguments) -> Result<Self, Stop> {
         let (mut revision, mut runtime, mut timeout) = (None, Runtime::default(), None);
-        let (mut json, mut wire, mut record) = (false, false, None);
+        let (mut json, mut wire, mut trace, mut record) = (false, false, false, None);
         let (mut sign_in, mut details) = (false, SignIn::default());
         let (mut words, mut program, mut url) = (Vec::new(), Vec::new(), None);
         let (mut headers, mut read_only) = (Vec::new(), false);
@@ -144,6 +148,7 @@ impl Options {
                     "--timeout" => timeout = Some(parse_seconds(&arguments.value(&flag)?)?),
                     "--json" => json = true,
                     "--wire" => wire = true,
+                    "--trace" => trace = true,
                     "--record" => record = Some(arguments.value(&flag)?.into()),
                     "--url" => url = Some(parse_url(&arguments.value(&flag)?)?),
                     #[cfg(unix)]
@@ -200,6 +205,7 @@ impl Options {
             timeout,
             json,
             wire,
+            trace,
             record,
             command,
             server,

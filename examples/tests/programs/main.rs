@@ -15,6 +15,7 @@ mod recordings;
 mod samples;
 mod sign_in;
 mod skills;
+mod traces;
 mod web_servers;
 
 /// The resource templates of `everything-server`.

@@ -49,6 +49,9 @@ fn host(options: &Options) -> (Host, Arc<Seen>) {
     if let Some(revision) = options.revision {
         host = host.revisions(Revisions::only(revision));
     }
+    if options.trace {
+        host = host.observe_operations(mcp_sansio_examples::trace::telemetry());
+    }
     if let Some(file) = &options.record {
         host = host.record(recording::tapes_at(file));
     }
