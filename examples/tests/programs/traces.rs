@@ -1,34 +1,54 @@
 //! Lines of a trace: `--trace` of the inspector and of the server.
 
+use std::io::Write as _;
+use std::process::{Command, Stdio};
+
 use crate::process::{RUNTIMES, everything, run};
 
-/// Returns what follows `word` in a line.
-fn after<'l>(line: &'l str, word: &str) -> &'l str {
-    line.split_once(word).unwrap_or_else(|| panic!("{line}")).1.split(' ').next().unwrap()
+#[test]
+fn the_inspector_prints_a_line_for_each_request() {
+    for runtime in RUNTIMES {
+        let options = ["tools", "--trace", "--revision", "2025-11-25", "--runtime", runtime, "--"];
+        let options = options.into_iter().map(str::to_owned);
+        let outcome = run("mcp-inspect", options.chain(everything(runtime)));
+        assert_eq!(outcome.code, Some(0), "{outcome:?}");
+        let lines: Vec<&str> = outcome.stderr.lines().collect();
+        for start in [
+            "trace: sent initialize #1: ok, ",
+            "trace: sent notifications/initialized: ok, ",
+            "trace: sent tools/list #",
+        ] {
+            assert!(lines.iter().any(|line| line.starts_with(start)), "{start}: {outcome:?}");
+        }
+    }
 }
 
 #[test]
-fn the_lines_of_both_sides_belong_to_the_same_traces() {
+fn the_server_continues_the_trace_of_a_request() {
+    let request = concat!(
+        r#"{"jsonrpc":"2.0","id":7,"method":"tools/list","params":{"_meta":{"#,
+        r#""traceparent":"00-0af7651916cd43dd8448eb211c80319c-00f067aa0ba902b7-01","#,
+        r#""io.modelcontextprotocol/protocolVersion":"2026-07-28","#,
+        r#""io.modelcontextprotocol/clientInfo":{"name":"c","version":"1"},"#,
+        r#""io.modelcontextprotocol/clientCapabilities":{}}}}"#,
+        "\n",
+    );
     for runtime in RUNTIMES {
-        for revision in ["2025-11-25", "2026-07-28"] {
-            let server = everything(runtime);
-            let arguments =
-                ["tools", "--trace", "--revision", revision, "--runtime", runtime, "--"];
-            let arguments = arguments.into_iter().map(str::to_owned);
-            let server = server.into_iter().chain(["--trace".to_owned()]);
-            let outcome = run("mcp-inspect", arguments.chain(server));
-            assert_eq!(outcome.code, Some(0), "{outcome:?}");
-            let lines: Vec<&str> =
-                outcome.stderr.lines().filter(|line| line.contains("trace: ")).collect();
-            let find = |start: &str| {
-                let found = lines.iter().find(|line| line.contains(start));
-                *found.unwrap_or_else(|| panic!("{start}: {outcome:?}"))
-            };
-            let (sent, received) = (find("sent tools/list #"), find("received tools/list #"));
-            assert!(sent.contains(": ok, "), "{sent}");
-            assert_eq!(after(sent, "trace: sent tools/list #"), after(received, "tools/list #"));
-            assert_eq!(after(sent, ", trace "), after(received, ", trace "), "{outcome:?}");
-            assert_eq!(after(sent, " span "), after(received, " parent "), "{outcome:?}");
-        }
+        let command = everything(runtime);
+        let mut server = Command::new(&command[0])
+            .args(&command[1..])
+            .arg("--trace")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        server.stdin.take().unwrap().write_all(request.as_bytes()).unwrap();
+        let output = server.wait_with_output().unwrap();
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        let is_meant = |line: &&str| line.starts_with("trace: received tools/list #7: ok, ");
+        let line = stderr.lines().find(is_meant).unwrap_or_else(|| panic!("{runtime}: {stderr}"));
+        assert!(line.contains(", trace 0af7651916cd43dd8448eb211c80319c span "), "{line}");
+        assert!(line.ends_with(" parent 00f067aa0ba902b7"), "{line}");
     }
 }
