@@ -9,8 +9,8 @@ use mcp_sansio_examples::{everything, runtime, trace};
 const USAGE: &str = "\
 everything-server (--stdio | --http ADDRESS [--auth] | --unix PATH) [--legacy-sse]
                   [--runtime NAME] [--no-tasks] [--extensions] [--skills FOLDER]
-                  [--record FOLDER] [--store URL [--node NAME]] [--seal-key-file FILE]
-                  [--trace]
+                  [--record FOLDER] [--shards N | --store URL [--node NAME]]
+                  [--seal-key-file FILE] [--trace]
 
 Offers every server feature at all five revisions: content of all kinds, progress, log messages,
 elicitation and sampling, subscriptions, completion, and the fixtures of the official conformance
@@ -28,6 +28,7 @@ suite.
   --skills FOLDER  serve the skills in FOLDER as well
   --record FOLDER  record the server for `mcp-inspect replay` and `mcp-inspect show`: one file for
                    each connection on a byte stream, and one for all clients on HTTP
+  --shards N       serve HTTP as N shards, so that cores do not wait for each other; 1 by default
   --store URL      share sessions with other nodes through the Redis at URL, and answer health
                    checks at /health
   --node NAME      the name of this node, which Redis lists

@@ -82,7 +82,7 @@ pub fn announce(address: SocketAddr) {
 }
 
 fn run(place: &Place, server: &Server, socket: Socket) -> Result<(), String> {
-    let mut options = HttpServerOptions::new();
+    let mut options = HttpServerOptions::new().shards(place.shards);
     if place.legacy_sse {
         options = options.legacy_sse("/sse", "/messages");
     }

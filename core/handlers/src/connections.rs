@@ -9,7 +9,8 @@ use mcp_sansio::protocol::LoggingLevel;
 use mcp_sansio_sync::Mutex;
 
 use super::catalog_edit::CatalogEdit;
-use super::context::{Command, CommandSender};
+use super::command::Command;
+use super::context::CommandSender;
 use super::mailbox::Mailbox;
 use super::send_error::SendError;
 use super::server::Server;

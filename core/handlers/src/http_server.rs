@@ -3,28 +3,31 @@
     reason = "names the machine, whose type differs with the feature `recording`"
 )]
 
+use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use core::fmt;
 use core::task::Context;
 use core::time::Duration;
 
 use mcp_sansio::catalog::{Catalog, CatalogError};
 use mcp_sansio::http::{
     self, ActionId, Admission, EventPosition, ExchangeId, HttpRejection, NotStored, ReadId,
-    RequestHead, Response, ServerTransmit, Status, StoreAction, StoreError, StoreReply,
-    StoredEvent, UnservableTool,
+    RequestHead, Response, ServerTransmit, ShardsWithStore, Status, StoreAction, StoreError,
+    StoreReply, StoredEvent, UnservableTool,
 };
 use mcp_sansio::jsonrpc::ErrorObject;
 use mcp_sansio::peer::{CommandError, Event, Request, RequestHandle, ServerSession};
 use mcp_sansio::{Caller, Era, Instant, Job};
 
-use super::context::{Command, CommandSender};
+use super::catalog_edit::ItemHandlers;
+use super::command::Command;
+use super::context::CommandSender;
 use super::elicitation_ids::ElicitationIds;
 use super::http_call::{HandlerCall, HandlerOutput, PendingHandler, TrackedHandler};
 use super::input_required::InputRequired;
 use super::machines::HttpServerMachine;
-use super::mailbox::Mailbox;
 use super::middleware::Layers as _;
 use super::panics::{PanicGuard, Panicked};
 use super::reply::Outcome;
@@ -32,6 +35,7 @@ use super::server::Server;
 use super::server_binding::{RunningHandlers, ServerBinding};
 use super::server_endpoint::ServerEndpoint;
 use super::server_handle::ServerHandle;
+use super::shards::ShardCatalog;
 use super::task::{OpenTasks, TaskFactory, TaskHandler};
 use super::threading::{ThreadSafe, Threading};
 
@@ -49,9 +53,9 @@ pub struct HttpServer<K: Threading = ThreadSafe> {
     pub(super) endpoint: ServerEndpoint<K, HttpServerMachine>,
     /// The time of the last input, used for the events that it caused.
     latest: Instant,
-    /// Counts the token checks in progress: each holds a clone.
+    /// Counts the token checks in progress, of all shards together.
     #[cfg(feature = "protection")]
-    pub(super) checks: Arc<()>,
+    pub(super) checks: Arc<super::protection::CheckCount>,
 }
 
 /// Why a server cannot be used on HTTP: a configuration error of the application.
@@ -64,6 +68,9 @@ pub enum HttpServerError {
     /// A tool has annotations that clients have to refuse.
     #[error(transparent)]
     Tool(#[from] UnservableTool),
+    /// Several shards have an event store.
+    #[error(transparent)]
+    Shards(#[from] ShardsWithStore),
 }
 
 impl<K: Threading> HttpServer<K> {
@@ -73,21 +80,17 @@ impl<K: Threading> HttpServer<K> {
         secret: [u8; 32],
         seed: u64,
     ) -> Result<Self, HttpServerError> {
-        #[cfg(feature = "extensions")]
-        let problem = server.problem();
-        #[cfg(not(feature = "extensions"))]
-        let problem = server.problem.clone();
-        if let Some(problem) = problem {
-            return Err(problem.into());
-        }
-        // All clients share it: the limit of one connection, plus one report per exchange.
-        let limits = server.mailbox_limits().shared_by(options.limits_ref().exchanges_max);
-        let mut server = server.clone();
-        let commands: CommandSender = Arc::new(Mailbox::new(limits));
-        server.join(&commands);
-        if let Some(sealing) = server.handlers.sealing.or_default(&secret) {
-            server.functions().sealing = sealing;
-        }
+        let (server, commands) = Self::prepare(server, &options, &secret)?;
+        Self::open(server, commands, options, secret, seed)
+    }
+
+    pub(super) fn open(
+        server: Server<K>,
+        commands: CommandSender,
+        options: http::HttpServerOptions,
+        secret: [u8; 32],
+        seed: u64,
+    ) -> Result<Self, HttpServerError> {
         let machine = server.http_machine(options, secret, seed)?;
         let endpoint = ServerEndpoint::over(
             server,
@@ -100,7 +103,7 @@ impl<K: Threading> HttpServer<K> {
             endpoint,
             latest: Instant::ZERO,
             #[cfg(feature = "protection")]
-            checks: Arc::new(()),
+            checks: Arc::default(),
         })
     }
 
@@ -173,6 +176,7 @@ impl<K: Threading> HttpServer<K> {
         caller: &Caller,
         now: Instant,
     ) -> (ExchangeId, Option<HandlerCall<'f, K>>) {
+        self.adopt_catalog(now);
         // MCP 2026-07-28 basic/authorization/index#token-handling [AUTHS-012],
         // MCP 2025-11-25 security-best-practices#session-hijacking [SEC-011]: the adapter may have
         // skipped the check.
@@ -285,7 +289,7 @@ impl<K: Threading> HttpServer<K> {
         let caller = endpoint.machine.begin_handler(handle);
         let tracked =
             TrackedHandler { cancel_signal: Arc::clone(&running.cancel_signal), request, caller };
-        endpoint.running.0.insert(handle, tracked);
+        endpoint.running.handlers.insert(handle, tracked);
         if endpoint.tasks.as_mut().is_some_and(|tasks| tasks.take_task_request(handle)) {
             // From here on the task is useful. Fails only if the server is gone.
             let _sent = endpoint.commands.send(Command::RunAsTask(handle));
@@ -323,6 +327,8 @@ impl<K: Threading> HttpServer<K> {
         self.endpoint.take_commands(now);
         self.endpoint.notify_changes(now);
         self.endpoint.commands.register(cx.waker());
+        // After the registration, so that a later edit of another shard wakes the driver.
+        self.adopt_catalog(now);
     }
 
     // ------------------------------------------------------------------ outputs
@@ -411,17 +417,26 @@ impl<K: Threading> HttpServer<K> {
 }
 
 /// The pending handlers, which adapters poll outside of the lock.
-#[derive(Debug, Default)]
-pub(super) struct TrackedHandlers(BTreeMap<RequestHandle, TrackedHandler>);
+pub(super) struct TrackedHandlers<K: Threading> {
+    handlers: BTreeMap<RequestHandle, TrackedHandler>,
+    /// The catalog of all shards, if there are several.
+    pub(super) catalog: Option<Box<ShardCatalog<K>>>,
+}
 
-impl TrackedHandlers {
+impl<K: Threading> Default for TrackedHandlers<K> {
+    fn default() -> Self {
+        Self { handlers: BTreeMap::new(), catalog: None }
+    }
+}
+
+impl<K: Threading> TrackedHandlers<K> {
     /// Removes a handler that has ended or was cancelled.
     fn end(
         &mut self,
         machine: &mut HttpServerMachine,
         request: RequestHandle,
     ) -> Option<TrackedHandler> {
-        let tracked = self.0.remove(&request)?;
+        let tracked = self.handlers.remove(&request)?;
         if let Some(caller) = tracked.caller {
             machine.end_handler(caller);
         }
@@ -429,9 +444,9 @@ impl TrackedHandlers {
     }
 }
 
-impl RunningHandlers<HttpServerMachine> for TrackedHandlers {
+impl<K: Threading> RunningHandlers<HttpServerMachine> for TrackedHandlers<K> {
     fn request(&mut self, handle: RequestHandle) -> Option<&Request<'static>> {
-        self.0.get(&handle)?.request.as_ref()
+        self.handlers.get(&handle)?.request.as_ref()
     }
 
     // Handlers are keyed by the handle of their request, which stays unique.
@@ -448,18 +463,24 @@ impl RunningHandlers<HttpServerMachine> for TrackedHandlers {
     }
 
     fn cancel_all(&mut self) {
-        self.0.values().for_each(|tracked| tracked.cancel_signal.cancel());
+        self.handlers.values().for_each(|tracked| tracked.cancel_signal.cancel());
     }
 }
 
-impl Drop for TrackedHandlers {
+impl<K: Threading> fmt::Debug for TrackedHandlers<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TrackedHandlers").field("handlers", &self.handlers).finish_non_exhaustive()
+    }
+}
+
+impl<K: Threading> Drop for TrackedHandlers<K> {
     fn drop(&mut self) {
         self.cancel_all();
     }
 }
 
 impl ServerBinding for HttpServerMachine {
-    type Running<K: Threading> = TrackedHandlers;
+    type Running<K: Threading> = TrackedHandlers<K>;
 
     fn catalog(&self) -> &Catalog {
         http::Server::catalog(self)
@@ -467,6 +488,19 @@ impl ServerBinding for HttpServerMachine {
 
     fn edit_catalog(&mut self, edit: impl FnOnce(&mut Catalog), now: Instant) {
         self.edit_catalog(edit, now);
+    }
+
+    fn edit_items<K: Threading>(
+        &mut self,
+        running: &mut TrackedHandlers<K>,
+        items: &mut ItemHandlers<K>,
+        edit: impl FnOnce(&mut Catalog, &mut ItemHandlers<K>),
+        now: Instant,
+    ) {
+        match &mut running.catalog {
+            None => self.edit_catalog(|catalog| edit(catalog, items), now),
+            Some(shared) => shared.edit(self, items, edit, now),
+        }
     }
 
     fn session_of(&self, request: RequestHandle) -> Option<&ServerSession> {

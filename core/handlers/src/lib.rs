@@ -168,6 +168,7 @@ mod client_endpoint;
 pub mod client_middleware;
 mod client_subscriptions;
 mod client_tasks;
+mod command;
 mod completions;
 mod connection_options;
 mod connections;
@@ -228,6 +229,8 @@ mod server_endpoint;
 mod server_handle;
 mod server_item;
 mod servers;
+#[cfg(feature = "http")]
+mod shards;
 mod shares;
 #[cfg(all(test, feature = "_shuttle"))]
 mod shuttle_tests;

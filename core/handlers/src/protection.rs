@@ -67,6 +67,10 @@ pub struct TokenCheckFuture<K: Threading = ThreadSafe> {
     _share: Arc<()>,
 }
 
+/// Counts token checks in progress: each holds a reference.
+#[derive(Debug, Default)]
+pub(super) struct CheckCount(Arc<()>);
+
 enum State<K: Threading> {
     Asked(TokenCheck),
     Running(K::TokenTask),
@@ -180,9 +184,11 @@ impl<K: Threading> HttpServer<K> {
         if let Err(refused) = self.endpoint.machine.locate(head) {
             return TokenRequirement::Respond(refused);
         }
+        // Counted before it is allowed: shards do not wait for each other here.
+        let share = Arc::clone(&self.checks.0);
         match protection.resource.extract_token(head, (protection.unix_time)()) {
-            // The server itself holds one reference.
-            Ok(_) if Arc::strong_count(&self.checks) > protection.resource.concurrent_checks() => {
+            // One reference belongs to the counter.
+            Ok(_) if Arc::strong_count(&share) > protection.resource.concurrent_checks() + 1 => {
                 TokenRequirement::Respond(protection.resource.unavailable().to_response(None))
             }
             Ok(check) => TokenRequirement::Check(TokenCheckFuture {
@@ -190,7 +196,7 @@ impl<K: Threading> HttpServer<K> {
                 proof: check.proof().cloned(),
                 state: State::Asked(check),
                 guard: self.endpoint.guard,
-                _share: Arc::clone(&self.checks),
+                _share: share,
             }),
             Err(refusal) => TokenRequirement::Respond(refusal.to_response(None)),
         }

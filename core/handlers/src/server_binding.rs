@@ -15,7 +15,8 @@ use mcp_sansio::catalog::Catalog;
 use mcp_sansio::http::HttpRejection;
 use mcp_sansio::peer::{self, CommandError, Request, RequestHandle, ServerMachine, ServerSession};
 
-use super::context::Command;
+use super::catalog_edit::ItemHandlers;
+use super::command::Command;
 use super::executor::{DETACHED, Executor};
 use super::input_required::InputRequired;
 use super::machines::StreamServer;
@@ -31,6 +32,17 @@ pub(super) trait ServerBinding: ServerMachine + fmt::Debug + Sized {
     fn catalog(&self) -> &Catalog;
 
     fn edit_catalog(&mut self, edit: impl FnOnce(&mut Catalog), now: Instant);
+
+    /// Edits the catalog together with the handlers of its items.
+    fn edit_items<K: Threading>(
+        &mut self,
+        _running: &mut Self::Running<K>,
+        items: &mut ItemHandlers<K>,
+        edit: impl FnOnce(&mut Catalog, &mut ItemHandlers<K>),
+        now: Instant,
+    ) {
+        self.edit_catalog(|catalog| edit(catalog, items), now);
+    }
 
     /// Returns the legacy session of a request.
     fn session_of(&self, request: RequestHandle) -> Option<&ServerSession>;

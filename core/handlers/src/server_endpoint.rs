@@ -2,6 +2,7 @@ use alloc::boxed::Box;
 use alloc::sync::Arc;
 use core::task::Context;
 
+use mcp_sansio::catalog::Catalog;
 use mcp_sansio::framing::FrameError;
 use mcp_sansio::peer::{
     self, CloseReason, Event, Request, RequestHandle, ServerCommand, StreamMachine, Subject,
@@ -10,7 +11,8 @@ use mcp_sansio::stream::Endpoint;
 use mcp_sansio::{Instant, Job};
 
 use super::catalog_edit::{CatalogEdit, ItemHandler, ItemHandlers, StateCheck};
-use super::context::{Command, CommandSender};
+use super::command::Command;
+use super::context::CommandSender;
 use super::dispatch::{Invocation, check_output, into_owned_request};
 use super::elicitation_ids::ElicitationIds;
 use super::executor::{DETACHED, Executor};
@@ -32,7 +34,7 @@ use super::threading::{Step, ThreadSafe, Threading};
 pub struct ServerEndpoint<K: Threading = ThreadSafe, M: ServerBinding = StreamServer> {
     pub(super) machine: M,
     pub(super) handlers: Arc<Handlers<K>>,
-    items: ItemHandlers<K>,
+    pub(super) items: ItemHandlers<K>,
     /// The pending handlers.
     pub(super) running: M::Running<K>,
     pub(super) commands: CommandSender,
@@ -41,7 +43,7 @@ pub struct ServerEndpoint<K: Threading = ThreadSafe, M: ServerBinding = StreamSe
     /// Where blocking handlers run, unless the application has said.
     pub(super) default_spawner: Option<fn(Job)>,
     pub(super) tasks: Option<Box<dyn Tasks<M>>>,
-    elicitations: ElicitationIds,
+    pub(super) elicitations: ElicitationIds,
     /// The time of the middleware, if there is any.
     pub(super) clock: Option<Arc<dyn EndpointClock>>,
 }
@@ -239,16 +241,14 @@ impl<K: Threading, M: ServerBinding> ServerEndpoint<K, M> {
                         self.machine.apply(ServerCommand::ResourceUpdated { uri: &uri }, now);
                 }
                 Command::EditCatalog { edit, .. } | Command::TakeEdit(edit) => {
-                    let (items, guard) = (&mut self.items, self.guard);
-                    let states = self.handlers.state_map();
-                    self.machine.edit_catalog(
-                        |catalog| {
-                            let edited =
-                                CatalogEdit::run(catalog, StateCheck::Now(states), guard, edit);
-                            edited.apply::<K>(items, catalog, ItemHandler::into_kind);
-                        },
-                        now,
-                    );
+                    let (guard, states) = (self.guard, self.handlers.state_map());
+                    let edit = |catalog: &mut Catalog, items: &mut ItemHandlers<K>| {
+                        let edited =
+                            CatalogEdit::run(catalog, StateCheck::Now(states), guard, edit);
+                        edited.apply::<K>(items, catalog, ItemHandler::into_kind);
+                    };
+                    let (running, items) = (&mut self.running, &mut self.items);
+                    self.machine.edit_items(running, items, edit, now);
                 }
                 Command::ReleaseConnection { request, retry } => {
                     self.machine.release_connection(request, retry);

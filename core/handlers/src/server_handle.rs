@@ -5,7 +5,8 @@ use mcp_sansio::jsonrpc::Json;
 use mcp_sansio::protocol::LoggingLevel;
 
 use super::catalog_edit::CatalogEdit;
-use super::context::{Command, CommandSender};
+use super::command::Command;
+use super::context::CommandSender;
 use super::send_error::SendError;
 
 /// A handle to a running connection for use outside of handlers, from any thread. On HTTP it

@@ -4,7 +4,7 @@ use http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderValue};
 use http::{Method, StatusCode};
 
 use super::ServedBody;
-use super::shared_server::SharedServer;
+use super::shards::Shards;
 
 /// The answers to health checks.
 #[derive(Debug)]
@@ -27,23 +27,22 @@ impl Health {
     pub(super) fn answer(
         &self,
         parts: &http::request::Parts,
-        shared: &SharedServer,
+        shards: &Shards,
     ) -> Option<http::Response<ServedBody>> {
         let is_check = parts.uri.path() == self.path
             && (parts.method == Method::GET || parts.method == Method::HEAD);
         if !is_check {
             return None;
         }
-        let (is_closing, store, sessions, dropped) = {
-            let state = shared.lock();
+        let (mut is_closing, mut store, mut sessions, mut dropped) = (false, true, 0, 0);
+        for shard in shards.iter() {
+            let state = shard.lock();
             let machine = state.server.machine();
-            (
-                machine.is_closing(),
-                machine.is_store_available(),
-                machine.session_count(),
-                machine.dropped_store_actions(),
-            )
-        };
+            is_closing |= machine.is_closing();
+            store &= machine.is_store_available();
+            sessions += machine.session_count();
+            dropped += machine.dropped_store_actions();
+        }
         let is_ready = !is_closing && !self.unready.load(Ordering::Relaxed);
         let (status, ready) = match is_ready {
             true => (StatusCode::OK, "ready"),

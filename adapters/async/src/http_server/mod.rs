@@ -35,6 +35,7 @@ mod send_body;
 #[cfg(feature = "http-listener")]
 mod send_monitor;
 mod service;
+mod shards;
 mod shared_server;
 mod shared_store;
 mod sleep;

@@ -17,6 +17,8 @@ use super::exchange::{ResponseStart, ServerExchange};
 use super::external_event_store::OnlyEvents;
 use super::health::Health;
 use super::request::{self, BodyError, BudgetedBody};
+use super::runtime::AnyRuntime;
+use super::shards::Shards;
 use super::shared_server::SharedServer;
 use super::sleep::with_timeout;
 use super::{
@@ -34,7 +36,7 @@ use crate::{Error, PeerAddress, Runtime, seed};
 /// protected server as well.
 #[derive(Clone, Debug)]
 pub struct HttpService<R> {
-    shared: Arc<SharedServer>,
+    shards: Arc<Shards>,
     sender: Sender,
     runtime: PhantomData<fn() -> R>,
 }
@@ -111,15 +113,18 @@ impl<R: Runtime> HttpService<R> {
     /// Runs the store of a service that was created with options that
     /// [share](HttpServerOptions::shared) sessions. For adapters; call it once.
     pub fn run_store(&self, store: impl SharedStore) {
-        let store_task = store_task::run(Arc::downgrade(&self.shared), store);
-        self.shared.runtime.spawn(Box::pin(store_task));
+        // A store implies that there is one shard.
+        let shared = self.shards.first();
+        let store_task = store_task::run(Arc::downgrade(shared), store);
+        shared.runtime.spawn(Box::pin(store_task));
     }
 
     /// Creates a service on the given runtime. `secret` and `seed` are those of [`Server::http`].
     ///
     /// # Errors
     ///
-    /// The server's catalog is invalid: the caller's fault.
+    /// The server's catalog is invalid, or several [shards](HttpServerOptions::shards) have an event
+    /// store: the caller's fault.
     pub fn with_runtime(
         server: &Server,
         options: HttpServerOptions,
@@ -127,12 +132,15 @@ impl<R: Runtime> HttpService<R> {
         seed: u64,
         runtime: R,
     ) -> Result<Self, HttpServerError> {
-        let mut server = server.http(options, secret, seed)?;
-        server.set_spawner(R::spawn_blocking);
-        let shared = Arc::new(SharedServer::new(server, Box::new(runtime)));
-        let timer_task = timer_task::run(Arc::downgrade(&shared), shared.runtime.timer());
-        shared.runtime.spawn(Box::pin(timer_task));
-        Ok(Self { shared, sender: Sender::Unknown, runtime: PhantomData })
+        let mut servers = server.http_shards(options, secret, seed)?;
+        servers.iter_mut().for_each(|server| server.set_spawner(R::spawn_blocking));
+        let runtime: Arc<dyn AnyRuntime> = Arc::new(runtime);
+        let shards = Arc::new(Shards::new(servers, &runtime));
+        for shard in shards.iter() {
+            let timer_task = timer_task::run(Arc::downgrade(shard), runtime.timer());
+            runtime.spawn(Box::pin(timer_task));
+        }
+        Ok(Self { shards, sender: Sender::Unknown, runtime: PhantomData })
     }
 
     /// Returns the same server for the requests of one connection: they come from `address`, unless
@@ -163,13 +171,13 @@ impl<R: Runtime> HttpService<R> {
     }
 
     fn with_sender(&self, sender: Sender) -> Self {
-        Self { shared: Arc::clone(&self.shared), sender, runtime: PhantomData }
+        Self { shards: Arc::clone(&self.shards), sender, runtime: PhantomData }
     }
 
     /// Returns a handle to all clients, for use outside of handlers.
     #[must_use]
     pub fn handle(&self) -> ServerHandle {
-        self.shared.lock().server.handle()
+        self.shards.first().lock().server.handle()
     }
 
     /// Accepts no more requests, through any clone, and waits until the responses in progress are
@@ -177,16 +185,22 @@ impl<R: Runtime> HttpService<R> {
     /// store](Self::with_shared_store), clients resume them on other nodes, so it waits for handlers
     /// as well.
     pub async fn close(&self) {
-        self.shared.change(|state| state.server.close(self.shared.now()));
-        poll_fn(|cx| self.shared.lock().poll_drained(cx)).await;
-        if self.shared.lock().server.machine().node_id().is_some() {
-            // The clients of some may have resumed their streams on other nodes.
-            poll_fn(|cx| self.shared.poll_handler_tasks(cx)).await;
+        for shard in self.shards.iter() {
+            shard.change(|state| state.server.close(shard.now()));
         }
-        self.shared.change(|state| state.server.leave());
+        for shard in self.shards.iter() {
+            poll_fn(|cx| shard.lock().poll_drained(cx)).await;
+        }
+        // Only a single server has a store.
+        let shared = self.shards.first();
+        if shared.lock().server.machine().node_id().is_some() {
+            // The clients of some may have resumed their streams on other nodes.
+            poll_fn(|cx| shared.poll_handler_tasks(cx)).await;
+        }
+        shared.change(|state| state.server.leave());
         // Other nodes continue what this one has stored.
-        let stored = pin!(poll_fn(|cx| self.shared.lock().poll_stored(cx)));
-        let _in_time = with_timeout(STORE_TIME, &*self.shared.runtime, stored).await;
+        let stored = pin!(poll_fn(|cx| shared.lock().poll_stored(cx)));
+        let _in_time = with_timeout(STORE_TIME, &*shared.runtime, stored).await;
     }
 
     /// Answers `GET` requests for `path` with the state of this node, for load balancers: 200, or 503
@@ -199,7 +213,7 @@ impl<R: Runtime> HttpService<R> {
     #[must_use]
     pub fn health(self, path: impl Into<String>) -> Self {
         // Set once, before the service is cloned.
-        let _known = self.shared.health.set(Health::new(path.into()));
+        let _known = self.shards.health.set(Health::new(path.into()));
         self
     }
 
@@ -207,7 +221,7 @@ impl<R: Runtime> HttpService<R> {
     /// before. Set it to `false` before a shutdown, and wait until load balancers have noticed, so
     /// that no client gets an error.
     pub fn set_ready(&self, ready: bool) {
-        if let Some(health) = self.shared.health.get() {
+        if let Some(health) = self.shards.health.get() {
             health.set_ready(ready);
         }
     }
@@ -215,7 +229,7 @@ impl<R: Runtime> HttpService<R> {
     /// Returns whether the store of the nodes answers, for health checks. `true` without one.
     #[must_use]
     pub fn is_store_available(&self) -> bool {
-        self.shared.lock().server.machine().is_store_available()
+        self.shards.first().lock().server.machine().is_store_available()
     }
 
     /// Serves one request. A [protected](Server::protect) server identifies its sender by the
@@ -228,9 +242,9 @@ impl<R: Runtime> HttpService<R> {
         &self,
         request: http::Request<B>,
     ) -> impl Future<Output = http::Response<ServedBody>> + use<R, B> {
-        let (shared, sender) = (Arc::clone(&self.shared), self.sender.clone());
+        let (shards, sender) = (Arc::clone(&self.shards), self.sender.clone());
         let (parts, body) = request.into_parts();
-        async move { respond(&shared, &parts, sender, body).await }
+        async move { respond(&shards, &parts, sender, body).await }
     }
 }
 
@@ -261,7 +275,7 @@ where
 }
 
 async fn respond<B: Body>(
-    shared: &Arc<SharedServer>,
+    shards: &Shards,
     parts: &http::request::Parts,
     sender: Sender,
     body: B,
@@ -269,7 +283,7 @@ async fn respond<B: Body>(
     if request::is_malformed(parts) {
         return response::bare(http::StatusCode::BAD_REQUEST);
     }
-    let check = shared.health.get().and_then(|health| health.answer(parts, shared));
+    let check = shards.health.get().and_then(|health| health.answer(parts, shards));
     if let Some(response) = check {
         return response;
     }
@@ -279,16 +293,18 @@ async fn respond<B: Body>(
         Sender::Principal(principal) => (None, Some(principal)),
     };
     let head = request::request_head(parts, remote);
-    let caller = match identify(shared, &head, &parts.extensions, principal).await {
+    let shard = shards.place(&head);
+    let caller = match identify(shard, &head, &parts.extensions, principal).await {
         Ok(caller) => caller,
         Err(response) => return response::whole(response),
     };
+    let shared = shards.place_for(shard, &head, &caller);
     let admission = match shared.lock().server.admit(&head) {
         Ok(admission) => admission,
         Err(refused) => return response::whole(refused),
     };
     let body = pin!(body);
-    let read = pin!(request::read_body(body, parts.version, admission, &shared.body_budget));
+    let read = pin!(request::read_body(body, parts.version, admission, &shards.body_budget));
     let refused = match with_timeout(admission.body_time, &*shared.runtime, read).await {
         Some(Ok(body)) => return answer(shared, &head, body, &caller).await,
         Some(Err(BodyError::TooMany)) => shared.lock().server.bodies_too_many(),

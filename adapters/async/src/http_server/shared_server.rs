@@ -1,7 +1,7 @@
 use std::mem::take;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::task::{Context, Poll, Waker};
 
 use mcp_sansio::Instant;
@@ -9,27 +9,21 @@ use mcp_sansio::http::ExchangeId;
 use mcp_sansio_handlers::endpoint::{HandlerCall, HttpServer};
 
 use super::handler_task;
-use super::health::Health;
-use super::request::BodyBudget;
 use super::runtime::AnyRuntime;
 use crate::StopHandle;
 use crate::panic_guard;
 
-/// A server on HTTP, shared by its exchanges behind a lock. The lock is held only while the machine
-/// runs, never while a handler, a client or a waker does.
+/// A server on HTTP or a shard of it, shared by its exchanges behind a lock. The lock is held only
+/// while the machine runs, never while a handler, a client or a waker does.
 #[derive(Debug)]
 pub(super) struct SharedServer {
     state: Mutex<ServerState>,
-    /// The bytes of request bodies that are held.
-    pub(super) body_budget: BodyBudget,
     /// The runtime of the handlers.
-    pub(super) runtime: Box<dyn AnyRuntime>,
+    pub(super) runtime: Arc<dyn AnyRuntime>,
     /// Handlers that run in tasks of their own.
     pub(super) handler_tasks: AtomicUsize,
     /// Whether a task waits for their end.
     pub(super) awaits_handlers: AtomicBool,
-    /// The answers to health checks, if they are enabled.
-    pub(super) health: OnceLock<Health>,
 }
 
 #[derive(Debug)]
@@ -99,7 +93,7 @@ impl Deferred {
 }
 
 impl SharedServer {
-    pub(super) fn new(mut server: HttpServer, runtime: Box<dyn AnyRuntime>) -> Self {
+    pub(super) fn new(mut server: HttpServer, runtime: Arc<dyn AnyRuntime>) -> Self {
         server.catch_panics(panic_guard());
         let state = Mutex::new(ServerState {
             server,
@@ -112,11 +106,9 @@ impl SharedServer {
         });
         Self {
             state,
-            body_budget: BodyBudget::default(),
             runtime,
             handler_tasks: AtomicUsize::new(0),
             awaits_handlers: AtomicBool::new(false),
-            health: OnceLock::new(),
         }
     }
 
@@ -128,6 +120,11 @@ impl SharedServer {
     /// in a state between two steps.
     pub(super) fn lock(&self) -> MutexGuard<'_, ServerState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns whether nobody holds the lock at the moment.
+    pub(super) fn is_free(&self) -> bool {
+        !matches!(self.state.try_lock(), Err(TryLockError::WouldBlock))
     }
 
     pub(super) fn begin_handler_task(&self) {

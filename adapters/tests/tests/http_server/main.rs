@@ -20,6 +20,7 @@ mod protected;
 mod refusals;
 mod responses;
 mod served;
+mod shards;
 mod shared_stores;
 mod shutdown;
 mod slow_clients;

@@ -149,6 +149,11 @@ pub trait Layers<K: Threading>: fmt::Debug {
     #[allow(private_interfaces, reason = "only this crate uses it")]
     fn open_clock(&self, commands: &CommandSender) -> Arc<dyn EndpointClock>;
 
+    /// Creates the clock of another driver of an endpoint: its shard.
+    #[cfg(feature = "http")]
+    #[allow(private_interfaces, reason = "only this crate uses it")]
+    fn open_clock_of(&self, commands: &CommandSender, endpoint: usize) -> Arc<dyn EndpointClock>;
+
     /// Calls the outermost middleware.
     #[allow(private_interfaces, reason = "only this crate uses it")]
     fn call(
@@ -205,6 +210,12 @@ impl<K: Threading> Layers<K> for LayerList<K> {
     #[allow(private_interfaces, reason = "only this crate uses it")]
     fn open_clock(&self, commands: &CommandSender) -> Arc<dyn EndpointClock> {
         let endpoint = self.endpoints.fetch_add(1, Ordering::Relaxed);
+        Arc::new(SleepTable::new(Arc::clone(commands), self.observers.clone(), endpoint))
+    }
+
+    #[cfg(feature = "http")]
+    #[allow(private_interfaces, reason = "only this crate uses it")]
+    fn open_clock_of(&self, commands: &CommandSender, endpoint: usize) -> Arc<dyn EndpointClock> {
         Arc::new(SleepTable::new(Arc::clone(commands), self.observers.clone(), endpoint))
     }
 

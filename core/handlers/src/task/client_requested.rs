@@ -96,7 +96,7 @@ impl TaskTable {
         let requestor = Requestor::from_request(request);
         let pause = self.settings.poll_interval.as_millis().max(1);
         let per_task = (1000 * PATIENCE).div_ceil(pause) as usize;
-        if !self.requestors.admit(&requestor, per_task, now) {
+        if !self.requestors.admit(&requestor, per_task, self.counts.as_ref(), now) {
             return Err(ErrorObject::internal("too many requests about tasks; ask less often"));
         }
         if request.method == Method::TasksList {

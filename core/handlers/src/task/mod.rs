@@ -5,6 +5,7 @@
 //! the client, and how the client gets the result.
 
 mod client_requested;
+mod counts;
 mod entry;
 mod factory;
 mod related;
@@ -15,6 +16,8 @@ mod table;
 mod tasks;
 mod timestamp;
 
+#[cfg(feature = "http")]
+pub(super) use counts::TaskCounts;
 pub(super) use factory::{OpenTasks, TaskFactory};
 pub(super) use requests::is_task_request;
 pub use settings::{TaskEvent, TaskSettings};

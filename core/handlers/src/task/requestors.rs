@@ -7,6 +7,8 @@ use mcp_sansio::peer::{ConnectionHandle, Request};
 use mcp_sansio::{Era, Instant, Principal};
 use mcp_sansio_collections::Key;
 
+use super::counts::TaskCounts;
+
 /// The owner of a task.
 // MCP 2025-11-25 basic/utilities/tasks#task-isolation-and-access-control [TASK-021]: the principal,
 // if known; otherwise the session, whose id only its client knows.
@@ -54,7 +56,7 @@ struct Account {
 
 /// Counts the requests of the last second.
 #[derive(Debug, Default)]
-struct RateLimit {
+pub(super) struct RateLimit {
     since: Instant,
     count: usize,
 }
@@ -105,15 +107,30 @@ impl Requestors {
     /// Whether another request about tasks may be answered, where each task allows `per_task`
     /// requests per second.
     // MCP 2025-11-25 basic/utilities/tasks#task-isolation-and-access-control [TASK-023]
-    pub(super) fn admit(&mut self, requestor: &Requestor, per_task: usize, now: Instant) -> bool {
-        let (rate, tasks) = match self.known.get_mut(requestor) {
-            Some(account) => (&mut account.rate, account.tasks.len()),
-            None => (&mut self.others, 0),
-        };
-        if now.saturating_since(rate.since).as_secs() >= 1 {
-            *rate = RateLimit { since: now, count: 0 };
+    pub(super) fn admit(
+        &mut self,
+        requestor: &Requestor,
+        per_task: usize,
+        shards: Option<&TaskCounts>,
+        now: Instant,
+    ) -> bool {
+        match (self.known.get_mut(requestor), shards) {
+            (Some(account), _) => {
+                account.rate.admit(account.tasks.len().saturating_mul(per_task), now)
+            }
+            (None, None) => self.others.admit(0, now),
+            (None, Some(counts)) => counts.admit_other(now),
         }
-        rate.count = rate.count.saturating_add(1);
-        rate.count <= tasks.saturating_mul(per_task).saturating_add(REQUESTS_PER_SECOND)
+    }
+}
+
+impl RateLimit {
+    /// Counts a request, and returns whether `allowed` and the allowance of every client suffice.
+    pub(super) fn admit(&mut self, allowed: usize, now: Instant) -> bool {
+        if now.saturating_since(self.since).as_secs() >= 1 {
+            *self = Self { since: now, count: 0 };
+        }
+        self.count = self.count.saturating_add(1);
+        self.count <= allowed.saturating_add(REQUESTS_PER_SECOND)
     }
 }

@@ -15,6 +15,7 @@ use crate::reply::{Outcome, ResultBody};
 use crate::server_binding::ServerBinding;
 
 use super::client_requested::failure_of;
+use super::counts::TaskCounts;
 use super::entry::{Entry, State};
 use super::related::relate_meta;
 use super::requestors::{Requestor, Requestors};
@@ -38,6 +39,8 @@ pub(crate) struct TaskTable {
     orphaned: VecDeque<RequestHandle>,
     deadlines: Deadlines<Instant>,
     bytes: usize,
+    /// What all shards have together, if this is the table of one of several.
+    pub(super) counts: Option<TaskCounts>,
     /// Tasks whose status has changed.
     changed: VecDeque<Key>,
     /// Requests whose handlers can be called again.
@@ -214,7 +217,10 @@ impl<M: ServerBinding> Tasks<M> for TaskTable {
         let key = self.entries.key_at(place)?;
         self.settings.tell(TaskEvent::Dropped, self.entries.get(key)?);
         let entry = self.entries.remove(key)?;
-        self.bytes -= entry.bytes();
+        self.set_bytes(self.bytes - entry.bytes());
+        if let Some(counts) = &self.counts {
+            counts.end();
+        }
         self.names.remove(&entry.task.task_id);
         self.requestors.remove(&entry.requestor, entry.number);
         for waiting in entry.waiting {
@@ -224,6 +230,11 @@ impl<M: ServerBinding> Tasks<M> for TaskTable {
         let request = entry.request.handle;
         self.requests.remove(&request);
         Some(TaskHandler { request, place })
+    }
+
+    #[cfg(feature = "http")]
+    fn join_shards(&mut self, counts: &TaskCounts) {
+        self.counts = Some(counts.clone());
     }
 
     fn serve(&mut self, request: &Request<'_>, now: Instant) -> TaskResponse {
@@ -254,6 +265,7 @@ impl TaskTable {
             orphaned: VecDeque::new(),
             deadlines: Deadlines::default(),
             bytes: 0,
+            counts: None,
             changed: VecDeque::new(),
             resumed: VecDeque::new(),
             task_requests: BTreeSet::new(),
@@ -269,8 +281,8 @@ impl TaskTable {
         ttl: Duration,
         now: Instant,
     ) -> Option<Json> {
-        if self.entries.len() >= self.settings.tasks_max
-            || self.bytes >= self.settings.bytes_max
+        if (self.counts.is_none() && self.entries.len() >= self.settings.tasks_max)
+            || self.is_too_much(1)
             || !self.requestors.has_capacity(&requestor, self.settings.tasks_per_requestor_max)
         {
             return None;
@@ -286,9 +298,14 @@ impl TaskTable {
         task.poll_interval_ms = Some(millis(self.settings.poll_interval).max(1));
         let created = CreateTaskResult::new(task.clone());
         let created = created.to_json_at(request.revision).ok()?;
+        if let Some(counts) = &self.counts
+            && !counts.begin(self.settings.tasks_max)
+        {
+            return None;
+        }
         let (handle, expires) = (request.handle, now + ttl);
         let entry = Entry::new(task, requestor.clone(), request, expires);
-        self.bytes += entry.bytes();
+        self.set_bytes(self.bytes + entry.bytes());
         let key = self.entries.insert(entry);
         let number = self.requestors.add(requestor, key);
         if let Some(entry) = self.entries.get_mut(key) {
@@ -333,7 +350,8 @@ impl TaskTable {
         let held = self.bytes - entry.bytes();
         entry.task.status_message = Some(message.into());
         entry.task.last_updated_at = time;
-        self.bytes = held + entry.bytes();
+        let bytes = held + entry.bytes();
+        self.set_bytes(bytes);
     }
 
     fn ask(
@@ -344,10 +362,11 @@ impl TaskTable {
         let Some(entry) = self.entries.get_mut(key) else { return Ok(None) };
         let before = entry.bytes();
         let asked = entry.ask(required, &self.limits);
-        self.bytes = self.bytes + entry.bytes() - before;
+        let bytes = self.bytes + entry.bytes() - before;
         if matches!(asked, Ok(None)) {
             self.resumed.push_back(entry.request.handle);
         }
+        self.set_bytes(bytes);
         Ok(asked?.map(State::InputRequired))
     }
 
@@ -359,12 +378,13 @@ impl TaskTable {
         now: Instant,
     ) {
         let time = self.settings.time(now);
+        let all = self.all_bytes();
         let Some(entry) = self.entries.get_mut(key) else { return };
-        let held = self.bytes - entry.bytes();
+        let before = entry.bytes();
         let ended = match state {
             Ok(state) => {
                 entry.transition(state, time.clone());
-                let fits = held + entry.bytes() <= self.settings.bytes_max;
+                let fits = all - before + entry.bytes() <= self.settings.bytes_max;
                 if fits || matches!(entry.state, State::Working | State::Cancelled) {
                     None
                 } else {
@@ -382,8 +402,8 @@ impl TaskTable {
             let error = Json::from_serialize(&error).expect("an error is JSON");
             entry.transition(State::Failed(error), time);
         }
-        self.bytes = held + entry.bytes();
         self.settings.tell(TaskEvent::Changed, entry);
+        self.weigh(key, before);
         self.note(key);
     }
 
@@ -403,12 +423,24 @@ impl TaskTable {
     /// Updates the total size after an entry had `before` bytes.
     pub(super) fn weigh(&mut self, key: Key, before: usize) {
         let after = self.entries.get(key).map_or(0, Entry::bytes);
-        self.bytes = self.bytes + after - before;
+        self.set_bytes(self.bytes + after - before);
+    }
+
+    fn set_bytes(&mut self, bytes: usize) {
+        let before = core::mem::replace(&mut self.bytes, bytes);
+        if let Some(counts) = &self.counts {
+            counts.change_bytes(before, bytes);
+        }
+    }
+
+    /// Returns the bytes of the tasks of all shards.
+    fn all_bytes(&self) -> usize {
+        self.counts.as_ref().map_or(self.bytes, TaskCounts::bytes)
     }
 
     /// Whether `more` bytes would exceed the limit.
-    pub(super) const fn is_too_much(&self, more: usize) -> bool {
-        self.bytes.saturating_add(more) > self.settings.bytes_max
+    pub(super) fn is_too_much(&self, more: usize) -> bool {
+        self.all_bytes().saturating_add(more) > self.settings.bytes_max
     }
 
     pub(super) fn note(&mut self, key: Key) {

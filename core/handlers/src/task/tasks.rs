@@ -5,6 +5,9 @@ use mcp_sansio::peer::{Request, RequestHandle};
 
 use crate::reply::Outcome;
 
+#[cfg(feature = "http")]
+use super::counts::TaskCounts;
+
 /// The handler of a task, by its request and its slot in the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TaskHandler {
@@ -94,6 +97,10 @@ pub(crate) trait Tasks<M>: fmt::Debug + Send + Sync {
 
     /// Removes one expired task; returns its handler, to be dropped, if it is running.
     fn expire(&mut self, now: Instant) -> Option<TaskHandler>;
+
+    /// Counts the tasks together with those of the other shards of a server.
+    #[cfg(feature = "http")]
+    fn join_shards(&mut self, counts: &TaskCounts);
 
     /// Answers a request about tasks, at once unless it waits for a result.
     fn serve(&mut self, request: &Request<'_>, now: Instant) -> TaskResponse;

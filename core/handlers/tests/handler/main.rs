@@ -66,6 +66,8 @@ mod server;
 mod server_items;
 mod servers;
 #[cfg(feature = "http")]
+mod shards;
+#[cfg(feature = "http")]
 mod shares;
 #[cfg(feature = "protection")]
 #[path = "../../../machine/tests/schema/spec.rs"]

@@ -153,7 +153,7 @@ impl Changes {
         self
     }
 
-    const fn and(self, other: Self) -> Self {
+    pub(super) const fn and(self, other: Self) -> Self {
         Self {
             tools: self.tools || other.tools,
             prompts: self.prompts || other.prompts,

@@ -61,6 +61,12 @@ impl SessionId {
         valid.then_some(Self(text))
     }
 
+    /// Returns the last byte of the bits; 0 for an id that was not drawn by a server of this crate.
+    pub(crate) fn last_byte(&self) -> usize {
+        let digits = core::str::from_utf8(&self.0[Self::LENGTH - 2..]).unwrap_or_default();
+        usize::from_str_radix(digits, 16).unwrap_or_default()
+    }
+
     /// Returns the text.
     #[must_use]
     pub fn as_str(&self) -> &str {

@@ -35,8 +35,8 @@ pub use origin::{AllowedHosts, InvalidAllowedHost};
 pub use rejection::HttpRejection;
 pub use remote_address::RemoteAddress;
 pub use server::{
-    ActionId, Admission, CallerHandle, EventPosition, EventStore, HttpServerOptions, Lease, NodeId,
-    NotStored, ParsedBody, ReadId, ResponseMode, Server, ServerLimits, ServerTimeouts,
-    ServerTransmit, SessionRecord, SharedOptions, StoreAction, StoreError, StoreReply, StoredEvent,
-    UnservableTool, WhenUnavailable,
+    ActionId, Admission, CallerHandle, CatalogChange, EventPosition, EventStore, HttpServerOptions,
+    Lease, NodeId, NotStored, ParsedBody, ReadId, ResponseMode, Server, ServerLimits,
+    ServerTimeouts, ServerTransmit, SessionRecord, Shards, ShardsWithStore, SharedOptions,
+    StoreAction, StoreError, StoreReply, StoredEvent, UnservableTool, WhenUnavailable,
 };

@@ -14,10 +14,10 @@ use crate::catalog::{Announcement, Catalog};
 use crate::http::origin::HostTexts;
 use crate::http::server::header_params_by_tool;
 use crate::http::{
-    ActionId, AllowedHosts, CallerHandle, EventPosition, EventStore, ExchangeId, HttpRejection,
-    HttpServerOptions, NotStored, ParsedBody, ReadId, RemoteAddress, RequestHead, ResponseMode,
-    Server, ServerLimits, ServerTimeouts, ServerTransmit, StoreAction, StoreError, StoreReply,
-    StoredEvent, UnservableTool,
+    ActionId, AllowedHosts, CallerHandle, CatalogChange, EventPosition, EventStore, ExchangeId,
+    HttpRejection, HttpServerOptions, NotStored, ParsedBody, ReadId, RemoteAddress, RequestHead,
+    ResponseMode, Server, ServerLimits, ServerTimeouts, ServerTransmit, Shards, StoreAction,
+    StoreError, StoreReply, StoredEvent, UnservableTool,
 };
 use crate::peer::server::server_methods;
 use crate::peer::{self, Applied, CommandError, Event, RequestHandle, ServerCommand};
@@ -76,6 +76,8 @@ impl<'a> HttpServerSettings<'a> {
             answers: self.answers,
             event_store: self.event_store,
             shared: None,
+            // A recording has one of them.
+            shards: core::num::NonZeroUsize::MIN,
             limits: self.limits.clone(),
             timeouts: self.timeouts.clone(),
         })
@@ -248,17 +250,44 @@ impl Recorded<Server> {
             edited
         };
         let edited = self.machine.edit_catalog(edit, now);
+        self.note_catalog(&announcement, now);
+        edited
+    }
+
+    /// See [`Server::edit_catalog_for_shards`].
+    pub fn edit_catalog_for_shards<T>(
+        &mut self,
+        edit: impl FnOnce(&mut Catalog) -> T,
+        now: Instant,
+    ) -> (T, CatalogChange) {
+        let (edited, change) = self.machine.edit_catalog_for_shards(edit, now);
+        self.note_catalog(&change.announcement, now);
+        (edited, change)
+    }
+
+    /// See [`Server::adopt_catalog`].
+    pub fn adopt_catalog(&mut self, change: &CatalogChange, now: Instant) {
+        self.machine.adopt_catalog(change, now);
+        self.note_catalog(&change.announcement, now);
+    }
+
+    /// See [`Server::join_shards`]. The recording contains the requests of this shard only, and a
+    /// replay does not know what the others held when it reached a common limit.
+    pub fn join_shards(&mut self, shards: &Shards, index: usize) {
+        self.machine.join_shards(shards, index);
+    }
+
+    fn note_catalog(&mut self, announcement: &Announcement, now: Instant) {
         if let Some(notes) = &mut self.notes {
             let name = |it: &Principal| notes.stand_ins.principal(it);
             let call = Call::Catalog {
                 at: Some(now.as_nanos()),
                 catalog: State::from_catalog(self.machine.catalog(), &name),
                 changed: Some(Kinds::from_changes(announcement.to_everyone)),
-                changed_for: RestrictedChange::from_announcement(&announcement, &name),
+                changed_for: RestrictedChange::from_announcement(announcement, &name),
             };
             notes.tape.note(call);
         }
-        edited
     }
 
     /// See [`Server::close`].

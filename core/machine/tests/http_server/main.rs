@@ -27,6 +27,7 @@ mod random;
 mod refusals;
 mod resumption;
 mod sessions;
+mod shards;
 mod statuses;
 mod store;
 mod store_faults;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use mcp_sansio::catalog::Changes;
 use mcp_sansio::http::{
-    ExchangeId, HttpRejection, HttpServerOptions, ParsedBody, RequestHead, ServerTransmit,
+    ExchangeId, HttpRejection, HttpServerOptions, ParsedBody, RequestHead, ServerTransmit, Shards,
 };
 use mcp_sansio::jsonrpc::ErrorObject;
 use mcp_sansio::peer::{self, Event, Request, RequestHandle, Subject};
@@ -43,7 +43,20 @@ pub(crate) struct TestServer {
 
 impl TestServer {
     pub(crate) fn new(peer: peer::ServerOptions, options: HttpServerOptions) -> Self {
-        let (server, played) = played::http_server(peer, options);
+        Self::over(played::http_server(peer, options))
+    }
+
+    /// Creates one of several servers.
+    pub(crate) fn shard(
+        peer: peer::ServerOptions,
+        options: HttpServerOptions,
+        place: (&Shards, usize),
+        recorded: bool,
+    ) -> Self {
+        Self::over(played::http_shard(peer, options, place, recorded))
+    }
+
+    fn over((server, played): (Server, Played)) -> Self {
         Self {
             server,
             now: Instant::ZERO,

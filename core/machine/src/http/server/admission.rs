@@ -96,7 +96,11 @@ impl Server {
             return Err(refusal(Status::BAD_REQUEST, None, &message));
         }
         let route = self.find_route(head)?;
-        if self.exchanges.len() >= self.options.limits.exchanges_max {
+        let pending = match &self.shard {
+            None => self.exchanges.len(),
+            Some(shard) => shard.exchanges(),
+        };
+        if pending >= self.options.limits.exchanges_max {
             return Err(busy(None, "the server has too many pending requests"));
         }
         Ok(route)

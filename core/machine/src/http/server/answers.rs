@@ -12,7 +12,7 @@ use crate::peer::{Applied, CommandError, RequestHandle, ServerCommand, ServerMac
 use crate::protocol::{Era, TaskStatusParams};
 use crate::{Instant, Principal, Revision};
 
-use super::{Connection, Server, header_params_by_tool};
+use super::{Connection, Server};
 
 impl Server {
     /// Executes a command of the application.
@@ -157,26 +157,6 @@ impl Server {
         let _done = self.apply(ServerCommand::Close, now);
     }
 
-    /// Changes the catalog of the server in every session. Subscribed clients are notified of the
-    /// changed lists.
-    ///
-    /// A tool whose annotations HTTP clients must refuse is served without the checks of these
-    /// annotations; see [`UnservableTool`](super::UnservableTool).
-    pub fn edit_catalog<T>(&mut self, edit: impl FnOnce(&mut Catalog) -> T, now: Instant) -> T {
-        let (edited, announcement) = self.server_config.edit_catalog(edit);
-        (self.header_params, _) = header_params_by_tool(&self.server_config.catalog);
-        if self.shared.is_some() {
-            self.share_command(&ServerCommand::Announce(announcement.to_everyone));
-        }
-        let server_config = self.server_config.clone();
-        self.for_each_connection(now, |connection| {
-            connection.machine.adopt(&server_config);
-            let changes = announcement.seen_by(connection.machine.caller());
-            let _told = connection.machine.apply(ServerCommand::Announce(changes), now);
-        });
-        edited
-    }
-
     /// Returns whether a request is still pending.
     #[must_use]
     pub fn is_pending(&self, request: RequestHandle) -> bool {
@@ -216,7 +196,11 @@ impl Server {
     }
 
     /// Visits all connections, and pumps those that have output. Most have no output.
-    fn for_each_connection(&mut self, now: Instant, mut visit: impl FnMut(&mut Connection)) {
+    pub(super) fn for_each_connection(
+        &mut self,
+        now: Instant,
+        mut visit: impl FnMut(&mut Connection),
+    ) {
         let mut slot = 0;
         while let Some(key) = self.connections.find_from(slot, |_| true) {
             slot = key.slot + 1;

@@ -11,6 +11,8 @@ use mcp_sansio_collections::{Index, Key, Slab};
 use crate::http::RemoteAddress;
 use crate::{Caller, Principal};
 
+use super::shards::{CallerCount, CallerCounts, Shards};
+
 /// Identifies the caller that a running handler counts against: see
 /// [`begin_handler`](super::Server::begin_handler).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,6 +30,8 @@ pub(super) struct Sender<'a> {
 #[derive(Debug)]
 pub(super) struct Callers {
     hasher: KeyedHash,
+    /// The other shards of the server, which count against the same limits.
+    shards: Option<Shards>,
     /// Created with the first caller.
     table: Option<Box<Table>>,
 }
@@ -48,6 +52,8 @@ struct Table {
 struct Entry {
     identity: Identity,
     hash: u64,
+    /// What the caller has in all shards, if there are several.
+    total: Option<CallerCounts>,
     exchanges: u32,
     handlers: u32,
     sessions: u32,
@@ -67,15 +73,19 @@ pub(super) struct Ends {
 /// The end of a list.
 pub(super) const NO_SLOT: u32 = u32::MAX;
 
-#[derive(Debug, PartialEq, Eq)]
-enum Identity {
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Identity {
     Principal(Principal),
     Address(RemoteAddress),
 }
 
 impl Callers {
     pub(super) fn new(seed: u64) -> Self {
-        Self { hasher: KeyedHash::with_seed(seed), table: None }
+        Self { hasher: KeyedHash::with_seed(seed), shards: None, table: None }
+    }
+
+    pub(super) fn join_shards(&mut self, shards: &Shards) {
+        self.shards = Some(shards.clone());
     }
 
     fn get(&self, caller: Key) -> Option<&Entry> {
@@ -114,10 +124,12 @@ impl Callers {
                     (None, address) => Identity::Address(address?),
                 };
                 let ends = Ends { oldest: NO_SLOT, newest: NO_SLOT };
+                let total = self.shards.as_ref().map(|shards| shards.caller(&identity));
                 let (exchanges, handlers, sessions, since) = (0, 0, 0, 0);
                 let key = table.entries.insert(Entry {
                     identity,
                     hash,
+                    total,
                     exchanges,
                     handlers,
                     sessions,
@@ -135,12 +147,14 @@ impl Callers {
     pub(super) fn open_exchange(&mut self, caller: Option<Key>) {
         if let Some(caller) = self.get_mut(caller) {
             caller.exchanges += 1;
+            caller.count(|total| total.exchanges += 1);
         }
     }
 
     pub(super) fn close_exchange(&mut self, caller: Option<Key>) {
         if let Some(entry) = self.get_mut(caller) {
             entry.exchanges -= 1;
+            entry.count(|total| total.exchanges -= 1);
             self.forget_if_empty(caller);
         }
     }
@@ -148,21 +162,48 @@ impl Callers {
     /// Counts a running handler. Its caller is kept until the handler ends.
     pub(super) fn begin_handler(&mut self, caller: Key) -> bool {
         let entry = self.get_mut(Some(caller));
-        entry.map(|caller| caller.handlers += 1).is_some()
+        let Some(entry) = entry else { return false };
+        entry.handlers += 1;
+        entry.count(|total| total.handlers += 1);
+        true
     }
 
     pub(super) fn end_handler(&mut self, caller: Key) {
         if let Some(entry) = self.get_mut(Some(caller)) {
             entry.handlers -= 1;
+            entry.count(|total| total.handlers -= 1);
             self.forget_if_empty(Some(caller));
         }
     }
 
+    /// Returns whether a caller may open another session, where `most` is its limit. Among shards,
+    /// counts it.
+    pub(super) fn reserve_session(&mut self, caller: Option<Key>, most: usize) -> bool {
+        let Some(entry) = self.get_mut(caller) else { return true };
+        match &entry.total {
+            None => (entry.sessions as usize) < most,
+            Some(total) => total.change(|total| {
+                let has_room = (total.sessions as usize) < most;
+                total.sessions += u32::from(has_room);
+                has_room
+            }),
+        }
+    }
+
+    /// Takes back the reservation of a session that is not opened.
+    pub(super) fn release_session(&mut self, caller: Option<Key>) {
+        if let Some(entry) = self.get_mut(caller) {
+            entry.count(|total| total.sessions -= 1);
+        }
+    }
+
+    /// Counts a session that was reserved.
     pub(super) fn open_session(&mut self, caller: Option<Key>) {
         self.count_session(caller, |sessions| sessions + 1);
     }
 
     pub(super) fn close_session(&mut self, caller: Option<Key>) {
+        self.release_session(caller);
         self.count_session(caller, |sessions| sessions - 1);
     }
 
@@ -193,16 +234,27 @@ impl Callers {
         self.get_mut(caller).map(|caller| &mut caller.ends)
     }
 
+    /// Returns the number of a caller's sessions in this server.
     pub(super) fn sessions(&self, caller: Key) -> usize {
         self.get(caller).map_or(0, |caller| caller.sessions as usize)
     }
 
+    /// Returns the number of a caller's exchanges in all shards.
     pub(super) fn exchanges(&self, caller: Key) -> usize {
-        self.get(caller).map_or(0, |caller| caller.exchanges as usize)
+        let Some(entry) = self.get(caller) else { return 0 };
+        match &entry.total {
+            None => entry.exchanges as usize,
+            Some(total) => total.change(|total| total.exchanges as usize),
+        }
     }
 
+    /// Returns the number of a caller's running handlers in all shards.
     pub(super) fn handlers(&self, caller: Key) -> usize {
-        self.get(caller).map_or(0, |caller| caller.handlers as usize)
+        let Some(entry) = self.get(caller) else { return 0 };
+        match &entry.total {
+            None => entry.handlers as usize,
+            Some(total) => total.change(|total| total.handlers as usize),
+        }
     }
 
     pub(super) fn len(&self) -> usize {
@@ -214,7 +266,11 @@ impl Callers {
         let Some(entry) = table.entries.get(key) else { return };
         if entry.exchanges + entry.handlers + entry.sessions == 0 {
             table.index.remove_hashed(entry.hash, &|number| number == key.to_number());
-            table.entries.remove(key);
+            if let Some(Entry { identity, total: Some(total), .. }) = table.entries.remove(key)
+                && let Some(shards) = &self.shards
+            {
+                shards.forget_caller(&identity, total);
+            }
         }
     }
 
@@ -222,5 +278,13 @@ impl Callers {
     pub(super) fn held(&self) -> impl Iterator<Item = (Key, usize, usize)> {
         let entries = self.table.iter().flat_map(|table| table.entries.iter());
         entries.map(|(key, caller)| (key, caller.sessions as usize, caller.exchanges as usize))
+    }
+}
+
+impl Entry {
+    fn count(&self, change: impl FnOnce(&mut CallerCount)) {
+        if let Some(total) = &self.total {
+            total.change(change);
+        }
     }
 }

@@ -4,6 +4,7 @@ mod admission;
 mod answers;
 mod body;
 mod callers;
+mod catalog_change;
 mod consistency;
 mod displacement;
 mod exchange;
@@ -21,6 +22,7 @@ mod retention;
 mod session;
 mod session_ids;
 mod sessions;
+mod shards;
 mod shared;
 mod store;
 mod stream;
@@ -49,8 +51,10 @@ use super::ExchangeId;
 pub use admission::Admission;
 pub use body::ParsedBody;
 pub use callers::CallerHandle;
+pub use catalog_change::CatalogChange;
 pub use exchange::ServerTransmit;
 pub use options::{HttpServerOptions, ResponseMode, ServerLimits, ServerTimeouts};
+pub use shards::{Shards, ShardsWithStore};
 pub use shared::{
     ActionId, Lease, NodeId, SessionRecord, SharedOptions, StoreError, StoreReply, WhenUnavailable,
 };
@@ -61,6 +65,7 @@ use exchange::Exchange;
 use retention::Finished;
 use session::Session;
 use session_ids::SessionIds;
+use shards::{LoggedBytes, Shard};
 use shared::Shared;
 use store::Store;
 use streams::Streams;
@@ -148,10 +153,12 @@ pub struct Server {
     /// The streams that end with a response, by the number of their connection and the request.
     answered: HashMap<(u64, Tag), u32, KeyedHash>,
     /// The number of bytes in the logs of all streams.
-    logged_bytes: usize,
+    logged_bytes: LoggedBytes,
     store: Store,
     /// The state that is only needed if nodes share sessions and streams.
     shared: Option<Box<Shared>>,
+    /// The place of this server among its shards, if there are several.
+    shard: Option<Box<Shard>>,
     /// The number of readers that get stored events.
     replays: usize,
     closing: bool,
@@ -235,9 +242,10 @@ impl Server {
             finished: VecDeque::new(),
             finished_count: 0,
             answered: HashMap::with_hasher(KeyedHash::with_seed(seed)),
-            logged_bytes: 0,
+            logged_bytes: LoggedBytes::default(),
             store,
             shared,
+            shard: None,
             replays: 0,
             closing: false,
             #[cfg(feature = "observer")]

@@ -48,15 +48,22 @@ impl Server {
     ) -> (ExchangeId, Option<Event<'f>>) {
         #[cfg(feature = "observer")]
         self.observe_head(head);
+        if let Some(shard) = &mut self.shard {
+            shard.begin_exchange();
+        }
         let handled = match &self.shared {
             None => self.handle_route(head, body, caller, permit, now),
             Some(_) => self.handle_shared(head, body, caller, permit, now),
         };
-        handled.unwrap_or_else(|refused| {
+        let handled = handled.unwrap_or_else(|refused| {
             #[cfg(feature = "observer")]
             self.observe_refusal(body, caller, &refused);
             (self.respond_whole(refused), None)
-        })
+        });
+        if let Some(shard) = &mut self.shard {
+            shard.exchange_began();
+        }
+        handled
     }
 
     /// Sets the id of the next session.
@@ -179,6 +186,9 @@ impl Server {
     /// Removes an exchange that has ended.
     pub(super) fn remove_exchange(&mut self, key: Key) -> Option<Exchange> {
         let exchange = self.exchanges.remove(key)?;
+        if let Some(shard) = &self.shard {
+            shard.end_exchange();
+        }
         self.callers.close_exchange(exchange.caller);
         Some(exchange)
     }

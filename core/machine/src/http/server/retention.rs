@@ -145,13 +145,17 @@ impl Server {
     /// Applies the total limit after a stream has grown: finished streams are dropped first, oldest
     /// first, then the events that this stream keeps for resumption.
     pub(super) fn hold_total(&mut self, key: Key, number: u32) {
-        let most = self.options.limits.replay_bytes_total_max;
-        while self.logged_bytes > most
+        let (most, before) = (self.options.limits.replay_bytes_total_max, self.logged_bytes.own());
+        if !self.logged_bytes.is_excessive(most) {
+            return;
+        }
+        while self.logged_bytes.is_excessive(most)
             && let Some(oldest) = self.finished.pop_front()
         {
             self.forget_finished(oldest.connection, oldest.stream);
         }
-        if self.logged_bytes <= most {
+        self.logged_bytes.has_shrunk(before, most);
+        if !self.logged_bytes.is_excessive(most) {
             return;
         }
         let Some(stream) = self.connections.get_mut(key).and_then(|it| it.streams.get_mut(number))

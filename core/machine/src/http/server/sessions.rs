@@ -77,24 +77,37 @@ impl Server {
         Ok(key)
     }
 
-    /// Returns whether a caller may have another session.
+    /// Counts another session of a caller, or refuses it.
     pub(super) fn check_session_limits(
         &mut self,
         caller: Option<Key>,
         request: Option<&RequestId>,
         now: Instant,
     ) -> Result<(), Response> {
-        let held = caller.map_or(0, |caller| self.callers.sessions(caller));
-        if caller.is_some() && held >= self.options.limits.sessions_per_caller_max {
+        if !self.callers.reserve_session(caller, self.options.limits.sessions_per_caller_max) {
             return Err(too_many(request, "this client has too many sessions: end some of them"));
         }
+        let has_room = match &self.shard {
+            None => self.sessions.len() < self.options.limits.sessions_max,
+            Some(shard) => shard.begin_session(),
+        };
         // An unknown caller may be anyone, and must not displace the sessions of others.
-        if self.sessions.len() >= self.options.limits.sessions_max
-            && (caller.is_none() || !self.displace_session(now))
-        {
+        if !has_room && (caller.is_none() || !self.displace_session(now)) {
+            self.callers.release_session(caller);
+            if let Some(shard) = &self.shard {
+                shard.end_session();
+            }
             return Err(busy(request, "the server has too many sessions"));
         }
         Ok(())
+    }
+
+    /// Tells the other shards how many sessions the caller with the most sessions has in this one.
+    fn tell_greediest(&self) {
+        if let Some(shard) = &self.shard {
+            let greediest = self.callers.greediest();
+            shard.set_greediest(greediest.map_or(0, |caller| self.callers.sessions(caller)));
+        }
     }
 
     /// Adds a session whose streams have the number `base` and those after it.
@@ -124,6 +137,7 @@ impl Server {
         let key = self.connections.insert(connection);
         self.sessions.insert_hashed(self.hasher.hash_one(id), key.to_number());
         self.callers.open_session(caller);
+        self.tell_greediest();
         self.link_session(key);
         self.arm_connection(key, now);
         key
@@ -311,6 +325,10 @@ impl Server {
             let hash = self.hasher.hash_one(session.id);
             self.sessions.remove_hashed(hash, &|known| known == key.to_number());
             self.callers.close_session(connection.caller);
+            if let Some(shard) = &self.shard {
+                shard.end_session();
+            }
+            self.tell_greediest();
             self.store.forget(&session, None, connection.machine.caller().principal());
             self.finished_count -= session.finished.len();
             self.compact_finished();

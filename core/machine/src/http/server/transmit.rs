@@ -110,7 +110,7 @@ impl Server {
     /// is more for it.
     fn trim_and_look(&mut self, key: Key, now: Instant) -> bool {
         let limits = &self.options.limits;
-        let scarce = self.logged_bytes > limits.replay_bytes_total_max;
+        let scarce = self.logged_bytes.exceeds(limits.replay_bytes_total_max);
         let kept =
             if scarce { (0, 0) } else { (limits.replay_events_max, limits.replay_bytes_max) };
         let Some(entry) = self.exchanges.get(key) else { return false };
