@@ -10,7 +10,8 @@ use mcp_sansio::jsonrpc::{ParseLimits, RawJson, parse};
 use mcp_sansio::peer::Limits;
 
 use crate::{
-    Echo, Endpoints, HttpHarness, HttpLink, Link, LinkOptions, REVISIONS, echo_params, sse, tools,
+    Echo, Endpoints, HttpCalls, HttpHarness, HttpLink, Link, LinkOptions, REVISIONS, echo_params,
+    sse, tools,
 };
 
 /// Repeated work.
@@ -77,6 +78,9 @@ fn scenarios_without_telemetry() -> Vec<Scenario> {
     all.extend(events());
     all.extend(REVISIONS[1..].iter().map(|revision| exchange(*revision)));
     all.push(replay());
+    for shards in [1, 2] {
+        all.extend(REVISIONS[1..].iter().map(|revision| call_at_server(*revision, shards)));
+    }
     all
 }
 
@@ -220,6 +224,15 @@ fn exchange(revision: Revision) -> Scenario {
     scenario(format!("echo 64 B over HTTP, {revision}"), 1, 100, move || {
         let (mut web, params) = (HttpLink::open_at(revision), echo_params(SHORT));
         move || web.echo(&params)
+    })
+}
+
+/// The work of a server for a call, all of it but the handler under the lock of an adapter.
+fn call_at_server(revision: Revision, shards: usize) -> Scenario {
+    let of = if shards == 1 { "a server" } else { "one of two shards" };
+    scenario(format!("echo 64 B at {of} on HTTP, {revision}"), 1, 100, move || {
+        let mut calls = HttpCalls::open(revision, shards, SHORT);
+        move || calls.call()
     })
 }
 

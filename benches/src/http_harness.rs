@@ -13,7 +13,7 @@ use mcp_sansio::protocol::{
 
 /// The first message of a session.
 pub(crate) const INITIALIZE: &str = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}"#;
-const INITIALIZED: &str = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
+pub(crate) const INITIALIZED: &str = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
 
 /// A server on HTTP whose clients are plain text.
 #[derive(Debug)]
@@ -257,7 +257,7 @@ pub struct Listening {
     pub last_id: Option<String>,
 }
 
-fn head_of(method: &str) -> RequestHead<'_> {
+pub(crate) fn head_of(method: &str) -> RequestHead<'_> {
     let mut head = RequestHead::new(method, "/mcp");
     head.field("host", b"localhost");
     head.field("content-type", b"application/json");

@@ -4,6 +4,7 @@
 pub mod budgets;
 mod endpoints;
 pub mod growth;
+mod http_calls;
 mod http_harness;
 mod http_link;
 mod link;
@@ -18,6 +19,7 @@ use mcp_sansio::jsonrpc::RawJson;
 use serde_json::json;
 
 pub use endpoints::{Echo, Endpoints};
+pub use http_calls::HttpCalls;
 pub use http_harness::{HttpHarness, Listening};
 pub use http_link::HttpLink;
 pub use link::{Link, LinkOptions};
