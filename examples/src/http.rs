@@ -5,6 +5,7 @@ use std::io::Write;
 use std::net::{SocketAddr, TcpListener};
 #[cfg(unix)]
 use std::path::Path;
+use std::time::Duration;
 
 use mcp_sansio::http::{HttpServerOptions, SharedOptions};
 #[cfg(unix)]
@@ -17,6 +18,10 @@ use crate::runtime::{Place, Runtime};
 
 /// The path of health checks on nodes with a store.
 const HEALTH: &str = "/health";
+
+/// How long such a node serves requests after the signal to stop, while health checks answer 503.
+/// 2 s: longer than load balancers take to notice.
+const DRAIN_TIME: Duration = Duration::from_secs(2);
 
 /// Serves on `address` until the process is told to stop, and announces the address once it
 /// listens. With authorization, the tool `writes` requires an additional scope.
@@ -119,7 +124,15 @@ async fn run_on_tokio(
         Socket::Unix(socket) => HttpListener::try_from(socket),
     };
     let listener = listener.map_err(|error| error.to_string())?;
-    listener.serve(service, shutdown_signal()).await;
+    let node = place.store.as_ref().map(|_| service.clone());
+    let shutdown = async {
+        shutdown_signal().await;
+        if let Some(node) = node {
+            node.set_ready(false);
+            tokio::time::sleep(DRAIN_TIME).await;
+        }
+    };
+    listener.serve(service, shutdown).await;
     Ok(())
 }
 
