@@ -302,6 +302,19 @@ fn sessions_survive_a_store_that_restarts_empty() {
 }
 
 #[test]
+fn sessions_are_stored_again_soon_after_an_empty_store_answers() {
+    let mut cluster = Cluster::new(2, 1);
+    let session = cluster.open(0, 0);
+    cluster.store_down_until = cluster.now + Duration::from_secs(11);
+    cluster.advance(Duration::from_secs(11));
+    cluster.store.empty();
+    // Less than the usual pause between two heartbeats.
+    cluster.advance(Duration::from_secs(3));
+    let reply = cluster.call(1, &session, 1, "plain");
+    assert_eq!(cluster.replies[reply].json()["id"], 1);
+}
+
+#[test]
 fn a_node_that_leaves_is_replaced_at_once() {
     let mut cluster = Cluster::new(2, 1);
     let session = cluster.open(0, 0);

@@ -1,6 +1,7 @@
 //! The lease of a node, and the end of nodes that have lost theirs.
 
 use alloc::vec::Vec;
+use core::time::Duration;
 
 use mcp_sansio_collections::Key;
 
@@ -10,11 +11,15 @@ use super::super::Server;
 use super::super::exchange::State;
 use super::super::store::StoreAction;
 use super::super::timing::LEAST;
+use super::sessions::{Replica, Stored};
 use super::waits::{Purpose, unavailable};
 use super::{Lease, NodeId};
 
 /// How often a lease is extended while it lasts.
 const HEARTBEATS: u32 = 3;
+/// The pause after a heartbeat that failed. 1 s: sessions are stored again soon after a store that
+/// has lost them answers, and a store that cannot be reached gets few actions.
+const RETRY_PAUSE: Duration = Duration::from_secs(1);
 
 impl Server {
     /// Extends the lease.
@@ -25,10 +30,13 @@ impl Server {
         }
         shared.next_heartbeat = Some(now + (shared.options.lease / HEARTBEATS).max(LEAST));
         if core::mem::replace(&mut shared.beating, true) {
+            // The result of the pending one may be older than the question.
+            shared.beats_again = true;
             return;
         }
-        let (node, lease) = (shared.node, shared.options.lease);
-        let (joins, contents) = (!shared.joined, shared.proposal);
+        let (node, lease, joins) = (shared.node, shared.options.lease, !shared.joined);
+        // Another number each time: the store may lose its contents again.
+        let contents = self.session_ids.draw_number();
         self.ask_store(Purpose::Heartbeat, now, |action| StoreAction::Heartbeat {
             action,
             node,
@@ -46,15 +54,18 @@ impl Server {
         let emptied = before.is_some_and(|before| before != lease.contents);
         if emptied {
             shared.emptied = Some(now);
-            shared.replicas.values_mut().for_each(|replica| replica.stored = false);
+            shared.replicas.values_mut().for_each(|replica| replica.stored = Stored::No);
         }
+        let is_current = !core::mem::take(&mut shared.beats_again);
         if !lease.held {
             shared.joined = false;
             if !emptied {
                 // Another node has ended what this one was doing.
                 self.fence(now);
             }
-            self.settle_absences(now);
+            if is_current {
+                self.settle_absences(now);
+            }
             return self.beat(now);
         }
         shared.joined = true;
@@ -66,36 +77,45 @@ impl Server {
                 !nodes.is_empty()
             });
         }
-        self.settle_absences(now);
-        self.settle_replicas(now);
+        self.store_replicas(now);
+        if is_current {
+            self.settle_absences(now);
+            self.drop_doubted(now);
+        } else {
+            self.beat(now);
+        }
         self.depose_silent(now);
     }
 
     /// Handles a heartbeat without a result.
-    pub(super) fn handle_silence(&mut self) {
+    pub(super) fn handle_silence(&mut self, now: Instant) {
         let Some(shared) = &mut self.shared else { return };
-        (shared.available, shared.beating) = (false, false);
+        (shared.available, shared.beating, shared.beats_again) = (false, false, false);
+        shared.next_heartbeat = shared.next_heartbeat.map(|next| next.min(now + RETRY_PAUSE));
         let absent = core::mem::take(&mut shared.absent);
         for session in absent {
             self.answer_parked(&session, unavailable);
         }
     }
 
-    /// Stores the replicas that the store does not have, and drops those that it has lost.
-    fn settle_replicas(&mut self, now: Instant) {
-        let Some(shared) = &mut self.shared else { return };
-        let keys = |wanted: fn(&super::Replica) -> bool| -> Vec<Key> {
-            let found = shared.replicas.iter().filter(|(_, replica)| wanted(replica));
-            found.map(|(number, _)| Key::from_number(*number)).collect()
-        };
-        let unsaved = keys(|replica| !replica.stored);
-        let doubted = keys(|replica| replica.stored && replica.doubted);
-        for key in unsaved {
+    /// Stores the sessions that the store does not have.
+    fn store_replicas(&mut self, now: Instant) {
+        for key in self.replicas_that(|replica| replica.stored == Stored::No) {
             self.put_session(key, None, now);
         }
-        for key in doubted {
+    }
+
+    /// Drops the sessions that the store has lost although it has kept its contents: they were ended.
+    fn drop_doubted(&mut self, now: Instant) {
+        for key in self.replicas_that(|replica| replica.stored == Stored::Yes && replica.doubted) {
             self.end_session(key, now);
         }
+    }
+
+    fn replicas_that(&self, wanted: fn(&Replica) -> bool) -> Vec<Key> {
+        let replicas = self.shared.iter().flat_map(|shared| &shared.replicas);
+        let found = replicas.filter(|(_, replica)| wanted(replica));
+        found.map(|(number, _)| Key::from_number(*number)).collect()
     }
 
     /// Deposes the nodes that do not extend their leases and whose streams have a reader here.

@@ -40,8 +40,6 @@ pub(super) struct Shared {
     node: NodeId,
     /// Whether the store knows the node.
     joined: bool,
-    /// The number that this node proposes for the contents of an empty store.
-    proposal: u64,
     /// The number that the store's contents had at the last heartbeat.
     contents: Option<u64>,
     /// When the store was last found to have lost its contents.
@@ -50,6 +48,8 @@ pub(super) struct Shared {
     available: bool,
     /// Whether a heartbeat is pending.
     beating: bool,
+    /// Whether another one is needed after it.
+    beats_again: bool,
     /// `None` after the node has left.
     next_heartbeat: Option<Instant>,
     /// The nodes with a valid lease at the last heartbeat.
@@ -91,11 +91,11 @@ impl Shared {
             options: options.clone(),
             node: NodeId(ids.draw_number()),
             joined: false,
-            proposal: ids.draw_number(),
             contents: None,
             emptied: None,
             available: true,
             beating: false,
+            beats_again: false,
             next_heartbeat: Some(Instant::ZERO),
             nodes: BTreeSet::new(),
             deposing: BTreeSet::new(),

@@ -31,9 +31,18 @@ pub(super) struct Replica {
     /// When its expiry in the store was last extended.
     touched: Instant,
     /// Whether the store has it, as far as this node knows.
-    pub(super) stored: bool,
+    pub(super) stored: Stored,
     /// Whether the store did not have it when it was last used.
     pub(super) doubted: bool,
+}
+
+/// Whether the store has a session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stored {
+    No,
+    /// The action is pending.
+    Pending,
+    Yes,
 }
 
 /// The number of the replica on the node that creates a session.
@@ -96,7 +105,7 @@ impl Server {
     pub(in super::super) fn share_session(&mut self, key: Key, now: Instant) {
         let Some(shared) = &mut self.shared else { return };
         let owners = alloc::vec![(FIRST_REPLICA, shared.node)];
-        let replica = Replica { owners, touched: now, stored: false, doubted: false };
+        let replica = Replica { owners, touched: now, stored: Stored::No, doubted: false };
         shared.replicas.insert(key.to_number(), replica);
         shared.opened = Some(key);
         if let Some(connection) = self.connections.get_mut(key) {
@@ -122,14 +131,13 @@ impl Server {
         let emptied = shared.filter(|shared| shared.emptied.is_some());
         let unknown = emptied.map_or(0, |shared| unknown_replicas(shared.contents));
         let taken = (highest.unwrap_or(replica) + unknown).min(REPLICAS_MAX);
-        // Not again while this is pending.
-        self.set_stored(key, true);
+        self.set_stored(key, Stored::Pending);
         self.ask_store(Purpose::Put { session: key, held }, now, |action| {
             StoreAction::PutSession { action, session, replica, taken, node, fields, idle }
         });
     }
 
-    pub(super) fn set_stored(&mut self, key: Key, stored: bool) {
+    pub(super) fn set_stored(&mut self, key: Key, stored: Stored) {
         if let Some(replica) =
             self.shared_mut().and_then(|shared| shared.replicas.get_mut(&key.to_number()))
         {
@@ -296,7 +304,7 @@ impl Server {
             let key =
                 self.insert_session(*session, Transport::Streamable, first, machine, caller, now);
             self.prime_standalone(key);
-            let replica = Replica { owners, touched: now, stored: true, doubted: false };
+            let replica = Replica { owners, touched: now, stored: Stored::Yes, doubted: false };
             if let Some(shared) = self.shared_mut() {
                 shared.replicas.insert(key.to_number(), replica);
             }

@@ -9,6 +9,7 @@ use super::super::Server;
 use super::super::admission::busy;
 use super::super::exchange::State;
 use super::super::store::StoreAction;
+use super::sessions::Stored;
 use super::{ActionId, NodeId, StoreError, StoreReply, WhenUnavailable};
 
 /// A pending action.
@@ -98,7 +99,7 @@ impl Server {
         match purpose {
             Purpose::Heartbeat => match result {
                 Ok(StoreReply::Lease(lease)) => self.handle_lease(lease, now),
-                _ => self.handle_silence(),
+                _ => self.handle_silence(now),
             },
             Purpose::Open(session) => match result {
                 Ok(StoreReply::Opened(record)) => self.handle_record(&session, record, now),
@@ -107,7 +108,7 @@ impl Server {
             },
             Purpose::Put { session, held } => {
                 let stored = result.is_ok();
-                self.set_stored(session, stored);
+                self.set_stored(session, if stored { Stored::Yes } else { Stored::No });
                 let keeps = self.shared_mut().is_some_and(|shared| {
                     shared.options.when_unavailable == WhenUnavailable::KeepLocally
                 });
@@ -125,7 +126,7 @@ impl Server {
                     Ok(_) => {}
                     Err(StoreError::Missing) => self.doubt(session, now),
                     // The next heartbeat stores the session again.
-                    Err(_) => self.set_stored(session, false),
+                    Err(_) => self.set_stored(session, Stored::No),
                 }
                 self.release_all(held);
             }
