@@ -22,7 +22,7 @@ use super::event::{CloseReason, Failure};
 ///
 /// ```
 /// use mcp_sansio::peer::{
-///     Ended, Observation, Operation, OperationEnd, OperationObserver, OperationOutcome,
+///     Observation, Operation, OperationEnd, OperationObserver, OperationOutcome,
 /// };
 /// use std::sync::Arc;
 ///
@@ -44,7 +44,7 @@ use super::event::{CloseReason, Failure};
 ///         println!("{}: {}", self.0, matches!(end.outcome, OperationOutcome::Done));
 ///     }
 /// }
-/// # let _: (&dyn OperationObserver, Option<Ended<'_>>) = (&Lines, None);
+/// # let _: &dyn OperationObserver = &Lines;
 /// ```
 pub trait OperationObserver: fmt::Debug + Send + Sync {
     /// An operation begins. `None` ignores it.
