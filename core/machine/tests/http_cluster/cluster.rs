@@ -368,7 +368,8 @@ impl Cluster {
         let lost = self.nodes[at].cut_until > now || self.store_down_until > now;
         if lost {
             // Sometimes the node only notices that there is no answer.
-            let failure = Store::failure(&action).filter(|_| !(self.jitter && self.random.once_in(3)));
+            let failure =
+                Store::failure(&action).filter(|_| !(self.jitter && self.random.once_in(3)));
             if let Some(completion) = failure {
                 let latency = self.latency();
                 self.plan(now + latency, Due::Complete(at, life, completion));
