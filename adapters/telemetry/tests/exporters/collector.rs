@@ -33,10 +33,11 @@ impl Collector {
             for stream in listener.incoming() {
                 let Ok(mut stream) = stream else { return };
                 let export = receive(&mut stream);
-                stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n").unwrap();
+                // Before the response, after which the test looks at it.
                 if sender.send(export).is_err() {
                     return;
                 }
+                stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n").unwrap();
             }
         });
         Self { address, exports }

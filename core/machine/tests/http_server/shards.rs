@@ -167,7 +167,9 @@ fn a_session_lives_in_its_shard() {
         assert_eq!(servers[index].reply(deleted).status(), 204);
         assert_eq!(ping(&mut servers[index], session), 404);
     }
-    assert_eq!(shards.held(), [0; 4]);
+    let counts = [shards.session_count(), shards.exchange_count(), shards.stream_bytes()];
+    assert_eq!(counts, [0; 3]);
+    assert_eq!(shards.caller_count(), 0);
     servers.iter_mut().for_each(TestServer::expect_empty);
 }
 
@@ -180,11 +182,13 @@ fn the_sessions_of_all_shards_are_counted_together() {
     for server in &mut servers {
         assert_eq!(try_to_open(server), 503);
     }
-    assert_eq!(shards.held()[0], 5);
+    assert_eq!(shards.session_count(), 5);
     for (at, session) in &sessions {
         servers[*at].delete(session);
     }
-    assert_eq!(shards.held(), [0; 4]);
+    let counts = [shards.session_count(), shards.exchange_count(), shards.stream_bytes()];
+    assert_eq!(counts, [0; 3]);
+    assert_eq!(shards.caller_count(), 0);
     // A caller has its limit in all shards together.
     as_user(&mut servers, "ann");
     let own = [0, 1, 1].map(|at| (at, open(&mut servers[at])));
@@ -214,7 +218,7 @@ fn a_full_server_places_a_session_where_one_caller_has_the_most() {
     assert_eq!(shards.place(&modern, &ANYONE), None, "it opens no session");
     as_user(&mut servers, "new");
     let first = open(&mut servers[0]);
-    assert_eq!(shards.held()[0], 6, "for the session that has ended");
+    assert_eq!(shards.session_count(), 6, "for the session that has ended");
     assert_eq!(new(), Some(2), "only this shard has two sessions of one caller");
     let second = open(&mut servers[2]);
     as_user(&mut servers, "greedy");
@@ -257,7 +261,9 @@ fn the_exchanges_of_all_shards_are_counted_together() {
             server.answer();
         }
     }
-    assert_eq!(shards.held(), [0; 4]);
+    let counts = [shards.session_count(), shards.exchange_count(), shards.stream_bytes()];
+    assert_eq!(counts, [0; 3]);
+    assert_eq!(shards.caller_count(), 0);
 }
 
 #[test]
@@ -282,7 +288,9 @@ fn the_handlers_of_a_caller_are_counted_in_all_shards() {
     }
     assert_eq!(shards.held()[3], 1, "a running handler keeps its caller");
     servers[0].server.end_handler(begun[0].2);
-    assert_eq!(shards.held(), [0; 4]);
+    let counts = [shards.session_count(), shards.exchange_count(), shards.stream_bytes()];
+    assert_eq!(counts, [0; 3]);
+    assert_eq!(shards.caller_count(), 0);
 }
 
 #[test]
@@ -315,7 +323,9 @@ fn the_bytes_of_all_shards_are_bounded_together() {
     for (server, session) in servers.iter_mut().zip(&sessions) {
         server.delete(session);
     }
-    assert_eq!(shards.held(), [0; 4]);
+    let counts = [shards.session_count(), shards.exchange_count(), shards.stream_bytes()];
+    assert_eq!(counts, [0; 3]);
+    assert_eq!(shards.caller_count(), 0);
 }
 
 #[test]
@@ -384,7 +394,7 @@ fn shards_that_open_sessions_at_the_same_time_stay_within_the_limit() {
                 .collect();
             threads.into_iter().map(|thread| thread.join().unwrap()).sum()
         });
-        assert_eq!((opened, shards.held()[0]), (most, most));
+        assert_eq!((opened, shards.session_count()), (most, most));
     }
 }
 
@@ -420,6 +430,8 @@ fn shards_that_take_requests_at_the_same_time_stay_within_the_limit() {
                 server.answer();
             }
         }
-        assert_eq!(shards.held(), [0; 4]);
+        let counts = [shards.session_count(), shards.exchange_count(), shards.stream_bytes()];
+        assert_eq!(counts, [0; 3]);
+        assert_eq!(shards.caller_count(), 0);
     }
 }

@@ -272,15 +272,28 @@ impl Shards {
         })
     }
 
-    /// Returns the numbers of sessions, exchanges and bytes in streams, and of known callers, for
-    /// tests.
-    #[doc(hidden)]
+    /// Returns the number of sessions of all shards.
     #[must_use]
-    pub fn held(&self) -> [usize; 4] {
-        let callers = self.0.callers.iter().map(|group| group.lock(|callers| callers.len())).sum();
-        self.0
-            .counts
-            .lock(|counts| [counts.sessions, counts.exchanges, counts.logged_bytes, callers])
+    pub fn session_count(&self) -> usize {
+        self.0.counts.lock(|counts| counts.sessions)
+    }
+
+    /// Returns the number of exchanges of all shards.
+    #[must_use]
+    pub fn exchange_count(&self) -> usize {
+        self.0.counts.lock(|counts| counts.exchanges)
+    }
+
+    /// Returns the number of bytes in the streams of all shards.
+    #[must_use]
+    pub fn stream_bytes(&self) -> usize {
+        self.0.counts.lock(|counts| counts.logged_bytes)
+    }
+
+    /// Returns the number of callers that have sessions or exchanges.
+    #[must_use]
+    pub fn caller_count(&self) -> usize {
+        self.0.callers.iter().map(|group| group.lock(|callers| callers.len())).sum()
     }
 }
 
