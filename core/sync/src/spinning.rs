@@ -13,9 +13,15 @@ impl<T> Lock<T> {
         change(&mut self.acquire())
     }
 
-    // Not inlined, unlike the change: the loop that waits would be repeated for each change.
-    #[inline(never)]
+    #[inline]
     fn acquire(&self) -> spin::MutexGuard<'_, T> {
+        self.0.try_lock().unwrap_or_else(|| self.wait())
+    }
+
+    // Not inlined, unlike the change: the loop would be repeated for each change.
+    #[cold]
+    #[inline(never)]
+    fn wait(&self) -> spin::MutexGuard<'_, T> {
         self.0.lock()
     }
 

@@ -120,6 +120,7 @@ impl AllowedHosts {
     /// See [`HostFault`].
     // MCP 2026-07-28 basic/transports/streamable-http#security-endpoint [HSRV-003]: `Host` is
     // checked too, because a browser may omit `Origin` in a GET.
+    #[inline]
     pub(crate) fn check(
         &self,
         host: Option<&[u8]>,

@@ -152,6 +152,7 @@ impl Stream {
 
     /// Returns where a reader continues whose last event was `sequence`. An event that was never
     /// sent is unknown.
+    #[inline]
     pub(super) fn after(&self, sequence: u64) -> Resume {
         match self.log.after(sequence) {
             Resume::At(place) if place > self.issued => Resume::Unknown,

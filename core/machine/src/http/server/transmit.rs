@@ -10,11 +10,10 @@ use crate::http::SessionId;
 use crate::http::{Content, ExchangeId, Response, ResponseHead, Status};
 use crate::peer::outbox::Channel;
 
-use super::exchange::{ServerTransmit, State};
+use super::exchange::{Exchange, ServerTransmit, State};
 use super::session::STANDALONE;
 #[cfg(feature = "recording")]
 use super::session::Transport;
-use super::stream::Stream;
 use super::{Connection, Server};
 
 /// The maximum length of a chunk in bytes: the size of one write.
@@ -141,16 +140,18 @@ impl Server {
         })
     }
 
-    /// Handles the complete body of an exchange.
+    /// Handles the end of an exchange.
     fn finish_exchange(&mut self, key: Key, now: Instant) {
         self.exchange_deadlines.clear(key.slot);
-        let Some(entry) = self.remove_exchange(key) else { return };
-        let Some(connection) = entry.connection else { return };
-        if self.stream(connection, entry.stream).is_none() {
+        let Some(Exchange { connection: Some(connection), stream, .. }) = self.remove_exchange(key)
+        else {
+            return;
+        };
+        if self.stream(connection, stream).is_none() {
             return;
         }
-        self.detach(connection, entry.stream);
-        self.detached(connection, entry.stream, now);
+        self.detach(connection, stream);
+        self.detached(connection, stream, now);
     }
 
     /// Returns whether the next action of an exchange is [`ServerTransmit::Abort`]. For adapters
@@ -164,15 +165,7 @@ impl Server {
     /// Reports that the client has disconnected, so that the response of an exchange cannot be
     /// sent.
     pub fn handle_disconnect(&mut self, exchange: ExchangeId, now: Instant) {
-        let key = exchange.0;
-        self.exchange_deadlines.clear(key.slot);
-        let Some(entry) = self.remove_exchange(key) else { return };
-        let Some(connection) = entry.connection else { return };
-        if self.stream(connection, entry.stream).is_none() {
-            return;
-        }
-        self.detach(connection, entry.stream);
-        self.detached(connection, entry.stream, now);
+        self.finish_exchange(exchange.0, now);
     }
 
     /// Handles a stream that has lost its reader.
@@ -191,12 +184,10 @@ impl Server {
             // MCP 2025-11-25 basic/transports#sending-messages-to-the-server [SSE-011] [CANC-012]:
             // not a cancellation.
             self.leave_session(key, now);
-            if self.stream(key, number).is_some_and(Stream::is_foreign) {
-                self.drop_stream(key, number);
-            } else if self.stream(key, number).is_some_and(|stream| stream.done) {
-                self.keep_finished(key, number, now);
-            } else {
-                self.hold_unread(key, number);
+            match self.stream(key, number) {
+                Some(stream) if stream.is_foreign() => self.drop_stream(key, number),
+                Some(stream) if stream.done => self.keep_finished(key, number, now),
+                _ => self.hold_unread(key, number),
             }
         }
     }
