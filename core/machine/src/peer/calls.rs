@@ -16,6 +16,7 @@ use super::augmentation::Lasts;
 use super::limits::Limits;
 use super::outbox::Channel;
 use super::outgoing::ReadNumber;
+use super::server::Server;
 
 /// The pending requests that this side sent.
 #[derive(Debug)]
@@ -79,25 +80,26 @@ pub(super) enum Purpose {
     /// No request is on the wire: the next one about the task of an input request is not due yet.
     InputTask { round: Key, index: u32 },
     /// The response is awaited only to cancel its task, which is not needed any more.
-    UnneededTask(CancelParams),
+    UnneededTask(CancelTask),
     /// No request is on the wire: a legacy subscription, or a call between two rounds.
     Waiting,
     /// The call was answered with a task, whose progress continues.
     Task,
 }
 
-/// Returns the parameters of the request that cancels the task in a response.
+/// Cancels the task in a response. A pointer, so that a server that requires no input does not
+/// contain the function.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct CancelParams(pub(super) fn(&RawJson<'_>) -> Option<String>);
+pub(super) struct CancelTask(pub(super) fn(&mut Server, Channel, &RawJson<'_>, Instant));
 
 /// There is one such function.
-impl PartialEq for CancelParams {
+impl PartialEq for CancelTask {
     fn eq(&self, other: &Self) -> bool {
         core::ptr::fn_addr_eq(self.0, other.0)
     }
 }
 
-impl Eq for CancelParams {}
+impl Eq for CancelTask {}
 
 /// The two deadlines of a call. Progress extends the first; the second is fixed.
 // MCP 2025-11-25 basic/lifecycle#timeouts [TIME-005] [TIME-006]

@@ -9,7 +9,7 @@ use mcp_sansio_collections::Key;
 
 use crate::jsonrpc::{ErrorObject, RawJson, write_string};
 use crate::peer::augmentation::Lasts;
-use crate::peer::calls::{Call, CancelParams, Parameters, Purpose, Repeat, Timing};
+use crate::peer::calls::{Call, CancelTask, Parameters, Purpose, Repeat, Timing};
 use crate::peer::method_name::MethodName;
 use crate::peer::outbox::Channel;
 use crate::peer::outgoing::{CallOptions, MetaParts, Outgoing, write_call};
@@ -130,8 +130,15 @@ impl Server {
         }
     }
 
+    /// Cancels the task of a response.
+    fn cancel_task_in(&mut self, channel: Channel, result: &RawJson<'_>, now: Instant) {
+        if let Some(params) = result.get("task").as_ref().and_then(task_params) {
+            self.cancel_client_task(channel, &params, now);
+        }
+    }
+
     /// Cancels a task of the client. A client that cannot is left alone.
-    pub(super) fn cancel_client_task(&mut self, channel: Channel, params: &str, now: Instant) {
+    fn cancel_client_task(&mut self, channel: Channel, params: &str, now: Instant) {
         let cancels = |session: &super::ServerSession| {
             session.client_capabilities().contains(Capability::TasksCancel)
         };
@@ -267,7 +274,7 @@ impl Server {
                 self.connection.give_up(&call, reason, now);
             }
         } else if asks && !self.connection.outbox.withdraw(Tag::own(call.id)) {
-            call.purpose = Purpose::UnneededTask(CancelParams(task_in));
+            call.purpose = Purpose::UnneededTask(CancelTask(Server::cancel_task_in));
             call.timing = self.connection.timing(&CallOptions::default(), now);
             self.connection.calls.insert(call, now);
         } else if !asks {
@@ -284,11 +291,6 @@ fn task_params(task: &RawJson<'_>) -> Option<String> {
     write_string(&mut params, &id);
     params.push('}');
     Some(params)
-}
-
-/// Returns the parameters that name the task of a response.
-fn task_in(result: &RawJson<'_>) -> Option<String> {
-    task_params(&result.get("task")?)
 }
 
 /// Returns a duration in milliseconds, if the member is a whole number.

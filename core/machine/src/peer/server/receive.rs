@@ -580,9 +580,9 @@ impl Server {
                 self.input_call_answered(round, index, call, message.outcome, now);
                 Ok(None)
             }
-            Purpose::UnneededTask(params) => {
-                if let Some(params) = message.outcome.ok().and_then(|result| (params.0)(&result)) {
-                    self.cancel_client_task(call.channel, &params, now);
+            Purpose::UnneededTask(cancel) => {
+                if let Ok(result) = message.outcome {
+                    (cancel.0)(self, call.channel, &result, now);
                 }
                 Ok(None)
             }
