@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use mcp_sansio::Instant;
 use serde_json::{Value, json};
 
 use crate::cluster::{Cluster, Outgoing};
@@ -16,6 +17,8 @@ pub(crate) struct Client {
     left: u32,
     /// Answers and confirmations that are not accepted yet, with their replies.
     posts: Vec<(String, usize)>,
+    /// When to try again what no node has accepted.
+    retry_at: Option<Instant>,
     /// How each call ended.
     pub(crate) ends: Ends,
     /// Sessions that were opened again because the old one was lost.
@@ -64,6 +67,7 @@ impl Client {
             next_id: 1,
             left: calls,
             posts: Vec::new(),
+            retry_at: None,
             ends: Ends::default(),
             lost_sessions: 0,
             cuts,
@@ -85,9 +89,14 @@ impl Client {
         Some(cluster.request(at, self.number, request))
     }
 
-    fn retry_later(&self, cluster: &mut Cluster) {
-        let pause = cluster.random.millis(2000);
-        cluster.wake_client(self.number, Duration::from_millis(50) + pause);
+    fn retry_later(&mut self, cluster: &mut Cluster) {
+        // Once for all that is waiting: each retry would plan the next ones.
+        if self.retry_at.is_some_and(|at| at > cluster.now) {
+            return;
+        }
+        let pause = Duration::from_millis(50) + cluster.random.millis(2000);
+        self.retry_at = Some(cluster.now + pause);
+        cluster.wake_client(self.number, pause);
     }
 
     /// Continues after something has happened.

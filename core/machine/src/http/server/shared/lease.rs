@@ -11,7 +11,7 @@ use super::super::Server;
 use super::super::exchange::State;
 use super::super::store::StoreAction;
 use super::super::timing::LEAST;
-use super::sessions::{Replica, Stored};
+use super::sessions::{Doubt, Replica, Stored};
 use super::waits::{Purpose, unavailable};
 use super::{Lease, NodeId};
 
@@ -33,6 +33,11 @@ impl Server {
             // The result of the pending one may be older than the question.
             shared.beats_again = true;
             return;
+        }
+        let absent = core::mem::take(&mut shared.absent);
+        shared.asked.extend(absent);
+        for replica in shared.replicas.values_mut().filter(|it| it.doubt == Doubt::New) {
+            replica.doubt = Doubt::Asked;
         }
         let (node, lease, joins) = (shared.node, shared.options.lease, !shared.joined);
         // Another number each time: the store may lose its contents again.
@@ -56,16 +61,14 @@ impl Server {
             shared.emptied = Some(now);
             shared.replicas.values_mut().for_each(|replica| replica.stored = Stored::No);
         }
-        let is_current = !core::mem::take(&mut shared.beats_again);
+        let beats_again = core::mem::take(&mut shared.beats_again);
         if !lease.held {
             shared.joined = false;
             if !emptied {
                 // Another node has ended what this one was doing.
                 self.fence(now);
             }
-            if is_current {
-                self.settle_absences(now);
-            }
+            self.settle_absences(now);
             return self.beat(now);
         }
         shared.joined = true;
@@ -78,13 +81,12 @@ impl Server {
             });
         }
         self.store_replicas(now);
-        if is_current {
-            self.settle_absences(now);
-            self.drop_doubted(now);
-        } else {
+        self.settle_absences(now);
+        self.drop_doubted(now);
+        self.depose_silent(now);
+        if beats_again {
             self.beat(now);
         }
-        self.depose_silent(now);
     }
 
     /// Handles a heartbeat without a result.
@@ -92,7 +94,8 @@ impl Server {
         let Some(shared) = &mut self.shared else { return };
         (shared.available, shared.beating, shared.beats_again) = (false, false, false);
         shared.next_heartbeat = shared.next_heartbeat.map(|next| next.min(now + RETRY_PAUSE));
-        let absent = core::mem::take(&mut shared.absent);
+        let mut absent = core::mem::take(&mut shared.absent);
+        absent.append(&mut shared.asked);
         for session in absent {
             self.answer_parked(&session, unavailable);
         }
@@ -107,7 +110,8 @@ impl Server {
 
     /// Drops the sessions that the store has lost although it has kept its contents: they were ended.
     fn drop_doubted(&mut self, now: Instant) {
-        for key in self.replicas_that(|replica| replica.stored == Stored::Yes && replica.doubted) {
+        let is_gone = |it: &Replica| it.stored == Stored::Yes && it.doubt == Doubt::Asked;
+        for key in self.replicas_that(is_gone) {
             self.end_session(key, now);
         }
     }

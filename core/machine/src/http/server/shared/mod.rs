@@ -63,6 +63,8 @@ pub(super) struct Shared {
     openings: BTreeMap<String, Vec<Parked>>,
     /// The sessions that the store does not have, until a heartbeat confirms its contents.
     absent: Vec<String>,
+    /// Those for which the pending heartbeat does, because it was sent after they were missed.
+    asked: Vec<String>,
     parked_count: usize,
     parked_bytes: usize,
     /// The session that the current request names and that this node does not have.
@@ -103,6 +105,7 @@ impl Shared {
             waits: BTreeMap::new(),
             openings: BTreeMap::new(),
             absent: Vec::new(),
+            asked: Vec::new(),
             parked_count: 0,
             parked_bytes: 0,
             missing: None,

@@ -33,7 +33,16 @@ pub(super) struct Replica {
     /// Whether the store has it, as far as this node knows.
     pub(super) stored: Stored,
     /// Whether the store did not have it when it was last used.
-    pub(super) doubted: bool,
+    pub(super) doubt: Doubt,
+}
+
+/// Whether the store may have lost a session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Doubt {
+    No,
+    New,
+    /// The pending heartbeat finds out.
+    Asked,
 }
 
 /// Whether the store has a session.
@@ -105,7 +114,7 @@ impl Server {
     pub(in super::super) fn share_session(&mut self, key: Key, now: Instant) {
         let Some(shared) = &mut self.shared else { return };
         let owners = alloc::vec![(FIRST_REPLICA, shared.node)];
-        let replica = Replica { owners, touched: now, stored: Stored::No, doubted: false };
+        let replica = Replica { owners, touched: now, stored: Stored::No, doubt: Doubt::No };
         shared.replicas.insert(key.to_number(), replica);
         shared.opened = Some(key);
         if let Some(connection) = self.connections.get_mut(key) {
@@ -141,7 +150,7 @@ impl Server {
         if let Some(replica) =
             self.shared_mut().and_then(|shared| shared.replicas.get_mut(&key.to_number()))
         {
-            (replica.stored, replica.doubted) = (stored, false);
+            (replica.stored, replica.doubt) = (stored, Doubt::No);
         }
     }
 
@@ -151,7 +160,7 @@ impl Server {
         if let Some(replica) =
             self.shared_mut().and_then(|shared| shared.replicas.get_mut(&key.to_number()))
         {
-            replica.doubted = true;
+            replica.doubt = Doubt::New;
             self.beat(now);
         }
     }
@@ -304,7 +313,7 @@ impl Server {
             let key =
                 self.insert_session(*session, Transport::Streamable, first, machine, caller, now);
             self.prime_standalone(key);
-            let replica = Replica { owners, touched: now, stored: Stored::Yes, doubted: false };
+            let replica = Replica { owners, touched: now, stored: Stored::Yes, doubt: Doubt::No };
             if let Some(shared) = self.shared_mut() {
                 shared.replicas.insert(key.to_number(), replica);
             }
@@ -330,7 +339,7 @@ impl Server {
     pub(super) fn settle_absences(&mut self, now: Instant) {
         let Some(shared) = self.shared_mut() else { return };
         let lost = shared.is_recovering(now);
-        for session in core::mem::take(&mut shared.absent) {
+        for session in core::mem::take(&mut shared.asked) {
             if lost {
                 self.answer_parked(&session, unavailable);
             } else {
