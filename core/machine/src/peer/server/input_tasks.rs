@@ -274,7 +274,7 @@ impl Server {
                 self.connection.give_up(&call, reason, now);
             }
         } else if asks && !self.connection.outbox.withdraw(Tag::own(call.id)) {
-            call.purpose = Purpose::UnneededTask(CancelTask(Server::cancel_task_in));
+            call.purpose = Purpose::UnneededTask(CancelTask(Self::cancel_task_in));
             call.timing = self.connection.timing(&CallOptions::default(), now);
             self.connection.calls.insert(call, now);
         } else if !asks {
