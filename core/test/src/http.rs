@@ -4,7 +4,6 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
-use core::future::Future;
 use core::mem;
 use core::pin::Pin;
 use core::task::{Context, Poll};
