@@ -20,7 +20,7 @@ use super::server_request::ServerRequest;
 ///
 /// Around the calls of a client, it bounds the total time of a call, with its input rounds, inner
 /// middleware and the task that it may become. The call is cancelled at the server, and fails with
-/// [`ClientError::Limited`](crate::ClientError::Limited).
+/// [`ClientError::Limited`].
 #[derive(Clone, Copy, Debug)]
 pub struct Timeout {
     after: Duration,
