@@ -11,7 +11,7 @@ use mcp_sansio_collections::Key;
 use super::client_endpoint::ClientEndpoint;
 use super::context::RequestParts;
 use super::pending::Pending;
-use super::reply::Outcome;
+use super::reply::{Outcome, ResultBody};
 use super::threading::{Step, Threading};
 
 /// The request that a host's handler answers.
@@ -83,31 +83,39 @@ impl<K: Threading, M: ClientMachine> ClientEndpoint<K, M> {
             #[cfg(feature = "extensions")]
             Asked::Request(request) => return self.answer_extension(request, outcome, now),
         };
-        let error = match outcome {
-            Outcome::Result(body) => {
-                let answer = ClientCommand::AnswerInput { input, result: &body };
-                match self.machine.apply(answer, now) {
-                    Err(CommandError::NotWritable(error)) => {
-                        ErrorObject::internal(error.to_string())
-                    }
-                    // An input request that was withdrawn meanwhile needs no answer.
-                    _ => return,
-                }
-            }
-            Outcome::Error(error) => error,
-            #[cfg(feature = "http")]
-            Outcome::Refused(refusal) => refusal.error,
-            Outcome::InputRequired(_) => {
-                ErrorObject::internal("a host's handler cannot ask for input")
-            }
-        };
-        let _answered = self.machine.apply(ClientCommand::RefuseInput { input, error }, now);
+        let refused = send_result(outcome, |body| {
+            self.machine.apply(ClientCommand::AnswerInput { input, result: body }, now)
+        });
+        if let Some(error) = refused {
+            let _answered = self.machine.apply(ClientCommand::RefuseInput { input, error }, now);
+        }
     }
 
     pub(super) fn withdraw(&mut self, is_meant: impl Fn(&Asked) -> bool) {
         if let Some(place) = self.inputs.find_from(0, is_meant) {
             self.inputs.remove(place);
             self.tasks.cancel(place.slot);
+        }
+    }
+}
+
+/// Sends the result of a host's handler with `send`. Returns the error to answer with instead, if
+/// there is no result.
+pub(crate) fn send_result<T>(
+    outcome: Outcome,
+    send: impl FnOnce(&ResultBody) -> Result<T, CommandError>,
+) -> Option<ErrorObject<'static>> {
+    match outcome {
+        Outcome::Result(body) => match send(&body) {
+            Err(CommandError::NotWritable(error)) => Some(ErrorObject::internal(error.to_string())),
+            // A request that was cancelled or withdrawn meanwhile needs no answer.
+            _ => None,
+        },
+        Outcome::Error(error) => Some(error),
+        #[cfg(feature = "http")]
+        Outcome::Refused(refusal) => Some(refusal.error),
+        Outcome::InputRequired(_) => {
+            Some(ErrorObject::internal("a host's handler cannot ask for input"))
         }
     }
 }

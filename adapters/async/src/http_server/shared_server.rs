@@ -122,7 +122,7 @@ impl SharedServer {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns whether nobody holds the lock at the moment.
+    /// Returns whether the lock is free at the moment.
     pub(super) fn is_free(&self) -> bool {
         !matches!(self.state.try_lock(), Err(TryLockError::WouldBlock))
     }

@@ -1,6 +1,6 @@
 use alloc::borrow::Cow;
 use alloc::boxed::Box;
-use alloc::string::{String, ToString};
+use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt;
@@ -26,7 +26,7 @@ use crate::client_endpoint::ClientEndpoint;
 use crate::context::RequestParts;
 use crate::function::Handler;
 use crate::host::Host;
-use crate::host_answers::Asked;
+use crate::host_answers::{Asked, send_result};
 use crate::pending::ClientCall;
 use crate::reply::Outcome;
 use crate::threading::{ThreadSafe, Threading};
@@ -309,24 +309,12 @@ impl<K: Threading, M: ClientMachine> ClientEndpoint<K, M> {
         now: Instant,
     ) {
         let revision = self.machine.session().map_or(Revision::LATEST, |it| it.revision());
-        let error = match outcome {
-            Outcome::Result(body) => {
-                let result = &AsJson(&AtRevision(&body, revision));
-                match self.machine.apply(ClientCommand::Respond { request, result }, now) {
-                    Err(CommandError::NotWritable(error)) => {
-                        ErrorObject::internal(error.to_string())
-                    }
-                    // A request that was cancelled meanwhile needs no answer.
-                    _ => return,
-                }
-            }
-            Outcome::Error(error) => error,
-            #[cfg(feature = "http")]
-            Outcome::Refused(refusal) => refusal.error,
-            Outcome::InputRequired(_) => {
-                ErrorObject::internal("a host's handler cannot ask for input")
-            }
-        };
-        let _answered = self.machine.apply(ClientCommand::Reject { request, error }, now);
+        let refused = send_result(outcome, |body| {
+            let result = &AsJson(&AtRevision(body, revision));
+            self.machine.apply(ClientCommand::Respond { request, result }, now)
+        });
+        if let Some(error) = refused {
+            let _answered = self.machine.apply(ClientCommand::Reject { request, error }, now);
+        }
     }
 }

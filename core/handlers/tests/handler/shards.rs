@@ -368,7 +368,7 @@ fn a_task_is_found_where_the_requests_of_its_owner_go() {
         let sent = sharded.modern_of(place("tasks/get", user), "tasks/get", about, user);
         assert_eq!(sharded.messages(sent)[0]["result"]["status"], "working", "{user:?}");
     }
-    // All shards have three tasks together: the call waits, whoever makes it.
+    // All shards have three tasks together, so the call waits in any of them.
     for index in 0..4 {
         let waits = sharded.modern(index, "tools/call", json!({ "name": "slow", "arguments": {} }));
         assert!(sharded.messages(waits).is_empty());

@@ -177,7 +177,7 @@ fn a_session_lives_in_its_shard() {
 fn the_sessions_of_all_shards_are_counted_together() {
     let options = limits(|limits| (limits.sessions_max, limits.sessions_per_caller_max) = (5, 3));
     let (mut servers, shards) = sharded(2, options);
-    // Without a caller there is nobody whose session could be ended.
+    // Without a caller there is no session that could be ended.
     let sessions: Vec<_> = (0..5).map(|at| (at % 2, open(&mut servers[at % 2]))).collect();
     for server in &mut servers {
         assert_eq!(try_to_open(server), 503);

@@ -231,7 +231,7 @@ impl Shards {
     pub(super) fn forget_caller(&self, identity: &Identity, counts: CallerCounts) {
         let removed = self.group(identity).lock(|callers| {
             drop(counts);
-            // Nobody gets another one meanwhile.
+            // No other request gets it meanwhile.
             let is_last = callers.get(identity).is_some_and(|it| Arc::strong_count(&it.0) == 1);
             if is_last { callers.remove_entry(identity) } else { None }
         });
