@@ -102,18 +102,20 @@ fn a_client_that_disconnects_ends_the_server_without_an_error() {
         let mut child = piped(runtime);
         drop(child.stdout.take());
         let mut stdin = child.stdin.take().unwrap();
-        let (mut status, mut id) = (None, 0);
+        let mut id = 0;
         let start = Instant::now();
-        while status.is_none() {
+        let status = loop {
             assert!(start.elapsed() < Duration::from_secs(60), "still running");
             // Again and again: a process that another test is starting has this pipe open until it
             // executes its program, so the first answers may find a reader. The server may be gone.
             let _written = stdin.write_all(ping(id).as_bytes());
             id += 1;
             std::thread::sleep(Duration::from_millis(5));
-            status = child.try_wait().unwrap();
-        }
-        assert!(status.unwrap().success());
+            if let Some(status) = child.try_wait().unwrap() {
+                break status;
+            }
+        };
+        assert!(status.success());
     }
 }
 
