@@ -8,22 +8,42 @@ use core::fmt;
 
 use mcp_sansio_sync::Arc;
 
-use crate::Principal;
+use crate::{Principal, SessionKey};
 
 /// The sender of a request, and its permissions. Cheap to clone.
 ///
 /// The machines receive it with each request and pass it on with the
 /// [`Request`](crate::peer::Request). It is never sent to a peer.
 #[derive(Clone)]
-pub struct Caller(Identity);
+pub struct Caller {
+    known: Option<Arc<Known>>,
+    origin: Origin,
+}
 
-#[derive(Clone)]
-enum Identity {
-    /// The client started this process, or the other way round: everything is allowed.
-    Owner,
-    /// Nothing that needs a scope is allowed.
-    Anonymous,
-    Known(Arc<Known>),
+/// Whether a caller is the owner of the process, in the lowest bit, and the key of its session, in
+/// the others. Packed, because each request has a caller.
+#[derive(Clone, Copy)]
+struct Origin(u64);
+
+impl Origin {
+    const ELSEWHERE: Self = Self(0);
+    const OWNER: Self = Self(1);
+
+    const fn is_owner(self) -> bool {
+        self.0 & Self::OWNER.0 != 0
+    }
+
+    const fn session(self) -> Option<SessionKey> {
+        SessionKey::from_number(self.0 >> 1)
+    }
+
+    const fn with_session(self, session: Option<SessionKey>) -> Self {
+        let number = match session {
+            Some(session) => session.to_number(),
+            None => 0,
+        };
+        Self(number << 1 | self.0 & Self::OWNER.0)
+    }
 }
 
 struct Known {
@@ -53,31 +73,48 @@ impl Credentials for Vec<String> {
 
 impl Caller {
     /// The other end of a byte stream: the process that started this one. It has all scopes.
-    pub const OWNER: Self = Self(Identity::Owner);
+    pub const OWNER: Self = Self { known: None, origin: Origin::OWNER };
 
     /// An unknown sender. It has no scopes.
-    pub const ANONYMOUS: Self = Self(Identity::Anonymous);
+    pub const ANONYMOUS: Self = Self { known: None, origin: Origin::ELSEWHERE };
 
     /// Creates a caller that is known by name and has no scopes.
     #[must_use]
     pub fn from_principal(principal: Principal) -> Self {
-        Self(Identity::Known(Arc::new(Known { principal, credentials: None })))
+        Self::from_known(Known { principal, credentials: None })
     }
 
     /// Creates a caller from the principal and the scopes of verified credentials.
     #[must_use]
     pub fn from_credentials(principal: Principal, credentials: impl Credentials) -> Self {
         let credentials: Option<Box<dyn Credentials>> = Some(Box::new(credentials));
-        Self(Identity::Known(Arc::new(Known { principal, credentials })))
+        Self::from_known(Known { principal, credentials })
+    }
+
+    fn from_known(known: Known) -> Self {
+        Self { known: Some(Arc::new(known)), origin: Origin::ELSEWHERE }
+    }
+
+    /// Returns the same sender in a session, or in none. The machines do it for each request: callers
+    /// that an adapter passes need no session.
+    #[must_use]
+    pub const fn with_session(mut self, session: Option<SessionKey>) -> Self {
+        self.origin = self.origin.with_session(session);
+        self
+    }
+
+    /// Returns the key of the legacy session that the request belongs to; `None` for a modern
+    /// request, which belongs to no session.
+    // MCP 2026-07-28 changelog#major-changes [SESS-016]
+    #[must_use]
+    pub const fn session(&self) -> Option<SessionKey> {
+        self.origin.session()
     }
 
     /// Returns the principal, if it is known.
     #[must_use]
     pub fn principal(&self) -> Option<&Principal> {
-        match &self.0 {
-            Identity::Known(known) => Some(&known.principal),
-            Identity::Owner | Identity::Anonymous => None,
-        }
+        self.known.as_ref().map(|known| &known.principal)
     }
 
     /// Returns the scopes of the credentials: an empty slice without credentials. To make a
@@ -103,7 +140,7 @@ impl Caller {
     /// Returns whether the caller is the [owner](Self::OWNER) of the process.
     #[must_use]
     pub const fn is_owner(&self) -> bool {
-        matches!(self.0, Identity::Owner)
+        self.origin.is_owner()
     }
 
     /// Returns the credentials if they are a `T`.
@@ -114,10 +151,7 @@ impl Caller {
     }
 
     fn verified(&self) -> Option<&dyn Credentials> {
-        match &self.0 {
-            Identity::Known(known) => known.credentials.as_deref(),
-            Identity::Owner | Identity::Anonymous => None,
-        }
+        self.known.as_ref()?.credentials.as_deref()
     }
 }
 
@@ -138,5 +172,25 @@ impl fmt::Debug for Caller {
     /// Omits the names, because logs have many readers.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Caller(..)")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_session_changes_neither_the_identity_nor_the_size() {
+        let session = SessionKey::from_number(u64::MAX >> 1);
+        let ann = Caller::from_principal(Principal::new("ann"));
+        for caller in [Caller::OWNER, Caller::ANONYMOUS, ann] {
+            assert_eq!(caller.session(), None);
+            let inside = caller.clone().with_session(session);
+            assert_eq!(inside.session(), session);
+            assert_eq!(inside.is_owner(), caller.is_owner());
+            assert_eq!(inside.principal(), caller.principal());
+            assert_eq!(inside.with_session(None).session(), None);
+        }
+        assert!(size_of::<Caller>() <= 16);
     }
 }

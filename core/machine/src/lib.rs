@@ -74,6 +74,7 @@ pub mod protocol;
 pub mod recording;
 #[cfg(feature = "seal")]
 pub mod seal;
+mod session_key;
 pub mod stream;
 
 pub use backoff::{Attempts, Backoff};
@@ -83,3 +84,4 @@ pub use job::Job;
 pub use panic_guard::{PanicGuard, Panicked};
 pub use principal::Principal;
 pub use protocol::revision::{Era, Revision, Revisions, UnknownRevision};
+pub use session_key::SessionKey;

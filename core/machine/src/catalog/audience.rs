@@ -1,3 +1,4 @@
+use alloc::collections::BTreeSet;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
@@ -7,7 +8,7 @@ use mcp_sansio_sync::Arc;
 use super::condition::{self, Conditions};
 use super::{Catalog, Changes, ItemId, ItemKind};
 use crate::protocol::Method;
-use crate::{Caller, Principal};
+use crate::{Caller, Principal, SessionKey};
 
 /// The callers that see an item of a [`Catalog`]. For any other caller the item does not exist: it
 /// is not listed, and requests for it fail like those for an unknown item.
@@ -30,6 +31,7 @@ use crate::{Caller, Principal};
 pub struct Audience {
     scopes: Vec<String>,
     principals: Vec<Principal>,
+    sessions: Vec<SessionKey>,
     conditions: Option<Conditions>,
 }
 
@@ -37,7 +39,7 @@ impl Audience {
     /// Creates an audience of all callers.
     #[must_use]
     pub const fn new() -> Self {
-        Self { scopes: Vec::new(), principals: Vec::new(), conditions: None }
+        Self { scopes: Vec::new(), principals: Vec::new(), sessions: Vec::new(), conditions: None }
     }
 
     /// Requires a scope, in addition to earlier ones.
@@ -51,6 +53,28 @@ impl Audience {
     #[must_use]
     pub fn principal(mut self, principal: Principal) -> Self {
         self.principals.push(principal);
+        self
+    }
+
+    /// Limits the audience to requests of this legacy session and those of earlier calls. Modern
+    /// requests, which belong to no session, are not included.
+    ///
+    /// Servers of the handler layer remove the item when the last of its sessions ends: see
+    /// [`Catalog::remove_session`].
+    ///
+    /// ```
+    /// use mcp_sansio::catalog::Audience;
+    /// use mcp_sansio::{Caller, SessionKey};
+    ///
+    /// // In a handler the key is that of the call.
+    /// let session = SessionKey::from_number(7).expect("a valid number");
+    /// let audience = Audience::new().session(session);
+    /// assert!(audience.includes(&Caller::ANONYMOUS.with_session(Some(session))));
+    /// assert!(!audience.includes(&Caller::ANONYMOUS));
+    /// ```
+    #[must_use]
+    pub fn session(mut self, session: SessionKey) -> Self {
+        self.sessions.push(session);
         self
     }
 
@@ -94,6 +118,12 @@ impl Audience {
         &self.principals
     }
 
+    /// Returns the sessions; if empty, requests of any session and modern requests have access.
+    #[must_use]
+    pub fn sessions(&self) -> &[SessionKey] {
+        &self.sessions
+    }
+
     /// Returns whether the audience includes a caller.
     #[must_use]
     pub fn includes(&self, caller: &Caller) -> bool {
@@ -104,24 +134,39 @@ impl Audience {
     #[must_use]
     pub fn includes_with_scopes(&self, caller: &Caller) -> bool {
         self.allows_principal(caller.principal())
+            && self.allows_session(caller.session())
             && self.conditions.as_ref().is_none_or(|conditions| conditions.holds(caller))
     }
 
-    /// Returns whether the audience includes a principal that has all scopes, conditions aside.
+    /// Returns whether the audience includes a principal that has all scopes, sessions and conditions
+    /// aside.
     #[must_use]
     pub fn allows_principal(&self, principal: Option<&Principal>) -> bool {
         self.principals.is_empty() || principal.is_some_and(|it| self.principals.contains(it))
     }
+
+    fn allows_session(&self, session: Option<SessionKey>) -> bool {
+        self.sessions.is_empty() || session.is_some_and(|it| self.sessions.contains(&it))
+    }
+
+    /// Returns the audience without a session; `None` if it has no other.
+    fn without_session(&self, session: SessionKey) -> Option<Self> {
+        let mut others = self.clone();
+        others.sessions.retain(|it| *it != session);
+        (!others.sessions.is_empty()).then_some(others)
+    }
 }
 
-/// Two audiences are equal if they have the same scopes and principals, and share their conditions.
+/// Two audiences are equal if they have the same scopes, principals and sessions, and share their
+/// conditions.
 impl PartialEq for Audience {
     fn eq(&self, other: &Self) -> bool {
         let same = match (&self.conditions, &other.conditions) {
             (Some(one), Some(other)) => Arc::ptr_eq(one, other),
             (one, other) => one.is_none() && other.is_none(),
         };
-        same && self.scopes == other.scopes && self.principals == other.principals
+        let identities = (&self.principals, &self.sessions);
+        same && self.scopes == other.scopes && identities == (&other.principals, &other.sessions)
     }
 }
 
@@ -136,6 +181,7 @@ impl fmt::Debug for Audience {
         f.debug_struct("Audience")
             .field("scopes", &self.scopes)
             .field("principals", &self.principals)
+            .field("sessions", &self.sessions)
             .field("conditions", &names)
             .finish()
     }
@@ -197,17 +243,25 @@ pub(super) struct Restrictions {
     added: [u32; 4],
     /// The unannounced changes, with those who can see them.
     changes: Vec<(ItemKind, Arc<Audience>)>,
+    /// The sessions in the audiences of items. Those of items that were removed stay until
+    /// [`Catalog::remove_session`].
+    sessions: BTreeSet<SessionKey>,
 }
 
 impl Restrictions {
     pub(super) fn new() -> Self {
         let (includes, changes) = (Audience::includes, Vec::new());
-        Self { includes, items: [0; 4], added: [0; 4], changes }
+        Self { includes, items: [0; 4], added: [0; 4], changes, sessions: BTreeSet::new() }
     }
 
     #[cfg(feature = "recording")]
     pub(super) const fn count(&mut self, kind: ItemKind, items: u32) {
         self.items[kind as usize] = items;
+    }
+
+    #[cfg(feature = "recording")]
+    pub(super) fn add_sessions<'a>(&mut self, audiences: impl Iterator<Item = &'a Arc<Audience>>) {
+        self.sessions.extend(audiences.flat_map(|audience| audience.sessions.iter().copied()));
     }
 }
 
@@ -282,6 +336,7 @@ impl Catalog {
             return false;
         };
         let restrictions = self.restrictions.get_or_insert_with(|| Restrictions::new().into());
+        restrictions.sessions.extend(audience.sessions.iter().copied());
         restrictions.changes.push((kind, audience));
         if let Some(before) = before {
             restrictions.changes.push((kind, before));
@@ -295,6 +350,60 @@ impl Catalog {
             restrictions.added[kind as usize] += 1;
         }
         true
+    }
+
+    /// Removes a session that has ended from the audiences of all items, and the items that no other
+    /// session can see. Returns whether an item was removed.
+    ///
+    /// Servers of the handler layer call it; see
+    /// [`poll_ended_session`](crate::http::Server::poll_ended_session) for others.
+    pub fn remove_session(&mut self, session: SessionKey) -> bool {
+        let Some(restrictions) = &mut self.restrictions else { return false };
+        if !restrictions.sessions.remove(&session) {
+            return false;
+        }
+        let mut removed = false;
+        for kind in ItemKind::ALL {
+            let list = self.listing(kind);
+            let numbers = (0..).map_while(|place| list.number(place));
+            let concerned = numbers.filter_map(|number| {
+                let audience = list.audience(number).filter(|it| it.sessions.contains(&session))?;
+                Some((ItemId::new(kind, number), audience.without_session(session)))
+            });
+            for (id, others) in concerned.collect::<Vec<_>>() {
+                match others {
+                    Some(others) => drop(self.restrict(id, others)),
+                    None => removed |= self.remove_item(id),
+                }
+            }
+        }
+        removed
+    }
+
+    /// Returns the sessions in the [audiences](Audience::session) of items, also of items that were
+    /// removed since.
+    pub fn sessions(&self) -> impl Iterator<Item = SessionKey> {
+        self.restrictions.iter().flat_map(|it| it.sessions.iter().copied())
+    }
+
+    /// Returns whether an item is for a session.
+    #[cfg(feature = "http")]
+    pub(crate) fn restricts_session(&self, session: SessionKey) -> bool {
+        self.restrictions.as_ref().is_some_and(|it| it.sessions.contains(&session))
+    }
+
+    fn remove_item(&mut self, id: ItemId) -> bool {
+        let Some(Some(key)) =
+            self.listing(id.kind()).issued(id.number()).map(|key| key.map(String::from))
+        else {
+            return false;
+        };
+        match id.kind() {
+            ItemKind::Tool => self.remove_tool(&key).is_some(),
+            ItemKind::Resource => self.remove_resource(&key).is_some(),
+            ItemKind::ResourceTemplate => self.remove_resource_template(&key).is_some(),
+            ItemKind::Prompt => self.remove_prompt(&key).is_some(),
+        }
     }
 
     /// Returns the audience of an item, if it is restricted.

@@ -24,7 +24,6 @@ pub enum ItemKind {
 }
 
 impl ItemKind {
-    #[cfg(feature = "recording")]
     pub(super) const ALL: [Self; 4] =
         [Self::Tool, Self::Resource, Self::ResourceTemplate, Self::Prompt];
 

@@ -108,6 +108,8 @@ impl Catalog {
             if restricted > 0 {
                 let counts = restrictions.get_or_insert_with(|| Box::new(Restrictions::new()));
                 counts.count(kind, u32::try_from(restricted).unwrap_or(u32::MAX));
+                let numbers = (0..).map_while(|at| list.number(at));
+                counts.add_sessions(numbers.filter_map(|number| list.audience(number)));
             }
         }
         restrictions

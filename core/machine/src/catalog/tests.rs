@@ -129,6 +129,36 @@ fn tools_that_run_as_tasks_are_counted_through_every_edit() {
 }
 
 #[test]
+fn an_item_stays_until_the_last_of_its_sessions_ends() {
+    let [one, other, third] = [1, 2, 3].map(|it| crate::SessionKey::from_number(it).unwrap());
+    let mut catalog = Catalog::new();
+    let both = catalog.add_tool(tool("both")).unwrap();
+    let single = catalog.add_prompt(Prompt::new("single")).unwrap();
+    catalog.add_tool(tool("public")).unwrap();
+    assert!(catalog.restrict(both, Audience::new().session(one).session(other)));
+    assert!(catalog.restrict(single, Audience::new().session(one)));
+    let in_session = |it| Caller::OWNER.with_session(Some(it));
+    assert!(catalog.is_visible(both, &in_session(other)));
+    assert!(!catalog.is_visible(both, &in_session(third)));
+    assert!(!catalog.is_visible(both, &Caller::OWNER));
+    assert!(!catalog.remove_session(third));
+    let _taken = catalog.take_changes();
+
+    assert!(catalog.remove_session(one), "the prompt");
+    assert!(catalog.prompt("single").is_none() && catalog.tool("both").is_some());
+    assert_eq!(catalog.sessions().collect::<Vec<_>>(), [other]);
+    assert!(!catalog.is_visible(both, &in_session(one)));
+    // Only callers who saw the items are concerned, and the session that has ended is none.
+    let announcement = catalog.take_announcement();
+    assert_eq!(announcement.to_everyone, Changes::default());
+    assert_eq!(announcement.seen_by(&Caller::OWNER), Changes::default());
+
+    assert!(catalog.remove_session(other));
+    assert!(catalog.tool("both").is_none() && catalog.tool("public").is_some());
+    assert_eq!(catalog.sessions().count(), 0);
+}
+
+#[test]
 fn a_kind_without_entries_is_managed_by_the_application() {
     let mut catalog = Catalog::new();
     assert!(!catalog.manages(Method::ToolsList) && !catalog.manages(Method::ToolsCall));

@@ -1,6 +1,9 @@
 use core::fmt;
+use core::hash::BuildHasher;
 
-use mcp_sansio_collections::Key;
+use mcp_sansio_collections::{Key, KeyedHash};
+
+use crate::SessionKey;
 
 /// Identifies one HTTP request and its response.
 ///
@@ -67,12 +70,30 @@ impl SessionId {
         usize::from_str_radix(digits, 16).unwrap_or_default()
     }
 
+    /// Returns the key that stands for the session.
+    pub(crate) fn key(&self) -> SessionKey {
+        // All servers have to agree on the hash, so it has no seed. Clients cannot choose the ids of
+        // sessions.
+        let hash = KeyedHash::default().hash_one(self);
+        SessionKey::from_hash(hash & !LAST_BYTE | (self.last_byte() as u64) << LAST_BYTE_SHIFT)
+    }
+
+    /// Returns the last byte of the id that a key stands for, which names the shard.
+    pub(crate) const fn last_byte_of_key(key: SessionKey) -> usize {
+        ((key.to_number() & LAST_BYTE) >> LAST_BYTE_SHIFT) as usize
+    }
+
     /// Returns the text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         core::str::from_utf8(&self.0).expect("a session id is ASCII")
     }
 }
+
+/// The place of the last byte of an id in its key: neither the lowest bits nor the highest, which hash
+/// tables use.
+const LAST_BYTE_SHIFT: u32 = 40;
+const LAST_BYTE: u64 = 0xFF << LAST_BYTE_SHIFT;
 
 impl fmt::Debug for SessionId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -84,6 +105,17 @@ impl fmt::Debug for SessionId {
 mod tests {
     use super::*;
     use alloc::format;
+
+    #[test]
+    fn a_key_is_stable_and_names_the_shard_but_not_the_session() {
+        // Rule: [SESS-003].
+        let id = SessionId::new([0xA7; 16]);
+        let key = id.key();
+        assert_eq!(key, SessionId::parse(id.as_str().as_bytes()).unwrap().key());
+        assert_eq!(SessionId::last_byte_of_key(key), id.last_byte());
+        assert_ne!(key, SessionId::new([0xA6; 16]).key());
+        assert!(!id.as_str().contains(&format!("{key}")));
+    }
 
     #[test]
     fn a_session_id_is_visible_ascii_and_hidden_in_debug_output() {

@@ -11,13 +11,13 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::{Unperformable, decoded, whole};
-use crate::Principal;
 use crate::catalog::snapshot::{self, NUMBER_MAX, Snapshot};
 #[cfg(feature = "http")]
 use crate::catalog::{Announcement, ItemKind};
 use crate::catalog::{Audience, Catalog, Changes};
 use crate::jsonrpc::RawJson;
 use crate::protocol::SerializeAt;
+use crate::{Principal, SessionKey};
 
 /// A set of list kinds.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
@@ -76,24 +76,34 @@ struct Entries<'a> {
 struct RecordedAudience {
     scopes: Vec<String>,
     principals: Vec<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    sessions: Vec<u64>,
 }
 
-/// Returns the stand-in for a principal.
-type Name<'a> = &'a dyn Fn(&Principal) -> String;
+/// Returns the stand-ins for what an [`Audience`] names.
+#[derive(Clone, Copy)]
+pub(crate) struct Names<'a> {
+    pub(crate) principal: &'a dyn Fn(&Principal) -> String,
+    /// The key that the session has in a replay.
+    pub(crate) session: &'a dyn Fn(SessionKey) -> SessionKey,
+}
 
 impl RecordedAudience {
-    fn from_audience(audience: &Audience, name: Name<'_>) -> Self {
+    fn from_audience(audience: &Audience, names: Names<'_>) -> Self {
         let conditions = audience.condition_scopes(None);
+        let sessions = audience.sessions().iter().copied().map(names.session);
         Self {
             scopes: audience.scopes().iter().cloned().chain(conditions).collect(),
-            principals: audience.principals().iter().map(name).collect(),
+            principals: audience.principals().iter().map(names.principal).collect(),
+            sessions: sessions.map(SessionKey::to_number).collect(),
         }
     }
 
     fn to_audience(&self) -> Audience {
         let with_scopes = self.scopes.iter().fold(Audience::new(), Audience::scope);
         let principals = self.principals.iter().map(|name| Principal::new(name.as_str()));
-        principals.fold(with_scopes, Audience::principal)
+        let sessions = self.sessions.iter().copied().filter_map(SessionKey::from_number);
+        sessions.fold(principals.fold(with_scopes, Audience::principal), Audience::session)
     }
 }
 
@@ -103,10 +113,10 @@ pub(crate) struct RestrictedChange(Kinds, RecordedAudience);
 
 #[cfg(feature = "http")]
 impl RestrictedChange {
-    pub(crate) fn from_announcement(announcement: &Announcement, name: Name<'_>) -> Vec<Self> {
+    pub(crate) fn from_announcement(announcement: &Announcement, names: Names<'_>) -> Vec<Self> {
         let changes = announcement.to_some.iter().map(|(kind, audience)| {
             let kinds = Kinds::from_changes(Changes::default().with(*kind));
-            Self(kinds, RecordedAudience::from_audience(audience, name))
+            Self(kinds, RecordedAudience::from_audience(audience, names))
         });
         changes.collect()
     }
@@ -125,10 +135,13 @@ impl RestrictedChange {
 }
 
 impl Entries<'_> {
-    fn from_list<M: SerializeAt + Clone>(list: &snapshot::Entries<'_, M>, name: Name<'_>) -> Self {
+    fn from_list<M: SerializeAt + Clone>(
+        list: &snapshot::Entries<'_, M>,
+        names: Names<'_>,
+    ) -> Self {
         let entries = list.entries.iter();
         let audiences = entries.clone().filter_map(|(number, _, audience)| {
-            Some((*number, RecordedAudience::from_audience(audience.as_ref()?, name)))
+            Some((*number, RecordedAudience::from_audience(audience.as_ref()?, names)))
         });
         let audiences = audiences.collect();
         let entries = entries.map(|(number, item, _)| (*number, whole(&**item))).collect();
@@ -155,14 +168,13 @@ impl Entries<'_> {
 }
 
 impl State<'_> {
-    /// `name` returns the stand-in for a principal.
-    pub(crate) fn from_catalog(catalog: &Catalog, name: Name<'_>) -> Self {
+    pub(crate) fn from_catalog(catalog: &Catalog, names: Names<'_>) -> Self {
         let snapshot = Snapshot::new(catalog);
         Self {
-            tools: Entries::from_list(&snapshot.tools, name),
-            resources: Entries::from_list(&snapshot.resources, name),
-            resource_templates: Entries::from_list(&snapshot.templates, name),
-            prompts: Entries::from_list(&snapshot.prompts, name),
+            tools: Entries::from_list(&snapshot.tools, names),
+            resources: Entries::from_list(&snapshot.resources, names),
+            resource_templates: Entries::from_list(&snapshot.templates, names),
+            prompts: Entries::from_list(&snapshot.prompts, names),
             managed: Kinds::from_changes(snapshot.managed),
             legacy_tasks: snapshot.legacy_tasks,
             page_size: snapshot.page_size,
@@ -204,14 +216,11 @@ mod tests {
         catalog.remove_prompt("a");
         catalog.remove_prompt("d");
         let _taken = catalog.take_changes();
-        let text = serde_json::to_string(&State::from_catalog(&catalog, &|it| it.as_str().into()))
-            .unwrap();
+        let names = Names { principal: &|it| it.as_str().into(), session: &|it| it };
+        let text = serde_json::to_string(&State::from_catalog(&catalog, names)).unwrap();
         let state: State<'_> = serde_json::from_str(&text).unwrap();
         let mut again = state.to_catalog().unwrap();
-        assert_eq!(
-            serde_json::to_string(&State::from_catalog(&again, &|it| it.as_str().into())).unwrap(),
-            text
-        );
+        assert_eq!(serde_json::to_string(&State::from_catalog(&again, names)).unwrap(), text);
         assert!(again.manages(Method::PromptsGet) && !again.manages(Method::ToolsCall));
         for catalog in [&mut catalog, &mut again] {
             catalog.add_prompt(Prompt::new("e")).unwrap();

@@ -10,13 +10,13 @@ use core::str;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use crate::Principal;
 use crate::http::{
     EventPosition, HttpRejection, ReadId, RemoteAddress, Response, ResponseHead, ServerTransmit,
     SessionId, Status, StoreAction as Action, StoredEvent,
 };
 use crate::jsonrpc::ErrorObject;
 use crate::peer::TransportFailure;
+use crate::{Principal, SessionKey};
 
 use super::arguments::Unperformable;
 use super::handle::Handle;
@@ -61,6 +61,12 @@ impl StandIns {
     pub(crate) fn session(self, id: &SessionId) -> String {
         let text = id.as_str();
         self.digits("session", text.as_bytes()).unwrap_or_else(|| text.into())
+    }
+
+    /// Returns the key of the session with the stand-in for this id.
+    pub(crate) fn session_key(self, id: &SessionId) -> SessionKey {
+        let stand_in = SessionId::parse(self.session(id).as_bytes());
+        stand_in.as_ref().unwrap_or(id).key()
     }
 
     /// Returns the stand-in for a received session id. An invalid id stays invalid.

@@ -9,7 +9,7 @@ use core::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::catalog::{Kinds, RestrictedChange, State};
+use super::catalog::{Kinds, Names, RestrictedChange, State};
 use crate::catalog::{Announcement, Catalog};
 use crate::http::origin::HostTexts;
 use crate::http::server::header_params_by_tool;
@@ -22,7 +22,7 @@ use crate::http::{
 use crate::peer::server::server_methods;
 use crate::peer::{self, Applied, CommandError, Event, RequestHandle, ServerCommand};
 use crate::protocol::TaskStatusParams;
-use crate::{Caller, Instant, Principal};
+use crate::{Caller, Instant, Principal, SessionKey};
 
 use super::arguments::{MISPLACED, Unperformable};
 use super::call::Call;
@@ -124,8 +124,9 @@ impl Recorded<Server> {
         // The actions of a shared store are not part of a recording.
         let tape = tape.filter(|_| options.shared.is_none());
         let notes = tape.map(|mut tape| {
-            let settings =
-                Box::new(ServerSettings::from_options(&peer, &|it| stand_ins.principal(it)));
+            let principal = |it: &Principal| stand_ins.principal(it);
+            let names = Names { principal: &principal, session: &|it| it };
+            let settings = Box::new(ServerSettings::from_options(&peer, names));
             let http = Box::new(HttpServerSettings::from_options(&options));
             tape.write(&Start::new(Machine::HttpServer { options: settings, http }));
             Notes { tape, stand_ins }
@@ -279,12 +280,16 @@ impl Recorded<Server> {
 
     fn note_catalog(&mut self, announcement: &Announcement, now: Instant) {
         if let Some(notes) = &mut self.notes {
-            let name = |it: &Principal| notes.stand_ins.principal(it);
+            let (machine, stand_ins) = (&self.machine, notes.stand_ins);
+            let names = Names {
+                principal: &|it| stand_ins.principal(it),
+                session: &|it| machine.id_of_session(it).map_or(it, |id| stand_ins.session_key(id)),
+            };
             let call = Call::Catalog {
                 at: Some(now.as_nanos()),
-                catalog: State::from_catalog(self.machine.catalog(), &name),
+                catalog: State::from_catalog(machine.catalog(), names),
                 changed: Some(Kinds::from_changes(announcement.to_everyone)),
-                changed_for: RestrictedChange::from_announcement(announcement, &name),
+                changed_for: RestrictedChange::from_announcement(announcement, names),
             };
             notes.tape.note(call);
         }
@@ -293,6 +298,12 @@ impl Recorded<Server> {
     /// See [`Server::close`].
     pub fn close(&mut self, now: Instant) {
         let _done = self.apply(ServerCommand::Close, now);
+    }
+
+    /// See [`Server::poll_ended_session`]. Not recorded: the edit that follows is.
+    #[must_use]
+    pub fn poll_ended_session(&mut self) -> Option<SessionKey> {
+        self.machine.poll_ended_session()
     }
 
     /// See [`Server::poll_ready`].

@@ -195,16 +195,18 @@ fn written(start: &Start<'_>) -> String {
     text
 }
 
+/// The seed of the hash tables, which does not affect any output.
+pub(super) const SEED: u64 = 0;
+
 fn made(machine: &Machine<'_>) -> Result<Played, Unperformable> {
     let tape = Tape::kept();
     Ok(match machine {
-        // The seed of the hash tables does not affect any output.
         Machine::Server(settings) => {
-            Played::Server(Box::new(Recorded::<Server>::new(settings.to_options()?, 0, tape)))
+            Played::Server(Box::new(Recorded::<Server>::new(settings.to_options()?, SEED, tape)))
         }
         Machine::Client { at, options } => {
             let (options, now) = (options.to_options()?, Instant::from_nanos(*at));
-            Played::Client(Box::new(Recorded::<Client>::new(options, 0, now, tape)))
+            Played::Client(Box::new(Recorded::<Client>::new(options, SEED, now, tape)))
         }
         #[cfg(feature = "http")]
         Machine::HttpServer { options, http } => {

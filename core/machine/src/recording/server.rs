@@ -5,9 +5,10 @@ use alloc::boxed::Box;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
+use mcp_sansio_collections::KeyedHash;
 use serde::{Deserialize, Serialize};
 
-use super::catalog::{Kinds, State};
+use super::catalog::{Kinds, Names, State};
 use crate::catalog::Catalog;
 use crate::jsonrpc::{ErrorObject, RawJson};
 use crate::peer::metadata::Places;
@@ -20,13 +21,14 @@ use crate::peer::{
 use crate::protocol::{
     CacheHints, Capabilities, InputRequiredResult, JsonAtRevision, Method, Ttl, Verbatim,
 };
-use crate::{Caller, Instant, Principal, Revision};
+use crate::{Caller, Instant, Principal, Revision, SessionKey};
 
 use super::arguments::{MISPLACED, Options, Unperformable, decoded, level, method, number, text};
 use super::call::Call;
 use super::every_revision::{WholeInput, whole};
 use super::handle::Handle;
 use super::recorded::{Notes, Recordable, Recorded};
+use super::replay;
 use super::start::{Machine, Revisioned, Start};
 use super::tape::Tape;
 
@@ -51,10 +53,7 @@ pub(crate) struct ServerSettings<'a> {
 }
 
 impl<'a> ServerSettings<'a> {
-    pub(super) fn from_options(
-        options: &'a ServerOptions,
-        name: &dyn Fn(&Principal) -> String,
-    ) -> Self {
+    pub(super) fn from_options(options: &'a ServerOptions, names: Names<'_>) -> Self {
         let ServerOptions { role: ServerRole { identity, catalog }, config, revisions } = options;
         let cache = (identity.cache.ttl.0, Cow::Owned(alloc::format!("{}", identity.cache.scope)));
         Self {
@@ -62,7 +61,7 @@ impl<'a> ServerSettings<'a> {
             instructions: identity.instructions.as_deref().map(Cow::Borrowed),
             revisions: Revisioned(*revisions),
             capabilities: whole(&identity.capabilities),
-            catalog: State::from_catalog(catalog, name),
+            catalog: State::from_catalog(catalog, names),
             cache,
             anonymous: identity.identity_meta.is_empty(),
             limits: config.limits.clone(),
@@ -96,7 +95,8 @@ impl Recorded<Server> {
     #[must_use]
     pub fn new(options: ServerOptions, seed: u64, tape: impl Into<Option<Tape>>) -> Self {
         let notes = tape.into().map(|mut tape| {
-            let settings = Box::new(ServerSettings::from_options(&options, &unchanged));
+            let names = Names { principal: &unchanged, session: &|it| it };
+            let settings = Box::new(ServerSettings::from_options(&options, names));
             tape.write(&Start::new(Machine::Server(settings)));
             Notes::new(tape)
         });
@@ -111,10 +111,11 @@ impl Recorded<Server> {
     /// See [`Server::edit_catalog`].
     pub fn edit_catalog<T>(&mut self, edit: impl FnOnce(&mut Catalog) -> T) -> T {
         let mut changes = crate::catalog::Changes::default();
+        let caller = self.machine.caller().clone();
         let edited = self.machine.edit_catalog(|catalog| {
             let edited = edit(catalog);
             let announcement = catalog.take_announcement();
-            changes = announcement.seen_by(&Caller::OWNER);
+            changes = announcement.seen_by(&caller);
             catalog.set_announcement(announcement);
             edited
         });
@@ -125,7 +126,12 @@ impl Recorded<Server> {
 
     fn note_catalog(&mut self) {
         if let Some(notes) = &mut self.notes {
-            let catalog = State::from_catalog(self.machine.catalog(), &unchanged);
+            let own = self.machine.session_key();
+            // A replay has no seed.
+            let in_replay = SessionKey::from_hasher(&KeyedHash::with_seed(replay::SEED));
+            let session = |it| if it == own { in_replay } else { it };
+            let names = Names { principal: &unchanged, session: &session };
+            let catalog = State::from_catalog(self.machine.catalog(), names);
             let changed_for = Vec::new();
             notes.tape.note(Call::Catalog { at: None, catalog, changed: None, changed_for });
         }

@@ -168,6 +168,48 @@ fn only_those_who_see_an_item_are_notified_of_it() {
 }
 
 #[test]
+fn an_item_for_a_session_is_announced_to_it_alone_and_a_replay_decides_alike() {
+    // Rule: [TOOL-028] [SESS-016]. The recording of the fixture is replayed when it is dropped.
+    for who in [None, Some(ann())] {
+        let mut server = server();
+        server.principal = who;
+        let sessions = [1, 2].map(|_| server.open(Revision::V2025_11_25, "{}"));
+        let streams = sessions.each_ref().map(|session| server.get(session));
+        let call = request(2, "tools/call", r#"{"name":"public","arguments":{}}"#);
+        server.post(&sessions[0], &call);
+        let asked = server.asked();
+        let own = asked.caller.session().unwrap();
+        server.answer_to(asked.handle);
+        let add = |catalog: &mut Catalog| {
+            let id = catalog.add_tool(tool("own")).unwrap();
+            catalog.restrict(id, Audience::new().session(own));
+        };
+        server.server.edit_catalog(add, server.now);
+        server.pump();
+        for (at, session) in sessions.iter().enumerate() {
+            let told = server.text(streams[at]).contains("notifications/tools/list_changed");
+            assert_eq!(told, at == 0);
+            let ticket = server.post(session, &request(3, "tools/list", "{}"));
+            assert_eq!(server.text(ticket).contains(r#""own""#), at == 0);
+        }
+        let listed = server.ask(server.principal.clone(), "tools/list", "");
+        assert!(!listed.contains(r#""own""#), "{listed}");
+
+        assert_eq!(server.server.poll_ended_session(), None);
+        server.delete(&sessions[1]);
+        assert_eq!(server.server.poll_ended_session(), None, "it has no item");
+        server.delete(&sessions[0]);
+        assert_eq!(server.server.poll_ended_session(), Some(own));
+        assert_eq!(server.server.poll_ended_session(), None);
+        assert!(server.server.edit_catalog(|catalog| catalog.remove_session(own), server.now));
+        assert!(server.server.catalog().tool("own").is_none());
+        // One that comes late is reported at once.
+        server.server.edit_catalog(add, server.now);
+        assert_eq!(server.server.poll_ended_session(), Some(own));
+    }
+}
+
+#[test]
 fn the_removal_of_the_last_restricted_item_is_announced_to_those_who_saw_it() {
     // Rule: [TOOL-005] [TOOL-028]. A replay has the same audience.
     let mut catalog = Catalog::new();

@@ -60,6 +60,7 @@ impl Server {
         if self.shared.is_some() {
             self.share_command(&ServerCommand::Announce(announcement.to_everyone));
         }
+        self.note_late_items(announcement);
         let server_config = self.server_config.clone();
         self.for_each_connection(now, |connection| {
             connection.machine.adopt(&server_config);

@@ -44,7 +44,7 @@ use crate::http::header_params::HeaderParams;
 use crate::peer::queue::Tag;
 use crate::peer::server::{Declared, ServerConfig};
 use crate::peer::{self, CloseReason, Event, Subject};
-use crate::{Instant, PanicGuard, Revisions};
+use crate::{Instant, PanicGuard, Revisions, SessionKey};
 
 use super::ExchangeId;
 
@@ -133,9 +133,10 @@ pub struct Server {
     seed: u64,
     session_ids: SessionIds,
     connections: Slab<Connection>,
-    /// The keys of the connections that are sessions, by the hashes of their ids.
+    /// The keys of the connections that are sessions, by the keys that stand for their ids.
     sessions: Index,
-    hasher: KeyedHash,
+    /// Sessions that have ended, and that items of the catalog are for.
+    ended_sessions: Vec<SessionKey>,
     /// The sessions, exchanges and handlers of each caller.
     callers: Callers,
     exchanges: Slab<Exchange>,
@@ -231,7 +232,7 @@ impl Server {
             session_ids,
             connections: Slab::new(),
             sessions: Index::default(),
-            hasher: KeyedHash::with_seed(seed),
+            ended_sessions: Vec::new(),
             callers: Callers::new(seed),
             exchanges: Slab::new(),
             machine_pool: Vec::new(),

@@ -3,16 +3,15 @@
 use alloc::boxed::Box;
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
-use core::hash::BuildHasher;
-
 use mcp_sansio_collections::Key;
 
 use crate::binding::Binding;
+use crate::catalog::Announcement;
 use crate::http::{ExchangeId, RequestHead, Response, ResponseHead, SessionId, Status};
 use crate::jsonrpc::RequestId;
 use crate::peer;
 use crate::peer::queue::Tag;
-use crate::{Instant, Principal};
+use crate::{Caller, Instant, Principal, SessionKey};
 
 use super::admission::{busy, refusal, too_many};
 use super::body::Body;
@@ -116,10 +115,12 @@ impl Server {
         id: SessionId,
         transport: Transport,
         base: u32,
-        machine: Box<peer::Server>,
+        mut machine: Box<peer::Server>,
         caller: Option<Key>,
         now: Instant,
     ) -> Key {
+        let session_key = id.key();
+        machine.set_session_key(session_key);
         let session = Session {
             id,
             transport,
@@ -135,7 +136,7 @@ impl Server {
         let session = Some(session);
         let connection = Connection { machine, caller, session, streams };
         let key = self.connections.insert(connection);
-        self.sessions.insert_hashed(self.hasher.hash_one(id), key.to_number());
+        self.sessions.insert_hashed(session_key.to_number(), key.to_number());
         self.callers.open_session(caller);
         self.tell_greediest();
         self.link_session(key);
@@ -198,7 +199,66 @@ impl Server {
             let session = connection.and_then(|connection| connection.session.as_ref());
             session.is_some_and(|session| session.id == *id)
         };
-        self.sessions.find_hashed(self.hasher.hash_one(id), &is_named).map(Key::from_number)
+        let hash = id.key().to_number();
+        self.sessions.find_hashed(hash, &is_named).map(Key::from_number)
+    }
+
+    /// Returns the id of the session with this key.
+    #[cfg(feature = "recording")]
+    pub(crate) fn id_of_session(&self, session: SessionKey) -> Option<&SessionId> {
+        let number = self.sessions.find_hashed(session.to_number(), &|_| true)?;
+        Some(&self.connections.get(Key::from_number(number))?.session.as_ref()?.id)
+    }
+
+    /// Returns whether this server has the session with this key, or cannot know, because another
+    /// shard would have it.
+    fn may_have_session(&self, session: SessionKey) -> bool {
+        let is_elsewhere = self.shard.as_ref().is_some_and(|shard| !shard.has_session(session));
+        is_elsewhere || self.sessions.find_hashed(session.to_number(), &|_| true).is_some()
+    }
+
+    /// Notes a session whose items have to be removed from the catalog, if it has some.
+    fn note_ended(&mut self, session: SessionKey) {
+        if self.server_config.catalog.restricts_session(session) {
+            self.ended_sessions.push(session);
+        }
+    }
+
+    /// Notes sessions that had ended before the catalog got items for them.
+    pub(super) fn note_late_items(&mut self, announcement: &Announcement) {
+        for (_, audience) in &announcement.to_some {
+            for session in audience.sessions() {
+                if !self.may_have_session(*session) {
+                    self.note_ended(*session);
+                }
+            }
+        }
+    }
+
+    /// Returns a session that has ended, and that items of the catalog are for. Remove them with
+    /// [`Catalog::remove_session`], in all shards. Poll it together with
+    /// [`poll_event`](Self::poll_event); the handler layer does.
+    ///
+    /// On a node of a cluster, a session also ends when the node drops its copy of it.
+    ///
+    /// [`Catalog::remove_session`]: crate::catalog::Catalog::remove_session
+    #[must_use]
+    pub fn poll_ended_session(&mut self) -> Option<SessionKey> {
+        loop {
+            let session = self.ended_sessions.pop()?;
+            // It may have been removed by a shard with the same catalog.
+            if self.server_config.catalog.restricts_session(session) {
+                return Some(session);
+            }
+        }
+    }
+
+    /// Returns the key of the session that a request names, if it is a session of its sender.
+    #[must_use]
+    pub fn session_key(&self, head: &RequestHead<'_>, caller: &Caller) -> Option<SessionKey> {
+        let id = SessionId::parse(head.session_id?)?;
+        let key = self.session_of(id, caller.principal(), Transport::Streamable)?;
+        self.connections.get(key)?.machine.caller().session()
     }
 
     /// Opens or resumes a stream of a session.
@@ -322,8 +382,10 @@ impl Server {
             shared.forget_session(key);
         }
         if let Some(session) = connection.session {
-            let hash = self.hasher.hash_one(session.id);
+            let session_key = session.id.key();
+            let hash = session_key.to_number();
             self.sessions.remove_hashed(hash, &|known| known == key.to_number());
+            self.note_ended(session_key);
             self.callers.close_session(connection.caller);
             if let Some(shard) = &self.shard {
                 shard.end_session();

@@ -9,9 +9,9 @@ use hashbrown::HashMap;
 use mcp_sansio_collections::KeyedHash;
 use mcp_sansio_sync::{Arc, Mutex};
 
-use crate::Caller;
 use crate::http::{RequestHead, SessionId};
 use crate::protocol::Era;
+use crate::{Caller, SessionKey};
 
 use super::Server;
 use super::admission::named_revision;
@@ -176,6 +176,11 @@ impl Shards {
         id.last_byte() % self.0.count
     }
 
+    /// Returns the shard of the session with this key.
+    fn of_session_key(&self, session: SessionKey) -> usize {
+        SessionId::last_byte_of_key(session) % self.0.count
+    }
+
     /// Returns the shard that has to handle a request, or `None` if any may.
     // MCP 2026-07-28 changelog#major-changes [SESS-016]: a modern request is in no session.
     #[must_use]
@@ -309,6 +314,11 @@ impl CallerCounts {
 }
 
 impl Shard {
+    /// Returns whether a session with this key belongs to this shard.
+    pub(super) fn has_session(&self, session: SessionKey) -> bool {
+        self.shards.of_session_key(session) == self.index
+    }
+
     /// Returns the number of exchanges of all shards. While one is handled, those before it.
     pub(super) fn exchanges(&self) -> usize {
         self.exchanges_before.unwrap_or_else(|| self.lock(|counts| counts.exchanges))

@@ -333,6 +333,7 @@ impl Server {
         // The catalog is shared for the duration of the call, so that a page is written directly
         // from its entries.
         let catalog = Arc::clone(&self.catalog);
+        let caller = self.caller_at(incoming.revision).into_owned();
         let tasks = match (incoming.revision.era(), &self.session) {
             (Era::Modern, _) => incoming.client.contains(Capability::TasksExtension),
             (Era::Legacy, Some(session)) => session.server.contains(Capability::TasksToolsCall),
@@ -343,7 +344,7 @@ impl Server {
             &incoming.params,
             incoming.revision,
             &self.identity.cache,
-            &self.caller.clone(),
+            &caller,
         ) {
             Ok(page) if !tasks => self.answer_by_machine(incoming, &page.without_tasks()),
             Ok(page) => self.answer_by_machine(incoming, &page),

@@ -61,9 +61,9 @@ impl Server {
         self.guard = server_config.guard;
     }
 
-    /// Sets the sender of the next frames.
+    /// Sets the sender of the next frames, in the session of the machine.
     pub(crate) fn set_caller(&mut self, caller: &Caller) {
-        self.caller = caller.clone();
+        self.caller = caller.clone().with_session(self.caller.session());
     }
 
     /// Changes the description of the connection for its observer.
@@ -73,11 +73,6 @@ impl Server {
         change: impl FnOnce(&mut crate::peer::OperationTransport),
     ) {
         self.connection.observed.change_transport(change);
-    }
-
-    /// Returns the sender of the last frame.
-    pub(crate) const fn caller(&self) -> &Caller {
-        &self.caller
     }
 
     /// Returns the next outgoing message and its channel, without removing it.

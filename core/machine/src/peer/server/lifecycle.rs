@@ -4,6 +4,7 @@ use alloc::vec::Vec;
 
 use hashbrown::HashSet;
 
+use crate::binding::Binding;
 use crate::jsonrpc::{AsJson, ErrorCode, ErrorObject, Json, RawJson};
 use crate::peer::connection::Flow;
 use crate::peer::event::{Event, Opened, Violation};
@@ -89,6 +90,9 @@ impl Server {
             log_level: LOG_LEVEL_UNASKED,
             subscribed: HashSet::with_hasher(self.connection.requests.hasher()),
         });
+        if self.connection.binding == Binding::ByteStream {
+            self.set_session_key(self.session_key());
+        }
         self.connection.observed.opened(revision);
         self.answer_initialize(&incoming.id, &AtRevision(&result, revision), incoming.reply);
         Ok(None)

@@ -13,6 +13,7 @@ mod pending_notifications;
 mod receive;
 mod rounds;
 mod server_config;
+mod session_key;
 #[cfg(feature = "http")]
 mod session_state;
 mod subscriptions;

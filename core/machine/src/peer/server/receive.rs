@@ -325,7 +325,8 @@ impl Server {
                 let tasks = self.runs_tools_as_tasks();
                 let (params, arguments) = (&incoming.params, incoming.metadata.arguments.as_ref());
                 let asks_for_task = incoming.metadata.asks_for_task;
-                let given = Given { params, arguments, tasks, asks_for_task, caller: &self.caller };
+                let caller = &*self.caller_at(incoming.revision);
+                let given = Given { params, arguments, tasks, asks_for_task, caller };
                 let found = self.catalog.resolve_given(method, subject, &given, incoming.revision);
                 match found.and_then(|target| self.check_arguments(target, &incoming)) {
                     Ok(Ok(target)) => self.deliver(incoming, target),
@@ -432,7 +433,7 @@ impl Server {
             inputs,
             target,
             places,
-            caller: self.caller.clone(),
+            caller: self.caller_at(revision).into_owned(),
         })))
     }
 

@@ -1,0 +1,38 @@
+//! The session that requests belong to.
+
+use alloc::borrow::Cow;
+
+use crate::{Caller, Era, Revision, SessionKey};
+
+use super::Server;
+
+impl Server {
+    /// Returns the key of the legacy session on this connection, also before the session is opened:
+    /// see [`Caller::session`].
+    #[must_use]
+    pub fn session_key(&self) -> SessionKey {
+        let known = self.caller.session();
+        known.unwrap_or_else(|| SessionKey::from_hasher(self.connection.requests.hasher_ref()))
+    }
+
+    /// Returns the sender of the last frame.
+    #[cfg(any(feature = "http", feature = "recording"))]
+    pub(crate) const fn caller(&self) -> &Caller {
+        &self.caller
+    }
+
+    /// Sets the key of the session that the machine serves. Without one, its requests are in none.
+    pub(crate) fn set_session_key(&mut self, session: SessionKey) {
+        self.caller = self.caller.clone().with_session(Some(session));
+    }
+
+    /// Returns the sender of a request. A modern one is in no session, even if its connection has
+    /// one.
+    // MCP 2026-07-28 changelog#major-changes [SESS-016]
+    pub(super) fn caller_at(&self, revision: Revision) -> Cow<'_, Caller> {
+        if revision.era() == Era::Modern && self.caller.session().is_some() {
+            return Cow::Owned(self.caller.clone().with_session(None));
+        }
+        Cow::Borrowed(&self.caller)
+    }
+}
