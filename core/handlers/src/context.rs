@@ -7,12 +7,12 @@ use core::ops::Deref;
 use core::time::Duration;
 
 use mcp_sansio::catalog::{Target, TemplateMatch};
-use mcp_sansio::jsonrpc::{Json, JsonError, RawJson};
+use mcp_sansio::jsonrpc::{Json, JsonError, RawJson, RequestId};
 use mcp_sansio::peer::{InputRequested, InputResponseParams, Request, RequestHandle};
 use mcp_sansio::protocol::{
     CallToolResult, Capabilities, Capability, CompleteParams, LoggingLevel, Method,
 };
-use mcp_sansio::{Caller, Job, Principal, Revision};
+use mcp_sansio::{Caller, Instant, Job, Principal, Revision, SessionKey};
 use mcp_sansio_sync::atomic::{AtomicBool, Ordering};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -53,6 +53,10 @@ pub(super) struct Incoming<'r, 'f> {
     pub(super) tasks: bool,
     /// Whether the request already is a task.
     pub(super) is_task: bool,
+    /// The JSON-RPC id, unless the request is answered.
+    pub(super) id: Option<&'r RequestId>,
+    /// When the middleware ends the request.
+    pub(super) deadline: Option<Instant>,
     /// The observation of the request, if the server has an observer.
     #[cfg(feature = "observer")]
     pub(super) observation: Option<&'r crate::observed_handler::SharedObservation>,
@@ -111,6 +115,8 @@ pub struct Context {
     pub(super) caller: Caller,
     tasks: bool,
     is_task: bool,
+    id: Option<RequestId>,
+    deadline: Option<Instant>,
     #[cfg(feature = "observer")]
     observation: Option<crate::observed_handler::SharedObservation>,
     #[cfg(feature = "extensions")]
@@ -135,6 +141,8 @@ impl Context {
             caller: request.caller.clone(),
             tasks: call.tasks && request.method == Method::ToolsCall,
             is_task: call.is_task,
+            id: call.id.cloned(),
+            deadline: call.deadline,
             #[cfg(feature = "observer")]
             observation: call.observation.cloned(),
             #[cfg(feature = "extensions")]
@@ -170,6 +178,37 @@ impl Context {
     #[must_use]
     pub const fn caller(&self) -> &Caller {
         &self.caller
+    }
+
+    /// Returns the key of the session that the request belongs to: on HTTP a legacy session, on a byte
+    /// stream the connection of a legacy client. `None` for a request of 2026-07-28, which belongs to
+    /// no session.
+    ///
+    /// The key stays the same for as long as the session lives. To keep something for the session, use
+    /// it as the key of a map; to offer an item to this session alone, see
+    /// [`ServerItem::for_session`](super::ServerItem::for_session).
+    // MCP 2026-07-28 changelog#major-changes [SESS-016]
+    #[must_use]
+    pub const fn session(&self) -> Option<SessionKey> {
+        self.caller.session()
+    }
+
+    /// Returns the JSON-RPC id, which the client chose: requests of different clients may have the
+    /// same id. For logs. `None` for a handler that is called again for a task, whose request is
+    /// answered.
+    #[must_use]
+    pub const fn id(&self) -> Option<&RequestId> {
+        self.id.as_ref()
+    }
+
+    /// Returns when a [`Timeout`](super::middleware::Timeout) or another middleware ends the request,
+    /// by the clock of the adapter: see [`ServerRequest::deadline`]. `None` without such a middleware:
+    /// clients do not send deadlines.
+    ///
+    /// [`ServerRequest::deadline`]: super::middleware::ServerRequest::deadline
+    #[must_use]
+    pub const fn deadline(&self) -> Option<Instant> {
+        self.deadline
     }
 
     /// Returns the observation of the request, if the server has an

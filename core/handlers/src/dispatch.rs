@@ -2,7 +2,7 @@ use alloc::boxed::Box;
 use alloc::sync::Arc;
 
 use mcp_sansio::catalog::{Attachments, Catalog, Invalid, Target};
-use mcp_sansio::jsonrpc::{ErrorObject, RawJson};
+use mcp_sansio::jsonrpc::{ErrorObject, RawJson, RequestId};
 use mcp_sansio::peer::{InputResponseParams, MethodName, Request};
 use mcp_sansio::protocol::{CallToolResult, Capability, Method, SerializeAt};
 use mcp_sansio::{Era, Job};
@@ -80,6 +80,8 @@ pub(super) struct Invocation<'a, K: Threading> {
     pub(super) tasks: bool,
     /// Whether the request is a task.
     pub(super) is_task: bool,
+    /// The JSON-RPC id, unless the request is answered.
+    pub(super) id: Option<&'a RequestId>,
     pub(super) guard: PanicGuard,
     pub(super) default_spawner: Option<fn(Job)>,
     /// The observation of the request, if the server has an observer.
@@ -106,6 +108,8 @@ impl<K: Threading> Invocation<'_, K> {
                     commands: self.commands,
                     tasks: self.tasks,
                     is_task: self.is_task,
+                    id: self.id,
+                    deadline: None,
                     #[cfg(feature = "observer")]
                     observation: self.observation.as_ref(),
                     #[cfg(feature = "extensions")]

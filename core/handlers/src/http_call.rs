@@ -8,6 +8,7 @@ use core::pin::Pin;
 use core::task::{Context, Poll, Waker};
 
 use mcp_sansio::http::CallerHandle;
+use mcp_sansio::jsonrpc::RequestId;
 use mcp_sansio::peer::{Request, RequestHandle};
 use mcp_sansio::{Instant, Job};
 use mcp_sansio_sync::Mutex;
@@ -33,6 +34,8 @@ pub struct HandlerCall<'f, K: Threading = ThreadSafe> {
     pub(super) tasks: bool,
     /// Whether the request is a task.
     pub(super) is_task: bool,
+    /// The JSON-RPC id, unless the request is answered or `wrapped` has it.
+    pub(super) id: Option<RequestId>,
     /// Whether the request may carry a state from the client.
     pub(super) sealed: bool,
     /// The time at which the call was created.
@@ -137,7 +140,7 @@ impl<'f, K: Threading> HandlerCall<'f, K> {
     #[must_use]
     pub fn run(self) -> HandlerPoll<'f, K> {
         let Self { mut request, handlers, function, wrapped, commands, .. } = self;
-        let Self { tasks, is_task, sealed, now, guard, default_spawner, .. } = self;
+        let Self { tasks, is_task, id, sealed, now, guard, default_spawner, .. } = self;
         #[cfg(feature = "observer")]
         let observation = self.observation;
         #[cfg(feature = "extensions")]
@@ -155,6 +158,7 @@ impl<'f, K: Threading> HandlerCall<'f, K> {
             commands: &commands,
             tasks,
             is_task,
+            id: id.as_ref(),
             guard,
             default_spawner,
             #[cfg(feature = "observer")]

@@ -32,7 +32,7 @@ use super::middleware::Layers as _;
 use super::panics::{PanicGuard, Panicked};
 use super::reply::Outcome;
 use super::server::Server;
-use super::server_binding::{RunningHandlers, ServerBinding};
+use super::server_binding::{RunningHandlers, ServerBinding, remove_sessions};
 use super::server_endpoint::ServerEndpoint;
 use super::server_handle::ServerHandle;
 use super::shards::ShardCatalog;
@@ -331,6 +331,17 @@ impl<K: Threading> HttpServer<K> {
         self.adopt_catalog(now);
     }
 
+    /// Removes the items of sessions that have ended.
+    fn remove_ended_sessions(&mut self, now: Instant) {
+        let ServerEndpoint { machine, running, items, .. } = &mut self.endpoint;
+        while let Some(session) = machine.poll_ended_session() {
+            let edit = |catalog: &mut Catalog, items: &mut ItemHandlers<K>| {
+                remove_sessions(catalog, items, |known| known == session);
+            };
+            machine.edit_items(running, items, edit, now);
+        }
+    }
+
     // ------------------------------------------------------------------ outputs
 
     /// Returns a handler call that no new request started: a request whose input requests were
@@ -338,6 +349,7 @@ impl<K: Threading> HttpServer<K> {
     #[must_use]
     pub fn poll_call(&mut self) -> Option<HandlerCall<'static, K>> {
         let now = self.latest;
+        self.remove_ended_sessions(now);
         // Input requests of a task may fail at once if they cannot be sent.
         self.endpoint.notify_changes(now);
         while let Some(event) = self.endpoint.machine.poll_event() {
@@ -397,6 +409,7 @@ impl<K: Threading> HttpServer<K> {
         let wrapped =
             layers.map(|(layers, clock)| layers.wrap(&endpoint.machine, clock, &request, now));
         HandlerCall {
+            id: if wrapped.is_none() { invocation.id.cloned() } else { None },
             function: invocation.function.cloned(),
             wrapped,
             handlers: Arc::clone(&endpoint.handlers),
@@ -484,10 +497,6 @@ impl ServerBinding for HttpServerMachine {
 
     fn catalog(&self) -> &Catalog {
         http::Server::catalog(self)
-    }
-
-    fn edit_catalog(&mut self, edit: impl FnOnce(&mut Catalog), now: Instant) {
-        self.edit_catalog(edit, now);
     }
 
     fn edit_items<K: Threading>(

@@ -221,8 +221,10 @@ impl<K: Threading> HttpServer<K> {
         let left = |end: u64| Duration::from_secs(end.saturating_sub((protection.unix_time)()));
         let deadline = grant.expires_at().map(|end| now + left(end));
         let catalog = self.endpoint.machine.shared_catalog();
-        let items = Items { catalog: &catalog, caller };
-        let (exchange, event) = self.endpoint.machine.handle_request_if(
+        let machine = &mut self.endpoint.machine;
+        let session = catalog.sessions().next().and_then(|_| machine.session_key(head, caller));
+        let items = Items { catalog: &catalog, caller: &caller.clone().with_session(session) };
+        let (exchange, event) = machine.handle_request_if(
             head,
             body,
             caller,

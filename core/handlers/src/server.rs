@@ -32,6 +32,7 @@ use super::panics::PanicGuard;
 use super::reply::{ForCompletion, ForPrompt, ForRequest, ForResource, ForTool};
 #[cfg(feature = "schemars")]
 use super::schema::{Described, DescribedOutput};
+use super::server_binding::remove_sessions;
 use super::server_endpoint::ServerEndpoint;
 use super::server_item::{ItemDefinition, ItemDetails, ServerItem};
 use super::shares::MailboxLimits;
@@ -477,6 +478,8 @@ impl<K: Threading> Server<K> {
             let edited = CatalogEdit::run(catalog, states, PanicGuard::NONE, edit);
             completions = edited.completions();
             edited.apply::<K>(items, catalog, |handler| handler);
+            // Later connections have other sessions.
+            remove_sessions(catalog, items, |_| true);
         });
         if let Some(completions) = &completions {
             completions.declare(self);

@@ -5,15 +5,17 @@
     reason = "names the machine, whose type differs with the feature `recording`"
 )]
 
+use alloc::sync::Arc;
+use alloc::vec::Vec;
 use core::fmt;
 use core::future::Future;
 use core::time::Duration;
 
-use mcp_sansio::Instant;
 use mcp_sansio::catalog::Catalog;
 #[cfg(feature = "http")]
 use mcp_sansio::http::HttpRejection;
 use mcp_sansio::peer::{self, CommandError, Request, RequestHandle, ServerMachine, ServerSession};
+use mcp_sansio::{Instant, SessionKey};
 
 use super::catalog_edit::ItemHandlers;
 use super::command::Command;
@@ -31,18 +33,14 @@ pub(super) trait ServerBinding: ServerMachine + fmt::Debug + Sized {
 
     fn catalog(&self) -> &Catalog;
 
-    fn edit_catalog(&mut self, edit: impl FnOnce(&mut Catalog), now: Instant);
-
     /// Edits the catalog together with the handlers of its items.
     fn edit_items<K: Threading>(
         &mut self,
-        _running: &mut Self::Running<K>,
+        running: &mut Self::Running<K>,
         items: &mut ItemHandlers<K>,
         edit: impl FnOnce(&mut Catalog, &mut ItemHandlers<K>),
         now: Instant,
-    ) {
-        self.edit_catalog(|catalog| edit(catalog, items), now);
-    }
+    );
 
     /// Returns the legacy session of a request.
     fn session_of(&self, request: RequestHandle) -> Option<&ServerSession>;
@@ -110,8 +108,19 @@ impl ServerBinding for StreamServer {
         peer::Server::catalog(self)
     }
 
-    fn edit_catalog(&mut self, edit: impl FnOnce(&mut Catalog), _: Instant) {
-        self.edit_catalog(edit);
+    fn edit_items<K: Threading>(
+        &mut self,
+        _: &mut Self::Running<K>,
+        items: &mut ItemHandlers<K>,
+        edit: impl FnOnce(&mut Catalog, &mut ItemHandlers<K>),
+        _: Instant,
+    ) {
+        let own = self.session_key();
+        self.edit_catalog(|catalog| {
+            edit(catalog, items);
+            // An edit of all connections adds the items of other sessions as well.
+            remove_sessions(catalog, items, |session| session != own);
+        });
     }
 
     fn session_of(&self, _: RequestHandle) -> Option<&ServerSession> {
@@ -129,6 +138,19 @@ impl ServerBinding for StreamServer {
 
     fn open_tasks(factory: &TaskFactory) -> OpenTasks<Self> {
         factory.on_stream
+    }
+}
+
+/// Removes the items that are for sessions which `is_over`, with their handlers.
+pub(super) fn remove_sessions<K: Threading>(
+    catalog: &mut Catalog,
+    items: &mut ItemHandlers<K>,
+    is_over: impl Fn(SessionKey) -> bool,
+) {
+    let over: Vec<_> = catalog.sessions().filter(|session| is_over(*session)).collect();
+    let removed = over.into_iter().filter(|session| catalog.remove_session(*session)).count();
+    if removed > 0 {
+        Arc::make_mut(items).prune(catalog);
     }
 }
 

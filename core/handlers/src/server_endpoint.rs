@@ -143,6 +143,7 @@ impl<K: Threading, M: ServerBinding> ServerEndpoint<K, M> {
             commands: &self.commands,
             tasks: self.tasks.is_some(),
             is_task,
+            id: self.machine.id_of(request.handle),
             guard: self.guard,
             default_spawner: self.default_spawner,
             #[cfg(feature = "observer")]

@@ -3,10 +3,10 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
 
-use mcp_sansio::Caller;
 use mcp_sansio::catalog::{Audience, Catalog, CatalogError, ItemId, ItemKind, has_variable};
 use mcp_sansio::jsonrpc::Json;
 use mcp_sansio::protocol::{Icon, Prompt, Resource, ResourceTemplate, Tool, ToolAnnotations};
+use mcp_sansio::{Caller, SessionKey};
 
 use serde_json::Value;
 
@@ -177,6 +177,36 @@ impl<D: ItemDefinition, K: Threading> ServerItem<D, K> {
     ) -> Self {
         let audience = self.details().audience.take();
         self.audience(audience.unwrap_or_default().condition(name, is_visible))
+    }
+
+    /// Shows the item to a legacy session alone, or to those of several calls, in addition to scopes,
+    /// principals and conditions that are required: see [`Audience::session`]. For others it does
+    /// not exist, and they are not notified of it. The server removes the item when the last of
+    /// these sessions ends.
+    ///
+    /// Names are unique among all items of a server, so items of different sessions have different
+    /// ones. In a cluster, an item belongs to one node, as every edit of a catalog does.
+    ///
+    #[cfg_attr(feature = "schemars", doc = "```")]
+    #[cfg_attr(not(feature = "schemars"), doc = "```ignore")]
+    /// use mcp_sansio_handlers::{Call, HandlerError, NoArguments, Server, ServerItem};
+    ///
+    /// fn open(call: Call<NoArguments>) -> Result<&'static str, HandlerError> {
+    ///     let session = call.session().ok_or_else(|| HandlerError::failed("needs a session"))?;
+    ///     call.edit_catalog(move |catalog| {
+    ///         let close = |_: Call<NoArguments>| "closed";
+    ///         let close = ServerItem::tool(&format!("close-{session}"), "Closes it", close);
+    ///         let _added = catalog.add_item(close.for_session(session));
+    ///     })?;
+    ///     Ok("opened")
+    /// }
+    ///
+    /// let server = Server::new("files", "1.0.0").tool("open", "Opens a file", open);
+    /// # assert!(server.endpoint(42).is_ok());
+    /// ```
+    pub fn for_session(mut self, session: SessionKey) -> Self {
+        let audience = self.details().audience.take();
+        self.audience(audience.unwrap_or_default().session(session))
     }
 
     /// Sets the callers that see the item, in place of earlier ones: see [`Catalog::restrict`].

@@ -190,6 +190,7 @@ fn a_handler_cancelled_during_its_poll_is_notified() {
             });
         let request = received_requests(1).remove(0);
         let work = HandlerCall {
+            id: None,
             now: Instant::ZERO,
             function: server
                 .handlers

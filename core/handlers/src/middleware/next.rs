@@ -143,7 +143,7 @@ impl<K: Threading> Next<K> {
         (self.function)(RequestParts {
             params: &parts.request.params,
             revision: parts.request.revision,
-            call: Some(&parts.incoming()),
+            call: Some(&parts.incoming(self.request.deadline())),
             states: self.handlers.state_map(),
             spawner: self.handlers.spawner.as_ref(),
             default_spawner: parts.default_spawner,

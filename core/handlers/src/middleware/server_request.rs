@@ -8,7 +8,7 @@ use mcp_sansio::catalog::{ArgumentCheck, Catalog, Invalid, Item, ItemId};
 use mcp_sansio::jsonrpc::{ErrorObject, RawJson, RequestId};
 use mcp_sansio::peer::{InputResponseParams, MethodName, Request, ServerMachine};
 use mcp_sansio::protocol::{Capabilities, Method};
-use mcp_sansio::{Caller, Instant, Job, Principal, Revision};
+use mcp_sansio::{Caller, Instant, Job, Principal, Revision, SessionKey};
 
 use crate::context::{CommandSender, Incoming};
 use crate::panics::PanicGuard;
@@ -76,12 +76,14 @@ pub(super) struct Parts {
 }
 
 impl Parts {
-    pub(super) fn incoming(&self) -> Incoming<'_, 'static> {
+    pub(super) fn incoming(&self, deadline: Option<Instant>) -> Incoming<'_, 'static> {
         Incoming {
             request: &self.request,
             commands: &self.commands,
             tasks: self.tasks,
             is_task: self.is_task,
+            id: self.wrapped.id.as_ref(),
+            deadline,
             #[cfg(feature = "observer")]
             observation: self.observation.as_ref(),
             #[cfg(feature = "extensions")]
@@ -195,6 +197,13 @@ impl ServerRequest {
     #[must_use]
     pub fn principal(&self) -> Option<&Principal> {
         self.caller().principal()
+    }
+
+    /// Returns the key of the session that the request belongs to: see
+    /// [`Context::session`](crate::Context::session).
+    #[must_use]
+    pub fn session(&self) -> Option<SessionKey> {
+        self.caller().session()
     }
 
     /// Returns the revision that governs the request.

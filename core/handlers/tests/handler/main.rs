@@ -66,6 +66,8 @@ mod server;
 mod server_items;
 mod servers;
 #[cfg(feature = "http")]
+mod session_items;
+#[cfg(feature = "http")]
 mod shards;
 #[cfg(feature = "http")]
 mod shares;

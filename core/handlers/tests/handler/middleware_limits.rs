@@ -109,9 +109,25 @@ fn inner_middleware_sees_the_earliest_deadline() {
         .middleware(Timeout::new(3 * SECOND))
         .middleware(Timeout::new(7 * SECOND))
         .middleware(sees)
-        .tool("wait", "", |_: Call<NoArguments>| "done");
+        .tool("wait", "", |call: Call<NoArguments>| {
+            assert_eq!(call.deadline(), Some(Instant::ZERO + 3 * SECOND));
+            assert!(call.id().is_some());
+            "done"
+        });
     let (client, mut pair) = connect(&server, Revision::LATEST);
     assert_eq!(text(&call(&client, &mut pair).unwrap()), "done");
+}
+
+#[test]
+fn a_handler_without_a_timeout_has_no_deadline() {
+    for revision in [Revision::V2025_06_18, Revision::LATEST] {
+        let server = Server::new("s", "1").tool("wait", "", |call: Call<NoArguments>| {
+            assert_eq!(call.deadline(), None);
+            "done"
+        });
+        let (client, mut pair) = connect(&server, revision);
+        assert_eq!(text(&call(&client, &mut pair).unwrap()), "done");
+    }
 }
 
 #[test]

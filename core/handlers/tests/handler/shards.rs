@@ -31,22 +31,23 @@ impl Wake for Woken {
 }
 
 /// A shard, its exchanges and its driver.
-struct Shard {
-    server: HttpServer,
+pub(crate) struct Shard {
+    pub(crate) server: HttpServer,
     woken: Arc<Woken>,
     running: Vec<PendingHandler>,
     /// The text that was sent for each exchange.
     sent: BTreeMap<ExchangeId, String>,
 }
 
-struct Sharded {
-    shards: Vec<Shard>,
-    now: Instant,
+/// A server as several shards, which a test drives one by one.
+pub(crate) struct Sharded {
+    pub(crate) shards: Vec<Shard>,
+    pub(crate) now: Instant,
     last: u64,
 }
 
 /// An exchange of a shard.
-type Sent = (usize, ExchangeId);
+pub(crate) type Sent = (usize, ExchangeId);
 
 const LISTEN: &str = "subscriptions/listen";
 
@@ -55,7 +56,7 @@ fn options(shards: usize) -> HttpServerOptions {
 }
 
 impl Sharded {
-    fn new(server: &Server, shards: usize) -> Self {
+    pub(crate) fn new(server: &Server, shards: usize) -> Self {
         let servers = server.http_shards(options(shards), [7; 32], 7).unwrap();
         assert_eq!(servers.len(), shards);
         let shard = |server| {
@@ -71,7 +72,7 @@ impl Sharded {
     }
 
     /// Drives a shard as its timer task does.
-    fn drive(&mut self, index: usize) {
+    pub(crate) fn drive(&mut self, index: usize) {
         let Shard { server, woken, running, sent } = &mut self.shards[index];
         woken.0.store(false, Ordering::SeqCst);
         let waker = Waker::from(Arc::clone(woken));
@@ -102,7 +103,7 @@ impl Sharded {
     }
 
     /// Drives the shards that were woken, until none is.
-    fn settle(&mut self) {
+    pub(crate) fn settle(&mut self) {
         while let Some(index) =
             self.shards.iter().position(|shard| shard.woken.0.load(Ordering::SeqCst))
         {
@@ -110,7 +111,7 @@ impl Sharded {
         }
     }
 
-    /// Sends a request to a shard, which alone is driven for it.
+    /// Posts a message to a shard, which alone is driven for it.
     fn send(
         &mut self,
         index: usize,
@@ -118,7 +119,19 @@ impl Sharded {
         body: &str,
         principal: Option<&str>,
     ) -> Sent {
-        let mut head = RequestHead::new("POST", "/mcp");
+        self.request(index, "POST", fields, body, principal)
+    }
+
+    /// Sends a request to a shard, which alone is driven for it.
+    pub(crate) fn request(
+        &mut self,
+        index: usize,
+        method: &str,
+        fields: &[(&str, &str)],
+        body: &str,
+        principal: Option<&str>,
+    ) -> Sent {
+        let mut head = RequestHead::new(method, "/mcp");
         let all = [
             ("host", "localhost"),
             ("content-type", "application/json"),
@@ -139,7 +152,7 @@ impl Sharded {
     }
 
     /// Sends a modern request.
-    fn modern_of(
+    pub(crate) fn modern_of(
         &mut self,
         index: usize,
         method: &str,
@@ -174,14 +187,20 @@ impl Sharded {
     }
 
     /// Returns the messages that an exchange has sent.
-    fn messages(&self, (index, exchange): Sent) -> Vec<Value> {
+    pub(crate) fn messages(&self, (index, exchange): Sent) -> Vec<Value> {
         let text = self.shards[index].sent.get(&exchange).map(String::as_str).unwrap_or_default();
         let lines = text.lines().map(|line| line.strip_prefix("data: ").unwrap_or(line));
         lines.filter_map(|line| serde_json::from_str(line).ok()).filter(Value::is_object).collect()
     }
 
+    /// Returns the id of the session that an exchange has opened.
+    pub(crate) fn session(&self, (index, exchange): Sent) -> String {
+        let text = &self.shards[index].sent[&exchange];
+        text.lines().find_map(|line| line.strip_prefix("session ")).unwrap().to_owned()
+    }
+
     /// Returns the methods of the notifications that an exchange has sent.
-    fn told(&self, sent: Sent) -> Vec<String> {
+    pub(crate) fn told(&self, sent: Sent) -> Vec<String> {
         let messages = self.messages(sent);
         messages.iter().filter_map(|it| it["method"].as_str().map(str::to_owned)).collect()
     }
@@ -408,8 +427,7 @@ fn elicitations_of_different_shards_have_different_ids() {
     let ids = [0, 1].map(|index| {
         let body = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{"elicitation":{"url":{}}},"clientInfo":{"name":"c","version":"1"}}}"#;
         let sent = sharded.send(index, &[], body, None);
-        let text = &sharded.shards[index].sent[&sent.1];
-        let session = text.lines().find_map(|line| line.strip_prefix("session ")).unwrap().to_owned();
+        let session = sharded.session(sent);
         let fields = [("mcp-session-id", &*session), ("mcp-protocol-version", "2025-11-25")];
         let body = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
         sharded.send(index, &fields, body, None);

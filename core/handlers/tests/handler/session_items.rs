@@ -1,0 +1,361 @@
+//! Items for one session, and the session in handlers.
+
+use std::sync::Arc;
+
+use mcp_sansio::jsonrpc::RawJson;
+use mcp_sansio::peer::Event;
+use mcp_sansio::protocol::{
+    CompleteParams, Prompt, PromptArgument, Resource, ResourceTemplate, TextResourceContents, Tool,
+};
+use mcp_sansio::{Principal, Revision, Revisions, SessionKey};
+use mcp_sansio_handlers::{
+    Call, CatalogEdit, Client, Connections, Host, NoArguments, ReadResource, Server, ServerItem,
+};
+use mcp_sansio_test::{Pair, Stream, StreamPair, Transport};
+use serde_json::{Value, json};
+
+use crate::shards::{Sent, Sharded};
+
+const LEGACY: [Revision; 3] = [Revision::V2025_03_26, Revision::V2025_06_18, Revision::V2025_11_25];
+
+fn tool(name: &str) -> Tool {
+    Tool::new(name, RawJson::parse(r#"{"type":"object"}"#).unwrap())
+}
+
+/// Adds an item of each kind for a session. Their handlers keep `held`.
+fn add(catalog: &mut CatalogEdit<'_>, session: SessionKey, held: &Arc<()>) {
+    let held = Arc::clone(held);
+    let close = move |call: Call<NoArguments>| {
+        assert_eq!(call.session(), Some(session));
+        format!("closed by {}", Arc::strong_count(&held) > 0)
+    };
+    let read = |_: Call<ReadResource>| TextResourceContents::new("note:own", "text");
+    let fill = |_: Call<NoArguments>| "text".to_owned();
+    let values = |_: Call<CompleteParams>| vec!["one".to_owned()];
+    let prompt = Prompt::new("own").arguments([PromptArgument::new("a")]);
+    let items = [
+        catalog.add_item(ServerItem::new(tool("close"), close).for_session(session)),
+        catalog
+            .add_item(ServerItem::new(Resource::new("note:own", "n"), read).for_session(session)),
+        catalog.add_item(
+            ServerItem::new(ResourceTemplate::new("file:{name}", "f"), read).for_session(session),
+        ),
+        catalog.add_item(ServerItem::new(prompt, fill).complete("a", values).for_session(session)),
+    ];
+    assert!(items.iter().all(Result::is_ok), "{items:?}");
+}
+
+/// A server whose tool `open` adds items for the session of the call.
+fn server(held: &Arc<()>) -> Server {
+    let held = Arc::clone(held);
+    let who = |call: Call<NoArguments>| {
+        let session = call.session().map(|it| it.to_string()).unwrap_or_default();
+        assert_eq!(call.session(), call.caller().session());
+        format!("{session} {}", call.id().map(|it| it.to_string()).unwrap_or_default())
+    };
+    Server::new("s", "1")
+        .subscriptions()
+        .completion(|_: Call<CompleteParams>| Vec::<String>::new())
+        .add_item(ServerItem::new(Prompt::new("open"), |_: Call<NoArguments>| "text".to_owned()))
+        .add_item(ServerItem::new(Resource::new("note:open", "n"), |_: Call<ReadResource>| {
+            TextResourceContents::new("note:open", "text")
+        }))
+        .tool("who", "", who)
+        .tool("open", "", move |call: Call<NoArguments>| {
+            let (session, held) = (call.session().unwrap(), Arc::clone(&held));
+            call.edit_catalog(move |catalog| add(catalog, session, &held)).unwrap();
+            "opened"
+        })
+}
+
+/// A client with a session on HTTP.
+struct InSession {
+    index: usize,
+    revision: Revision,
+    id: String,
+    stream: Sent,
+}
+
+impl InSession {
+    fn open(sharded: &mut Sharded, index: usize, revision: Revision) -> Self {
+        let params = json!({ "protocolVersion": revision.as_str(), "capabilities": {}, "clientInfo": { "name": "c", "version": "1" } });
+        let body = json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params });
+        let sent = sharded.request(index, "POST", &[], &body.to_string(), Some("ann"));
+        let id = sharded.session(sent);
+        let mut client = Self { index, revision, id, stream: sent };
+        client.request(
+            sharded,
+            "POST",
+            r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#,
+        );
+        client.stream = client.request(sharded, "GET", "");
+        client
+    }
+
+    fn request(&self, sharded: &mut Sharded, method: &str, body: &str) -> Sent {
+        let fields =
+            [("mcp-session-id", &*self.id), ("mcp-protocol-version", self.revision.as_str())];
+        sharded.request(self.index, method, &fields, body, Some("ann"))
+    }
+
+    fn ask(&self, sharded: &mut Sharded, method: &str, params: Value) -> Value {
+        let body = json!({ "jsonrpc": "2.0", "id": "seven", "method": method, "params": params });
+        let sent = self.request(sharded, "POST", &body.to_string());
+        sharded.messages(sent).remove(0)
+    }
+
+    fn text(&self, sharded: &mut Sharded, tool: &str) -> String {
+        let answer = self.ask(sharded, "tools/call", json!({ "name": tool, "arguments": {} }));
+        answer["result"]["content"][0]["text"].as_str().unwrap_or_default().to_owned()
+    }
+
+    /// Returns how many of the items for one session the client sees, and checks that it can use
+    /// just these.
+    fn seen(&self, sharded: &mut Sharded) -> usize {
+        let mut ask = |method: &str, params| self.ask(sharded, method, params);
+        seen(&mut ask)
+    }
+
+    fn told(&self, sharded: &Sharded) -> Vec<String> {
+        sharded.told(self.stream)
+    }
+}
+
+fn seen(ask: &mut dyn FnMut(&str, Value) -> Value) -> usize {
+    let mut listed = 0;
+    for (method, member, key, name) in [
+        ("tools/list", "tools", "name", "close"),
+        ("resources/list", "resources", "uri", "note:own"),
+        ("resources/templates/list", "resourceTemplates", "uriTemplate", "file:{name}"),
+        ("prompts/list", "prompts", "name", "own"),
+    ] {
+        let items = ask(method, json!({}))["result"][member].clone();
+        listed += items.as_array().unwrap().iter().filter(|it| it[key] == name).count();
+    }
+    let argument = json!({ "name": "a", "value": "" });
+    let uses = [
+        ask("tools/call", json!({ "name": "close", "arguments": {} })),
+        ask("resources/read", json!({ "uri": "note:own" })),
+        ask("resources/read", json!({ "uri": "file:a" })),
+        ask("prompts/get", json!({ "name": "own", "arguments": {} })),
+    ];
+    let worked = uses.iter().filter(|it| it["result"].is_object()).count();
+    let reference = json!({ "type": "ref/prompt", "name": "own" });
+    let completed = ask("completion/complete", json!({ "ref": reference, "argument": argument }));
+    let values = completed["result"]["completion"]["values"].as_array().map_or(0, Vec::len);
+    assert_eq!((worked, 4 * values), (listed, listed));
+    listed
+}
+
+fn modern(sharded: &mut Sharded, index: usize, method: &str, params: Value) -> Value {
+    let sent = sharded.modern_of(index, method, params, Some("ann"));
+    sharded.messages(sent).remove(0)
+}
+
+const CHANGED: [&str; 3] = [
+    "notifications/tools/list_changed",
+    "notifications/prompts/list_changed",
+    "notifications/resources/list_changed",
+];
+
+fn changes(mut told: Vec<String>) -> Vec<String> {
+    told.retain(|it| CHANGED.contains(&it.as_str()));
+    told.sort_unstable();
+    told
+}
+
+#[test]
+fn items_of_a_session_are_seen_used_and_announced_in_it_alone_and_end_with_it() {
+    // Rule: [TOOL-028] [SESS-016].
+    for (shards, revision) in [1, 3].into_iter().flat_map(|it| LEGACY.map(|at| (it, at))) {
+        let held = Arc::new(());
+        let mut sharded = Sharded::new(&server(&held), shards);
+        // Both sessions are of one principal.
+        let own = InSession::open(&mut sharded, 0, revision);
+        let other = InSession::open(&mut sharded, shards - 1, revision);
+        let listen = json!({ "notifications": { "toolsListChanged": true } });
+        let listening = sharded.modern_of(shards - 1, "subscriptions/listen", listen, Some("ann"));
+
+        assert_eq!(own.text(&mut sharded, "open"), "opened");
+        sharded.settle();
+        assert_eq!(own.seen(&mut sharded), 4, "{revision} in {shards}");
+        assert_eq!(other.seen(&mut sharded), 0, "{revision} in {shards}");
+        for index in 0..shards {
+            assert_eq!(seen(&mut |method, params| modern(&mut sharded, index, method, params)), 0);
+        }
+        let mut expected = CHANGED.map(str::to_owned);
+        expected.sort_unstable();
+        assert_eq!(changes(own.told(&sharded)), expected);
+        assert_eq!(changes(other.told(&sharded)), [""; 0]);
+        assert_eq!(changes(sharded.told(listening)), [""; 0]);
+
+        other.request(&mut sharded, "DELETE", "");
+        sharded.settle();
+        assert_eq!(own.seen(&mut sharded), 4);
+        own.request(&mut sharded, "DELETE", "");
+        (0..shards).for_each(|index| sharded.drive(index));
+        sharded.settle();
+        // Another request, for the shards to adopt the edit.
+        for index in 0..shards {
+            assert_eq!(seen(&mut |method, params| modern(&mut sharded, index, method, params)), 0);
+            let catalog = sharded.shards[index].server.machine().catalog();
+            assert!(catalog.tool("close").is_none() && catalog.prompt("own").is_none());
+            assert_eq!(catalog.sessions().count(), 0);
+        }
+        assert_eq!(Arc::strong_count(&held), 2, "the handlers are dropped");
+        assert_eq!(changes(sharded.told(listening)), [""; 0]);
+    }
+}
+
+#[test]
+fn an_item_for_a_session_that_has_ended_is_not_kept() {
+    for shards in [1, 3] {
+        let held = Arc::new(());
+        let mut sharded = Sharded::new(&server(&held), shards);
+        let client = InSession::open(&mut sharded, shards - 1, Revision::V2025_11_25);
+        let who = client.text(&mut sharded, "who");
+        let number = u64::from_str_radix(who.split(' ').next().unwrap(), 16).unwrap();
+        let session = SessionKey::from_number(number).unwrap();
+        client.request(&mut sharded, "DELETE", "");
+        let keep = Arc::clone(&held);
+        let handle = sharded.shards[0].server.handle();
+        handle.edit_catalog(move |catalog| add(catalog, session, &keep)).unwrap();
+        sharded.settle();
+        for index in 0..shards {
+            sharded.drive(index);
+            modern(&mut sharded, index, "tools/list", json!({}));
+            let catalog = sharded.shards[index].server.machine().catalog();
+            assert!(catalog.tool("close").is_none(), "in shard {index} of {shards}");
+        }
+        assert_eq!(Arc::strong_count(&held), 2);
+    }
+}
+
+#[test]
+fn a_session_that_expires_takes_its_items_along() {
+    let held = Arc::new(());
+    let mut sharded = Sharded::new(&server(&held), 1);
+    let client = InSession::open(&mut sharded, 0, Revision::V2025_06_18);
+    client.text(&mut sharded, "open");
+    assert!(sharded.shards[0].server.machine().catalog().tool("close").is_some());
+    sharded.shards[0].server.handle_disconnect(client.stream.1, sharded.now);
+    while sharded.shards[0].server.machine().session_count() > 0 {
+        sharded.now = sharded.shards[0].server.poll_timeout().unwrap();
+        sharded.drive(0);
+    }
+    sharded.drive(0);
+    assert!(sharded.shards[0].server.machine().catalog().tool("close").is_none());
+}
+
+#[test]
+fn a_handler_knows_the_session_of_its_request_and_the_id() {
+    // Rule: [SESS-016].
+    let mut sharded = Sharded::new(&server(&Arc::new(())), 2);
+    let clients = [0, 0, 1].map(|at| InSession::open(&mut sharded, at, Revision::V2025_06_18));
+    let keys = clients.each_ref().map(|client| {
+        let who = client.text(&mut sharded, "who");
+        let (key, id) = who.split_once(' ').unwrap();
+        assert_eq!(id, r#""seven""#);
+        // The key is that of the session, and not its id.
+        assert_eq!(client.text(&mut sharded, "who"), who);
+        assert!(!client.id.contains(key));
+        key.to_owned()
+    });
+    assert!(keys[0] != keys[1] && keys[1] != keys[2] && keys[0] != keys[2], "{keys:?}");
+    let answer = modern(&mut sharded, 0, "tools/call", json!({ "name": "who", "arguments": {} }));
+    let text = answer["result"]["content"][0]["text"].as_str().unwrap().to_owned();
+    assert!(text.starts_with(' ') && text.len() > 1, "no session, but an id: {text}");
+}
+
+fn machine(pair: &StreamPair) -> &mcp_sansio::peer::Server {
+    pair.transport.server.as_ref().unwrap().machine()
+}
+
+fn names<T: Transport>(client: &Client, pair: &mut Pair<T>) -> Vec<String> {
+    pair.run(client.all_tools()).unwrap().into_iter().map(|it| it.name).collect()
+}
+
+#[test]
+fn on_a_byte_stream_the_connection_of_a_legacy_client_is_the_session() {
+    for revision in LEGACY {
+        let host = Host::new("h", "1").revisions(Revisions::only(revision));
+        let (client, mut pair) = mcp_sansio_test::connect(&server(&Arc::new(())), &host);
+        let mut who = || pair.run(client.call_tool("who", &NoArguments {})).unwrap();
+        let first = who().first_text().unwrap().to_owned();
+        let key = first.split(' ').next().unwrap().to_owned();
+        assert_eq!(key.len(), 16);
+        assert!(who().first_text().unwrap().starts_with(&key));
+        pair.run(client.call_tool("open", &NoArguments {})).unwrap();
+        assert_eq!(names(&client, &mut pair), ["who", "open", "close"]);
+        pair.run(client.call_tool("close", &NoArguments {})).unwrap();
+        pair.run(client.get_prompt("own", [])).unwrap();
+    }
+    let (client, mut pair) = mcp_sansio_test::connect(&server(&Arc::new(())), &Host::new("h", "1"));
+    let who = pair.run(client.call_tool("who", &NoArguments {})).unwrap();
+    assert!(who.first_text().unwrap().starts_with(' '), "a modern request is in no session");
+}
+
+#[test]
+fn an_edit_of_all_connections_adds_the_items_of_a_session_to_it_alone() {
+    let (held, connections) = (Arc::new(()), Connections::new());
+    let server = server(&held).connections(&connections);
+    let host = Host::new("h", "1").revisions(Revisions::only(Revision::V2025_11_25));
+    let mut clients = [1, 2].map(|seed| {
+        let (client, endpoint) = host.connect(seed, mcp_sansio::Instant::ZERO);
+        let stream = Stream::new(server.endpoint(seed).unwrap(), endpoint);
+        let mut pair = Pair::new(stream);
+        pair.run(client.opened()).unwrap();
+        (client, pair)
+    });
+    let session = machine(&clients[0].1).session_key();
+    let keep = Arc::clone(&held);
+    connections.edit_catalog(move |catalog| add(catalog, session, &keep)).unwrap();
+    let seen = clients.each_mut().map(|(client, pair)| {
+        pair.run_until_idle();
+        names(client, pair).len()
+    });
+    assert_eq!(seen, [3, 2]);
+    assert_eq!(machine(&clients[1].1).catalog().sessions().count(), 0);
+    // A later connection is another session.
+    let late = server.endpoint(3).unwrap();
+    assert!(late.machine().catalog().tool("close").is_none());
+}
+
+#[test]
+fn an_item_needs_both_its_session_and_its_principal() {
+    let mut sharded = Sharded::new(&server(&Arc::new(())), 1);
+    let client = InSession::open(&mut sharded, 0, Revision::V2025_11_25);
+    let who = client.text(&mut sharded, "who");
+    let number = u64::from_str_radix(who.split(' ').next().unwrap(), 16).unwrap();
+    let session = SessionKey::from_number(number).unwrap();
+    let edit = move |catalog: &mut CatalogEdit<'_>| {
+        for name in ["ann", "bob"] {
+            let audience = mcp_sansio::catalog::Audience::new().principal(Principal::new(name));
+            let item = ServerItem::new(tool(name), |_: Call<NoArguments>| "");
+            catalog.add_item(item.audience(audience).for_session(session)).unwrap();
+        }
+    };
+    sharded.shards[0].server.handle().edit_catalog(edit).unwrap();
+    sharded.drive(0);
+    let listed = client.ask(&mut sharded, "tools/list", json!({}));
+    let tools = listed["result"]["tools"].as_array().unwrap();
+    let names: Vec<_> = tools.iter().filter_map(|it| it["name"].as_str()).collect();
+    assert_eq!(names, ["who", "open", "ann"]);
+}
+
+#[test]
+fn an_event_has_the_session_of_its_request() {
+    let seen = Arc::new(std::sync::Mutex::new(Vec::new()));
+    let sink = Arc::clone(&seen);
+    let server = server(&Arc::new(())).observe(move |event| {
+        if let Event::Request(request) = event {
+            sink.lock().unwrap().push(request.caller.session());
+        }
+    });
+    let mut sharded = Sharded::new(&server, 1);
+    let client = InSession::open(&mut sharded, 0, Revision::V2025_11_25);
+    client.text(&mut sharded, "who");
+    modern(&mut sharded, 0, "tools/call", json!({ "name": "who", "arguments": {} }));
+    let seen = seen.lock().unwrap();
+    assert!(matches!(seen[..], [Some(_), None]), "{seen:?}");
+}
