@@ -65,7 +65,7 @@ pub use operation::{
 };
 pub use options::ConnectionOptions;
 pub use outgoing::CallOptions;
-pub use policy::{IncompleteInitialize, Policy, Reaction, UnknownMethods};
+pub use policy::{IncompleteInitialize, ListRequests, Policy, Reaction, UnknownMethods};
 pub use requests::ProgressLimiter;
 pub use response_cache::{CacheOptions, ResponseCache};
 pub use server::{Server, ServerOptions, ServerRole, ServerSession};

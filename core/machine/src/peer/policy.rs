@@ -30,6 +30,32 @@ pub struct Policy {
     pub unknown_methods: UnknownMethods,
     /// An `initialize` without a member that every legacy revision requires.
     pub incomplete_initialize: IncompleteInitialize,
+    /// A request for a list of the catalog. Answered by default.
+    #[cfg_attr(feature = "recording", serde(skip_serializing_if = "ListRequests::are_answered"))]
+    pub lists: ListRequests,
+}
+
+/// How a server handles requests for the lists of its [catalog](crate::catalog::Catalog).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "recording", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "recording", serde(rename_all = "snake_case"))]
+#[non_exhaustive]
+pub enum ListRequests {
+    /// Answers them.
+    Answer,
+    /// Delivers them to the application, which answers with a page of the
+    /// [lists](crate::peer::Server::lists_of), changed if it likes.
+    Deliver,
+}
+
+#[cfg(feature = "recording")]
+impl ListRequests {
+    /// Whether recordings omit it.
+    // serde passes a reference.
+    #[allow(clippy::trivially_copy_pass_by_ref, reason = "the signature is that of serde")]
+    fn are_answered(&self) -> bool {
+        *self == Self::Answer
+    }
 }
 
 /// How to handle an `initialize` that lacks `protocolVersion`, `capabilities`, or `clientInfo` with
@@ -68,6 +94,7 @@ impl Default for Policy {
             forbidden: Reaction::Survive,
             unknown_methods: UnknownMethods::Refuse,
             incomplete_initialize: IncompleteInitialize::Refuse,
+            lists: ListRequests::Answer,
         }
     }
 }

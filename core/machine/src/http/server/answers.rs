@@ -8,7 +8,7 @@ use crate::jsonrpc::{ErrorCode, RequestId};
 use crate::peer::machine::machine;
 use crate::peer::outbox::Verdict;
 use crate::peer::server::server_methods;
-use crate::peer::{Applied, CommandError, RequestHandle, ServerCommand, ServerMachine};
+use crate::peer::{Applied, CommandError, Request, RequestHandle, ServerCommand, ServerMachine};
 use crate::protocol::{Era, TaskStatusParams};
 use crate::{Instant, Principal, Revision};
 
@@ -189,6 +189,15 @@ impl Server {
         request: RequestHandle,
     ) -> Option<&crate::peer::ServerSession> {
         self.connections.get(request.connection)?.machine.session()
+    }
+
+    /// Returns the lists as the sender of a request sees them, as [`peer::Server::lists_of`] does;
+    /// `None` if the request is answered.
+    ///
+    /// [`peer::Server::lists_of`]: crate::peer::Server::lists_of
+    #[must_use]
+    pub fn lists_of(&self, request: &Request<'_>) -> Option<crate::catalog::Lists> {
+        Some(self.connections.get(request.handle.connection)?.machine.lists_of(request))
     }
 
     fn connection_of(&mut self, request: RequestHandle) -> Result<&mut Connection, CommandError> {

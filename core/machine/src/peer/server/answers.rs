@@ -3,18 +3,22 @@ use alloc::string::String;
 use mcp_sansio_sync::Arc;
 use serde::Serialize;
 
+use crate::catalog::{Lists, Target};
 use crate::jsonrpc::{
     AsJson, ErrorObject, RawJson, RequestId, WriteError, WriteJson, write_empty_result, write_id,
     write_result, write_string,
 };
+use crate::peer::connection::Flow;
 use crate::peer::error::CommandError;
+use crate::peer::event::Request;
 use crate::peer::handle::RequestHandle;
 use crate::peer::outbox::{Channel, Lane, Part, Verdict};
+use crate::peer::policy::ListRequests;
 use crate::peer::queue::Tag;
 use crate::peer::requests::{InFlight, ReplyTo, RequestOwner};
 use crate::protocol::{
-    AtRevision, CacheHints, CacheScope, Capability, JsonAtRevision, LoggingLevel, Method,
-    ToolOutput, WriteJsonAt,
+    AtRevision, CacheHints, CacheScope, Capabilities, Capability, JsonAtRevision, LoggingLevel,
+    Method, ToolOutput, WriteJsonAt,
 };
 use crate::{Era, Instant, Revision};
 
@@ -329,16 +333,39 @@ impl Server {
         });
     }
 
-    pub(super) fn answer_list(&mut self, method: Method, incoming: &Incoming<'_, '_>) {
+    /// Answers a request for a list, or delivers it.
+    pub(super) fn list<'f>(&mut self, method: Method, incoming: Incoming<'_, 'f>) -> Flow<'f> {
+        let answers = self.connection.config.policy.lists == ListRequests::Answer;
+        if !(answers && self.catalog.manages(method)) {
+            return self.deliver(incoming, Target::None);
+        }
+        self.answer_list(method, &incoming);
+        Ok(None)
+    }
+
+    /// Returns the lists as the sender of a request sees them.
+    #[must_use]
+    pub fn lists_of(&self, request: &Request<'_>) -> Lists {
+        let tasks = self.lists_tasks(request.revision, request.capabilities);
+        Lists::new(Arc::clone(&self.catalog), self.identity.cache.clone(), tasks)
+    }
+
+    /// Returns whether the calls of a client can be tasks, so that its lists contain the tools that
+    /// only run as tasks.
+    fn lists_tasks(&self, revision: Revision, client: Capabilities) -> bool {
+        match (revision.era(), &self.session) {
+            (Era::Modern, _) => client.contains(Capability::TasksExtension),
+            (Era::Legacy, Some(session)) => session.server.contains(Capability::TasksToolsCall),
+            (Era::Legacy, None) => false,
+        }
+    }
+
+    fn answer_list(&mut self, method: Method, incoming: &Incoming<'_, '_>) {
         // The catalog is shared for the duration of the call, so that a page is written directly
         // from its entries.
         let catalog = Arc::clone(&self.catalog);
         let caller = self.caller_at(incoming.revision).into_owned();
-        let tasks = match (incoming.revision.era(), &self.session) {
-            (Era::Modern, _) => incoming.client.contains(Capability::TasksExtension),
-            (Era::Legacy, Some(session)) => session.server.contains(Capability::TasksToolsCall),
-            (Era::Legacy, None) => false,
-        };
+        let tasks = self.lists_tasks(incoming.revision, incoming.client);
         match catalog.list(
             method,
             &incoming.params,

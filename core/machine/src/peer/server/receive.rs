@@ -303,12 +303,7 @@ impl Server {
             Method::ToolsList
             | Method::PromptsList
             | Method::ResourcesList
-            | Method::ResourcesTemplatesList
-                if self.catalog.manages(method) =>
-            {
-                self.answer_list(method, &incoming);
-                Ok(None)
-            }
+            | Method::ResourcesTemplatesList => self.list(method, incoming),
             Method::LoggingSetLevel => {
                 self.set_log_level(&incoming);
                 Ok(None)
@@ -379,7 +374,7 @@ impl Server {
     }
 
     /// Delivers a request to the application.
-    fn deliver<'f>(&mut self, incoming: Incoming<'_, 'f>, target: Target) -> Flow<'f> {
+    pub(super) fn deliver<'f>(&mut self, incoming: Incoming<'_, 'f>, target: Target) -> Flow<'f> {
         let Incoming { id, method, params, metadata, revision, client, reply } = incoming;
         if self.connection.requests.len() >= self.connection.config.limits.requests_in_flight_max {
             let error = ErrorObject::internal("too many requests in flight; try again later");
