@@ -6,7 +6,7 @@ use core::fmt;
 use core::ops::Deref;
 use core::time::Duration;
 
-use mcp_sansio::catalog::{Target, TemplateMatch};
+use mcp_sansio::catalog::{Lists, Target, TemplateMatch};
 use mcp_sansio::jsonrpc::{Json, JsonError, RawJson, RequestId};
 use mcp_sansio::peer::{InputRequested, InputResponseParams, Request, RequestHandle};
 use mcp_sansio::protocol::{
@@ -57,6 +57,8 @@ pub(super) struct Incoming<'r, 'f> {
     pub(super) id: Option<&'r RequestId>,
     /// When the middleware ends the request.
     pub(super) deadline: Option<Instant>,
+    /// The lists of the server, for a list request.
+    pub(super) lists: Option<&'r Lists>,
     /// The observation of the request, if the server has an observer.
     #[cfg(feature = "observer")]
     pub(super) observation: Option<&'r crate::observed_handler::SharedObservation>,

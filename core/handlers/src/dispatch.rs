@@ -110,6 +110,7 @@ impl<K: Threading> Invocation<'_, K> {
                     is_task: self.is_task,
                     id: self.id,
                     deadline: None,
+                    lists: None,
                     #[cfg(feature = "observer")]
                     observation: self.observation.as_ref(),
                     #[cfg(feature = "extensions")]

@@ -11,7 +11,7 @@ use core::fmt;
 use core::task::Context;
 use core::time::Duration;
 
-use mcp_sansio::catalog::{Catalog, CatalogError};
+use mcp_sansio::catalog::{Catalog, CatalogError, Lists};
 use mcp_sansio::http::{
     self, ActionId, Admission, EventPosition, ExchangeId, HttpRejection, NotStored, ReadId,
     RequestHead, Response, ServerTransmit, ShardsWithStore, Status, StoreAction, StoreError,
@@ -514,6 +514,10 @@ impl ServerBinding for HttpServerMachine {
 
     fn session_of(&self, request: RequestHandle) -> Option<&ServerSession> {
         self.session_of_request(request)
+    }
+
+    fn lists_of(&self, request: &Request<'_>) -> Option<Lists> {
+        http::Server::lists_of(self, request)
     }
 
     fn has_open_stream(&self, request: RequestHandle) -> bool {

@@ -11,7 +11,7 @@ use core::fmt;
 use core::future::Future;
 use core::time::Duration;
 
-use mcp_sansio::catalog::Catalog;
+use mcp_sansio::catalog::{Catalog, Lists};
 #[cfg(feature = "http")]
 use mcp_sansio::http::HttpRejection;
 use mcp_sansio::peer::{self, CommandError, Request, RequestHandle, ServerMachine, ServerSession};
@@ -44,6 +44,9 @@ pub(super) trait ServerBinding: ServerMachine + fmt::Debug + Sized {
 
     /// Returns the legacy session of a request.
     fn session_of(&self, request: RequestHandle) -> Option<&ServerSession>;
+
+    /// Returns the lists of the server as the sender of a request sees them.
+    fn lists_of(&self, request: &Request<'_>) -> Option<Lists>;
 
     /// Whether the client of a request reads messages before its answer.
     fn has_open_stream(&self, _request: RequestHandle) -> bool {
@@ -125,6 +128,10 @@ impl ServerBinding for StreamServer {
 
     fn session_of(&self, _: RequestHandle) -> Option<&ServerSession> {
         peer::Server::session(self)
+    }
+
+    fn lists_of(&self, request: &Request<'_>) -> Option<Lists> {
+        Some(peer::Server::lists_of(self, request))
     }
 
     fn ask(

@@ -20,6 +20,7 @@ use super::notification::{ExtensionNotification, Receiver, Receivers};
 use super::registration::{RegisteredExtension, unmet};
 use crate::context::Context;
 use crate::function::Handler;
+use crate::middleware::{Layer, Middleware};
 use crate::reply::HandlerError;
 use crate::server::{Handlers, Server};
 use crate::server_binding::ServerBinding;
@@ -33,6 +34,7 @@ pub struct ServerExtension<K: Threading = ThreadSafe> {
     handlers: Vec<(&'static str, K::Function)>,
     receivers: Receivers,
     states: Vec<StateTypes>,
+    layers: Vec<Layer<K>>,
     problem: Option<ExtensionError>,
 }
 
@@ -51,6 +53,7 @@ impl<K: Threading> ServerExtension<K> {
             handlers: Vec::new(),
             receivers: Vec::new(),
             states: Vec::new(),
+            layers: Vec::new(),
             problem: None,
         })
     }
@@ -97,6 +100,17 @@ impl<K: Threading> ServerExtension<K> {
         }
         self.states.push(handler.states());
         self.handlers.push((method.name(), handler.into_function()));
+        self
+    }
+
+    /// Adds middleware around the handlers of all requests to the server, inside of that of earlier
+    /// calls: see [`middleware`](crate::middleware). The application decides where it runs: inside of
+    /// the middleware that the server had when the extension was registered, and outside of that
+    /// which it gets later. An extension has no access to the middleware of others.
+    // MCP 2026-07-28 extensions:SEP-3371-summary#3-middleware [EXT-034] [EXT-035]
+    #[must_use]
+    pub fn middleware<M>(mut self, middleware: impl Middleware<K, M>) -> Self {
+        self.layers.push(Layer::new(middleware));
         self
     }
 }
@@ -235,7 +249,8 @@ impl<K: Threading> Server<K> {
     // MCP 2026-07-28 extensions:SEP-2133#sdk-implementation [EXT-004]: only registered extensions.
     #[must_use]
     pub fn extension(mut self, extension: ServerExtension<K>) -> Self {
-        let ServerExtension { registration, handlers, receivers, states, problem } = extension;
+        let ServerExtension { registration, handlers, receivers, states, layers, problem } =
+            extension;
         let functions = Arc::make_mut(&mut self.handlers);
         let others = &functions.others;
         let is_taken = |name: &str| others.iter().any(|(known, _)| known == name);
@@ -258,6 +273,9 @@ impl<K: Threading> Server<K> {
         }
         for states in states {
             self.require(states);
+        }
+        for layer in layers {
+            self.add_layer(layer);
         }
         self
     }

@@ -1,5 +1,6 @@
 use alloc::boxed::Box;
 use alloc::rc::Rc;
+use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt;
@@ -8,15 +9,17 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 
 #[cfg(feature = "http")]
 use mcp_sansio::Instant;
-use mcp_sansio::peer::Request;
+use mcp_sansio::jsonrpc::ErrorObject;
+use mcp_sansio::peer::{ListRequests, MethodName, Request};
+use mcp_sansio::protocol::Method;
 
-use crate::context::CommandSender;
+use crate::context::{CommandSender, RequestParts};
 use crate::dispatch::Invocation;
 #[cfg(feature = "http")]
 use crate::machines::HttpServerMachine;
 use crate::machines::StreamServer;
+use crate::reply::{Outcome, ResultBody, Written};
 use crate::server::Server;
-use crate::server_binding::ServerBinding;
 use crate::threading::{Local, Step, ThreadSafe, Threading};
 
 use super::endpoint_clock::{EndpointClock, SleepTable};
@@ -195,6 +198,25 @@ pub struct LayerList<K: Threading> {
     endpoints: Arc<AtomicUsize>,
 }
 
+/// A middleware in its stored form.
+pub(crate) struct Layer<K: Threading> {
+    middleware: K::Middleware,
+    observer: Option<ResourceObserver>,
+}
+
+impl<K: Threading> Layer<K> {
+    pub(crate) fn new<M>(middleware: impl Middleware<K, M>) -> Self {
+        let observer = middleware.resource_observer();
+        Self { middleware: middleware.into_middleware(), observer }
+    }
+}
+
+impl<K: Threading> LayerList<K> {
+    fn new() -> Self {
+        Self { layers: Vec::new(), observers: Vec::new(), endpoints: Arc::default() }
+    }
+}
+
 impl<K: Threading> Layers<K> for LayerList<K> {
     fn get(&self, index: usize) -> Option<&K::Middleware> {
         self.layers.get(index)
@@ -256,7 +278,7 @@ impl<K: Threading> Layers<K> for LayerList<K> {
         clock: &Arc<dyn EndpointClock>,
         request: &Request<'_>,
     ) -> Step<K> {
-        let wrapped = Wrapped::new(machine, ServerBinding::catalog(machine), clock, request);
+        let wrapped = Wrapped::new(machine, clock, request);
         self.call(invocation, wrapped, request)
     }
 
@@ -270,7 +292,7 @@ impl<K: Threading> Layers<K> for LayerList<K> {
         now: Instant,
     ) -> Box<Wrapped> {
         clock.advance(now);
-        Wrapped::new(machine, ServerBinding::catalog(machine), clock, request)
+        Wrapped::new(machine, clock, request)
     }
 }
 
@@ -288,17 +310,76 @@ impl<K: Threading> Server<K> {
     /// [`RateLimit`](super::RateLimit).
     #[must_use]
     pub fn middleware<M>(mut self, middleware: impl Middleware<K, M>) -> Self {
-        let observer = middleware.resource_observer();
-        let middleware = middleware.into_middleware();
-        let handlers = self.functions();
-        let layers = match &handlers.layers {
-            Some(layers) => layers.with(middleware, observer),
-            None => {
-                let (layers, observers) = (Vec::from([middleware]), Vec::from_iter(observer));
-                K::layers(LayerList { layers, observers, endpoints: Arc::default() })
-            }
-        };
-        handlers.layers = Some(layers);
+        self.add_layer(Layer::new(middleware));
         self
     }
+
+    pub(crate) fn add_layer(&mut self, layer: Layer<K>) {
+        let Layer { middleware, observer } = layer;
+        let handlers = self.functions();
+        let layers = handlers.layers.get_or_insert_with(|| K::layers(LayerList::new()));
+        *layers = layers.with(middleware, observer);
+    }
+
+    /// Lets requests for lists pass the middleware as well: `tools/list`, `prompts/list`,
+    /// `resources/list` and `resources/templates/list`. Without it, the protocol layer answers them.
+    ///
+    /// [`Next::run`](super::Next::run) returns the page that the client would get, and the
+    /// middleware may return another. It sees a change of the catalog at once, but clients that keep
+    /// lists learn of a middleware that begins to decide differently only from
+    /// [`ServerHandle::edit_catalog`](crate::ServerHandle::edit_catalog), or when the list expires.
+    ///
+    #[cfg_attr(feature = "schemars", doc = "```")]
+    #[cfg_attr(not(feature = "schemars"), doc = "```ignore")]
+    /// use mcp_sansio_handlers::middleware::{MiddlewareResult, Next, ServerRequest};
+    /// use mcp_sansio_handlers::{Call, Host, NoArguments, Server};
+    ///
+    /// async fn label(request: ServerRequest, next: Next) -> MiddlewareResult {
+    ///     let result = next.run().await?;
+    ///     if !request.is_list() {
+    ///         return Ok(result);
+    ///     }
+    ///     Ok(result.insert_meta("com.example/region", "north", request.revision())?)
+    /// }
+    ///
+    /// let server = Server::new("weather", "1.0.0")
+    ///     .middleware(label)
+    ///     .lists_through_middleware()
+    ///     .tool("forecast", "The weather", |_: Call<NoArguments>| "Sunny");
+    /// # let (client, mut pair) = mcp_sansio_test::connect(&server, &Host::new("demo", "1.0.0"));
+    /// # let meta = pair.run(client.list_tools(None))?.meta.unwrap();
+    /// # assert!(meta.get("com.example/region").is_some());
+    /// # Ok::<(), mcp_sansio_handlers::ClientError>(())
+    /// ```
+    #[must_use]
+    pub fn lists_through_middleware(mut self) -> Self {
+        self.options.policy_mut().lists = ListRequests::Deliver;
+        let handlers = self.functions();
+        handlers.layers.get_or_insert_with(|| K::layers(LayerList::new()));
+        for method in LISTS {
+            let find = |(known, _): &(String, K::Function)| (**known).cmp(method.as_str());
+            if let Err(place) = handlers.others.binary_search_by(find) {
+                let function = K::from_thread_safe(Arc::new(answer_list));
+                handlers.others.insert(place, (method.as_str().into(), function));
+            }
+        }
+        self
+    }
+}
+
+const LISTS: [Method; 4] =
+    [Method::ToolsList, Method::PromptsList, Method::ResourcesList, Method::ResourcesTemplatesList];
+
+/// Answers a list request behind the middleware.
+fn answer_list(parts: RequestParts<'_, '_>) -> Step<ThreadSafe> {
+    let page = parts.call.and_then(|call| {
+        let MethodName::Known(method) = call.request.method else { return None };
+        let (params, revision) = (&call.request.params, call.request.revision);
+        Some(call.lists?.page(method, params, revision, &call.request.caller))
+    });
+    Step::Ready(match page {
+        Some(Ok(page)) => Outcome::Result(ResultBody::boxed(Written(page))),
+        Some(Err(error)) => Outcome::Error(error),
+        None => Outcome::Error(ErrorObject::internal("this is no request for a list")),
+    })
 }

@@ -33,8 +33,9 @@
 //! [`Server::middleware`](super::Server::middleware) registers it for all requests that reach a
 //! handler: `tools/call`, `prompts/get`, `resources/read`, `completion/complete` and the methods of
 //! [`Server::request`](super::Server::request). The first that is registered is the outermost. A
-//! request that the protocol layer answers, such as a list or a call with invalid arguments, does
-//! not reach a handler. A request with input rounds passes the middleware once for each round.
+//! request that the protocol layer answers, such as a call with invalid arguments, does not reach a
+//! handler. Lists are answered by it, too, unless
+//! [`Server::lists_through_middleware`](super::Server::lists_through_middleware) is set. A request with input rounds passes the middleware once for each round.
 //!
 //! | To | Use |
 //! | --- | --- |
@@ -78,6 +79,8 @@ pub use when::{When, WhenMarker, when};
 pub use super::reply::ResultBody;
 
 pub(super) use endpoint_clock::EndpointClock;
+#[cfg(feature = "extensions")]
+pub(super) use layers::Layer;
 pub(super) use layers::{LayerList, Layers};
 #[cfg(feature = "http")]
 pub(super) use server_request::Wrapped;

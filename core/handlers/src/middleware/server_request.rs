@@ -4,15 +4,16 @@ use alloc::sync::Arc;
 use core::fmt;
 use core::time::Duration;
 
-use mcp_sansio::catalog::{ArgumentCheck, Catalog, Invalid, Item, ItemId};
+use mcp_sansio::catalog::{ArgumentCheck, Invalid, Item, ItemId, ItemKind, Lists};
 use mcp_sansio::jsonrpc::{ErrorObject, RawJson, RequestId};
-use mcp_sansio::peer::{InputResponseParams, MethodName, Request, ServerMachine};
+use mcp_sansio::peer::{InputResponseParams, MethodName, Request};
 use mcp_sansio::protocol::{Capabilities, Method};
 use mcp_sansio::{Caller, Instant, Job, Principal, Revision, SessionKey};
 
 use crate::context::{CommandSender, Incoming};
 use crate::panics::PanicGuard;
 use crate::reply::HandlerError;
+use crate::server_binding::ServerBinding;
 
 use super::endpoint_clock::{EndpointClock, Sleep};
 
@@ -32,29 +33,34 @@ pub(crate) struct Wrapped {
     pub(crate) clock: Arc<dyn EndpointClock>,
     id: Option<RequestId>,
     is_read_only: bool,
+    /// The lists of the server, for a list request.
+    lists: Option<Lists>,
     /// Checks changed arguments of a tool.
     check: Option<ArgumentCheck>,
 }
 
 impl Wrapped {
     pub(super) fn new(
-        machine: &impl ServerMachine,
-        catalog: &Catalog,
+        machine: &impl ServerBinding,
         clock: &Arc<dyn EndpointClock>,
         request: &Request<'_>,
     ) -> Box<Self> {
+        let catalog = machine.catalog();
         let item = request.target.item().and_then(|item| catalog.item(item));
+        let is_list =
+            matches!(&request.method, MethodName::Known(it) if ItemKind::listed_by(*it).is_some());
+        let lists = if is_list { machine.lists_of(request) } else { None };
         let is_read_only = match item {
             Some(Item::Tool(tool)) => {
                 let hints = tool.annotations.as_ref();
                 hints.is_some_and(|hints| hints.read_only_hint == Some(true))
             }
             Some(_) => true,
-            None => request.method == Method::CompletionComplete,
+            None => is_list || request.method == Method::CompletionComplete,
         };
         let id = machine.id_of(request.handle).cloned();
         let check = request.target.item().and_then(|item| catalog.argument_check(item));
-        Box::new(Self { clock: Arc::clone(clock), id, is_read_only, check })
+        Box::new(Self { clock: Arc::clone(clock), id, is_read_only, lists, check })
     }
 }
 
@@ -84,6 +90,7 @@ impl Parts {
             is_task: self.is_task,
             id: self.wrapped.id.as_ref(),
             deadline,
+            lists: self.wrapped.lists.as_ref(),
             #[cfg(feature = "observer")]
             observation: self.observation.as_ref(),
             #[cfg(feature = "extensions")]
@@ -231,7 +238,14 @@ impl ServerRequest {
         self.parts.is_task
     }
 
-    /// Whether the request is declared to change nothing: that is so for prompts, resources,
+    /// Whether the request asks for a list: see
+    /// [`Server::lists_through_middleware`](crate::Server::lists_through_middleware).
+    #[must_use]
+    pub fn is_list(&self) -> bool {
+        self.parts.wrapped.lists.is_some()
+    }
+
+    /// Whether the request is declared to change nothing: that is so for lists, prompts, resources,
     /// completions, and tools with the
     /// [annotation](mcp_sansio::protocol::ToolAnnotations::read_only_hint).
     #[must_use]

@@ -1,5 +1,7 @@
 //! Extensions: what both sides declare, the gate of their methods, and mistakes in registrations.
 
+use std::sync::{Arc, Mutex};
+
 use mcp_sansio::catalog::CatalogError;
 use mcp_sansio::jsonrpc::{ErrorCode, Json, RawJson};
 use mcp_sansio::peer::{CloseReason, OpeningFailure};
@@ -10,6 +12,7 @@ use mcp_sansio::{Instant, Revision, Revisions};
 use mcp_sansio_handlers::extension::{
     ExtensionGateError, ExtensionMethod, HostExtension, ServerExtension,
 };
+use mcp_sansio_handlers::middleware::{MiddlewareResult, Next, ServerRequest};
 use mcp_sansio_handlers::{
     Call, ClientError, HandlerError, Host, HostRequest, NoArguments, ReadResource, Server,
 };
@@ -80,6 +83,43 @@ fn a_method_of_an_extension_is_called_with_types_at_every_revision_that_declares
         let declared = pair.run(client.call_tool("sums", &NoArguments {})).unwrap();
         assert_eq!(text(&declared), "true", "{revision}");
     }
+}
+
+#[test]
+fn the_middleware_of_extensions_runs_where_the_application_registers_them() {
+    // Rule: [EXT-034] [EXT-035].
+    let order = Arc::new(Mutex::new(Vec::new()));
+    let note = |name: &'static str| {
+        let order = Arc::clone(&order);
+        async move |_: ServerRequest, next: Next| -> MiddlewareResult {
+            order.lock().unwrap().push(name);
+            let result = next.run().await;
+            order.lock().unwrap().push(name);
+            result
+        }
+    };
+    // Each adds its own, and can do nothing about those of the others.
+    let one = || sums().middleware(note("one outer")).middleware(note("one inner"));
+    let other = || ServerExtension::new("com.example/other").unwrap().middleware(note("other"));
+    let server = || Server::new("s", "1").tool("t", "", |_: Call<NoArguments>| "t");
+    let servers = [
+        server().middleware(note("app")).extension(one()).extension(other()),
+        server().extension(other()).middleware(note("app")).extension(one()),
+    ];
+    let expected =
+        [["app", "one outer", "one inner", "other"], ["other", "app", "one outer", "one inner"]];
+    for (server, expected) in servers.iter().zip(expected) {
+        for revision in DECLARED {
+            let (client, mut pair) = connect(server, revision);
+            pair.run(client.call_tool("t", &NoArguments {})).unwrap();
+            let ran = std::mem::take(&mut *order.lock().unwrap());
+            let both: Vec<_> = expected.iter().chain(expected.iter().rev()).copied().collect();
+            assert_eq!(ran, both, "{revision}");
+        }
+    }
+    // An extension that is refused adds nothing.
+    let twice = server().extension(one()).extension(one());
+    twice.endpoint(7).unwrap_err();
 }
 
 #[test]

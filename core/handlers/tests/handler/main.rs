@@ -51,6 +51,8 @@ mod middleware;
 mod middleware_cache;
 mod middleware_changes;
 mod middleware_limits;
+#[cfg(feature = "http")]
+mod middleware_lists;
 mod panics;
 #[cfg(feature = "protection")]
 mod protected_server;
@@ -117,6 +119,11 @@ fn connect<K: Threading>(server: &Server<K>, revision: Revision) -> Both<K> {
 fn text(result: &CallToolResult) -> &str {
     result.content.iter().find_map(|block| block.as_text()).unwrap_or_default()
 }
+
+/// A revision of each kind of list: without and with metadata of results, and with cache hints.
+#[cfg(feature = "http")]
+const LEGACY_AND_MODERN: [Revision; 3] =
+    [Revision::V2024_11_05, Revision::V2025_11_25, Revision::V2026_07_28];
 
 /// The revisions with elicitation, each of which does it differently.
 const ASKING: [Revision; 3] = [Revision::V2025_06_18, Revision::V2025_11_25, Revision::V2026_07_28];
