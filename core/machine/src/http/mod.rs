@@ -38,5 +38,6 @@ pub use server::{
     ActionId, Admission, CallerHandle, CatalogChange, EventPosition, EventStore, HttpServerOptions,
     Lease, NodeId, NotStored, ParsedBody, ReadId, ResponseMode, Server, ServerLimits,
     ServerTimeouts, ServerTransmit, SessionRecord, Shards, ShardsWithStore, SharedOptions,
-    StoreAction, StoreError, StoreReply, StoredEvent, UnservableTool, WhenUnavailable,
+    StoreAction, StoreError, StoreReply, StoredEvent, TaskCommand, TaskKey, TaskMessage, TaskPage,
+    TaskRecord, TaskStoreEvent, UnservableTool, WhenUnavailable,
 };

@@ -17,7 +17,7 @@ use crate::http::{
     ActionId, AllowedHosts, CallerHandle, CatalogChange, EventPosition, EventStore, ExchangeId,
     HttpRejection, HttpServerOptions, NotStored, ParsedBody, ReadId, RemoteAddress, RequestHead,
     ResponseMode, Server, ServerLimits, ServerTimeouts, ServerTransmit, Shards, StoreAction,
-    StoreError, StoreReply, StoredEvent, UnservableTool,
+    StoreError, StoreReply, StoredEvent, TaskCommand, TaskStoreEvent, UnservableTool,
 };
 use crate::peer::server::server_methods;
 use crate::peer::{self, Applied, CommandError, Event, RequestHandle, ServerCommand};
@@ -390,6 +390,16 @@ impl Recorded<Server> {
     /// See [`Server::handle_node_message`].
     pub fn handle_node_message(&mut self, message: &[u8], now: Instant) {
         self.machine.handle_node_message(message, now);
+    }
+
+    /// See [`Server::share_task`].
+    pub fn share_task(&mut self, command: TaskCommand, now: Instant) {
+        self.machine.share_task(command, now);
+    }
+
+    /// See [`Server::poll_task`].
+    pub fn poll_task(&mut self) -> Option<TaskStoreEvent> {
+        self.machine.poll_task()
     }
 
     /// See [`Server::leave`].

@@ -56,7 +56,8 @@ pub use exchange::ServerTransmit;
 pub use options::{HttpServerOptions, ResponseMode, ServerLimits, ServerTimeouts};
 pub use shards::{Shards, ShardsWithStore};
 pub use shared::{
-    ActionId, Lease, NodeId, SessionRecord, SharedOptions, StoreError, StoreReply, WhenUnavailable,
+    ActionId, Lease, NodeId, SessionRecord, SharedOptions, StoreError, StoreReply, TaskCommand,
+    TaskKey, TaskMessage, TaskPage, TaskRecord, TaskStoreEvent, WhenUnavailable,
 };
 pub use store::{EventPosition, EventStore, NotStored, ReadId, StoreAction, StoredEvent};
 

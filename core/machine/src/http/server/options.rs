@@ -122,6 +122,12 @@ impl HttpServerOptions {
         self
     }
 
+    /// Returns how state is shared with other nodes, if it is.
+    #[must_use]
+    pub fn shared_ref(&self) -> Option<&SharedOptions> {
+        self.shared.as_deref()
+    }
+
     /// Sets the number of [shards](super::Shards): servers behind a lock each, which share the
     /// clients, so that cores do not wait for each other. One by default, and at most
     /// [`Shards::COUNT_MAX`](super::Shards::COUNT_MAX). More than there are cores have no use.

@@ -15,7 +15,7 @@ use crate::peer::outbox::Channel;
 
 use super::ServerLimits;
 use super::session::Session;
-use super::shared::{ActionId, NodeId};
+use super::shared::{ActionId, NodeId, TaskKey, TaskRecord};
 #[cfg(doc)]
 use super::shared::{SharedOptions, StoreError, StoreReply};
 use super::stream::Stream;
@@ -230,6 +230,42 @@ pub enum StoreAction {
         /// The session.
         session: SessionId,
     },
+    /// Store a task, and complete with [`StoreReply::Done`]. One atomic step refuses it with
+    /// [`StoreError::Refused`] if the store has the task and it has ended, or its node is another
+    /// one than that of the new record.
+    PutTask {
+        /// Identifies the action.
+        action: ActionId,
+        /// The task.
+        key: TaskKey,
+        /// The record, which replaces the present one.
+        record: TaskRecord,
+        /// How long the task is kept from now on. `None`: replace an existing record only, whose
+        /// expiry does not change, or complete with [`StoreError::Missing`].
+        ttl: Option<Duration>,
+        /// Whether [`ListTasks`](Self::ListTasks) returns the task.
+        listed: bool,
+    },
+    /// Read a task, and complete with [`StoreReply::Task`] or [`StoreError::Missing`].
+    ReadTask {
+        /// Identifies the action.
+        action: ActionId,
+        /// The task.
+        key: TaskKey,
+    },
+    /// List the tasks of a requestor, in an order that stays, and complete with
+    /// [`StoreReply::Tasks`], or with [`StoreError::Missing`] if the store has not returned the
+    /// cursor.
+    ListTasks {
+        /// Identifies the action.
+        action: ActionId,
+        /// The requestor.
+        requestor: String,
+        /// Where the page begins: [`TaskPage::next`](super::TaskPage::next) of the page before.
+        cursor: Option<String>,
+        /// The maximum number of tasks.
+        tasks_max: usize,
+    },
     /// Send a message to a node, or to all other nodes if `to` is `None`, whose machines take it
     /// with [`Server::handle_node_message`](super::Server::handle_node_message). Complete with
     /// [`StoreReply::Done`] when the store has taken it, if there is an `action`.
@@ -296,9 +332,7 @@ impl Store {
 
     pub(super) fn next_action(&mut self) -> Option<StoreAction> {
         let action = self.actions.pop_front()?;
-        if let StoreAction::Append { event } = &action {
-            self.bytes -= event.message.len();
-        }
+        self.bytes -= length_of(&action);
         // An idle server releases the memory of its peak.
         if self.actions.is_empty() {
             self.actions = VecDeque::new();
@@ -358,10 +392,7 @@ impl Store {
 
     /// Queues an action for a shared store. Returns whether there was room.
     pub(super) fn push(&mut self, action: StoreAction) -> bool {
-        let length = match &action {
-            StoreAction::Append { event } => event.message.len(),
-            _ => 0,
-        };
+        let length = length_of(&action);
         if !self.has_room() || length > self.bytes_max - self.bytes {
             self.dropped += 1;
             return false;
@@ -417,13 +448,19 @@ impl Store {
 
     /// Checks that the counters match the queue.
     pub(super) fn assert_consistent(&self) {
-        let lengths = self.actions.iter().map(|action| match action {
-            StoreAction::Append { event } => event.message.len(),
-            _ => 0,
-        });
+        let lengths = self.actions.iter().map(length_of);
         assert_eq!(self.bytes, lengths.sum::<usize>(), "bytes that wait for the store");
         assert!(self.bytes <= self.bytes_max, "the bound on bytes");
         assert!(self.actions.len() <= self.actions_max * 2, "the bound on actions");
         assert!(self.external || self.actions.is_empty(), "there is no store");
+    }
+}
+
+/// Returns the bytes of an action that count against the limit.
+const fn length_of(action: &StoreAction) -> usize {
+    match action {
+        StoreAction::Append { event } => event.message.len(),
+        StoreAction::PutTask { record, .. } => record.task.len() + record.details.len(),
+        _ => 0,
     }
 }

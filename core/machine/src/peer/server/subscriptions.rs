@@ -63,6 +63,17 @@ impl Server {
         self.notify_listeners(Method::Tasks, &params, &wanted);
     }
 
+    /// Returns whether a client listens to a task.
+    pub(crate) fn listens_to_task(&self, task: &str) -> bool {
+        let listens = |entry: &InFlight| match &entry.owner {
+            RequestOwner::Listening(filter) => {
+                filter.task_ids.iter().flatten().any(|id| id == task)
+            }
+            _ => false,
+        };
+        self.connection.requests.find_from(0, listens).is_some()
+    }
+
     // MCP 2025-11-25 server/tools#list-changed-notification [TOOL-005],
     // MCP 2025-11-25 server/prompts#list-changed-notification [PRMT-010],
     // MCP 2025-11-25 server/resources#list-changed-notification [RSRC-006]

@@ -5,6 +5,8 @@ use alloc::vec::Vec;
 use core::fmt;
 use core::time::Duration;
 
+use super::tasks::{TaskPage, TaskRecord};
+
 /// Identifies a node, from its start or from the loss of its lease to its end: 64 random bits, never
 /// reused. Written as 16 hexadecimal digits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -43,6 +45,10 @@ pub enum StoreReply {
     Opened(SessionRecord),
     /// Whether a node is deposed: now or before.
     Deposed(bool),
+    /// The result of reading a task.
+    Task(TaskRecord),
+    /// The result of listing tasks.
+    Tasks(TaskPage),
 }
 
 /// The result of a [heartbeat](super::super::StoreAction::Heartbeat).
@@ -95,13 +101,16 @@ impl SessionRecord {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum StoreError {
-    /// The store has no such session or node.
+    /// The store has no such session, node, task or cursor.
     #[error("the store has no such entry")]
     Missing,
     /// The store cannot be reached, is out of memory, or did not answer in time. The action may or
     /// may not have been executed.
     #[error("the store is not available")]
     Unavailable,
+    /// A task has ended in the store, or belongs to another node.
+    #[error("another node has ended this task")]
+    Refused,
 }
 
 /// The policy for new sessions while the store is not available.

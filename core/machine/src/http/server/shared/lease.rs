@@ -34,6 +34,7 @@ impl Server {
             shared.beats_again = true;
             return;
         }
+        shared.tasks.begin_beat(now);
         let absent = core::mem::take(&mut shared.absent);
         shared.asked.extend(absent);
         for replica in shared.replicas.values_mut().filter(|it| it.doubt == Doubt::New) {
@@ -61,6 +62,7 @@ impl Server {
             shared.emptied = Some(now);
             shared.replicas.values_mut().for_each(|replica| replica.stored = Stored::No);
         }
+        shared.tasks.end_beat(lease.held.then_some(shared.options.lease), emptied);
         let beats_again = core::mem::take(&mut shared.beats_again);
         if !lease.held {
             shared.joined = false;
@@ -94,6 +96,7 @@ impl Server {
         let Some(shared) = &mut self.shared else { return };
         (shared.available, shared.beating, shared.beats_again) = (false, false, false);
         shared.next_heartbeat = shared.next_heartbeat.map(|next| next.min(now + RETRY_PAUSE));
+        shared.tasks.refuse_absences();
         let mut absent = core::mem::take(&mut shared.absent);
         absent.append(&mut shared.asked);
         for session in absent {
@@ -161,6 +164,7 @@ impl Server {
         let node = NodeId(self.session_ids.draw_number());
         let Some(shared) = &mut self.shared else { return };
         shared.node = node;
+        shared.tasks.depose();
         let keys: Vec<u64> = shared.replicas.keys().copied().collect();
         for number in keys {
             self.drop_replica(Key::from_number(number), now);

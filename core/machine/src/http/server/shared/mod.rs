@@ -10,6 +10,7 @@ mod lease;
 mod relay;
 mod requests;
 mod sessions;
+mod tasks;
 mod waits;
 
 use alloc::boxed::Box;
@@ -32,6 +33,8 @@ pub use interface::{
 use requests::Parked;
 use sessions::Replica;
 pub(super) use sessions::{FIRST_REPLICA, first_of};
+use tasks::SharedTasks;
+pub use tasks::{TaskCommand, TaskKey, TaskMessage, TaskPage, TaskRecord, TaskStoreEvent};
 use waits::Wait;
 
 /// The state of a node.
@@ -81,6 +84,7 @@ pub(super) struct Shared {
     following: BTreeMap<(u64, u32), NodeId>,
     /// The nodes that read this node's streams.
     followers: BTreeMap<(u64, u32), BTreeSet<NodeId>>,
+    tasks: SharedTasks,
 }
 
 /// The maximum number of streams with readers on other nodes. As many as exchanges of one process by
@@ -115,6 +119,7 @@ impl Shared {
             replicas: BTreeMap::new(),
             following: BTreeMap::new(),
             followers: BTreeMap::new(),
+            tasks: SharedTasks::default(),
         }
     }
 

@@ -2,6 +2,7 @@
 
 use alloc::borrow::Cow;
 use alloc::string::String;
+use alloc::vec::Vec;
 
 use mcp_sansio_collections::Key;
 use serde::{Deserialize, Serialize};
@@ -9,14 +10,16 @@ use serde::{Deserialize, Serialize};
 use crate::Instant;
 use crate::catalog::Changes;
 use crate::http::SessionId;
+use crate::jsonrpc::{ErrorObject, RawJson};
 use crate::peer::outbox::Channel;
-use crate::peer::{Event, ServerCommand, Violation};
+use crate::peer::{Event, InputResponseParams, ServerCommand, Violation};
 
 use super::super::body::ParsedBody;
 use super::super::session::STANDALONE;
 use super::super::store::StoreAction;
 use super::super::{Connection, Server, stamped};
 use super::waits::{Held, Purpose};
+use super::tasks::{TaskKey, TaskMessage};
 use super::{FOLLOWED_MAX, NodeId};
 
 /// A message from one node to others. Nodes ignore messages of newer versions.
@@ -66,6 +69,32 @@ pub(super) enum NodeMessage<'a> {
     Updated {
         #[serde(borrow)]
         uri: Cow<'a, str>,
+    },
+    /// A task has changed in the store.
+    TaskChanged {
+        #[serde(borrow)]
+        requestor: Cow<'a, str>,
+        #[serde(borrow)]
+        task: Cow<'a, str>,
+    },
+    /// A client cancels a task.
+    CancelTask {
+        #[serde(borrow)]
+        requestor: Cow<'a, str>,
+        #[serde(borrow)]
+        task: Cow<'a, str>,
+    },
+    /// A client answers input requests of a task.
+    UpdateTask {
+        #[serde(borrow)]
+        requestor: Cow<'a, str>,
+        #[serde(borrow)]
+        task: Cow<'a, str>,
+        round: u32,
+        #[serde(borrow)]
+        responses: Option<Cow<'a, str>>,
+        #[serde(borrow)]
+        refused: Vec<(String, ErrorObject<'a>)>,
     },
     /// Lists have changed.
     Lists { tools: bool, prompts: bool, resources: bool },
@@ -159,6 +188,23 @@ impl Server {
                 if let Some(key) = key_of(self, &session) {
                     self.handle_growth(key, stream, now);
                 }
+            }
+            NodeMessage::TaskChanged { requestor, task } => {
+                self.handle_task_change(TaskKey::new(requestor.into(), task.into()), now);
+            }
+            NodeMessage::CancelTask { requestor, task } => {
+                let key = TaskKey::new(requestor.into(), task.into());
+                self.handle_task_message(key, TaskMessage::Cancel);
+            }
+            NodeMessage::UpdateTask { requestor, task, round, responses, refused } => {
+                let key = TaskKey::new(requestor.into(), task.into());
+                let responses = responses.as_deref().map(RawJson::parse).transpose();
+                let Ok(responses) = responses else { return };
+                let mut inputs = InputResponseParams::new(responses, None).into_owned();
+                let owned = refused.into_iter().map(|(name, error)| (name, error.into_owned()));
+                let refused: Vec<_> = owned.collect();
+                inputs.refused = (!refused.is_empty()).then(|| refused.into());
+                self.handle_task_message(key, TaskMessage::Update { round, inputs });
             }
             NodeMessage::Updated { uri } => {
                 let _done = self.apply_here(ServerCommand::ResourceUpdated { uri: &uri }, now);

@@ -21,7 +21,7 @@ use super::super::store::StoreAction;
 use super::super::{Connection, Server};
 use super::relay::NodeMessage;
 use super::waits::{Held, Purpose, unavailable};
-use super::{NodeId, SessionRecord};
+use super::{NodeId, SessionRecord, StoreError};
 
 /// A session on this node.
 #[derive(Debug)]
@@ -339,6 +339,8 @@ impl Server {
     pub(super) fn settle_absences(&mut self, now: Instant) {
         let Some(shared) = self.shared_mut() else { return };
         let lost = shared.is_recovering(now);
+        let error = if lost { StoreError::Unavailable } else { StoreError::Missing };
+        shared.tasks.settle_absences(error);
         for session in core::mem::take(&mut shared.asked) {
             if lost {
                 self.answer_parked(&session, unavailable);

@@ -10,6 +10,7 @@ use super::super::admission::busy;
 use super::super::exchange::State;
 use super::super::store::StoreAction;
 use super::sessions::Stored;
+use super::tasks::TaskPurpose;
 use super::{ActionId, NodeId, StoreError, StoreReply, WhenUnavailable};
 
 /// A pending action.
@@ -34,6 +35,8 @@ pub(super) enum Purpose {
     Relay(Option<Held>),
     /// The end of a node.
     Depose(NodeId),
+    /// A task.
+    Task(TaskPurpose),
 }
 
 /// A complete response that waits.
@@ -138,6 +141,7 @@ impl Server {
                 };
                 self.release_all(held);
             }
+            Purpose::Task(purpose) => self.settle_task(purpose, result, now),
             Purpose::Depose(node) => {
                 self.handle_deposed(node, matches!(result, Ok(StoreReply::Deposed(true))), now);
             }
