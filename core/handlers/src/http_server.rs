@@ -557,6 +557,10 @@ impl ServerBinding for HttpServerMachine {
         self.release_connection(request, retry);
     }
 
+    fn sharing(&mut self) -> Option<&mut HttpServerMachine> {
+        self.options().shared_ref().is_some().then_some(self)
+    }
+
     fn open_tasks(factory: &TaskFactory) -> OpenTasks<Self> {
         factory.on_http
     }

@@ -21,6 +21,8 @@ use super::catalog_edit::ItemHandlers;
 use super::command::Command;
 use super::executor::{DETACHED, Executor};
 use super::input_required::InputRequired;
+#[cfg(feature = "http")]
+use super::machines::HttpServerMachine;
 use super::machines::StreamServer;
 use super::task::{OpenTasks, TaskFactory, TaskHandler};
 use super::threading::Threading;
@@ -81,6 +83,17 @@ pub(super) trait ServerBinding: ServerMachine + fmt::Debug + Sized {
 
     /// Closes the connection that carries the messages of a request, if it has its own.
     fn release_connection(&mut self, _request: RequestHandle, _retry: Duration) {}
+
+    /// Withdraws the input requests of a request, which is still pending.
+    fn withdraw(&mut self, request: RequestHandle, now: Instant) {
+        let _withdrawn = self.apply(peer::ServerCommand::WithdrawInput(request), now);
+    }
+
+    /// Returns the machine if it shares tasks with other nodes.
+    #[cfg(feature = "http")]
+    fn sharing(&mut self) -> Option<&mut HttpServerMachine> {
+        None
+    }
 
     /// Returns the constructor of the task table for this machine.
     fn open_tasks(factory: &TaskFactory) -> OpenTasks<Self>;

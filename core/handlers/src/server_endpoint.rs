@@ -103,7 +103,7 @@ impl<K: Threading, M: ServerBinding> ServerEndpoint<K, M> {
             Event::Cancelled(cancelled) => {
                 if let Subject::Request(handle) = cancelled.subject {
                     if let Some(tasks) = &mut self.tasks {
-                        tasks.forget(handle);
+                        tasks.forget(handle, now);
                     }
                     self.running.cancel(&mut self.machine, handle);
                 }
@@ -266,7 +266,7 @@ impl<K: Threading, M: ServerBinding> ServerEndpoint<K, M> {
     // MCP 2026-07-28 ext-tasks:tasks#security-considerations [TASK-041]
     fn serve_task(&mut self, request: &Request<'_>, now: Instant) {
         let Some(tasks) = &mut self.tasks else { return };
-        let served = tasks.serve(request, now);
+        let served = tasks.serve(&mut self.machine, request, now);
         if let Some(handler) = served.dropped {
             self.drop_handler(handler);
         }
@@ -285,7 +285,7 @@ impl<K: Threading, M: ServerBinding> ServerEndpoint<K, M> {
     /// first waits.
     fn run_as_task(&mut self, handle: RequestHandle, now: Instant) {
         // Has no effect on a request that is answered or already a task.
-        if self.machine.revision_of(handle).is_none() {
+        if self.machine.revision_of(handle).is_none() || self.task_of(handle).is_some() {
             return;
         }
         let Some(request) = self.running.request(handle).cloned() else {
@@ -319,8 +319,10 @@ impl<K: Threading, M: ServerBinding> ServerEndpoint<K, M> {
 
     /// Reports tasks whose status has changed to subscribed and waiting clients.
     pub(super) fn notify_changes(&mut self, now: Instant) {
-        if let Some(tasks) = &mut self.tasks {
-            tasks.notify_changes(&mut self.machine, now);
+        while let Some(tasks) = &mut self.tasks
+            && let Some(handler) = tasks.notify_changes(&mut self.machine, now)
+        {
+            self.drop_handler(handler);
         }
     }
 

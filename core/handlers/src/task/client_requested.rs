@@ -8,7 +8,8 @@ use core::time::Duration;
 use mcp_sansio::jsonrpc::{ErrorObject, Json, RawJson, write_string};
 use mcp_sansio::peer::{InputResponseParams, MethodName, Request, RequestHandle, ServerCommand};
 use mcp_sansio::protocol::{
-    CancelTaskResult, Capability, GetTaskResult, ListTasksResult, Method, SerializeAt, TaskMetadata,
+    CancelTaskResult, Capability, GetTaskResult, ListTasksResult, Method, SerializeAt, Task,
+    TaskMetadata,
 };
 use mcp_sansio::{Instant, Revision};
 use mcp_sansio_collections::Key;
@@ -26,18 +27,18 @@ use super::tasks::{TaskHandler, TaskStart};
 
 /// The number of tasks per page of a list: some 30 KiB of text, or three times that with long
 /// messages.
-const PAGE_LENGTH: usize = 100;
+pub(super) const PAGE_LENGTH: usize = 100;
 
 /// The most requests that may wait for the result of one task. 4: one is enough, but on HTTP a
 /// request stays after its client has closed the stream. Each is answered with a copy of the
 /// result, all at the same time.
-const WAITING_MAX: usize = 4;
+pub(super) const WAITING_MAX: usize = 4;
 
 /// How many requests about a task a client may send per poll interval.
 const PATIENCE: u128 = 4;
 
 /// The answer to a request about tasks: `None` if the request waits or is already answered.
-type Answer = Result<Option<Json>, ErrorObject<'static>>;
+pub(super) type Answer = Result<Option<Json>, ErrorObject<'static>>;
 
 impl TaskTable {
     /// Creates a task for a call that requests one.
@@ -59,6 +60,11 @@ impl TaskTable {
         // A derived deserializer would accept an array for an object.
         let asked = asked.is_object().then(|| asked.decode::<TaskMetadata>().ok()).flatten();
         let refused = match asked {
+            #[cfg(feature = "http")]
+            Some(_) if !super::shared::admits(machine) => {
+                let _refused = machine.refuse(request.handle, super::shared::unavailable(), now);
+                return TaskStart::Refused;
+            }
             Some(asked) => {
                 // MCP 2025-11-25 basic/utilities/tasks#ttl-and-resource-management [TASK-011]: at
                 // most the server's limit, and at least the poll interval, so that the client can
@@ -69,7 +75,7 @@ impl TaskTable {
                 // MCP 2025-11-25 basic/utilities/tasks#result-retrieval [TASK-045]: answered before
                 // the tool runs.
                 if let Some(created) = self.add(request.clone().into_owned(), requestor, ttl, now) {
-                    answer(machine, request.handle, Ok(created), now);
+                    self.confirm(machine, request, created, now);
                     return TaskStart::Task;
                 }
                 ErrorObject::internal("the server has too many tasks; try again later")
@@ -94,11 +100,7 @@ impl TaskTable {
             return Ok(None);
         }
         let requestor = Requestor::from_request(request);
-        let pause = self.settings.poll_interval.as_millis().max(1);
-        let per_task = (1000 * PATIENCE).div_ceil(pause) as usize;
-        if !self.requestors.admit(&requestor, per_task, self.counts.as_ref(), now) {
-            return Err(ErrorObject::internal("too many requests about tasks; ask less often"));
-        }
+        self.admit(&requestor, now)?;
         if request.method == Method::TasksList {
             return self.list(request, &requestor, now).map(Some);
         }
@@ -107,9 +109,35 @@ impl TaskTable {
         let name = request.subject();
         let name = name.as_ref().and_then(RawJson::to_text);
         let name = name.ok_or_else(|| ErrorObject::invalid_params("`taskId` must be a string"))?;
+        self.answer_admitted(request, &name, now, dropped)
+    }
+
+    /// Returns whether a client may send another request about tasks.
+    pub(super) fn admit(
+        &mut self,
+        requestor: &Requestor,
+        now: Instant,
+    ) -> Result<(), ErrorObject<'static>> {
+        let pause = self.settings.poll_interval.as_millis().max(1);
+        let per_task = (1000 * PATIENCE).div_ceil(pause) as usize;
+        if self.requestors.admit(requestor, per_task, self.counts.as_ref(), now) {
+            return Ok(());
+        }
+        Err(ErrorObject::internal("too many requests about tasks; ask less often"))
+    }
+
+    /// Answers a request about the task `name`.
+    pub(super) fn answer_admitted(
+        &mut self,
+        request: &Request<'_>,
+        name: &str,
+        now: Instant,
+        dropped: &mut Option<TaskHandler>,
+    ) -> Answer {
+        let requestor = Requestor::from_request(request);
         // MCP 2025-11-25 basic/utilities/tasks#protocol-errors [TASK-019]
         let unknown = || ErrorObject::invalid_params("unknown task");
-        let key = self.find(&name, &requestor, now).ok_or_else(unknown)?;
+        let key = self.find(name, &requestor, now).ok_or_else(unknown)?;
         let entry = self.entries.get_mut(key).ok_or_else(unknown)?;
         match &request.method {
             MethodName::Known(Method::TasksResult) if entry.is_over() => {
@@ -128,9 +156,7 @@ impl TaskTable {
             // MCP 2025-11-25 basic/utilities/cancellation#behavior-requirements [CANC-009]
             MethodName::Known(Method::TasksCancel) => {
                 if entry.is_over() {
-                    let status = entry.task.status.as_str();
-                    let message = format!("the task cannot be cancelled: its status is {status}");
-                    return Err(ErrorObject::invalid_params(message));
+                    return Err(not_cancellable(&entry.task));
                 }
                 entry.task.status_message = None;
                 *dropped = Some(TaskHandler { request: entry.request.handle, place: key.slot });
@@ -185,7 +211,7 @@ impl TaskTable {
 
     /// Handles the answers to the input requests of a task, and resumes the task.
     // MCP 2025-11-25 basic/utilities/tasks#input-required-status [TASK-048]
-    fn take_inputs(&mut self, key: Key, inputs: &InputResponseParams<'_>, now: Instant) {
+    pub(super) fn take_inputs(&mut self, key: Key, inputs: &InputResponseParams<'_>, now: Instant) {
         let responses = inputs.responses().map_or(0, |it| it.as_str().len());
         let too_much = self.is_too_much(responses);
         let Some(entry) = self.entries.get_mut(key) else { return };
@@ -214,7 +240,7 @@ impl TaskTable {
         if entry.is_over() {
             // The answer to its input request is no longer needed.
             if let Some(asked) = entry.asked.take() {
-                withdraw_input(machine, asked, now);
+                machine.withdraw(asked, now);
             }
             for request in core::mem::take(&mut entry.waiting) {
                 self.waiting.remove(&request.handle);
@@ -230,7 +256,7 @@ impl TaskTable {
             self.waiting.remove(&request);
             if entry.asked == Some(request) {
                 entry.asked = None;
-                withdraw_input(machine, request, now);
+                machine.withdraw(request, now);
             }
             let error = ErrorObject::internal("too many requests wait for this task");
             answer(machine, request, Err(error), now);
@@ -242,7 +268,7 @@ impl TaskTable {
             && entry.waiting.iter().any(|waiting| machine.has_open_stream(waiting.handle))
         {
             entry.asked = None;
-            withdraw_input(machine, asked, now);
+            machine.withdraw(asked, now);
         }
         while entry.asked.is_none()
             && let Some(required) = entry.questions()
@@ -263,15 +289,18 @@ impl TaskTable {
     }
 }
 
+/// Returns the error of a request to cancel a task that has ended.
+// MCP 2025-11-25 basic/utilities/tasks#task-cancellation [TASK-018]
+pub(super) fn not_cancellable(task: &Task) -> ErrorObject<'static> {
+    let status = task.status.as_str();
+    ErrorObject::invalid_params(format!("the task cannot be cancelled: its status is {status}"))
+}
+
 /// Whether the session of a request was told that the server supports tasks for tools.
 // MCP 2025-11-25 basic/utilities/tasks#task-support-and-handling [TASK-006]
 fn runs_tools_as_tasks(machine: &impl ServerBinding, request: RequestHandle) -> bool {
     let session = machine.session_of(request);
     session.is_some_and(|it| it.server_capabilities().contains(Capability::TasksToolsCall))
-}
-
-fn withdraw_input(machine: &mut impl ServerBinding, request: RequestHandle, now: Instant) {
-    let _withdrawn = machine.apply(ServerCommand::WithdrawInput(request), now);
 }
 
 /// Returns the answer that the call of an ended task would have had.
@@ -294,7 +323,7 @@ fn final_answer(entry: &Entry) -> Result<Json, ErrorObject<'static>> {
 
 /// Returns the request for a task's result in the form that is stored: with the task id as its only
 /// parameter, without other parameters of the client.
-fn waiting_request(request: &Request<'_>, task: &str) -> Request<'static> {
+pub(super) fn waiting_request(request: &Request<'_>, task: &str) -> Request<'static> {
     let mut params = String::new();
     params.push_str(r#"{"taskId":"#);
     write_string(&mut params, task);

@@ -105,6 +105,12 @@ impl Entry {
         matches!(self.request.revision.era(), Era::Legacy)
     }
 
+    /// Returns the number of rounds of input requests so far.
+    #[cfg(feature = "http")]
+    pub(super) const fn rounds(&self) -> u32 {
+        self.rounds
+    }
+
     pub(super) const fn is_over(&self) -> bool {
         !matches!(self.state, State::Working | State::InputRequired(_))
     }

@@ -8,10 +8,16 @@ mod client_requested;
 mod counts;
 mod entry;
 mod factory;
+#[cfg(feature = "http")]
+mod lookup;
+#[cfg(feature = "http")]
+mod record;
 mod related;
 mod requestors;
 mod requests;
 mod settings;
+#[cfg(feature = "http")]
+mod shared;
 mod table;
 mod tasks;
 mod timestamp;

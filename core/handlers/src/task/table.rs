@@ -1,3 +1,4 @@
+use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::string::String;
 use core::time::Duration;
@@ -20,6 +21,8 @@ use super::entry::{Entry, State};
 use super::related::relate_meta;
 use super::requestors::{Requestor, Requestors};
 use super::settings::{TaskEvent, TaskSettings};
+#[cfg(feature = "http")]
+use super::shared::SharedTasks;
 use super::tasks::{ProgressReport, TaskHandler, TaskResponse, TaskStart, Tasks};
 
 /// The tasks of a server: of one connection on a byte stream, of all clients on HTTP.
@@ -47,6 +50,9 @@ pub(crate) struct TaskTable {
     resumed: VecDeque<RequestHandle>,
     /// Requests whose handlers have requested to become tasks.
     task_requests: BTreeSet<RequestHandle>,
+    /// What is shared with other nodes, once a task or a request about tasks has needed it.
+    #[cfg(feature = "http")]
+    pub(super) shared: Option<Box<SharedTasks>>,
 }
 
 /// The longest status message that is kept, in bytes: one or two lines for people.
@@ -67,8 +73,15 @@ impl<M: ServerBinding> Tasks<M> for TaskTable {
         self.task_requests.remove(&request)
     }
 
-    fn forget(&mut self, request: RequestHandle) {
+    fn forget(&mut self, request: RequestHandle, now: Instant) {
         self.task_requests.remove(&request);
+        #[cfg(feature = "http")]
+        if self.shared.is_some() {
+            self.forget_lookup(request);
+            self.cancel_created(request, now);
+        }
+        #[cfg(not(feature = "http"))]
+        let _ = now;
         let Some(key) = self.waiting.remove(&request) else { return };
         let Some(entry) = self.entries.get_mut(key) else { return };
         entry.waiting.retain(|waiting| waiting.handle != request);
@@ -86,11 +99,15 @@ impl<M: ServerBinding> Tasks<M> for TaskTable {
     // MCP 2026-07-28 ext-tasks:tasks#task-creation [TASK-029]: the task is created before the
     // answer is sent.
     fn create(&mut self, machine: &mut M, request: &Request<'static>, now: Instant) -> bool {
+        #[cfg(feature = "http")]
+        if !super::shared::admits(machine) {
+            return false;
+        }
         let requestor = Requestor::from_request(request);
         let ttl = self.settings.ttl;
         let Some(created) = self.add(request.clone(), requestor, ttl, now) else { return false };
         // A client that has disconnected meanwhile is no reason to cancel its task.
-        answer(machine, request.handle, Ok(created), now);
+        self.confirm(machine, request, created, now);
         true
     }
 
@@ -186,7 +203,13 @@ impl<M: ServerBinding> Tasks<M> for TaskTable {
         None
     }
 
-    fn notify_changes(&mut self, machine: &mut M, now: Instant) {
+    fn notify_changes(&mut self, machine: &mut M, now: Instant) -> Option<TaskHandler> {
+        #[cfg(feature = "http")]
+        if let Some(machine) = machine.sharing()
+            && let Some(dropped) = self.exchange_with_store(machine, now)
+        {
+            return Some(dropped);
+        }
         while let Some(key) = self.changed.pop_front() {
             match self.entries.get(key) {
                 Some(entry) if entry.is_client_requested() => self.serve_waiting(key, machine, now),
@@ -205,10 +228,16 @@ impl<M: ServerBinding> Tasks<M> for TaskTable {
             let error = ErrorObject::invalid_params("the task has expired");
             answer(machine, request, Err(error), now);
         }
+        None
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
-        self.deadlines.first().map(|(deadline, _)| deadline)
+        let expiry = self.deadlines.first().map(|(deadline, _)| deadline);
+        #[cfg(feature = "http")]
+        if let Some(shared) = &self.shared {
+            return expiry.into_iter().chain(shared.lookups.poll_timeout()).min();
+        }
+        expiry
     }
 
     fn expire(&mut self, now: Instant) -> Option<TaskHandler> {
@@ -216,20 +245,12 @@ impl<M: ServerBinding> Tasks<M> for TaskTable {
         self.deadlines.clear(place);
         let key = self.entries.key_at(place)?;
         self.settings.tell(TaskEvent::Dropped, self.entries.get(key)?);
-        let entry = self.entries.remove(key)?;
-        self.set_bytes(self.bytes - entry.bytes());
-        if let Some(counts) = &self.counts {
-            counts.end();
-        }
-        self.names.remove(&entry.task.task_id);
-        self.requestors.remove(&entry.requestor, entry.number);
+        let entry = self.remove(key)?;
         for waiting in entry.waiting {
             self.waiting.remove(&waiting.handle);
             self.orphaned.push_back(waiting.handle);
         }
-        let request = entry.request.handle;
-        self.requests.remove(&request);
-        Some(TaskHandler { request, place })
+        Some(TaskHandler { request: entry.request.handle, place })
     }
 
     #[cfg(feature = "http")]
@@ -237,9 +258,15 @@ impl<M: ServerBinding> Tasks<M> for TaskTable {
         self.counts = Some(counts.clone());
     }
 
-    fn serve(&mut self, request: &Request<'_>, now: Instant) -> TaskResponse {
+    fn serve(&mut self, machine: &mut M, request: &Request<'_>, now: Instant) -> TaskResponse {
         let mut dropped = None;
-        let answered = if request.revision.era() == Era::Legacy {
+        #[cfg(feature = "http")]
+        let elsewhere = machine.sharing().and_then(|machine| self.look_up(machine, request, now));
+        #[cfg(not(feature = "http"))]
+        let (elsewhere, _) = (None, machine);
+        let answered = if let Some(answered) = elsewhere {
+            answered
+        } else if request.revision.era() == Era::Legacy {
             self.answer_requested(request, now, &mut dropped)
         } else {
             self.answer(request, now, &mut dropped).map(Some)
@@ -269,6 +296,8 @@ impl TaskTable {
             changed: VecDeque::new(),
             resumed: VecDeque::new(),
             task_requests: BTreeSet::new(),
+            #[cfg(feature = "http")]
+            shared: None,
         }
     }
 
@@ -318,6 +347,49 @@ impl TaskTable {
         Some(created)
     }
 
+    /// Answers a request with the task that it has created.
+    pub(super) fn confirm<M: ServerBinding>(
+        &mut self,
+        machine: &mut M,
+        request: &Request<'_>,
+        created: Json,
+        now: Instant,
+    ) {
+        #[cfg(feature = "http")]
+        if let Some(machine) = machine.sharing() {
+            return self.store_created(machine, request, created);
+        }
+        answer(machine, request.handle, Ok(created), now);
+    }
+
+    /// Removes a task. The requests that wait for it are the caller's.
+    pub(super) fn remove(&mut self, key: Key) -> Option<Entry> {
+        let entry = self.entries.remove(key)?;
+        self.deadlines.clear(key.slot);
+        self.set_bytes(self.bytes - entry.bytes());
+        if let Some(counts) = &self.counts {
+            counts.end();
+        }
+        self.names.remove(&entry.task.task_id);
+        self.requestors.remove(&entry.requestor, entry.number);
+        self.requests.remove(&entry.request.handle);
+        #[cfg(feature = "http")]
+        self.forget_own(key);
+        Some(entry)
+    }
+
+    /// Returns the task that a request has become.
+    #[cfg(feature = "http")]
+    pub(super) fn key_of(&self, request: RequestHandle) -> Option<Key> {
+        self.requests.get(&request).copied()
+    }
+
+    /// Returns the task with the id `name`, whoever owns it.
+    #[cfg(feature = "http")]
+    pub(super) fn key_of_name(&self, name: &str) -> Option<Key> {
+        self.names.get(name).copied()
+    }
+
     /// Returns the progress notification of a task, with the request whose session it is sent in.
     // MCP 2025-11-25 basic/utilities/progress#behavior-requirements [PROG-010]: with the token of
     // the call, to its caller.
@@ -352,6 +424,8 @@ impl TaskTable {
         entry.task.last_updated_at = time;
         let bytes = held + entry.bytes();
         self.set_bytes(bytes);
+        #[cfg(feature = "http")]
+        self.note_unwritten(key, false);
     }
 
     fn ask(
@@ -405,6 +479,8 @@ impl TaskTable {
         self.settings.tell(TaskEvent::Changed, entry);
         self.weigh(key, before);
         self.note(key);
+        #[cfg(feature = "http")]
+        self.note_unwritten(key, true);
     }
 
     pub(super) fn resume(&mut self, request: RequestHandle) {
@@ -424,6 +500,18 @@ impl TaskTable {
     pub(super) fn weigh(&mut self, key: Key, before: usize) {
         let after = self.entries.get(key).map_or(0, Entry::bytes);
         self.set_bytes(self.bytes + after - before);
+    }
+
+    /// Counts bytes that belong to no task of this table.
+    #[cfg(feature = "http")]
+    pub(super) fn add_bytes(&mut self, bytes: usize) {
+        self.set_bytes(self.bytes + bytes);
+    }
+
+    /// Stops counting them.
+    #[cfg(feature = "http")]
+    pub(super) fn remove_bytes(&mut self, bytes: usize) {
+        self.set_bytes(self.bytes - bytes);
     }
 
     fn set_bytes(&mut self, bytes: usize) {

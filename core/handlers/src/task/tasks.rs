@@ -55,7 +55,7 @@ pub(crate) trait Tasks<M>: fmt::Debug + Send + Sync {
     fn take_task_request(&mut self, request: RequestHandle) -> bool;
 
     /// Removes a request that its client cancelled.
-    fn forget(&mut self, request: RequestHandle);
+    fn forget(&mut self, request: RequestHandle, now: Instant);
 
     /// Creates a task for a call that requests one.
     // MCP 2025-11-25 basic/utilities/tasks#creating-tasks [TASK-001] [TASK-045]
@@ -90,7 +90,8 @@ pub(crate) trait Tasks<M>: fmt::Debug + Send + Sync {
 
     /// Notifies clients of changed tasks, and answers the waiting requests or sends input requests
     /// through them.
-    fn notify_changes(&mut self, machine: &mut M, now: Instant);
+    /// Exchanges changes with other nodes, and returns a handler to drop, if any: call it again then.
+    fn notify_changes(&mut self, machine: &mut M, now: Instant) -> Option<TaskHandler>;
 
     /// Returns when the next task expires.
     fn poll_timeout(&self) -> Option<Instant>;
@@ -103,5 +104,5 @@ pub(crate) trait Tasks<M>: fmt::Debug + Send + Sync {
     fn join_shards(&mut self, counts: &TaskCounts);
 
     /// Answers a request about tasks, at once unless it waits for a result.
-    fn serve(&mut self, request: &Request<'_>, now: Instant) -> TaskResponse;
+    fn serve(&mut self, machine: &mut M, request: &Request<'_>, now: Instant) -> TaskResponse;
 }

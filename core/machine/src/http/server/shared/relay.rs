@@ -18,8 +18,8 @@ use super::super::body::ParsedBody;
 use super::super::session::STANDALONE;
 use super::super::store::StoreAction;
 use super::super::{Connection, Server, stamped};
-use super::waits::{Held, Purpose};
 use super::tasks::{TaskKey, TaskMessage};
+use super::waits::{Held, Purpose};
 use super::{FOLLOWED_MAX, NodeId};
 
 /// A message from one node to others. Nodes ignore messages of newer versions.

@@ -1,0 +1,310 @@
+//! The tasks of this node in a store that several nodes share.
+
+use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
+use alloc::vec::Vec;
+
+use mcp_sansio::Instant;
+use mcp_sansio::http::{
+    HttpRejection, Status, StoreError, TaskCommand, TaskKey, TaskMessage, TaskStoreEvent,
+    WhenUnavailable,
+};
+use mcp_sansio::jsonrpc::{ErrorObject, Json};
+use mcp_sansio::peer::{Request, RequestHandle};
+use mcp_sansio_collections::Key;
+
+use crate::machines::HttpServerMachine;
+use crate::server_binding::ServerBinding;
+
+use super::entry::State;
+use super::lookup::Lookups;
+use super::record::Snapshot;
+use super::table::{TaskTable, answer};
+use super::tasks::TaskHandler;
+
+/// The part of a task table that exists only if several nodes share their tasks.
+#[derive(Debug, Default)]
+pub(super) struct SharedTasks {
+    /// The tasks of this node.
+    own: BTreeMap<Key, OwnTask>,
+    /// Those whose last state was not written yet.
+    unwritten: BTreeSet<Key>,
+    /// Those to be written again when the store is available.
+    failed: BTreeSet<Key>,
+    pub(super) lookups: Lookups,
+    /// The handlers of tasks that have ended at another node or were not created.
+    dropped: VecDeque<TaskHandler>,
+}
+
+/// A task of this node.
+#[derive(Debug)]
+struct OwnTask {
+    key: TaskKey,
+    /// Whether a write is pending, and changes the status.
+    writing: Option<bool>,
+    /// Whether the status has changed since.
+    changed: bool,
+    /// The request that created the task and its answer, until the task is stored.
+    created: Option<(RequestHandle, Json)>,
+}
+
+/// Returns the refusal of a request that needs the store.
+pub(super) fn unavailable() -> HttpRejection {
+    let error = ErrorObject::internal("the store of tasks is not available");
+    let mut refusal = HttpRejection::new(Status::SERVICE_UNAVAILABLE, error);
+    refusal.retry_after = Some(10);
+    refusal
+}
+
+/// Returns whether another task may be created: the store is available, or tasks may stay local.
+pub(super) fn admits(machine: &mut impl ServerBinding) -> bool {
+    machine.sharing().is_none_or(|machine| machine.is_store_available() || keeps_locally(machine))
+}
+
+fn keeps_locally(machine: &HttpServerMachine) -> bool {
+    let sharing = machine.options().shared_ref();
+    sharing.is_some_and(|it| it.when_unavailable == WhenUnavailable::KeepLocally)
+}
+
+impl SharedTasks {
+    pub(super) fn drop_handler(&mut self, handler: TaskHandler) {
+        self.dropped.push_back(handler);
+    }
+}
+
+impl TaskTable {
+    pub(super) fn shared_mut(&mut self) -> &mut SharedTasks {
+        self.shared.get_or_insert_default()
+    }
+
+    /// Stores a new task, and then answers the request that created it.
+    // MCP 2026-07-28 ext-tasks:tasks#task-creation [TASK-029]: every node finds it then.
+    pub(super) fn store_created(
+        &mut self,
+        machine: &HttpServerMachine,
+        request: &Request<'_>,
+        created: Json,
+    ) {
+        let Some(task) = self.key_of(request.handle) else { return };
+        let Some(entry) = self.entries.get(task) else { return };
+        let key = TaskKey::new(machine.task_requestor(request), entry.task.task_id.clone());
+        let created = Some((request.handle, created));
+        let own = OwnTask { key, writing: None, changed: false, created };
+        let shared = self.shared_mut();
+        shared.own.insert(task, own);
+        shared.unwritten.insert(task);
+    }
+
+    /// Ends a task whose creation its client has cancelled.
+    pub(super) fn cancel_created(&mut self, request: RequestHandle, now: Instant) {
+        let Some(key) = self.key_of(request) else { return };
+        let own = self.shared.as_mut().and_then(|shared| shared.own.get_mut(&key));
+        let is_over = self.entries.get(key).is_none_or(super::entry::Entry::is_over);
+        if own.and_then(|own| own.created.take()).is_some() && !is_over {
+            self.change(key, Ok(State::Cancelled), now);
+        }
+    }
+
+    /// Notes that a task has to be written, and whether its status has changed.
+    pub(super) fn note_unwritten(&mut self, key: Key, changed: bool) {
+        let Some(shared) = &mut self.shared else { return };
+        if let Some(own) = shared.own.get_mut(&key) {
+            own.changed |= changed;
+            shared.unwritten.insert(key);
+        }
+    }
+
+    /// Forgets a task that is no longer in the table.
+    pub(super) fn forget_own(&mut self, key: Key) {
+        if let Some(shared) = &mut self.shared {
+            shared.own.remove(&key);
+            shared.unwritten.remove(&key);
+            shared.failed.remove(&key);
+        }
+    }
+
+    /// Writes the tasks that have changed, each after its previous write.
+    fn write_changes(&mut self, machine: &mut HttpServerMachine, now: Instant) {
+        let Some(shared) = &mut self.shared else { return };
+        for key in core::mem::take(&mut shared.unwritten) {
+            let Some(own) = shared.own.get_mut(&key) else { continue };
+            if own.writing.is_some() {
+                shared.unwritten.insert(key);
+                continue;
+            }
+            let Some(entry) = self.entries.get(key).filter(|it| now < it.expires) else { continue };
+            // Otherwise the previous state stays.
+            let Ok(Snapshot { ended, task, details }) = Snapshot::from_entry(entry) else {
+                continue;
+            };
+            own.writing = Some(core::mem::take(&mut own.changed));
+            let put = TaskCommand::Put {
+                key: own.key.clone(),
+                ended,
+                task,
+                details,
+                ttl: entry.expires.saturating_since(now),
+                listed: entry.is_client_requested(),
+            };
+            machine.share_task(put, now);
+        }
+    }
+
+    /// Handles the events of the store and writes changes. Returns a handler to drop.
+    pub(super) fn exchange_with_store(
+        &mut self,
+        machine: &mut HttpServerMachine,
+        now: Instant,
+    ) -> Option<TaskHandler> {
+        loop {
+            self.write_changes(machine, now);
+            self.look_again(machine, now);
+            // A full queue of the store fails at once.
+            let Some(event) = machine.poll_task() else { break };
+            self.handle_store_event(machine, event, now);
+        }
+        self.shared.as_mut()?.dropped.pop_front()
+    }
+
+    fn handle_store_event(
+        &mut self,
+        machine: &mut HttpServerMachine,
+        event: TaskStoreEvent,
+        now: Instant,
+    ) {
+        match event {
+            TaskStoreEvent::Stored { key, result } => {
+                if let Some(task) = self.own_task(&key) {
+                    self.handle_stored(machine, task, result, now);
+                }
+            }
+            TaskStoreEvent::Found { request, result, orphaned } => {
+                self.handle_found(machine, request, result, orphaned, now);
+            }
+            TaskStoreEvent::Listed { request, result } => {
+                self.handle_listed(machine, request, result, now);
+            }
+            TaskStoreEvent::Relayed { request, result } => {
+                self.handle_relayed(machine, request, result, now);
+            }
+            TaskStoreEvent::Message { key, message } => {
+                if let Some(task) = self.own_task(&key) {
+                    self.handle_message(machine, task, message, now);
+                }
+            }
+            TaskStoreEvent::Changed { key } => self.handle_changed(machine, &key, now),
+            TaskStoreEvent::Deposed => {
+                let tasks = self.shared.iter().flat_map(|shared| shared.own.keys());
+                for task in tasks.copied().collect::<Vec<_>>() {
+                    self.abandon(machine, task, now);
+                }
+            }
+            TaskStoreEvent::Renewed { emptied } => {
+                let Some(shared) = &mut self.shared else { return };
+                let failed = core::mem::take(&mut shared.failed);
+                shared.unwritten.extend(failed);
+                if emptied {
+                    shared.unwritten.extend(shared.own.keys());
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Returns the task of this node that a key names.
+    fn own_task(&self, key: &TaskKey) -> Option<Key> {
+        let task = self.key_of_name(&key.task)?;
+        let own = self.shared.as_ref()?.own.get(&task)?;
+        (own.key == *key).then_some(task)
+    }
+
+    fn handle_stored(
+        &mut self,
+        machine: &mut HttpServerMachine,
+        task: Key,
+        result: Result<(), StoreError>,
+        now: Instant,
+    ) {
+        let Some(shared) = &mut self.shared else { return };
+        let Some(own) = shared.own.get_mut(&task) else { return };
+        let announces = own.writing.take().unwrap_or_default();
+        match result {
+            Ok(()) => {
+                if announces {
+                    let key = own.key.clone();
+                    machine.share_task(TaskCommand::Announce { key }, now);
+                }
+            }
+            Err(StoreError::Unavailable) if own.created.is_none() || keeps_locally(machine) => {
+                own.changed |= announces;
+                shared.failed.insert(task);
+            }
+            // Another node has ended it, or it does not exist for other nodes.
+            Err(_) => return self.abandon(machine, task, now),
+        }
+        if let Some((request, created)) = own.created.take() {
+            answer(machine, request, Ok(created), now);
+        }
+    }
+
+    /// Gives up a task, for which the store speaks from now on.
+    fn abandon(&mut self, machine: &mut HttpServerMachine, task: Key, now: Instant) {
+        let shared = self.shared_mut();
+        if let Some((request, _)) = shared.own.get_mut(&task).and_then(|own| own.created.take()) {
+            let _refused = ServerBinding::refuse(machine, request, unavailable(), now);
+        }
+        let Some(entry) = self.entries.get_mut(task) else { return self.forget_own(task) };
+        let (asked, waiting) = (entry.asked.take(), core::mem::take(&mut entry.waiting));
+        if let Some(asked) = asked {
+            ServerBinding::withdraw(machine, asked, now);
+        }
+        let name = entry.task.task_id.clone();
+        let handler = TaskHandler { request: entry.request.handle, place: task.slot };
+        if self.remove(task).is_some() {
+            self.shared_mut().drop_handler(handler);
+        }
+        for request in waiting {
+            self.waiting.remove(&request.handle);
+            self.begin_lookup(machine, request, &name, now);
+        }
+    }
+
+    /// Handles a message of another node's client.
+    fn handle_message(
+        &mut self,
+        machine: &mut HttpServerMachine,
+        task: Key,
+        message: TaskMessage,
+        now: Instant,
+    ) {
+        let Some(entry) = self.entries.get_mut(task).filter(|entry| !entry.is_over()) else {
+            return;
+        };
+        let (request, before) = (entry.request.handle, entry.bytes());
+        match message {
+            TaskMessage::Cancel => {
+                entry.task.status_message = None;
+                let handler = TaskHandler { request, place: task.slot };
+                self.weigh(task, before);
+                self.change(task, Ok(State::Cancelled), now);
+                self.shared_mut().drop_handler(handler);
+            }
+            TaskMessage::Update { round, inputs } if entry.is_client_requested() => {
+                if round != entry.rounds() || !matches!(entry.state, State::InputRequired(_)) {
+                    return;
+                }
+                if let Some(asked) = entry.asked.take() {
+                    ServerBinding::withdraw(machine, asked, now);
+                }
+                self.take_inputs(task, &inputs, now);
+            }
+            TaskMessage::Update { inputs, .. } => {
+                let Some(responses) = inputs.responses() else { return };
+                if self.is_too_much(responses.as_str().len()) {
+                    return;
+                }
+                self.take_responses(task, responses, now);
+            }
+            _ => {}
+        }
+    }
+}
