@@ -1,4 +1,4 @@
-use mcp_sansio::http::{EventPosition, NodeId, SessionId};
+use mcp_sansio::http::{EventPosition, NodeId, SessionId, TaskKey};
 use sha2::{Digest as _, Sha256};
 
 /// The names of keys. The part in braces decides about the place of a key in a cluster: all keys of
@@ -59,13 +59,38 @@ impl Keys {
         format!("{}:{{{session}}}:events:{stream}:{principal}", self.prefix)
     }
 
+    /// A task: a hash.
+    pub(crate) fn task(&self, key: &TaskKey) -> String {
+        let task = digest(&key.task);
+        let owner = if key.requestor.is_empty() { &task } else { &key.requestor };
+        format!("{}{task}", self.tasks_of(owner))
+    }
+
+    /// The prefix of the keys of a requestor's tasks.
+    pub(crate) fn tasks_of(&self, requestor: &str) -> String {
+        format!("{}:{{{requestor}}}:task:", self.prefix)
+    }
+
+    /// The list with a task, in the same place: a sorted set.
+    pub(crate) fn list_with(&self, key: &TaskKey) -> String {
+        if key.requestor.is_empty() {
+            return self.tasks(&digest(&key.task));
+        }
+        self.tasks(&key.requestor)
+    }
+
+    /// The list of a requestor's tasks.
+    pub(crate) fn tasks(&self, requestor: &str) -> String {
+        format!("{}:{{{requestor}}}:tasks", self.prefix)
+    }
+
     fn of_nodes(&self, name: &str) -> String {
         format!("{}:{{nodes}}:{name}", self.prefix)
     }
 }
 
 /// Returns half of a SHA-256 hash: ids of sessions are secrets, and names of principals personal.
-fn digest(text: &str) -> String {
+pub(crate) fn digest(text: &str) -> String {
     let hash = Sha256::digest(text.as_bytes());
     hash.iter().take(16).map(|byte| format!("{byte:02x}")).collect()
 }

@@ -1,4 +1,4 @@
-//! Shares the sessions and streams of servers on HTTP between nodes, through Redis or Valkey.
+//! Shares the sessions, streams and tasks of servers on HTTP between nodes, through Redis or Valkey.
 //!
 //! [`RedisStore`] is a [`SharedStore`](mcp_sansio_async::http_server::SharedStore): give it to
 //! `HttpService::with_shared_store` of the adapter for your runtime, on every node. It needs Redis
@@ -9,7 +9,7 @@
 //!
 //! # Keys
 //!
-//! The schema is version 1.0. Nodes of the same major version share their keys: an older one ignores
+//! The schema is version 1.1. Nodes of the same major version share their keys: an older one ignores
 //! and keeps the fields that it does not know. With another major version,
 //! [`RedisStore::connect`] returns [`RedisStoreError::Schema`], and a node that finds one after a
 //! restart of Redis does not join.
@@ -23,7 +23,11 @@
 //! | `mcp:{SESSION}:session` | hash | `next`: the number of the next replica; `o:N`: the node of replica N; `f:NAME`: a field | with the session |
 //! | `mcp:{SESSION}:events:STREAM:PRINCIPAL` | stream | `m`: the event, whose number is its id less one; the greatest id ends the stream | [`RedisOptions::retention`] |
 //!
-//! `SESSION` and `PRINCIPAL` are hashes. The events themselves are stored as they are sent.
+//! | `mcp:{OWNER}:task:TASK` | hash | `node`; `ended`: `1` if the status is final; `task`: the result of `tasks/get`; `details`: JSON; `place`: its member of the list | with the task |
+//! | `mcp:{REQUESTOR}:tasks` | sorted set | the tasks of a requestor of 2025-11-25, as `EXPIRY:TASK`, all with the score 0 | with the last task |
+//!
+//! `SESSION`, `PRINCIPAL`, `REQUESTOR` and `TASK` are hashes. `OWNER` is `REQUESTOR`, or `TASK` if every client that
+//! knows the id may use the task. Events and tasks themselves are stored as they are sent.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
@@ -45,6 +49,7 @@ mod scripts;
 mod sessions;
 mod sleep;
 mod store;
+mod tasks;
 #[cfg(test)]
 mod tests;
 
@@ -55,7 +60,7 @@ pub use redis;
 pub use store::{RedisStore, StoreMonitor};
 
 /// The version of the schema.
-const SCHEMA: &str = "1.0";
+const SCHEMA: &str = "1.1";
 
 /// Returns a duration in whole milliseconds, at least one.
 fn milliseconds(time: std::time::Duration) -> u64 {

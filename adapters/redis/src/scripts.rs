@@ -109,6 +109,53 @@ for _, node in ipairs(nodes) do
 end
 return 1";
 
+/// Stores a task, unless it has ended or belongs to another node: then it returns 0. Returns -1 if
+/// the task does not exist and must not be created.
+///
+/// Keys: task, list. Arguments: node, `1` if it has ended, task, details, expiry or nothing, the
+/// name in the list or nothing.
+const PUT_TASK: &str = r"
+local before = redis.call('HMGET', KEYS[1], 'node', 'ended', 'place')
+if before[1] then
+  if before[2] == '1' or before[1] ~= ARGV[1] then return 0 end
+elseif ARGV[5] == '' then
+  return -1
+end
+redis.call('HSET', KEYS[1], 'node', ARGV[1], 'ended', ARGV[2], 'task', ARGV[3], 'details', ARGV[4])
+if ARGV[5] == '' then return 1 end
+redis.call('PEXPIRE', KEYS[1], ARGV[5])
+if ARGV[6] == '' or before[3] then return 1 end
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local function text(number) return string.format('%016.0f', number) end
+local place = text(now + ARGV[5]) .. ':' .. ARGV[6]
+redis.call('ZREMRANGEBYLEX', KEYS[2], '-', '(' .. text(now))
+redis.call('ZADD', KEYS[2], 0, place)
+redis.call('HSET', KEYS[1], 'place', place)
+if redis.call('PTTL', KEYS[2]) < tonumber(ARGV[5]) then redis.call('PEXPIRE', KEYS[2], ARGV[5]) end
+return 1";
+
+/// Returns the place of the last task of a page, or nothing at the end of the list, and the tasks of
+/// the page. Tasks that do not exist leave the list.
+///
+/// Keys: list. Arguments: prefix of the keys of its tasks, start, maximum number of tasks.
+const LIST_TASKS: &str = r"
+local places = redis.call('ZRANGEBYLEX', KEYS[1], ARGV[2], '+', 'LIMIT', 0, ARGV[3] + 1)
+local reply = {''}
+if #places > tonumber(ARGV[3]) then
+  table.remove(places)
+  reply[1] = places[#places]
+end
+for _, place in ipairs(places) do
+  local task = redis.call('HGET', ARGV[1] .. string.sub(place, 18), 'task')
+  if task then
+    reply[#reply + 1] = task
+  else
+    redis.call('ZREM', KEYS[1], place)
+  end
+end
+return reply";
+
 /// Sets the version of the schema unless it is set, and returns it.
 ///
 /// Keys: schema. Arguments: version.
@@ -127,10 +174,12 @@ pub(crate) enum Step {
     Set,
     Send,
     Schema,
+    PutTask,
+    ListTasks,
 }
 
 impl Step {
-    const ALL: [(Self, &'static str); 8] = [
+    const ALL: [(Self, &'static str); 10] = [
         (Self::Append, APPEND),
         (Self::Heartbeat, HEARTBEAT),
         (Self::Depose, DEPOSE),
@@ -139,6 +188,8 @@ impl Step {
         (Self::Set, SET),
         (Self::Send, SEND),
         (Self::Schema, SCHEMA),
+        (Self::PutTask, PUT_TASK),
+        (Self::ListTasks, LIST_TASKS),
     ];
     pub(crate) const COUNT: usize = Self::ALL.len();
 }

@@ -11,7 +11,7 @@ use crate::link::{Failure, Link};
 use crate::mailbox::{BLOCKING, Mailbox};
 use crate::{RedisOptions, RedisStoreError, StoreCounters};
 
-/// A store for the sessions and streams of several nodes in Redis or Valkey.
+/// A store for the sessions, streams and tasks of several nodes in Redis or Valkey.
 ///
 /// It has two connections, which are replaced when they fail: one for all actions, in their order
 /// and without waiting for each other, and one that waits for messages from other nodes. While Redis
@@ -206,6 +206,17 @@ impl Inner {
             StoreAction::RemoveSession { session, .. } => {
                 self.remove_session(&session).await?;
                 StoreOutcome::Reply(Ok(StoreReply::Done))
+            }
+            StoreAction::PutTask { key, record, ttl, listed, .. } => {
+                let put = self.put_task(&key, &record, ttl, listed).await?;
+                StoreOutcome::Reply(put.map(|()| StoreReply::Done))
+            }
+            StoreAction::ReadTask { key, .. } => {
+                StoreOutcome::Reply(self.read_task(&key).await?.map(StoreReply::Task))
+            }
+            StoreAction::ListTasks { requestor, cursor, tasks_max, .. } => {
+                let page = self.list_tasks(&requestor, cursor.as_deref(), tasks_max).await?;
+                StoreOutcome::Reply(page.map(StoreReply::Tasks))
             }
             StoreAction::Send { action, from, to, message } => {
                 self.send(from, to, &message).await?;

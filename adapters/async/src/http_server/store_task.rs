@@ -51,6 +51,9 @@ impl Origin {
             | StoreAction::OpenSession { action, .. }
             | StoreAction::SetFields { action, .. }
             | StoreAction::RemoveSession { action, .. }
+            | StoreAction::PutTask { action, .. }
+            | StoreAction::ReadTask { action, .. }
+            | StoreAction::ListTasks { action, .. }
             | StoreAction::Send { action: Some(action), .. } => Self::Action(*action),
             _ => Self::Nothing,
         }

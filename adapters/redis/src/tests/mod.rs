@@ -7,6 +7,7 @@ mod failures;
 mod nodes;
 mod server;
 mod sessions;
+mod tasks;
 
 use std::time::Duration;
 

@@ -94,7 +94,7 @@ async fn an_incompatible_schema_is_refused() {
     let Some(server) = RedisServer::start(&[]) else { return };
     let store = RedisStore::connect(&server.url(), RedisOptions::new()).await.unwrap();
     let key = store.inner.keys.schema();
-    assert_eq!(server.cli(&["GET", &key]), "1.0");
+    assert_eq!(server.cli(&["GET", &key]), "1.1");
     // Nodes of the same major version share their keys.
     server.cli(&["SET", &key, "1.7"]);
     RedisStore::connect(&server.url(), RedisOptions::new()).await.unwrap();
@@ -102,7 +102,7 @@ async fn an_incompatible_schema_is_refused() {
     assert_eq!(server.cli(&["GET", &key]), "1.7");
     server.cli(&["SET", &key, "2.0"]);
     let refused = RedisStore::connect(&server.url(), RedisOptions::new()).await.unwrap_err();
-    assert!(matches!(&refused, RedisStoreError::Schema { found, used: "1.0" } if found == "2.0"));
+    assert!(matches!(&refused, RedisStoreError::Schema { found, used: "1.1" } if found == "2.0"));
     store.inner.extend_lease(node(1), LEASE, false, 1).await.unwrap_err();
     // Another prefix is another deployment.
     RedisStore::connect(&server.url(), RedisOptions::new().prefix("other")).await.unwrap();

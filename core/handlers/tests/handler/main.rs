@@ -13,6 +13,10 @@ mod catalog_edit;
 mod client_layers;
 mod client_middleware;
 mod client_tasks;
+#[cfg(feature = "http")]
+#[path = "../../../machine/tests/http_cluster/store.rs"]
+#[allow(dead_code, reason = "these tests do not look at sessions")]
+mod cluster_store;
 mod completions;
 mod connection;
 mod connections;
@@ -72,6 +76,10 @@ mod session_items;
 #[cfg(feature = "http")]
 mod shards;
 #[cfg(feature = "http")]
+mod shared_legacy_tasks;
+#[cfg(feature = "http")]
+mod shared_tasks;
+#[cfg(feature = "http")]
 mod shares;
 #[cfg(feature = "protection")]
 #[path = "../../../machine/tests/schema/spec.rs"]
@@ -80,6 +88,8 @@ mod spec;
 mod state;
 mod subscriptions;
 mod task_client;
+#[cfg(feature = "http")]
+mod task_cluster;
 mod tasks;
 #[cfg(feature = "http")]
 mod tasks_http;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use mcp_sansio::Instant;
 use mcp_sansio::http::{
     ActionId, EventPosition, Lease, NodeId, NotStored, ReadId, SessionRecord, StoreAction,
-    StoreError, StoreReply, StoredEvent,
+    StoreError, StoreReply, StoredEvent, TaskKey, TaskPage, TaskRecord,
 };
 
 #[derive(Default)]
@@ -15,6 +15,8 @@ pub(crate) struct Store {
     nodes: BTreeMap<NodeId, Instant>,
     sessions: BTreeMap<String, Session>,
     logs: BTreeMap<(String, u32), Vec<StoredEvent>>,
+    tasks: BTreeMap<TaskKey, Task>,
+    task_count: u64,
     /// How many actions were executed, by name.
     pub(crate) executed: BTreeMap<&'static str, usize>,
 }
@@ -25,6 +27,13 @@ struct Session {
     owners: BTreeMap<u32, NodeId>,
     fields: BTreeMap<String, String>,
     expires: Instant,
+}
+
+struct Task {
+    record: TaskRecord,
+    expires: Instant,
+    /// Its place in lists.
+    number: Option<u64>,
 }
 
 /// An input for the machine of a node.
@@ -48,6 +57,7 @@ impl Store {
     /// Executes an action.
     pub(crate) fn execute(&mut self, action: StoreAction, now: Instant) -> Effects {
         self.sessions.retain(|_, session| session.expires > now);
+        self.tasks.retain(|_, task| task.expires > now);
         let mut effects = Effects::default();
         let (name, completion) = match action {
             StoreAction::Append { event } => ("append", self.append(event)),
@@ -118,6 +128,18 @@ impl Store {
                 self.logs.retain(|(of, _), _| of != session.as_str());
                 ("remove", Some(Completion::Action(action, Ok(StoreReply::Done))))
             }
+            StoreAction::PutTask { action, key, record, ttl, listed } => {
+                let put = self.put_task(key, record, ttl.map(|ttl| now + ttl), listed);
+                ("put task", Some(Completion::Action(action, put)))
+            }
+            StoreAction::ReadTask { action, key } => {
+                let found = self.tasks.get(&key).map(|task| StoreReply::Task(task.record.clone()));
+                ("read task", Some(Completion::Action(action, found.ok_or(StoreError::Missing))))
+            }
+            StoreAction::ListTasks { action, requestor, cursor, tasks_max } => {
+                let page = self.list_tasks(&requestor, cursor.as_deref(), tasks_max);
+                ("list tasks", Some(Completion::Action(action, page.map(StoreReply::Tasks))))
+            }
             StoreAction::Send { action, from, to, message } => {
                 effects.message = Some((from, to, message));
                 let done = action.map(|action| Completion::Action(action, Ok(StoreReply::Done)));
@@ -140,6 +162,48 @@ impl Store {
         }
         log.push(event);
         None
+    }
+
+    fn put_task(
+        &mut self,
+        key: TaskKey,
+        record: TaskRecord,
+        expires: Option<Instant>,
+        listed: bool,
+    ) -> Result<StoreReply, StoreError> {
+        match (self.tasks.get_mut(&key), expires) {
+            (Some(task), _) if task.record.ended || task.record.node != record.node => {
+                return Err(StoreError::Refused);
+            }
+            (Some(task), expires) => {
+                task.expires = expires.unwrap_or(task.expires);
+                task.record = record;
+            }
+            (None, None) => return Err(StoreError::Missing),
+            (None, Some(expires)) => {
+                self.task_count += 1;
+                let number = listed.then_some(self.task_count);
+                self.tasks.insert(key, Task { record, expires, number });
+            }
+        }
+        Ok(StoreReply::Done)
+    }
+
+    fn list_tasks(
+        &self,
+        requestor: &str,
+        cursor: Option<&str>,
+        tasks_max: usize,
+    ) -> Result<TaskPage, StoreError> {
+        let after: u64 = cursor.unwrap_or("0").parse().map_err(|_| StoreError::Missing)?;
+        let own = self.tasks.iter().filter(|(key, _)| key.requestor == requestor);
+        let listed = own.filter_map(|(_, task)| Some((task.number?, &task.record.task)));
+        let mut listed: Vec<(u64, &String)> = listed.filter(|(at, _)| *at > after).collect();
+        listed.sort_unstable();
+        let more = listed.len() > tasks_max;
+        listed.truncate(tasks_max);
+        let next = listed.last().filter(|_| more).map(|(at, _)| at.to_string());
+        Ok(TaskPage::new(listed.into_iter().map(|(_, task)| task.clone()).collect(), next))
     }
 
     fn read(&self, from: &EventPosition, events_max: usize) -> Result<Vec<StoredEvent>, NotStored> {
@@ -166,7 +230,10 @@ impl Store {
             | StoreAction::PutSession { action, .. }
             | StoreAction::OpenSession { action, .. }
             | StoreAction::SetFields { action, .. }
-            | StoreAction::RemoveSession { action, .. } => failed(action),
+            | StoreAction::RemoveSession { action, .. }
+            | StoreAction::PutTask { action, .. }
+            | StoreAction::ReadTask { action, .. }
+            | StoreAction::ListTasks { action, .. } => failed(action),
             StoreAction::Send { action, .. } => action.as_ref().and_then(failed),
             _ => None,
         }

@@ -230,7 +230,8 @@ pub enum StoreAction {
         /// The session.
         session: SessionId,
     },
-    /// Store a task, and complete with [`StoreReply::Done`]. One atomic step refuses it with
+    /// Store a task, and complete with [`StoreReply::Done`]. Its record counts against
+    /// [`ServerLimits::store_bytes_max`]. One atomic step refuses it with
     /// [`StoreError::Refused`] if the store has the task and it has ended, or its node is another
     /// one than that of the new record.
     PutTask {
@@ -254,8 +255,7 @@ pub enum StoreAction {
         key: TaskKey,
     },
     /// List the tasks of a requestor, in an order that stays, and complete with
-    /// [`StoreReply::Tasks`], or with [`StoreError::Missing`] if the store has not returned the
-    /// cursor.
+    /// [`StoreReply::Tasks`], or with [`StoreError::Missing`] if the cursor is malformed.
     ListTasks {
         /// Identifies the action.
         action: ActionId,

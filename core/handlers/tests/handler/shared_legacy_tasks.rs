@@ -1,0 +1,216 @@
+//! Tasks of 2025-11-25 on several nodes.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::legacy_task_client::RELATED;
+use crate::task_client::Gate;
+use crate::task_cluster::{ClusterClient, TaskCluster, server};
+
+fn result_of(cluster: &mut TaskCluster, at: usize, client: &ClusterClient, task: &str) -> Value {
+    cluster.about(at, client, "tasks/result", task)
+}
+
+#[test]
+fn the_result_of_a_task_is_returned_by_any_node() {
+    // Rule: [TASK-013] [TASK-014].
+    let gate = Gate::default();
+    let mut cluster = TaskCluster::new(&server(&gate));
+    let client = cluster.enter(0, None);
+    let task = cluster.task(0, &client, "slow");
+    assert_eq!(cluster.status(1, &client, &task), "working");
+    let waiting = cluster.send(1, &client, "tasks/result", json!({ "taskId": task }));
+    assert!(cluster.read(waiting).messages.is_empty());
+    gate.open();
+    // The node that runs the task tells the other one.
+    cluster.settle();
+    let result = cluster.read(waiting).only()["result"].clone();
+    assert_eq!(result["content"][0]["text"], "slow");
+    assert_eq!(result["_meta"][RELATED]["taskId"], task);
+    for at in 0..2 {
+        assert_eq!(result_of(&mut cluster, at, &client, &task)["result"], result);
+    }
+}
+
+#[test]
+fn a_lost_message_delays_a_result_by_a_second() {
+    // Rule: [TASK-013].
+    let gate = Gate::default();
+    let mut cluster = TaskCluster::new(&server(&gate));
+    let client = cluster.enter(0, None);
+    let task = cluster.task(0, &client, "slow");
+    let waiting = cluster.send(1, &client, "tasks/result", json!({ "taskId": task }));
+    gate.open();
+    cluster.lose_messages(true);
+    cluster.settle();
+    assert!(cluster.read(waiting).messages.is_empty());
+    cluster.pass(Duration::from_secs(1));
+    assert_eq!(cluster.read(waiting).only()["result"]["content"][0]["text"], "slow");
+}
+
+#[test]
+fn a_task_is_cancelled_before_the_answer_at_any_node() {
+    // Rule: [TASK-018].
+    let mut cluster = TaskCluster::new(&server(&Gate::default()));
+    let client = cluster.enter(0, None);
+    let task = cluster.task(0, &client, "slow");
+    let waiting = cluster.send(1, &client, "tasks/result", json!({ "taskId": task }));
+    let cancelled = cluster.about(1, &client, "tasks/cancel", &task);
+    assert_eq!(cancelled["result"]["status"], "cancelled", "{cancelled}");
+    assert_eq!(cancelled["result"]["taskId"], task);
+    assert_eq!(cluster.running(0), 0);
+    assert!(cluster.read(waiting).only()["error"].is_object());
+    for at in 0..2 {
+        assert_eq!(cluster.status(at, &client, &task), "cancelled");
+        let again = cluster.about(at, &client, "tasks/cancel", &task);
+        assert_eq!(again["error"]["code"], -32602);
+    }
+}
+
+#[test]
+fn a_task_that_its_node_cannot_be_told_to_cancel_is_refused() {
+    let mut cluster = TaskCluster::new(&server(&Gate::default()));
+    let client = cluster.enter(0, None);
+    let task = cluster.task(0, &client, "slow");
+    assert_eq!(cluster.status(1, &client, &task), "working");
+    cluster.cut(1, true);
+    let refused = cluster.send(1, &client, "tasks/cancel", json!({ "taskId": task }));
+    assert_eq!(cluster.read(refused).status, 503);
+    assert_eq!(cluster.running(0), 1);
+}
+
+#[test]
+fn input_requests_reach_the_client_through_any_node() {
+    // Rule: [TASK-015] [TASK-048].
+    let mut cluster = TaskCluster::new(&server(&Gate::default()));
+    let client = cluster.enter(0, None);
+    let task = cluster.task(0, &client, "ask");
+    assert_eq!(cluster.status(1, &client, &task), "input_required");
+    let waiting = cluster.send(1, &client, "tasks/result", json!({ "taskId": task }));
+    let asked = cluster.read(waiting).only();
+    assert_eq!(asked["method"], "elicitation/create");
+    assert_eq!(asked["params"]["_meta"][RELATED]["taskId"], task);
+    // The answer comes to the other node.
+    cluster.answer(0, &client, &asked["id"], &json!({ "action": "accept", "content": {} }));
+    let done = cluster.read(waiting).only();
+    assert_eq!(done["result"]["content"][0]["text"], r#"Some("kept") true"#);
+    assert_eq!(cluster.status(0, &client, &task), "completed");
+}
+
+#[test]
+fn the_first_of_two_answers_counts() {
+    // Rule: [TASK-015].
+    let mut cluster = TaskCluster::new(&server(&Gate::default()));
+    let client = cluster.enter(0, None);
+    let task = cluster.task(0, &client, "ask");
+    let results = [0, 1].map(|at| {
+        let waiting = cluster.send(at, &client, "tasks/result", json!({ "taskId": task }));
+        let asked = cluster.read(waiting).only();
+        assert_eq!(asked["method"], "elicitation/create");
+        (waiting, asked["id"].clone())
+    });
+    cluster.answer(1, &client, &results[1].1, &json!({ "action": "accept", "content": {} }));
+    for (waiting, _) in results {
+        let messages = cluster.read(waiting).messages;
+        let done = messages.last().unwrap();
+        assert_eq!(done["result"]["content"][0]["text"], r#"Some("kept") true"#);
+    }
+}
+
+#[test]
+fn all_nodes_list_the_same_tasks() {
+    // Rule: [TASK-017] [TASK-021].
+    let mut cluster = TaskCluster::new(&server(&Gate::default()));
+    let (client, other) = (cluster.enter(0, Some("owner")), cluster.enter(1, Some("other")));
+    let mut created: BTreeSet<String> = BTreeSet::new();
+    for at in 0..120 {
+        created.insert(cluster.task(at % 2, &client, "ask"));
+        if at % 50 == 0 {
+            cluster.pass(Duration::from_secs(1));
+        }
+    }
+    for at in 0..2 {
+        let first = cluster.ask(at, &client, "tasks/list", json!({}))["result"].clone();
+        assert_eq!(first["tasks"].as_array().unwrap().len(), 100);
+        let cursor = json!({ "cursor": first["nextCursor"] });
+        let second = cluster.ask(1 - at, &client, "tasks/list", cursor)["result"].clone();
+        assert_eq!(second.get("nextCursor"), None);
+        let tasks = [first, second].map(|page| page["tasks"].as_array().unwrap().clone()).concat();
+        let listed = tasks.iter().map(|task| task["taskId"].as_str().unwrap().to_owned());
+        assert_eq!(listed.collect::<BTreeSet<_>>(), created);
+        let others = cluster.ask(at, &other, "tasks/list", json!({}));
+        assert_eq!(others["result"]["tasks"], json!([]));
+        // Rule: [TASK-019].
+        let unknown = cluster.ask(at, &client, "tasks/list", json!({ "cursor": "x" }));
+        assert_eq!(unknown["error"]["code"], -32602);
+    }
+}
+
+#[test]
+fn a_task_without_a_principal_belongs_to_its_session_on_all_nodes() {
+    // Rule: [TASK-021].
+    let mut cluster = TaskCluster::new(&server(&Gate::default()));
+    let (client, other) = (cluster.enter(0, None), cluster.enter(1, None));
+    let task = cluster.task(0, &client, "slow");
+    for at in 0..2 {
+        for method in ["tasks/get", "tasks/cancel", "tasks/result"] {
+            let found = cluster.about(at, &other, method, &task);
+            assert_eq!(found["error"]["code"], -32602, "{method}");
+        }
+        assert_eq!(cluster.status(at, &client, &task), "working");
+    }
+    // Tasks of the other kind do not exist either.
+    let modern = ClusterClient::modern(None);
+    assert_eq!(cluster.about(1, &modern, "tasks/get", &task)["error"]["code"], -32602);
+}
+
+#[test]
+fn the_result_of_a_task_whose_node_dies_is_an_error() {
+    // Rule: [TASK-013] [TASK-020].
+    let mut cluster = TaskCluster::new(&server(&Gate::default()));
+    let client = cluster.enter(0, None);
+    let task = cluster.task(0, &client, "slow");
+    let waiting = cluster.send(1, &client, "tasks/result", json!({ "taskId": task }));
+    let cancelling = {
+        cluster.kill(0);
+        cluster.send(1, &client, "tasks/cancel", json!({ "taskId": task }))
+    };
+    assert!(cluster.read(waiting).messages.is_empty());
+    cluster.pass(Duration::from_secs(25));
+    let failed = cluster.read(waiting).messages.pop().unwrap();
+    assert!(failed["error"]["message"].as_str().unwrap().contains("has failed"), "{failed}");
+    let cancelled = cluster.read(cancelling).messages.pop().unwrap();
+    assert_eq!(cancelled["error"]["code"], -32602, "{cancelled}");
+    assert_eq!(cluster.status(1, &client, &task), "failed");
+}
+
+#[test]
+fn a_node_that_has_lost_its_lease_stops_its_tasks() {
+    // Rule: [TASK-009].
+    let gate = Gate::default();
+    let mut cluster = TaskCluster::new(&server(&gate));
+    let client = cluster.enter(0, Some("owner"));
+    let task = cluster.task(0, &client, "slow");
+    cluster.fail_lease(0);
+    cluster.pass(Duration::from_secs(6));
+    assert_eq!(cluster.running(0), 0);
+    gate.open();
+    for at in [1, 0] {
+        assert_eq!(cluster.status(at, &client, &task), "failed");
+    }
+}
+
+#[test]
+fn few_requests_wait_for_a_task_of_another_node() {
+    let mut cluster = TaskCluster::new(&server(&Gate::default()));
+    let client = cluster.enter(0, None);
+    let task = cluster.task(0, &client, "slow");
+    let first = cluster.send(1, &client, "tasks/result", json!({ "taskId": task }));
+    for _ in 0..4 {
+        assert!(cluster.read(first).messages.is_empty());
+        cluster.send(1, &client, "tasks/result", json!({ "taskId": task }));
+    }
+    assert_eq!(cluster.read(first).only()["error"]["code"], -32603);
+}

@@ -1,0 +1,279 @@
+//! Tasks of 2026-07-28 on several nodes.
+
+use std::time::Duration;
+
+use mcp_sansio::http::{SharedOptions, WhenUnavailable};
+use serde_json::json;
+
+use crate::task_client::{Gate, assert_empty};
+use crate::task_cluster::{ClusterClient, TaskCluster, server};
+
+const NODE_FAILED: &str = "the server that ran this task has failed; its outcome is unknown";
+
+fn owner() -> ClusterClient {
+    ClusterClient::modern(Some("owner"))
+}
+
+#[test]
+fn every_node_knows_a_task_once_its_client_does() {
+    // Rule: [TASK-029] [TASK-030].
+    let gate = Gate::default();
+    let mut cluster = TaskCluster::new(&server(&gate));
+    let task = cluster.task(0, &owner(), "slow");
+    let here = cluster.about(0, &owner(), "tasks/get", &task)["result"].clone();
+    let there = cluster.about(1, &owner(), "tasks/get", &task)["result"].clone();
+    assert_eq!(here["status"], "working");
+    assert_eq!(here, there);
+    gate.open();
+    cluster.settle();
+    let here = cluster.about(0, &owner(), "tasks/get", &task)["result"].clone();
+    let there = cluster.about(1, &owner(), "tasks/get", &task)["result"].clone();
+    assert_eq!(there["result"]["content"][0]["text"], "slow");
+    assert_eq!(here, there);
+}
+
+#[test]
+fn a_task_is_announced_when_the_store_has_it() {
+    // Rule: [TASK-029].
+    let mut cluster = TaskCluster::new(&server(&Gate::default()));
+    cluster.hold();
+    let call = json!({ "name": "slow", "arguments": {} });
+    let called = cluster.send(0, &owner(), "tools/call", call);
+    assert_eq!(cluster.read(called).status, 0, "not answered");
+    cluster.release();
+    let created = cluster.read(called).only();
+    let task = created["result"]["taskId"].as_str().unwrap();
+    assert_eq!(cluster.status(1, &owner(), task), "working");
+}
+
+#[test]
+fn a_task_is_cancelled_at_any_node() {
+    // Rule: [TASK-033] [TASK-034].
+    let mut cluster = TaskCluster::new(&server(&Gate::default()));
+    let task = cluster.task(0, &owner(), "slow");
+    assert_eq!(cluster.running(0), 1);
+    assert_empty(&cluster.about(1, &owner(), "tasks/cancel", &task)["result"]);
+    assert_eq!(cluster.running(0), 0);
+    for at in 0..2 {
+        assert_eq!(cluster.status(at, &owner(), &task), "cancelled");
+        assert_empty(&cluster.about(at, &owner(), "tasks/cancel", &task)["result"]);
+    }
+}
+
+#[test]
+fn input_requests_are_answered_at_any_node() {
+    // Rule: [TASK-030] [TASK-033].
+    let mut cluster = TaskCluster::new(&server(&Gate::default()));
+    let task = cluster.task(0, &owner(), "ask");
+    let asked = cluster.about(1, &owner(), "tasks/get", &task);
+    assert!(asked["result"]["inputRequests"]["name"].is_object(), "{asked}");
+    let invalid = cluster.ask(1, &owner(), "tasks/update", json!({ "taskId": task }));
+    assert_eq!(invalid["error"]["code"], -32602);
+    let answer = json!({ "taskId": task, "inputResponses": { "name": { "action": "accept" } } });
+    assert_empty(&cluster.ask(1, &owner(), "tasks/update", answer)["result"]);
+    let done = cluster.about(1, &owner(), "tasks/get", &task);
+    assert_eq!(done["result"]["result"]["content"][0]["text"], r#"Some("kept") true"#);
+}
+
+#[test]
+fn a_task_does_not_exist_for_another_principal_on_any_node() {
+    // Rule: [TASK-035] [TASK-041].
+    let mut cluster = TaskCluster::new(&server(&Gate::default()));
+    let task = cluster.task(0, &owner(), "slow");
+    let others = [ClusterClient::modern(Some("other")), ClusterClient::modern(None)];
+    for at in 0..2 {
+        for other in &others {
+            for method in ["tasks/get", "tasks/update", "tasks/cancel"] {
+                let params = |task: &str| json!({ "taskId": task, "inputResponses": {} });
+                let unknown = cluster.ask(at, other, method, params("nobody"))["error"].clone();
+                assert_eq!(unknown["code"], -32602);
+                assert_eq!(cluster.ask(at, other, method, params(&task))["error"], unknown);
+            }
+        }
+    }
+    assert_eq!(cluster.status(1, &owner(), &task), "working");
+    // The id is the secret of a task without a principal.
+    let task = cluster.task(0, &others[1], "slow");
+    assert_eq!(cluster.status(1, &others[1], &task), "working");
+    assert_eq!(cluster.about(1, &owner(), "tasks/get", &task)["error"]["code"], -32602);
+}
+
+#[test]
+fn the_tasks_of_a_node_that_dies_have_failed() {
+    // Rule: [TASK-030] [TASK-037].
+    let gate = Gate::default();
+    let mut cluster = TaskCluster::new(&server(&gate));
+    let lost = cluster.task(0, &owner(), "ask");
+    let done = cluster.task(0, &owner(), "slow");
+    let other = cluster.task(1, &owner(), "ask");
+    gate.open();
+    cluster.settle();
+    cluster.kill(0);
+    cluster.pass(Duration::from_secs(10));
+    assert_eq!(cluster.status(1, &owner(), &lost), "input_required", "its lease is valid");
+    cluster.pass(Duration::from_secs(15));
+    let failed = cluster.about(1, &owner(), "tasks/get", &lost)["result"].clone();
+    assert_eq!(failed["status"], "failed");
+    assert_eq!(failed["error"]["message"], NODE_FAILED);
+    assert_eq!(failed["statusMessage"], NODE_FAILED);
+    assert!(failed.get("inputRequests").is_none(), "{failed}");
+    assert_empty(&cluster.about(1, &owner(), "tasks/cancel", &lost)["result"]);
+    assert_eq!(cluster.status(1, &owner(), &done), "completed");
+    assert_eq!(cluster.status(1, &owner(), &other), "input_required");
+}
+
+#[test]
+fn a_slow_node_stops_a_task_that_another_one_has_ended() {
+    // Rule: [TASK-009].
+    let gate = Gate::default();
+    let mut cluster = TaskCluster::new(&server(&gate));
+    let task = cluster.task(0, &owner(), "slow");
+    cluster.pause(0, true);
+    cluster.pass(Duration::from_secs(20));
+    assert_eq!(cluster.status(1, &owner(), &task), "failed");
+    // The handler ends before the node notices.
+    gate.open();
+    cluster.pause(0, false);
+    assert_eq!(cluster.status(0, &owner(), &task), "failed");
+    cluster.pass(Duration::from_secs(20));
+    assert_eq!(cluster.running(0), 0);
+    assert_eq!(cluster.status(0, &owner(), &task), "failed");
+    assert_eq!(cluster.status(1, &owner(), &task), "failed");
+}
+
+#[test]
+fn a_slow_node_continues_its_tasks_if_no_other_has_ended_them() {
+    let gate = Gate::default();
+    let mut cluster = TaskCluster::new(&server(&gate));
+    let task = cluster.task(0, &owner(), "slow");
+    cluster.pause(0, true);
+    cluster.pass(Duration::from_secs(60 - 30));
+    cluster.pause(0, false);
+    assert_eq!(cluster.status(0, &owner(), &task), "working");
+    cluster.pass(Duration::from_secs(1));
+    gate.open();
+    cluster.settle();
+    assert_eq!(cluster.status(1, &owner(), &task), "completed");
+}
+
+#[test]
+fn a_node_serves_its_tasks_while_the_store_is_not_available() {
+    let gate = Gate::default();
+    let mut cluster = TaskCluster::new(&server(&gate));
+    let task = cluster.task(0, &owner(), "slow");
+    cluster.cut(0, true);
+    cluster.cut(1, true);
+    cluster.pass(Duration::from_secs(20));
+    assert_eq!(cluster.status(0, &owner(), &task), "working");
+    let refused = cluster.send(1, &owner(), "tasks/get", json!({ "taskId": task }));
+    assert_eq!(cluster.read(refused).status, 503);
+    // A call stays a call.
+    let called =
+        cluster.send(0, &owner(), "tools/call", json!({ "name": "slow", "arguments": {} }));
+    assert_eq!(cluster.read(called).messages.len(), 0);
+    gate.open();
+    cluster.settle();
+    assert_eq!(cluster.read(called).only()["result"]["content"][0]["text"], "slow");
+    assert_eq!(cluster.status(0, &owner(), &task), "completed");
+    cluster.cut(0, false);
+    cluster.cut(1, false);
+    cluster.pass(Duration::from_secs(5));
+    assert_eq!(cluster.status(1, &owner(), &task), "completed", "it was written again");
+}
+
+#[test]
+fn a_task_that_cannot_be_stored_is_not_created() {
+    let mut options = SharedOptions::new();
+    let call = || json!({ "name": "slow", "arguments": {} });
+    let mut cluster = TaskCluster::with(&server(&Gate::default()), &options);
+    cluster.cut(0, true);
+    let called = cluster.send(0, &owner(), "tools/call", call());
+    assert_eq!(cluster.read(called).status, 503);
+    assert_eq!(cluster.running(0), 0);
+    options.when_unavailable = WhenUnavailable::KeepLocally;
+    let mut cluster = TaskCluster::with(&server(&Gate::default()), &options);
+    cluster.cut(0, true);
+    let task = cluster.task(0, &owner(), "slow");
+    cluster.cut(0, false);
+    cluster.pass(Duration::from_secs(6));
+    assert_eq!(cluster.status(1, &owner(), &task), "working");
+}
+
+#[test]
+fn nodes_store_their_tasks_again_in_an_empty_store() {
+    let gate = Gate::default();
+    let mut cluster = TaskCluster::new(&server(&gate));
+    let task = cluster.task(0, &owner(), "slow");
+    cluster.store.empty();
+    // It may be stored again, so it is not unknown yet.
+    let refused = cluster.send(1, &owner(), "tasks/get", json!({ "taskId": task }));
+    assert_eq!(cluster.read(refused).status, 503);
+    cluster.pass(Duration::from_secs(6));
+    assert_eq!(cluster.status(1, &owner(), &task), "working");
+    cluster.pass(Duration::from_secs(20));
+    assert_eq!(cluster.about(1, &owner(), "tasks/get", "nobody")["error"]["code"], -32602);
+}
+
+#[test]
+fn clients_that_listen_at_another_node_are_notified() {
+    // Rule: [TASK-038] [TASK-041].
+    let gate = Gate::default();
+    let mut cluster = TaskCluster::new(&server(&gate));
+    let task = cluster.task(0, &owner(), "slow");
+    let filter = json!({ "notifications": { "taskIds": [task] } });
+    let listening = cluster.send(1, &owner(), "subscriptions/listen", filter.clone());
+    let other = ClusterClient::modern(Some("other"));
+    let others = cluster.send(1, &other, "subscriptions/listen", filter);
+    assert_eq!(cluster.read(listening).messages.len(), 1);
+    assert_eq!(cluster.read(others).messages.len(), 1);
+    gate.open();
+    cluster.settle();
+    let told = cluster.read(listening).only();
+    assert_eq!(told["method"], "notifications/tasks");
+    assert_eq!(told["params"]["status"], "completed");
+    assert_eq!(told["params"]["result"]["content"][0]["text"], "slow");
+    assert!(cluster.read(others).messages.is_empty());
+}
+
+#[test]
+fn a_client_that_leaves_before_its_task_is_stored_has_cancelled_it() {
+    let mut cluster = TaskCluster::new(&server(&Gate::default()));
+    cluster.hold();
+    let call = json!({ "name": "slow", "arguments": {} });
+    let called = cluster.send(0, &owner(), "tools/call", call);
+    assert_eq!(cluster.running(0), 1);
+    cluster.disconnect(called);
+    assert_eq!(cluster.running(0), 0);
+    cluster.release();
+    // The first of its ids.
+    let task = format!("{:032x}", 1);
+    assert_eq!(cluster.status(1, &owner(), &task), "cancelled");
+}
+
+#[test]
+fn a_task_expires_on_all_nodes() {
+    // Rule: [TASK-035].
+    let mut cluster = TaskCluster::new(&server(&Gate::default()));
+    let task = cluster.task(0, &owner(), "slow");
+    cluster.pass(Duration::from_secs(59));
+    assert_eq!(cluster.status(1, &owner(), &task), "working");
+    cluster.pass(Duration::from_secs(2));
+    for at in 0..2 {
+        assert_eq!(cluster.about(at, &owner(), "tasks/get", &task)["error"]["code"], -32602);
+    }
+    assert_eq!(cluster.running(0), 0);
+}
+
+#[test]
+fn what_is_not_about_tasks_costs_no_action() {
+    let mut cluster = TaskCluster::new(&server(&Gate::default()));
+    let before = cluster.store.executed.clone();
+    let listed = cluster.ask(0, &owner(), "tools/list", json!({}));
+    assert!(listed["result"]["tools"].is_array());
+    assert_eq!(cluster.store.executed, before);
+    let task = cluster.task(0, &owner(), "slow");
+    cluster.status(0, &owner(), &task);
+    cluster.status(1, &owner(), &task);
+    let count = |name: &str| cluster.store.executed.get(name).copied().unwrap_or_default();
+    assert_eq!((count("put task"), count("read task"), count("send")), (1, 1, 0));
+}
