@@ -15,8 +15,8 @@ use super::related::related;
 /// The error of a task whose node has failed.
 const NODE_FAILED: &str = "the server that ran this task has failed; its outcome is unknown";
 
-/// What a record has in addition to the result of `tasks/get`, for tasks of 2025-11-25: the result
-/// or error of the call, or the open input requests of a round.
+/// The part of a record that `tasks/get` does not return at 2025-11-25: the result or error of the
+/// call, or the open input requests of a round.
 #[derive(Debug, Default, serde::Serialize, serde::Deserialize)]
 pub(super) struct Details {
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -50,7 +50,7 @@ pub(crate) struct TaskTable {
     resumed: VecDeque<RequestHandle>,
     /// Requests whose handlers have requested to become tasks.
     task_requests: BTreeSet<RequestHandle>,
-    /// What is shared with other nodes, once a task or a request about tasks has needed it.
+    /// The state for other nodes, once a task or a request about tasks has needed it.
     #[cfg(feature = "http")]
     pub(super) shared: Option<Box<SharedTasks>>,
 }
@@ -384,7 +384,7 @@ impl TaskTable {
         self.requests.get(&request).copied()
     }
 
-    /// Returns the task with the id `name`, whoever owns it.
+    /// Returns the task with the id `name` of any owner.
     #[cfg(feature = "http")]
     pub(super) fn key_of_name(&self, name: &str) -> Option<Key> {
         self.names.get(name).copied()

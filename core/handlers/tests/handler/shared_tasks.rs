@@ -265,7 +265,7 @@ fn a_task_expires_on_all_nodes() {
 }
 
 #[test]
-fn what_is_not_about_tasks_costs_no_action() {
+fn only_requests_about_tasks_cost_an_action() {
     let mut cluster = TaskCluster::new(&server(&Gate::default()));
     let before = cluster.store.executed.clone();
     let listed = cluster.ask(0, &owner(), "tools/list", json!({}));

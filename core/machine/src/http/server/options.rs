@@ -109,7 +109,7 @@ impl HttpServerOptions {
         self
     }
 
-    /// Shares sessions and streams with the other nodes of a deployment through a store, so that any
+    /// Shares sessions, streams and tasks with the other nodes of a deployment through a store, so that any
     /// node can handle any request: see [`StoreAction`](super::StoreAction). Selects
     /// [`EventStore::Shared`].
     ///

@@ -64,6 +64,7 @@ impl Server {
     }
 
     /// Returns whether a client listens to a task.
+    #[cfg(feature = "http")]
     pub(crate) fn listens_to_task(&self, task: &str) -> bool {
         let listens = |entry: &InFlight| match &entry.owner {
             RequestOwner::Listening(filter) => {

@@ -53,7 +53,7 @@ pub struct TaskRecord {
     pub ended: bool,
     /// The result of `tasks/get` as JSON.
     pub task: String,
-    /// What other nodes need in addition: text of the layer that runs the tasks.
+    /// Further text of the layer that runs the tasks, for the same layer on other nodes.
     pub details: String,
 }
 
