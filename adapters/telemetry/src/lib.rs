@@ -9,6 +9,7 @@
 //! | spans | one per request or notification: kind CLIENT at the sender, SERVER at the receiver |
 //! | metrics | histograms `mcp.client.operation.duration`, `mcp.server.operation.duration`, `mcp.client.session.duration`, `mcp.server.session.duration`, in seconds |
 //! | context | `traceparent`, `tracestate` and `baggage` in `_meta`, written by the sender and read by the receiver |
+//! | spans of `tracing` | the same spans with the same attributes, with the feature `tracing` |
 //! | access log | one event of `tracing` per operation, with the feature `tracing` |
 //!
 //! The crate depends on the API of OpenTelemetry only. The application chooses the SDK and the
@@ -35,6 +36,8 @@ mod span;
 mod subject;
 mod telemetry;
 mod tool_span;
+#[cfg(feature = "tracing")]
+mod tracing_span;
 
 pub use operation::OperationInfo;
 pub use telemetry::Telemetry;

@@ -19,9 +19,12 @@ use opentelemetry::{Context, KeyValue};
 use crate::attribute;
 use crate::description::{Description, push_network, push_revision, push_verdict};
 use crate::operation::OperationInfo;
+use crate::options::Options;
 use crate::outcome::Verdict;
 use crate::telemetry::Shared;
 use crate::tool_span::ToolSpan;
+#[cfg(feature = "tracing")]
+use crate::tracing_span::TracingSpan;
 
 /// A request or notification in progress.
 pub(crate) struct OperationSpan {
@@ -31,8 +34,33 @@ pub(crate) struct OperationSpan {
     context: Context,
     /// Whether the span is one of the application.
     is_outer: bool,
+    #[cfg(feature = "tracing")]
+    tracing: Option<TracingSpan>,
     start: Instant,
     ended: AtomicBool,
+}
+
+/// Where a call was made.
+pub(crate) struct CallerContext {
+    context: Context,
+    #[cfg(feature = "tracing")]
+    span: tracing::Span,
+}
+
+impl CallerContext {
+    pub(crate) fn current(options: &Options) -> Self {
+        #[cfg(not(feature = "tracing"))]
+        let _ = options;
+        Self {
+            context: Context::current(),
+            #[cfg(feature = "tracing")]
+            span: if options.tracing_spans {
+                tracing::Span::current()
+            } else {
+                tracing::Span::none()
+            },
+        }
+    }
 }
 
 impl OperationSpan {
@@ -49,6 +77,11 @@ impl OperationSpan {
         if options.payloads {
             push_arguments(&mut attributes, operation);
         }
+        #[cfg(feature = "tracing")]
+        let tracing = options.tracing_spans.then(|| {
+            let title = description.name(None, options);
+            TracingSpan::begin(description.direction, &title, &attributes, &parent_span(operation))
+        });
         let context = if is_outer {
             parent.span().set_attributes(attributes);
             parent
@@ -74,6 +107,8 @@ impl OperationSpan {
             description,
             context,
             is_outer,
+            #[cfg(feature = "tracing")]
+            tracing,
             start: now(),
             ended: AtomicBool::new(false),
         }
@@ -96,7 +131,7 @@ impl OperationSpan {
             OperationOutcome::Done | OperationOutcome::ToolFailed | OperationOutcome::Error(_)
         );
         let span = self.context.span();
-        if span.is_recording() {
+        if span.is_recording() || self.has_tracing_span() {
             self.complete(end, &verdict, is_answered);
         }
         if !self.is_outer {
@@ -106,8 +141,15 @@ impl OperationSpan {
         let attributes = description.of_metric(answered, end.revision, &shared.options);
         shared.metrics.operation(description.direction, time, &attributes);
         #[cfg(feature = "tracing")]
-        if shared.options.access_log {
-            crate::access_log::write(self, end, &verdict, time);
+        {
+            let span = self.tracing.as_ref().map_or_else(tracing::Span::none, TracingSpan::get);
+            if shared.options.access_log {
+                span.in_scope(|| crate::access_log::write(self, end, &verdict, time));
+            }
+            drop(span);
+            if let Some(tracing) = &self.tracing {
+                tracing.end();
+            }
         }
     }
 
@@ -128,10 +170,22 @@ impl OperationSpan {
         if let Some(result) = end.result.as_ref().filter(|_| self.records_result()) {
             attributes.push(KeyValue::new(attribute::TOOL_RESULT, result.as_str().to_owned()));
         }
+        #[cfg(feature = "tracing")]
+        if let Some(tracing) = &self.tracing {
+            tracing.record(&attributes);
+            if verdict.error_type.is_some() {
+                tracing.fail();
+            }
+        }
         span.set_attributes(attributes);
         let answered = is_answered.then_some(verdict);
         if description.is_foreign(None) && !description.is_foreign(answered) && !self.is_outer {
-            span.update_name(description.name(answered, options));
+            let name = description.name(answered, options);
+            #[cfg(feature = "tracing")]
+            if let Some(tracing) = &self.tracing {
+                tracing.rename(&name);
+            }
+            span.update_name(name);
         }
         // MCP 2026-07-28 otel:conventions#failure [TRACE-028]
         // MCP 2026-07-28 otel:mcp#client [TRACE-029]
@@ -143,6 +197,17 @@ impl OperationSpan {
     // MCP 2026-07-28 otel:spans.yaml#mcp.client [TRACE-037]
     fn records_result(&self) -> bool {
         self.shared.options.payloads && self.description.is_tool_call()
+    }
+
+    #[cfg(feature = "tracing")]
+    const fn has_tracing_span(&self) -> bool {
+        self.tracing.is_some()
+    }
+
+    #[cfg(not(feature = "tracing"))]
+    #[allow(clippy::unused_self, reason = "the signature is that of the other feature")]
+    const fn has_tracing_span(&self) -> bool {
+        false
     }
 
     #[cfg(feature = "tracing")]
@@ -168,11 +233,15 @@ impl Observation for OperationSpan {
 
     fn run(&self, part: &mut dyn FnMut()) {
         let _entered = self.context.clone().attach();
+        #[cfg(feature = "tracing")]
+        if let Some(tracing) = &self.tracing {
+            return tracing.get().in_scope(part);
+        }
         part();
     }
 
     fn wants_result(&self) -> bool {
-        self.records_result() && self.context.span().is_recording()
+        self.records_result() && (self.context.span().is_recording() || self.has_tracing_span())
     }
 
     fn end(&self, end: &OperationEnd<'_>) {
@@ -201,7 +270,9 @@ fn parent(shared: &Shared, operation: &Operation<'_>) -> (Context, Vec<Link>) {
     if operation.direction == Direction::Sent {
         // The caller has chosen another parent than the context in which it made the call.
         let parent = carried.filter(has_span).or_else(|| match operation.cause {
-            mcp_sansio::peer::Cause::Call(context) => context.get::<Context>().cloned(),
+            mcp_sansio::peer::Cause::Call(context) => {
+                context.get::<CallerContext>().map(|it| it.context.clone())
+            }
             mcp_sansio::peer::Cause::Request(request) => {
                 let request: &dyn std::any::Any = request;
                 request.downcast_ref::<OperationSpan>().map(|request| request.context.clone())
@@ -226,6 +297,23 @@ fn parent(shared: &Shared, operation: &Operation<'_>) -> (Context, Vec<Link>) {
         (None, None) => Context::new(),
     };
     (parent, links)
+}
+
+/// Returns the parent of the `tracing` span of an operation.
+#[cfg(feature = "tracing")]
+fn parent_span(operation: &Operation<'_>) -> tracing::Span {
+    use mcp_sansio::peer::Cause;
+
+    let known = match operation.cause {
+        Cause::Call(context) => context.get::<CallerContext>().map(|it| it.span.clone()),
+        Cause::Request(request) => {
+            let request: &dyn std::any::Any = request;
+            let request = request.downcast_ref::<OperationSpan>();
+            request.and_then(|it| it.tracing.as_ref()).map(TracingSpan::get)
+        }
+        _ => None,
+    };
+    known.unwrap_or_else(tracing::Span::current)
 }
 
 // MCP 2026-07-28 otel:spans.yaml#mcp.client [TRACE-037] [TRACE-038]

@@ -2,16 +2,20 @@ use std::fmt;
 use std::sync::Arc;
 
 use mcp_sansio::peer::{CallContext, Observation, Operation, OperationObserver, SessionStart};
+use opentelemetry::InstrumentationScope;
 use opentelemetry::global::{self, BoxedTracer};
 use opentelemetry::metrics::MeterProvider;
+#[cfg(feature = "tracing")]
+use opentelemetry::metrics::noop::NoopMeterProvider;
 use opentelemetry::propagation::TextMapPropagator;
+#[cfg(feature = "tracing")]
+use opentelemetry::trace::noop::NoopTracerProvider;
 use opentelemetry::trace::{Tracer, TracerProvider};
-use opentelemetry::{Context, InstrumentationScope};
 
 use crate::metrics::Metrics;
 use crate::options::Options;
 use crate::propagation::Propagators;
-use crate::span::{OperationSpan, SessionTimer};
+use crate::span::{CallerContext, OperationSpan, SessionTimer};
 
 /// Reports the operations of servers and clients as spans and metrics.
 ///
@@ -76,6 +80,21 @@ impl Telemetry {
         }))
     }
 
+    /// Reports as spans of `tracing` alone: see [`tracing_spans`](Self::tracing_spans).
+    ///
+    /// ```
+    /// use mcp_sansio_handlers::Server;
+    /// use mcp_sansio_telemetry::Telemetry;
+    ///
+    /// let server = Server::new("weather", "1.0.0").observe_operations(Telemetry::tracing_only());
+    /// # let _ = server;
+    /// ```
+    #[cfg(feature = "tracing")]
+    #[must_use]
+    pub fn tracing_only() -> Self {
+        Self::new(&NoopTracerProvider::new(), &NoopMeterProvider::new()).tracing_spans(true)
+    }
+
     /// Sets the propagator of context in `_meta`, in place of those of the process.
     #[must_use]
     pub fn propagator(self, propagator: impl TextMapPropagator + Send + Sync + 'static) -> Self {
@@ -137,6 +156,23 @@ impl Telemetry {
         self.change(|shared| shared.options.outer_tool_spans = join)
     }
 
+    /// Sets whether operations are spans of `tracing`, too, with the target `mcp_sansio::operation`
+    /// at the level INFO; by default they are not.
+    ///
+    /// They are named `mcp.client` at the sender and `mcp.server` at the receiver, because names are
+    /// constants in `tracing`. `otel.name`, `otel.kind` and `otel.status_code` contain what the
+    /// conventions ask for, as layers that convert spans for OpenTelemetry expect it; the other fields
+    /// are the attributes of the conventions, without the arguments of prompts. A handler runs in the
+    /// span of its request. The parent of a received operation is the span in which its connection is
+    /// driven, that of a sent one the span of the call.
+    ///
+    /// If such a layer is installed, [`tracing_only`](Self::tracing_only) avoids a second set of spans.
+    #[cfg(feature = "tracing")]
+    #[must_use]
+    pub fn tracing_spans(self, write: bool) -> Self {
+        self.change(|shared| shared.options.tracing_spans = write)
+    }
+
     /// Sets whether a line is written for each operation, as an event of `tracing` with the target
     /// `mcp_sansio::access` at the level INFO; by default none is. It contains no payload.
     #[cfg(feature = "tracing")]
@@ -182,7 +218,7 @@ impl OperationObserver for Telemetry {
     }
 
     fn call_context(&self) -> Option<CallContext> {
-        Some(CallContext::new(Context::current()))
+        Some(CallContext::new(CallerContext::current(&self.0.options)))
     }
 }
 

@@ -5,6 +5,8 @@ mod access_log;
 mod collector;
 mod otlp;
 mod prometheus;
+#[cfg(feature = "tracing")]
+mod tracing_spans;
 
 use mcp_sansio_handlers::{Call, Host, NoArguments, Server};
 use mcp_sansio_telemetry::Telemetry;
