@@ -9,19 +9,28 @@ use crate::reply::{items, number, pairs, text};
 use crate::scripts::Step;
 use crate::store::Inner;
 
+/// The number of a replica, the greatest number taken, and how many are skipped after it if the session
+/// is new.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Numbers {
+    pub(crate) replica: u32,
+    pub(crate) taken: u32,
+    pub(crate) skipped: u32,
+}
+
 /// Sessions.
 impl Inner {
     pub(crate) async fn put_session(
         &self,
         session: &SessionId,
-        replica: u32,
+        Numbers { replica, taken, skipped }: Numbers,
         node: NodeId,
         fields: &[(String, String)],
         idle: Duration,
     ) -> Result<(), Failure> {
         let put = self.link.run(Step::Put, |command| {
             self.name_session(command, session, idle);
-            command.arg(replica).arg(node.to_string());
+            command.arg(replica).arg(node.to_string()).arg(taken).arg(skipped);
             for (name, value) in fields {
                 command.arg(name).arg(value);
             }

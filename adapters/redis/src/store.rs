@@ -9,6 +9,7 @@ use crate::deployment::Deployment;
 use crate::keys::Keys;
 use crate::link::{Failure, Link};
 use crate::mailbox::{BLOCKING, Mailbox};
+use crate::sessions::Numbers;
 use crate::{RedisOptions, RedisStoreError, StoreCounters};
 
 /// A store for the sessions, streams and tasks of several nodes in Redis or Valkey.
@@ -191,8 +192,18 @@ impl Inner {
             StoreAction::Depose { node, .. } => {
                 StoreOutcome::Reply(Ok(StoreReply::Deposed(self.depose(node).await?)))
             }
-            StoreAction::PutSession { session, replica, node, fields, idle, .. } => {
-                self.put_session(&session, replica, node, &fields, idle).await?;
+            StoreAction::PutSession {
+                session,
+                replica,
+                taken,
+                skipped,
+                node,
+                fields,
+                idle,
+                ..
+            } => {
+                let numbers = Numbers { replica, taken, skipped };
+                self.put_session(&session, numbers, node, &fields, idle).await?;
                 StoreOutcome::Reply(Ok(StoreReply::Done))
             }
             StoreAction::OpenSession { session, node, idle, .. } => {

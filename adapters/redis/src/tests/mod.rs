@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use mcp_sansio::http::{EventPosition, NodeId, SessionId, StoredEvent};
 
+use crate::sessions::Numbers;
 use crate::{RedisOptions, RedisStore};
 use server::RedisServer;
 
@@ -40,4 +41,9 @@ async fn with_redis(test: impl AsyncFnOnce(RedisServer, RedisStore)) {
     let Some(server) = RedisServer::start(&[]) else { return };
     let store = RedisStore::connect(&server.url(), RedisOptions::new()).await.unwrap();
     test(server, store).await;
+}
+
+/// Returns the numbers for storing a session whose replicas up to this one are known.
+fn first(replica: u32) -> Numbers {
+    Numbers { replica, taken: replica, skipped: 0 }
 }

@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use mcp_sansio_async::http_server::SharedStore as _;
 
-use super::{IDLE, LEASE, RedisServer, event, node, session, with_redis};
+use super::{IDLE, LEASE, RedisServer, event, first, node, session, with_redis};
 use crate::{RedisOptions, RedisStore, RedisStoreError};
 
 #[tokio::test]
@@ -81,7 +81,7 @@ async fn mailboxes_are_bounded_and_only_small_keys_last() {
     assert!((200..=300).contains(&length), "{length}");
     assert_eq!(server.cli(&["EXISTS", &inner.keys.mailbox(node(3))]), "0");
     inner.append(&event(0).last()).await.unwrap();
-    inner.put_session(&session(1), 1, node(1), &[], IDLE).await.unwrap();
+    inner.put_session(&session(1), first(1), node(1), &[], IDLE).await.unwrap();
     let keys = server.cli(&["KEYS", "*"]);
     let lasting: Vec<&str> =
         keys.lines().filter(|key| server.cli(&["PTTL", key]) == "-1").collect();

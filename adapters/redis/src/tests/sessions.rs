@@ -1,6 +1,7 @@
 use mcp_sansio::http::StoreError;
 
-use super::{IDLE, node, session, with_redis};
+use super::{IDLE, first, node, session, with_redis};
+use crate::sessions::Numbers;
 
 fn field(name: &str, value: &str) -> (String, String) {
     (name.into(), value.into())
@@ -14,7 +15,7 @@ async fn a_session_is_opened_by_any_node() {
         let missing = store.open_session(&id, node(2), IDLE).await.unwrap();
         assert_eq!(missing, Err(StoreError::Missing));
         let fields = [field("opening", "{}"), field("sub:mem://a b", "1")];
-        store.put_session(&id, 1, node(1), &fields, IDLE).await.unwrap();
+        store.put_session(&id, first(1), node(1), &fields, IDLE).await.unwrap();
         let mut opened = store.open_session(&id, node(2), IDLE).await.unwrap().unwrap();
         opened.fields.sort();
         opened.owners.sort();
@@ -23,9 +24,16 @@ async fn a_session_is_opened_by_any_node() {
         assert_eq!(opened.fields, fields);
         assert_eq!(store.open_session(&id, node(3), IDLE).await.unwrap().unwrap().replica, 3);
         // Stored again after a loss: numbers are not reused.
-        store.put_session(&id, 9, node(3), &fields, IDLE).await.unwrap();
-        store.put_session(&id, 2, node(2), &fields, IDLE).await.unwrap();
+        store.put_session(&id, first(9), node(3), &fields, IDLE).await.unwrap();
+        store.put_session(&id, first(2), node(2), &fields, IDLE).await.unwrap();
         assert_eq!(store.open_session(&id, node(4), IDLE).await.unwrap().unwrap().replica, 10);
+        // In an empty store, numbers that the node does not know are skipped; later they are known.
+        store.remove_session(&id).await.unwrap();
+        for taken in [4, 7] {
+            let numbers = Numbers { replica: 3, taken, skipped: 20 };
+            store.put_session(&id, numbers, node(3), &fields, IDLE).await.unwrap();
+        }
+        assert_eq!(store.open_session(&id, node(4), IDLE).await.unwrap().unwrap().replica, 25);
         let key = store.keys.session(&id);
         assert!(!key.contains(id.as_str()), "the id of a session is a secret");
         let left: u64 = server.cli(&["PTTL", &key]).parse().unwrap();
@@ -42,7 +50,7 @@ async fn fields_are_changed_and_those_of_later_versions_survive() {
         let changes = [("level".into(), Some("debug".into())), ("opening".into(), None)];
         let missing = store.set_fields(&id, &changes, IDLE).await.unwrap();
         assert_eq!(missing, Err(StoreError::Missing));
-        store.put_session(&id, 1, node(1), &[field("opening", "{}")], IDLE).await.unwrap();
+        store.put_session(&id, first(1), node(1), &[field("opening", "{}")], IDLE).await.unwrap();
         let key = store.keys.session(&id);
         server.cli(&["HSET", &key, "of a later version", "1", "f:later", "2"]);
         store.set_fields(&id, &changes, IDLE).await.unwrap().unwrap();
@@ -72,7 +80,7 @@ async fn an_idle_session_takes_less_than_a_kibibyte() {
             field("initialized", "1"),
             field("sub:file:///a/resource/of/usual/length.txt", "1"),
         ];
-        store.put_session(&id, 1, node(1), &fields, IDLE).await.unwrap();
+        store.put_session(&id, first(1), node(1), &fields, IDLE).await.unwrap();
         store.open_session(&id, node(2), IDLE).await.unwrap().unwrap();
         store.open_session(&id, node(3), IDLE).await.unwrap().unwrap();
         let key = store.keys.session(&id);

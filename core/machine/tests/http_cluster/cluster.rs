@@ -105,6 +105,8 @@ pub(crate) struct Cluster {
     options: SharedOptions,
     /// Whether latencies vary.
     pub(crate) jitter: bool,
+    /// How much later a node gets the result of a heartbeat.
+    pub(crate) heartbeat_delay: Duration,
 }
 
 pub(crate) fn capabilities() -> ServerCapabilities {
@@ -147,6 +149,7 @@ impl Cluster {
             count: 0,
             options,
             jitter: false,
+            heartbeat_delay: Duration::ZERO,
         };
         for at in 0..count {
             cluster.start(at);
@@ -192,8 +195,9 @@ impl Cluster {
         if !self.jitter {
             return LATENCY;
         }
+        // An action and its completion take less than the server's patience.
         let long = self.random.once_in(40);
-        Duration::from_micros(200 + self.random.below(if long { 3_000_000 } else { 4000 }))
+        Duration::from_micros(200 + self.random.below(if long { 2_000_000 } else { 4000 }))
     }
 
     pub(crate) fn server(&mut self, at: usize) -> &mut Server {
@@ -376,6 +380,7 @@ impl Cluster {
             }
             return;
         }
+        let is_heartbeat = matches!(action, StoreAction::Heartbeat { .. });
         let effects = self.store.execute(action, now);
         if let Some((from, to, message)) = effects.message {
             for other in 0..self.nodes.len() {
@@ -385,9 +390,10 @@ impl Cluster {
                     Some(to) => id == Some(to),
                     None => id != Some(from),
                 };
-                if addressed && self.nodes[other].cut_until <= now {
-                    let latency = self.latency();
-                    let when = (now + latency).max(self.nodes[other].heard_at);
+                if addressed {
+                    // The store keeps it for a node that does not reach it.
+                    let reached = now.max(self.nodes[other].cut_until).max(self.store_down_until);
+                    let when = (reached + self.latency()).max(self.nodes[other].heard_at);
                     self.nodes[other].heard_at = when;
                     let life = self.nodes[other].life;
                     self.plan(when, Due::Message(other, life, message.clone()));
@@ -395,8 +401,28 @@ impl Cluster {
             }
         }
         if let Some(completion) = effects.completion {
-            let latency = self.latency();
+            let delay = if is_heartbeat { self.heartbeat_delay } else { Duration::ZERO };
+            let latency = self.latency() + delay;
             self.plan(now + latency, Due::Complete(at, life, completion));
+        }
+    }
+
+    /// Removes everything from the store, as a restart without persistence does.
+    pub(crate) fn empty_store(&mut self) {
+        self.store.empty();
+        self.agenda.retain(|_, due| !matches!(due, Due::Message(..)));
+    }
+
+    /// Fails over to a replica of the store that does not have the last event of each stream, nor the
+    /// last message to each node.
+    pub(crate) fn fail_over(&mut self) {
+        self.store.lose_events(1);
+        for node in 0..self.nodes.len() {
+            let of_node = |due: &Due| matches!(due, Due::Message(to, ..) if *to == node);
+            let last = self.agenda.iter().rev().find(|(_, due)| of_node(due));
+            if let Some(at) = last.map(|(at, _)| *at) {
+                self.agenda.remove(&at);
+            }
         }
     }
 

@@ -237,6 +237,82 @@ fn a_call_of_a_dead_node_ends_with_one_error() {
 }
 
 #[test]
+fn a_reader_is_told_if_the_store_loses_the_last_event() {
+    // Rule: [RESUME-007].
+    for fault in [Cluster::fail_over, Cluster::empty_store] {
+        let mut cluster = Cluster::new(2, 1);
+        let session = cluster.open(0, 0);
+        let first = cluster.call(0, &session, 1, "stream-20");
+        cluster.disconnect(first);
+        let last = cluster.replies[first].last_id().to_owned();
+        cluster.advance(Duration::from_secs(10));
+        fault(&mut cluster);
+        let second = cluster.get(1, &session, Some(&last));
+        cluster.advance(Duration::from_secs(15));
+        assert!(cluster.replies[second].is_over(), "the reader waits");
+        // Its response began with the events that are left.
+        let rest = &cluster.replies[second];
+        let last = if rest.text().contains("id: ") { rest.last_id().to_owned() } else { last };
+        let third = cluster.get(1, &session, Some(&last));
+        cluster.advance(Duration::from_secs(15));
+        let told = [second, third].map(|reply| cluster.replies[reply].status);
+        assert!(told.contains(&Some(410)), "{told:?}");
+    }
+}
+
+#[test]
+fn the_end_of_a_call_whose_id_the_store_has_lost_is_no_event() {
+    let mut cluster = Cluster::new(2, 1);
+    let session = cluster.open(0, 0);
+    let first = cluster.call(0, &session, 1, "stream-400");
+    let last = cluster.replies[first].last_id().to_owned();
+    cluster.nodes[0].paused_until = cluster.now + Duration::from_secs(60);
+    cluster.empty_store();
+    cluster.advance(Duration::from_secs(20));
+    let second = cluster.get(1, &session, Some(&last));
+    cluster.advance(Duration::from_secs(30));
+    // The paused node has events of the same numbers.
+    let reply = &cluster.replies[second];
+    assert!(reply.is_over() && !reply.text().contains("id: "), "{reply:?}");
+}
+
+#[test]
+fn a_node_that_gets_a_new_id_while_it_opens_a_session_is_found() {
+    let mut cluster = Cluster::new(2, 1);
+    let (followed, session) = (cluster.open(1, 1), cluster.open(0, 0));
+    let first = cluster.call(1, &followed, 1, "stream-400");
+    let last = cluster.replies[first].last_id().to_owned();
+    let node = cluster.server(1).node_id();
+    cluster.nodes[1].paused_until = cluster.now + Duration::from_secs(40);
+    cluster.get(0, &followed, Some(&last));
+    // It arrives together with the heartbeat that finds the node deposed.
+    let reply = cluster.call(1, &session, 2, "ask-0");
+    cluster.advance(Duration::from_secs(45));
+    assert_ne!(cluster.server(1).node_id(), node);
+    let question = cluster.replies[reply].messages()[0].clone();
+    let answer = json!({"jsonrpc": "2.0", "id": question["id"], "result": {"roots": []}});
+    cluster.post(0, &session, &answer);
+    cluster.advance(SOON);
+    assert_eq!(cluster.replies[reply].messages()[1]["id"], 2);
+}
+
+#[test]
+fn a_session_is_not_gone_because_of_a_heartbeat_before_the_store_was_emptied() {
+    let mut cluster = Cluster::new(2, 1);
+    let session = cluster.open(0, 0);
+    cluster.heartbeat_delay = Duration::from_millis(1500);
+    let heartbeats = cluster.store.executed["heartbeat"];
+    while cluster.store.executed["heartbeat"] < heartbeats + 2 {
+        cluster.advance(Duration::from_millis(1));
+    }
+    // Both heartbeats have found the contents, and their results are on the way.
+    cluster.empty_store();
+    let reply = cluster.call(1, &session, 1, "plain");
+    cluster.advance(Duration::from_secs(5));
+    assert_eq!(cluster.replies[reply].status, Some(503));
+}
+
+#[test]
 fn a_slow_node_that_was_replaced_stops_speaking() {
     let mut cluster = Cluster::new(2, 1);
     let session = cluster.open(0, 0);
@@ -290,7 +366,7 @@ fn a_pause_of_the_store_costs_no_call_and_no_session() {
 fn sessions_survive_a_store_that_restarts_empty() {
     let mut cluster = Cluster::new(2, 1);
     let session = cluster.open(0, 0);
-    cluster.store.empty();
+    cluster.empty_store();
     // Before any heartbeat: the other node does not say that the session is gone.
     let reply = cluster.call(1, &session, 1, "plain");
     assert_eq!(cluster.replies[reply].status, Some(503));
@@ -307,7 +383,7 @@ fn sessions_are_stored_again_soon_after_an_empty_store_answers() {
     let session = cluster.open(0, 0);
     cluster.store_down_until = cluster.now + Duration::from_secs(11);
     cluster.advance(Duration::from_secs(11));
-    cluster.store.empty();
+    cluster.empty_store();
     // Less than the usual pause between two heartbeats.
     cluster.advance(Duration::from_secs(3));
     let reply = cluster.call(1, &session, 1, "plain");

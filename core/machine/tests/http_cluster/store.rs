@@ -91,10 +91,21 @@ impl Store {
                 }
                 ("depose", Some(Completion::Action(action, Ok(StoreReply::Deposed(deposed)))))
             }
-            StoreAction::PutSession { action, session, replica, taken, node, fields, idle } => {
-                let session = self.sessions.entry(session.as_str().to_owned()).or_default();
+            StoreAction::PutSession {
+                action,
+                session,
+                replica,
+                taken,
+                skipped,
+                node,
+                fields,
+                idle,
+            } => {
+                let id = session.as_str();
+                let skipped = if self.sessions.contains_key(id) { 0 } else { skipped };
+                let session = self.sessions.entry(id.to_owned()).or_default();
                 session.fields.extend(fields);
-                session.replicas = session.replicas.max(replica).max(taken);
+                session.replicas = session.replicas.max(replica).max(taken + skipped);
                 session.owners.insert(replica, node);
                 session.expires = now + idle;
                 ("put", Some(Completion::Action(action, Ok(StoreReply::Done))))

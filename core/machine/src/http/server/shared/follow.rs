@@ -21,9 +21,10 @@ use super::super::sessions::MANY_REPLAYS;
 use super::super::store::{EventPosition, NotStored, StoreAction, StoredEvent};
 use super::super::stream::Stream;
 use super::super::{Connection, Server};
-use super::NodeId;
+use super::lease::HEARTBEATS;
 use super::relay::NodeMessage;
 use super::sessions::is_standalone;
+use super::{NodeId, SharedOptions};
 
 /// The progress of a reader in a stream that another node produces. The events are all read from
 /// the store.
@@ -38,6 +39,12 @@ pub(in super::super) struct Follow {
     pub(in super::super) again: Option<Instant>,
     /// Whether there may be new events since the pending read.
     grown: bool,
+    /// The number of the next event, as the node that produces the stream has told last.
+    next: u64,
+    /// When that node was last asked for it.
+    asked: Instant,
+    /// Since when the store does not have events before that one.
+    behind: Option<Instant>,
     /// Whether the last event was read.
     ended: bool,
     /// Whether the node that produces it is gone.
@@ -80,7 +87,6 @@ impl Server {
         }
         let Some(connection) = self.connections.get_mut(key) else { return Err(gone()) };
         let polls = connection.polls();
-        let Some(session) = connection.session_id() else { return Err(gone()) };
         let mut stream = Stream::foreign(number, polls);
         let mut replay = Replay::from(last.sequence.saturating_add(1));
         replay.follow = Some(Follow {
@@ -89,6 +95,9 @@ impl Server {
             found: false,
             again: None,
             grown: false,
+            next: 0,
+            asked: now,
+            behind: None,
             ended: false,
             orphaned: false,
             concluded: None,
@@ -102,18 +111,24 @@ impl Server {
         self.join_session(key, number, exchange, now);
         if let Some(shared) = self.shared_mut() {
             shared.following.insert((key.to_number(), number), owner);
-            let node = alloc::format!("{}", shared.node);
-            let session = session.as_str().into();
-            self.send(
-                Some(owner),
-                &NodeMessage::Follow { session, stream: number, node },
-                None,
-                now,
-            );
         }
+        self.ask_owner(key, number, now);
         self.read_on(key, number, now);
         self.depose_silent(now);
         Ok(ExchangeId(exchange))
+    }
+
+    /// Asks the node that produces a stream how far it has come, and to tell its new events.
+    fn ask_owner(&mut self, key: Key, number: u32, now: Instant) {
+        let Some(session) = self.connections.get(key).and_then(Connection::session_id) else {
+            return;
+        };
+        let Some(shared) = self.shared_mut() else { return };
+        let owner = shared.following.get(&(key.to_number(), number)).copied();
+        let node = alloc::format!("{}", shared.node);
+        let message =
+            NodeMessage::Follow { session: session.as_str().into(), stream: number, node };
+        self.send(owner, &message, None, now);
     }
 
     fn follow_of(&mut self, key: Key, number: u32) -> Option<&mut Follow> {
@@ -136,7 +151,7 @@ impl Server {
         now: Instant,
     ) {
         let Some(shared) = &self.shared else { return };
-        let (patience, poll) = (shared.options.patience, shared.options.poll);
+        let SharedOptions { patience, poll, lease, .. } = shared.options;
         let limits = self.options.limits.clone();
         let Some(replay) = self.stream_mut(key, number).and_then(|it| it.replay.as_mut()) else {
             return;
@@ -144,7 +159,7 @@ impl Server {
         replay.end_read();
         let Some(follow) = &mut replay.follow else { return };
         let grown = core::mem::take(&mut follow.grown);
-        let Ok(events) = events else {
+        let Ok(mut events) = events else {
             // The first events of a stream may not have arrived at the store yet.
             if follow.found || follow.orphaned || now >= follow.since + patience {
                 return self.fail_replay(key, number, gone(), now);
@@ -167,8 +182,35 @@ impl Server {
             if grown {
                 return self.read_on(key, number, now);
             }
+            // An event may arrive at the store after the message about it.
+            if !follow.orphaned && from.sequence < follow.next {
+                let since = *follow.behind.get_or_insert(now);
+                if now >= since + poll {
+                    return self.fail_replay(key, number, gone(), now);
+                }
+            }
             follow.again = Some(now + poll);
+            // Not before it is known whether the client has to be told of a loss.
+            let is_told = follow.next > 0 || now >= follow.since + poll;
+            let opens = is_told && follow.behind.is_none();
+            if now >= follow.asked + lease / HEARTBEATS {
+                follow.asked = now;
+                self.ask_owner(key, number, now);
+            }
+            if !opens && self.is_unopened(key, number) {
+                return self.rearm(key, number);
+            }
             return self.continue_reader(key, number, now);
+        }
+        follow.behind = None;
+        // The stream ended without a response, or the store has lost the ids of its requests. No
+        // client gets the id of this event: one of the node that is gone may have the same id.
+        let is_void = |event: &StoredEvent| event.last && event.message.is_empty();
+        if !is_standalone(number) && events.last().is_some_and(is_void) {
+            events.pop();
+            if events.is_empty() {
+                return self.fail_replay(key, number, gone(), now);
+            }
         }
         let Some(page) = Replay::page_of(&events, from, u64::MAX, &limits) else {
             return self.fail_replay(key, number, gone(), now);
@@ -178,6 +220,13 @@ impl Server {
         follow.ended |= last.is_some_and(|event| event.last);
         replay.turn_to(page);
         self.continue_reader(key, number, now);
+    }
+
+    /// Returns whether the response to a reader has not begun.
+    fn is_unopened(&self, key: Key, number: u32) -> bool {
+        let reader = self.stream(key, number).and_then(|stream| stream.reader);
+        let entry = reader.and_then(|reader| self.exchanges.get(reader));
+        entry.is_some_and(|entry| matches!(entry.state, State::Reading))
     }
 
     /// Sets the deadline of a reader whose head was not sent yet.
@@ -195,9 +244,10 @@ impl Server {
         }
     }
 
-    /// Handles a notification that a stream has new events.
-    pub(super) fn handle_growth(&mut self, key: Key, number: u32, now: Instant) {
+    /// Handles a notification that a stream has events before the number `next`.
+    pub(super) fn handle_growth(&mut self, key: Key, number: u32, next: Option<u64>, now: Instant) {
         let Some(follow) = self.follow_of(key, number) else { return };
+        follow.next = follow.next.max(next.unwrap_or_default());
         if follow.again.is_some() {
             self.look_again(key, number, now);
         } else {

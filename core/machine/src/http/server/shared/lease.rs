@@ -16,7 +16,7 @@ use super::waits::{Purpose, unavailable};
 use super::{Lease, NodeId};
 
 /// How often a lease is extended while it lasts.
-const HEARTBEATS: u32 = 3;
+pub(super) const HEARTBEATS: u32 = 3;
 /// The pause after a heartbeat that failed. 1 s: sessions are stored again soon after a store that
 /// has lost them answers, and a store that cannot be reached gets few actions.
 const RETRY_PAUSE: Duration = Duration::from_secs(1);

@@ -1,6 +1,7 @@
 //! Messages between nodes.
 
 use alloc::borrow::Cow;
+use alloc::collections::BTreeSet;
 use alloc::string::String;
 use alloc::vec::Vec;
 
@@ -52,18 +53,21 @@ pub(super) enum NodeMessage<'a> {
         #[serde(borrow)]
         session: Cow<'a, str>,
     },
-    /// A node reads a stream that another node produces.
+    /// A node reads a stream that another node produces, and asks how far it has come.
     Follow {
         #[serde(borrow)]
         session: Cow<'a, str>,
         stream: u32,
         node: String,
     },
-    /// A stream with a reader on another node has a new event.
+    /// The answer to `Follow`, and a new event of a stream with a reader on another node.
     Grown {
         #[serde(borrow)]
         session: Cow<'a, str>,
         stream: u32,
+        /// The number of the next event, `u64::MAX` if there will be none. Older nodes do not tell it.
+        #[serde(default)]
+        next: Option<u64>,
     },
     /// A resource has changed.
     Updated {
@@ -180,13 +184,15 @@ impl Server {
                 }
             }
             NodeMessage::Follow { session, stream, node } => {
-                if let (Some(key), Some(node)) = (key_of(self, &session), NodeId::parse(&node)) {
+                let Some(node) = NodeId::parse(&node) else { return };
+                if let Some(key) = key_of(self, &session) {
                     self.add_follower(key, stream, node);
                 }
+                self.tell_growth(&session, stream, [node].into());
             }
-            NodeMessage::Grown { session, stream } => {
+            NodeMessage::Grown { session, stream, next } => {
                 if let Some(key) = key_of(self, &session) {
-                    self.handle_growth(key, stream, now);
+                    self.handle_growth(key, stream, next, now);
                 }
             }
             NodeMessage::TaskChanged { requestor, task } => {
@@ -277,25 +283,35 @@ impl Server {
         let fits = shared.followers.len() < FOLLOWED_MAX || shared.followers.contains_key(&place);
         if own && fits {
             shared.followers.entry(place).or_default().insert(node);
-            self.notify_followers(key, number);
         }
     }
 
     /// Tells the nodes with a reader of a stream that it has a new event.
     pub(in super::super) fn notify_followers(&mut self, key: Key, number: u32) {
         let number = self.stream(key, number).map_or(number, |stream| stream.number);
-        let Some(shared) = &mut self.shared else { return };
-        let Some(nodes) = shared.followers.get_mut(&(key.to_number(), number)) else { return };
-        let Some(session) = self.connections.get(key).and_then(Connection::session_id) else {
+        let nodes =
+            self.shared.as_ref().and_then(|it| it.followers.get(&(key.to_number(), number)));
+        let session = self.connections.get(key).and_then(Connection::session_id);
+        if let (Some(nodes), Some(session)) = (nodes, session) {
+            self.tell_growth(session.as_str(), number, nodes.clone());
+        }
+    }
+
+    /// Tells nodes how far a stream of this node has come.
+    fn tell_growth(&mut self, session: &str, number: u32, nodes: BTreeSet<NodeId>) {
+        let key = SessionId::parse(session.as_bytes()).and_then(|id| self.key_of_session(&id));
+        let stream = key.and_then(|key| self.stream(key, number));
+        let grows = stream.filter(|stream| !stream.is_foreign() && !stream.done);
+        let next = Some(grows.map_or(u64::MAX, |stream| stream.log.next_sequence()));
+        let message = NodeMessage::Grown { session: session.into(), stream: number, next };
+        let (Some(shared), Ok(message)) = (&self.shared, serde_json::to_vec(&message)) else {
             return;
         };
-        let message = NodeMessage::Grown { session: session.as_str().into(), stream: number };
-        let Ok(message) = serde_json::to_vec(&message) else { return };
-        for to in nodes.iter() {
+        for to in nodes {
             self.store.push(StoreAction::Send {
                 action: None,
                 from: shared.node,
-                to: Some(*to),
+                to: Some(to),
                 message: message.clone(),
             });
         }

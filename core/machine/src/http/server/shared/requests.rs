@@ -113,7 +113,6 @@ impl Server {
 
     fn park(&mut self, session: SessionId, parked: Parked, now: Instant) -> ExchangeId {
         let exchange = parked.exchange;
-        let idle = self.stored_idle();
         let Some(shared) = self.shared_mut() else { return ExchangeId(exchange) };
         let bytes = shared.parked_bytes.saturating_add(parked.len());
         if !shared.available {
@@ -126,17 +125,23 @@ impl Server {
             (shared.parked_count, shared.parked_bytes) = (shared.parked_count + 1, bytes);
             let waiting = shared.openings.entry(session.as_str().into()).or_default();
             waiting.push(parked);
-            let node = shared.node;
             if waiting.len() == 1 {
-                self.ask_store(Purpose::Open(session), now, |action| StoreAction::OpenSession {
-                    action,
-                    session,
-                    node,
-                    idle,
-                });
+                self.request_session(session, now);
             }
         }
         ExchangeId(exchange)
+    }
+
+    /// Asks the store for a session, and for the number of a replica.
+    pub(super) fn request_session(&mut self, session: SessionId, now: Instant) {
+        let idle = self.stored_idle();
+        let Some(node) = self.shared.as_ref().map(|shared| shared.node) else { return };
+        self.ask_store(Purpose::Open(session), now, |action| StoreAction::OpenSession {
+            action,
+            session,
+            node,
+            idle,
+        });
     }
 
     fn take_parked(&mut self, session: &str) -> Vec<Parked> {

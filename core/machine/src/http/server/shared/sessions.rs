@@ -34,6 +34,14 @@ pub(super) struct Replica {
     pub(super) stored: Stored,
     /// Whether the store did not have it when it was last used.
     pub(super) doubt: Doubt,
+    /// How many numbers of replicas were skipped when it was last stored again.
+    skipped: u32,
+}
+
+impl Replica {
+    const fn new(owners: Vec<(u32, NodeId)>, stored: Stored, now: Instant) -> Self {
+        Self { owners, touched: now, stored, doubt: Doubt::No, skipped: 0 }
+    }
 }
 
 /// Whether the store may have lost a session.
@@ -48,6 +56,8 @@ pub(super) enum Doubt {
 /// Whether the store has a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stored {
+    /// No action was sent yet.
+    New,
     No,
     /// The action is pending.
     Pending,
@@ -57,17 +67,21 @@ pub(super) enum Stored {
 /// The number of the replica on the node that creates a session.
 pub(in super::super) const FIRST_REPLICA: u32 = 1;
 
-/// The bits of a stream's number that count the streams of its replica: a million. A replica that has
-/// used them gets another number, of which there are 4,095.
-const STREAM_BITS: u32 = 20;
+/// The bits of a stream's number that count the streams of its replica: 262,144. A replica that has
+/// used them gets another number, of which there are 16,383.
+const STREAM_BITS: u32 = 18;
 /// The number after the last replica.
 const REPLICAS_MAX: u32 = 1 << (32 - STREAM_BITS);
 
-/// Returns how many numbers to skip when a session is stored again in an empty store. The node may
-/// not know the last replicas, and their numbers must not be used again, because clients may know ids
-/// of their events. At least 16, and different each time.
-fn unknown_replicas(contents: Option<u64>) -> u32 {
-    16 + u32::try_from(contents.unwrap_or_default() % 240).unwrap_or_default()
+/// Returns how many numbers to skip after those taken when a session is stored again in a store that
+/// has lost it. The node may not know the last replicas, and their numbers must not be used again,
+/// because clients may know ids of their events. At least 16, more than the last time, because the
+/// store may lose it again, and random, because another node may do the same.
+fn unknown_replicas(taken: u32, before: u32, random: u64) -> u32 {
+    let random = |below: u32| u32::try_from(random % u64::from(below)).unwrap_or_default();
+    let skipped = before + 16 + random(1008);
+    let left = REPLICAS_MAX.saturating_sub(taken);
+    if skipped < left { skipped } else { random(left.max(1)) }
 }
 
 /// The longest description of a client, and of its extensions, that is stored, in bytes. A session
@@ -114,7 +128,7 @@ impl Server {
     pub(in super::super) fn share_session(&mut self, key: Key, now: Instant) {
         let Some(shared) = &mut self.shared else { return };
         let owners = alloc::vec![(FIRST_REPLICA, shared.node)];
-        let replica = Replica { owners, touched: now, stored: Stored::No, doubt: Doubt::No };
+        let replica = Replica::new(owners, Stored::New, now);
         shared.replicas.insert(key.to_number(), replica);
         shared.opened = Some(key);
         if let Some(connection) = self.connections.get_mut(key) {
@@ -134,15 +148,16 @@ impl Server {
         let (session, replica) = (session.id, replica_of(streams.first_number()));
         let fields = fields_of(&state, machine.caller().principal());
         let idle = self.stored_idle();
-        let shared = self.shared.as_ref();
-        let owners = shared.and_then(|shared| Some(&shared.replicas.get(&key.to_number())?.owners));
-        let highest = owners.into_iter().flatten().map(|(number, _)| *number).max();
-        let emptied = shared.filter(|shared| shared.emptied.is_some());
-        let unknown = emptied.map_or(0, |shared| unknown_replicas(shared.contents));
-        let taken = (highest.unwrap_or(replica) + unknown).min(REPLICAS_MAX);
+        let known = self.shared.as_ref().and_then(|it| it.replicas.get(&key.to_number()));
+        let highest = known.into_iter().flat_map(|it| &it.owners).map(|(number, _)| *number).max();
+        let taken = highest.unwrap_or(replica);
+        let again = known.filter(|known| known.stored != Stored::New);
+        let before = again.map(|known| known.skipped);
+        let skipped = before
+            .map_or(0, |before| unknown_replicas(taken, before, self.session_ids.draw_number()));
         self.set_stored(key, Stored::Pending);
-        self.ask_store(Purpose::Put { session: key, held }, now, |action| {
-            StoreAction::PutSession { action, session, replica, taken, node, fields, idle }
+        self.ask_store(Purpose::Put { session: key, held, skipped }, now, |action| {
+            StoreAction::PutSession { action, session, replica, taken, skipped, node, fields, idle }
         });
     }
 
@@ -151,6 +166,16 @@ impl Server {
             self.shared_mut().and_then(|shared| shared.replicas.get_mut(&key.to_number()))
         {
             (replica.stored, replica.doubt) = (stored, Doubt::No);
+        }
+    }
+
+    /// Notes that a session was stored, and that the store may have skipped this many numbers.
+    pub(super) fn note_put(&mut self, key: Key, skipped: u32) {
+        self.set_stored(key, Stored::Yes);
+        if let Some(replica) =
+            self.shared_mut().and_then(|shared| shared.replicas.get_mut(&key.to_number()))
+        {
+            replica.skipped = skipped;
         }
     }
 
@@ -257,6 +282,12 @@ impl Server {
         record: SessionRecord,
         now: Instant,
     ) {
+        let own = self.shared.as_ref().map(|shared| shared.node);
+        let owner = record.owners.iter().find(|(number, _)| *number == record.replica);
+        if owner.is_some_and(|(_, node)| Some(*node) != own) {
+            // This node has lost its lease and its id meanwhile: nobody would reach the replica.
+            return self.request_session(*session, now);
+        }
         if let Err(response) = self.open_replica(session, record, now) {
             return self.answer_parked(session.as_str(), || response.clone());
         }
@@ -289,10 +320,14 @@ impl Server {
                 session.next_stream = first + 1;
                 machine.start_call_ids(first_id);
             }
-            if let Some(known) =
-                self.shared_mut().and_then(|it| it.replicas.get_mut(&key.to_number()))
+            if let Some(shared) = self.shared_mut()
+                && let Some(known) = shared.replicas.get_mut(&key.to_number())
             {
-                known.owners = owners;
+                // The store may have lost what this node knows about itself.
+                known.owners.retain(|(number, node)| {
+                    *node == shared.node && owners.iter().all(|(other, _)| other != number)
+                });
+                known.owners.extend(owners);
             }
             return Ok(());
         }
@@ -313,7 +348,7 @@ impl Server {
             let key =
                 self.insert_session(*session, Transport::Streamable, first, machine, caller, now);
             self.prime_standalone(key);
-            let replica = Replica { owners, touched: now, stored: Stored::Yes, doubt: Doubt::No };
+            let replica = Replica::new(owners, Stored::Yes, now);
             if let Some(shared) = self.shared_mut() {
                 shared.replicas.insert(key.to_number(), replica);
             }
