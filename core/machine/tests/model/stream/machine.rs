@@ -6,11 +6,12 @@ use mcp_sansio::Instant;
 use mcp_sansio::http::{
     ExchangeId, HttpServerOptions, RequestHead, ResponseMode, Server, ServerLimits, ServerTransmit,
 };
-use mcp_sansio::jsonrpc::RawJson;
-use mcp_sansio::peer::{self, Event, RequestHandle};
+use mcp_sansio::jsonrpc::AsJson;
+use mcp_sansio::peer::{self, CommandError, Event, RequestHandle, ServerCommand};
 use mcp_sansio::protocol::{Implementation, LoggingLevel, ServerCapabilities};
 use serde_json::{Value, json};
 
+use crate::commands::{VERBATIM, nth};
 use crate::outcome::Outcome;
 use crate::transcript::Subject;
 
@@ -172,9 +173,28 @@ impl Machine {
         lines
     }
 
-    fn call(&self, number: usize) -> Option<RequestHandle> {
-        let number = number.checked_rem(self.calls.len())?;
-        self.calls.get(number).copied()
+    /// Returns the command of an operation, if it belongs to the application and its number refers
+    /// to something.
+    fn resolve<'a>(
+        &self,
+        operation: Operation,
+        step: &'a AsJson<'a, u32>,
+    ) -> Option<ServerCommand<'a>> {
+        let calls = &self.calls;
+        Some(match operation {
+            Operation::Progress(it) => {
+                let (request, progress) = (*nth(calls, it)?, f64::from(*step.0));
+                ServerCommand::Progress { request, progress, total: None, message: None }
+            }
+            Operation::Answer(it) => {
+                ServerCommand::Respond { request: *nth(calls, it)?, result: &VERBATIM }
+            }
+            Operation::Log => {
+                let level = LoggingLevel::Error;
+                ServerCommand::Log { request: None, level, logger: None, data: step }
+            }
+            _ => return None,
+        })
     }
 }
 
@@ -221,20 +241,14 @@ impl Subject<Operation> for Machine {
                     self.exchanges[exchange].stalled ^= true;
                 }
             }
-            Operation::Progress(call) => {
-                if let Some(call) = self.call(call) {
-                    self.server.progress(call, f64::from(self.steps), None, None, now);
-                }
-            }
-            Operation::Answer(call) => {
+            _ => {}
+        }
+        let step = self.steps;
+        if let Some(command) = self.resolve(*operation, &AsJson(&step)) {
+            match self.server.apply(command, now) {
                 // A repeated response is refused, which cannot be observed here.
-                let _late = self
-                    .call(call)
-                    .map(|call| self.server.respond_with(call, &RawJson::EMPTY_OBJECT, now));
-            }
-            Operation::Log => {
-                let logged = self.server.log(None, LoggingLevel::Error, None, &self.steps, now);
-                logged.expect("a number is JSON");
+                Ok(_) | Err(CommandError::NotDue) => {}
+                Err(other) => panic!("{other}"),
             }
         }
         Outcome { sent: self.drain(), ..Outcome::default() }
