@@ -536,6 +536,9 @@ fn code_unit(bytes: &[u8], start: usize) -> Result<(u16, usize), usize> {
 /// Returns how many bytes at the start of `bytes` are plain, meaning not a quote, a backslash or a
 /// control character.
 pub(super) fn plain_prefix(bytes: &[u8]) -> usize {
+    if is_short_and_plain(bytes) {
+        return bytes.len();
+    }
     let mut at = 0;
     for _ in 0..WORDS_FIRST {
         match bytes.get(at..).and_then(<[u8]>::first_chunk).map(plain_in_word) {
@@ -545,6 +548,17 @@ pub(super) fn plain_prefix(bytes: &[u8]) -> usize {
         }
     }
     plain_end(bytes, at)
+}
+
+/// Returns whether `bytes` are at most two words long, as most keys are, and all plain.
+#[inline]
+fn is_short_and_plain(bytes: &[u8]) -> bool {
+    match (bytes.first_chunk(), bytes.last_chunk()) {
+        (Some(first), Some(last)) => {
+            bytes.len() <= 2 * first.len() && special_in_word(first) | special_in_word(last) == 0
+        }
+        _ => plain_bytes(bytes) == bytes.len(),
+    }
 }
 
 /// Most strings are a few words long; scanning in chunks and blocks pays only for longer ones.
@@ -612,6 +626,14 @@ const fn is_plain(byte: u8) -> bool {
 /// Returns the number of plain bytes before the first other byte, or `None` if all are plain.
 #[inline]
 fn plain_in_word(word: &[u8; 8]) -> Option<usize> {
+    let special = special_in_word(word);
+    if special == 0 { None } else { Some(special.trailing_zeros() as usize / 8) }
+}
+
+/// Returns a word whose lowest bit is in the first byte that is not plain. It is zero if all are
+/// plain.
+#[inline]
+const fn special_in_word(word: &[u8; 8]) -> u64 {
     const ONES: u64 = u64::from_le_bytes([1; 8]);
     const HIGHS: u64 = ONES << 7;
     let word = u64::from_le_bytes(*word);
@@ -622,8 +644,7 @@ fn plain_in_word(word: &[u8; 8]) -> Option<usize> {
     let below = flipped.wrapping_sub(ONES * 0x21) & !flipped;
     let slash = word ^ (ONES * b'\\' as u64);
     let slash = slash.wrapping_sub(ONES) & !slash;
-    let found = (below | slash) & HIGHS;
-    if found == 0 { None } else { Some(found.trailing_zeros() as usize / 8) }
+    (below | slash) & HIGHS
 }
 
 /// Written so that the compiler vectorizes it: the minimum takes one instruction per vector, and is
