@@ -13,6 +13,7 @@ use serde::de::{
     self, Deserialize, DeserializeSeed, EnumAccess, Error as _, Expected, MapAccess, SeqAccess,
     Unexpected, VariantAccess, Visitor,
 };
+use serde_json::Number;
 
 use super::json_error::JsonError as Error;
 use super::scan::{Scanner, Written};
@@ -172,8 +173,15 @@ fn visit_number<'de, V: Visitor<'de>>(text: &str, visitor: V) -> Result<V::Value
 }
 
 /// Parses a number with a fraction or an exponent, or one that is too large for an integer.
-fn float<'de, F: Deserialize<'de>>(text: &'de str) -> Result<F, Error> {
-    serde_json::from_str(text).map_err(Error::custom)
+// As a `Number`, not as an `f64`: the latter can fail with an error that contains any value, and
+// formatting that takes ten kilobytes of a small program.
+fn float(text: &str) -> Result<f64, Error> {
+    text.parse().ok().and_then(|number: Number| number.as_f64()).ok_or_else(out_of_range)
+}
+
+#[cold]
+fn out_of_range() -> Error {
+    Error::custom("number out of range")
 }
 
 macro_rules! integers {
@@ -253,7 +261,10 @@ impl<'de> de::Deserializer<'de> for Deserializer<'_, 'de> {
         let text = self.skip();
         match Integer::read(text) {
             Some(integer) => integer.visit(visitor),
-            None => visitor.visit_f64(f64::from(float::<f32>(text)?)),
+            None => {
+                let number = serde_json::from_str::<f32>(text).map_err(|_| out_of_range())?;
+                visitor.visit_f64(number.into())
+            }
         }
     }
 

@@ -3,26 +3,45 @@
 
 use crate::jsonrpc::RawJson;
 
-/// The error message for a repeated member. The name is parsed from it, so that a program contains
-/// each name once.
-struct Repeat(&'static str);
+/// The names of a set of members, as the error messages for repeated ones. The names are parsed from
+/// the messages, so that a program contains each name once.
+struct Names {
+    /// The messages, one after the other.
+    messages: &'static str,
+    /// The length of each name.
+    lengths: &'static [u8],
+    /// The length of a message before the name.
+    before: usize,
+}
 
-impl Repeat {
-    /// The text before the name for a member of the parameters or `_meta`.
+impl Names {
+    /// The text before the name of a member of the parameters or `_meta`.
     const BEFORE: &str = "`";
     const AFTER: &str = "` is repeated";
 
-    /// Returns whether the message is for the member `name`, which may be nested.
+    /// Returns the place of `name` in the set.
     #[inline]
-    fn is_of(&self, name: &str) -> bool {
-        self.is_behind(Self::BEFORE.len(), name)
+    fn find(&self, name: &str) -> Option<usize> {
+        let (messages, mut start) = (self.messages.as_bytes(), self.before);
+        self.lengths.iter().position(|length| {
+            let length = usize::from(*length);
+            let found = length == name.len()
+                && messages.get(start..start + length) == Some(name.as_bytes());
+            start += length + Self::AFTER.len() + self.before;
+            found
+        })
     }
 
-    /// Like [`is_of`](Self::is_of), with `start` bytes before the name.
-    #[inline]
-    fn is_behind(&self, start: usize, name: &str) -> bool {
-        self.0.len() == start + name.len() + Self::AFTER.len()
-            && self.0.as_bytes().get(start..start + name.len()) == Some(name.as_bytes())
+    /// Returns the error message for the name at `place`.
+    #[cold]
+    fn message(&self, place: usize) -> &'static str {
+        let around = self.before + Self::AFTER.len();
+        let mut rest = self.messages;
+        for length in self.lengths.iter().take(place) {
+            rest = rest.get(usize::from(*length) + around..).unwrap_or_default();
+        }
+        let length = self.lengths.get(place).map_or(0, |length| usize::from(*length) + around);
+        rest.get(..length).unwrap_or_default()
     }
 }
 
@@ -37,13 +56,17 @@ macro_rules! names {
         const _: () = assert!([$($name),+].len() <= u64::BITS as usize);
 
         impl $set {
-            const ALL: &[(Self, Repeat)] =
-                &[$((Self::$variant, Repeat(concat!("`", $name, "` is repeated")))),+];
+            const ALL: &[Self] = &[$(Self::$variant),+];
+            const NAMES: Names = Names {
+                messages: concat!($("`", $name, "` is repeated"),+),
+                lengths: &[$($name.len() as u8),+],
+                before: Names::BEFORE.len(),
+            };
 
             /// Returns the member called `name`, with escapes resolved.
             #[inline]
             pub(crate) fn parse(name: &str) -> Option<Self> {
-                Self::ALL.iter().find(|(_, repeat)| repeat.is_of(name)).map(|(member, _)| *member)
+                Self::ALL.get(Self::NAMES.find(name)?).copied()
             }
 
             /// Records that the object has the member.
@@ -51,7 +74,11 @@ macro_rules! names {
             /// Returns an error if the member was recorded before.
             #[inline]
             pub(crate) fn once(self, seen: &mut Seen) -> Result<(), &'static str> {
-                if seen.insert(self as u32) { Ok(()) } else { Err(Self::ALL[self as usize].1.0) }
+                if seen.insert(self as usize) {
+                    Ok(())
+                } else {
+                    Err(Self::NAMES.message(self as usize))
+                }
             }
         }
     };
@@ -143,7 +170,7 @@ pub(crate) struct Seen(u64);
 impl Seen {
     /// Adds a member and returns whether it is new.
     #[inline]
-    const fn insert(&mut self, place: u32) -> bool {
+    const fn insert(&mut self, place: usize) -> bool {
         let bit = 1 << place;
         let new = self.0 & bit == 0;
         self.0 |= bit;
@@ -151,21 +178,22 @@ impl Seen {
     }
 }
 
-/// The members of a nested object, and the length of the text before each name.
-type Names = (usize, &'static [Repeat]);
-
 macro_rules! nested {
-    ($object:literal: $($name:literal),+) => {(
-        concat!("`", $object, ".").len(),
-        &[$(Repeat(concat!("`", $object, ".", $name, "` is repeated"))),+],
-    )};
+    ($object:literal: $($name:literal),+) => {{
+        const NAMES: &Names = &Names {
+            messages: concat!($("`", $object, ".", $name, "` is repeated"),+),
+            lengths: &[$($name.len() as u8),+],
+            before: concat!("`", $object, ".").len(),
+        };
+        Some(NAMES)
+    }};
 }
 
 impl Param {
     /// Returns the names in the object of this member. Decoders also refuse repeats, but not every
     /// reader decodes the whole object, and members with a single valid value are not always
     /// decoded.
-    const fn nested(self) -> Names {
+    const fn nested(self) -> Option<&'static Names> {
         match self {
             Self::Ref => nested!("ref": "type", "name", "uri", "title"),
             Self::Argument => nested!("argument": "name", "value"),
@@ -189,24 +217,19 @@ impl Param {
                 "notifications": "toolsListChanged", "promptsListChanged", "resourcesListChanged",
                 "resourceSubscriptions", "taskIds"
             ),
-            _ => (0, &[]),
+            _ => None,
         }
     }
 
     /// Checks for repeated members in the object value of this member.
     pub(crate) fn check_nested(self, value: &RawJson<'_>) -> Result<(), &'static str> {
-        let (start, names) = self.nested();
-        if names.is_empty() {
-            return Ok(());
-        }
+        let Some(names) = self.nested() else { return Ok(()) };
         let mut seen = Seen::default();
         for member in value.members() {
-            let name = member.name();
-            let known = names.iter().zip(0..).find(|(repeat, _)| repeat.is_behind(start, &name));
-            if let Some((repeat, place)) = known
+            if let Some(place) = names.find(&member.name())
                 && !seen.insert(place)
             {
-                return Err(repeat.0);
+                return Err(names.message(place));
             }
         }
         Ok(())
@@ -260,6 +283,19 @@ mod tests {
             (r#"{"task":{"ttl":1,"ttl":1}}"#, "`task.ttl` is repeated"),
         ] {
             assert_eq!(fault(params), Some(found), "{params}");
+        }
+    }
+
+    #[test]
+    fn each_message_is_for_the_name_at_its_place() {
+        let nested = Param::ALL.iter().filter_map(|param| param.nested());
+        for names in nested.chain([&Param::NAMES, &MetaKey::NAMES]) {
+            for place in 0..names.lengths.len() {
+                let message = names.message(place);
+                let name = message.get(names.before..).and_then(|it| it.strip_suffix(Names::AFTER));
+                assert_eq!(name.and_then(|name| names.find(name)), Some(place), "{message}");
+            }
+            assert_eq!(names.find("other"), None);
         }
     }
 

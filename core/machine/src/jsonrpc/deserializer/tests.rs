@@ -216,6 +216,10 @@ fn errors_name_the_expected_type() {
     assert_eq!(error(r#"{"a":256}"#), "invalid value: integer `256`, expected u8");
     assert_eq!(error(r#"{"a":1.5}"#), "invalid type: floating point number, expected u8");
     assert_eq!(error("null"), "invalid type: null, expected struct Fields");
+    let error = deserialize::<f64>("1e400").expect_err("refused").to_string();
+    assert_eq!(error, "number out of range");
+    let error = deserialize::<f32>("1e400").expect_err("refused").to_string();
+    assert_eq!(error, "number out of range");
 }
 
 #[test]

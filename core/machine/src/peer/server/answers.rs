@@ -449,7 +449,7 @@ impl Additions<'_> {
             && !self.identity.is_empty()
         {
             let at = start + range.start + 1;
-            let only = text.split_at(range.start + 1).1.trim_start().starts_with('}');
+            let only = text.split_at(range.start + 1).1.trim_ascii_start().starts_with('}');
             if !only {
                 out.insert(at, ',');
             }
