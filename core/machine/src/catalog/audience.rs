@@ -1,4 +1,3 @@
-use alloc::collections::BTreeSet;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
@@ -235,8 +234,11 @@ impl Audience {
 /// The restricted items of a catalog. The lists have the audience of each.
 #[derive(Clone, Debug)]
 pub(super) struct Restrictions {
-    /// [`Audience::includes`], so that its code is linked only into programs that restrict an item.
+    /// [`Audience::includes`], so that its code is linked only into programs that restrict an item,
+    /// like that of the next field.
     includes: fn(&Audience, &Caller) -> bool,
+    /// [`Catalog::remove_known_session`].
+    remove_session: fn(&mut Catalog, SessionKey) -> bool,
     /// The number of restricted items of each kind.
     items: [u32; 4],
     /// How many of the unannounced additions are restricted.
@@ -244,14 +246,21 @@ pub(super) struct Restrictions {
     /// The unannounced changes, with those who can see them.
     changes: Vec<(ItemKind, Arc<Audience>)>,
     /// The sessions in the audiences of items. Those of items that were removed stay until
-    /// [`Catalog::remove_session`].
-    sessions: BTreeSet<SessionKey>,
+    /// [`Catalog::remove_session`]. Sorted; not a tree, which takes more code than its copies and
+    /// searches save.
+    sessions: Vec<SessionKey>,
 }
 
 impl Restrictions {
     pub(super) fn new() -> Self {
-        let (includes, changes) = (Audience::includes, Vec::new());
-        Self { includes, items: [0; 4], added: [0; 4], changes, sessions: BTreeSet::new() }
+        Self {
+            includes: Audience::includes,
+            remove_session: Catalog::remove_known_session,
+            items: [0; 4],
+            added: [0; 4],
+            changes: Vec::new(),
+            sessions: Vec::new(),
+        }
     }
 
     #[cfg(feature = "recording")]
@@ -261,7 +270,17 @@ impl Restrictions {
 
     #[cfg(feature = "recording")]
     pub(super) fn add_sessions<'a>(&mut self, audiences: impl Iterator<Item = &'a Arc<Audience>>) {
-        self.sessions.extend(audiences.flat_map(|audience| audience.sessions.iter().copied()));
+        for audience in audiences {
+            self.insert_sessions(audience);
+        }
+    }
+
+    fn insert_sessions(&mut self, audience: &Audience) {
+        for session in &audience.sessions {
+            if let Err(place) = self.sessions.binary_search(session) {
+                self.sessions.insert(place, *session);
+            }
+        }
     }
 }
 
@@ -336,7 +355,7 @@ impl Catalog {
             return false;
         };
         let restrictions = self.restrictions.get_or_insert_with(|| Restrictions::new().into());
-        restrictions.sessions.extend(audience.sessions.iter().copied());
+        restrictions.insert_sessions(&audience);
         restrictions.changes.push((kind, audience));
         if let Some(before) = before {
             restrictions.changes.push((kind, before));
@@ -359,9 +378,12 @@ impl Catalog {
     /// [`poll_ended_session`](crate::http::Server::poll_ended_session) for others.
     pub fn remove_session(&mut self, session: SessionKey) -> bool {
         let Some(restrictions) = &mut self.restrictions else { return false };
-        if !restrictions.sessions.remove(&session) {
-            return false;
-        }
+        let Ok(place) = restrictions.sessions.binary_search(&session) else { return false };
+        restrictions.sessions.remove(place);
+        (restrictions.remove_session)(self, session)
+    }
+
+    fn remove_known_session(&mut self, session: SessionKey) -> bool {
         let mut removed = false;
         for kind in ItemKind::ALL {
             let list = self.listing(kind);
@@ -389,7 +411,7 @@ impl Catalog {
     /// Returns whether an item is for a session.
     #[cfg(feature = "http")]
     pub(crate) fn restricts_session(&self, session: SessionKey) -> bool {
-        self.restrictions.as_ref().is_some_and(|it| it.sessions.contains(&session))
+        self.restrictions.as_ref().is_some_and(|it| it.sessions.binary_search(&session).is_ok())
     }
 
     fn remove_item(&mut self, id: ItemId) -> bool {
