@@ -4,11 +4,11 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use mcp_sansio_examples::arguments::Arguments;
-use mcp_sansio_examples::{bench, runtime};
+use mcp_sansio_examples::{bench, runtime, trace};
 
 const USAGE: &str = "\
 bench-server (--stdio | --http ADDRESS [--legacy-sse] [--auth]) [--runtime NAME]
-             [--shards N | --store URL [--node NAME]] [--seal-key-file FILE]
+             [--shards N | --store URL [--node NAME]] [--seal-key-file FILE] [--trace]
 
 A server for measurements: tools echo {\"text\"}, add {\"a\",\"b\"} and progress {\"count\"} (that many
 notifications, then a result), resource mem://blob (64 KiB of text).
@@ -25,6 +25,7 @@ notifications, then a result), resource mem://blob (64 KiB of text).
   --seal-key-file FILE
                    seal the states of input rounds with the key in FILE, 64 hexadecimal digits;
                    further lines are previous keys
+  --trace          write a line for each request and notification on standard error
   --runtime NAME   tokio (default), smol, async-std or std
 ";
 
@@ -33,7 +34,9 @@ fn main() -> ExitCode {
         Ok(place) => place,
         Err(stop) => return stop.report("bench-server", USAGE),
     };
-    match place.serve(bench::server(), "add") {
+    let server = bench::server();
+    let server = if place.trace { server.observe_operations(trace::telemetry()) } else { server };
+    match place.serve(server, "add") {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             // There is nothing left to report a failure to.

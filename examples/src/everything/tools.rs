@@ -7,7 +7,7 @@ use mcp_sansio::protocol::{
     AudioContent, CallToolResult, ContentBlock, EmbeddedResource, ImageContent, LoggingLevel,
     ResourceContents, TextResourceContents, Tool,
 };
-use mcp_sansio_handlers::{Call, HandlerError, NoArguments, Server};
+use mcp_sansio_handlers::{Call, HandlerError, NoArguments, Server, ServerItem};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -37,77 +37,121 @@ struct Header {
 pub(super) fn offer(server: Server, runtime: Runtime) -> Server {
     server
         // The first tool in the list must succeed without arguments.
-        .tool(
-            "test_simple_text",
-            "Returns a text",
-            |_: Call<NoArguments>| "This is a simple text response for testing.",
+        .add_item(
+            ServerItem::tool(
+                "test_simple_text",
+                "Returns a text",
+                |_: Call<NoArguments>| "This is a simple text response for testing.",
+            )
+            .read_only(),
         )
-        .tool("echo", "Sends the text back", |call: Call<Echo>| call.arguments.text)
-        .tool("test_image_content", "Returns an image", |_: Call<NoArguments>| {
-            ContentBlock::from(image())
-        })
-        .tool("test_audio_content", "Returns a sound", |_: Call<NoArguments>| {
-            ContentBlock::from(AudioContent::new(media::WAV, media::WAV_TYPE))
-        })
-        .tool("test_embedded_resource", "Returns a resource", |_: Call<NoArguments>| {
-            embedded("test://embedded-resource", "This is an embedded resource content.")
-        })
-        .tool(
-            "test_multiple_content_types",
-            "Returns a text, an image and a resource",
-            |_: Call<NoArguments>| {
-                vec![
-                    ContentBlock::text("Multiple content types test:"),
-                    image().into(),
-                    embedded("test://mixed-content-resource", "a resource among others"),
-                ]
-            },
+        .add_item(
+            ServerItem::tool("echo", "Sends the text back", |call: Call<Echo>| call.arguments.text)
+                .read_only(),
         )
-        .tool("test_error_handling", "Fails, always", |_: Call<NoArguments>| {
-            CallToolResult::error("This tool intentionally returns an error for testing")
-        })
-        .tool(
-            "test_tool_with_progress",
-            "Reports progress three times",
-            move |call: Call<NoArguments>| async move {
-                for percent in [0.0, 50.0, 100.0] {
-                    call.progress(percent, Some(100.0), &format!("{percent} of 100 done"));
-                    runtime.sleep(PAUSE).await;
-                }
-                "All three steps are done."
-            },
+        .add_item(
+            ServerItem::tool("test_image_content", "Returns an image", |_: Call<NoArguments>| {
+                ContentBlock::from(image())
+            })
+            .read_only(),
         )
-        .tool(
-            "test_tool_with_logging",
-            "Sends three log messages",
-            move |call: Call<NoArguments>| async move {
-                for (index, message) in
-                    ["Tool execution started", "Tool processing data", "Tool execution completed"]
-                        .into_iter()
-                        .enumerate()
-                {
-                    if index > 0 {
-                        runtime.sleep(LOG_PAUSE).await;
+        .add_item(
+            ServerItem::tool("test_audio_content", "Returns a sound", |_: Call<NoArguments>| {
+                ContentBlock::from(AudioContent::new(media::WAV, media::WAV_TYPE))
+            })
+            .read_only(),
+        )
+        .add_item(
+            ServerItem::tool(
+                "test_embedded_resource",
+                "Returns a resource",
+                |_: Call<NoArguments>| {
+                    embedded("test://embedded-resource", "This is an embedded resource content.")
+                },
+            )
+            .read_only(),
+        )
+        .add_item(
+            ServerItem::tool(
+                "test_multiple_content_types",
+                "Returns a text, an image and a resource",
+                |_: Call<NoArguments>| {
+                    vec![
+                        ContentBlock::text("Multiple content types test:"),
+                        image().into(),
+                        embedded("test://mixed-content-resource", "a resource among others"),
+                    ]
+                },
+            )
+            .read_only(),
+        )
+        .add_item(
+            ServerItem::tool("test_error_handling", "Fails, always", |_: Call<NoArguments>| {
+                CallToolResult::error("This tool intentionally returns an error for testing")
+            })
+            .read_only(),
+        )
+        .add_item(
+            ServerItem::tool(
+                "test_tool_with_progress",
+                "Reports progress three times",
+                move |call: Call<NoArguments>| async move {
+                    for percent in [0.0, 50.0, 100.0] {
+                        call.progress(percent, Some(100.0), &format!("{percent} of 100 done"));
+                        runtime.sleep(PAUSE).await;
                     }
-                    call.log(LoggingLevel::Info, message);
-                }
-                "Three messages were logged."
-            },
+                    "All three steps are done."
+                },
+            )
+            .read_only(),
         )
-        .tool(
-            "test_logging_tool",
-            "Sends a log message to clients that requested logging",
-            |call: Call<NoArguments>| {
-                call.log_as(LoggingLevel::Info, Some("test_logging_tool"), "called");
-                "Logged."
-            },
+        .add_item(
+            ServerItem::tool(
+                "test_tool_with_logging",
+                "Sends three log messages",
+                move |call: Call<NoArguments>| async move {
+                    for (index, message) in [
+                        "Tool execution started",
+                        "Tool processing data",
+                        "Tool execution completed",
+                    ]
+                    .into_iter()
+                    .enumerate()
+                    {
+                        if index > 0 {
+                            runtime.sleep(LOG_PAUSE).await;
+                        }
+                        call.log(LoggingLevel::Info, message);
+                    }
+                    "Three messages were logged."
+                },
+            )
+            .read_only(),
         )
-        .tool("test_reconnection", "Takes its time", move |call: Call<NoArguments>| async move {
-            // Over HTTP, the client reconnects for the result.
-            call.release_connection(RETRY);
-            runtime.sleep(LOG_PAUSE).await;
-            "The result was worth the wait."
-        })
+        .add_item(
+            ServerItem::tool(
+                "test_logging_tool",
+                "Sends a log message to clients that requested logging",
+                |call: Call<NoArguments>| {
+                    call.log_as(LoggingLevel::Info, Some("test_logging_tool"), "called");
+                    "Logged."
+                },
+            )
+            .read_only(),
+        )
+        .add_item(
+            ServerItem::tool(
+                "test_reconnection",
+                "Takes its time",
+                move |call: Call<NoArguments>| async move {
+                    // Over HTTP, the client reconnects for the result.
+                    call.release_connection(RETRY);
+                    runtime.sleep(LOG_PAUSE).await;
+                    "The result was worth the wait."
+                },
+            )
+            .read_only(),
+        )
         .tool(
             "test_trigger_tool_change",
             "Changes the list of tools by changing this description",
@@ -126,15 +170,21 @@ pub(super) fn offer(server: Server, runtime: Runtime) -> Server {
                 Ok::<_, HandlerError>("Touched.")
             },
         )
-        .tool_with(
-            Tool::new("test_custom_header", literal(CUSTOM_HEADER))
-                .description("Takes a value that HTTP clients also send in a header"),
-            |call: Call<Header>| call.arguments.value,
+        .add_item(
+            ServerItem::new(
+                Tool::new("test_custom_header", literal(CUSTOM_HEADER))
+                    .description("Takes a value that HTTP clients also send in a header"),
+                |call: Call<Header>| call.arguments.value,
+            )
+            .read_only(),
         )
-        .tool_with(
-            Tool::new("json_schema_2020_12_tool", literal(JSON_SCHEMA_2020_12))
-                .description("Takes arguments whose schema uses much of JSON Schema 2020-12"),
-            |_: Call<serde_json::Value>| "The schema was accepted.",
+        .add_item(
+            ServerItem::new(
+                Tool::new("json_schema_2020_12_tool", literal(JSON_SCHEMA_2020_12))
+                    .description("Takes arguments whose schema uses much of JSON Schema 2020-12"),
+                |_: Call<serde_json::Value>| "The schema was accepted.",
+            )
+            .read_only(),
         )
 }
 

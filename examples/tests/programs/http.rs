@@ -247,10 +247,28 @@ fn a_header_of_the_user_is_sent_and_its_value_is_not_shown() {
 
 #[test]
 fn a_check_calls_only_tools_that_are_read_only_if_asked() {
+    let calls = |server: &HttpServerProcess, words: &[&str]| {
+        check(&server.url("/mcp"), words)["calls"].clone()
+    };
+    // No tool of this one is annotated.
+    let bench_server = HttpServerProcess::start("bench-server", &[]);
+    assert_eq!(calls(&bench_server, &[])[0]["tool"], "echo");
+    assert_eq!(calls(&bench_server, &["--read-only"]), json!([]));
     let http_server = HttpServerProcess::everything();
-    let calls = |words: &[&str]| check(&http_server.url("/mcp"), words)["calls"].clone();
-    assert_ne!(calls(&[]), json!([]));
-    assert_eq!(calls(&["--read-only"]), json!([]));
+    for revision in REVISIONS {
+        let called = calls(&http_server, &["--read-only", "--revision", revision]);
+        // The first revision has no annotations.
+        let expected = if revision == "2024-11-05" { json!(null) } else { json!("echo") };
+        assert_eq!(called[0]["tool"], expected, "{revision}: {called}");
+    }
+    // Tools that change something are not annotated.
+    let listed = printed(&http_server.url("/mcp"), &["tools", "--json"]);
+    let tools = listed.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let changes = tools.filter(|tool| tool["annotations"]["readOnlyHint"] != true);
+    let changes: Vec<_> = changes.map(|tool| tool["name"].clone()).collect();
+    for name in ["trigger_tool_change", "trigger_prompt_change", "touch_watched_resource"] {
+        assert!(changes.contains(&json!(format!("test_{name}"))), "{changes:?}");
+    }
     assert_eq!(inspect(&http_server.url("/mcp"), &["tools", "--read-only"]).code, Some(2));
 }
 

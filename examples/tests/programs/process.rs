@@ -27,7 +27,12 @@ pub(crate) fn example(name: &str) -> PathBuf {
 
 /// Returns the command line of the everything server.
 pub(crate) fn everything(runtime: &str) -> Vec<String> {
-    let path = example("everything-server").to_str().unwrap().to_owned();
+    on_stdio("everything-server", runtime)
+}
+
+/// Returns the command line of a server on standard input and output.
+pub(crate) fn on_stdio(name: &str, runtime: &str) -> Vec<String> {
+    let path = example(name).to_str().unwrap().to_owned();
     vec![path, "--stdio".into(), "--runtime".into(), runtime.into()]
 }
 

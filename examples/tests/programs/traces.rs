@@ -3,7 +3,7 @@
 use std::io::Write as _;
 use std::process::{Command, Stdio};
 
-use crate::process::{RUNTIMES, everything, run};
+use crate::process::{RUNTIMES, everything, on_stdio, run};
 
 #[test]
 fn the_inspector_prints_a_line_for_each_request() {
@@ -33,8 +33,8 @@ fn the_server_continues_the_trace_of_a_request() {
         r#""io.modelcontextprotocol/clientCapabilities":{}}}}"#,
         "\n",
     );
-    for runtime in RUNTIMES {
-        let command = everything(runtime);
+    let bench_server = on_stdio("bench-server", "tokio");
+    for command in RUNTIMES.map(everything).into_iter().chain([bench_server]) {
         let mut server = Command::new(&command[0])
             .args(&command[1..])
             .arg("--trace")
@@ -47,7 +47,7 @@ fn the_server_continues_the_trace_of_a_request() {
         let output = server.wait_with_output().unwrap();
         let stderr = String::from_utf8(output.stderr).unwrap();
         let is_meant = |line: &&str| line.starts_with("trace: received tools/list #7: ok, ");
-        let line = stderr.lines().find(is_meant).unwrap_or_else(|| panic!("{runtime}: {stderr}"));
+        let line = stderr.lines().find(is_meant).unwrap_or_else(|| panic!("{command:?}: {stderr}"));
         assert!(line.contains(", trace 0af7651916cd43dd8448eb211c80319c span "), "{line}");
         assert!(line.ends_with(" parent 00f067aa0ba902b7"), "{line}");
     }
