@@ -34,7 +34,11 @@ impl Description {
     pub(crate) fn new(operation: &Operation<'_>) -> Self {
         Self {
             direction: operation.direction,
-            method: truncated(operation.method, METHOD_LENGTH_MAX).into(),
+            method: match operation.method {
+                // HTTP has refused it by its head.
+                "" => attribute::OTHER.into(),
+                method => truncated(method, METHOD_LENGTH_MAX).into(),
+            },
             is_known: operation.known_method().is_some(),
             subject: Subject::new(operation),
             // MCP 2026-07-28 otel:spans.yaml#trace.mcp.common.attributes [TRACE-017]

@@ -65,6 +65,9 @@ pub struct TokenCheckFuture<K: Threading = ThreadSafe> {
     guard: PanicGuard,
     /// Counts the check among those of its server, until it is dropped.
     _share: Arc<()>,
+    /// What the observer is told if the check fails.
+    #[cfg(feature = "observer")]
+    observed: Option<alloc::boxed::Box<mcp_sansio::http::RefusedHead>>,
 }
 
 /// Counts token checks in progress: each holds a reference.
@@ -181,15 +184,24 @@ impl<K: Threading> HttpServer<K> {
         if let Some(metadata) = protection.resource.respond(head) {
             return TokenRequirement::Respond(metadata);
         }
+        #[cfg(feature = "observer")]
+        let observed = self.endpoint.machine.observe_refused_head(head);
+        let refuse = |refused: Response| {
+            #[cfg(feature = "observer")]
+            if let Some(observed) = &observed {
+                observed.report(&refused);
+            }
+            TokenRequirement::Respond(refused)
+        };
         if let Err(refused) = self.endpoint.machine.locate(head) {
-            return TokenRequirement::Respond(refused);
+            return refuse(refused);
         }
         // Counted before it is allowed: shards do not wait for each other here.
         let share = Arc::clone(&self.checks.0);
         match protection.resource.extract_token(head, (protection.unix_time)()) {
             // One reference belongs to the counter.
             Ok(_) if Arc::strong_count(&share) > protection.resource.concurrent_checks() + 1 => {
-                TokenRequirement::Respond(protection.resource.unavailable().to_response(None))
+                refuse(protection.resource.unavailable().to_response(None))
             }
             Ok(check) => TokenRequirement::Check(TokenCheckFuture {
                 protection: protection.clone(),
@@ -197,8 +209,10 @@ impl<K: Threading> HttpServer<K> {
                 state: State::Asked(check),
                 guard: self.endpoint.guard,
                 _share: share,
+                #[cfg(feature = "observer")]
+                observed: observed.map(alloc::boxed::Box::new),
             }),
-            Err(refusal) => TokenRequirement::Respond(refusal.to_response(None)),
+            Err(refusal) => refuse(refusal.to_response(None)),
         }
     }
 
@@ -275,7 +289,12 @@ impl<K: Threading> TokenCheckFuture<K> {
     /// Returns the response to a request whose token could not be checked in time.
     #[must_use]
     pub fn unchecked(&self) -> Response {
-        self.protection.resource.unavailable().to_response(None)
+        let refused = self.protection.resource.unavailable().to_response(None);
+        #[cfg(feature = "observer")]
+        if let Some(observed) = &self.observed {
+            observed.report(&refused);
+        }
+        refused
     }
 }
 
@@ -310,7 +329,12 @@ impl<K: Threading> Future for TokenCheckFuture<K> {
         // The application verifies the signature of a proof.
         let granted = guard.run(|| Grant::with_proof(resource, checked, proof.as_ref(), unix_time));
         let granted = granted.unwrap_or_else(|Panicked| Err(resource.unavailable()));
-        Poll::Ready(granted.map_err(|refusal| refusal.to_response(None)))
+        let granted = granted.map_err(|refusal| refusal.to_response(None));
+        #[cfg(feature = "observer")]
+        if let (Err(refused), Some(observed)) = (&granted, &self.observed) {
+            observed.report(refused);
+        }
+        Poll::Ready(granted)
     }
 }
 

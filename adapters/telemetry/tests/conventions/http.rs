@@ -46,6 +46,50 @@ fn post(exported: &Exported, head: &RequestHead<'_>, body: &str) {
 }
 
 #[test]
+fn a_request_that_is_refused_by_its_head_has_a_span() {
+    let exported = Exported::new();
+    let server = server().observe_operations(exported.telemetry.clone());
+    let server = server.http(HttpServerOptions::new(), [7; 32], 42).unwrap();
+    let with = |name: &str, value: &'static str| {
+        let mut head = RequestHead::new("POST", "/mcp");
+        let fields = [
+            ("host", "localhost"),
+            ("content-type", "application/json"),
+            ("accept", "application/json, text/event-stream"),
+        ];
+        for (field, known) in fields {
+            head.field(field, if field == name { value } else { known }.as_bytes());
+        }
+        head
+    };
+    let mut modern = with("accept", "text/html");
+    modern.field("mcp-protocol-version", b"2026-07-28");
+    modern.field("mcp-method", b"tools/call");
+    modern.field("traceparent", b"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01");
+    assert_eq!(server.admit(&modern).unwrap_err().head.status.0, 406);
+    let span = exported.span("tools/call", SpanKind::Server);
+    assert_eq!(span.span_context.trace_id().to_string(), "0af7651916cd43dd8448eb211c80319c");
+    let named = attributes(&span);
+    assert_eq!(named["mcp.protocol.version"], "2026-07-28");
+    assert_eq!(named["network.transport"], "tcp");
+    assert_eq!(span.status, Status::Unset, "the sender is at fault");
+
+    // Before 2026-07-28 the head does not name the method.
+    assert_eq!(server.admit(&with("host", "evil.example")).unwrap_err().head.status.0, 403);
+    let named = attributes(&exported.span("_OTHER", SpanKind::Server));
+    assert_eq!(named["mcp.method.name"], "_OTHER");
+    // No message was refused here, and no request at all there.
+    let before = exported.spans().len();
+    let mut other = RequestHead::new("POST", "/other");
+    other.field("host", b"localhost");
+    assert!(
+        server.admit(&other).is_err() && server.admit(&RequestHead::new("PUT", "/mcp")).is_err()
+    );
+    server.admit(&with("", "")).unwrap();
+    assert_eq!(exported.spans().len(), before);
+}
+
+#[test]
 fn the_network_and_the_session_are_named() {
     // Rule: [TRACE-031] [TRACE-032] [TRACE-033] [TRACE-035].
     for revision in [Revision::V2025_03_26, Revision::V2025_11_25, Revision::LATEST] {

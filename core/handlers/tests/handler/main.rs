@@ -63,6 +63,8 @@ mod protected_server;
 #[cfg(feature = "protection")]
 mod protection;
 mod questions;
+#[cfg(all(feature = "observer", feature = "protection"))]
+mod refused_heads;
 mod respawn;
 mod response_cache;
 mod scheduling;

@@ -34,6 +34,8 @@ pub use location::{InvalidUrl, LOCATION_LENGTH_MAX, Location};
 pub use origin::{AllowedHosts, InvalidAllowedHost};
 pub use rejection::HttpRejection;
 pub use remote_address::RemoteAddress;
+#[cfg(feature = "observer")]
+pub use server::RefusedHead;
 pub use server::{
     ActionId, Admission, CallerHandle, CatalogChange, EventPosition, EventStore, HttpServerOptions,
     Lease, NodeId, NotStored, ParsedBody, ReadId, ResponseMode, Server, ServerLimits,

@@ -47,7 +47,14 @@ impl Server {
     ///
     /// The request is refused: send this response, and do not read the body.
     pub fn admit(&self, head: &RequestHead<'_>) -> Result<Admission, Response> {
-        self.route(head)?;
+        let routed = self.route(head);
+        #[cfg(feature = "observer")]
+        if let Err(refused) = &routed
+            && let Some(observed) = self.observe_refused_head(head)
+        {
+            observed.report(refused);
+        }
+        routed?;
         Ok(Admission {
             body_bytes_max: self.options.limits.body_bytes_max,
             bodies_bytes_max: self.options.limits.bodies_bytes_max,

@@ -53,6 +53,8 @@ pub use body::ParsedBody;
 pub use callers::CallerHandle;
 pub use catalog_change::CatalogChange;
 pub use exchange::ServerTransmit;
+#[cfg(feature = "observer")]
+pub use operations::RefusedHead;
 pub use options::{HttpServerOptions, ResponseMode, ServerLimits, ServerTimeouts};
 pub use shards::{Shards, ShardsWithStore};
 pub use shared::{

@@ -1,11 +1,11 @@
 //! What the observer of a server is told of HTTP requests.
 
-use alloc::string::ToString;
+use alloc::string::{String, ToString};
 
 use mcp_sansio_sync::Arc;
 
 use crate::Caller;
-use crate::http::{RequestHead, Response};
+use crate::http::{RequestHead, Response, Status};
 use crate::jsonrpc::{
     ErrorCode, ErrorObject, Frame, Message, NotificationMessage, RawJson, RequestId,
 };
@@ -28,18 +28,20 @@ impl Server {
         if self.observer().is_none() {
             return;
         }
-        let text = |value: Option<&[u8]>| {
-            value.and_then(|value| core::str::from_utf8(value).ok()).map(Into::into)
-        };
-        self.arriving = OperationTransport {
-            protocol_name: Some("http"),
-            protocol_version: head.http_version,
-            session_id: None,
-            peer_address: head.remote.map(|remote| remote.ip().to_string()),
-            peer_port: None,
-            traceparent: text(head.traceparent),
-            tracestate: text(head.tracestate),
-        };
+        self.arriving = transport_of(head);
+    }
+
+    /// Returns what the observer is told if a request is refused by its head alone. `None` if there is
+    /// no observer, or the request contains no message: only those that are posted do.
+    #[must_use]
+    pub fn observe_refused_head(&self, head: &RequestHead<'_>) -> Option<RefusedHead> {
+        let observer = self.observer()?;
+        (head.method == "POST").then(|| RefusedHead {
+            observer,
+            transport: transport_of(head),
+            method: text_of(head.mcp_method).unwrap_or_default(),
+            revision: super::admission::named_revision(head),
+        })
     }
 
     /// Reports the messages of a request that was refused as a whole.
@@ -63,12 +65,12 @@ impl Server {
                     request.params.as_ref(),
                     caller,
                 );
-                self.end_alone(begun, outcome);
+                end_alone(begun, outcome);
             }
             Frame::Single(Message::Notification(sent)) => {
                 let named = (&*sent.method, None);
                 let begun = self.begin_alone(&*observer, named, sent.params.as_ref(), caller);
-                self.end_alone(begun, outcome);
+                end_alone(begun, outcome);
             }
             _ => {}
         }
@@ -88,7 +90,7 @@ impl Server {
             Ok(()) => OperationOutcome::Done,
             Err(_) => OperationOutcome::Violation,
         };
-        self.end_alone(begun, outcome);
+        end_alone(begun, outcome);
     }
 
     fn begin_alone(
@@ -113,16 +115,62 @@ impl Server {
             cause: Cause::Unknown,
         })
     }
+}
 
-    fn end_alone(&self, begun: Option<Arc<dyn Observation>>, outcome: OperationOutcome<'_>) {
-        if let Some(observation) = begun {
-            observation.end(&OperationEnd {
-                outcome,
-                revision: None,
-                session_id: None,
-                result: None,
-            });
+/// A request that may be refused by its head, for the observer: see
+/// [`Server::observe_refused_head`].
+#[derive(Clone, Debug)]
+pub struct RefusedHead {
+    observer: Arc<dyn OperationObserver>,
+    transport: OperationTransport,
+    method: String,
+    revision: Option<Revision>,
+}
+
+impl RefusedHead {
+    /// Reports the refusal: an operation without an id and parameters. Its method is that of
+    /// `Mcp-Method`, empty before 2026-07-28. A path without a server of this protocol is not
+    /// reported.
+    pub fn report(&self, refused: &Response) {
+        if refused.head.status == Status::NOT_FOUND {
+            return;
         }
+        let begun = self.observer.begin(&Operation {
+            direction: Direction::Received,
+            role: Side::Server,
+            method: &self.method,
+            id: None,
+            params: &RawJson::EMPTY_OBJECT,
+            revision: self.revision,
+            meta: None,
+            transport: &self.transport,
+            caller: None,
+            cause: Cause::Unknown,
+        });
+        let status = refused.head.status.0;
+        end_alone(begun, OperationOutcome::Refused { status, error: None });
+    }
+}
+
+fn transport_of(head: &RequestHead<'_>) -> OperationTransport {
+    OperationTransport {
+        protocol_name: Some("http"),
+        protocol_version: head.http_version,
+        session_id: None,
+        peer_address: head.remote.map(|remote| remote.ip().to_string()),
+        peer_port: None,
+        traceparent: text_of(head.traceparent),
+        tracestate: text_of(head.tracestate),
+    }
+}
+
+fn text_of(value: Option<&[u8]>) -> Option<String> {
+    value.and_then(|value| core::str::from_utf8(value).ok()).map(Into::into)
+}
+
+fn end_alone(begun: Option<Arc<dyn Observation>>, outcome: OperationOutcome<'_>) {
+    if let Some(observation) = begun {
+        observation.end(&OperationEnd { outcome, revision: None, session_id: None, result: None });
     }
 }
 
