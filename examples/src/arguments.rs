@@ -57,6 +57,13 @@ impl Stop {
     }
 }
 
+impl FromIterator<String> for Arguments {
+    /// Takes arguments, without a program name.
+    fn from_iter<T: IntoIterator<Item = String>>(arguments: T) -> Self {
+        Self(arguments.into_iter().collect())
+    }
+}
+
 impl Arguments {
     /// Returns the arguments of this process, without the program name.
     ///

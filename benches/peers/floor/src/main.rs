@@ -19,7 +19,7 @@ fn main() {
         Task::Link { work, rounds } => link(work, rounds),
         Task::Pairs(_) => panic!("the floor has no clients and servers to open"),
         Task::Stdio => serve_stdio().expect("serves"),
-        Task::Http(address) => http::serve(&address),
+        Task::Http { address, .. } => http::serve(&address),
     }
 }
 

@@ -15,7 +15,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 const USAGE: &str = "\
-peers all|links|idle|stdio|http|sse|sizes [--quick]
+peers all|links|idle|stdio|http|stores|sse|sizes [--quick]
 
 Builds a program for each SDK, measures them, and prints tables in Markdown.
 
@@ -23,6 +23,7 @@ Builds a program for each SDK, measures them, and prints tables in Markdown.
   idle      memory of idle clients and servers in one process
   stdio     servers on standard input and output
   http      servers on HTTP
+  stores    servers on HTTP with stores of sessions and events: needs redis-server
   sse       decoders of Server-Sent Events
   sizes     the smallest servers: size, crates, time to build
   --quick   a shorter and less accurate run
@@ -53,6 +54,7 @@ fn main() -> ExitCode {
             links::compare_idle();
             stdio::compare(effort);
             http::compare(effort);
+            http::compare_stores(effort);
             sse::compare(effort);
             sizes::compare();
         }
@@ -60,6 +62,7 @@ fn main() -> ExitCode {
         ["idle"] => links::compare_idle(),
         ["stdio"] => stdio::compare(effort),
         ["http"] => http::compare(effort),
+        ["stores"] => http::compare_stores(effort),
         ["sse"] => sse::compare(effort),
         ["sizes"] => sizes::compare(),
         _ => return usage(),

@@ -2,6 +2,7 @@
 
 mod link;
 mod servers;
+mod stores;
 
 use std::sync::Arc;
 
@@ -20,7 +21,7 @@ fn main() {
     let Subject { variant, task } = Subject::from_args();
     match &*variant {
         "documented" | "pipes" => run(&variant, task, || Documented),
-        "cached" | "cached-pipes" => {
+        "cached" | "cached-pipes" | "stored" => {
             let server = Cached::new();
             run(&variant, task, move || server.clone());
         }
@@ -47,23 +48,25 @@ where
             // Exits even if a read of standard input is still blocked.
             std::process::exit(0);
         }),
-        Task::Http(address) => {
+        Task::Http { address, .. } => {
             let runtime = Builder::new_multi_thread().enable_all().build().expect("a runtime");
-            runtime.block_on(serve_http(&address, server));
+            runtime.block_on(serve_http(&address, variant == "stored", server));
         }
     }
 }
 
-async fn serve_http<S, F>(address: &str, server: F)
+async fn serve_http<S, F>(address: &str, stored: bool, server: F)
 where
     S: ServerHandler,
     F: Fn() -> S + Send + Sync + 'static,
 {
-    let service = StreamableHttpService::new(
-        move || Ok(server()),
-        Arc::new(LocalSessionManager::default()),
-        StreamableHttpServerConfig::default(),
-    );
+    let mut config = StreamableHttpServerConfig::default();
+    let mut sessions = LocalSessionManager::default();
+    if stored {
+        config.session_store = Some(Arc::new(stores::Sessions::default()));
+        sessions = sessions.with_event_store(Arc::new(stores::Events::default()));
+    }
+    let service = StreamableHttpService::new(move || Ok(server()), Arc::new(sessions), config);
     let router = axum::Router::new().nest_service("/mcp", service);
     let listener = tokio::net::TcpListener::bind(address).await.expect("listens");
     axum::serve(listener.tap_io(disable_nagle), router).await.expect("serves");

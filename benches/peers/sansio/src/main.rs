@@ -3,13 +3,15 @@
 mod link;
 
 use mcp_sansio::Revision;
+use mcp_sansio_examples::arguments::Arguments;
 use mcp_sansio_examples::bench;
-use mcp_sansio_examples::runtime::{Place, Runtime};
+use mcp_sansio_examples::runtime::parse_server;
 use shape::{Subject, Task};
 
 fn main() {
     let Subject { variant, task } = Subject::from_args();
-    let http = match task {
+    let mut arguments = vec!["--no-tasks".to_owned()];
+    match task {
         Task::Link { work, rounds } => {
             return match in_process(&variant) {
                 (true, revision) => link::machines(revision, work, rounds),
@@ -22,16 +24,14 @@ fn main() {
                 (false, revision) => on_tokio(link::idle_endpoints(revision, count)),
             };
         }
-        Task::Stdio => None,
-        Task::Http(address) => Some(address),
-    };
-    let runtime = match &*variant {
-        "std" => Runtime::Std,
-        "tokio" => Runtime::Tokio,
-        _ => panic!("unknown variant {variant}"),
-    };
-    let place =
-        Place { runtime, http, legacy_sse: false, auth: false, no_tasks: true, record: None };
+        Task::Stdio => arguments.push("--stdio".into()),
+        Task::Http { address, redis } => {
+            arguments.extend(["--http".into(), address]);
+            arguments.extend(redis.into_iter().flat_map(|url| ["--store".into(), url]));
+        }
+    }
+    arguments.extend(["--runtime".into(), variant]);
+    let place = parse_server(Arguments::from_iter(arguments)).expect("a valid command line");
     place.serve(bench::server(), "add").expect("serves");
 }
 

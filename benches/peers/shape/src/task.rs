@@ -33,8 +33,13 @@ pub enum Task {
     Pairs(usize),
     /// Serve on standard input and output.
     Stdio,
-    /// Serve HTTP at `/mcp` of this address.
-    Http(String),
+    /// Serve HTTP at `/mcp`.
+    Http {
+        /// The address to listen on.
+        address: String,
+        /// The URL of the Redis that stores sessions and events, for the programs that use one.
+        redis: Option<String>,
+    },
 }
 
 /// The command line of a program in the comparison.
@@ -48,7 +53,7 @@ pub struct Subject {
 
 impl Subject {
     /// Parses the command line: `VARIANT link ping|LENGTH ROUNDS`, `VARIANT pairs COUNT`, `VARIANT
-    /// stdio`, or `VARIANT http ADDRESS`.
+    /// stdio`, or `VARIANT http ADDRESS [REDIS]`.
     ///
     /// # Panics
     ///
@@ -67,8 +72,13 @@ impl Subject {
             }
             [variant, "pairs", count] => (variant, Task::Pairs(count.parse().expect("a count"))),
             [variant, "stdio"] => (variant, Task::Stdio),
-            [variant, "http", address] => (variant, Task::Http(address.into())),
-            _ => panic!("usage: VARIANT link ping|LENGTH ROUNDS|pairs COUNT|stdio|http ADDRESS"),
+            [variant, "http", address, ref redis @ ..] => {
+                let redis = redis.first().map(|&url| url.into());
+                (variant, Task::Http { address: address.into(), redis })
+            }
+            _ => panic!(
+                "usage: VARIANT link ping|LENGTH ROUNDS|pairs COUNT|stdio|http ADDRESS [REDIS]"
+            ),
         };
         Self { variant: variant.into(), task }
     }

@@ -35,7 +35,7 @@ fn main() {
         Task::Stdio => one_thread().block_on(async {
             StdioTransport::new(server()).run().await.expect("serves");
         }),
-        Task::Http(address) => {
+        Task::Http { address, .. } => {
             let runtime = Builder::new_multi_thread().enable_all().build().expect("a runtime");
             runtime.block_on(async {
                 let router = HttpTransport::new(server()).require_sessions().into_router_at("/mcp");
