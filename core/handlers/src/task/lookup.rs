@@ -22,6 +22,7 @@ use super::client_requested::{Answer, PAGE_LENGTH, WAITING_MAX, not_cancellable,
 use super::record::{Details, failed, json_of, task_of};
 use super::requestors::Requestor;
 use super::requests::{responses_of, written_task};
+use super::settings::TaskEvent;
 use super::shared::unavailable;
 use super::table::{TaskTable, answer};
 
@@ -287,7 +288,12 @@ impl TaskTable {
             && let Some((due, request)) = shared.lookups.due.first().copied()
             && due <= now
         {
-            self.read_for(machine, request, now);
+            self.shared_mut().lookups.set_due(request, None);
+            if machine.is_pending(request) {
+                self.read_for(machine, request, now);
+            } else {
+                self.forget_lookup(request);
+            }
         }
     }
 
@@ -403,6 +409,8 @@ impl TaskTable {
             MethodName::Known(Method::TasksGet) => Ok(json),
             // MCP 2025-11-25 basic/utilities/tasks#result-retrieval [TASK-013]
             MethodName::Known(Method::TasksResult) if record.ended => {
+                let principal = lookup.request.caller.principal().cloned();
+                self.settings.tell_of(TaskEvent::Retrieved, &task, principal.as_ref());
                 Details::from_record(record).final_answer(&task)
             }
             MethodName::Known(Method::TasksResult) => {

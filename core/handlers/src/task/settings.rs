@@ -124,8 +124,13 @@ impl TaskSettings {
     }
 
     pub(super) fn tell(&self, news: TaskEvent, entry: &Entry) {
+        self.tell_of(news, &entry.task, entry.requestor.principal.as_ref());
+    }
+
+    /// Reports an event of a task that may belong to another node.
+    pub(super) fn tell_of(&self, news: TaskEvent, task: &Task, principal: Option<&Principal>) {
         if let Some(observer) = &self.observer {
-            observer(news, &entry.task, entry.requestor.principal.as_ref());
+            observer(news, task, principal);
         }
     }
 

@@ -15,9 +15,10 @@ use mcp_sansio_collections::Key;
 use crate::machines::HttpServerMachine;
 use crate::server_binding::ServerBinding;
 
-use super::entry::State;
+use super::entry::{Entry, State};
 use super::lookup::Lookups;
 use super::record::Snapshot;
+use super::settings::TaskEvent;
 use super::table::{TaskTable, answer};
 use super::tasks::TaskHandler;
 
@@ -45,6 +46,8 @@ struct OwnTask {
     changed: bool,
     /// The request that created the task and its answer, until the task is stored.
     created: Option<(RequestHandle, Json)>,
+    /// Whether clients get to know its end when the store has taken it.
+    deferred: bool,
 }
 
 /// Returns the refusal of a request that needs the store.
@@ -88,7 +91,7 @@ impl TaskTable {
         let Some(entry) = self.entries.get(task) else { return };
         let key = TaskKey::new(machine.task_requestor(request), entry.task.task_id.clone());
         let created = Some((request.handle, created));
-        let own = OwnTask { key, writing: None, changed: false, created };
+        let own = OwnTask { key, writing: None, changed: false, created, deferred: false };
         let shared = self.shared_mut();
         shared.own.insert(task, own);
         shared.unwritten.insert(task);
@@ -98,7 +101,7 @@ impl TaskTable {
     pub(super) fn cancel_created(&mut self, request: RequestHandle, now: Instant) {
         let Some(key) = self.key_of(request) else { return };
         let own = self.shared.as_mut().and_then(|shared| shared.own.get_mut(&key));
-        let is_over = self.entries.get(key).is_none_or(super::entry::Entry::is_over);
+        let is_over = self.entries.get(key).is_none_or(Entry::is_over);
         if own.and_then(|own| own.created.take()).is_some() && !is_over {
             self.change(key, Ok(State::Cancelled), now);
         }
@@ -238,25 +241,56 @@ impl TaskTable {
                 own.changed |= announces;
                 shared.failed.insert(task);
             }
-            // Another node has ended it, or it does not exist for other nodes.
+            Err(StoreError::Unavailable) => {
+                // The store may have it all the same, so its end is written later.
+                self.withdraw_created(machine, task, now);
+                if self.entries.get(task).is_some_and(|entry| !entry.is_over()) {
+                    self.change(task, Ok(State::Cancelled), now);
+                }
+                return self.note_unwritten(task, true);
+            }
+            // Another node has ended it.
             Err(_) => return self.abandon(machine, task, now),
         }
         if let Some((request, created)) = own.created.take() {
             answer(machine, request, Ok(created), now);
         }
+        if core::mem::take(&mut own.deferred) {
+            self.note(task);
+        }
+    }
+
+    /// Refuses the request that has created a task, and drops the handler.
+    fn withdraw_created(&mut self, machine: &mut HttpServerMachine, task: Key, now: Instant) {
+        let shared = self.shared_mut();
+        let Some(own) = shared.own.get_mut(&task) else { return };
+        if let Some((request, _)) = own.created.take() {
+            shared.drop_handler(TaskHandler { request, place: task.slot });
+            let _refused = ServerBinding::refuse(machine, request, unavailable(), now);
+        }
+    }
+
+    /// Defers the announcement of a task that has just ended, if another node may have ended it
+    /// before: the end counts that the store has taken.
+    // MCP 2025-11-25 basic/utilities/tasks#task-status-lifecycle [TASK-009]: clients see one end.
+    pub(super) fn defer(&mut self, machine: &HttpServerMachine, task: Key, now: Instant) -> bool {
+        let Some(own) = self.shared.as_mut().and_then(|shared| shared.own.get_mut(&task)) else {
+            return false;
+        };
+        let is_over = self.entries.get(task).is_some_and(Entry::is_over);
+        own.deferred = is_over && own.writing.is_some() && machine.may_be_deposed(now);
+        own.deferred
     }
 
     /// Gives up a task, for which the store speaks from now on.
     fn abandon(&mut self, machine: &mut HttpServerMachine, task: Key, now: Instant) {
-        let shared = self.shared_mut();
-        if let Some((request, _)) = shared.own.get_mut(&task).and_then(|own| own.created.take()) {
-            let _refused = ServerBinding::refuse(machine, request, unavailable(), now);
-        }
+        self.withdraw_created(machine, task, now);
         let Some(entry) = self.entries.get_mut(task) else { return self.forget_own(task) };
         let (asked, waiting) = (entry.asked.take(), core::mem::take(&mut entry.waiting));
         if let Some(asked) = asked {
             ServerBinding::withdraw(machine, asked, now);
         }
+        self.settings.tell(TaskEvent::Dropped, entry);
         let name = entry.task.task_id.clone();
         let handler = TaskHandler { request: entry.request.handle, place: task.slot };
         if self.remove(task).is_some() {

@@ -211,6 +211,12 @@ impl<M: ServerBinding> Tasks<M> for TaskTable {
             return Some(dropped);
         }
         while let Some(key) = self.changed.pop_front() {
+            #[cfg(feature = "http")]
+            if let Some(machine) = machine.sharing()
+                && self.defer(machine, key, now)
+            {
+                continue;
+            }
             match self.entries.get(key) {
                 Some(entry) if entry.is_client_requested() => self.serve_waiting(key, machine, now),
                 // MCP 2026-07-28 ext-tasks:tasks#task-status-notifications [TASK-038]

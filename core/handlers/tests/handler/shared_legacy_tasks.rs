@@ -203,6 +203,32 @@ fn a_node_that_has_lost_its_lease_stops_its_tasks() {
 }
 
 #[test]
+fn a_task_has_one_end_for_the_clients_of_a_slow_node() {
+    // Rule: [TASK-009] [TASK-013].
+    let gate = Gate::default();
+    let mut cluster = TaskCluster::new(&server(&gate));
+    let client = cluster.enter(0, Some("owner"));
+    let (ended, kept) = (cluster.task(0, &client, "slow"), cluster.task(0, &client, "slow"));
+    let waiting = [&ended, &kept]
+        .map(|task| cluster.send(0, &client, "tasks/result", json!({ "taskId": task })));
+    cluster.pause(0, true);
+    cluster.pass(Duration::from_secs(20));
+    cluster.hold();
+    gate.open();
+    cluster.pause(0, false);
+    for waiting in waiting {
+        assert!(cluster.read(waiting).messages.is_empty(), "the store decides");
+    }
+    // Another node ends one of the tasks before the store gets the result.
+    let held = cluster.take_held();
+    assert_eq!(cluster.status(1, &client, &ended), "failed");
+    cluster.execute_all(held);
+    let [failed, done] = waiting.map(|waiting| cluster.read(waiting).only());
+    assert!(failed["error"].is_object(), "{failed}");
+    assert_eq!(done["result"]["content"][0]["text"], "slow");
+}
+
+#[test]
 fn few_requests_wait_for_a_task_of_another_node() {
     let mut cluster = TaskCluster::new(&server(&Gate::default()));
     let client = cluster.enter(0, None);

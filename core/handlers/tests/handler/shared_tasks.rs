@@ -190,6 +190,10 @@ fn a_task_that_cannot_be_stored_is_not_created() {
     let called = cluster.send(0, &owner(), "tools/call", call());
     assert_eq!(cluster.read(called).status, 503);
     assert_eq!(cluster.running(0), 0);
+    // The store may have executed an action that has failed.
+    cluster.cut(0, false);
+    cluster.pass(Duration::from_secs(6));
+    assert_eq!(cluster.status(1, &owner(), &format!("{:032x}", 1)), "cancelled");
     options.when_unavailable = WhenUnavailable::KeepLocally;
     let mut cluster = TaskCluster::with(&server(&Gate::default()), &options);
     cluster.cut(0, true);

@@ -144,7 +144,17 @@ impl TaskCluster {
 
     /// Executes the actions that have waited.
     pub(crate) fn release(&mut self) {
-        for (at, action) in self.held.take().into_iter().flatten() {
+        let held = self.take_held();
+        self.execute_all(held);
+    }
+
+    /// Takes the actions that have waited, and lets later ones overtake them.
+    pub(crate) fn take_held(&mut self) -> Vec<(usize, StoreAction)> {
+        self.held.take().unwrap_or_default()
+    }
+
+    pub(crate) fn execute_all(&mut self, actions: Vec<(usize, StoreAction)>) {
+        for (at, action) in actions {
             self.execute(at, action);
         }
         self.settle();
