@@ -120,6 +120,51 @@ fn the_first_of_two_answers_counts() {
 }
 
 #[test]
+fn a_client_answers_a_question_of_a_task_once() {
+    // Rule: [TASK-015].
+    let mut cluster = TaskCluster::new(&server(&Gate::default()));
+    let client = cluster.enter(0, None);
+    let task = cluster.task(0, &client, "ask");
+    let waiting = cluster.send(1, &client, "tasks/result", json!({ "taskId": task }));
+    let asked = cluster.read(waiting).only();
+    // The answer does not arrive at the node of the task.
+    cluster.lose_messages(true);
+    cluster.answer(1, &client, &asked["id"], &json!({ "action": "accept", "content": {} }));
+    cluster.pass(Duration::from_secs(3));
+    assert!(cluster.read(waiting).messages.is_empty());
+    cluster.lose_messages(false);
+    let again = cluster.send(1, &client, "tasks/result", json!({ "taskId": task }));
+    let asked = cluster.read(again).only();
+    cluster.answer(1, &client, &asked["id"], &json!({ "action": "accept", "content": {} }));
+    for waiting in [waiting, again] {
+        assert!(cluster.read(waiting).only()["result"].is_object());
+    }
+}
+
+#[test]
+fn a_late_answer_does_not_count_for_the_next_round() {
+    // Rule: [TASK-015].
+    let mut cluster = TaskCluster::new(&server(&Gate::default()));
+    let client = cluster.enter(0, None);
+    let task = cluster.task(0, &client, "ask_twice");
+    let [first, second] = [0, 1].map(|at| {
+        let waiting = cluster.send(at, &client, "tasks/result", json!({ "taskId": task }));
+        (waiting, cluster.read(waiting).only()["id"].clone())
+    });
+    let accepted = json!({ "action": "accept", "content": {} });
+    // The other node does not learn of the next round.
+    cluster.lose_messages(true);
+    cluster.answer(0, &client, &first.1, &accepted);
+    let next = cluster.read(first.0).only();
+    assert_eq!(next["method"], "elicitation/create");
+    cluster.lose_messages(false);
+    cluster.answer(1, &client, &second.1, &accepted);
+    assert_eq!(cluster.status(0, &client, &task), "input_required");
+    cluster.answer(0, &client, &next["id"], &accepted);
+    assert_eq!(cluster.read(first.0).only()["result"]["content"][0]["text"], "done");
+}
+
+#[test]
 fn all_nodes_list_the_same_tasks() {
     // Rule: [TASK-017] [TASK-021].
     let mut cluster = TaskCluster::new(&server(&Gate::default()));

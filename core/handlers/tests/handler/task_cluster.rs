@@ -41,8 +41,19 @@ pub(crate) fn server(gate: &Gate) -> Server {
                 Some(answer) => Ok(format!("{:?} {}", call.state(), answer.accepted())),
             }
         })
+        .tool("ask_twice", "", async |call: Call<NoArguments>| {
+            let round = match (call.input::<Value>("name")?, call.state()) {
+                (None, _) => "first",
+                (Some(_), Some("first")) => "second",
+                (Some(_), _) => return Ok("done"),
+            };
+            call.require_input("name", Elicit::form_with("Who?", ElicitSchema::new()))
+                .state(round)
+                .into_result()
+        })
         .task_support("slow", TaskSupport::Optional)
         .task_support("ask", TaskSupport::Required)
+        .task_support("ask_twice", TaskSupport::Required)
 }
 
 #[derive(Default)]
