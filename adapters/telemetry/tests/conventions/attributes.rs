@@ -6,16 +6,13 @@ use mcp_sansio_test::{Pair, Script, Stream, connect};
 use opentelemetry::trace::{SpanKind, Status};
 
 use crate::exported::{Exported, attributes};
-use crate::{host, oslo, server};
+use crate::{host, observed, oslo, server};
 
 #[test]
 fn each_request_has_a_span_at_its_sender_and_one_at_its_receiver() {
     // Rule: [TRACE-008] [TRACE-010] [TRACE-013] [TRACE-017] [TRACE-030].
     for revision in Revision::ALL {
-        let (there, here) = (Exported::new(), Exported::new());
-        let server = server().observe_operations(there.telemetry.clone());
-        let host = host(revision).observe_operations(here.telemetry.clone());
-        let (client, mut pair) = connect(&server, &host);
+        let (there, here, client, mut pair) = observed(revision);
         pair.run(client.list_tools(None)).unwrap();
         drop(client);
         pair.run_until_idle();
@@ -68,10 +65,7 @@ fn notifications_have_spans_without_an_id() {
 fn a_span_names_its_tool_or_prompt_and_not_its_resource() {
     // Rule: [TRACE-009] [TRACE-012] [TRACE-014] [TRACE-015] [TRACE-016] [TRACE-019].
     for revision in Revision::ALL {
-        let (there, here) = (Exported::new(), Exported::new());
-        let server = server().observe_operations(there.telemetry.clone());
-        let host = host(revision).observe_operations(here.telemetry.clone());
-        let (client, mut pair) = connect(&server, &host);
+        let (there, here, client, mut pair) = observed(revision);
         pair.run(client.call_tool("forecast", &oslo())).unwrap();
         let arguments = [("location".to_owned(), "Oslo".to_owned())];
         pair.run(client.get_prompt("greet", arguments)).unwrap();
@@ -153,10 +147,7 @@ fn a_question_of_a_legacy_server_is_sent_by_the_server() {
     assert_eq!(asked.parent_span_id, call.span_context.span_id());
     assert_eq!(answered.parent_span_id, asked.span_context.span_id());
     // A modern call consists of requests of the client only.
-    let (there, here) = (Exported::new(), Exported::new());
-    let server = crate::server().observe_operations(there.telemetry.clone());
-    let host = crate::host(Revision::LATEST).observe_operations(here.telemetry.clone());
-    let (client, mut pair) = connect(&server, &host);
+    let (there, here, client, mut pair) = observed(Revision::LATEST);
     pair.run(client.call_tool("ask", &NoArguments {})).unwrap();
     let rounds = |exported: &Exported| {
         exported.spans().iter().filter(|span| span.name == "tools/call ask").count()

@@ -13,7 +13,7 @@ use opentelemetry::trace::{SpanKind, TraceContextExt as _, Tracer as _, TracerPr
 use opentelemetry::{Context, KeyValue};
 
 use crate::exported::{Exported, attributes};
-use crate::{host, oslo, server};
+use crate::{host, observed, oslo, server};
 
 const TRACEPARENT: &str = "00-0af7651916cd43dd8448eb211c80319c-00f067aa0ba902b7-01";
 
@@ -75,10 +75,7 @@ fn the_context_of_the_caller_reaches_the_handler() {
 #[test]
 fn notifications_carry_context_too() {
     // Rule: [TRACE-004].
-    let (there, here) = (Exported::new(), Exported::new());
-    let server = server().observe_operations(there.telemetry.clone());
-    let host = host(Revision::V2025_11_25).observe_operations(here.telemetry.clone());
-    let (_client, _pair) = connect(&server, &host);
+    let (there, here, _client, _pair) = observed(Revision::V2025_11_25);
     let name = "notifications/initialized";
     let (sent, received) = (here.span(name, SpanKind::Client), there.span(name, SpanKind::Server));
     assert_eq!(received.parent_span_id, sent.span_context.span_id());
@@ -116,10 +113,7 @@ fn a_notification_of_a_handler_belongs_to_its_request() {
 #[test]
 fn a_context_that_the_caller_writes_itself_is_the_parent() {
     // Rule: [TRACE-006].
-    let (there, here) = (Exported::new(), Exported::new());
-    let server = server().observe_operations(there.telemetry.clone());
-    let host = host(Revision::LATEST).observe_operations(here.telemetry.clone());
-    let (client, mut pair) = connect(&server, &host);
+    let (there, here, client, mut pair) = observed(Revision::LATEST);
     let meta = format!(r#"{{"traceparent":"{TRACEPARENT}","vendor/key":1}}"#);
     let meta = RawJson::parse(&meta).unwrap().into_owned();
     pair.run(client.call_tool("forecast", &oslo()).meta(meta)).unwrap();

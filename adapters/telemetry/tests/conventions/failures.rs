@@ -8,7 +8,7 @@ use mcp_sansio_test::{Pair, Script, Stream, connect};
 use opentelemetry::trace::{SpanKind, Status};
 
 use crate::exported::{Exported, attributes};
-use crate::{host, server};
+use crate::{host, observed};
 
 const SENT: &str = "mcp.client.operation.duration";
 const RECEIVED: &str = "mcp.server.operation.duration";
@@ -17,10 +17,7 @@ const RECEIVED: &str = "mcp.server.operation.duration";
 fn a_tool_error_is_a_failure_of_both_sides() {
     // Rule: [TRACE-021] [TRACE-023] [TRACE-028] [TRACE-046].
     for revision in Revision::ALL {
-        let (there, here) = (Exported::new(), Exported::new());
-        let server = server().observe_operations(there.telemetry.clone());
-        let host = host(revision).observe_operations(here.telemetry.clone());
-        let (client, mut pair) = connect(&server, &host);
+        let (there, here, client, mut pair) = observed(revision);
         let result = pair.run(client.call_tool("fail", &NoArguments {})).unwrap();
         assert_eq!(result.is_error, Some(true));
         for (exported, kind, metric) in
@@ -39,10 +36,7 @@ fn a_tool_error_is_a_failure_of_both_sides() {
 #[test]
 fn an_invalid_request_is_a_failure_of_the_sender_only() {
     // Rule: [TRACE-020] [TRACE-022] [TRACE-025] [TRACE-026] [TRACE-028] [TRACE-029].
-    let (there, here) = (Exported::new(), Exported::new());
-    let server = server().observe_operations(there.telemetry.clone());
-    let host = host(Revision::LATEST).observe_operations(here.telemetry.clone());
-    let (client, mut pair) = connect(&server, &host);
+    let (there, here, client, mut pair) = observed(Revision::LATEST);
     pair.run(client.call_tool("refuse", &NoArguments {})).unwrap_err();
     let sent = here.span("tools/call refuse", SpanKind::Client);
     assert_eq!(sent.status, Status::error("not now"));

@@ -2,14 +2,13 @@
 
 use mcp_sansio::http::{HttpServerOptions, RequestHead};
 use mcp_sansio::{Caller, Instant, Revision};
-use mcp_sansio_test::connect_http;
 use opentelemetry::Context;
 use opentelemetry::trace::{
     SpanKind, Status, TraceContextExt as _, Tracer as _, TracerProvider as _,
 };
 
 use crate::exported::{Exported, attributes};
-use crate::{host, oslo, server};
+use crate::{observed_over_http, oslo, server};
 
 /// A modern call of a tool, with members for its `_meta`.
 fn call(meta: &str) -> String {
@@ -93,10 +92,7 @@ fn a_request_that_is_refused_by_its_head_has_a_span() {
 fn the_network_and_the_session_are_named() {
     // Rule: [TRACE-031] [TRACE-032] [TRACE-033] [TRACE-035].
     for revision in [Revision::V2025_03_26, Revision::V2025_11_25, Revision::LATEST] {
-        let (there, here) = (Exported::new(), Exported::new());
-        let server = server().observe_operations(there.telemetry.clone());
-        let host = host(revision).observe_operations(here.telemetry.clone());
-        let (client, mut pair) = connect_http(&server, &host, None);
+        let (there, here, client, mut pair) = observed_over_http(revision);
         pair.run(client.call_tool("forecast", &oslo())).unwrap();
         let sent = attributes(&here.span("tools/call forecast", SpanKind::Client));
         let received = attributes(&there.span("tools/call forecast", SpanKind::Server));

@@ -13,8 +13,12 @@ use mcp_sansio::protocol::{
 };
 use mcp_sansio::{Revision, Revisions};
 use mcp_sansio_handlers::{
-    Call, Elicit, HandlerError, Host, HostRequest, NoArguments, ReadResource, Server,
+    Call, Client, Elicit, HandlerError, Host, HostRequest, NoArguments, ReadResource, Server,
 };
+
+use mcp_sansio_test::{HttpPair, StreamPair, connect, connect_http};
+
+use exported::Exported;
 
 /// Arguments of the items of [`server`].
 #[derive(serde::Deserialize, serde::Serialize, schemars::JsonSchema)]
@@ -56,6 +60,25 @@ fn host(revision: Revision) -> Host {
     Host::new("h", "1")
         .revisions(Revisions::only(revision))
         .on_elicit(|_: HostRequest<ElicitParams>| ElicitResult::decline())
+}
+
+/// Connects [`server`] and [`host`] over a byte stream, each with telemetry of its own: that of the
+/// server, and that of the host.
+fn observed(revision: Revision) -> (Exported, Exported, Client, StreamPair) {
+    let (there, here) = (Exported::new(), Exported::new());
+    let server = server().observe_operations(there.telemetry.clone());
+    let host = host(revision).observe_operations(here.telemetry.clone());
+    let (client, pair) = connect(&server, &host);
+    (there, here, client, pair)
+}
+
+/// Like [`observed`], over HTTP.
+fn observed_over_http(revision: Revision) -> (Exported, Exported, Client, HttpPair) {
+    let (there, here) = (Exported::new(), Exported::new());
+    let server = server().observe_operations(there.telemetry.clone());
+    let host = host(revision).observe_operations(here.telemetry.clone());
+    let (client, pair) = connect_http(&server, &host, None);
+    (there, here, client, pair)
 }
 
 fn oslo() -> Place {

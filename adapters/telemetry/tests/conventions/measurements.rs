@@ -2,10 +2,10 @@
 
 use mcp_sansio::Revision;
 use mcp_sansio_handlers::NoArguments;
-use mcp_sansio_test::{connect, connect_http};
+use mcp_sansio_test::connect;
 
 use crate::exported::Exported;
-use crate::{host, oslo, server};
+use crate::{host, observed, observed_over_http, oslo, server};
 
 const BOUNDS: [f64; 14] =
     [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0];
@@ -14,10 +14,7 @@ const BOUNDS: [f64; 14] =
 fn the_duration_of_operations_is_measured_on_both_sides() {
     // Rule: [TRACE-013] [TRACE-014] [TRACE-041] [TRACE-042] [TRACE-044] [TRACE-045].
     for revision in Revision::ALL {
-        let (there, here) = (Exported::new(), Exported::new());
-        let server = server().observe_operations(there.telemetry.clone());
-        let host = host(revision).observe_operations(here.telemetry.clone());
-        let (client, mut pair) = connect(&server, &host);
+        let (there, here, client, mut pair) = observed(revision);
         pair.run(client.call_tool("forecast", &oslo())).unwrap();
         pair.run(client.call_tool("forecast", &oslo())).unwrap();
         pair.run(client.read_resource("file:///a")).unwrap();
@@ -59,10 +56,7 @@ fn the_duration_of_sessions_is_measured_where_there_are_sessions() {
     // Rule: [TRACE-043] [TRACE-044].
     const NAMES: [&str; 2] = ["mcp.client.session.duration", "mcp.server.session.duration"];
     for revision in Revision::ALL {
-        let (there, here) = (Exported::new(), Exported::new());
-        let server = server().observe_operations(there.telemetry.clone());
-        let host = host(revision).observe_operations(here.telemetry.clone());
-        let (client, mut pair) = connect(&server, &host);
+        let (there, here, client, mut pair) = observed(revision);
         pair.run(client.call_tool("fail", &NoArguments {})).unwrap();
         assert!(here.points(NAMES[0]).is_empty() && there.points(NAMES[1]).is_empty());
         client.close();
@@ -84,10 +78,7 @@ fn the_duration_of_sessions_is_measured_where_there_are_sessions() {
 #[test]
 fn sessions_over_http_end_when_the_client_deletes_them() {
     // Rule: [TRACE-043].
-    let (there, here) = (Exported::new(), Exported::new());
-    let server = server().observe_operations(there.telemetry.clone());
-    let host = host(Revision::V2025_11_25).observe_operations(here.telemetry.clone());
-    let (client, mut pair) = connect_http(&server, &host, None);
+    let (there, here, client, mut pair) = observed_over_http(Revision::V2025_11_25);
     client.close();
     pair.run_until_idle();
     for (exported, name) in
