@@ -8,7 +8,9 @@ use crate::client::ClientError;
 pub type ConnectionError = Arc<dyn core::error::Error + Send + Sync>;
 
 /// Why a server of [`Servers`](super::Servers) could not be added, listed or called.
-#[derive(Clone, Debug, thiserror::Error)]
+///
+/// Its [`Debug`](fmt::Debug) output is the message as well, for programs that return it from `main`.
+#[derive(Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum ServersError {
     /// A server with this name was added before, and its future still exists.
@@ -51,6 +53,12 @@ pub enum ServersError {
         /// Why not.
         error: Arc<ClientError>,
     },
+}
+
+impl fmt::Debug for ServersError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
 }
 
 /// Writes the reason, or that the server is only not connected yet.

@@ -135,6 +135,14 @@ fn error_of(state: &ServerState) -> Option<String> {
 }
 
 #[test]
+fn an_error_that_main_returns_reads_as_its_message() {
+    let servers: Servers = Servers::new(7);
+    let error = servers.resolve("a_b").unwrap_err();
+    assert_eq!(format!("{error:?}"), error.to_string());
+    assert_eq!(error.to_string(), r#"no server offers "a_b""#);
+}
+
+#[test]
 fn items_have_the_name_of_their_server_and_calls_go_to_it() {
     let (world, servers) = three();
     assert_eq!(world.tools(&servers), ["a_name", "b_name", "c_name"]);
