@@ -5,12 +5,13 @@ use core::marker::PhantomData;
 
 use mcp_sansio::jsonrpc::{AsJson, Json, RawJson, to_shared_json};
 use mcp_sansio::peer::{ClientMachine, MethodName, Notification};
-use mcp_sansio::protocol::Side;
+use mcp_sansio::protocol::{ExtensionError, Side};
 use mcp_sansio::{Revision, Revisions};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::method::{ExtensionGateError, MethodRow};
+use super::registration::RegisteredExtension;
 use crate::client::{Client, ClientError, Command as ClientCommand};
 use crate::client_endpoint::ClientEndpoint;
 use crate::command::Command;
@@ -83,17 +84,23 @@ pub(super) struct Receiver {
 }
 
 impl Receiver {
-    pub(super) fn new<P: DeserializeOwned>(
-        row: MethodRow,
+    /// Adds the receiver of a notification that `sender` sends.
+    pub(super) fn register<P: DeserializeOwned>(
+        all: &mut Receivers,
+        registration: &mut RegisteredExtension,
+        (notification, sender): (&ExtensionNotification<P>, Side),
         receive: impl Fn(P) + Send + Sync + 'static,
-    ) -> Self {
+    ) -> Result<(), ExtensionError> {
+        let row = notification.row;
+        registration.add_method(row, sender)?;
         // Parameters of another type are dropped: a notification has no answer.
         let receive = Arc::new(move |params: &RawJson<'_>| {
             if let Ok(params) = params.decode() {
                 receive(params);
             }
         });
-        Self { row, receive }
+        all.push(Self { row, receive });
+        Ok(())
     }
 
     /// Calls the receiver of a notification, if there is one.

@@ -126,9 +126,10 @@ impl<K: Threading> ServerExtension<K> {
         notification: &ExtensionNotification<P>,
         receive: impl Fn(P) + Send + Sync + 'static,
     ) -> Self {
-        match self.registration.add_method(notification.row, Side::Client) {
-            Ok(()) => self.receivers.push(Receiver::new(notification.row, receive)),
-            Err(problem) => _ = self.problem.get_or_insert(problem),
+        let (all, registration) = (&mut self.receivers, &mut self.registration);
+        let sent = (notification, Side::Client);
+        if let Err(problem) = Receiver::register(all, registration, sent, receive) {
+            self.problem.get_or_insert(problem);
         }
         self
     }

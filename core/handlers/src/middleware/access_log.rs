@@ -1,12 +1,10 @@
-use alloc::borrow::Cow;
 use alloc::sync::Arc;
 use core::fmt;
 use core::time::Duration;
 
-use mcp_sansio::Instant;
-use mcp_sansio::Revision;
 use mcp_sansio::jsonrpc::{ErrorCode, RequestId};
 use mcp_sansio::peer::MethodName;
+use mcp_sansio::{Instant, Principal, Revision};
 
 use crate::client_middleware::{CallResult, ClientRequest, NextCall};
 use crate::reply::{HandlerError, ResultBody};
@@ -46,19 +44,43 @@ impl AccessLog {
         request: &ServerRequest,
         next: Next<K>,
     ) -> MiddlewareResult {
-        let outcome = AccessOutcome::Cancelled;
-        let mut pending = PendingRecord { log: self, request, started: request.now(), outcome };
+        let target = request.target();
+        let now = || request.now();
+        let mut pending = self.begin(request.method(), target.as_deref(), request.revision(), now);
+        pending.record.principal = request.principal().map(Principal::as_str);
+        pending.record.id = request.id();
         let result = next.run().await;
-        pending.outcome = AccessOutcome::from_result(&result);
+        pending.record.outcome = AccessOutcome::from_result(&result);
         result
     }
 
     pub(crate) async fn around_call(&self, request: ClientRequest, next: NextCall) -> CallResult {
-        let (started, outcome) = (request.now(), AccessOutcome::Cancelled);
-        let mut pending = PendingRecord { log: self, request: &request, started, outcome };
+        let target = request.target();
+        let now = || request.now();
+        let mut pending = self.begin(request.method(), target.as_deref(), request.revision(), now);
         let result = next.run(request.clone()).await;
-        pending.outcome = AccessOutcome::from_call_result(&result);
+        pending.record.outcome = AccessOutcome::from_call_result(&result);
         result
+    }
+
+    fn begin<'a, N: Fn() -> Instant>(
+        &'a self,
+        method: &'a MethodName<'_>,
+        target: Option<&'a str>,
+        revision: Revision,
+        now: N,
+    ) -> PendingRecord<'a, N> {
+        let record = AccessRecord {
+            started: now(),
+            duration: Duration::ZERO,
+            method: method.as_str(),
+            target,
+            principal: None,
+            revision,
+            id: None,
+            outcome: AccessOutcome::Cancelled,
+        };
+        PendingRecord { log: self, record, now }
     }
 }
 
@@ -71,91 +93,16 @@ impl fmt::Debug for AccessLog {
 }
 
 /// Writes the record when it is dropped, so that cancelled requests have one too.
-struct PendingRecord<'a, R: Recorded> {
+struct PendingRecord<'a, N: Fn() -> Instant> {
     log: &'a AccessLog,
-    request: &'a R,
-    started: Instant,
-    outcome: AccessOutcome,
+    record: AccessRecord<'a>,
+    now: N,
 }
 
-impl<R: Recorded> Drop for PendingRecord<'_, R> {
+impl<N: Fn() -> Instant> Drop for PendingRecord<'_, N> {
     fn drop(&mut self) {
-        let Self { log, request, started, outcome } = self;
-        let duration = request.now().saturating_since(*started);
-        let target = request.target();
-        let record = AccessRecord {
-            started: *started,
-            duration,
-            method: request.method().as_str(),
-            target: target.as_deref(),
-            principal: request.principal(),
-            revision: request.revision(),
-            id: request.id(),
-            outcome: *outcome,
-        };
-        (log.write)(&record);
-    }
-}
-
-/// A request of either side.
-trait Recorded {
-    fn now(&self) -> Instant;
-    fn method(&self) -> &MethodName<'_>;
-    fn target(&self) -> Option<Cow<'_, str>>;
-    fn principal(&self) -> Option<&str>;
-    fn revision(&self) -> Revision;
-    fn id(&self) -> Option<&RequestId>;
-}
-
-impl Recorded for ServerRequest {
-    fn now(&self) -> Instant {
-        self.now()
-    }
-
-    fn method(&self) -> &MethodName<'_> {
-        self.method()
-    }
-
-    fn target(&self) -> Option<Cow<'_, str>> {
-        self.target()
-    }
-
-    fn principal(&self) -> Option<&str> {
-        self.principal().map(|principal| principal.as_str())
-    }
-
-    fn revision(&self) -> Revision {
-        self.revision()
-    }
-
-    fn id(&self) -> Option<&RequestId> {
-        self.id()
-    }
-}
-
-impl Recorded for ClientRequest {
-    fn now(&self) -> Instant {
-        self.now()
-    }
-
-    fn method(&self) -> &MethodName<'_> {
-        self.method()
-    }
-
-    fn target(&self) -> Option<Cow<'_, str>> {
-        self.target()
-    }
-
-    fn principal(&self) -> Option<&str> {
-        None
-    }
-
-    fn revision(&self) -> Revision {
-        self.revision()
-    }
-
-    fn id(&self) -> Option<&RequestId> {
-        None
+        self.record.duration = (self.now)().saturating_since(self.record.started);
+        (self.log.write)(&self.record);
     }
 }
 
