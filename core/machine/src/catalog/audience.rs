@@ -187,17 +187,30 @@ impl fmt::Debug for Audience {
 }
 
 /// The changes of the lists that were not announced yet, and the callers that can see them.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct Announcement {
     pub(crate) to_everyone: Changes,
     pub(crate) to_some: Vec<(ItemKind, Arc<Audience>)>,
+    /// That of [`Restrictions`].
+    includes: fn(&Audience, &Caller) -> bool,
+}
+
+impl Default for Announcement {
+    fn default() -> Self {
+        Self { to_everyone: Changes::default(), to_some: Vec::new(), includes: |_, _| false }
+    }
 }
 
 impl Announcement {
+    #[cfg(feature = "recording")]
+    pub(crate) fn new(to_everyone: Changes, to_some: Vec<(ItemKind, Arc<Audience>)>) -> Self {
+        Self { to_everyone, to_some, includes: Audience::includes }
+    }
+
     /// Returns the changes that concern a caller.
     pub(crate) fn seen_by(&self, caller: &Caller) -> Changes {
         let mut changes = self.to_everyone;
-        for (kind, _) in self.to_some.iter().filter(|(_, audience)| audience.includes(caller)) {
+        for (kind, _) in self.to_some.iter().filter(|(_, it)| (self.includes)(it, caller)) {
             changes = changes.with(*kind);
         }
         changes
@@ -207,6 +220,9 @@ impl Announcement {
     #[cfg(feature = "http")]
     pub(crate) fn merge(&mut self, later: &Self) {
         self.to_everyone = self.to_everyone.and(later.to_everyone);
+        if !later.to_some.is_empty() {
+            self.includes = later.includes;
+        }
         for change in &later.to_some {
             if !self.to_some.contains(change) {
                 self.to_some.push(change.clone());
@@ -287,10 +303,13 @@ impl Restrictions {
 impl Catalog {
     /// Returns the changes since the last announcement, and counts them as announced.
     pub(crate) fn take_announcement(&mut self) -> Announcement {
-        let to_everyone = self.changes_for_everyone();
-        let to_some = self.restrictions.as_ref().map(|it| it.changes.clone());
+        let mut announcement = Announcement::default();
+        if let Some(Restrictions { changes, includes, .. }) = self.restrictions.as_deref() {
+            (announcement.to_some, announcement.includes) = (changes.clone(), *includes);
+        }
+        announcement.to_everyone = self.changes_for_everyone();
         self.take_changes();
-        Announcement { to_everyone, to_some: to_some.unwrap_or_default() }
+        announcement
     }
 
     /// Returns the lists that were edited since the last call, or since the catalog was created.
@@ -308,7 +327,7 @@ impl Catalog {
     /// Sets the unannounced changes.
     #[cfg(feature = "recording")]
     pub(crate) fn set_announcement(&mut self, announcement: Announcement) {
-        let Announcement { to_everyone, to_some } = announcement;
+        let Announcement { to_everyone, to_some, .. } = announcement;
         (self.changes, self.added) = (to_everyone, [0; 4]);
         if !to_some.is_empty() {
             // The last restricted item may have been removed.
@@ -405,7 +424,7 @@ impl Catalog {
     /// Returns the sessions in the [audiences](Audience::session) of items, also of items that were
     /// removed since.
     pub fn sessions(&self) -> impl Iterator<Item = SessionKey> {
-        self.restrictions.iter().flat_map(|it| it.sessions.iter().copied())
+        self.restrictions.as_ref().map_or(&[][..], |it| &it.sessions).iter().copied()
     }
 
     /// Returns whether an item is for a session.

@@ -18,7 +18,7 @@ use crate::protocol::SerializeAt;
 /// for each later entry.
 ///
 /// Copies share the entries, so that a server and its connections hold them once.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(super) struct List<T> {
     // MCP 2026-07-28 server/tools#capabilities [TOOL-029]: a deterministic order.
     entries: Vec<Entry<T>>,
@@ -27,6 +27,15 @@ pub(super) struct List<T> {
     /// Set by the first insertion, so that the code is not linked into a program that inserts
     /// nothing.
     write: Option<WriteItem<T>>,
+}
+
+impl<T> Clone for List<T> {
+    // Not inlined: the code is the same for all kinds, so that a program contains it once.
+    #[inline(never)]
+    fn clone(&self) -> Self {
+        let Self { entries, numbers, next, write } = self;
+        Self { entries: entries.clone(), numbers: numbers.clone(), next: *next, write: *write }
+    }
 }
 
 #[derive(Debug)]

@@ -446,17 +446,33 @@ pub(super) fn read_id(text: &str, length_max: usize) -> Result<RequestId, Reason
             Err(Reason::IdTooLong { limit: length_max })
         }
         [b'"', ..] => unquote(text).map(|id| RequestId::from(&*id)).ok_or(Reason::IdWrongType),
-        [b'-' | b'0'..=b'9', ..] => match text.parse() {
-            Ok(number) => Ok(RequestId::Number(number)),
+        [b'-' | b'0'..=b'9', ..] => match read_integer(text) {
+            Some(number) => Ok(RequestId::Number(number)),
             // `1.0` and `1e3` are integers mathematically. But a response must repeat the id, and a
             // peer that compares text would not recognize it.
-            Err(_) if text.contains(['.', 'e', 'E']) => Err(Reason::IdFractional),
-            Err(_) => Err(Reason::IdOutOfRange),
+            None if text.contains(['.', 'e', 'E']) => Err(Reason::IdFractional),
+            None => Err(Reason::IdOutOfRange),
         },
         // MCP 2026-07-28 basic/index#requests [RPC-003]: an id is never null.
         [b'n', ..] => Err(Reason::IdNull),
         _ => Err(Reason::IdWrongType),
     }
+}
+
+/// Returns the integer that the text of a JSON number has the form of, if it has 64 bits.
+// A third of the code of `str::parse`, which also tells why it fails.
+fn read_integer(text: &str) -> Option<i64> {
+    let digits = text.strip_prefix('-').unwrap_or(text);
+    if digits.is_empty() {
+        return None;
+    }
+    // A negative number has the greater range.
+    let negated = digits.bytes().try_fold(0_i64, |number, byte| {
+        let digit = byte.is_ascii_digit().then(|| i64::from(byte - b'0'))?;
+        number.checked_mul(10)?.checked_sub(digit)
+    });
+    let is_negative = digits.len() < text.len();
+    negated.and_then(|number| if is_negative { Some(number) } else { number.checked_neg() })
 }
 
 // MCP 2026-07-28 basic/index#error-responses [RPC-008]: an integer `code` and a string `message`;
@@ -484,7 +500,7 @@ fn read_error(text: &str) -> Option<ErrorObject<'_>> {
         scanner.eat(b',');
     }
     Some(ErrorObject {
-        code: ErrorCode(code?.parse().ok()?),
+        code: ErrorCode(code.and_then(read_integer)?),
         message: unquote(message?)?,
         data: data.map(RawJson::trusted),
     })

@@ -130,7 +130,7 @@ impl RestrictedChange {
             };
             (kind, Arc::new(audience.to_audience()))
         });
-        Announcement { to_everyone: to_everyone.to_changes(), to_some: to_some.collect() }
+        Announcement::new(to_everyone.to_changes(), to_some.collect())
     }
 }
 

@@ -213,9 +213,11 @@ impl InitializeMembers<'_> {
             (name.is_none(), "`clientInfo.name` is missing"),
             (client_version.is_none(), "`clientInfo.version` is missing"),
         ];
+        let first = |faults: &[(bool, &'static str)]| {
+            faults.iter().find_map(|(is_so, what)| is_so.then_some(*what))
+        };
         let refused = incomplete == IncompleteInitialize::Refuse;
-        let absent = absent.into_iter().filter(|_| refused);
-        faults.into_iter().chain(absent).find_map(|(is_so, what)| is_so.then_some(what))
+        first(&faults).or_else(|| first(&absent).filter(|_| refused))
     }
 }
 
