@@ -250,6 +250,12 @@ impl<K: Threading> HttpServer<K> {
         self.endpoint.machine.handle_store(action, result, now);
     }
 
+    /// Handles an event that a shared store has stored, or failed to store: see
+    /// [`http::Server::handle_appended`].
+    pub fn handle_appended(&mut self, place: &EventPosition) {
+        self.endpoint.machine.handle_appended(place);
+    }
+
     /// Handles an event that a shared store has refused: see
     /// [`http::Server::handle_append_refused`].
     pub fn handle_append_refused(&mut self, place: &EventPosition, now: Instant) {

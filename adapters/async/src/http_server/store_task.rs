@@ -66,6 +66,7 @@ impl Origin {
             (Self::Append(place), StoreOutcome::Refused) => {
                 server.handle_append_refused(&place, now);
             }
+            (Self::Append(place), _) => server.handle_appended(&place),
             (Self::Read(read), StoreOutcome::Events(events)) => {
                 server.handle_stored(read, events, now);
             }
@@ -76,7 +77,7 @@ impl Origin {
             (Self::Action(action), _) => {
                 server.handle_store(action, Err(StoreError::Unavailable), now);
             }
-            (Self::Append(_) | Self::Nothing, _) => {}
+            (Self::Nothing, _) => {}
         }
     }
 }

@@ -382,6 +382,11 @@ impl Recorded<Server> {
         self.machine.handle_store(action, result, now);
     }
 
+    /// See [`Server::handle_appended`].
+    pub fn handle_appended(&mut self, place: &EventPosition) {
+        self.machine.handle_appended(place);
+    }
+
     /// See [`Server::handle_append_refused`].
     pub fn handle_append_refused(&mut self, place: &EventPosition, now: Instant) {
         self.machine.handle_append_refused(place, now);

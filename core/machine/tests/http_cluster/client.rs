@@ -229,6 +229,9 @@ impl Client {
             cluster.replies[reply].read = read;
             if let Some(id) = block.lines().find_map(|line| line.strip_prefix("id: ")) {
                 call.last_event = Some(id.into());
+                if let Some(session) = &self.session {
+                    cluster.check_durable(session, id);
+                }
             }
             let data = block.lines().find_map(|line| line.strip_prefix("data: "));
             let Some(data) = data.filter(|data| !data.is_empty()) else { continue };

@@ -105,8 +105,12 @@ pub(crate) struct Cluster {
     options: SharedOptions,
     /// Whether latencies vary.
     pub(crate) jitter: bool,
+    /// Whether the store did not get an event, or has lost some.
+    lost_events: bool,
     /// How much later a node gets the result of a heartbeat.
     pub(crate) heartbeat_delay: Duration,
+    /// How much later a node learns that an event is stored.
+    pub(crate) append_delay: Duration,
 }
 
 pub(crate) fn capabilities() -> ServerCapabilities {
@@ -149,7 +153,9 @@ impl Cluster {
             count: 0,
             options,
             jitter: false,
+            lost_events: false,
             heartbeat_delay: Duration::ZERO,
+            append_delay: Duration::ZERO,
         };
         for at in 0..count {
             cluster.start(at);
@@ -372,15 +378,21 @@ impl Cluster {
         let lost = self.nodes[at].cut_until > now || self.store_down_until > now;
         if lost {
             // Sometimes the node only notices that there is no answer.
-            let failure =
-                Store::failure(&action).filter(|_| !(self.jitter && self.random.once_in(3)));
+            let is_event = matches!(action, StoreAction::Append { .. });
+            let failure = Store::failure(&action)
+                .filter(|_| is_event || !(self.jitter && self.random.once_in(3)));
+            self.lost_events |= is_event;
             if let Some(completion) = failure {
                 let latency = self.latency();
                 self.plan(now + latency, Due::Complete(at, life, completion));
             }
             return;
         }
-        let is_heartbeat = matches!(action, StoreAction::Heartbeat { .. });
+        let delay = match action {
+            StoreAction::Heartbeat { .. } => self.heartbeat_delay,
+            StoreAction::Append { .. } => self.append_delay,
+            _ => Duration::ZERO,
+        };
         let effects = self.store.execute(action, now);
         if let Some((from, to, message)) = effects.message {
             for other in 0..self.nodes.len() {
@@ -401,7 +413,6 @@ impl Cluster {
             }
         }
         if let Some(completion) = effects.completion {
-            let delay = if is_heartbeat { self.heartbeat_delay } else { Duration::ZERO };
             let latency = self.latency() + delay;
             self.plan(now + latency, Due::Complete(at, life, completion));
         }
@@ -409,6 +420,7 @@ impl Cluster {
 
     /// Removes everything from the store, as a restart without persistence does.
     pub(crate) fn empty_store(&mut self) {
+        self.lost_events = true;
         self.store.empty();
         self.agenda.retain(|_, due| !matches!(due, Due::Message(..)));
     }
@@ -416,6 +428,7 @@ impl Cluster {
     /// Fails over to a replica of the store that does not have the last event of each stream, nor the
     /// last message to each node.
     pub(crate) fn fail_over(&mut self) {
+        self.lost_events = true;
         self.store.lose_events(1);
         for node in 0..self.nodes.len() {
             let of_node = |due: &Due| matches!(due, Due::Message(to, ..) if *to == node);
@@ -434,6 +447,13 @@ impl Cluster {
         });
         let planned = self.agenda.first_key_value().map(|((at, _), _)| *at);
         timers.chain(planned).min()
+    }
+
+    /// Checks that an event which a client has received cannot be forgotten, if that was asked for.
+    pub(crate) fn check_durable(&self, session: &str, event: &str) {
+        if self.options.durable && !self.lost_events {
+            assert!(self.store.has_event(session, event), "{event} is not stored");
+        }
     }
 
     /// Advances the clock to the next thing that happens before `end`. Returns whether there was one.
@@ -502,6 +522,7 @@ impl Cluster {
                     Completion::Events(read, events) => server.handle_stored(read, events, now),
                     Completion::ReadFailed(read) => server.fail_read(read, now),
                     Completion::Refused(place) => server.handle_append_refused(&place, now),
+                    Completion::Appended(place) => server.handle_appended(&place),
                 }
                 self.pump(at);
             }

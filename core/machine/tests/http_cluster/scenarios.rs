@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use mcp_sansio::catalog::Changes;
+use mcp_sansio::http::SharedOptions;
 use serde_json::{Value, json};
 
 use crate::cluster::{Cluster, Outgoing, Reply};
@@ -147,6 +148,28 @@ fn a_broken_stream_resumes_on_another_node_and_follows_live() {
         all.iter().filter_map(|it| it["params"]["progress"].as_f64()).map(|it| it as u64).collect();
     assert_eq!(progress, (1..=200).collect::<Vec<u64>>());
     assert_eq!(all.last().unwrap()["id"], 1);
+}
+
+#[test]
+fn a_client_gets_events_when_they_are_stored_if_that_is_asked_for() {
+    let mut options = SharedOptions::new();
+    for durable in [false, true] {
+        options.durable = durable;
+        let mut cluster = Cluster::with(2, 1, options.clone());
+        let session = cluster.open(0, 0);
+        cluster.append_delay = Duration::from_secs(2);
+        let reply = cluster.call(0, &session, 1, "stream-3");
+        assert_eq!(cluster.replies[reply].messages().is_empty(), durable);
+        assert_eq!(cluster.replies[reply].status, Some(200));
+        cluster.advance(Duration::from_secs(3));
+        assert!(cluster.replies[reply].complete);
+        assert_eq!(cluster.replies[reply].messages().len(), 4);
+        // They are sent without the store if it fails.
+        cluster.store_down_until = cluster.now + Duration::from_secs(60);
+        let reply = cluster.call(0, &session, 2, "stream-3");
+        cluster.advance(Duration::from_secs(3));
+        assert_eq!(cluster.replies[reply].messages().len(), 4);
+    }
 }
 
 #[test]

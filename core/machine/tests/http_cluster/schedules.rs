@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use mcp_sansio::http::SharedOptions;
+
 use crate::client::{Client, Ends};
 use crate::cluster::Cluster;
 
@@ -44,7 +46,9 @@ const LONGEST: Duration = Duration::from_secs(900);
 /// Runs a schedule.
 pub(crate) fn run(seed: u64, faulty: bool) -> Report {
     let count = 2 + seed as usize % 4;
-    let mut cluster = Cluster::new(count, seed);
+    let mut options = SharedOptions::new();
+    options.durable = seed.is_multiple_of(3);
+    let mut cluster = Cluster::with(count, seed, options);
     cluster.jitter = true;
     let cuts = cluster.random.one_of([0, 3, 10]);
     let mut clients: Vec<Client> =

@@ -43,6 +43,8 @@ pub(crate) enum Completion {
     Events(ReadId, Result<Vec<StoredEvent>, NotStored>),
     ReadFailed(ReadId),
     Refused(EventPosition),
+    /// An event was stored or lost.
+    Appended(EventPosition),
 }
 
 /// The effects of an action.
@@ -171,8 +173,9 @@ impl Store {
         if refused {
             return Some(Completion::Refused(event.place));
         }
+        let place = event.place.clone();
         log.push(event);
-        None
+        Some(Completion::Appended(place))
     }
 
     fn put_task(
@@ -230,11 +233,20 @@ impl Store {
         Ok(found.take(events_max).cloned().collect())
     }
 
+    /// Returns whether an event of a client is stored.
+    pub(crate) fn has_event(&self, session: &str, event: &str) -> bool {
+        let (stream, sequence) = event.split_once('-').expect("an event id");
+        let (stream, sequence) = (stream.parse().expect("a number"), sequence.parse::<u64>());
+        let log = self.logs.get(&(session.to_owned(), stream));
+        log.is_some_and(|log| log.iter().any(|it| Ok(it.place.sequence) == sequence))
+    }
+
     /// Returns the completion of an action that the store does not execute.
     pub(crate) fn failure(action: &StoreAction) -> Option<Completion> {
         let failed =
             |action: &ActionId| Some(Completion::Action(*action, Err(StoreError::Unavailable)));
         match action {
+            StoreAction::Append { event } => Some(Completion::Appended(event.place.clone())),
             StoreAction::Read { read, .. } => Some(Completion::ReadFailed(*read)),
             StoreAction::Heartbeat { action, .. }
             | StoreAction::Depose { action, .. }

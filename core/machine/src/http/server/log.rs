@@ -173,6 +173,12 @@ impl Log {
         }
     }
 
+    /// Returns the position before the event with the number `sequence`.
+    pub(super) fn place_of(&self, sequence: u64) -> u64 {
+        let before = self.events.partition_point(|event| event.next <= sequence);
+        before.checked_sub(1).map_or(self.start, |last| self.events[last].end)
+    }
+
     /// Returns the number of kept bytes.
     pub(super) fn len(&self) -> usize {
         self.bytes.len() - self.stale

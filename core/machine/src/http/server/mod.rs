@@ -221,7 +221,7 @@ impl Server {
             return Err(unservable);
         }
         let revisions = server_config.revisions();
-        let store = Store::new(options.event_store, &options.limits);
+        let store = Store::new(options.event_store, options.shared_ref(), &options.limits);
         let mut session_ids = SessionIds::new(secret);
         let shared =
             options.shared.as_deref().map(|it| Box::new(Shared::new(it, &mut session_ids)));

@@ -258,7 +258,7 @@ impl Server {
         }
         if replay.page.next_sequence() == stream.log.first_sequence() {
             (stream.replay, stream.behind) = (None, None);
-            let ahead = stream.unread() > 0;
+            let ahead = stream.ready() > 0;
             self.replays -= 1;
             return ahead;
         }

@@ -15,9 +15,9 @@ use crate::peer::outbox::Channel;
 
 use super::ServerLimits;
 use super::session::Session;
-use super::shared::{ActionId, NodeId, TaskKey, TaskRecord};
+use super::shared::{ActionId, NodeId, SharedOptions, TaskKey, TaskRecord};
 #[cfg(doc)]
-use super::shared::{SharedOptions, StoreError, StoreReply};
+use super::shared::{StoreError, StoreReply};
 use super::stream::Stream;
 
 /// Where events are kept for clients that resume a stream.
@@ -122,7 +122,9 @@ pub enum StoreAction {
     /// A shared store refuses it if the stream has an event with the same or a higher number, or a
     /// last event, and then calls
     /// [`Server::handle_append_refused`](super::Server::handle_append_refused): another node has
-    /// ended the stream. Check and append are one atomic step.
+    /// ended the stream. Check and append are one atomic step. After any other outcome it calls
+    /// [`Server::handle_appended`](super::Server::handle_appended), which matters only if
+    /// [`SharedOptions::durable`] is set.
     Append {
         /// The event. No event is stored at its position yet.
         event: StoredEvent,
@@ -296,6 +298,8 @@ pub(super) struct Store {
     external: bool,
     /// Whether other nodes read the events.
     shared: bool,
+    /// Whether clients get events only when they are stored.
+    durable: bool,
     actions: VecDeque<StoreAction>,
     /// The bytes of their messages.
     bytes: usize,
@@ -306,10 +310,15 @@ pub(super) struct Store {
 }
 
 impl Store {
-    pub(super) const fn new(kind: EventStore, limits: &ServerLimits) -> Self {
+    pub(super) fn new(
+        kind: EventStore,
+        shared: Option<&SharedOptions>,
+        limits: &ServerLimits,
+    ) -> Self {
         Self {
             external: !matches!(kind, EventStore::Memory),
             shared: matches!(kind, EventStore::Shared),
+            durable: shared.is_some_and(|shared| shared.durable),
             actions: VecDeque::new(),
             bytes: 0,
             actions_max: limits.store_actions_max,
@@ -321,6 +330,10 @@ impl Store {
 
     pub(super) const fn is_external(&self) -> bool {
         self.external
+    }
+
+    pub(super) const fn is_durable(&self) -> bool {
+        self.durable
     }
 
     /// Returns the number of actions dropped because the queue was full.
@@ -361,6 +374,9 @@ impl Store {
         }
         let principal = machine.caller().principal();
         let next = stream.log.next_sequence();
+        if self.durable && stream.recorded == 0 {
+            stream.stored = 0;
+        }
         while stream.recorded < next {
             let sequence = stream.recorded;
             stream.recorded += 1;
@@ -374,6 +390,9 @@ impl Store {
             let message = if ids.is_empty() { message } else { ids.as_bytes() };
             if !self.has_room() || message.len() > self.bytes_max - self.bytes {
                 self.dropped += 1;
+                if self.durable {
+                    stream.stored = stream.recorded;
+                }
                 continue;
             }
             session.recorded = true;

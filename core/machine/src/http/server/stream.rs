@@ -29,8 +29,11 @@ pub(super) struct Stream {
     /// The number of the event where a reader without an event id starts, if the log no longer
     /// contains it.
     pub(super) behind: Option<u64>,
-    /// The number up to which events were stored.
+    /// The number up to which events were passed to the store.
     pub(super) recorded: u64,
+    /// The number up to which the store has them, and readers may take them. `u64::MAX` if readers do
+    /// not wait for that.
+    pub(super) stored: u64,
     /// Whether events have ids, so that a reader can resume the stream.
     pub(super) resumable: bool,
     /// Whether a reader starts with an event that only gives it an id; otherwise it starts with an
@@ -61,6 +64,7 @@ impl Stream {
             replay: None,
             behind: None,
             recorded: 0,
+            stored: u64::MAX,
             resumable: false,
             primes: false,
             kind: None,
@@ -116,12 +120,21 @@ impl Stream {
         self.log.end() - self.taken
     }
 
+    /// Returns the number of bytes that the reader can take now.
+    pub(super) fn ready(&self) -> u64 {
+        if self.stored == u64::MAX {
+            return self.unread();
+        }
+        self.log.place_of(self.stored).saturating_sub(self.taken)
+    }
+
     /// Returns the next bytes for the reader, at most `most`.
     pub(super) fn take(&mut self, most: usize) -> &[u8] {
+        let ready = usize::try_from(self.ready()).unwrap_or(usize::MAX);
         if let Some(replay) = &mut self.replay {
             return replay.take(most);
         }
-        let chunk = self.log.read(self.taken, most);
+        let chunk = self.log.read(self.taken, most.min(ready));
         self.taken += chunk.len() as u64;
         self.issued = self.issued.max(self.taken);
         chunk

@@ -123,7 +123,7 @@ impl Server {
         stream.trim(events, bytes);
         self.logged_bytes -= before - stream.log.len();
         if stream.replay.is_none() {
-            return stream.unread() > 0;
+            return stream.ready() > 0;
         }
         let (Some(connection), number) = (entry.connection, entry.stream) else { return false };
         self.look_at_replay(connection, number, now)
@@ -136,7 +136,7 @@ impl Server {
         // A reader that waits for stored events is not at the end, even if the stream is done.
         stream.is_none_or(|stream| {
             let closes = matches!(entry.state, State::Closing);
-            stream.replay.is_none() && (closes || stream.done)
+            stream.replay.is_none() && (closes || stream.done && stream.unread() == 0)
         })
     }
 

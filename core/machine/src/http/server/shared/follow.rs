@@ -379,6 +379,23 @@ impl Server {
         self.notify_followers(key, number);
     }
 
+    /// Handles an event that a shared store has stored, or failed to store: its reader gets it now if
+    /// the server is [durable](super::SharedOptions::durable).
+    pub fn handle_appended(&mut self, place: &EventPosition) {
+        if !self.store.is_durable() {
+            return;
+        }
+        let Some(key) = self.key_of_session(&place.session) else { return };
+        let Some(stream) = self.stream_mut(key, place.stream) else { return };
+        if stream.is_foreign() || stream.stored == u64::MAX {
+            return;
+        }
+        stream.stored = stream.stored.max(place.sequence + 1);
+        if let Some(reader) = stream.reader {
+            self.make_ready(reader);
+        }
+    }
+
     /// Handles an event that a shared store has refused, because another node has ended the stream:
     /// it stops here too. Its requests are cancelled, and its reader is disconnected.
     pub fn handle_append_refused(&mut self, place: &EventPosition, now: Instant) {

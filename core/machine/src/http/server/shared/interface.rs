@@ -140,6 +140,11 @@ pub struct SharedOptions {
     /// How often a reader looks for new events of another node's stream without being notified.
     /// 1 s: notifications are rarely lost.
     pub poll: Duration,
+    /// Whether a client gets an event of a stream only after the store has it. `false`: it gets the
+    /// event at once, and a crash of the node in this moment forgets the event for other nodes. With
+    /// `true`, each event takes a round trip to the store on its way; if that fails, it is sent
+    /// nevertheless. Answers as JSON are no events.
+    pub durable: bool,
     /// The policy for new sessions while the store is not available.
     pub when_unavailable: WhenUnavailable,
     /// Requests that wait for the store, in total. 10,000: further requests are answered with 503.
@@ -154,6 +159,7 @@ impl Default for SharedOptions {
             lease: Duration::from_secs(15),
             patience: Duration::from_secs(5),
             poll: Duration::from_secs(1),
+            durable: false,
             when_unavailable: WhenUnavailable::default(),
             waiting_max: 10_000,
             waiting_bytes_max: 64 * 1024 * 1024,
