@@ -66,8 +66,11 @@ impl SessionId {
 
     /// Returns the last byte of the bits; 0 for an id that was not drawn by a server of this crate.
     pub(crate) fn last_byte(&self) -> usize {
-        let digits = core::str::from_utf8(&self.0[Self::LENGTH - 2..]).unwrap_or_default();
-        usize::from_str_radix(digits, 16).unwrap_or_default()
+        let digit = |from_end| char::from(self.0[Self::LENGTH - from_end]).to_digit(16);
+        match (digit(2), digit(1)) {
+            (Some(upper), Some(lower)) => (upper << 4 | lower) as usize,
+            _ => 0,
+        }
     }
 
     /// Returns the key that stands for the session.

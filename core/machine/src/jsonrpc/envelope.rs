@@ -462,17 +462,25 @@ pub(super) fn read_id(text: &str, length_max: usize) -> Result<RequestId, Reason
 /// Returns the integer that the text of a JSON number has the form of, if it has 64 bits.
 // A third of the code of `str::parse`, which also tells why it fails.
 fn read_integer(text: &str) -> Option<i64> {
+    /// JSON has no leading zeros, so longer numbers are out of range. Shorter ones fit in a `u64`.
+    const DIGITS_MAX: usize = 19;
     let digits = text.strip_prefix('-').unwrap_or(text);
-    if digits.is_empty() {
+    if digits.is_empty() || digits.len() > DIGITS_MAX {
         return None;
     }
-    // A negative number has the greater range.
-    let negated = digits.bytes().try_fold(0_i64, |number, byte| {
-        let digit = byte.is_ascii_digit().then(|| i64::from(byte - b'0'))?;
-        number.checked_mul(10)?.checked_sub(digit)
-    });
-    let is_negative = digits.len() < text.len();
-    negated.and_then(|number| if is_negative { Some(number) } else { number.checked_neg() })
+    let mut number = 0_u64;
+    for byte in digits.bytes() {
+        let digit = byte.wrapping_sub(b'0');
+        if digit > 9 {
+            return None;
+        }
+        number = number.wrapping_mul(10).wrapping_add(digit.into());
+    }
+    if digits.len() == text.len() {
+        number.try_into().ok()
+    } else {
+        0_i64.checked_sub_unsigned(number)
+    }
 }
 
 // MCP 2026-07-28 basic/index#error-responses [RPC-008]: an integer `code` and a string `message`;
