@@ -51,7 +51,7 @@ pub(crate) async fn idle(load: Load) -> Result<(), String> {
     let tally = Arc::new(Tally::default());
     let mut sessions = Vec::new();
     for _ in 0..load.sessions {
-        let host = host(&tally, &Arc::default());
+        let host = host(&load, &tally, &Arc::default());
         sessions.push(connect(&load.url, &host).await.map_err(|error| error.to_string())?);
     }
     // There is nothing left to report a failure to.
@@ -60,25 +60,29 @@ pub(crate) async fn idle(load: Load) -> Result<(), String> {
 }
 
 /// Returns a host that answers every question, and counts the sessions of its connection.
-fn host(tally: &Arc<Tally>, opened: &Arc<AtomicU32>) -> Host {
+fn host(load: &Load, tally: &Arc<Tally>, opened: &Arc<AtomicU32>) -> Host {
     let (tally, opened) = (Arc::clone(tally), Arc::clone(opened));
-    Host::new("cluster-load", env!("CARGO_PKG_VERSION"))
-        .revisions(Revisions::only(Revision::V2025_11_25))
-        .on_elicit(|_: HostRequest<ElicitParams>| {
-            ElicitResult::accept(Map::new().with("word", "yes"))
-        })
-        .observe(move |event| {
-            if let Event::Opened(_) = event
-                && opened.fetch_add(1, Ordering::Relaxed) > 0
-            {
-                tally.sessions_lost.fetch_add(1, Ordering::Relaxed);
-            }
-        })
+    let host = Host::new("cluster-load", env!("CARGO_PKG_VERSION"));
+    let host = if load.tasks {
+        host.revisions(Revisions::only(Revision::V2026_07_28)).follow_tasks()
+    } else {
+        host.revisions(Revisions::only(Revision::V2025_11_25))
+    };
+    host.on_elicit(|_: HostRequest<ElicitParams>| {
+        ElicitResult::accept(Map::new().with("word", "yes"))
+    })
+    .observe(move |event| {
+        if let Event::Opened(_) = event
+            && opened.fetch_add(1, Ordering::Relaxed) > 0
+        {
+            tally.sessions_lost.fetch_add(1, Ordering::Relaxed);
+        }
+    })
 }
 
-async fn open(url: &str, tally: &Arc<Tally>) -> HttpConnection {
+async fn open(load: &Load, tally: &Arc<Tally>) -> HttpConnection {
     loop {
-        match connect(url, &host(tally, &Arc::default())).await {
+        match connect(&load.url, &host(load, tally, &Arc::default())).await {
             Ok(connection) => return connection,
             Err(_) => tokio::time::sleep(PAUSE).await,
         }
@@ -86,7 +90,7 @@ async fn open(url: &str, tally: &Arc<Tally>) -> HttpConnection {
 }
 
 async fn run_client(number: usize, load: &Load, tally: &Arc<Tally>, next: &AtomicUsize) {
-    let mut connection = open(&load.url, tally).await;
+    let mut connection = open(load, tally).await;
     loop {
         let call = next.fetch_add(1, Ordering::Relaxed);
         if call >= load.calls {
@@ -96,6 +100,10 @@ async fn run_client(number: usize, load: &Load, tally: &Arc<Tally>, next: &Atomi
         }
         let text = format!("{number}-{call}");
         let outcome = match call % 10 {
+            2 | 7 if load.tasks => {
+                check(&connection, "asking_job", &text, &format!("{text} yes")).await
+            }
+            _ if load.tasks => check(&connection, "job", &text, &text).await,
             0 | 5 => check_steps(&connection, tally).await,
             2 | 7 => check(&connection, "ask", &text, &format!("{text} yes")).await,
             _ => check(&connection, "echo", &text, &text).await,
@@ -108,7 +116,7 @@ async fn run_client(number: usize, load: &Load, tally: &Arc<Tally>, next: &Atomi
                 tally.failed.fetch_add(1, Ordering::Relaxed);
             }
             // Its answer may have been refused, which the server cannot know.
-            Err(End::TimedOut) if call % 5 == 2 => {
+            Err(End::TimedOut) if call % 5 == 2 && !load.tasks => {
                 tally.fail("the answer was not delivered".into())
             }
             Err(End::TimedOut) => {
@@ -120,7 +128,7 @@ async fn run_client(number: usize, load: &Load, tally: &Arc<Tally>, next: &Atomi
                 tokio::time::sleep(PAUSE).await;
                 if closed {
                     tally.reconnected.fetch_add(1, Ordering::Relaxed);
-                    connection = open(&load.url, tally).await;
+                    connection = open(load, tally).await;
                 }
             }
         }

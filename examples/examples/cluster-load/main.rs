@@ -14,13 +14,14 @@ use mcp_sansio_examples::runtime;
 
 const USAGE: &str = "\
 cluster-load node OPTIONS
-cluster-load load --url URL [--clients N] [--calls N] [--pause MILLISECONDS] [--strict]
+cluster-load load --url URL [--clients N] [--calls N] [--pause MILLISECONDS] [--strict] [--tasks]
 cluster-load idle --url URL [--sessions N]
 
 node: serves the tools that the load calls; the options are those of bench-server.
 load: N clients (64) make N calls (10000) in total and check that each one ends exactly once, that
 events arrive in order and complete, or that their loss is told. Exits with 1 if not. With
---strict, also if any call fails or any session is lost.
+--strict, also if any call fails or any session is lost. With --tasks, the calls are tasks of
+2026-07-28, and each one has to end.
 idle: opens N sessions (1000) and keeps them until it is told to stop.
 ";
 
@@ -32,7 +33,7 @@ fn main() -> ExitCode {
     let outcome = match arguments.shift() {
         Ok(Some(Argument::Word(word))) if word == "node" => {
             match runtime::parse_server(arguments) {
-                Ok(place) => place.serve(node::server(), ""),
+                Ok(place) => node::server().and_then(|server| place.serve(server, "")),
                 Err(stop) => return stop.report("cluster-load", USAGE),
             }
         }
@@ -65,6 +66,8 @@ pub(crate) struct Load {
     /// Between two calls of a client.
     pause: Duration,
     strict: bool,
+    /// Whether the calls are tasks.
+    tasks: bool,
     sessions: usize,
 }
 
@@ -75,6 +78,7 @@ fn parse(mut arguments: Arguments) -> Result<Load, Stop> {
         calls: 10_000,
         pause: Duration::ZERO,
         strict: false,
+        tasks: false,
         sessions: 1000,
     };
     while let Some(argument) = arguments.shift()? {
@@ -90,6 +94,7 @@ fn parse(mut arguments: Arguments) -> Result<Load, Stop> {
             "--sessions" => load.sessions = number()?,
             "--pause" => load.pause = Duration::from_millis(number()? as u64),
             "--strict" => load.strict = true,
+            "--tasks" => load.tasks = true,
             _ => return Err(Stop::unknown(&flag)),
         }
     }

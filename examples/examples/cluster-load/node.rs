@@ -2,6 +2,7 @@ use std::time::Duration;
 
 use mcp_sansio::peer::Limits;
 use mcp_sansio_handlers::{Call, Elicit, HandlerError, Server};
+use mcp_sansio_tokio::task_settings;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -25,16 +26,36 @@ struct Answer {
 
 /// Between two steps: a stream of 300 takes about a second, and can be cut in between.
 const PAUSE: Duration = Duration::from_millis(3);
+/// How long a task takes: longer than its client needs to ask another node for it.
+const TASK_TIME: Duration = Duration::from_secs(1);
+/// How long tasks are kept: longer than a client waits for one.
+const TASK_TTL: Duration = Duration::from_secs(60);
+/// More than all clients call in that time.
+const TASKS_MAX: usize = 100_000;
 
 /// Returns the server.
-pub(crate) fn server() -> Server {
+pub(crate) fn server() -> Result<Server, String> {
     let mut limits = Limits::default();
     limits.progress_per_second_max = u32::MAX;
-    Server::new("cluster-node", env!("CARGO_PKG_VERSION"))
+    let tasks = task_settings().map_err(|error| error.to_string())?;
+    let tasks = tasks.ttl(TASK_TTL).tasks_max(TASKS_MAX).poll_interval(Duration::from_millis(200));
+    let server = Server::new("cluster-node", env!("CARGO_PKG_VERSION"))
         .limits(limits)
         .tool("echo", "Sends the text back", |call: Call<Echo>| call.arguments.text)
         .tool("steps", "Reports progress, step by step", steps)
         .tool("ask", "Asks the user for the word, and returns it with the text", ask)
+        .tool("job", "Sends the text back after a while", async |call: Call<Echo>| {
+            call.run_as_task();
+            tokio::time::sleep(TASK_TIME).await;
+            call.arguments.text
+        })
+        .tool("asking_job", "Asks the user for the word after a while", async |call: Call<Echo>| {
+            call.run_as_task();
+            tokio::time::sleep(TASK_TIME / 2).await;
+            ask(call)
+        })
+        .tasks(tasks);
+    Ok(server)
 }
 
 async fn steps(call: Call<Steps>) -> String {

@@ -218,6 +218,20 @@ fn nodes_store_their_tasks_again_in_an_empty_store() {
 }
 
 #[test]
+fn a_node_that_an_empty_store_does_not_know_yet_has_not_failed() {
+    let mut cluster = TaskCluster::new(&server(&Gate::default()));
+    cluster.store.empty();
+    cluster.pause(0, true);
+    cluster.pass(Duration::from_secs(6));
+    cluster.pause(0, false);
+    let task = cluster.task(0, &owner(), "slow");
+    assert_eq!(cluster.status(1, &owner(), &task), "working");
+    cluster.kill(0);
+    cluster.pass(Duration::from_secs(30));
+    assert_eq!(cluster.status(1, &owner(), &task), "failed");
+}
+
+#[test]
 fn clients_that_listen_at_another_node_are_notified() {
     // Rule: [TASK-038] [TASK-041].
     let gate = Gate::default();

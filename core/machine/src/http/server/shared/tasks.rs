@@ -485,7 +485,7 @@ impl Server {
     fn handle_task(&mut self, request: RequestHandle, record: TaskRecord, now: Instant) {
         let Some(shared) = self.shared_mut() else { return };
         let node = record.node;
-        if record.ended || !shared.doubts(node) {
+        if record.ended || !shared.doubts(node, now) {
             return shared.tasks.find(request, Ok(record), false);
         }
         let purpose = Purpose::Task(TaskPurpose::Depose(request, record));
@@ -545,9 +545,11 @@ impl Server {
 }
 
 impl Shared {
-    /// Returns whether a node may have failed.
-    fn doubts(&self, node: NodeId) -> bool {
-        self.joined && node != self.node && !self.nodes.contains(&node)
+    /// Returns whether a node may have failed. A store that has lost its contents does not know the
+    /// nodes before their next heartbeat.
+    fn doubts(&self, node: NodeId, now: Instant) -> bool {
+        let is_known = node == self.node || self.nodes.contains(&node);
+        self.joined && !is_known && !self.is_recovering(now)
     }
 }
 
