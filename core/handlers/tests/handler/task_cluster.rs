@@ -270,6 +270,7 @@ impl TaskCluster {
             Some(Completion::Events(read, events)) => server.handle_stored(read, events, now),
             Some(Completion::ReadFailed(read)) => server.fail_read(read, now),
             Some(Completion::Refused(place)) => server.handle_append_refused(&place, now),
+            Some(Completion::Appended(place)) => server.handle_appended(&place),
             None => {}
         }
     }
