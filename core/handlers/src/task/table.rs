@@ -1,3 +1,4 @@
+#[cfg(feature = "http")]
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::string::String;
