@@ -118,12 +118,33 @@ impl TaskTable {
         requestor: &Requestor,
         now: Instant,
     ) -> Result<(), ErrorObject<'static>> {
-        let pause = self.settings.poll_interval.as_millis().max(1);
-        let per_task = (1000 * PATIENCE).div_ceil(pause) as usize;
+        let per_task = self.requests_per_task();
         if self.requestors.admit(requestor, per_task, self.counts.as_ref(), now) {
             return Ok(());
         }
-        Err(ErrorObject::internal("too many requests about tasks; ask less often"))
+        Err(too_often())
+    }
+
+    /// Returns whether a client may send another request about tasks of other nodes, of which it may
+    /// have as many as one node allows.
+    #[cfg(feature = "http")]
+    pub(super) fn admit_visitor(
+        &mut self,
+        requestor: &Requestor,
+        now: Instant,
+    ) -> Result<(), ErrorObject<'static>> {
+        let tasks = self.settings.tasks_per_requestor_max;
+        let allowed = self.requests_per_task().saturating_mul(tasks);
+        if self.shared_mut().visitors.admit(requestor, allowed, now) {
+            return Ok(());
+        }
+        Err(too_often())
+    }
+
+    /// Returns how many requests about a task are allowed in a second.
+    fn requests_per_task(&self) -> usize {
+        let pause = self.settings.poll_interval.as_millis().max(1);
+        (1000 * PATIENCE).div_ceil(pause) as usize
     }
 
     /// Answers a request about the task `name`.
@@ -287,6 +308,10 @@ impl TaskTable {
             }
         }
     }
+}
+
+fn too_often() -> ErrorObject<'static> {
+    ErrorObject::internal("too many requests about tasks; ask less often")
 }
 
 /// Returns the error of a request to cancel a task that has ended.

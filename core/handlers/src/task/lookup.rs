@@ -117,7 +117,7 @@ impl TaskTable {
         let requestor = Requestor::from_request(request);
         let is_legacy = request.revision.era() == Era::Legacy;
         if request.method == Method::TasksList {
-            let admitted = self.admit(&requestor, now);
+            let admitted = self.admit_visitor(&requestor, now);
             let listed = admitted.and_then(|()| self.begin_list(machine, request, now));
             return Some(listed.map(|()| None));
         }
@@ -126,7 +126,7 @@ impl TaskTable {
             return None;
         }
         let prepared = if is_legacy {
-            self.admit(&requestor, now).map(|()| None)
+            self.admit_visitor(&requestor, now).map(|()| None)
         } else if request.method == Method::TasksUpdate {
             responses_of(request).map(|responses| Some(responses.into_owned()))
         } else {

@@ -124,6 +124,35 @@ impl Requestors {
     }
 }
 
+/// The requests of the last second about tasks of other nodes, by their senders.
+#[cfg(feature = "http")]
+#[derive(Debug, Default)]
+pub(super) struct Visitors {
+    since: Instant,
+    counts: BTreeMap<Requestor, usize>,
+}
+
+/// The most senders that are counted in a second. Each of their requests takes an exchange as well.
+#[cfg(feature = "http")]
+const VISITORS_MAX: usize = 16_384;
+
+#[cfg(feature = "http")]
+impl Visitors {
+    /// Counts a request, and returns whether `allowed` and the allowance of every client suffice.
+    // MCP 2025-11-25 basic/utilities/tasks#task-isolation-and-access-control [TASK-023]
+    pub(super) fn admit(&mut self, requestor: &Requestor, allowed: usize, now: Instant) -> bool {
+        if now.saturating_since(self.since).as_secs() >= 1 {
+            *self = Self { since: now, counts: BTreeMap::new() };
+        }
+        if self.counts.len() >= VISITORS_MAX && !self.counts.contains_key(requestor) {
+            return false;
+        }
+        let count = self.counts.entry(requestor.clone()).or_default();
+        *count = count.saturating_add(1);
+        *count <= allowed.saturating_add(REQUESTS_PER_SECOND)
+    }
+}
+
 impl RateLimit {
     /// Counts a request, and returns whether `allowed` and the allowance of every client suffice.
     pub(super) fn admit(&mut self, allowed: usize, now: Instant) -> bool {

@@ -18,6 +18,7 @@ use crate::server_binding::ServerBinding;
 use super::entry::{Entry, State};
 use super::lookup::Lookups;
 use super::record::Snapshot;
+use super::requestors::Visitors;
 use super::settings::TaskEvent;
 use super::table::{TaskTable, answer};
 use super::tasks::TaskHandler;
@@ -32,6 +33,7 @@ pub(super) struct SharedTasks {
     /// Those to be written again when the store is available.
     failed: BTreeSet<Key>,
     pub(super) lookups: Lookups,
+    pub(super) visitors: Visitors,
     /// The handlers of tasks that have ended at another node or were not created.
     dropped: VecDeque<TaskHandler>,
 }

@@ -285,3 +285,28 @@ fn few_requests_wait_for_a_task_of_another_node() {
     }
     assert_eq!(cluster.read(first).only()["error"]["code"], -32603);
 }
+
+#[test]
+fn each_client_may_ask_often_for_its_tasks_on_other_nodes() {
+    // Rule: [TASK-023].
+    let mut cluster = TaskCluster::new(&server(&Gate::default()));
+    let clients: Vec<ClusterClient> = (0..80).map(|_| cluster.enter(0, None)).collect();
+    let tasks: Vec<String> = clients.iter().map(|it| cluster.task(0, it, "slow")).collect();
+    for (client, task) in clients.iter().zip(&tasks) {
+        assert_eq!(cluster.status(1, client, task), "working");
+    }
+    // As often as for 256 tasks.
+    let allowed = 256 * 4 + 64;
+    let (client, task) = (&clients[0], &tasks[0]);
+    let refused = |cluster: &mut TaskCluster| {
+        cluster.about(1, client, "tasks/get", task)["error"]["code"] == -32603
+    };
+    let mut count = 1;
+    while !refused(&mut cluster) {
+        count += 1;
+    }
+    assert_eq!(count, allowed);
+    assert_eq!(cluster.status(1, &clients[1], &tasks[1]), "working");
+    cluster.pass(Duration::from_secs(1));
+    assert!(!refused(&mut cluster));
+}
