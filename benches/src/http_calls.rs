@@ -25,7 +25,7 @@ pub struct HttpCalls {
 }
 
 impl HttpCalls {
-    /// Opens a server of this number of shards, and makes its first one ready for calls at
+    /// Opens a server with this number of shards, and makes its first one ready for calls at
     /// `revision`.
     ///
     /// # Panics

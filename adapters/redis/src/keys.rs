@@ -33,7 +33,7 @@ impl Keys {
         format!("{}{node}", self.mailboxes())
     }
 
-    /// The prefix of the keys of mailboxes.
+    /// The prefix of the mailboxes' keys.
     pub(crate) fn mailboxes(&self) -> String {
         self.of_nodes("mailbox:")
     }
@@ -66,7 +66,7 @@ impl Keys {
         format!("{}{task}", self.tasks_of(owner))
     }
 
-    /// The prefix of the keys of a requestor's tasks.
+    /// The prefix of the keys for a requestor's tasks.
     pub(crate) fn tasks_of(&self, requestor: &str) -> String {
         format!("{}:{{{requestor}}}:task:", self.prefix)
     }

@@ -24,7 +24,7 @@
 //! | `mcp:{SESSION}:events:STREAM:PRINCIPAL` | stream | `m`: the event, whose number is its id less one; the greatest id ends the stream | [`RedisOptions::retention`] |
 //!
 //! | `mcp:{OWNER}:task:TASK` | hash | `node`; `ended`: `1` if the status is final; `task`: the result of `tasks/get`; `details`: JSON; `place`: its member of the list | with the task |
-//! | `mcp:{REQUESTOR}:tasks` | sorted set | the tasks of a requestor of 2025-11-25, as `EXPIRY:TASK`, all with the score 0 | with the last task |
+//! | `mcp:{REQUESTOR}:tasks` | sorted set | the tasks of a 2025-11-25 requestor, as `EXPIRY:TASK`, all with the score 0 | with the last task |
 //!
 //! `SESSION`, `PRINCIPAL`, `REQUESTOR` and `TASK` are hashes. `OWNER` is `REQUESTOR`, or `TASK` if every client that
 //! knows the id may use the task. Events and tasks themselves are stored as they are sent.

@@ -138,10 +138,10 @@ redis.call('HSET', KEYS[1], 'place', place)
 if redis.call('PTTL', KEYS[2]) < tonumber(ARGV[5]) then redis.call('PEXPIRE', KEYS[2], ARGV[5]) end
 return 1";
 
-/// Returns the place of the last task of a page, or nothing at the end of the list, and the tasks of
+/// Returns the place of a page's last task, or nothing at the end of the list, and the tasks of
 /// the page. Tasks that do not exist leave the list.
 ///
-/// Keys: list. Arguments: prefix of the keys of its tasks, start, maximum number of tasks.
+/// Keys: list. Arguments: prefix of its tasks' keys, start, maximum number of tasks.
 const LIST_TASKS: &str = r"
 local places = redis.call('ZRANGEBYLEX', KEYS[1], ARGV[2], '+', 'LIMIT', 0, ARGV[3] + 1)
 local reply = {''}

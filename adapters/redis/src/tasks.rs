@@ -71,7 +71,7 @@ fn record(values: &[Value]) -> Option<TaskRecord> {
     Some(TaskRecord::new(node, text(ended)? == "1", text(task)?.into(), text(details)?.into()))
 }
 
-/// Returns whether a text has the form of a member of the list of tasks.
+/// Returns whether a text has the form of a member in the list of tasks.
 fn is_cursor(text: &str) -> bool {
     let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_hexdigit());
     text.split_once(':').is_some_and(|(expiry, task)| {

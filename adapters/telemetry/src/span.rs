@@ -263,7 +263,7 @@ fn now() -> Instant {
     Instant::now()
 }
 
-/// Returns the parent of the span of an operation, and its links.
+/// Returns the parent of an operation's span, and its links.
 fn parent(shared: &Shared, operation: &Operation<'_>) -> (Context, Vec<Link>) {
     let carried = shared.propagators.extract(operation.meta.as_ref());
     let has_span = |context: &Context| context.span().span_context().is_valid();
@@ -299,7 +299,7 @@ fn parent(shared: &Shared, operation: &Operation<'_>) -> (Context, Vec<Link>) {
     (parent, links)
 }
 
-/// Returns the parent of the `tracing` span of an operation.
+/// Returns the parent of an operation's `tracing` span.
 #[cfg(feature = "tracing")]
 fn parent_span(operation: &Operation<'_>) -> tracing::Span {
     use mcp_sansio::peer::Cause;

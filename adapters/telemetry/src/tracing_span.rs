@@ -65,7 +65,7 @@ impl TracingSpan {
         Self(Mutex::new(Some(span)))
     }
 
-    /// Returns the span; one that has ended is none.
+    /// Returns the span, unless it has ended.
     pub(crate) fn get(&self) -> Span {
         let span = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         span.clone().unwrap_or_else(Span::none)

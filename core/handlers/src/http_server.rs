@@ -239,7 +239,7 @@ impl<K: Threading> HttpServer<K> {
         self.endpoint.machine.fail_read(read, now);
     }
 
-    /// Handles the completion of an action of a shared store: see [`http::Server::handle_store`].
+    /// Handles the completion of a shared store's action: see [`http::Server::handle_store`].
     pub fn handle_store(
         &mut self,
         action: ActionId,

@@ -30,7 +30,7 @@ struct Commands<C> {
     queue: VecDeque<C>,
     open: bool,
     shares: Shares,
-    /// The mailboxes of the other shards of a server on HTTP.
+    /// The mailboxes of an HTTP server's other shards.
     #[cfg(feature = "http")]
     peers: Peers<C>,
 }
@@ -112,7 +112,7 @@ impl<C: Metered> Mailbox<C> {
         Ok(())
     }
 
-    /// Makes the mailboxes those of the shards of one server.
+    /// Joins the mailboxes as those of one server's shards.
     #[cfg(feature = "http")]
     pub(super) fn join(shards: &[Arc<Self>]) {
         for shard in shards {

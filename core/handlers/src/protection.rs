@@ -65,7 +65,7 @@ pub struct TokenCheckFuture<K: Threading = ThreadSafe> {
     guard: PanicGuard,
     /// Counts the check among those of its server, until it is dropped.
     _share: Arc<()>,
-    /// What the observer is told if the check fails.
+    /// The outcome for the observer if the check fails.
     #[cfg(feature = "observer")]
     observed: Option<alloc::boxed::Box<mcp_sansio::http::RefusedHead>>,
 }

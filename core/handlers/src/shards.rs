@@ -159,7 +159,7 @@ pub(super) struct CatalogBoard<K: Threading> {
 
 struct BoardState<K: Threading> {
     items: ItemHandlers<K>,
-    /// What each shard has not adopted yet.
+    /// The changes that each shard has not adopted yet.
     pending: Vec<Option<CatalogChange>>,
 }
 

@@ -48,7 +48,7 @@ pub trait Threading: sealed::Sealed + Sized + 'static {
     /// Converts a thread-safe handler into this kind.
     fn from_thread_safe(function: <ThreadSafe as Threading>::Function) -> Self::Function;
 
-    /// Erases the type of a list of middleware.
+    /// Erases the type of a middleware list.
     fn layers(list: LayerList<Self>) -> Self::Layers;
 
     /// Converts the future of a store, which is thread-safe.

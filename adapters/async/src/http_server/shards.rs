@@ -10,7 +10,7 @@ use super::request::BodyBudget;
 use super::runtime::AnyRuntime;
 use super::shared_server::SharedServer;
 
-/// The shards of a server on HTTP, usually one, and what they have in common.
+/// The shards of a server on HTTP, usually one, and their common state.
 #[derive(Debug)]
 pub(super) struct Shards {
     /// Each behind a lock, with a timer task.

@@ -1,4 +1,4 @@
-//! Telemetry with exporters in memory, and what they have received.
+//! Telemetry with exporters in memory, and the data that they have received.
 
 use std::collections::BTreeMap;
 

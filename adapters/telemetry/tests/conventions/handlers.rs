@@ -1,4 +1,4 @@
-//! What handlers see of their operation.
+//! The operation as handlers see it.
 
 use std::task::Poll;
 

@@ -20,7 +20,7 @@ use mcp_sansio_test::{HttpPair, StreamPair, connect, connect_http};
 
 use exported::Exported;
 
-/// Arguments of the items of [`server`].
+/// Arguments of [`server`]'s items.
 #[derive(serde::Deserialize, serde::Serialize, schemars::JsonSchema)]
 struct Place {
     location: String,

@@ -1,4 +1,4 @@
-//! What the exporter of OTLP posts, as a collector decodes it.
+//! The posts of the OTLP exporter, as a collector decodes them.
 
 use mcp_sansio_telemetry::Telemetry;
 use opentelemetry_otlp::{

@@ -280,7 +280,7 @@ struct RequestKey {
     /// The number of the endpoint among those of its server, or of the connection among those of its
     /// host.
     endpoint: usize,
-    /// The number of the token of a client.
+    /// The number of a client's token.
     token: u64,
     item: Option<ItemId>,
     revision: Revision,

@@ -5,7 +5,7 @@ use mcp_sansio_sync::Mutex;
 
 use super::requestors::RateLimit;
 
-/// What the task tables of all shards of a server have together.
+/// The sums over the task tables of a server's shards.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct TaskCounts(Arc<Mutex<Counts>>);
 

@@ -83,7 +83,7 @@ impl TaskTable {
         written_task(written)
     }
 
-    /// Handles responses to input requests of a task of the extension.
+    /// Handles responses to a task's input requests.
     pub(super) fn take_responses(&mut self, key: Key, responses: &RawJson<'_>, now: Instant) {
         let Some(entry) = self.entries.get_mut(key) else { return };
         let (before, handle) = (entry.bytes(), entry.request.handle);

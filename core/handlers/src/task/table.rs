@@ -43,7 +43,7 @@ pub(crate) struct TaskTable {
     orphaned: VecDeque<RequestHandle>,
     deadlines: Deadlines<Instant>,
     bytes: usize,
-    /// What all shards have together, if this is the table of one of several.
+    /// The sums over all shards, if this is the table of one of several.
     pub(super) counts: Option<TaskCounts>,
     /// Tasks whose status has changed.
     changed: VecDeque<Key>,
@@ -528,7 +528,7 @@ impl TaskTable {
         }
     }
 
-    /// Returns the bytes of the tasks of all shards.
+    /// Returns the bytes of all shards' tasks.
     fn all_bytes(&self) -> usize {
         self.counts.as_ref().map_or(self.bytes, TaskCounts::bytes)
     }

@@ -99,7 +99,7 @@ pub(crate) trait Tasks<M>: fmt::Debug + Send + Sync {
     /// Removes one expired task; returns its handler, to be dropped, if it is running.
     fn expire(&mut self, now: Instant) -> Option<TaskHandler>;
 
-    /// Counts the tasks together with those of the other shards of a server.
+    /// Counts the tasks together with those of a server's other shards.
     #[cfg(feature = "http")]
     fn join_shards(&mut self, counts: &TaskCounts);
 

@@ -89,7 +89,7 @@ fn a_list_behind_middleware_is_the_one_that_the_machine_answers() {
         assert_eq!((tools, methods.len()), (6, 6 + 9), "{methods:?}");
         assert!(plain[1].contains(r#""secret""#) && !plain[2].contains(r#""secret""#));
 
-        // They do not pass it if nobody asked for that.
+        // They do not pass it unless that was asked for.
         seen.lock().unwrap().clear();
         over_all(&server().middleware(around), revision, |_, lists| lists());
         assert!(seen.lock().unwrap().is_empty());

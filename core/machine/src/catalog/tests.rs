@@ -148,7 +148,7 @@ fn an_item_stays_until_the_last_of_its_sessions_ends() {
     assert!(catalog.prompt("single").is_none() && catalog.tool("both").is_some());
     assert_eq!(catalog.sessions().collect::<Vec<_>>(), [other]);
     assert!(!catalog.is_visible(both, &in_session(one)));
-    // Only callers who saw the items are concerned, and the session that has ended is none.
+    // Only callers who saw the items are concerned, and the session has ended.
     let announcement = catalog.take_announcement();
     assert_eq!(announcement.to_everyone, Changes::default());
     assert_eq!(announcement.seen_by(&Caller::OWNER), Changes::default());

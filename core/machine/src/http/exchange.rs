@@ -93,7 +93,7 @@ impl SessionId {
     }
 }
 
-/// The place of the last byte of an id in its key: neither the lowest bits nor the highest, which hash
+/// The place of an id's last byte in its key: neither the lowest bits nor the highest, which hash
 /// tables use.
 const LAST_BYTE_SHIFT: u32 = 40;
 const LAST_BYTE: u64 = 0xFF << LAST_BYTE_SHIFT;

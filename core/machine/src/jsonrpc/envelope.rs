@@ -460,7 +460,7 @@ pub(super) fn read_id(text: &str, length_max: usize) -> Result<RequestId, Reason
 }
 
 /// Returns the integer that the text of a JSON number has the form of, if it has 64 bits.
-// A third of the code of `str::parse`, which also tells why it fails.
+// A third as much code as `str::parse`, which also tells why it fails.
 fn read_integer(text: &str) -> Option<i64> {
     /// JSON has no leading zeros, so longer numbers are out of range. Shorter ones fit in a `u64`.
     const DIGITS_MAX: usize = 19;

@@ -95,7 +95,7 @@ impl Connection {
         self.requests.get(request).map_or(Tag::NONE, |entry| self.tag(&entry.id))
     }
 
-    /// Returns the observation of a request of the peer.
+    /// Returns the observation of a peer's request.
     #[cfg(feature = "observer")]
     pub(super) fn observation_of(&self, request: Key) -> Option<Arc<dyn super::Observation>> {
         self.observed.observation(self.tag(&self.requests.get(request)?.id))

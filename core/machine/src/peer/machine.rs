@@ -128,8 +128,8 @@ pub trait ClientMachine: for<'a> Machine<Command<'a> = ClientCommand<'a>> {
     /// Returns the outcome of the negotiation, once the connection is open.
     fn session(&self) -> Option<&ClientSession>;
 
-    /// Returns the observation of a request of the server that asks for input. Input rounds of calls
-    /// have none.
+    /// Returns the observation of a server's request for input. Input rounds of calls are not
+    /// observed.
     #[cfg(feature = "observer")]
     fn observation_of_input(&self, input: InputHandle) -> Option<Arc<dyn Observation>>;
 

@@ -278,7 +278,7 @@ impl Observed {
         }
     }
 
-    /// Returns the observation of a request of the peer.
+    /// Returns the observation of a peer's request.
     pub(in crate::peer) fn observation(&self, tag: Tag) -> Option<Arc<dyn Observation>> {
         self.0.as_ref()?.find(tag).map(Arc::clone)
     }

@@ -73,7 +73,7 @@ pub trait Observation: Any + fmt::Debug + Send + Sync {
         let _ = add;
     }
 
-    /// Runs `part`, a part of the handler of a received request, in the context of the operation.
+    /// Runs `part`, a part of a received request's handler, in the context of the operation.
     /// It must call `part` exactly once.
     fn run(&self, part: &mut dyn FnMut()) {
         part();

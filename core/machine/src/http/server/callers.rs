@@ -52,7 +52,7 @@ struct Table {
 struct Entry {
     identity: Identity,
     hash: u64,
-    /// What the caller has in all shards, if there are several.
+    /// The caller's counts in all shards, if there are several.
     total: Option<CallerCounts>,
     exchanges: u32,
     handlers: u32,

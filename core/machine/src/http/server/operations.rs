@@ -1,4 +1,4 @@
-//! What the observer of a server is told of HTTP requests.
+//! HTTP requests as the observer of a server is told of them.
 
 use alloc::string::{String, ToString};
 

@@ -81,7 +81,7 @@ struct Inner {
 #[error("a server with several shards keeps its events in memory: it cannot have an event store")]
 pub struct ShardsWithStore;
 
-/// What all shards have together.
+/// The sums over all shards.
 #[derive(Debug)]
 struct Counts {
     sessions: usize,
@@ -93,7 +93,7 @@ struct Counts {
     greediest: Vec<usize>,
 }
 
-/// What a caller has in all shards.
+/// A caller's counts in all shards.
 #[derive(Clone, Debug)]
 pub(super) struct CallerCounts(Arc<Mutex<CallerCount>>);
 
@@ -232,7 +232,7 @@ impl Shards {
         })
     }
 
-    /// Returns the counts of a caller of whom a shard has nothing any more.
+    /// Returns the counts of a caller without anything in this shard.
     pub(super) fn forget_caller(&self, identity: &Identity, counts: CallerCounts) {
         let removed = self.group(identity).lock(|callers| {
             drop(counts);
@@ -398,7 +398,7 @@ impl LoggedBytes {
         }
     }
 
-    /// This server has dropped what it could.
+    /// This server has dropped as much as it could.
     pub(super) fn has_shrunk(&self, before: usize, most: usize) {
         let Some(shards) = &self.shards else { return };
         if before > most / shards.0.count {

@@ -142,7 +142,7 @@ pub struct SharedOptions {
     pub poll: Duration,
     /// Whether a client gets an event of a stream only after the store has it. `false`: it gets the
     /// event at once, and a crash of the node in this moment forgets the event for other nodes. With
-    /// `true`, each event takes a round trip to the store on its way; if that fails, it is sent
+    /// `true`, each event waits for a round trip to the store; if that fails, it is sent
     /// nevertheless. Answers as JSON are no events.
     pub durable: bool,
     /// The policy for new sessions while the store is not available.

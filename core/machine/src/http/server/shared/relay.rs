@@ -65,7 +65,7 @@ pub(super) enum NodeMessage<'a> {
         #[serde(borrow)]
         session: Cow<'a, str>,
         stream: u32,
-        /// The number of the next event, `u64::MAX` if there will be none. Older nodes do not tell it.
+        /// The number of the next event, `u64::MAX` if the stream has ended. Older nodes do not tell it.
         #[serde(default)]
         next: Option<u64>,
     },

@@ -285,7 +285,7 @@ impl Server {
         let own = self.shared.as_ref().map(|shared| shared.node);
         let owner = record.owners.iter().find(|(number, _)| *number == record.replica);
         if owner.is_some_and(|(_, node)| Some(*node) != own) {
-            // This node has lost its lease and its id meanwhile: nobody would reach the replica.
+            // This node has lost its lease and its id meanwhile: the replica could not be reached.
             return self.request_session(*session, now);
         }
         if let Err(response) = self.open_replica(session, record, now) {

@@ -65,7 +65,7 @@ impl TaskRecord {
     }
 }
 
-/// A page of the tasks of a requestor in a shared store.
+/// A page of a requestor's tasks in a shared store.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TaskPage {
@@ -87,7 +87,7 @@ impl TaskPage {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum TaskCommand {
-    /// Store the state of a task of this node. Completed with [`TaskStoreEvent::Stored`].
+    /// Store the state of this node's task. Completed with [`TaskStoreEvent::Stored`].
     Put {
         /// The task.
         key: TaskKey,
@@ -119,7 +119,7 @@ pub enum TaskCommand {
         /// The record that replaces the one of the same node.
         record: TaskRecord,
     },
-    /// Read a page of the tasks of a requestor. Completed with [`TaskStoreEvent::Listed`].
+    /// Read a page of a requestor's tasks. Completed with [`TaskStoreEvent::Listed`].
     List {
         /// The request.
         request: RequestHandle,
@@ -185,7 +185,7 @@ pub enum TaskStoreEvent {
         /// Whether the task has not ended, and its node has failed.
         orphaned: bool,
     },
-    /// Tasks of the sender of a request. [`StoreError::Missing`] if the cursor is invalid.
+    /// Tasks of a request's sender. [`StoreError::Missing`] if the cursor is invalid.
     Listed {
         /// The request.
         request: RequestHandle,
@@ -313,7 +313,7 @@ impl Server {
         self.shared.as_ref().is_some_and(|shared| now >= shared.tasks.lease_end)
     }
 
-    /// Returns a digest of the sender of a request, as the owner of tasks: of the principal, if it
+    /// Returns a digest of a request's sender, as the owner of tasks: of the principal, if it
     /// is known; otherwise of the session. Empty for unknown clients since 2026-07-28.
     // MCP 2025-11-25 basic/utilities/tasks#task-isolation-and-access-control [TASK-021]
     // MCP 2026-07-28 ext-tasks:tasks#security-considerations [TASK-041]
