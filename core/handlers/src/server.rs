@@ -28,6 +28,7 @@ use super::into_endpoint::IntoEndpoint;
 #[cfg(feature = "http")]
 use super::machines::HttpServerMachine;
 use super::machines::StreamServer;
+use super::middleware::NotificationLayers;
 use super::panics::PanicGuard;
 use super::reply::{ForCompletion, ForPrompt, ForRequest, ForResource, ForTool};
 #[cfg(feature = "schemars")]
@@ -100,6 +101,8 @@ pub(super) struct Handlers<K: Threading> {
     pub(super) observers: Vec<Observer>,
     /// The middleware around all of them.
     pub(super) layers: Option<K::Layers>,
+    /// The middleware around notifications.
+    pub(super) notifications: Option<Arc<dyn NotificationLayers>>,
     pub(super) states: Option<K::States>,
     #[cfg(feature = "extensions")]
     pub(super) extensions: Option<Arc<super::extension::ExtensionTable>>,
@@ -119,6 +122,7 @@ impl<K: Threading> Clone for Handlers<K> {
             others: self.others.clone(),
             observers: self.observers.clone(),
             layers: self.layers.clone(),
+            notifications: self.notifications.clone(),
             states: self.states.clone(),
             #[cfg(feature = "extensions")]
             extensions: self.extensions.clone(),
@@ -207,6 +211,7 @@ impl<K: Threading> Server<K> {
                 others: Vec::new(),
                 observers: Vec::new(),
                 layers: None,
+                notifications: None,
                 states: None,
                 #[cfg(feature = "extensions")]
                 extensions: None,

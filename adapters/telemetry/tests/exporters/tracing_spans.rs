@@ -226,7 +226,7 @@ fn payloads_are_recorded_on_request_and_a_foreign_method_is_not_a_name() {
 }
 
 #[test]
-fn spans_of_tracing_are_written_beside_those_of_opentelemetry_on_request() {
+fn spans_of_tracing_are_written_in_addition_on_request() {
     let exporter = InMemorySpanExporter::default();
     let tracers = SdkTracerProvider::builder().with_simple_exporter(exporter.clone()).build();
     let telemetry = Telemetry::new(&tracers, &NoopMeterProvider::new());

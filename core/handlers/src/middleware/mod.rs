@@ -45,6 +45,7 @@
 //! | answer repeated reads without the handler | [`ResultCache`] |
 //! | log requests without their contents | [`AccessLog`] |
 //! | apply one of them to some requests only | [`when`](when()) |
+//! | look at notifications, change or drop them | [`Server::notification_middleware`](super::Server::notification_middleware) |
 //!
 //! # Time
 //!
@@ -58,6 +59,7 @@ mod endpoint_clock;
 mod layers;
 mod limit_error;
 mod next;
+mod notification;
 mod rate_limit;
 mod result_cache;
 mod server_request;
@@ -70,6 +72,7 @@ pub use endpoint_clock::Sleep;
 pub use layers::{FunctionMarker, LayerMarker, Middleware};
 pub use limit_error::LimitError;
 pub use next::{MiddlewareResult, Next};
+pub use notification::{NotificationAction, ServerNotification};
 pub use rate_limit::RateLimit;
 pub use result_cache::ResultCache;
 pub use server_request::ServerRequest;
@@ -82,5 +85,6 @@ pub(super) use endpoint_clock::EndpointClock;
 #[cfg(feature = "extensions")]
 pub(super) use layers::Layer;
 pub(super) use layers::{LayerList, Layers};
+pub(super) use notification::NotificationLayers;
 #[cfg(feature = "http")]
 pub(super) use server_request::Wrapped;

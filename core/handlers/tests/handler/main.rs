@@ -57,6 +57,8 @@ mod middleware_changes;
 mod middleware_limits;
 #[cfg(feature = "http")]
 mod middleware_lists;
+#[cfg(all(feature = "extensions", feature = "http"))]
+mod middleware_notifications;
 mod panics;
 #[cfg(feature = "protection")]
 mod protected_server;
@@ -132,7 +134,7 @@ fn text(result: &CallToolResult) -> &str {
     result.content.iter().find_map(|block| block.as_text()).unwrap_or_default()
 }
 
-/// A revision of each kind of list: without and with metadata of results, and with cache hints.
+/// Revisions whose lists differ: without metadata, with it, and with cache hints.
 #[cfg(feature = "http")]
 const LEGACY_AND_MODERN: [Revision; 3] =
     [Revision::V2024_11_05, Revision::V2025_11_25, Revision::V2026_07_28];

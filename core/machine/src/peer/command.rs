@@ -74,7 +74,7 @@ pub enum ClientCommand<'a> {
     /// that end the subscription do not have them.
     #[cfg(feature = "http")]
     SubscribeWithFields {
-        /// What to subscribe to.
+        /// The notifications to subscribe to.
         filter: &'a SubscriptionFilter,
         /// The fields.
         fields: &'a HeaderFields,

@@ -111,7 +111,7 @@ pub struct Operation<'a> {
     pub transport: &'a OperationTransport,
     /// The sender of a received message.
     pub caller: Option<&'a Caller>,
-    /// What caused a sent message, if it is known.
+    /// The cause of a sent message, if it is known.
     pub cause: Cause<'a>,
 }
 
@@ -133,7 +133,7 @@ pub enum Direction {
     Received,
 }
 
-/// What caused a message of this side.
+/// The cause of a message of this side.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub enum Cause<'a> {

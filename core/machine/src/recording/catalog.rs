@@ -80,7 +80,7 @@ struct RecordedAudience {
     sessions: Vec<u64>,
 }
 
-/// Returns the stand-ins for what an [`Audience`] names.
+/// Returns the stand-ins for the names in an [`Audience`].
 #[derive(Clone, Copy)]
 pub(crate) struct Names<'a> {
     pub(crate) principal: &'a dyn Fn(&Principal) -> String,
