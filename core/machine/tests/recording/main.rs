@@ -8,6 +8,7 @@ mod played;
 mod damage;
 mod golden;
 mod secrets;
+mod session_items;
 
 use mcp_sansio::Instant;
 use mcp_sansio::peer::{Server, ServerOptions};
