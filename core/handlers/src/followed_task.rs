@@ -9,8 +9,8 @@ use core::pin::Pin;
 use core::task::{Context, Poll};
 use core::time::Duration;
 
-use mcp_sansio::jsonrpc::{AsJson, ErrorObject, Json, RawJson};
-use mcp_sansio::peer::{ClientMachine, Failure, MethodName};
+use mcp_sansio::jsonrpc::{AsJson, ErrorCode, ErrorObject, Json, RawJson};
+use mcp_sansio::peer::{ClientMachine, Failure, MethodName, TransportFailure};
 use mcp_sansio::protocol::{
     CreateTaskResult, DetailedTask, EmptyResult, GetTaskResult, InputRequest, InputResponse,
     InputResponses, Method, SerializeAt as _, TASKS_EXTENSION, Task, TaskStatus, UpdateTaskParams,
@@ -33,13 +33,18 @@ const POLL_INTERVAL: Duration = Duration::from_secs(1);
 /// would cause a busy loop.
 const POLL_INTERVAL_MIN: Duration = Duration::from_millis(50);
 
+/// How many status requests in a row may fail before the call does. 10: a server behind a load
+/// balancer, or its store, is back by then.
+const FAILED_POLLS_MAX: u32 = 10;
+
 impl<K: Threading> Host<K> {
     /// Lets servers of 2026-07-28 continue tool calls as tasks, and follows these to their end:
     /// [`Client::call_tool`] returns the result as usual. It polls as often as the server allows, and
     /// passes the task's input requests to the handlers of the host.
     ///
     /// Dropping the future of the call cancels the task. The timeouts of the call apply until it is a
-    /// task; a task ends when its server says so, at the latest after its lifetime.
+    /// task; a task ends when its server says so, at the latest after its lifetime. If the server cannot
+    /// answer for the moment, it is asked again, up to ten times in a row.
     ///
     /// By default a host does not declare the extension, so that a call takes no longer than its
     /// timeout.
@@ -115,12 +120,24 @@ async fn follow(requests: TaskRequests, mut task: Task) -> Result<Json, ClientEr
     let name = Some(task.task_id.clone());
     let mut cancel = CancelOnDrop { requests: requests.clone(), name };
     let mut answered = BTreeSet::new();
+    let (mut failed, mut pause) = (0, poll_interval(&task));
     loop {
         if !task.status.is_terminal() {
-            client.sleep(poll_interval(&task)).await?;
+            client.sleep(pause).await?;
         }
-        let GetTaskResult { detailed, .. } =
-            requests.with_fields(client.get_task(&task.task_id)).await?;
+        pause = poll_interval(&task);
+        let found = requests.with_fields(client.get_task(&task.task_id)).await;
+        let GetTaskResult { detailed, .. } = match found {
+            Err(ClientError::Failed(failure)) if failed < FAILED_POLLS_MAX => {
+                let Some(retry_after) = retry_after(&failure) else {
+                    return Err(ClientError::Failed(failure));
+                };
+                (failed, pause) = (failed + 1, pause.max(retry_after));
+                continue;
+            }
+            found => found?,
+        };
+        failed = 0;
         let DetailedTask { task: now, input_requests, result, error, .. } = detailed;
         task = now;
         match task.status {
@@ -160,6 +177,23 @@ async fn follow(requests: TaskRequests, mut task: Task) -> Result<Json, ClientEr
             }
             _ => {}
         }
+    }
+}
+
+/// Returns how long to wait at least before a status request is repeated, if its failure says nothing
+/// about the task.
+fn retry_after(failure: &Failure<'_>) -> Option<Duration> {
+    match failure {
+        Failure::Refused(error) if error.code == ErrorCode::INTERNAL_ERROR => Some(Duration::ZERO),
+        Failure::Transport(TransportFailure::NotSent | TransportFailure::Broken) => {
+            Some(Duration::ZERO)
+        }
+        Failure::Transport(TransportFailure::Status {
+            status: 429 | 502..=504,
+            retry_after,
+            ..
+        }) => Some(retry_after.unwrap_or_default()),
+        _ => None,
     }
 }
 

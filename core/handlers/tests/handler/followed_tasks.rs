@@ -12,7 +12,7 @@ use mcp_sansio::protocol::{ElicitParams, ElicitResult};
 use mcp_sansio_handlers::{
     Call, Client, ClientError, HandlerError, Host, HostRequest, NoArguments, Server,
 };
-use mcp_sansio_test::StreamPair;
+use mcp_sansio_test::{Pair, Script, Stream, StreamPair};
 
 use crate::task_client::{Gate, settings};
 use crate::{connect_host, tasks_input, text};
@@ -105,6 +105,44 @@ fn the_error_of_a_task_is_that_of_its_call() {
     let error = pair.poll(call.as_mut()).expect("it has ended").unwrap_err();
     let refusal = error.as_refusal().unwrap();
     assert_eq!((refusal.code, &*refusal.message), (ErrorCode::INVALID_PARAMS, "no such place"));
+}
+
+/// The answer of a server that cannot tell the state of a task for the moment.
+fn expect_refused_poll(script: Script) -> Script {
+    script.expect(r#"{"method":"tasks/get"}"#).reply_error(-32603, "the store is not available")
+}
+
+const DISCOVERED: &str = r#"{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{},"extensions":{"io.modelcontextprotocol/tasks":{}}},"ttlMs":0,"cacheScope":"private"}"#;
+
+const CREATED: &str = r#"{"resultType":"task","taskId":"t","status":"working","createdAt":"2026-07-28T00:00:00Z","lastUpdatedAt":"2026-07-28T00:00:00Z","ttlMs":60000,"pollIntervalMs":1000}"#;
+
+#[test]
+fn a_status_request_that_fails_for_the_moment_is_repeated() {
+    let ended = CREATED
+        .replace("task\",\"taskId", "complete\",\"taskId")
+        .replace("working", "completed")
+        .replace('}', r#","result":{"resultType":"complete","content":[]}}"#);
+    for failures in [3, 11] {
+        let script = Script::new().expect(r#"{"method":"server/discover"}"#).reply(DISCOVERED);
+        let script = script.expect(r#"{"method":"tools/call"}"#).reply(CREATED);
+        let script = (0..failures).fold(script, |script, _| expect_refused_poll(script));
+        let script = match failures {
+            3 => script.expect(r#"{"method":"tasks/get"}"#).reply(&ended),
+            _ => script.expect(r#"{"method":"tasks/cancel"}"#),
+        };
+        let (client, endpoint) = host().follow_tasks().connect(7, mcp_sansio::Instant::ZERO);
+        let mut pair = Pair::new(Stream::new(script, endpoint));
+        pair.run(client.opened()).unwrap();
+        let mut call = pin!(client.call_tool("slow", &NoArguments {}).into_future());
+        assert!(pair.poll(call.as_mut()).is_none());
+        let mut result = None;
+        for _ in 0..13 {
+            pair.advance(Duration::from_secs(1));
+            result = result.or_else(|| pair.poll(call.as_mut()));
+        }
+        let result = result.expect("it has ended");
+        assert_eq!(result.is_ok(), failures == 3, "{result:?}");
+    }
 }
 
 #[test]
