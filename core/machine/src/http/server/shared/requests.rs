@@ -439,10 +439,9 @@ impl Server {
             }
             None => Err(gone()),
             Some(_) => {
-                let lost = self.shared.as_ref().is_some_and(|shared| shared.emptied.is_some());
                 // The id may be that of a replica with the same number, before the store lost it.
                 self.get(head, sender, now).map_err(|refused| {
-                    let unknown = lost && refused.head.status == Status::BAD_REQUEST;
+                    let unknown = refused.head.status == Status::BAD_REQUEST;
                     if unknown { gone() } else { refused }
                 })
             }

@@ -34,13 +34,11 @@ pub(super) struct Replica {
     pub(super) stored: Stored,
     /// Whether the store did not have it when it was last used.
     pub(super) doubt: Doubt,
-    /// How many numbers of replicas were skipped when it was last stored again.
-    skipped: u32,
 }
 
 impl Replica {
     const fn new(owners: Vec<(u32, NodeId)>, stored: Stored, now: Instant) -> Self {
-        Self { owners, touched: now, stored, doubt: Doubt::No, skipped: 0 }
+        Self { owners, touched: now, stored, doubt: Doubt::No }
     }
 }
 
@@ -75,13 +73,11 @@ const REPLICAS_MAX: u32 = 1 << (32 - STREAM_BITS);
 
 /// Returns how many numbers to skip after those taken when a session is stored again in a store that
 /// has lost it. The node may not know the last replicas, and their numbers must not be used again,
-/// because clients may know ids of their events. At least 16, more than the last time, because the
-/// store may lose it again, and random, because another node may do the same.
-fn unknown_replicas(taken: u32, before: u32, random: u64) -> u32 {
-    let random = |below: u32| u32::try_from(random % u64::from(below)).unwrap_or_default();
-    let skipped = before + 16 + random(1008);
-    let left = REPLICAS_MAX.saturating_sub(taken);
-    if skipped < left { skipped } else { random(left.max(1)) }
+/// because clients may know ids of their events. At least 16, and random up to half of those left,
+/// because the store may lose it again, and another node may do the same.
+fn unknown_replicas(taken: u32, random: u64) -> u32 {
+    let left = u64::from(REPLICAS_MAX.saturating_sub(taken));
+    16 + u32::try_from(random % (left / 2).max(1)).unwrap_or_default()
 }
 
 /// The longest description of a client, and of its extensions, that is stored, in bytes. A session
@@ -151,12 +147,11 @@ impl Server {
         let known = self.shared.as_ref().and_then(|it| it.replicas.get(&key.to_number()));
         let highest = known.into_iter().flat_map(|it| &it.owners).map(|(number, _)| *number).max();
         let taken = highest.unwrap_or(replica);
-        let again = known.filter(|known| known.stored != Stored::New);
-        let before = again.map(|known| known.skipped);
-        let skipped = before
-            .map_or(0, |before| unknown_replicas(taken, before, self.session_ids.draw_number()));
+        let again = known.is_some_and(|known| known.stored != Stored::New);
+        let random = if again { self.session_ids.draw_number() } else { 0 };
+        let skipped = if again { unknown_replicas(taken, random) } else { 0 };
         self.set_stored(key, Stored::Pending);
-        self.ask_store(Purpose::Put { session: key, held, skipped }, now, |action| {
+        self.ask_store(Purpose::Put { session: key, held }, now, |action| {
             StoreAction::PutSession { action, session, replica, taken, skipped, node, fields, idle }
         });
     }
@@ -166,16 +161,6 @@ impl Server {
             self.shared_mut().and_then(|shared| shared.replicas.get_mut(&key.to_number()))
         {
             (replica.stored, replica.doubt) = (stored, Doubt::No);
-        }
-    }
-
-    /// Notes that a session was stored, and that the store may have skipped this many numbers.
-    pub(super) fn note_put(&mut self, key: Key, skipped: u32) {
-        self.set_stored(key, Stored::Yes);
-        if let Some(replica) =
-            self.shared_mut().and_then(|shared| shared.replicas.get_mut(&key.to_number()))
-        {
-            replica.skipped = skipped;
         }
     }
 

@@ -27,9 +27,8 @@ pub(super) enum Purpose {
     Heartbeat,
     /// A session that another node has opened.
     Open(SessionId),
-    /// A session of this node, the response that opens it, and how many numbers of replicas the store
-    /// skips if it does not have the session.
-    Put { session: Key, held: Option<Held>, skipped: u32 },
+    /// A session of this node, and the response that opens it.
+    Put { session: Key, held: Option<Held> },
     /// A change of a session, and the response that confirms it.
     Change { session: Key, held: Option<Held> },
     /// A message to other nodes, and the response that confirms it.
@@ -110,13 +109,9 @@ impl Server {
                 Err(StoreError::Missing) => self.handle_absence(&session, now),
                 _ => self.refuse_parked(&session),
             },
-            Purpose::Put { session, held, skipped } => {
+            Purpose::Put { session, held } => {
                 let stored = result.is_ok();
-                if stored {
-                    self.note_put(session, skipped);
-                } else {
-                    self.set_stored(session, Stored::No);
-                }
+                self.set_stored(session, if stored { Stored::Yes } else { Stored::No });
                 let keeps = self.shared_mut().is_some_and(|shared| {
                     shared.options.when_unavailable == WhenUnavailable::KeepLocally
                 });
