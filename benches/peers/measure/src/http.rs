@@ -7,7 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::Effort;
-use crate::http_connection::Connection;
+use crate::http_connection::{Connection, connect};
 use crate::messages::{self, STEPS};
 use crate::process::Process;
 use crate::programs::{Program, TYPESCRIPT};
@@ -151,7 +151,10 @@ impl Redis {
         let port = address.port().to_string();
         let mut command = Command::new("redis-server");
         command.args(["--bind", "127.0.0.1", "--port", &port, "--save", "", "--appendonly", "no"]);
-        Self(start(&mut command), address)
+        let redis = Self(start(&mut command), address);
+        // This project's server does not start without it.
+        drop(connect(address));
+        redis
     }
 
     fn url(&self) -> String {

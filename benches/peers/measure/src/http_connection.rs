@@ -99,7 +99,7 @@ impl Connection {
 }
 
 /// Connects, retrying while the server starts.
-fn connect(address: SocketAddr) -> TcpStream {
+pub(crate) fn connect(address: SocketAddr) -> TcpStream {
     let start = Instant::now();
     loop {
         match TcpStream::connect(address) {
