@@ -121,16 +121,23 @@ impl Stream {
     }
 
     /// Returns the number of bytes that the reader can take now.
+    #[inline]
     pub(super) fn ready(&self) -> u64 {
         if self.stored == u64::MAX {
             return self.unread();
         }
+        self.stored_unread()
+    }
+
+    #[cold]
+    fn stored_unread(&self) -> u64 {
         self.log.place_of(self.stored).saturating_sub(self.taken)
     }
 
     /// Returns the next bytes for the reader, at most `most`.
     pub(super) fn take(&mut self, most: usize) -> &[u8] {
-        let ready = usize::try_from(self.ready()).unwrap_or(usize::MAX);
+        let waits = self.stored != u64::MAX;
+        let ready = if waits { usize::try_from(self.ready()).unwrap_or(usize::MAX) } else { most };
         if let Some(replay) = &mut self.replay {
             return replay.take(most);
         }

@@ -60,7 +60,10 @@ impl ServerOptions {
     pub fn catalog(mut self, mut catalog: Catalog) -> Self {
         // The initial content is not a change to announce.
         let _initial = catalog.take_changes();
-        self.role.catalog = Arc::new(catalog);
+        match Arc::get_mut(&mut self.role.catalog) {
+            Some(place) => *place = catalog,
+            None => self.role.catalog = Arc::new(catalog),
+        }
         self
     }
 
