@@ -154,6 +154,7 @@ impl AllowedHosts {
     }
 
     /// Returns whether a host is allowed and written in its most common form. This is a fast path.
+    #[inline]
     fn is_spelled_out(&self, host: &[u8]) -> bool {
         let machine = [&b"127.0.0.1"[..], b"localhost", b"[::1]"];
         let port = machine.into_iter().find_map(|name| host.strip_prefix(name));

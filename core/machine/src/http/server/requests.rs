@@ -149,6 +149,7 @@ impl Server {
 
     /// Returns the caller of a request if its limit allows another one. The request counts while it
     /// is handled, and then as long as its exchange exists.
+    #[inline]
     fn enter(
         &mut self,
         head: &RequestHead<'_>,

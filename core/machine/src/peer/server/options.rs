@@ -60,10 +60,7 @@ impl ServerOptions {
     pub fn catalog(mut self, mut catalog: Catalog) -> Self {
         // The initial content is not a change to announce.
         let _initial = catalog.take_changes();
-        match Arc::get_mut(&mut self.role.catalog) {
-            Some(place) => *place = catalog,
-            None => self.role.catalog = Arc::new(catalog),
-        }
+        *Arc::make_mut(&mut self.role.catalog) = catalog;
         self
     }
 
