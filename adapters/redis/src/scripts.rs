@@ -53,12 +53,12 @@ redis.call('ZREM', KEYS[1], ARGV[1])
 return 1";
 
 /// Sets fields of a session, which it creates if necessary, and adds a replica. Later ones get higher
-/// numbers than those taken, and skip some if the session did not exist.
+/// numbers than those taken, and skip some if the replica is new.
 ///
 /// Arguments: expiry, replica, node, number taken, count skipped, then names and values of fields.
 const PUT: &str = r"
 local taken = math.max(tonumber(ARGV[2]), tonumber(ARGV[4]))
-if redis.call('EXISTS', KEYS[1]) == 0 then taken = taken + tonumber(ARGV[5]) end
+if redis.call('HEXISTS', KEYS[1], 'o:' .. ARGV[2]) == 0 then taken = taken + tonumber(ARGV[5]) end
 for i = 6, #ARGV, 2 do redis.call('HSET', KEYS[1], 'f:' .. ARGV[i], ARGV[i + 1]) end
 redis.call('HSET', KEYS[1], 'o:' .. ARGV[2], ARGV[3])
 local following = tonumber(redis.call('HGET', KEYS[1], 'next') or '1')

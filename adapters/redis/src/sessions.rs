@@ -9,7 +9,7 @@ use crate::reply::{items, number, pairs, text};
 use crate::scripts::Step;
 use crate::store::Inner;
 
-/// The number of a replica, the greatest number taken, and how many are skipped after it if the session
+/// The number of a replica, the greatest number taken, and how many are skipped after it if the replica
 /// is new.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Numbers {

@@ -27,13 +27,17 @@ async fn a_session_is_opened_by_any_node() {
         store.put_session(&id, first(9), node(3), &fields, IDLE).await.unwrap();
         store.put_session(&id, first(2), node(2), &fields, IDLE).await.unwrap();
         assert_eq!(store.open_session(&id, node(4), IDLE).await.unwrap().unwrap().replica, 10);
-        // In an empty store, numbers that the node does not know are skipped; later they are known.
+        // In an empty store, each node skips numbers, because others may not have stored the session
+        // again yet.
         store.remove_session(&id).await.unwrap();
         for taken in [4, 7] {
             let numbers = Numbers { replica: 3, taken, skipped: 20 };
             store.put_session(&id, numbers, node(3), &fields, IDLE).await.unwrap();
         }
         assert_eq!(store.open_session(&id, node(4), IDLE).await.unwrap().unwrap().replica, 25);
+        let numbers = Numbers { replica: 30, taken: 30, skipped: 5 };
+        store.put_session(&id, numbers, node(5), &fields, IDLE).await.unwrap();
+        assert_eq!(store.open_session(&id, node(4), IDLE).await.unwrap().unwrap().replica, 36);
         let key = store.keys.session(&id);
         assert!(!key.contains(id.as_str()), "the id of a session is a secret");
         let left: u64 = server.cli(&["PTTL", &key]).parse().unwrap();

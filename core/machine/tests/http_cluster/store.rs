@@ -103,9 +103,8 @@ impl Store {
                 fields,
                 idle,
             } => {
-                let id = session.as_str();
-                let skipped = if self.sessions.contains_key(id) { 0 } else { skipped };
-                let session = self.sessions.entry(id.to_owned()).or_default();
+                let session = self.sessions.entry(session.as_str().to_owned()).or_default();
+                let skipped = if session.owners.contains_key(&replica) { 0 } else { skipped };
                 session.fields.extend(fields);
                 session.replicas = session.replicas.max(replica).max(taken + skipped);
                 session.owners.insert(replica, node);

@@ -193,8 +193,8 @@ pub enum StoreAction {
         replica: u32,
         /// Replicas that are opened later get higher numbers than this.
         taken: u32,
-        /// How many more numbers they skip if the session did not exist: the store may have lost it,
-        /// with replicas that this node does not know.
+        /// How many more numbers they skip if the store does not have the replica yet: it may have lost
+        /// the session, with replicas that this node does not know.
         skipped: u32,
         /// The node.
         node: NodeId,
