@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use mcp_sansio::catalog::Changes;
-use mcp_sansio::http::SharedOptions;
+use mcp_sansio::http::{EventPosition, SessionId, SharedOptions};
 use serde_json::{Value, json};
 
 use crate::cluster::{Cluster, Outgoing, Reply};
@@ -170,6 +170,36 @@ fn a_client_gets_events_when_they_are_stored_if_that_is_asked_for() {
         cluster.advance(Duration::from_secs(3));
         assert_eq!(cluster.replies[reply].messages().len(), 4);
     }
+}
+
+#[test]
+fn messages_without_a_request_wait_for_no_store_that_has_refused_their_stream() {
+    let mut options = SharedOptions::new();
+    options.durable = true;
+    let mut cluster = Cluster::with(2, 1, options);
+    let session = cluster.open(0, 0);
+    cluster.append_delay = Duration::from_secs(60);
+    let first = cluster.get(0, &session, None);
+    let announce = |cluster: &mut Cluster| {
+        let now = cluster.now;
+        cluster.server(0).announce(Changes::new().tools(true), now);
+        cluster.pump(0);
+        cluster.advance(SOON);
+    };
+    announce(&mut cluster);
+    assert!(cluster.replies[first].messages().is_empty(), "it is not stored yet");
+    let place = EventPosition {
+        session: SessionId::parse(session.as_bytes()).unwrap(),
+        stream: 1 << 18,
+        sequence: 1,
+        principal: None,
+    };
+    let now = cluster.now;
+    cluster.server(0).handle_append_refused(&place, now);
+    cluster.pump(0);
+    let second = cluster.get(0, &session, None);
+    announce(&mut cluster);
+    assert!(!cluster.replies[second].messages().is_empty());
 }
 
 #[test]

@@ -390,7 +390,7 @@ impl Server {
         if stream.is_foreign() || stream.stored == u64::MAX {
             return;
         }
-        stream.stored = stream.stored.max(place.sequence + 1);
+        stream.stored = stream.stored.max(place.sequence.saturating_add(1));
         if let Some(reader) = stream.reader {
             self.make_ready(reader);
         }
@@ -406,7 +406,7 @@ impl Server {
             return;
         };
         // Nothing more is stored, and the stream in the store is not removed.
-        (stream.resumable, stream.recorded) = (false, 0);
+        (stream.resumable, stream.recorded, stream.stored) = (false, 0, u64::MAX);
         let reader = stream.reader;
         if let Some(connection) = self.connections.get_mut(key) {
             connection.machine.handle_channel_closed(Channel(number), now);

@@ -185,10 +185,11 @@ impl Server {
             }
             NodeMessage::Follow { session, stream, node } => {
                 let Some(node) = NodeId::parse(&node) else { return };
-                if let Some(key) = key_of(self, &session) {
+                let key = key_of(self, &session);
+                if let Some(key) = key {
                     self.add_follower(key, stream, node);
                 }
-                self.tell_growth(&session, stream, [node].into());
+                self.tell_growth(key, &session, stream, [node].into());
             }
             NodeMessage::Grown { session, stream, next } => {
                 if let Some(key) = key_of(self, &session) {
@@ -293,13 +294,18 @@ impl Server {
             self.shared.as_ref().and_then(|it| it.followers.get(&(key.to_number(), number)));
         let session = self.connections.get(key).and_then(Connection::session_id);
         if let (Some(nodes), Some(session)) = (nodes, session) {
-            self.tell_growth(session.as_str(), number, nodes.clone());
+            self.tell_growth(Some(key), session.as_str(), number, nodes.clone());
         }
     }
 
-    /// Tells nodes how far a stream of this node has come.
-    fn tell_growth(&mut self, session: &str, number: u32, nodes: BTreeSet<NodeId>) {
-        let key = SessionId::parse(session.as_bytes()).and_then(|id| self.key_of_session(&id));
+    /// Tells nodes how far a stream has come, if this node has its session and produces it.
+    fn tell_growth(
+        &mut self,
+        key: Option<Key>,
+        session: &str,
+        number: u32,
+        nodes: BTreeSet<NodeId>,
+    ) {
         let stream = key.and_then(|key| self.stream(key, number));
         let grows = stream.filter(|stream| !stream.is_foreign() && !stream.done);
         let next = Some(grows.map_or(u64::MAX, |stream| stream.log.next_sequence()));
