@@ -2,11 +2,12 @@
 
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::vec::Vec;
+use core::time::Duration;
 
 use mcp_sansio::Instant;
 use mcp_sansio::http::{
-    HttpRejection, Status, StoreError, TaskCommand, TaskKey, TaskMessage, TaskStoreEvent,
-    WhenUnavailable,
+    HttpRejection, Status, StoreError, TaskCommand, TaskKey, TaskMessage, TaskRecord,
+    TaskStoreEvent, WhenUnavailable,
 };
 use mcp_sansio::jsonrpc::{ErrorObject, Json};
 use mcp_sansio::peer::{Request, RequestHandle};
@@ -50,6 +51,45 @@ struct OwnTask {
     created: Option<(RequestHandle, Json)>,
     /// Whether clients get to know its end when the store has taken it.
     deferred: bool,
+    check: Check,
+}
+
+/// Looks for a state that the store has taken and then lost, as a failover to a replica does. A
+/// state is checked a third of the lease after it was stored, and from then on when it is twice as
+/// old: a few reads find a loss of any age.
+#[derive(Debug, Default)]
+struct Check {
+    /// When to read the record. `None`: its last state is not stored yet.
+    due: Option<Instant>,
+    /// When the state was stored.
+    since: Instant,
+    /// Whether a read is pending, and no write was sent since.
+    pending: Option<bool>,
+}
+
+impl Check {
+    /// The state was stored.
+    fn restart(&mut self, lease: Duration, now: Instant) {
+        self.since = now;
+        self.due = Some(now + lease / 3);
+    }
+
+    fn is_due(&self, now: Instant) -> bool {
+        self.pending.is_none() && self.due.is_some_and(|due| due <= now)
+    }
+
+    /// The record has the state.
+    fn defer(&mut self, now: Instant) {
+        self.due = Some(now + now.saturating_since(self.since));
+    }
+
+    /// Another state is being written.
+    fn suspend(&mut self) {
+        self.due = None;
+        if let Some(valid) = &mut self.pending {
+            *valid = false;
+        }
+    }
 }
 
 /// Returns the refusal of a request that needs the store.
@@ -93,7 +133,8 @@ impl TaskTable {
         let Some(entry) = self.entries.get(task) else { return };
         let key = TaskKey::new(machine.task_requestor(request), entry.task.task_id.clone());
         let created = Some((request.handle, created));
-        let own = OwnTask { key, writing: None, changed: false, created, deferred: false };
+        let check = Check::default();
+        let own = OwnTask { key, writing: None, changed: false, created, deferred: false, check };
         let shared = self.shared_mut();
         shared.own.insert(task, own);
         shared.unwritten.insert(task);
@@ -142,6 +183,7 @@ impl TaskTable {
                 continue;
             };
             own.writing = Some(core::mem::take(&mut own.changed));
+            own.check.suspend();
             let put = TaskCommand::Put {
                 key: own.key.clone(),
                 ended,
@@ -182,6 +224,11 @@ impl TaskTable {
                     self.handle_stored(machine, task, result, now);
                 }
             }
+            TaskStoreEvent::Checked { key, result } => {
+                if let Some(task) = self.own_task(&key) {
+                    self.handle_checked(machine, task, result, now);
+                }
+            }
             TaskStoreEvent::Found { request, result, orphaned } => {
                 self.handle_found(machine, request, result, orphaned, now);
             }
@@ -210,8 +257,51 @@ impl TaskTable {
                 if emptied {
                     shared.unwritten.extend(shared.own.keys());
                 }
+                self.check_records(machine, now);
             }
             _ => {}
+        }
+    }
+
+    /// Reads the records whose time has come.
+    fn check_records(&mut self, machine: &mut HttpServerMachine, now: Instant) {
+        let Some(shared) = &mut self.shared else { return };
+        for (task, own) in &mut shared.own {
+            if own.check.is_due(now) && !shared.unwritten.contains(task) {
+                own.check.pending = Some(true);
+                machine.share_task(TaskCommand::Check { key: own.key.clone() }, now);
+            }
+        }
+    }
+
+    /// Compares the record of a task with its state, and writes a state again that the store has
+    /// lost.
+    fn handle_checked(
+        &mut self,
+        machine: &mut HttpServerMachine,
+        task: Key,
+        result: Result<TaskRecord, StoreError>,
+        now: Instant,
+    ) {
+        let Some(own) = self.shared.as_mut().and_then(|shared| shared.own.get_mut(&task)) else {
+            return;
+        };
+        if own.check.pending.take() != Some(true) {
+            return;
+        }
+        let Some(entry) = self.entries.get(task) else { return };
+        let Ok(Snapshot { task: text, details, .. }) = Snapshot::from_entry(entry) else {
+            return;
+        };
+        match result {
+            Ok(record) if record.task == text && record.details == details => own.check.defer(now),
+            Ok(record) if record.ended || machine.node_id() != Some(record.node) => {
+                // Another node has ended it.
+                self.abandon(machine, task, now);
+            }
+            Ok(_) | Err(StoreError::Missing) => self.note_unwritten(task, true),
+            // The next heartbeat tries again.
+            Err(_) => {}
         }
     }
 
@@ -229,11 +319,13 @@ impl TaskTable {
         result: Result<(), StoreError>,
         now: Instant,
     ) {
+        let lease = machine.options().shared_ref().map_or(Duration::MAX, |sharing| sharing.lease);
         let Some(shared) = &mut self.shared else { return };
         let Some(own) = shared.own.get_mut(&task) else { return };
         let announces = own.writing.take().unwrap_or_default();
         match result {
             Ok(()) => {
+                own.check.restart(lease, now);
                 if announces {
                     let key = own.key.clone();
                     machine.share_task(TaskCommand::Announce { key }, now);

@@ -218,6 +218,58 @@ fn nodes_store_their_tasks_again_in_an_empty_store() {
 }
 
 #[test]
+fn a_state_that_the_store_has_lost_is_written_again() {
+    // Rule: [TASK-029] [TASK-030] [TASK-038].
+    let gate = Gate::default();
+    let mut cluster = TaskCluster::new(&server(&gate));
+    let (done, asking) =
+        (cluster.task(0, &owner(), "slow"), cluster.task(0, &owner(), "ask_twice"));
+    let filter = json!({ "notifications": { "taskIds": [done] } });
+    let listening = cluster.send(1, &owner(), "subscriptions/listen", filter);
+    assert_eq!(cluster.read(listening).messages.len(), 1);
+    // A failover does not have the creation of a task ...
+    let created = cluster.now;
+    cluster.pass(Duration::from_millis(200));
+    cluster.store.lose_tasks(created);
+    cluster.pass(Duration::from_secs(10));
+    assert_eq!(cluster.status(1, &owner(), &done), "working");
+    assert_eq!(cluster.status(1, &owner(), &asking), "input_required");
+    // ... nor an input request ...
+    let answer = json!({ "taskId": asking, "inputResponses": { "name": { "action": "accept" } } });
+    let answered = cluster.now;
+    assert_empty(&cluster.ask(0, &owner(), "tasks/update", answer)["result"]);
+    let asked = cluster.about(1, &owner(), "tasks/get", &asking)["result"].clone();
+    assert!(asked["inputRequests"]["name#2"].is_object(), "{asked}");
+    cluster.store.lose_tasks(answered);
+    cluster.pass(Duration::from_secs(10));
+    assert_eq!(cluster.about(1, &owner(), "tasks/get", &asking)["result"], asked);
+    let told_again = cluster.read(listening).only();
+    assert_eq!(told_again["params"]["status"], "working");
+    // ... nor an end.
+    let ended = cluster.now;
+    gate.open();
+    cluster.settle();
+    assert_eq!(cluster.read(listening).only()["params"]["status"], "completed");
+    cluster.store.lose_tasks(ended);
+    assert_eq!(cluster.status(1, &owner(), &done), "working");
+    cluster.pass(Duration::from_secs(10));
+    assert_eq!(cluster.status(1, &owner(), &done), "completed");
+    assert_eq!(cluster.read(listening).only()["params"]["status"], "completed", "told again");
+}
+
+#[test]
+fn the_record_of_a_task_is_read_less_and_less() {
+    let mut cluster = TaskCluster::new(&server(&Gate::default()));
+    cluster.task(0, &owner(), "slow");
+    let reads = |cluster: &TaskCluster| {
+        cluster.store.executed.get("read task").copied().unwrap_or_default()
+    };
+    cluster.pass(Duration::from_secs(58));
+    assert!((2..=4).contains(&reads(&cluster)), "{}", reads(&cluster));
+    assert_eq!(cluster.store.executed["put task"], 1);
+}
+
+#[test]
 fn a_node_that_an_empty_store_does_not_know_yet_has_not_failed() {
     let mut cluster = TaskCluster::new(&server(&Gate::default()));
     cluster.store.empty();

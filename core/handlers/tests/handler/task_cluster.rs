@@ -42,6 +42,7 @@ pub(crate) fn server(gate: &Gate) -> Server {
             }
         })
         .tool("ask_twice", "", async |call: Call<NoArguments>| {
+            call.run_as_task();
             let round = match (call.input::<Value>("name")?, call.state()) {
                 (None, _) => "first",
                 (Some(_), Some("first")) => "second",

@@ -430,6 +430,7 @@ impl Cluster {
     pub(crate) fn fail_over(&mut self) {
         self.lost_events = true;
         self.store.lose_events(1);
+        self.store.lose_tasks(self.now);
         for node in 0..self.nodes.len() {
             let of_node = |due: &Due| matches!(due, Due::Message(to, ..) if *to == node);
             let last = self.agenda.iter().rev().find(|(_, due)| of_node(due));

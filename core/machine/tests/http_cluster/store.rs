@@ -30,10 +30,17 @@ struct Session {
 }
 
 struct Task {
-    record: TaskRecord,
+    /// All that were written, with their times.
+    records: Vec<(Instant, TaskRecord)>,
     expires: Instant,
     /// Its place in lists.
     number: Option<u64>,
+}
+
+impl Task {
+    fn record(&self) -> &TaskRecord {
+        &self.records.last().expect("a task has a record").1
+    }
 }
 
 /// An input for the machine of a node.
@@ -141,11 +148,12 @@ impl Store {
                 ("remove", Some(Completion::Action(action, Ok(StoreReply::Done))))
             }
             StoreAction::PutTask { action, key, record, ttl, listed } => {
-                let put = self.put_task(key, record, ttl.map(|ttl| now + ttl), listed);
+                let put = self.put_task(key, (now, record), ttl.map(|ttl| now + ttl), listed);
                 ("put task", Some(Completion::Action(action, put)))
             }
             StoreAction::ReadTask { action, key } => {
-                let found = self.tasks.get(&key).map(|task| StoreReply::Task(task.record.clone()));
+                let found =
+                    self.tasks.get(&key).map(|task| StoreReply::Task(task.record().clone()));
                 ("read task", Some(Completion::Action(action, found.ok_or(StoreError::Missing))))
             }
             StoreAction::ListTasks { action, requestor, cursor, tasks_max } => {
@@ -180,23 +188,23 @@ impl Store {
     fn put_task(
         &mut self,
         key: TaskKey,
-        record: TaskRecord,
+        record: (Instant, TaskRecord),
         expires: Option<Instant>,
         listed: bool,
     ) -> Result<StoreReply, StoreError> {
         match (self.tasks.get_mut(&key), expires) {
-            (Some(task), _) if task.record.ended || task.record.node != record.node => {
+            (Some(task), _) if task.record().ended || task.record().node != record.1.node => {
                 return Err(StoreError::Refused);
             }
             (Some(task), expires) => {
                 task.expires = expires.unwrap_or(task.expires);
-                task.record = record;
+                task.records.push(record);
             }
             (None, None) => return Err(StoreError::Missing),
             (None, Some(expires)) => {
                 self.task_count += 1;
                 let number = listed.then_some(self.task_count);
-                self.tasks.insert(key, Task { record, expires, number });
+                self.tasks.insert(key, Task { records: vec![record], expires, number });
             }
         }
         Ok(StoreReply::Done)
@@ -210,7 +218,7 @@ impl Store {
     ) -> Result<TaskPage, StoreError> {
         let after: u64 = cursor.unwrap_or("0").parse().map_err(|_| StoreError::Missing)?;
         let own = self.tasks.iter().filter(|(key, _)| key.requestor == requestor);
-        let listed = own.filter_map(|(_, task)| Some((task.number?, &task.record.task)));
+        let listed = own.filter_map(|(_, task)| Some((task.number?, &task.record().task)));
         let mut listed: Vec<(u64, &String)> = listed.filter(|(at, _)| *at > after).collect();
         listed.sort_unstable();
         let more = listed.len() > tasks_max;
@@ -271,6 +279,14 @@ impl Store {
         for log in self.logs.values_mut() {
             log.truncate(log.len().saturating_sub(count));
         }
+    }
+
+    /// Loses all writes of tasks since a time, as a failover to a late replica does.
+    pub(crate) fn lose_tasks(&mut self, since: Instant) {
+        self.tasks.retain(|_, task| {
+            task.records.retain(|(written, _)| *written < since);
+            !task.records.is_empty()
+        });
     }
 
     /// Returns the bytes of a session: its names and values, without its events.

@@ -109,6 +109,12 @@ pub enum TaskCommand {
         /// The task.
         key: TaskKey,
     },
+    /// Read this node's task, to find out whether the store has lost its last state. Completed with
+    /// [`TaskStoreEvent::Checked`].
+    Check {
+        /// The task.
+        key: TaskKey,
+    },
     /// End a task whose node has failed, then read it. Completed with [`TaskStoreEvent::Found`]:
     /// the task may have ended otherwise.
     Fail {
@@ -176,6 +182,13 @@ pub enum TaskStoreEvent {
         /// The outcome.
         result: Result<(), StoreError>,
     },
+    /// The state of this node's task in the store. [`StoreError::Missing`] if it has none.
+    Checked {
+        /// The task.
+        key: TaskKey,
+        /// The state.
+        result: Result<TaskRecord, StoreError>,
+    },
     /// The task that a request names. [`StoreError::Missing`] if it does not exist.
     Found {
         /// The request.
@@ -242,6 +255,7 @@ pub(super) struct SharedTasks {
 #[derive(Debug)]
 pub(super) enum TaskPurpose {
     Put(TaskKey),
+    Check(TaskKey),
     Read(RequestHandle),
     Fail(RequestHandle, TaskKey),
     List(RequestHandle),
@@ -349,6 +363,10 @@ impl Server {
                 });
             }
             TaskCommand::Read { request, key } => self.read_task(request, key, now),
+            TaskCommand::Check { key } => {
+                let purpose = Purpose::Task(TaskPurpose::Check(key.clone()));
+                self.ask_store(purpose, now, |action| StoreAction::ReadTask { action, key });
+            }
             TaskCommand::Fail { request, key, record } => {
                 let purpose = TaskPurpose::Fail(request, key.clone());
                 self.ask_store(Purpose::Task(purpose), now, |action| StoreAction::PutTask {
@@ -433,6 +451,14 @@ impl Server {
         match purpose {
             TaskPurpose::Put(key) => {
                 self.note_task(TaskStoreEvent::Stored { key, result: result.map(drop) });
+            }
+            TaskPurpose::Check(key) => {
+                let result = match result {
+                    Ok(StoreReply::Task(record)) => Ok(record),
+                    Err(StoreError::Missing) => Err(StoreError::Missing),
+                    _ => Err(StoreError::Unavailable),
+                };
+                self.note_task(TaskStoreEvent::Checked { key, result });
             }
             TaskPurpose::Read(request) => match result {
                 Ok(StoreReply::Task(record)) => self.handle_task(request, record, now),
