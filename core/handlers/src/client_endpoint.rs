@@ -355,6 +355,8 @@ impl<K: Threading, M: ClientMachine> ClientEndpoint<K, M> {
     /// Runs the host's functions in `guard` from now on.
     pub(super) fn set_guard(&mut self, guard: PanicGuard) {
         self.tasks.guard = guard;
+        #[cfg(feature = "extensions")]
+        self.machine.catch_panics(guard);
     }
 
     /// Fires the timers that are due at `now`.

@@ -4,7 +4,7 @@
 ///
 /// [`ConnectionOptions`]: mcp_sansio::peer::ConnectionOptions
 macro_rules! connection_options {
-    ($builder:ident, $peer:literal) => {
+    ($builder:ident, $peer:literal, $messages:literal) => {
         const _: () = {
             use mcp_sansio::Revisions;
             use mcp_sansio::peer::{Limits, Policy, Timeouts};
@@ -43,6 +43,58 @@ macro_rules! connection_options {
                         alloc::boxed::Box::new(observer);
                     self.options = self.options.operation_observer(observer.into());
                     self
+                }
+
+                #[doc = concat!("Adds middleware around all messages of each ", $peer,
+                    ", in both directions: see [`MessageMiddleware`]. It is inside of that of earlier calls.")]
+                ///
+                #[doc = $messages]
+                ///
+                /// [`MessageMiddleware`]: mcp_sansio::peer::MessageMiddleware
+                #[cfg(feature = "extensions")]
+                #[must_use]
+                pub fn message_middleware(
+                    mut self,
+                    middleware: impl mcp_sansio::peer::MessageMiddleware + 'static,
+                ) -> Self {
+                    let middleware: alloc::boxed::Box<dyn mcp_sansio::peer::MessageMiddleware> =
+                        alloc::boxed::Box::new(middleware);
+                    self.options = self.options.message_middleware(middleware.into());
+                    self
+                }
+
+                #[doc = concat!("Adds middleware around all notifications of each ", $peer,
+                    ", in both directions, also those that the protocol layer sends and handles itself, such as announcements of changed lists.")]
+                /// It sees each before the next one, in order, and decides whether it is passed on. It must
+                /// return quickly; a panic drops the notification.
+                ///
+                /// It is [`message_middleware`](Self::message_middleware) for notifications only.
+                ///
+                /// ```
+                /// use mcp_sansio_handlers::middleware::NotificationAction;
+                #[doc = concat!("use mcp_sansio_handlers::", stringify!($builder), ";")]
+                ///
+                #[doc = concat!("let side = ", stringify!($builder), "::new(\"weather\", \"1.0.0\")")]
+                ///     .notification_middleware(|message| {
+                ///         if message.params().as_str().contains("password") {
+                ///             return NotificationAction::Drop;
+                ///         }
+                ///         NotificationAction::Forward
+                ///     });
+                /// # let _ = side;
+                /// ```
+                #[cfg(feature = "extensions")]
+                #[must_use]
+                pub fn notification_middleware(
+                    self,
+                    middleware: impl Fn(
+                        &mcp_sansio::peer::MiddlewareMessage<'_>,
+                    ) -> mcp_sansio::peer::NotificationAction
+                    + Send
+                    + Sync
+                    + 'static,
+                ) -> Self {
+                    self.message_middleware($crate::middleware::NotificationFunction(middleware))
                 }
 
                 #[doc = concat!("Sets how to react when a ", $peer, " breaks a rule.")]

@@ -340,7 +340,11 @@ impl<K: Threading> Host<K> {
     }
 }
 
-connection_options!(Host, "server");
+connection_options!(
+    Host,
+    "server",
+    "Calls of the application pass [`call_middleware`](Self::call_middleware) first. Requests that the protocol layer sends itself pass only this one: `initialize`, `server/discover`, `ping`, and those of subscriptions."
+);
 
 impl<K: Threading> fmt::Debug for Host<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

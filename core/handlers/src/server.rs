@@ -28,7 +28,6 @@ use super::into_endpoint::IntoEndpoint;
 #[cfg(feature = "http")]
 use super::machines::HttpServerMachine;
 use super::machines::StreamServer;
-use super::middleware::NotificationLayers;
 use super::panics::PanicGuard;
 use super::reply::{ForCompletion, ForPrompt, ForRequest, ForResource, ForTool};
 #[cfg(feature = "schemars")]
@@ -101,8 +100,6 @@ pub(super) struct Handlers<K: Threading> {
     pub(super) observers: Vec<Observer>,
     /// The middleware around all of them.
     pub(super) layers: Option<K::Layers>,
-    /// The middleware around notifications.
-    pub(super) notifications: Option<Arc<dyn NotificationLayers>>,
     pub(super) states: Option<K::States>,
     #[cfg(feature = "extensions")]
     pub(super) extensions: Option<Arc<super::extension::ExtensionTable>>,
@@ -122,7 +119,6 @@ impl<K: Threading> Clone for Handlers<K> {
             others: self.others.clone(),
             observers: self.observers.clone(),
             layers: self.layers.clone(),
-            notifications: self.notifications.clone(),
             states: self.states.clone(),
             #[cfg(feature = "extensions")]
             extensions: self.extensions.clone(),
@@ -211,7 +207,6 @@ impl<K: Threading> Server<K> {
                 others: Vec::new(),
                 observers: Vec::new(),
                 layers: None,
-                notifications: None,
                 states: None,
                 #[cfg(feature = "extensions")]
                 extensions: None,
@@ -573,7 +568,11 @@ impl<K: Threading> Server<K> {
     }
 }
 
-connection_options!(Server, "client");
+connection_options!(
+    Server,
+    "client",
+    "Requests that reach handlers pass [`middleware`](Self::middleware) after it. Requests that the protocol layer answers itself pass only this one: `initialize`, `server/discover`, `ping`, `logging/setLevel`, those of subscriptions, and refused ones."
+);
 
 impl<K: Threading> fmt::Debug for Server<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

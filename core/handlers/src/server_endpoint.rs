@@ -111,13 +111,7 @@ impl<K: Threading, M: ServerBinding> ServerEndpoint<K, M> {
             }
             #[cfg(feature = "extensions")]
             Event::Notification(notification) => {
-                let passed = match &self.handlers.notifications {
-                    Some(layers) => layers.pass_received(notification, self.guard),
-                    None => Some(notification),
-                };
-                if let Some(notification) = passed {
-                    self.receive_notification(&notification);
-                }
+                self.receive_notification(&notification);
                 None
             }
             // Answers are still sent after the end of input: a client may close its output and keep
@@ -216,7 +210,6 @@ impl<K: Threading, M: ServerBinding> ServerEndpoint<K, M> {
         // the driver.
         for _ in 0..self.commands.len() {
             let Some(command) = self.commands.take_command() else { return };
-            let Some(command) = self.pass_notification(command) else { continue };
             match command {
                 Command::Progress { request, progress, total, message } => {
                     let message = message.as_deref();
@@ -265,16 +258,6 @@ impl<K: Threading, M: ServerBinding> ServerEndpoint<K, M> {
                 Command::Close => drop(self.machine.apply(ServerCommand::Close, now)),
             }
         }
-    }
-
-    /// Passes a notification through the middleware; `None` if that drops it.
-    fn pass_notification(&self, command: Command) -> Option<Command> {
-        let Some(layers) = &self.handlers.notifications else { return Some(command) };
-        // Caches drop the resource even if its subscribers are not notified.
-        if let (Command::ResourceUpdated { uri, .. }, Some(clock)) = (&command, &self.clock) {
-            clock.resource_updated(uri);
-        }
-        layers.pass_sent(command, self.guard)
     }
 
     // ------------------------------------------------------------------ tasks

@@ -34,7 +34,8 @@
 //! [cache](super::Host::cache) pass it as well: the cache is inside. Input rounds are inside too, so
 //! a call passes once, however often the server asks.
 //!
-//! Subscriptions, notifications, pings of the keep-alive and the handshake do not pass it.
+//! Subscriptions, notifications, pings of the keep-alive and the handshake do not pass it. With the
+//! feature `extensions` they pass `Host::message_middleware`.
 //!
 //! Middleware runs in the task that awaits the call. Dropping the call drops the middleware where it
 //! waits, and cancels the call at the server if it was sent. A panic is one of that task.

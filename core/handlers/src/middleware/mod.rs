@@ -45,7 +45,12 @@
 //! | answer repeated reads without the handler | [`ResultCache`] |
 //! | log requests without their contents | [`AccessLog`] |
 //! | apply one of them to some requests only | [`when`](when()) |
-//! | look at notifications, change or drop them | [`Server::notification_middleware`](super::Server::notification_middleware) |
+//! | look at notifications, change or drop them | `Server::notification_middleware` |
+//! | look at all messages, change them, answer or refuse requests | `Server::message_middleware` |
+//!
+//! The last two, which hosts have as well, need the feature `extensions`. They are plain functions
+//! around the messages of the protocol layer, with the requests that it answers itself, such as
+//! `initialize` and `ping`.
 //!
 //! # Time
 //!
@@ -59,6 +64,7 @@ mod endpoint_clock;
 mod layers;
 mod limit_error;
 mod next;
+#[cfg(feature = "extensions")]
 mod notification;
 mod rate_limit;
 mod result_cache;
@@ -72,7 +78,6 @@ pub use endpoint_clock::Sleep;
 pub use layers::{FunctionMarker, LayerMarker, Middleware};
 pub use limit_error::LimitError;
 pub use next::{MiddlewareResult, Next};
-pub use notification::{NotificationAction, ServerNotification};
 pub use rate_limit::RateLimit;
 pub use result_cache::ResultCache;
 pub use server_request::ServerRequest;
@@ -80,11 +85,17 @@ pub use timeout::Timeout;
 pub use when::{When, WhenMarker, when};
 
 pub use super::reply::ResultBody;
+#[cfg(feature = "extensions")]
+pub use mcp_sansio::peer::{
+    MessageMiddleware, MiddlewareMessage, MiddlewareResponse, NotificationAction, RequestAction,
+    ResponseAction,
+};
 
 pub(super) use endpoint_clock::EndpointClock;
 #[cfg(feature = "extensions")]
 pub(super) use layers::Layer;
 pub(super) use layers::{LayerList, Layers};
-pub(super) use notification::NotificationLayers;
+#[cfg(feature = "extensions")]
+pub(super) use notification::NotificationFunction;
 #[cfg(feature = "http")]
 pub(super) use server_request::Wrapped;

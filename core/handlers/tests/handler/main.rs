@@ -51,6 +51,8 @@ mod legacy_tasks_http;
 mod legacy_tasks_input;
 mod legacy_tasks_limits;
 mod mailbox_limits;
+#[cfg(all(feature = "extensions", feature = "http"))]
+mod message_middleware;
 mod middleware;
 mod middleware_cache;
 mod middleware_changes;

@@ -13,12 +13,11 @@ use crate::binding::Binding;
 use crate::framing::FrameError;
 use crate::jsonrpc::{
     ErrorCode, ErrorObject, Malformed, ParseLimits, RawJson, RequestId, Shape, WriteError,
-    WriteJson, close_object_with, write_error, write_integer, write_notification, write_string,
+    WriteJson, close_object_with, write_integer, write_notification, write_string,
 };
 use crate::protocol::{Method, MethodKind, Phase, Side};
-use crate::{Era, Instant, Revision};
+use crate::{Era, Instant, PanicGuard, Revision};
 
-use super::Observed;
 use super::calls::{Answered, Call, Calls, Purpose, Repeat, Timing};
 use super::error::{CommandError, ConnectionClosed};
 use super::event::{CloseReason, Ended, Event, Failure, Progress, Violation};
@@ -27,11 +26,12 @@ use super::members::{Param, Seen, check_meta};
 use super::metadata::text;
 use super::method_name::MethodName;
 use super::options::ConnectionConfig;
-use super::outbox::{Channel, Lane, Outbox, Part, SentNotification, Verdict};
+use super::outbox::{Channel, Lane, Outbox, Part, SentNotification};
 use super::outgoing::{CallOptions, MetaParts, Outgoing, write_call};
 use super::policy::Reaction;
 use super::queue::Tag;
 use super::requests::Requests;
+use super::{Observed, Passed, Passing};
 
 /// The outcome of a message: at most one event, or the closed connection.
 pub(super) type Flow<'f> = Result<Option<Event<'f>>, ConnectionClosed>;
@@ -50,6 +50,7 @@ pub(super) struct Connection {
     /// Whether calls are cancelled by closing their channel, not by a notification.
     pub(super) cancels_by_closing: bool,
     pub(super) observed: Observed,
+    pub(super) passing: Passing,
     keep_alive_due: Option<Instant>,
     keep_alive_failures: u32,
 }
@@ -75,6 +76,7 @@ impl Connection {
             binding,
             cancels_by_closing: false,
             observed: Observed::new(config, role, binding),
+            passing: Passing::new(PanicGuard::NONE),
             keep_alive_due: None,
             keep_alive_failures: 0,
         }
@@ -222,21 +224,6 @@ impl Connection {
         self.violation(self.config.policy.malformed, violation)
     }
 
-    /// Answers a message whose request is not in the table.
-    pub(super) fn answer_unread(
-        &mut self,
-        id: Option<&RequestId>,
-        error: &ErrorObject<'_>,
-        revision: Option<Revision>,
-        channel: Channel,
-    ) {
-        let part = Part::Answer(Verdict::Refused(error.code));
-        let tag = id.map_or(Tag::NONE, |id| self.tag(id));
-        self.outbox.push(Lane::Bulk, channel, part, tag, |out| {
-            write_error_unread(out, id, error, revision);
-        });
-    }
-
     // ------------------------------------------------------------------ calls of this side
 
     /// Sends a request and adds it to the table. `cause` is the request of the peer that it belongs
@@ -257,19 +244,31 @@ impl Connection {
             });
         }
         let id = self.calls.fresh_id();
+        let passed = self.pass_call(id, method.as_str(), params, options.meta.as_ref())?;
+        let options_passed;
+        let (params_passed, options_passed) = match &passed {
+            None => (None, options),
+            Some(changed) => {
+                options_passed = CallOptions { meta: changed.meta().cloned(), ..options.clone() };
+                (Some(changed.params() as &dyn WriteJson), &options_passed)
+            }
+        };
         // MCP 2025-11-25 basic/utilities/progress#progress-flow [PROG-001]: unique among the active
         // requests, like the id.
         let progress_token = options.progress.map(|_| id);
-        let begun = self.observed.begin_call(&outgoing, id, params, options, cause)?;
-        let own = begun.meta(options.meta.as_ref());
+        let sent = params_passed.unwrap_or(params);
+        let begun = self.observed.begin_call(&outgoing, id, sent, options_passed, cause)?;
+        let own = begun.meta(options_passed.meta.as_ref());
         let parts = MetaParts { progress_token, own, ..parts };
         let repeat = if repeatable {
+            // A further round passes the middleware again, with the parameters of the application.
             let params = self.calls.keep_parameters(params)?;
-            write_call(&mut self.outbox, channel, id, method, &params, parts)?;
+            let sent = params_passed.unwrap_or(&params);
+            write_call(&mut self.outbox, channel, id, method, sent, parts)?;
             let meta = options.meta.clone().map(RawJson::into_owned);
             Some(Repeat { params, meta, log_level: parts.log_level, rounds: 0, round: None })
         } else {
-            write_call(&mut self.outbox, channel, id, method, params, parts)?;
+            write_call(&mut self.outbox, channel, id, method, sent, parts)?;
             None
         };
         let timing = self.timing(options, now);
@@ -306,10 +305,9 @@ impl Connection {
         parts: MetaParts<'_>,
         extra: impl Fn(&mut String) -> Result<(), WriteError>,
         now: Instant,
-    ) -> Result<(), WriteError> {
+    ) -> Result<(), CommandError> {
         let id = self.calls.fresh_id();
-        let Self { calls, outbox, observed, .. } = self;
-        let Some(call) = calls.get(key) else { return Ok(()) };
+        let Some(call) = self.calls.get(key) else { return Ok(()) };
         let (Some(method), Some(repeat)) = (call.method, &call.repeat) else { return Ok(()) };
         let progress_token = call.wants_progress.map(|_| id);
         let own = repeat.meta.as_ref();
@@ -317,11 +315,17 @@ impl Connection {
             extra(out)?;
             close_object_with(out, &repeat.params)
         };
+        let passed = self.pass_call(id, method.as_str(), &params, own)?;
+        let (params, own): (&dyn WriteJson, _) = match &passed {
+            None => (&params, own),
+            Some(changed) => (changed.params(), changed.meta()),
+        };
+        let Self { outbox, observed, .. } = self;
         let revision = parts.fixed.map(|fixed| fixed.revision);
-        let begun = observed.begin_round(key, (id, method), &params, own, revision)?;
+        let begun = observed.begin_round(key, (id, method), params, own, revision)?;
         let own = begun.meta(own);
         let parts = MetaParts { progress_token, own, log_level: repeat.log_level, ..parts };
-        write_call(outbox, call.channel, id, &MethodName::Known(method), &params, parts)?;
+        write_call(outbox, call.channel, id, &MethodName::Known(method), params, parts)?;
         self.calls.reissue(key, id, now);
         self.observed.called(key, begun);
         Ok(())
@@ -405,11 +409,16 @@ impl Connection {
             Ok(())
         };
         let method = Method::Cancelled;
-        let observed = self.observed.notify(method.as_str(), Some(&params), Tag::NONE);
+        let passed = self.pass_sent(method.as_str(), Some(&params));
+        let params: &dyn WriteJson = match &passed {
+            Passed::Changed(changed) => changed.json(),
+            Passed::Unchanged | Passed::Dropped => &params,
+        };
+        let observed = self.observed.notify(method.as_str(), Some(params), Tag::NONE);
         let part = Part::Notification(SentNotification { method: Some(method), cancelled });
         let written = self.outbox.try_push(lane, channel, part, Tag::NONE, |out| match &observed {
             Some(params) => write_notification(out, method.as_str(), Some(params)),
-            None => write_notification(out, method.as_str(), Some(&params)),
+            None => write_notification(out, method.as_str(), Some(params)),
         });
         debug_assert!(written.is_ok(), "ids and strings are always JSON");
     }
@@ -554,30 +563,4 @@ impl Connection {
 
 fn is_number(value: &RawJson<'_>) -> bool {
     value.as_str().starts_with(|first: char| first == '-' || first.is_ascii_digit())
-}
-
-/// Writes an error response to a message whose id may not have been readable.
-// MCP 2025-11-25 basic/index#error-responses [RPC-009]: only newer revisions allow an error without
-// an id; for the others the id is `null`, as in JSON-RPC.
-pub(super) fn write_error_unread(
-    out: &mut String,
-    id: Option<&RequestId>,
-    error: &ErrorObject<'_>,
-    revision: Option<Revision>,
-) {
-    if id.is_none() && revision.is_some_and(|revision| revision < Revision::V2025_11_25) {
-        out.push_str(r#"{"jsonrpc":"2.0","id":null,"error":"#);
-        write_error_object(out, error);
-        out.push('}');
-    } else {
-        write_error(out, id, error);
-    }
-}
-
-fn write_error_object(out: &mut String, error: &ErrorObject<'_>) {
-    out.push_str(r#"{"code":"#);
-    write_integer(out, error.code.0);
-    out.push_str(r#","message":"#);
-    write_string(out, &error.message);
-    out.push('}');
 }

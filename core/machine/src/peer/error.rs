@@ -67,6 +67,10 @@ pub enum CommandError {
     /// server is a modern one, to which clients send none. The caller's fault.
     #[error("the method is not a notification of an extension that can be sent here")]
     NotANotification,
+    /// A [middleware](crate::peer::MessageMiddleware) refused the request, which was not sent.
+    #[cfg(feature = "extensions")]
+    #[error("middleware refused the request: {0}")]
+    RefusedByMiddleware(Box<ErrorObject<'static>>),
     /// The call has header fields, and the connection is a byte stream. The caller's fault; the
     /// request was not sent.
     #[cfg(feature = "http")]

@@ -128,6 +128,10 @@ pub trait ClientMachine: for<'a> Machine<Command<'a> = ClientCommand<'a>> {
     /// Returns the outcome of the negotiation, once the connection is open.
     fn session(&self) -> Option<&ClientSession>;
 
+    /// Runs the [middleware](super::MessageMiddleware) in `guard`.
+    #[cfg(feature = "extensions")]
+    fn catch_panics(&mut self, guard: crate::PanicGuard);
+
     /// Returns the observation of a server's request for input. Input rounds of calls are not
     /// observed.
     #[cfg(feature = "observer")]

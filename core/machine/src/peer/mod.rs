@@ -25,6 +25,10 @@ pub(crate) mod members;
 mod memory;
 pub(crate) mod metadata;
 mod method_name;
+#[cfg(feature = "extensions")]
+mod middleware;
+#[cfg(not(feature = "extensions"))]
+mod no_middleware;
 #[cfg(not(feature = "observer"))]
 mod not_observed;
 #[cfg(feature = "observer")]
@@ -34,12 +38,15 @@ mod operation;
 pub(crate) mod options;
 pub(crate) mod outbox;
 mod outgoing;
+#[cfg(feature = "extensions")]
+mod passing;
 mod pieces;
 mod policy;
 pub(crate) mod queue;
 pub(crate) mod requests;
 mod response_cache;
 pub(crate) mod server;
+mod unread;
 
 #[cfg(feature = "observer")]
 pub use crate::binding::OperationTransport;
@@ -58,6 +65,11 @@ pub use limits::{Limits, Timeouts};
 pub use machine::{Applied, ClientMachine, Machine, ServerMachine, StreamMachine};
 pub use memory::MessageLengths;
 pub use method_name::MethodName;
+#[cfg(feature = "extensions")]
+pub use middleware::{
+    MessageMiddleware, MiddlewareMessage, MiddlewareResponse, NotificationAction, RequestAction,
+    ResponseAction,
+};
 #[cfg(feature = "observer")]
 pub use operation::{
     CallContext, Cause, Direction, Observation, Operation, OperationEnd, OperationObserver,
@@ -75,3 +87,8 @@ pub use server::{Server, ServerOptions, ServerRole, ServerSession};
 use not_observed::Observed;
 #[cfg(feature = "observer")]
 use observed::Observed;
+
+#[cfg(not(feature = "extensions"))]
+use no_middleware::{Exchanged, Passed, Passing, changed_or};
+#[cfg(feature = "extensions")]
+use passing::{Exchanged, Passed, Passing, changed_or};

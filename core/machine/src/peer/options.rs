@@ -40,6 +40,9 @@ pub(crate) struct ConnectionConfig {
     pub(crate) limits: Limits,
     pub(crate) timeouts: Timeouts,
     pub(crate) policy: Policy,
+    /// The middleware around all messages.
+    #[cfg(feature = "extensions")]
+    pub(crate) middleware: super::middleware::MiddlewareList,
     /// The observer of all requests and notifications.
     #[cfg(feature = "observer")]
     pub(crate) observer: Option<Arc<dyn super::OperationObserver>>,
@@ -92,6 +95,15 @@ impl<R> ConnectionOptions<R> {
     #[must_use]
     pub fn operation_observer(mut self, observer: Arc<dyn super::OperationObserver>) -> Self {
         self.config_mut().observer = Some(observer);
+        self
+    }
+
+    /// Adds middleware around all messages of the connection, inside of that of earlier calls: see
+    /// [`MessageMiddleware`](super::MessageMiddleware).
+    #[cfg(feature = "extensions")]
+    #[must_use]
+    pub fn message_middleware(mut self, middleware: Arc<dyn super::MessageMiddleware>) -> Self {
+        self.config_mut().middleware.0.push(middleware);
         self
     }
 

@@ -90,7 +90,7 @@ pub(super) enum RequestOwner {
 }
 
 /// The progress token of a request, with a filter for its reports.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct ProgressLimiter {
     /// The token that identifies the notifications.
     pub token: RequestId,

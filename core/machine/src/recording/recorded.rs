@@ -144,6 +144,11 @@ impl<M: Recordable> Machine for Recorded<M> {
 }
 
 impl<M: Recordable + ClientMachine> ClientMachine for Recorded<M> {
+    #[cfg(feature = "extensions")]
+    fn catch_panics(&mut self, guard: crate::PanicGuard) {
+        self.machine.catch_panics(guard);
+    }
+
     fn session(&self) -> Option<&crate::peer::ClientSession> {
         self.machine.session()
     }

@@ -342,6 +342,11 @@ impl ClientMachine for Client {
         self.session()
     }
 
+    #[cfg(feature = "extensions")]
+    fn catch_panics(&mut self, guard: crate::PanicGuard) {
+        self.peer.catch_panics(guard);
+    }
+
     #[cfg(feature = "observer")]
     fn observation_of_input(&self, input: peer::InputHandle) -> Option<Arc<dyn peer::Observation>> {
         self.peer.observation_of_input(input)

@@ -9,6 +9,7 @@ use mcp_sansio_collections::Key;
 use crate::jsonrpc::{
     ErrorObject, RawJson, WriteError, WriteJson, to_shared_json, write_result, write_string,
 };
+use crate::peer::Exchanged;
 use crate::peer::calls::Call;
 use crate::peer::connection::Flow;
 use crate::peer::error::CommandError;
@@ -212,6 +213,25 @@ impl Client {
         let id = entry.id.clone();
         let part = Part::Answer(Verdict::Result);
         let tag = self.connection.tag(&id);
+        let method = entry.method;
+        let passed;
+        let mut result = result;
+        if self.connection.has_middleware() {
+            let text = to_shared_json(result)?;
+            if !text.is_object() {
+                return Err(WriteError::NotAnObject.into());
+            }
+            match self.connection.pass_result(&id, method, &text) {
+                Exchanged::Unchanged => passed = text,
+                Exchanged::Changed(changed) => passed = changed,
+                Exchanged::Refused(error) => {
+                    self.connection.requests.remove(request.key);
+                    self.write_refusal(&id, &error);
+                    return Ok(());
+                }
+            }
+            result = &passed;
+        }
         let kept = self.connection.observed.keeps_result(tag, None);
         self.connection.outbox.try_push(Lane::Bulk, Channel::UNSOLICITED, part, tag, |out| {
             write_result(out, &id, result)

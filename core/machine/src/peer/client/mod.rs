@@ -1,5 +1,6 @@
 //! The client's side of a connection.
 
+mod answers;
 #[cfg(feature = "http")]
 pub(crate) mod channels;
 mod inputs;
@@ -7,6 +8,8 @@ mod methods;
 mod notifications;
 mod opening;
 mod options;
+#[cfg(feature = "extensions")]
+mod passing;
 mod receive;
 mod respawn;
 mod subscriptions;
@@ -548,6 +551,11 @@ stream_machine!([] Client);
 impl ClientMachine for Client {
     fn session(&self) -> Option<&ClientSession> {
         self.session()
+    }
+
+    #[cfg(feature = "extensions")]
+    fn catch_panics(&mut self, guard: crate::PanicGuard) {
+        self.catch_panics(guard);
     }
 
     #[cfg(feature = "observer")]

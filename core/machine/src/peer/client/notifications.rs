@@ -2,6 +2,7 @@
 
 use crate::Era;
 use crate::jsonrpc::{WriteJson, write_notification};
+use crate::peer::Passed;
 use crate::peer::connection::Connection;
 use crate::peer::error::CommandError;
 use crate::peer::outbox::{Channel, Lane, Part};
@@ -18,6 +19,12 @@ impl Client {
     ) -> Result<(), CommandError> {
         Connection::check_kind(method, MethodKind::Notification)?;
         self.check_gate(method)?;
+        let passed = self.connection.pass_sent(method.as_str(), Some(params));
+        let params: &dyn WriteJson = match &passed {
+            Passed::Unchanged => params,
+            Passed::Changed(changed) => changed.json(),
+            Passed::Dropped => return Ok(()),
+        };
         let observed = self.connection.observed.notify(method.as_str(), Some(params), Tag::NONE);
         let params = observed.as_ref().map_or(params, |params| params);
         self.connection.outbox.try_push(
@@ -43,6 +50,12 @@ impl Client {
             return Err(CommandError::NotANotification);
         }
         let (channel, part) = (Channel::UNSOLICITED, Part::OTHER_NOTIFICATION);
+        let passed = self.connection.pass_sent(method, Some(params));
+        let params: &dyn WriteJson = match &passed {
+            Passed::Unchanged => params,
+            Passed::Changed(changed) => changed.json(),
+            Passed::Dropped => return Ok(()),
+        };
         let observed = self.connection.observed.notify(method, Some(params), Tag::NONE);
         let params = observed.as_ref().map_or(params, |params| params);
         self.connection.outbox.try_push(Lane::Bulk, channel, part, Tag::NONE, |out| {

@@ -5,8 +5,9 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use crate::jsonrpc::{
-    AsJson, ErrorCode, ErrorObject, Json, RawJson, write_notification, write_string,
+    AsJson, ErrorCode, ErrorObject, Json, RawJson, WriteJson, write_notification, write_string,
 };
+use crate::peer::Passed;
 use crate::peer::calls::{Call, Purpose};
 use crate::peer::connection::Flow;
 use crate::peer::error::OpeningFailure;
@@ -130,7 +131,7 @@ impl Client {
     fn send_opening(
         &mut self,
         method: Method,
-        params: &dyn crate::jsonrpc::WriteJson,
+        params: &dyn WriteJson,
         timeout: core::time::Duration,
         now: Instant,
     ) {
@@ -352,12 +353,20 @@ impl Client {
         // MCP 2025-11-25 basic/lifecycle#initialization [LIFE-003]
         let (method, channel) = (Method::Initialized, Channel::UNSOLICITED);
         self.connection.observed.opened(revision);
-        let observed = self.connection.observed.notify(method.as_str(), None, Tag::NONE);
+        let passed = match self.connection.pass_sent(method.as_str(), None) {
+            Passed::Changed(changed) => Some(changed),
+            Passed::Unchanged | Passed::Dropped => None,
+        };
+        let params = passed.as_ref().map(|params| params.json() as &dyn WriteJson);
+        let observed = self.connection.observed.notify(method.as_str(), params, Tag::NONE);
         let outbox = &mut self.connection.outbox;
         let written =
             outbox.try_push(Lane::Bulk, channel, method.into(), Tag::NONE, |out| match &observed {
                 Some(params) => write_notification(out, method.as_str(), Some(params)),
-                None => write_notification(out, method.as_str(), crate::jsonrpc::NO_PARAMS),
+                None => match &passed {
+                    Some(params) => write_notification(out, method.as_str(), Some(params.json())),
+                    None => write_notification(out, method.as_str(), crate::jsonrpc::NO_PARAMS),
+                },
             });
         debug_assert!(written.is_ok(), "a notification without parameters");
         let session = ClientSession {

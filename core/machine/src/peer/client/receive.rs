@@ -1,8 +1,10 @@
+use alloc::borrow::Cow;
+
 use mcp_sansio_collections::Key;
 
 use crate::jsonrpc::{
     Batch, ErrorObject, Frame, Malformed, MemberIndex, Message, NotificationMessage, RawJson,
-    RequestId, RequestMessage, ResponseMessage, write_error,
+    RequestId, RequestMessage, ResponseMessage, write_result,
 };
 use crate::peer::calls::{Call, Purpose};
 use crate::peer::connection::Flow;
@@ -148,10 +150,26 @@ impl Client {
             }
         };
         self.connection.observed.call_answered(key, &message.outcome);
+        #[cfg(feature = "extensions")]
+        if self.connection.has_middleware() {
+            return self.answer_through_middleware(key, message.outcome, now);
+        }
+        self.receive_passed_response(key, message.outcome, index, now)
+    }
+
+    /// Handles the response to a call that has passed the middleware.
+    #[cfg_attr(not(feature = "extensions"), inline(always))]
+    pub(super) fn receive_passed_response<'f>(
+        &mut self,
+        key: Key,
+        outcome: Result<RawJson<'f>, ErrorObject<'f>>,
+        index: Option<&MemberIndex>,
+        now: Instant,
+    ) -> Flow<'f> {
         let Some(call) = self.connection.calls.get(key) else { return Ok(None) };
         let purpose = call.purpose;
         if purpose == Purpose::Application {
-            return self.call_answered(key, message.outcome, index, now);
+            return self.call_answered(key, outcome, index, now);
         }
         let id = call.id;
         if purpose == Purpose::Task {
@@ -162,13 +180,13 @@ impl Client {
         }
         self.connection.calls.remove(key);
         match purpose {
-            Purpose::Opening => self.opening_answered(message.outcome, now),
+            Purpose::Opening => self.opening_answered(outcome, now),
             Purpose::KeepAlive => {
                 self.connection.keep_alive_answered(now);
                 Ok(None)
             }
             Purpose::SubscribeResource { subscription, index } => {
-                let honoured = message.outcome.is_ok();
+                let honoured = outcome.is_ok();
                 let answer = if honoured { UriState::Honoured } else { UriState::Refused };
                 self.resource_subscribed(subscription, index, answer, now);
                 Ok(None)
@@ -177,7 +195,7 @@ impl Client {
             // MCP 2026-07-28 schema.json#CancelledNotification [SUBS-011]
             Purpose::Listen => {
                 self.connection.calls.bury(id, &self.connection.config.limits, now);
-                Ok(Some(ended(key, message.outcome.map_err(Failure::Refused))))
+                Ok(Some(ended(key, outcome.map_err(Failure::Refused))))
             }
             _ => Ok(None),
         }
@@ -265,14 +283,39 @@ impl Client {
                 .connection
                 .violation(self.connection.config.policy.duplicate_id, violation);
         }
+        #[cfg(feature = "extensions")]
+        if self.connection.has_middleware() {
+            let message = RequestMessage { id, method, params };
+            return self.receive_through_middleware(message, revision);
+        }
+        self.receive_passed_request(id, method, params, revision)
+    }
+
+    /// Handles a request that has passed the middleware.
+    #[cfg_attr(not(feature = "extensions"), inline(always))]
+    pub(super) fn receive_passed_request<'f>(
+        &mut self,
+        id: RequestId,
+        method: Cow<'f, str>,
+        params: Option<RawJson<'f>>,
+        revision: Revision,
+    ) -> Flow<'f> {
         let known = Method::parse(&method);
         let params = params.unwrap_or(RawJson::EMPTY_OBJECT);
+        if let Some(result) = self.connection.take_early_result() {
+            self.answer_passed(Lane::Bulk, known, &id, result);
+            return Ok(None);
+        }
         // MCP 2025-11-25 basic/utilities/ping#behavior-requirements [PING-001]
         if known == Some(Method::Ping) && check_repeats(&params).is_ok() {
+            if self.connection.has_middleware() {
+                self.answer_passed(Lane::Control, known, &id, RawJson::EMPTY_OBJECT);
+                return Ok(None);
+            }
             let (part, tag) = (Part::Answer(Verdict::Result), self.connection.tag(&id));
             self.connection.observed.answered_empty(tag);
             self.connection.outbox.push(Lane::Control, Channel::UNSOLICITED, part, tag, |out| {
-                let written = crate::jsonrpc::write_result(out, &id, &RawJson::EMPTY_OBJECT);
+                let written = write_result(out, &id, &RawJson::EMPTY_OBJECT);
                 debug_assert!(written.is_ok(), "an empty object is JSON");
             });
             return Ok(None);
@@ -388,18 +431,24 @@ impl Client {
         self.connection.violation(self.connection.config.policy.malformed, violation)
     }
 
-    pub(super) fn refuse_request(&mut self, id: &RequestId, error: &ErrorObject<'_>) {
-        let (part, tag) = (Part::Answer(Verdict::Failed(error.code)), self.connection.tag(id));
-        self.connection.observed.refused(tag, error);
-        self.connection.outbox.push(Lane::Bulk, Channel::UNSOLICITED, part, tag, |out| {
-            write_error(out, Some(id), error);
-        });
-    }
-
     // ------------------------------------------------------------------ notifications
 
     // MCP 2025-11-25 basic/index#notifications [RPC-013]: never answered, even if it is malformed.
     fn receive_notification<'f>(
+        &mut self,
+        message: NotificationMessage<'f>,
+        now: Instant,
+    ) -> Flow<'f> {
+        #[cfg(feature = "extensions")]
+        if self.connection.has_middleware() {
+            return self.notice_through_middleware(message, now);
+        }
+        self.receive_passed_notification(message, now)
+    }
+
+    /// Handles a notification that has passed the middleware.
+    #[cfg_attr(not(feature = "extensions"), inline(always))]
+    pub(super) fn receive_passed_notification<'f>(
         &mut self,
         message: NotificationMessage<'f>,
         now: Instant,
@@ -508,9 +557,7 @@ impl Client {
 }
 
 /// Returns the id and the reason from the parameters of a cancellation.
-fn cancellation<'f>(
-    params: &RawJson<'f>,
-) -> (Option<RequestId>, Option<alloc::borrow::Cow<'f, str>>) {
+fn cancellation<'f>(params: &RawJson<'f>) -> (Option<RequestId>, Option<Cow<'f, str>>) {
     let (mut id, mut reason) = (None, None);
     for member in params.walk() {
         match &*member.name() {

@@ -16,14 +16,15 @@ use crate::peer::outbox::{Channel, Lane, Part, Verdict};
 use crate::peer::policy::ListRequests;
 use crate::peer::queue::Tag;
 use crate::peer::requests::{InFlight, ReplyTo, RequestOwner};
+use crate::peer::{Exchanged, Passed};
 use crate::protocol::{
-    AtRevision, CacheHints, CacheScope, Capabilities, Capability, JsonAtRevision, LoggingLevel,
-    Method, ToolOutput, WriteJsonAt,
+    Capabilities, Capability, JsonAtRevision, LoggingLevel, Method, ToolOutput, WriteJsonAt,
 };
 use crate::{Era, Instant, Revision};
 
 use super::Server;
 use super::receive::Incoming;
+use super::result_body::{Additions, Body, pass_completed};
 
 impl Server {
     pub(super) fn send_result(
@@ -85,17 +86,9 @@ impl Server {
         if self.is_behind() {
             return;
         }
-        let per_second = self.connection.config.limits.progress_per_second_max;
-        let Some(entry) = self.connection.requests.get_mut(request.key) else { return };
-        let (revision, channel) = (entry.revision, entry.reply.channel);
-        let Some(asked) = &mut entry.progress else { return };
-        if !asked.admit(progress, per_second, now) {
-            return;
-        }
-        let token = asked.token.clone();
-        let params = |out: &mut String| {
+        let write = |token: &RequestId, revision, out: &mut String| {
             out.push_str(r#"{"progressToken":"#);
-            write_id(out, &token);
+            write_id(out, token);
             out.push_str(r#","progress":"#);
             AsJson(&progress).write_json(out)?;
             if let Some(total) = total.filter(|total| total.is_finite()) {
@@ -110,31 +103,44 @@ impl Server {
             out.push('}');
             Ok(())
         };
-        let tag = self.connection.tag_of(request.key);
-        let written = self.write_notification(Method::Progress, channel, tag, &params);
-        debug_assert!(written.is_ok(), "finite numbers and strings are JSON");
-    }
-
-    // MCP 2026-07-28 extensions:SEP-3371-summary#2-custom-methods [EXT-025]
-    pub(super) fn notify_other(
-        &mut self,
-        request: RequestHandle,
-        method: &str,
-        params: &dyn WriteJson,
-    ) -> Result<(), CommandError> {
-        if Method::parse(method).is_some() {
-            return Err(CommandError::NotANotification);
+        let (mut passed, mut progress) = (Passed::Unchanged, progress);
+        if self.connection.has_middleware() {
+            let Some(entry) = self.connection.requests.get(request.key) else { return };
+            let Some(asked) = &entry.progress else { return };
+            let per_second = self.connection.config.limits.progress_per_second_max;
+            // The middleware sees only what may be sent.
+            if !asked.clone().admit(progress, per_second, now) {
+                return;
+            }
+            let params = |out: &mut String| write(&asked.token, entry.revision, out);
+            passed = self.connection.pass_sent(Method::Progress.as_str(), Some(&params));
+            match &passed {
+                Passed::Unchanged => {}
+                // The changed value must increase as well.
+                Passed::Changed(params) => {
+                    let changed =
+                        params.json().get("progress").and_then(|value| value.decode().ok());
+                    progress = changed.unwrap_or(progress);
+                }
+                Passed::Dropped => return,
+            }
         }
-        let entry = self.connection.requests.get(request.key);
-        let Some(entry) = entry.filter(|_| !self.is_behind()) else { return Ok(()) };
-        let (channel, tag) = (entry.reply.channel, self.connection.tag(&entry.id));
-        let part = Part::OTHER_NOTIFICATION;
-        let observed = self.connection.observed.notify(method, Some(params), tag);
-        let params = observed.as_ref().map_or(params, |params| params);
-        self.connection.outbox.try_push(Lane::Bulk, channel, part, tag, |out| {
-            crate::jsonrpc::write_notification(out, method, Some(params))
-        })?;
-        Ok(())
+        let per_second = self.connection.config.limits.progress_per_second_max;
+        let Some(entry) = self.connection.requests.get_mut(request.key) else { return };
+        let (revision, channel) = (entry.revision, entry.reply.channel);
+        let Some(asked) = &mut entry.progress else { return };
+        if !asked.admit(progress, per_second, now) {
+            return;
+        }
+        let token = asked.token.clone();
+        let params = |out: &mut String| write(&token, revision, out);
+        let params: &dyn WriteJson = match &passed {
+            Passed::Changed(changed) => changed.json(),
+            Passed::Unchanged | Passed::Dropped => &params,
+        };
+        let tag = self.connection.tag_of(request.key);
+        let written = self.write_passed_notification(Method::Progress, channel, tag, params);
+        debug_assert!(written.is_ok(), "finite numbers and strings are JSON");
     }
 
     // MCP 2025-11-25 server/utilities/logging#log-message-notifications [LOG-002]
@@ -154,6 +160,7 @@ impl Server {
         let channel = entry.map_or(Channel::UNSOLICITED, |entry| entry.reply.channel);
         let tag = entry.map_or(Tag::NONE, |entry| self.connection.tag(&entry.id));
         let modern = entry.filter(|entry| entry.revision.era() == Era::Modern);
+        let is_modern = modern.is_some();
         let least = match (modern, &self.session) {
             // MCP 2026-07-28 server/utilities/logging#per-request-log-level [LOG-007] [LOG-008]
             (Some(entry), _) => entry.log_level,
@@ -176,19 +183,32 @@ impl Server {
             out.push('}');
             Ok(())
         };
-        if modern.is_some() {
+        let is_allowed = if is_modern {
             // MCP 2026-07-28 server/utilities/logging#capabilities [CAP-004]
-            if !self.modern.contains(Capability::Logging) {
-                return Ok(());
-            }
-            self.write_notification(Method::Message, channel, tag, &params)
-        } else if request.is_none() && self.connection.closed.is_some() {
-            Ok(())
+            self.modern.contains(Capability::Logging)
         } else {
             // A message of a request precedes its response, which may follow after the end of the
             // input.
-            self.notify_session(Method::Message, channel, tag, &params)
+            let is_open = request.is_some() || self.connection.closed.is_none();
+            is_open && self.may_notify_session(Method::Message)
+        };
+        if !is_allowed {
+            return Ok(());
         }
+        let passed = self.connection.pass_sent(Method::Message.as_str(), Some(&params));
+        let params: &dyn WriteJson = match &passed {
+            Passed::Unchanged => &params,
+            Passed::Changed(changed) => {
+                let changed = changed.json();
+                let changed_level = changed.get("level").and_then(|level| level.decode().ok());
+                if least > changed_level {
+                    return Ok(());
+                }
+                changed
+            }
+            Passed::Dropped => return Ok(()),
+        };
+        self.write_passed_notification(Method::Message, channel, tag, params)
     }
 
     /// Returns whether a request waits for a response from the application.
@@ -240,6 +260,22 @@ impl Server {
             result.write_json(out)?;
             if let Some(additions) = &additions {
                 additions.complete(out, start)?;
+            }
+            Ok(())
+        };
+        let connection = &mut self.connection;
+        let passed = match pass_completed(connection, id, method, additions.as_ref(), &complete) {
+            Ok(passed) => passed,
+            Err(error) => {
+                self.write_error_answer(id, &error, reply, Verdict::Failed(error.code));
+                return Ok(());
+            }
+        };
+        let complete = |out: &mut String| {
+            let start = out.len();
+            match &passed {
+                None => complete(out)?,
+                Some(changed) => changed.write_json(out)?,
             }
             kept.keep(&out[start..]);
             Ok(())
@@ -317,16 +353,39 @@ impl Server {
     }
 
     /// Sends the empty result of a legacy request.
-    pub(super) fn answer_empty(&mut self, id: &RequestId, reply: ReplyTo) {
+    pub(super) fn answer_empty(&mut self, method: Method, id: &RequestId, reply: ReplyTo) {
+        if self.connection.has_middleware() {
+            return self.answer_passed(Lane::Bulk, method, id, reply);
+        }
         self.connection.observed.answered_empty(self.connection.tag(id));
         self.write_answer(Lane::Bulk, id, reply, Verdict::Result, |out| {
             write_empty_result(out, id)
         });
     }
 
+    /// Sends an empty result, or that of a middleware.
+    fn answer_passed(&mut self, lane: Lane, method: Method, id: &RequestId, reply: ReplyTo) {
+        let early = self.connection.take_early_result().unwrap_or(RawJson::EMPTY_OBJECT);
+        let result = match self.connection.pass_result(id, Some(method), &early) {
+            Exchanged::Unchanged => early,
+            Exchanged::Changed(changed) => changed,
+            Exchanged::Refused(error) => {
+                return self.write_error_answer(id, &error, reply, Verdict::Failed(error.code));
+            }
+        };
+        self.connection.observed.answered_empty(self.connection.tag(id));
+        self.write_answer(lane, id, reply, Verdict::Result, |out| {
+            let written = write_result(out, id, &result);
+            debug_assert!(written.is_ok(), "the result is an object");
+        });
+    }
+
     // MCP 2025-11-25 basic/utilities/ping#behavior-requirements [PING-001]: promptly, so it
     // overtakes queued results.
     pub(super) fn answer_ping(&mut self, id: &RequestId, reply: ReplyTo) {
+        if self.connection.has_middleware() {
+            return self.answer_passed(Lane::Control, Method::Ping, id, reply);
+        }
         self.connection.observed.answered_empty(self.connection.tag(id));
         self.write_answer(Lane::Control, id, reply, Verdict::Result, |out| {
             write_empty_result(out, id);
@@ -377,126 +436,6 @@ impl Server {
             Ok(page) => self.answer_by_machine(incoming, &page),
             // MCP 2025-11-25 server/utilities/pagination#error-handling [PAGE-007]
             Err(error) => self.answer_error(&incoming.id, &error, incoming.reply),
-        }
-    }
-}
-
-/// A result to be written.
-pub(super) struct Body<'a> {
-    result: &'a dyn WriteJson,
-    /// See [`WriteJsonAt::is_plain`].
-    plain: bool,
-    /// Whether only some callers can see its item.
-    restricted: bool,
-}
-
-impl<'a> Body<'a> {
-    pub(super) const fn new(result: &'a dyn WriteJson) -> Self {
-        Self { result, plain: false, restricted: false }
-    }
-}
-
-/// The members that the modern era requires in every result.
-struct Additions<'a> {
-    identity: &'a str,
-    cache: Option<&'a CacheHints>,
-    /// Whether only some callers can see the item that the result is from.
-    restricted: bool,
-    revision: Revision,
-    plain: bool,
-}
-
-impl Additions<'_> {
-    /// Completes the result that starts at `start`.
-    // MCP 2026-07-28 schema.json#Result [RPC-010], MCP 2026-07-28 basic/index#result-responses
-    // [RPC-019] [META-011], MCP 2026-07-28 server/utilities/caching#cacheable-results [CACHE-001]
-    fn complete(&self, out: &mut String, start: usize) -> Result<(), WriteError> {
-        if self.plain && self.cache.is_none() {
-            out.pop();
-            if !self.identity.is_empty() {
-                out.push_str(r#","_meta":{"#);
-                out.push_str(self.identity);
-                out.push('}');
-            }
-            out.push('}');
-            return Ok(());
-        }
-        let text = out.get(start..).unwrap_or_default();
-        if !text.starts_with('{') || !text.ends_with('}') {
-            return Err(WriteError::NotAnObject);
-        }
-        let (mut result_type, mut interim, mut meta, mut cached) = (false, false, None, false);
-        for member in RawJson::trusted(text).members() {
-            match &*member.name() {
-                "resultType" => {
-                    result_type = true;
-                    interim = member.value.as_str() != r#""complete""#;
-                }
-                "_meta" => {
-                    meta = Some((
-                        member.range,
-                        member.value.get(crate::peer::metadata::SERVER_INFO).is_some(),
-                    ))
-                }
-                "ttlMs" => cached = true,
-                _ => {}
-            }
-        }
-        let mut empty = text.bytes().filter(|b| !b.is_ascii_whitespace()).nth(1) == Some(b'}');
-        // The identity is added to the existing `_meta`.
-        if let Some((range, named)) = &meta
-            && !named
-            && !self.identity.is_empty()
-        {
-            let at = start + range.start + 1;
-            let only = text.split_at(range.start + 1).1.trim_ascii_start().starts_with('}');
-            if !only {
-                out.insert(at, ',');
-            }
-            out.insert_str(at, self.identity);
-        }
-        out.pop();
-        let mut add = |out: &mut String, part: &str| {
-            if !core::mem::take(&mut empty) {
-                out.push(',');
-            }
-            out.push_str(part);
-        };
-        if !result_type {
-            add(out, r#""resultType":"complete""#);
-        }
-        if meta.is_none() && !self.identity.is_empty() {
-            add(out, r#""_meta":{"#);
-            out.push_str(self.identity);
-            out.push('}');
-        }
-        if let Some(cache) = self.cache.filter(|_| !cached && !interim) {
-            add(out, r#""ttlMs":"#);
-            AsJson(&AtRevision(&cache.ttl, self.revision)).write_json(out)?;
-            out.push_str(r#","cacheScope":"#);
-            let scope = if self.restricted { &CacheScope::Private } else { &cache.scope };
-            AsJson(&AtRevision(scope, self.revision)).write_json(out)?;
-        }
-        out.push('}');
-        Ok(())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_plain_result_gets_the_same_additions_as_a_scanned_one() {
-        for identity in [r#""io.modelcontextprotocol/serverInfo":{}"#, ""] {
-            let completed = |plain| {
-                let revision = Revision::LATEST;
-                let additions =
-                    Additions { identity, cache: None, restricted: false, revision, plain };
-                let mut out = r#"<{"resultType":"complete","content":[]}"#.into();
-                additions.complete(&mut out, 1).map(|()| out)
-            };
-            assert_eq!(completed(true).unwrap(), completed(false).unwrap());
         }
     }
 }

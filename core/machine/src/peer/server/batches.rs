@@ -5,12 +5,14 @@ use alloc::vec::Vec;
 use mcp_sansio_collections::{Index, Key, Slab};
 
 use crate::jsonrpc::{self, ErrorObject};
-use crate::peer::connection::{Flow, write_error_unread};
+use crate::peer::changed_or;
+use crate::peer::connection::Flow;
 use crate::peer::event::{Cancelled, Event, Subject};
 use crate::peer::handle::RequestHandle;
 use crate::peer::outbox::{Channel, Lane, Part, Verdict};
 use crate::peer::queue::Tag;
 use crate::peer::requests::{ReplyTo, RequestOwner};
+use crate::peer::unread::write_error_unread;
 use crate::{Instant, Revision};
 
 use super::{Server, ServerSession};
@@ -288,28 +290,40 @@ impl Server {
         }
     }
 
+    #[inline(never)]
     pub(super) fn answer_error(
         &mut self,
         id: &jsonrpc::RequestId,
         error: &ErrorObject<'_>,
         reply: ReplyTo,
     ) {
-        self.connection.observed.refused(self.connection.tag(id), error);
-        let verdict = Verdict::Failed(error.code);
-        self.write_answer(Lane::Bulk, id, reply, verdict, |out| {
-            jsonrpc::write_error(out, Some(id), error);
-        });
+        let passed = self.connection.pass_error(id, error);
+        let error = changed_or(passed.as_ref(), error);
+        self.write_error_answer(id, error, reply, Verdict::Failed(error.code));
     }
 
     /// Answers a request that is refused before it is handled.
+    #[inline(never)]
     pub(super) fn answer_refusal(
         &mut self,
         id: &jsonrpc::RequestId,
         error: &ErrorObject<'_>,
         reply: ReplyTo,
     ) {
+        let passed = self.connection.pass_error(id, error);
+        let error = changed_or(passed.as_ref(), error);
+        self.write_error_answer(id, error, reply, Verdict::Refused(error.code));
+    }
+
+    /// Answers with an error that has passed the middleware.
+    pub(super) fn write_error_answer(
+        &mut self,
+        id: &jsonrpc::RequestId,
+        error: &ErrorObject<'_>,
+        reply: ReplyTo,
+        verdict: Verdict,
+    ) {
         self.connection.observed.refused(self.connection.tag(id), error);
-        let verdict = Verdict::Refused(error.code);
         self.write_answer(Lane::Bulk, id, reply, verdict, |out| {
             jsonrpc::write_error(out, Some(id), error);
         });

@@ -7,7 +7,7 @@ use core::time::Duration;
 
 use mcp_sansio_collections::Key;
 
-use crate::jsonrpc::{ErrorObject, RawJson, write_string};
+use crate::jsonrpc::{ErrorObject, RawJson, WriteJson, write_string};
 use crate::peer::augmentation::Lasts;
 use crate::peer::calls::{Call, CancelTask, Parameters, Purpose, Repeat, Timing};
 use crate::peer::method_name::MethodName;
@@ -238,12 +238,26 @@ impl Server {
         let name = MethodName::Known(method);
         let purpose = Purpose::Input { round, index };
         let outgoing = Outgoing { channel: call.channel, ..Outgoing::new(&name, purpose) };
-        let (params, options) = (&repeat.params, CallOptions::default());
+        let passed = match self.connection.pass_call(id, name.as_str(), &repeat.params, None) {
+            Ok(passed) => passed,
+            Err(_) => {
+                return self.input_failed(round, index, "a middleware refused to ask for the task");
+            }
+        };
+        let mut options = CallOptions::default();
+        let params: &dyn WriteJson = match &passed {
+            None => &repeat.params,
+            Some(changed) => {
+                options.meta = changed.meta().cloned();
+                changed.params()
+            }
+        };
         let request = self.rounds.get(round).map(Round::request_key);
         let cause = request.map(|request| self.connection.tag_of(request));
         let begun = self.connection.observed.begin_call(&outgoing, id, params, &options, cause);
         let Ok(begun) = begun else { return };
-        let parts = MetaParts { own: begun.meta(None), ..MetaParts::default() };
+        let own = begun.meta(options.meta.as_ref());
+        let parts = MetaParts { own, ..MetaParts::default() };
         let outbox = &mut self.connection.outbox;
         let written = write_call(outbox, call.channel, id, &name, params, parts);
         debug_assert!(written.is_ok(), "the parameters are JSON text");

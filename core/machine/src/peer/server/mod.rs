@@ -8,9 +8,14 @@ mod declared;
 mod input_tasks;
 mod lifecycle;
 mod methods;
+mod notifications;
 mod options;
+#[cfg(feature = "extensions")]
+mod passing;
 mod pending_notifications;
 mod receive;
+mod received_notifications;
+mod result_body;
 mod rounds;
 mod server_config;
 mod session_key;
@@ -30,7 +35,7 @@ use mcp_sansio_sync::Arc;
 use crate::binding::Binding;
 use crate::catalog::Catalog;
 use crate::framing::FrameError;
-use crate::jsonrpc::{Frame, Json, RawJson, RequestId, WriteError, WriteJson, to_shared_json};
+use crate::jsonrpc::{Frame, Json, RawJson, RequestId, WriteJson, to_shared_json};
 use crate::protocol::{
     Capabilities, GateError, LoggingLevel, Method, MethodKind, ServerCapabilities, Side,
 };
@@ -46,7 +51,7 @@ use super::input_support::{UnsupportedInput, unsupported_input};
 use super::machine::{Applied, ServerMachine, machine, stream_machine};
 use super::metadata;
 use super::method_name::MethodName;
-use super::outbox::{Channel, Lane};
+use super::outbox::Channel;
 use super::outgoing::{CallOptions, Outgoing};
 use super::queue::Tag;
 use super::requests::ReplyTo;
@@ -188,8 +193,10 @@ impl Server {
 
     pub(crate) fn with_binding(server_config: &ServerConfig, binding: Binding, seed: u64) -> Self {
         let ServerConfig { identity, catalog, modern, config, revisions, guard } = server_config;
+        let mut connection = Connection::new(Side::Server, config, binding, seed);
+        connection.passing.set_guard(*guard);
         Self {
-            connection: Connection::new(Side::Server, config, binding, seed),
+            connection,
             identity: Arc::clone(identity),
             catalog: Arc::clone(catalog),
             modern: *modern,
@@ -210,6 +217,7 @@ impl Server {
     /// a call, the call is answered with an internal error.
     pub const fn catch_panics(&mut self, guard: PanicGuard) {
         self.guard = guard;
+        self.connection.passing.set_guard(guard);
     }
 
     // ------------------------------------------------------------------ from the client
@@ -518,38 +526,6 @@ impl Server {
         #[cfg(feature = "extensions")]
         crate::protocol::drop_tasks_extension(&mut declared.extensions, revision);
         declared
-    }
-
-    /// Sends a notification in the legacy session if the capability checks allow it. No
-    /// notifications are sent after the connection was closed.
-    fn notify_session(
-        &mut self,
-        method: Method,
-        channel: Channel,
-        tag: Tag,
-        params: &dyn WriteJson,
-    ) -> Result<(), WriteError> {
-        let Some(session) = &self.session else { return Ok(()) };
-        let open =
-            method.row().check(Side::Server, session.revision, session.client, session.server);
-        if open.is_err() {
-            return Ok(());
-        }
-        self.write_notification(method, channel, tag, params)
-    }
-
-    fn write_notification(
-        &mut self,
-        method: Method,
-        channel: Channel,
-        tag: Tag,
-        params: &dyn WriteJson,
-    ) -> Result<(), WriteError> {
-        let observed = self.connection.observed.notify(method.as_str(), Some(params), tag);
-        self.connection.outbox.try_push(Lane::Bulk, channel, method.into(), tag, |out| {
-            let params = observed.as_ref().map_or(params, |params| params);
-            crate::jsonrpc::write_notification(out, method.as_str(), Some(params))
-        })
     }
 
     fn bad_parameters<'f>(&mut self, method: Method, what: &'static str) -> Flow<'f> {

@@ -1,17 +1,18 @@
+use alloc::borrow::Cow;
+
+use mcp_sansio_collections::Key;
+
 use crate::catalog::subject::Given;
 use crate::catalog::{Invalid, Target};
 use crate::jsonrpc::{
-    AsJson, ErrorObject, Malformed, Message, NotificationMessage, RawJson, RequestId,
-    RequestMessage, ResponseMessage,
+    AsJson, ErrorObject, Malformed, Message, RawJson, RequestId, RequestMessage, ResponseMessage,
 };
 use crate::peer::calls::Purpose;
 use crate::peer::connection::Flow;
-use crate::peer::event::{
-    Ended, Event, Failure, InputResponseParams, Notification, Request, Violation,
-};
+use crate::peer::event::{Ended, Event, Failure, InputResponseParams, Request, Violation};
 use crate::peer::handle::{CallHandle, RequestHandle};
 use crate::peer::members::check_repeats;
-use crate::peer::metadata::{Metadata, Read, text};
+use crate::peer::metadata::{Metadata, Read};
 use crate::peer::method_name::MethodName;
 use crate::peer::outbox::Channel;
 use crate::peer::policy::UnknownMethods;
@@ -19,7 +20,7 @@ use crate::peer::queue::Tag;
 use crate::peer::requests::{InFlight, ProgressLimiter, ReplyTo, RequestOwner};
 use crate::protocol::{
     AtRevision, CallToolResult, Capabilities, Capability, GateError, LoggingLevel, Method,
-    MethodKind, Phase, Side,
+    MethodKind, Side,
 };
 use crate::{Era, Instant, Revision};
 
@@ -80,6 +81,24 @@ impl Server {
                 .connection
                 .violation(self.connection.config.policy.duplicate_id, violation);
         }
+        #[cfg(feature = "extensions")]
+        if self.connection.has_middleware() {
+            return self.receive_through_middleware(RequestMessage { id, method, params }, reply);
+        }
+        self.receive_passed_request(id, method, params, read, reply)
+    }
+
+    /// Handles a request that has passed the middleware.
+    // Without the feature there is one caller.
+    #[cfg_attr(not(feature = "extensions"), inline(always))]
+    pub(super) fn receive_passed_request<'f>(
+        &mut self,
+        id: RequestId,
+        method: Cow<'f, str>,
+        params: Option<RawJson<'f>>,
+        read: Option<&mut Read<'f>>,
+        reply: ReplyTo,
+    ) -> Flow<'f> {
         let known = Method::parse(&method);
         // MCP 2025-11-25 basic/utilities/ping#behavior-requirements [PING-001]: promptly, even
         // before initialization is complete. Most pings have no parameters.
@@ -278,6 +297,10 @@ impl Server {
 
     /// Dispatches a valid request. The machine answers some methods itself.
     fn dispatch<'f>(&mut self, incoming: Incoming<'_, 'f>) -> Flow<'f> {
+        if let Some(result) = self.connection.take_early_result() {
+            self.answer_by_machine(&incoming, &result);
+            return Ok(None);
+        }
         let method = match &incoming.method {
             MethodName::Known(method) => *method,
             MethodName::Other(name) => {
@@ -439,98 +462,13 @@ impl Server {
         match (level, &mut self.session) {
             (Some(level), Some(session)) => {
                 session.log_level = level;
-                self.answer_empty(&incoming.id, incoming.reply);
+                self.answer_empty(Method::LoggingSetLevel, &incoming.id, incoming.reply);
             }
             _ => {
                 let error = ErrorObject::invalid_params("`level` is not a log level");
                 self.answer_error(&incoming.id, &error, incoming.reply);
             }
         }
-    }
-
-    // ------------------------------------------------------------------ notifications
-
-    // MCP 2025-11-25 basic/index#notifications [RPC-013]: never answered, even if it is malformed.
-    fn receive_notification<'f>(
-        &mut self,
-        message: NotificationMessage<'f>,
-        now: Instant,
-    ) -> Flow<'f> {
-        let params = message.params.unwrap_or(NO_PARAMS);
-        let repeats = check_repeats(&params);
-        let Some(method) = Method::parse(&message.method) else {
-            if self.connection.config.policy.unknown_methods == UnknownMethods::Refuse {
-                return Ok(None);
-            }
-            if let Err(what) = repeats {
-                let violation = Violation::OutOfPlace(what);
-                let reaction = self.connection.config.policy.malformed;
-                return self.connection.violation(reaction, violation);
-            }
-            let revision = self.session.as_ref().map_or(Revision::LATEST, ServerSession::revision);
-            return Ok(Some(Event::Notification(Notification {
-                method: MethodName::Other(message.method),
-                params,
-                revision,
-                subscription: None,
-            })));
-        };
-        if method.row().kind != MethodKind::Notification {
-            let violation = Violation::OutOfPlace("a request without an id");
-            return self.connection.violation(self.connection.config.policy.forbidden, violation);
-        }
-        if let Err(what) = repeats {
-            return self.bad_parameters(method, what);
-        }
-        match method {
-            Method::Cancelled => return self.cancelled(&params, now),
-            Method::Initialized => return self.initialized(now),
-            _ => {}
-        }
-        let Some(session) = &self.session else {
-            let violation = Violation::OutOfPlace("a notification before `initialize`");
-            return self.connection.violation(self.connection.config.policy.forbidden, violation);
-        };
-        let revision = session.revision;
-        let checked = method.row().check(Side::Client, revision, session.client, session.server);
-        if let Err(refusal) = checked {
-            let violation = Violation::Forbidden(refusal);
-            return self.connection.violation(self.connection.config.policy.forbidden, violation);
-        }
-        debug_assert!(method.row().client.phase != Phase::Opening, "`initialize` is a request");
-        match method {
-            Method::Progress => self.connection.on_progress(&params, now),
-            _ => Ok(Some(Event::Notification(Notification {
-                method: MethodName::Known(method),
-                params,
-                revision,
-                subscription: None,
-            }))),
-        }
-    }
-
-    /// Handles the client's cancellation of one of its requests.
-    // MCP 2025-11-25 basic/utilities/cancellation#error-handling [CANC-004] [CANC-006] [CANC-007]:
-    // unknown, finished and malformed ones are ignored.
-    fn cancelled<'f>(&mut self, params: &RawJson<'f>, now: Instant) -> Flow<'f> {
-        let (mut id, mut reason) = (None, None);
-        for member in params.walk() {
-            match &*member.name() {
-                "requestId" => id = member.value.to_id(),
-                "reason" => reason = text(&member.value),
-                _ => {}
-            }
-        }
-        // Only the client's own requests are searched: each direction has its own ids.
-        let Some(id) = id else { return Ok(None) };
-        // MCP 2025-11-25 basic/utilities/cancellation#behavior-requirements [CANC-003]
-        // MCP 2026-07-28 basic/transports/stdio#cancellation [CANC-016]: no further messages are
-        // sent, and queued ones are withdrawn.
-        let Some(key) = self.connection.requests.by_id(&id) else {
-            self.withdraw_answer(&id);
-            return Ok(None);
-        };
-        Ok(self.give_up_request(key, reason, now))
     }
 
     // ------------------------------------------------------------------ responses
@@ -566,6 +504,21 @@ impl Server {
             }
         };
         self.connection.observed.call_answered(key, &message.outcome);
+        #[cfg(feature = "extensions")]
+        if self.connection.has_middleware() {
+            return self.answer_through_middleware(key, message.outcome, now);
+        }
+        self.receive_passed_response(key, message.outcome, now)
+    }
+
+    /// Handles the response to a call that has passed the middleware.
+    #[cfg_attr(not(feature = "extensions"), inline(always))]
+    pub(super) fn receive_passed_response<'f>(
+        &mut self,
+        key: Key,
+        outcome: Result<RawJson<'f>, ErrorObject<'f>>,
+        now: Instant,
+    ) -> Flow<'f> {
         let Some(call) = self.connection.calls.remove(key) else { return Ok(None) };
         match call.purpose {
             Purpose::KeepAlive => {
@@ -573,18 +526,18 @@ impl Server {
                 Ok(None)
             }
             Purpose::Input { round, index } => {
-                self.input_call_answered(round, index, call, message.outcome, now);
+                self.input_call_answered(round, index, call, outcome, now);
                 Ok(None)
             }
             Purpose::UnneededTask(cancel) => {
-                if let Ok(result) = message.outcome {
+                if let Ok(result) = outcome {
                     (cancel.0)(self, call.channel, &result, now);
                 }
                 Ok(None)
             }
             Purpose::Chore => Ok(None),
             _ => {
-                let outcome = message.outcome.map_err(Failure::Refused);
+                let outcome = outcome.map_err(Failure::Refused);
                 Ok(Some(Event::Ended(Ended::new(CallHandle::new(key), outcome))))
             }
         }

@@ -22,8 +22,8 @@ use crate::protocol::{
 use crate::{Era, Instant, Revision};
 
 use super::Server;
-use super::answers::Body;
 use super::input_tasks::{TaskSteps, asked_task};
+use super::result_body::Body;
 
 /// The input requests of one round in a legacy session.
 #[derive(Debug)]

@@ -14,8 +14,8 @@ use crate::protocol::{AtRevision, Capability, Method, SubscriptionFilter, TaskSt
 use crate::{Era, Revision};
 
 use super::Server;
-use super::answers::Body;
 use super::receive::Incoming;
+use super::result_body::Body;
 
 impl Server {
     // MCP 2025-11-25 schema.json#ResourceUpdatedNotification [RSRC-005]
@@ -293,7 +293,7 @@ impl Server {
             _ => Err(ErrorObject::invalid_params("`uri` must be a string")),
         };
         match outcome {
-            Ok(()) => self.answer_empty(&incoming.id, incoming.reply),
+            Ok(()) => self.answer_empty(method, &incoming.id, incoming.reply),
             Err(error) => self.answer_error(&incoming.id, &error, incoming.reply),
         }
     }

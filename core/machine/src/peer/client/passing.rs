@@ -1,0 +1,95 @@
+//! How received messages pass the middleware of a client.
+
+use mcp_sansio_collections::Key;
+
+use crate::Revision;
+use crate::jsonrpc::{ErrorObject, NotificationMessage, RawJson, RequestMessage};
+use crate::peer::connection::Flow;
+use crate::peer::event::Event;
+use crate::peer::middleware::PeerContext;
+use crate::peer::{Exchanged, Passed};
+use crate::{Instant, PanicGuard};
+
+use super::Client;
+
+impl Client {
+    /// Runs the [middleware](crate::peer::MessageMiddleware) in `guard`.
+    pub const fn catch_panics(&mut self, guard: PanicGuard) {
+        self.connection.passing.set_guard(guard);
+    }
+
+    // MCP 2026-07-28 extensions:SEP-3371-summary#3-middleware [EXT-028] [EXT-029]
+    pub(super) fn receive_through_middleware<'f>(
+        &mut self,
+        message: RequestMessage<'f>,
+        revision: Revision,
+    ) -> Flow<'f> {
+        let peer = PeerContext { revision: Some(revision), ..self.peer_context() };
+        let (id, params) = (&message.id, message.params.as_ref());
+        let passed = self.connection.pass_request(id, &message.method, params, peer);
+        let RequestMessage { id, method, params } = message;
+        let flow = match passed {
+            Exchanged::Unchanged => self.receive_passed_request(id, method, params, revision),
+            Exchanged::Changed(changed) => {
+                // It is read like text of the frame.
+                let params = Some(RawJson::trusted(changed.as_str()));
+                owned(self.receive_passed_request(id, method, params, revision))
+            }
+            Exchanged::Refused(error) => {
+                self.refuse_request(&id, &error);
+                Ok(None)
+            }
+        };
+        self.connection.end_passing();
+        flow
+    }
+
+    pub(super) fn notice_through_middleware<'f>(
+        &mut self,
+        message: NotificationMessage<'f>,
+        now: Instant,
+    ) -> Flow<'f> {
+        let peer = self.peer_context();
+        match self.connection.pass_received(&message.method, message.params.as_ref(), peer) {
+            Passed::Unchanged => self.receive_passed_notification(message, now),
+            Passed::Changed(changed) => {
+                let params = Some(RawJson::trusted(changed.json().as_str()));
+                let message = NotificationMessage { method: message.method, params };
+                owned(self.receive_passed_notification(message, now))
+            }
+            Passed::Dropped => Ok(None),
+        }
+    }
+
+    pub(super) fn answer_through_middleware<'f>(
+        &mut self,
+        key: Key,
+        outcome: Result<RawJson<'f>, ErrorObject<'f>>,
+        now: Instant,
+    ) -> Flow<'f> {
+        let Some(call) = self.connection.calls.get(key) else { return Ok(None) };
+        match self.connection.pass_answer(call.id, call.method, &outcome) {
+            Exchanged::Unchanged => self.receive_passed_response(key, outcome, None, now),
+            Exchanged::Changed(changed) => {
+                let result = RawJson::trusted(changed.as_str());
+                owned(self.receive_passed_response(key, Ok(result), None, now))
+            }
+            Exchanged::Refused(error) => self.receive_passed_response(key, Err(error), None, now),
+        }
+    }
+
+    /// Returns what is known of the server.
+    fn peer_context(&self) -> PeerContext<'static> {
+        let session = self.session.as_ref();
+        PeerContext {
+            caller: None,
+            revision: session.map(|session| session.revision),
+            capabilities: session.map(|session| session.server),
+        }
+    }
+}
+
+/// Returns what does not borrow from a changed message.
+fn owned<'f>(flow: Flow<'_>) -> Flow<'f> {
+    flow.map(|event| event.map(Event::into_owned))
+}

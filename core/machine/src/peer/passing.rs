@@ -1,0 +1,509 @@
+//! How messages pass the middleware of a connection.
+
+use alloc::boxed::Box;
+use alloc::string::String;
+
+use crate::PanicGuard;
+use crate::jsonrpc::{
+    ErrorObject, Json, RawJson, RequestId, WriteJson, to_shared_json, write_string,
+};
+use crate::protocol::{LoggingLevel, Method, Side};
+
+use super::connection::Connection;
+use super::error::CommandError;
+use super::members::check_repeats;
+use super::metadata;
+use super::middleware::{
+    MessageMiddleware, MiddlewareMessage, MiddlewareResponse, NotificationAction, PeerContext,
+    RequestAction, ResponseAction,
+};
+
+/// The state of a connection for its middleware.
+#[derive(Debug, Default)]
+pub(in crate::peer) struct Passing {
+    guard: PanicGuard,
+    /// The decision of a middleware about the request that is being handled.
+    early: Option<Box<Early>>,
+}
+
+/// A middleware has answered or refused a request.
+#[derive(Debug)]
+struct Early {
+    /// Its result, until it is taken.
+    result: Option<Json>,
+    /// Its number, counted from the outermost: the response passes those outside of it.
+    at: usize,
+}
+
+impl Passing {
+    pub(in crate::peer) const fn new(guard: PanicGuard) -> Self {
+        Self { guard, early: None }
+    }
+
+    pub(in crate::peer) const fn set_guard(&mut self, guard: PanicGuard) {
+        self.guard = guard;
+    }
+}
+
+/// Changed parameters.
+#[derive(Debug)]
+pub(in crate::peer) struct ChangedJson(RawJson<'static>);
+
+impl ChangedJson {
+    pub(in crate::peer) const fn json(&self) -> &RawJson<'static> {
+        &self.0
+    }
+}
+
+/// A changed error.
+#[derive(Debug)]
+pub(in crate::peer) struct ChangedError(ErrorObject<'static>);
+
+/// Returns the changed error, if there is one.
+pub(in crate::peer) fn changed_or<'e>(
+    changed: Option<&'e ChangedError>,
+    error: &'e ErrorObject<'e>,
+) -> &'e ErrorObject<'e> {
+    changed.map_or(error, |changed| &changed.0)
+}
+
+/// What becomes of a notification, or of the parameters of a request.
+#[derive(Debug)]
+pub(in crate::peer) enum Passed {
+    Unchanged,
+    Changed(ChangedJson),
+    Dropped,
+}
+
+/// What becomes of a received request or of a response.
+#[derive(Debug)]
+pub(in crate::peer) enum Exchanged {
+    Unchanged,
+    Changed(RawJson<'static>),
+    Refused(ErrorObject<'static>),
+}
+
+/// The changed parameters of a call.
+#[derive(Debug)]
+pub(in crate::peer) struct ChangedCall {
+    params: RawJson<'static>,
+    meta: Option<RawJson<'static>>,
+}
+
+impl ChangedCall {
+    pub(in crate::peer) const fn params(&self) -> &RawJson<'static> {
+        &self.params
+    }
+
+    /// Returns the members of `_meta` that the application has set.
+    pub(in crate::peer) const fn meta(&self) -> Option<&RawJson<'static>> {
+        self.meta.as_ref()
+    }
+}
+
+/// Members of the parameters that identify a message of the protocol.
+const KEPT: [&str; 8] = [
+    "name",
+    "uri",
+    "ref",
+    "taskId",
+    "requestId",
+    "elicitationId",
+    "protocolVersion",
+    metadata::PROGRESS_TOKEN,
+];
+
+/// Members of `_meta` that identify a message.
+const KEPT_META: [&str; 5] = [
+    metadata::PROTOCOL_VERSION,
+    metadata::CLIENT_CAPABILITIES,
+    metadata::PROGRESS_TOKEN,
+    metadata::SUBSCRIPTION_ID,
+    "io.modelcontextprotocol/related-task",
+];
+
+/// Returns whether two objects have the same values of these members.
+fn agree(one: &RawJson<'_>, other: &RawJson<'_>, members: &[&str]) -> bool {
+    members.iter().all(|name| match (one.get(name), other.get(name)) {
+        (Some(one), Some(other)) => {
+            one.as_str() == other.as_str()
+                || one.to_text().is_some_and(|text| other.to_text() == Some(text))
+        }
+        (one, other) => one.is_none() && other.is_none(),
+    })
+}
+
+/// Returns whether changed parameters, or a changed result, still identify the same message.
+fn keeps(original: &RawJson<'_>, changed: &RawJson<'_>, members: &[&str]) -> bool {
+    let empty = RawJson::EMPTY_OBJECT;
+    let (before, after) = (original.get("_meta"), changed.get("_meta"));
+    let (before, after) = (before.as_ref().unwrap_or(&empty), after.as_ref().unwrap_or(&empty));
+    changed.is_object()
+        && after.is_object()
+        && agree(original, changed, members)
+        && agree(before, after, &KEPT_META)
+}
+
+/// Returns whether the changed parameters of a message fit its method.
+fn fits(method: &str, original: &RawJson<'_>, changed: &RawJson<'_>) -> bool {
+    let method = Method::parse(method);
+    let members = if method.is_some() { &KEPT[..] } else { &[] };
+    if !keeps(original, changed, members) || check_repeats(changed).is_err() {
+        return false;
+    }
+    let is_text = |name| changed.get(name).is_none_or(|value| value.to_text().is_some());
+    let is_number = |value: RawJson<'_>| value.decode::<f64>().is_ok();
+    match method {
+        Some(Method::Progress) => {
+            changed.get("progress").is_some_and(is_number)
+                && changed.get("total").is_none_or(is_number)
+                && is_text("message")
+        }
+        Some(Method::Message) => {
+            let level = changed.get("level");
+            level.is_some_and(|level| level.decode::<LoggingLevel>().is_ok())
+                && changed.get("data").is_some()
+                && is_text("logger")
+        }
+        Some(Method::Cancelled) => is_text("reason"),
+        _ => true,
+    }
+}
+
+/// Returns whether the peer waits for a notification.
+fn is_awaited(method: &str) -> bool {
+    matches!(
+        Method::parse(method),
+        Some(Method::Cancelled | Method::Initialized | Method::SubscriptionsAcknowledged)
+    )
+}
+
+fn broken(what: &str) -> ErrorObject<'static> {
+    ErrorObject::internal(alloc::format!("middleware: {what}"))
+}
+
+impl Connection {
+    /// Returns whether messages pass any middleware.
+    #[inline]
+    pub(in crate::peer) fn has_middleware(&self) -> bool {
+        !self.config.middleware.0.is_empty()
+    }
+
+    /// Runs a function of a middleware.
+    fn run<T>(&self, call: impl FnOnce() -> T) -> Option<T> {
+        self.passing.guard.run(call).ok()
+    }
+
+    /// Calls `pass` with each middleware and its number, in the order of a message from `sender`,
+    /// until it returns something.
+    fn each<T>(
+        &self,
+        sender: Side,
+        mut pass: impl FnMut(usize, &dyn MessageMiddleware) -> Option<T>,
+    ) -> Option<T> {
+        let list = self.config.middleware.0.iter().enumerate();
+        // MCP 2026-07-28 extensions:SEP-3371-summary#3-middleware [EXT-034]
+        if sender == self.role {
+            list.rev().find_map(|(at, middleware)| pass(at, &**middleware))
+        } else {
+            list.into_iter().find_map(|(at, middleware)| pass(at, &**middleware))
+        }
+    }
+
+    // ------------------------------------------------------------------ notifications
+
+    /// Passes a notification that this side sends.
+    #[inline]
+    pub(in crate::peer) fn pass_sent(
+        &self,
+        method: &str,
+        params: Option<&dyn WriteJson>,
+    ) -> Passed {
+        if !self.has_middleware() {
+            return Passed::Unchanged;
+        }
+        let Ok(params) = params.map_or(Ok(RawJson::EMPTY_OBJECT), to_shared_json) else {
+            return Passed::Unchanged;
+        };
+        self.pass_notification(self.role, method, &params, PeerContext::default())
+    }
+
+    /// Passes a notification that the peer has sent.
+    pub(in crate::peer) fn pass_received(
+        &self,
+        method: &str,
+        params: Option<&RawJson<'_>>,
+        peer: PeerContext<'_>,
+    ) -> Passed {
+        let params = params.unwrap_or(&RawJson::EMPTY_OBJECT);
+        self.pass_notification(self.role.peer(), method, params, peer)
+    }
+
+    // MCP 2026-07-28 extensions:SEP-3371-summary#3-middleware [EXT-028] [EXT-031] [EXT-032]: each
+    // notification is passed on before the next one is looked at. Cancellations are not dropped.
+    fn pass_notification(
+        &self,
+        sender: Side,
+        method: &str,
+        params: &RawJson<'_>,
+        peer: PeerContext<'_>,
+    ) -> Passed {
+        let mut changed: Option<RawJson<'static>> = None;
+        let dropped = self.each(sender, |_, middleware| {
+            let now = RawJson::trusted(changed.as_ref().unwrap_or(params).as_str());
+            let message = MiddlewareMessage { sender, id: None, method, params: now, peer };
+            // Passing it on could reveal data that the middleware removes.
+            let action = self.run(|| middleware.notification(&message));
+            match action.unwrap_or(NotificationAction::Drop) {
+                NotificationAction::Forward => None,
+                NotificationAction::Replace(new) if fits(method, params, &new.as_raw()) => {
+                    changed = Some(new.into());
+                    None
+                }
+                NotificationAction::Replace(_) | NotificationAction::Drop => Some(()),
+            }
+        });
+        match (dropped, changed) {
+            (Some(()), _) if is_awaited(method) => Passed::Unchanged,
+            (Some(()), _) => Passed::Dropped,
+            (None, Some(params)) => Passed::Changed(ChangedJson(params)),
+            (None, None) => Passed::Unchanged,
+        }
+    }
+
+    // ------------------------------------------------------------------ requests
+
+    /// Passes a request that the peer has sent. If a middleware has answered it, its result is the
+    /// [early one](Self::take_early_result).
+    pub(in crate::peer) fn pass_request(
+        &mut self,
+        id: &RequestId,
+        method: &str,
+        params: Option<&RawJson<'_>>,
+        peer: PeerContext<'_>,
+    ) -> Exchanged {
+        self.passing.early = None;
+        let sender = self.role.peer();
+        let params = params.unwrap_or(&RawJson::EMPTY_OBJECT);
+        let mut changed: Option<RawJson<'static>> = None;
+        let stopped = self.each(sender, |at, middleware| {
+            let now = RawJson::trusted(changed.as_ref().unwrap_or(params).as_str());
+            let message = MiddlewareMessage { sender, id: Some(id), method, params: now, peer };
+            let action = self.run(|| middleware.request(&message));
+            Some((
+                at,
+                match action.unwrap_or_else(|| RequestAction::Refuse(broken("panicked"))) {
+                    RequestAction::Forward => return None,
+                    RequestAction::Replace(new) if fits(method, params, &new.as_raw()) => {
+                        changed = Some(new.into());
+                        return None;
+                    }
+                    RequestAction::Answer(_) if method == Method::Initialize.as_str() => {
+                        Err(broken("`initialize` cannot be answered"))
+                    }
+                    RequestAction::Answer(result) if result.as_raw().is_object() => Ok(result),
+                    RequestAction::Answer(_) | RequestAction::Replace(_) => {
+                        Err(broken("the message does not fit its method"))
+                    }
+                    RequestAction::Refuse(error) => Err(error),
+                },
+            ))
+        });
+        if let Some((at, outcome)) = stopped {
+            let (result, refused) = match outcome {
+                Ok(result) => (Some(result), None),
+                Err(error) => (None, Some(error)),
+            };
+            self.passing.early = Some(Box::new(Early { result, at }));
+            if let Some(error) = refused {
+                return Exchanged::Refused(error);
+            }
+        }
+        changed.map_or(Exchanged::Unchanged, Exchanged::Changed)
+    }
+
+    /// Takes the result with which a middleware has answered the request that is being handled.
+    #[inline]
+    pub(in crate::peer) fn take_early_result(&mut self) -> Option<RawJson<'static>> {
+        self.passing.early.as_mut()?.result.take().map(RawJson::from)
+    }
+
+    /// The request that passed was handled: its response may follow later.
+    pub(in crate::peer) fn end_passing(&mut self) {
+        self.passing.early = None;
+    }
+
+    /// Passes a request that this side sends. `own` are the members of `_meta` that the application
+    /// has set.
+    #[inline]
+    pub(in crate::peer) fn pass_call(
+        &self,
+        id: i64,
+        method: &str,
+        params: &dyn WriteJson,
+        own: Option<&RawJson<'_>>,
+    ) -> Result<Option<ChangedCall>, CommandError> {
+        if self.has_middleware() {
+            return self.pass_own_request(id, method, params, own);
+        }
+        Ok(None)
+    }
+
+    fn pass_own_request(
+        &self,
+        id: i64,
+        method: &str,
+        params: &dyn WriteJson,
+        own: Option<&RawJson<'_>>,
+    ) -> Result<Option<ChangedCall>, CommandError> {
+        let (sender, id) = (self.role, RequestId::Number(id));
+        let given = with_meta(&to_shared_json(params)?, own);
+        let mut changed: Option<RawJson<'static>> = None;
+        let refused = self.each(sender, |_, middleware| {
+            let params = RawJson::trusted(changed.as_ref().unwrap_or(&given).as_str());
+            let peer = PeerContext::default();
+            let message = MiddlewareMessage { sender, id: Some(&id), method, params, peer };
+            let action = self.run(|| middleware.request(&message));
+            match action.unwrap_or_else(|| RequestAction::Refuse(broken("panicked"))) {
+                RequestAction::Forward => None,
+                RequestAction::Replace(new) if fits(method, &given, &new.as_raw()) => {
+                    changed = Some(new.into());
+                    None
+                }
+                RequestAction::Answer(_) => Some(broken("only the peer can answer this request")),
+                RequestAction::Replace(_) => Some(broken("the message does not fit its method")),
+                RequestAction::Refuse(error) => Some(error),
+            }
+        });
+        if let Some(error) = refused {
+            return Err(CommandError::RefusedByMiddleware(Box::new(error)));
+        }
+        Ok(changed.map(|changed| ChangedCall {
+            meta: changed.get("_meta").map(RawJson::into_owned),
+            params: without_meta(&changed),
+        }))
+    }
+
+    // ------------------------------------------------------------------ responses
+
+    /// Passes a result with which this side answers.
+    #[inline]
+    pub(in crate::peer) fn pass_result(
+        &mut self,
+        id: &RequestId,
+        method: Option<Method>,
+        result: &RawJson<'_>,
+    ) -> Exchanged {
+        if !self.has_middleware() {
+            return Exchanged::Unchanged;
+        }
+        let outer = self.passing.early.take().map(|early| early.at);
+        self.pass_response(self.role, (id, method), Ok(result), outer)
+    }
+
+    /// Passes an error with which this side answers. Returns the error to send instead, if any.
+    #[inline]
+    pub(in crate::peer) fn pass_error(
+        &mut self,
+        id: &RequestId,
+        error: &ErrorObject<'_>,
+    ) -> Option<ChangedError> {
+        if !self.has_middleware() {
+            return None;
+        }
+        let outer = self.passing.early.take().map(|early| early.at);
+        match self.pass_response(self.role, (id, None), Err(error), outer) {
+            Exchanged::Refused(error) => Some(ChangedError(error)),
+            Exchanged::Unchanged | Exchanged::Changed(_) => None,
+        }
+    }
+
+    /// Passes a response of the peer.
+    #[inline]
+    pub(in crate::peer) fn pass_answer(
+        &self,
+        id: i64,
+        method: Option<Method>,
+        outcome: &Result<RawJson<'_>, ErrorObject<'_>>,
+    ) -> Exchanged {
+        if !self.has_middleware() {
+            return Exchanged::Unchanged;
+        }
+        self.pass_response(
+            self.role.peer(),
+            (&RequestId::Number(id), method),
+            outcome.as_ref(),
+            None,
+        )
+    }
+
+    fn pass_response(
+        &self,
+        sender: Side,
+        (id, method): (&RequestId, Option<Method>),
+        outcome: Result<&RawJson<'_>, &ErrorObject<'_>>,
+        outer: Option<usize>,
+    ) -> Exchanged {
+        let response = MiddlewareResponse { sender, id, method };
+        let mut changed: Option<Result<RawJson<'static>, ErrorObject<'static>>> = None;
+        let _end = self.each(sender, |at, middleware| {
+            if outer.is_some_and(|outer| at >= outer) {
+                return None::<()>;
+            }
+            let now = changed.as_ref().map_or(outcome, Result::as_ref);
+            let borrowed = now.map(|result| RawJson::trusted(result.as_str()));
+            let shown = borrowed.as_ref().map_err(|error| *error);
+            let action = self.run(|| middleware.response(&response, shown));
+            let action = action.unwrap_or_else(|| ResponseAction::Refuse(broken("panicked")));
+            match (action, outcome) {
+                (ResponseAction::Forward, _) => {}
+                (ResponseAction::Replace(new), Ok(result)) if now.is_ok() => {
+                    let kept = keeps(result, &new.as_raw(), &["resultType"]);
+                    changed = Some(if kept {
+                        Ok(new.into())
+                    } else {
+                        Err(broken("the result does not fit its request"))
+                    });
+                }
+                (ResponseAction::Replace(_), _) => {}
+                (ResponseAction::Refuse(error), _) => changed = Some(Err(error)),
+            }
+            None
+        });
+        match changed {
+            None => Exchanged::Unchanged,
+            Some(Ok(result)) => Exchanged::Changed(result),
+            Some(Err(error)) => Exchanged::Refused(error),
+        }
+    }
+}
+
+/// Returns parameters with these members of `_meta`.
+fn with_meta(params: &RawJson<'_>, own: Option<&RawJson<'_>>) -> RawJson<'static> {
+    let Some(own) = own else { return params.clone().into_owned() };
+    object_of(params, Some(own))
+}
+
+/// Returns parameters without `_meta`.
+fn without_meta(params: &RawJson<'_>) -> RawJson<'static> {
+    object_of(params, None)
+}
+
+/// Returns an object with this `_meta` in place of its own.
+fn object_of(object: &RawJson<'_>, meta: Option<&RawJson<'_>>) -> RawJson<'static> {
+    let mut out = String::from("{");
+    if let Some(meta) = meta {
+        out.push_str(r#""_meta":"#);
+        out.push_str(meta.as_str());
+    }
+    for member in object.members().filter(|member| member.name() != "_meta") {
+        if out.len() > 1 {
+            out.push(',');
+        }
+        write_string(&mut out, &member.name());
+        out.push(':');
+        out.push_str(member.value.as_str());
+    }
+    out.push('}');
+    RawJson::trusted_string(out)
+}

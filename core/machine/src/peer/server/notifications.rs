@@ -1,0 +1,98 @@
+//! The notifications of a server.
+
+use crate::jsonrpc::{WriteError, WriteJson};
+use crate::peer::Passed;
+use crate::peer::error::CommandError;
+use crate::peer::handle::RequestHandle;
+use crate::peer::outbox::{Channel, Lane, Part};
+use crate::peer::queue::Tag;
+use crate::protocol::{Method, Side};
+
+use super::{Server, ServerSession};
+
+impl Server {
+    /// Sends a notification in the legacy session if the capability checks allow it. No
+    /// notifications are sent after the connection was closed.
+    pub(super) fn notify_session(
+        &mut self,
+        method: Method,
+        channel: Channel,
+        tag: Tag,
+        params: &dyn WriteJson,
+    ) -> Result<(), WriteError> {
+        if !self.may_notify_session(method) {
+            return Ok(());
+        }
+        self.write_notification(method, channel, tag, params)
+    }
+
+    /// Returns whether the capability checks allow a notification in the legacy session.
+    #[inline(always)]
+    pub(super) fn may_notify_session(&self, method: Method) -> bool {
+        self.session.as_ref().is_some_and(|session| {
+            let ServerSession { revision, client, server, .. } = session;
+            method.row().check(Side::Server, *revision, *client, *server).is_ok()
+        })
+    }
+
+    pub(super) fn write_notification(
+        &mut self,
+        method: Method,
+        channel: Channel,
+        tag: Tag,
+        params: &dyn WriteJson,
+    ) -> Result<(), WriteError> {
+        match self.connection.pass_sent(method.as_str(), Some(params)) {
+            Passed::Unchanged => self.write_passed_notification(method, channel, tag, params),
+            Passed::Changed(params) => {
+                self.write_passed_notification(method, channel, tag, params.json())
+            }
+            Passed::Dropped => Ok(()),
+        }
+    }
+
+    /// Writes a notification that has passed the middleware.
+    // Not inlined with the feature `extensions`, because there are two callers.
+    #[cfg_attr(not(feature = "extensions"), inline(always))]
+    pub(super) fn write_passed_notification(
+        &mut self,
+        method: Method,
+        channel: Channel,
+        tag: Tag,
+        params: &dyn WriteJson,
+    ) -> Result<(), WriteError> {
+        let observed = self.connection.observed.notify(method.as_str(), Some(params), tag);
+        self.connection.outbox.try_push(Lane::Bulk, channel, method.into(), tag, |out| {
+            let params = observed.as_ref().map_or(params, |params| params);
+            crate::jsonrpc::write_notification(out, method.as_str(), Some(params))
+        })
+    }
+
+    // MCP 2026-07-28 extensions:SEP-3371-summary#2-custom-methods [EXT-025]
+    pub(super) fn notify_other(
+        &mut self,
+        request: RequestHandle,
+        method: &str,
+        params: &dyn WriteJson,
+    ) -> Result<(), CommandError> {
+        if Method::parse(method).is_some() {
+            return Err(CommandError::NotANotification);
+        }
+        let entry = self.connection.requests.get(request.key);
+        let Some(entry) = entry.filter(|_| !self.is_behind()) else { return Ok(()) };
+        let (channel, tag) = (entry.reply.channel, self.connection.tag(&entry.id));
+        let part = Part::OTHER_NOTIFICATION;
+        let passed = self.connection.pass_sent(method, Some(params));
+        let params: &dyn WriteJson = match &passed {
+            Passed::Unchanged => params,
+            Passed::Changed(changed) => changed.json(),
+            Passed::Dropped => return Ok(()),
+        };
+        let observed = self.connection.observed.notify(method, Some(params), tag);
+        let params = observed.as_ref().map_or(params, |params| params);
+        self.connection.outbox.try_push(Lane::Bulk, channel, part, tag, |out| {
+            crate::jsonrpc::write_notification(out, method, Some(params))
+        })?;
+        Ok(())
+    }
+}

@@ -1,0 +1,113 @@
+//! The notifications of a client.
+
+use crate::Instant;
+use crate::Revision;
+use crate::jsonrpc::{NotificationMessage, RawJson};
+use crate::peer::connection::Flow;
+use crate::peer::event::{Event, Notification, Violation};
+use crate::peer::members::check_repeats;
+use crate::peer::metadata::text;
+use crate::peer::method_name::MethodName;
+use crate::peer::policy::UnknownMethods;
+use crate::protocol::{Method, MethodKind, Phase, Side};
+
+use super::{NO_PARAMS, Server, ServerSession};
+
+impl Server {
+    // MCP 2025-11-25 basic/index#notifications [RPC-013]: never answered, even if it is malformed.
+    pub(super) fn receive_notification<'f>(
+        &mut self,
+        message: NotificationMessage<'f>,
+        now: Instant,
+    ) -> Flow<'f> {
+        #[cfg(feature = "extensions")]
+        if self.connection.has_middleware() {
+            return self.notice_through_middleware(message, now);
+        }
+        self.receive_passed_notification(message, now)
+    }
+
+    /// Handles a notification that has passed the middleware.
+    #[cfg_attr(not(feature = "extensions"), inline(always))]
+    pub(super) fn receive_passed_notification<'f>(
+        &mut self,
+        message: NotificationMessage<'f>,
+        now: Instant,
+    ) -> Flow<'f> {
+        let params = message.params.unwrap_or(NO_PARAMS);
+        let repeats = check_repeats(&params);
+        let Some(method) = Method::parse(&message.method) else {
+            if self.connection.config.policy.unknown_methods == UnknownMethods::Refuse {
+                return Ok(None);
+            }
+            if let Err(what) = repeats {
+                let violation = Violation::OutOfPlace(what);
+                let reaction = self.connection.config.policy.malformed;
+                return self.connection.violation(reaction, violation);
+            }
+            let revision = self.session.as_ref().map_or(Revision::LATEST, ServerSession::revision);
+            return Ok(Some(Event::Notification(Notification {
+                method: MethodName::Other(message.method),
+                params,
+                revision,
+                subscription: None,
+            })));
+        };
+        if method.row().kind != MethodKind::Notification {
+            let violation = Violation::OutOfPlace("a request without an id");
+            return self.connection.violation(self.connection.config.policy.forbidden, violation);
+        }
+        if let Err(what) = repeats {
+            return self.bad_parameters(method, what);
+        }
+        match method {
+            Method::Cancelled => return self.cancelled(&params, now),
+            Method::Initialized => return self.initialized(now),
+            _ => {}
+        }
+        let Some(session) = &self.session else {
+            let violation = Violation::OutOfPlace("a notification before `initialize`");
+            return self.connection.violation(self.connection.config.policy.forbidden, violation);
+        };
+        let revision = session.revision;
+        let checked = method.row().check(Side::Client, revision, session.client, session.server);
+        if let Err(refusal) = checked {
+            let violation = Violation::Forbidden(refusal);
+            return self.connection.violation(self.connection.config.policy.forbidden, violation);
+        }
+        debug_assert!(method.row().client.phase != Phase::Opening, "`initialize` is a request");
+        match method {
+            Method::Progress => self.connection.on_progress(&params, now),
+            _ => Ok(Some(Event::Notification(Notification {
+                method: MethodName::Known(method),
+                params,
+                revision,
+                subscription: None,
+            }))),
+        }
+    }
+
+    /// Handles the client's cancellation of one of its requests.
+    // MCP 2025-11-25 basic/utilities/cancellation#error-handling [CANC-004] [CANC-006] [CANC-007]:
+    // unknown, finished and malformed ones are ignored.
+    fn cancelled<'f>(&mut self, params: &RawJson<'f>, now: Instant) -> Flow<'f> {
+        let (mut id, mut reason) = (None, None);
+        for member in params.walk() {
+            match &*member.name() {
+                "requestId" => id = member.value.to_id(),
+                "reason" => reason = text(&member.value),
+                _ => {}
+            }
+        }
+        // Only the client's own requests are searched: each direction has its own ids.
+        let Some(id) = id else { return Ok(None) };
+        // MCP 2025-11-25 basic/utilities/cancellation#behavior-requirements [CANC-003]
+        // MCP 2026-07-28 basic/transports/stdio#cancellation [CANC-016]: no further messages are
+        // sent, and queued ones are withdrawn.
+        let Some(key) = self.connection.requests.by_id(&id) else {
+            self.withdraw_answer(&id);
+            return Ok(None);
+        };
+        Ok(self.give_up_request(key, reason, now))
+    }
+}

@@ -1,0 +1,162 @@
+//! Results as they are written: with the members that the modern era requires, and through the
+//! middleware.
+
+use alloc::string::{String, ToString};
+
+use crate::Revision;
+use crate::jsonrpc::{AsJson, ErrorObject, RawJson, RequestId, WriteError, WriteJson};
+use crate::peer::Exchanged;
+use crate::peer::connection::Connection;
+use crate::protocol::{AtRevision, CacheHints, CacheScope, Method};
+
+/// A result to be written.
+pub(super) struct Body<'a> {
+    pub(super) result: &'a dyn WriteJson,
+    /// See [`WriteJsonAt::is_plain`].
+    pub(super) plain: bool,
+    /// Whether only some callers can see its item.
+    pub(super) restricted: bool,
+}
+
+impl<'a> Body<'a> {
+    pub(super) const fn new(result: &'a dyn WriteJson) -> Self {
+        Self { result, plain: false, restricted: false }
+    }
+}
+
+/// The members that the modern era requires in every result.
+pub(super) struct Additions<'a> {
+    pub(super) identity: &'a str,
+    pub(super) cache: Option<&'a CacheHints>,
+    /// Whether only some callers can see the item that the result is from.
+    pub(super) restricted: bool,
+    pub(super) revision: Revision,
+    pub(super) plain: bool,
+}
+
+impl Additions<'_> {
+    /// Completes the result that starts at `start`.
+    // MCP 2026-07-28 schema.json#Result [RPC-010], MCP 2026-07-28 basic/index#result-responses
+    // [RPC-019] [META-011], MCP 2026-07-28 server/utilities/caching#cacheable-results [CACHE-001]
+    pub(super) fn complete(&self, out: &mut String, start: usize) -> Result<(), WriteError> {
+        if self.plain && self.cache.is_none() {
+            out.pop();
+            if !self.identity.is_empty() {
+                out.push_str(r#","_meta":{"#);
+                out.push_str(self.identity);
+                out.push('}');
+            }
+            out.push('}');
+            return Ok(());
+        }
+        let text = out.get(start..).unwrap_or_default();
+        if !text.starts_with('{') || !text.ends_with('}') {
+            return Err(WriteError::NotAnObject);
+        }
+        let (mut result_type, mut interim, mut meta, mut cached) = (false, false, None, false);
+        for member in RawJson::trusted(text).members() {
+            match &*member.name() {
+                "resultType" => {
+                    result_type = true;
+                    interim = member.value.as_str() != r#""complete""#;
+                }
+                "_meta" => {
+                    meta = Some((
+                        member.range,
+                        member.value.get(crate::peer::metadata::SERVER_INFO).is_some(),
+                    ))
+                }
+                "ttlMs" => cached = true,
+                _ => {}
+            }
+        }
+        let mut empty = text.bytes().filter(|b| !b.is_ascii_whitespace()).nth(1) == Some(b'}');
+        // The identity is added to the existing `_meta`.
+        if let Some((range, named)) = &meta
+            && !named
+            && !self.identity.is_empty()
+        {
+            let at = start + range.start + 1;
+            let only = text.split_at(range.start + 1).1.trim_ascii_start().starts_with('}');
+            if !only {
+                out.insert(at, ',');
+            }
+            out.insert_str(at, self.identity);
+        }
+        out.pop();
+        let mut add = |out: &mut String, part: &str| {
+            if !core::mem::take(&mut empty) {
+                out.push(',');
+            }
+            out.push_str(part);
+        };
+        if !result_type {
+            add(out, r#""resultType":"complete""#);
+        }
+        if meta.is_none() && !self.identity.is_empty() {
+            add(out, r#""_meta":{"#);
+            out.push_str(self.identity);
+            out.push('}');
+        }
+        if let Some(cache) = self.cache.filter(|_| !cached && !interim) {
+            add(out, r#""ttlMs":"#);
+            AsJson(&AtRevision(&cache.ttl, self.revision)).write_json(out)?;
+            out.push_str(r#","cacheScope":"#);
+            let scope = if self.restricted { &CacheScope::Private } else { &cache.scope };
+            AsJson(&AtRevision(scope, self.revision)).write_json(out)?;
+        }
+        out.push('}');
+        Ok(())
+    }
+}
+
+/// Passes a completed result through the middleware. Returns the result to send instead, if any.
+#[inline]
+pub(super) fn pass_completed(
+    connection: &mut Connection,
+    id: &RequestId,
+    method: Option<Method>,
+    additions: Option<&Additions<'_>>,
+    complete: &dyn WriteJson,
+) -> Result<Option<RawJson<'static>>, ErrorObject<'static>> {
+    if !connection.has_middleware() {
+        return Ok(None);
+    }
+    let mut text = String::new();
+    if complete.write_json(&mut text).is_err() {
+        // The caller meets the same error.
+        return Ok(None);
+    }
+    match connection.pass_result(id, method, &RawJson::trusted(&text)) {
+        Exchanged::Unchanged => Ok(Some(RawJson::trusted_string(text))),
+        Exchanged::Changed(changed) => {
+            let mut text = String::from(changed.as_str());
+            let completed = additions.map_or(Ok(()), |it| {
+                // It may have any members.
+                Additions { plain: false, ..*it }.complete(&mut text, 0)
+            });
+            completed.map_err(|error| ErrorObject::internal(error.to_string()))?;
+            Ok(Some(RawJson::trusted_string(text)))
+        }
+        Exchanged::Refused(error) => Err(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_plain_result_gets_the_same_additions_as_a_scanned_one() {
+        for identity in [r#""io.modelcontextprotocol/serverInfo":{}"#, ""] {
+            let completed = |plain| {
+                let revision = Revision::LATEST;
+                let additions =
+                    Additions { identity, cache: None, restricted: false, revision, plain };
+                let mut out = r#"<{"resultType":"complete","content":[]}"#.into();
+                additions.complete(&mut out, 1).map(|()| out)
+            };
+            assert_eq!(completed(true).unwrap(), completed(false).unwrap());
+        }
+    }
+}
