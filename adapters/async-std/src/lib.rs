@@ -42,6 +42,7 @@
 #[cfg(not(any(feature = "smol", feature = "async-std")))]
 compile_error!("enable the feature `smol` or `async-std` to select the executor of tasks");
 
+#[cfg(feature = "client")]
 mod child;
 #[cfg(feature = "http-client")]
 mod http_client;
@@ -55,6 +56,7 @@ mod socket_stream;
 mod standard_streams;
 mod timer;
 
+#[cfg(feature = "client")]
 pub use child::{AnyConnection, ChildConnection, ChildServer, ChildStream, spawn, spawn_with};
 #[cfg(all(unix, feature = "http-client"))]
 pub use http_client::connect_unix;

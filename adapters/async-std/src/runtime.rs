@@ -7,6 +7,7 @@ use mcp_sansio_async::{CatchPanic, Runtime};
 
 use crate::AsyncTimer;
 
+#[cfg(feature = "client")]
 pub use crate::child::{AsyncProcess, ChildInput, Command};
 #[cfg(feature = "http-client")]
 pub use crate::http_client::{ReadWrite, Stream};

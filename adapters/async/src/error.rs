@@ -3,9 +3,11 @@ use std::io;
 
 use mcp_sansio::catalog::CatalogError;
 use mcp_sansio::peer::CloseReason;
+#[cfg(feature = "client")]
 use mcp_sansio_handlers::ClientError;
 
 use crate::DriveError;
+#[cfg(feature = "client")]
 use crate::child::SpawnError;
 
 /// Any error of a small program, to be returned from `main`. Its `Debug` output, which `main`
@@ -21,6 +23,7 @@ pub enum Error {
     #[error(transparent)]
     Http(#[from] mcp_sansio_handlers::endpoint::HttpServerError),
     /// The server process could not be started.
+    #[cfg(feature = "client")]
     #[error(transparent)]
     Spawn(#[from] SpawnError),
     /// The connection could not be opened, or has closed.
@@ -43,6 +46,7 @@ pub enum Error {
     #[error(transparent)]
     Stream(#[from] DriveError),
     /// A call failed.
+    #[cfg(feature = "client")]
     #[error(transparent)]
     Call(#[from] ClientError),
     /// An error of the operating system.

@@ -23,7 +23,9 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
 
+#[cfg(feature = "client")]
 mod any_connection;
+#[cfg(feature = "client")]
 pub mod child;
 pub mod clock;
 #[cfg(unix)]
@@ -53,6 +55,7 @@ mod schema_validator;
 pub mod skills;
 mod stop_handle;
 mod stream;
+#[cfg(feature = "client")]
 mod task;
 #[cfg(feature = "tasks")]
 mod task_settings;
@@ -60,6 +63,7 @@ mod timer;
 #[cfg(all(unix, feature = "http-server"))]
 mod unix_socket;
 
+#[cfg(feature = "client")]
 pub use any_connection::AnyConnection;
 pub use driver::{DriveError, Driver};
 pub use entropy::seed;

@@ -4,6 +4,7 @@
 pub use crate::MessageStream;
 #[cfg(feature = "jsonschema")]
 pub use crate::SchemaValidator;
+#[cfg(feature = "client")]
 pub use crate::child::{ExitReport, GracePeriods, SpawnError, SpawnOptions, Stderr};
 pub use crate::clock::unix_time;
 #[cfg(feature = "http")]

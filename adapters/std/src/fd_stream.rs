@@ -82,6 +82,7 @@ impl FdStream {
     }
 
     /// Creates a stream that only reads from `descriptor`.
+    #[cfg(feature = "client")]
     pub(crate) fn reading(descriptor: impl Into<OwnedFd>) -> io::Result<Self> {
         let descriptor = Arc::new(Descriptor::new(descriptor.into())?);
         Ok(Self { reader: Half::new(descriptor, Direction::Read), writer: None })

@@ -33,11 +33,14 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
 
+#[cfg(feature = "client")]
 mod any_connection;
 mod background_driver;
 mod byte_queue;
+#[cfg(feature = "client")]
 mod child;
 mod clock;
+#[cfg(feature = "client")]
 mod connect;
 #[cfg(unix)]
 mod descriptor;
@@ -62,10 +65,13 @@ mod threads;
 mod wait;
 mod worker;
 
+#[cfg(feature = "client")]
 pub use any_connection::AnyConnection;
 pub use background_driver::BackgroundDriver;
+#[cfg(feature = "client")]
 pub use child::{ChildServer, ChildStream};
 pub use clock::{Clock, sleep};
+#[cfg(feature = "client")]
 pub use connect::{ChildConnection, spawn, spawn_with};
 pub use executor::block_on;
 #[cfg(unix)]
@@ -89,6 +95,8 @@ pub use mcp_sansio_async::names::*;
 #[cfg(feature = "macros")]
 pub use mcp_sansio_macros::{std_prompt as prompt, std_tool as tool, std_tools as tools};
 pub use pipe_stream::PipeStream;
+#[cfg(feature = "tasks")]
+pub use serve::task_settings;
 pub use serve::{drive, serve, serve_stdio, serve_stream};
 pub use threaded_stream::ThreadedStream;
 pub use wait::{CancelHandle, Wait};

@@ -1,7 +1,9 @@
 use std::fmt;
 use std::io;
 use std::net::TcpStream;
-use std::process::{ChildStderr, ChildStdin, ChildStdout};
+#[cfg(feature = "client")]
+use std::process::ChildStderr;
+use std::process::{ChildStdin, ChildStdout};
 use std::task::{Context, Poll};
 
 use mcp_sansio_async::ByteStream;
@@ -65,6 +67,7 @@ impl PipeStream {
     }
 
     /// Creates a stream that reads the standard error of a child.
+    #[cfg(feature = "client")]
     pub(crate) fn child_stderr(stderr: ChildStderr) -> io::Result<Self> {
         #[cfg(unix)]
         return FdStream::reading(stderr).map(Self::from);

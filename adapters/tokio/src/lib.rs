@@ -36,6 +36,7 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
 
+#[cfg(feature = "client")]
 mod child;
 mod clock;
 #[cfg(feature = "http-client")]
@@ -52,6 +53,7 @@ mod timer;
 #[cfg(feature = "tower")]
 pub mod tower;
 
+#[cfg(feature = "client")]
 pub use child::{AnyConnection, ChildConnection, ChildServer, ChildStream, spawn, spawn_with};
 pub use clock::now;
 #[cfg(all(unix, feature = "http-client"))]

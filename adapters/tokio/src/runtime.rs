@@ -8,6 +8,7 @@ use tokio::runtime::Handle;
 
 use crate::{TokioTimer, now};
 
+#[cfg(feature = "client")]
 pub use crate::child::TokioProcess;
 #[cfg(feature = "http-client")]
 pub use crate::http_client::{ReadWrite, Stream};

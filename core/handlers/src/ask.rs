@@ -125,6 +125,8 @@ impl Context {
     /// # Errors
     ///
     /// The client refused, or its answer is not valid.
+    // Inline, so that the decoders are compiled only for programs that call it.
+    #[inline]
     pub fn sampled(&self, key: &str) -> Result<Option<CreateMessageResult>, HandlerError> {
         self.input_result(key)
     }
@@ -134,6 +136,8 @@ impl Context {
     /// # Errors
     ///
     /// The client refused, or its answer is not valid.
+    // As `sampled`.
+    #[inline]
     pub fn roots(&self, key: &str) -> Result<Option<ListRootsResult>, HandlerError> {
         self.input_result(key)
     }

@@ -486,6 +486,8 @@ impl FromRequest<ForResource> for Call<ReadResource> {
 }
 
 impl FromRequest<ForCompletion> for Call<CompleteParams> {
+    // Inline, so that the decoder is compiled only for programs with completion.
+    #[inline]
     fn from_request(received: RequestParts<'_, '_>) -> Result<Self, HandlerError> {
         let call = received.call()?;
         let arguments = received.params.decode().map_err(|error| invalid_params(&error))?;

@@ -16,10 +16,11 @@
 pub use mcp_sansio::PanicGuard;
 pub use mcp_sansio::stream::Endpoint;
 
+#[cfg(feature = "client")]
 pub use super::client_endpoint::ClientEndpoint;
 #[cfg(feature = "http")]
 pub use super::http_call::{HandlerCall, HandlerOutput, HandlerPoll, PendingHandler};
-#[cfg(feature = "http")]
+#[cfg(all(feature = "client", feature = "http"))]
 pub use super::http_client::{HttpClientEndpoint, HttpEndpoint};
 #[cfg(feature = "http")]
 pub use super::http_server::{HttpServer, HttpServerError};

@@ -148,6 +148,10 @@
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![no_std]
+#![cfg_attr(
+    not(all(feature = "client", feature = "tasks")),
+    allow(dead_code, unused_imports, reason = "only clients or tasks use some items")
+)]
 #![forbid(unsafe_code)]
 #![warn(clippy::std_instead_of_core, clippy::std_instead_of_alloc, clippy::alloc_instead_of_core)]
 
@@ -163,10 +167,15 @@ mod authorization;
 mod blocking;
 mod call_parts;
 mod catalog_edit;
+#[cfg(feature = "client")]
 mod client;
+#[cfg(feature = "client")]
 mod client_endpoint;
+#[cfg(feature = "client")]
 pub mod client_middleware;
+#[cfg(feature = "client")]
 mod client_subscriptions;
+#[cfg(feature = "client")]
 mod client_tasks;
 mod command;
 mod completions;
@@ -180,15 +189,19 @@ mod executor;
 #[cfg(feature = "extensions")]
 pub mod extension;
 mod fallible;
+#[cfg(feature = "client")]
 mod followed_task;
 mod function;
 pub mod handler;
+#[cfg(feature = "client")]
 mod host;
+#[cfg(feature = "client")]
 mod host_answers;
+#[cfg(feature = "client")]
 mod host_request;
 #[cfg(feature = "http")]
 mod http_call;
-#[cfg(feature = "http")]
+#[cfg(all(feature = "client", feature = "http"))]
 mod http_client;
 #[cfg(feature = "http")]
 mod http_server;
@@ -198,15 +211,18 @@ mod json_object;
 mod machines;
 mod mailbox;
 pub mod middleware;
-#[cfg(all(feature = "http", not(feature = "auth")))]
+#[cfg(all(feature = "client", feature = "http", not(feature = "auth")))]
 mod no_authorization;
 #[cfg(not(feature = "seal"))]
 mod no_sealing;
 #[cfg(feature = "observer")]
 mod observed_handler;
+#[cfg(feature = "client")]
 mod opened_future;
+#[cfg(feature = "client")]
 mod opening;
 mod panics;
+#[cfg(feature = "client")]
 mod pending;
 #[cfg(feature = "protection")]
 mod protection;
@@ -215,6 +231,7 @@ mod received_requests;
 #[cfg(feature = "recording")]
 mod recorder;
 mod reply;
+#[cfg(feature = "client")]
 mod response_cache;
 #[cfg(feature = "schemars")]
 mod schema;
@@ -228,6 +245,7 @@ mod server_card;
 mod server_endpoint;
 mod server_handle;
 mod server_item;
+#[cfg(feature = "client")]
 mod servers;
 #[cfg(feature = "http")]
 mod shards;
@@ -235,9 +253,11 @@ mod shares;
 #[cfg(all(test, feature = "_shuttle"))]
 mod shuttle_tests;
 mod state;
+#[cfg(feature = "client")]
 mod suspension;
 mod task;
 mod threading;
+#[cfg(feature = "client")]
 mod timers;
 #[cfg(feature = "protection")]
 mod token_handler;
@@ -247,14 +267,20 @@ pub use ask::{Elicit, ElicitResponse, InputRequiredBuilder};
 pub use authorization::{Authorization, CredentialStore, MemoryStore};
 pub use blocking::blocking;
 pub use catalog_edit::CatalogEdit;
+#[cfg(feature = "client")]
 pub use client::{Client, ClientError, Session};
+#[cfg(feature = "client")]
 pub use client_tasks::{ClientTask, TaskCall, TaskFuture};
 pub use connections::Connections;
 pub use context::{Call, Context, NoArguments, ReadResource};
 pub use fallible::{IntoHandlerError, fallible};
+#[cfg(feature = "client")]
 pub use host::Host;
+#[cfg(feature = "client")]
 pub use host_request::HostRequest;
+#[cfg(feature = "client")]
 pub use opened_future::{ClosedFuture, OpenedFuture};
+#[cfg(feature = "client")]
 pub use pending::{CallFuture, ClientCall, Subscription};
 #[cfg(feature = "protection")]
 pub use protection::TokenRequirement;
@@ -265,17 +291,19 @@ pub use server::Server;
 pub use server_card::{InvalidServerCard, RemoteEndpoint, ServerCard};
 pub use server_handle::ServerHandle;
 pub use server_item::ServerItem;
+#[cfg(feature = "client")]
 pub use servers::{
     ConnectionError, MergedItem, MergedList, ServerConnection, ServerState, Servers, ServersError,
 };
 pub use state::State;
+#[cfg(feature = "tasks")]
 pub use task::{TaskEvent, TaskSettings};
 pub use threading::{Local, ThreadSafe};
 
 // For each feature, its type or the replacement without the feature, under one name.
 #[cfg(feature = "auth")]
 use authorization::AuthorizationState;
-#[cfg(all(feature = "http", not(feature = "auth")))]
+#[cfg(all(feature = "client", feature = "http", not(feature = "auth")))]
 use no_authorization::AuthorizationState;
 #[cfg(not(feature = "seal"))]
 use no_sealing::Sealing;

@@ -5,10 +5,11 @@ mod recorded {
     use mcp_sansio::recording::Recorded;
 
     /// The machine of a client over a byte stream.
+    #[cfg(feature = "client")]
     pub(crate) type StreamClient = Recorded<mcp_sansio::peer::Client>;
 
     /// The machine of a client over HTTP.
-    #[cfg(feature = "http")]
+    #[cfg(all(feature = "client", feature = "http"))]
     pub(crate) type HttpClient = Recorded<mcp_sansio::http::Client>;
 
     /// The machine of a server over a byte stream.
@@ -22,10 +23,11 @@ mod recorded {
 #[cfg(not(feature = "recording"))]
 mod recorded {
     /// The machine of a client over a byte stream.
+    #[cfg(feature = "client")]
     pub(crate) type StreamClient = mcp_sansio::peer::Client;
 
     /// The machine of a client over HTTP.
-    #[cfg(feature = "http")]
+    #[cfg(all(feature = "client", feature = "http"))]
     pub(crate) type HttpClient = mcp_sansio::http::Client;
 
     /// The machine of a server over a byte stream.
@@ -36,6 +38,10 @@ mod recorded {
     pub(crate) type HttpServerMachine = mcp_sansio::http::Server;
 }
 
+#[cfg(all(feature = "client", feature = "http"))]
+pub(crate) use recorded::HttpClient;
 #[cfg(feature = "http")]
-pub(crate) use recorded::{HttpClient, HttpServerMachine};
-pub(crate) use recorded::{StreamClient, StreamServer};
+pub(crate) use recorded::HttpServerMachine;
+#[cfg(feature = "client")]
+pub(crate) use recorded::StreamClient;
+pub(crate) use recorded::StreamServer;

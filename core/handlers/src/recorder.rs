@@ -6,6 +6,7 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 
 use mcp_sansio::recording::Tape;
 
+#[cfg(feature = "client")]
 use super::host::Host;
 use super::server::Server;
 use super::threading::Threading;
@@ -46,6 +47,7 @@ impl<K: Threading> Server<K> {
     }
 }
 
+#[cfg(feature = "client")]
 impl<K: Threading> Host<K> {
     /// Records the clients under any adapter. `open` returns the tape of each new connection, given
     /// its number, counted from 1; a connection without a tape is not recorded.

@@ -49,6 +49,15 @@
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![no_std]
+#![cfg_attr(
+    not(all(feature = "client", feature = "server")),
+    allow(
+        dead_code,
+        unused_imports,
+        unused_macros,
+        reason = "only the other role uses some items"
+    )
+)]
 #![forbid(unsafe_code)]
 #![warn(clippy::std_instead_of_core, clippy::std_instead_of_alloc, clippy::alloc_instead_of_core)]
 

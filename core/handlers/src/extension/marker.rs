@@ -5,6 +5,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::context::{Call, FromRequest, RequestParts, invalid_params};
+#[cfg(feature = "client")]
 use crate::host_request::HostRequest;
 use crate::reply::{ForRequest, HandlerError, IntoOutcome, Outcome, ResultBody};
 
@@ -24,6 +25,7 @@ impl<P: DeserializeOwned, R> FromRequest<ForExtension<P, R>> for Call<P> {
     }
 }
 
+#[cfg(feature = "client")]
 impl<P: DeserializeOwned, R> FromRequest<ForHostExtension<P, R>> for HostRequest<P> {
     fn from_request(received: RequestParts<'_, '_>) -> Result<Self, HandlerError> {
         let params = received.params.decode().map_err(|error| invalid_params(&error))?;

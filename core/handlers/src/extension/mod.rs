@@ -39,6 +39,7 @@
 //! declared with [`Context::extension`](crate::Context::extension), an application what the server
 //! declared with [`Session::extension`](crate::Session::extension).
 
+#[cfg(feature = "client")]
 mod host;
 mod marker;
 mod method;
@@ -46,7 +47,9 @@ mod notification;
 mod registration;
 mod server;
 
+#[cfg(feature = "client")]
 pub use host::HostExtension;
+#[cfg(feature = "client")]
 pub(super) use host::HostExtensions;
 pub use marker::{ForExtension, ForHostExtension};
 pub use method::{ExtensionGateError, ExtensionMethod};

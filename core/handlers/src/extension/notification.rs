@@ -4,7 +4,9 @@ use core::fmt;
 use core::marker::PhantomData;
 
 use mcp_sansio::jsonrpc::{AsJson, Json, RawJson, to_shared_json};
-use mcp_sansio::peer::{ClientMachine, MethodName, Notification};
+#[cfg(feature = "client")]
+use mcp_sansio::peer::ClientMachine;
+use mcp_sansio::peer::{MethodName, Notification};
 use mcp_sansio::protocol::{ExtensionError, Side};
 use mcp_sansio::{Revision, Revisions};
 use serde::Serialize;
@@ -12,7 +14,9 @@ use serde::de::DeserializeOwned;
 
 use super::method::{ExtensionGateError, MethodRow};
 use super::registration::RegisteredExtension;
+#[cfg(feature = "client")]
 use crate::client::{Client, ClientError, Command as ClientCommand};
+#[cfg(feature = "client")]
 use crate::client_endpoint::ClientEndpoint;
 use crate::command::Command;
 use crate::context::Context;
@@ -153,6 +157,7 @@ impl Context {
     }
 }
 
+#[cfg(feature = "client")]
 impl Client {
     /// Sends a notification of an extension to the server; `params` must serialize to an object.
     ///
@@ -190,6 +195,7 @@ impl<K: Threading, M: ServerBinding> ServerEndpoint<K, M> {
     }
 }
 
+#[cfg(feature = "client")]
 impl<K: Threading, M: ClientMachine> ClientEndpoint<K, M> {
     /// Passes a notification of an extension to its receiver, if the server declared the extension.
     pub(crate) fn receive_notification(&self, notification: &Notification<'_>) {

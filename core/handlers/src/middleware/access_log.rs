@@ -6,6 +6,7 @@ use mcp_sansio::jsonrpc::{ErrorCode, RequestId};
 use mcp_sansio::peer::MethodName;
 use mcp_sansio::{Instant, Principal, Revision};
 
+#[cfg(feature = "client")]
 use crate::client_middleware::{CallResult, ClientRequest, NextCall};
 use crate::reply::{HandlerError, ResultBody};
 use crate::threading::Threading;
@@ -54,6 +55,7 @@ impl AccessLog {
         result
     }
 
+    #[cfg(feature = "client")]
     pub(crate) async fn around_call(&self, request: ClientRequest, next: NextCall) -> CallResult {
         let target = request.target();
         let now = || request.now();
@@ -170,6 +172,7 @@ impl AccessOutcome {
         }
     }
 
+    #[cfg(feature = "client")]
     fn from_call_result(result: &CallResult) -> Self {
         match result {
             Ok(result) => match result.as_raw().get("isError") {

@@ -7,7 +7,9 @@ use core::task::{Context, Poll, Waker};
 
 use mcp_sansio_sync::Mutex;
 
+#[cfg(feature = "client")]
 use crate::client::ClientError;
+#[cfg(feature = "client")]
 use crate::client_middleware::{CallResult, ClientRequest, NextCall};
 use crate::threading::Threading;
 
@@ -50,6 +52,7 @@ impl ConcurrencyLimit {
         next.run().await
     }
 
+    #[cfg(feature = "client")]
     pub(crate) async fn around_call(&self, request: ClientRequest, next: NextCall) -> CallResult {
         let permit = self.acquire().ok_or(ClientError::Limited(LimitError::Busy))?;
         let _permit = permit.await;

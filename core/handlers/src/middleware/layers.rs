@@ -113,6 +113,8 @@ macro_rules! layer {
             use $crate::threading::{Threading, $threading};
 
             impl Middleware<$threading, LayerMarker> for $layer {
+                // Inline, so that a layer is compiled only for programs that use it.
+                #[inline]
                 fn into_middleware(self) -> <$threading as Threading>::Middleware {
                     let layer = Arc::new(self);
                     $shared::new(move |request, next| {
@@ -124,6 +126,7 @@ macro_rules! layer {
                     })
                 }
                 $(
+                    #[inline]
                     fn resource_observer(
                         &self,
                     ) -> Option<$crate::middleware::layers::ResourceObserver> {

@@ -6,7 +6,9 @@ use core::time::Duration;
 use mcp_sansio::Instant;
 use mcp_sansio_sync::Mutex;
 
+#[cfg(feature = "client")]
 use crate::client::ClientError;
+#[cfg(feature = "client")]
 use crate::client_middleware::{CallResult, ClientRequest, NextCall};
 use crate::threading::Threading;
 
@@ -93,6 +95,7 @@ impl RateLimit {
 
 layer!(RateLimit);
 
+#[cfg(feature = "client")]
 impl RateLimit {
     pub(crate) async fn around_call(&self, request: ClientRequest, next: NextCall) -> CallResult {
         let (caller, now) = (CallerKey::Owner(request.connection()), request.now());
@@ -150,6 +153,7 @@ struct Bucket {
 
 impl Buckets {
     /// Takes a token. Returns how long to wait for it, or when there will be one.
+    #[inline]
     fn take(
         &mut self,
         caller: &CallerKey,
@@ -176,6 +180,7 @@ impl Buckets {
         Ok(wait)
     }
 
+    #[inline]
     fn put_back(&mut self, caller: &CallerKey, interval: Duration) {
         if let Some(bucket) = self.callers.get_mut(caller) {
             let since_start = bucket.full_at.saturating_since(Instant::ZERO);

@@ -13,6 +13,7 @@ use mcp_sansio::protocol::{CallToolResult, Capability, Method};
 use mcp_sansio::{Instant, Revision};
 use mcp_sansio_sync::Mutex;
 
+#[cfg(feature = "client")]
 use crate::client_middleware::{
     CallResult, ClientRequest, ConnectionLayers, EventObserver, NextCall,
 };
@@ -95,6 +96,7 @@ impl ResultCache {
     }
 
     /// Drops all results, also those of requests that are running.
+    #[inline]
     pub fn clear(&self) {
         let dropped = self.entries.lock(|entries| {
             let generation = entries.generation + 1;
@@ -122,6 +124,7 @@ impl ResultCache {
         result
     }
 
+    #[cfg(feature = "client")]
     pub(crate) async fn around_call(&self, request: ClientRequest, next: NextCall) -> CallResult {
         let Some(key) = self.call_key(&request) else { return next.run(request).await };
         let (found, generation) = self.find(&key, request.now());
@@ -145,11 +148,13 @@ impl ResultCache {
     }
 
     /// Returns the result for a request, and the current generation.
+    #[inline]
     fn find(&self, key: &RequestKey, now: Instant) -> (Option<Arc<Kept>>, u64) {
         self.entries.lock(|entries| (entries.get(key, now), entries.generation))
     }
 
     /// Keeps a result, unless results were dropped since its request began.
+    #[inline]
     fn keep(&self, key: RequestKey, kept: (Kept, usize), now: Instant, generation: u64) {
         let (expires, bytes_max) = (now + self.ttl, self.bytes_max);
         let dropped = self.entries.lock(|entries| {
@@ -160,6 +165,7 @@ impl ResultCache {
     }
 
     /// Returns a function that drops the results for a resource.
+    #[inline]
     fn forget_resources(&self) -> ResourceObserver {
         let entries = Arc::clone(&self.entries);
         Arc::new(move |uri| {
@@ -171,6 +177,8 @@ impl ResultCache {
 
     /// Returns a function that drops the results of a connection that an event of it concerns.
     // MCP 2026-07-28 server/utilities/caching#interaction-with-notifications [CACHE-009]
+    #[cfg(feature = "client")]
+    #[inline]
     pub(crate) fn event_observer(&self) -> EventObserver {
         let entries = Arc::clone(&self.entries);
         Arc::new(move |connection, event| {
@@ -207,6 +215,7 @@ impl ResultCache {
     }
 
     /// Returns the key of a call; `None` if it is not cached.
+    #[cfg(feature = "client")]
     fn call_key(&self, request: &ClientRequest) -> Option<RequestKey> {
         let MethodName::Known(method) = *request.method() else { return None };
         let target = request.target();
@@ -376,12 +385,14 @@ struct Entry {
 }
 
 impl Entries {
+    #[inline]
     fn get(&self, key: &RequestKey, now: Instant) -> Option<Arc<Kept>> {
         let entry = self.by_key.get(key)?;
         (now < entry.expires).then(|| Arc::clone(&entry.result))
     }
 
     /// Adds a result. Returns the results that it replaces.
+    #[inline]
     fn insert(
         &mut self,
         key: Arc<RequestKey>,
@@ -411,6 +422,7 @@ impl Entries {
 
     /// Drops the results for the target of `first` whose keys are meant, also those of requests that
     /// are running. Returns them.
+    #[inline]
     fn forget(&mut self, first: &RequestKey, is_meant: impl Fn(&RequestKey) -> bool) -> Vec<Entry> {
         self.generation += 1;
         let is_of_target = |key: &RequestKey| {
@@ -423,6 +435,7 @@ impl Entries {
     }
 
     /// Drops the results of a client's connection, which ends. Returns them.
+    #[inline]
     fn forget_connection(&mut self, connection: usize) -> Vec<Entry> {
         self.generation += 1;
         let is_meant = |key: &RequestKey| key.side == Side::Client && key.endpoint == connection;
@@ -430,6 +443,7 @@ impl Entries {
         keys.iter().filter_map(|key| self.remove(key)).collect()
     }
 
+    #[inline]
     fn remove(&mut self, key: &RequestKey) -> Option<Entry> {
         let entry = self.by_key.remove(key)?;
         self.by_age.remove(&entry.number);

@@ -3,7 +3,9 @@ use core::pin::pin;
 use core::task::Poll;
 use core::time::Duration;
 
+#[cfg(feature = "client")]
 use crate::client::ClientError;
+#[cfg(feature = "client")]
 use crate::client_middleware::{CallResult, ClientRequest, NextCall};
 use crate::threading::Threading;
 
@@ -45,6 +47,7 @@ impl Timeout {
         first_of(next.run(), request.sleep_until(deadline), timed_out).await
     }
 
+    #[cfg(feature = "client")]
     pub(crate) async fn around_call(&self, request: ClientRequest, next: NextCall) -> CallResult {
         let waiting = request.clone();
         let timed_out = || Err(ClientError::Limited(LimitError::TimedOut(self.after)));

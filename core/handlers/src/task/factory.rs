@@ -1,8 +1,11 @@
 use alloc::boxed::Box;
 
+#[cfg(feature = "tasks")]
 use mcp_sansio::catalog::{CatalogError, ItemKind};
+#[cfg(feature = "tasks")]
 use mcp_sansio::jsonrpc::RawJson;
 use mcp_sansio::peer::Limits;
+#[cfg(feature = "tasks")]
 use mcp_sansio::protocol::{
     CapabilitySettings, ServerTasksCapability, TASKS_EXTENSION, TaskSupport, ToolExecution,
 };
@@ -14,10 +17,13 @@ use crate::server::Server;
 use crate::server_binding::ServerBinding;
 use crate::threading::Threading;
 
+#[cfg(feature = "tasks")]
 use super::settings::TaskSettings;
+#[cfg(feature = "tasks")]
 use super::table::TaskTable;
 use super::tasks::Tasks;
 
+#[cfg(feature = "tasks")]
 impl<K: Threading> Server<K> {
     /// Lets tool calls continue as tasks. The extension `io.modelcontextprotocol/tasks` is
     /// declared; clients of 2026-07-28 that support it get a task if the handler decides so.
@@ -96,17 +102,20 @@ impl<K: Threading> Server<K> {
         }
         self
     }
+}
 
+impl<K: Threading> Server<K> {
     /// Creates the task table of a connection, or of all HTTP clients, if the server has tasks.
     pub(crate) fn open_tasks<M: ServerBinding>(&self) -> Option<Box<dyn Tasks<M>>> {
-        let offer = self.tasks.as_ref()?;
-        Some(M::open_tasks(offer)(offer.settings.clone(), self.options.limits_ref().clone()))
+        let factory = self.tasks.as_ref()?;
+        Some(M::open_tasks(factory)(factory, self.options.limits_ref().clone()))
     }
 }
 
 /// Creates task tables with the settings of a server.
 #[derive(Clone, Debug)]
 pub(crate) struct TaskFactory {
+    #[cfg(feature = "tasks")]
     settings: TaskSettings,
     pub(crate) on_stream: OpenTasks<StreamServer>,
     #[cfg(feature = "http")]
@@ -114,8 +123,9 @@ pub(crate) struct TaskFactory {
 }
 
 /// Creates a task table for a machine of type `M`.
-pub(crate) type OpenTasks<M> = fn(TaskSettings, Limits) -> Box<dyn Tasks<M>>;
+pub(crate) type OpenTasks<M> = fn(&TaskFactory, Limits) -> Box<dyn Tasks<M>>;
 
-fn open_table<M: ServerBinding>(settings: TaskSettings, limits: Limits) -> Box<dyn Tasks<M>> {
-    Box::new(TaskTable::new(settings, limits))
+#[cfg(feature = "tasks")]
+fn open_table<M: ServerBinding>(factory: &TaskFactory, limits: Limits) -> Box<dyn Tasks<M>> {
+    Box::new(TaskTable::new(factory.settings.clone(), limits))
 }

@@ -4,27 +4,35 @@
 //! One table holds both. They differ in which side requests the task, how its input requests reach
 //! the client, and how the client gets the result.
 
+#[cfg(feature = "tasks")]
 mod client_requested;
 mod counts;
+#[cfg(feature = "tasks")]
 mod entry;
 mod factory;
-#[cfg(feature = "http")]
+#[cfg(all(feature = "http", feature = "tasks"))]
 mod lookup;
-#[cfg(feature = "http")]
+#[cfg(all(feature = "http", feature = "tasks"))]
 mod record;
+#[cfg(feature = "tasks")]
 mod related;
+#[cfg(feature = "tasks")]
 mod requestors;
+#[cfg(feature = "tasks")]
 mod requests;
+#[cfg(feature = "tasks")]
 mod settings;
-#[cfg(feature = "http")]
+#[cfg(all(feature = "http", feature = "tasks"))]
 mod shared;
+#[cfg(feature = "tasks")]
 mod table;
 mod tasks;
+#[cfg(feature = "tasks")]
 mod timestamp;
 
 #[cfg(feature = "http")]
 pub(super) use counts::TaskCounts;
 pub(super) use factory::{OpenTasks, TaskFactory};
-pub(super) use requests::is_task_request;
+#[cfg(feature = "tasks")]
 pub use settings::{TaskEvent, TaskSettings};
-pub(super) use tasks::{ProgressReport, TaskHandler, TaskStart, Tasks};
+pub(super) use tasks::{ProgressReport, TaskHandler, TaskStart, Tasks, is_task_request};

@@ -7,7 +7,9 @@ use mcp_sansio::peer::{ConnectionHandle, Request};
 use mcp_sansio::{Era, Instant, Principal};
 use mcp_sansio_collections::Key;
 
-use super::counts::TaskCounts;
+#[cfg(feature = "http")]
+use super::counts::REQUESTS_PER_SECOND;
+use super::counts::{RateLimit, TaskCounts};
 
 /// The owner of a task.
 // MCP 2025-11-25 basic/utilities/tasks#task-isolation-and-access-control [TASK-021]: the principal,
@@ -53,17 +55,6 @@ struct Account {
     last: u64,
     rate: RateLimit,
 }
-
-/// Counts the requests of the last second.
-#[derive(Debug, Default)]
-pub(super) struct RateLimit {
-    since: Instant,
-    count: usize,
-}
-
-/// The most requests about tasks per second from a client without tasks, and the allowance of every
-/// client in addition to the polls of its tasks: enough to list and to cancel many tasks at once.
-const REQUESTS_PER_SECOND: usize = 64;
 
 impl Requestors {
     /// Whether a requestor can have another task, where `most` is the limit.
@@ -150,16 +141,5 @@ impl Visitors {
         let count = self.counts.entry(requestor.clone()).or_default();
         *count = count.saturating_add(1);
         *count <= allowed.saturating_add(REQUESTS_PER_SECOND)
-    }
-}
-
-impl RateLimit {
-    /// Counts a request, and returns whether `allowed` and the allowance of every client suffice.
-    pub(super) fn admit(&mut self, allowed: usize, now: Instant) -> bool {
-        if now.saturating_since(self.since).as_secs() >= 1 {
-            *self = Self { since: now, count: 0 };
-        }
-        self.count = self.count.saturating_add(1);
-        self.count <= allowed.saturating_add(REQUESTS_PER_SECOND)
     }
 }

@@ -9,22 +9,6 @@ use super::requestors::Requestor;
 use super::table::TaskTable;
 use super::tasks::TaskHandler;
 
-/// Whether a request is about tasks. The gate checks which of these methods a revision has.
-// MCP 2026-07-28 ext-tasks:SEP-2663#backward-compatibility [TASK-040]
-// MCP 2025-11-25 ext-tasks:SEP-2663#backward-compatibility [TASK-044]
-pub(crate) const fn is_task_request(request: &Request<'_>) -> bool {
-    matches!(
-        request.method,
-        MethodName::Known(
-            Method::TasksGet
-                | Method::TasksResult
-                | Method::TasksList
-                | Method::TasksUpdate
-                | Method::TasksCancel
-        )
-    )
-}
-
 impl TaskTable {
     /// Answers a request about a task of the extension.
     pub(super) fn answer(

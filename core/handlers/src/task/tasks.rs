@@ -1,12 +1,29 @@
 use core::fmt;
 
 use mcp_sansio::Instant;
-use mcp_sansio::peer::{Request, RequestHandle};
+use mcp_sansio::peer::{MethodName, Request, RequestHandle};
+use mcp_sansio::protocol::Method;
 
 use crate::reply::Outcome;
 
 #[cfg(feature = "http")]
 use super::counts::TaskCounts;
+
+/// Whether a request is about tasks. The gate checks which of these methods a revision has.
+// MCP 2026-07-28 ext-tasks:SEP-2663#backward-compatibility [TASK-040]
+// MCP 2025-11-25 ext-tasks:SEP-2663#backward-compatibility [TASK-044]
+pub(crate) const fn is_task_request(request: &Request<'_>) -> bool {
+    matches!(
+        request.method,
+        MethodName::Known(
+            Method::TasksGet
+                | Method::TasksResult
+                | Method::TasksList
+                | Method::TasksUpdate
+                | Method::TasksCancel
+        )
+    )
+}
 
 /// The handler of a task, by its request and its slot in the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,6 +6,7 @@
 //! send and takes their responses.
 
 mod authority;
+#[cfg(feature = "client")]
 pub(crate) mod client;
 mod exchange;
 pub(crate) mod field_value;
@@ -16,6 +17,7 @@ mod media;
 pub(crate) mod origin;
 mod rejection;
 mod remote_address;
+#[cfg(feature = "server")]
 pub(crate) mod server;
 
 /// The maximum length of a document other than a message that is fetched or read from a server, in
@@ -24,6 +26,7 @@ pub const DOCUMENT_LENGTH_MAX: usize = 256 * 1024;
 
 pub use crate::binding::{Field, HeaderFields, InvalidHeader, is_token_byte};
 pub use authority::{Origin, Scheme};
+#[cfg(feature = "client")]
 pub use client::{
     Client, ClientLimits, ClientTransmit, ExchangeFailure, HttpClientOptions, IncomingResponse,
     LostSession, OutgoingRequest,
@@ -34,8 +37,9 @@ pub use location::{InvalidUrl, LOCATION_LENGTH_MAX, Location};
 pub use origin::{AllowedHosts, InvalidAllowedHost};
 pub use rejection::HttpRejection;
 pub use remote_address::RemoteAddress;
-#[cfg(feature = "observer")]
+#[cfg(all(feature = "observer", feature = "server"))]
 pub use server::RefusedHead;
+#[cfg(feature = "server")]
 pub use server::{
     ActionId, Admission, CallerHandle, CatalogChange, EventPosition, EventStore, HttpServerOptions,
     Lease, NodeId, NotStored, ParsedBody, ReadId, ResponseMode, Server, ServerLimits,

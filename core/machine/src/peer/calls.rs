@@ -16,6 +16,7 @@ use super::augmentation::Lasts;
 use super::limits::Limits;
 use super::outbox::Channel;
 use super::outgoing::ReadNumber;
+#[cfg(feature = "server")]
 use super::server::Server;
 
 /// The pending requests that this side sent.
@@ -80,6 +81,7 @@ pub(super) enum Purpose {
     /// No request is on the wire: the next one about the task of an input request is not due yet.
     InputTask { round: Key, index: u32 },
     /// The response is awaited only to cancel its task, which is not needed any more.
+    #[cfg(feature = "server")]
     UnneededTask(CancelTask),
     /// No request is on the wire: a legacy subscription, or a call between two rounds.
     Waiting,
@@ -89,16 +91,19 @@ pub(super) enum Purpose {
 
 /// Cancels the task in a response. A pointer, so that a server that requires no input does not
 /// contain the function.
+#[cfg(feature = "server")]
 #[derive(Clone, Copy, Debug)]
 pub(super) struct CancelTask(pub(super) fn(&mut Server, Channel, &RawJson<'_>, Instant));
 
 /// There is one such function.
+#[cfg(feature = "server")]
 impl PartialEq for CancelTask {
     fn eq(&self, other: &Self) -> bool {
         core::ptr::fn_addr_eq(self.0, other.0)
     }
 }
 
+#[cfg(feature = "server")]
 impl Eq for CancelTask {}
 
 /// The two deadlines of a call. Progress extends the first; the second is fixed.

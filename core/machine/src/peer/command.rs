@@ -17,6 +17,7 @@ use super::method_name::MethodName;
 use super::outgoing::CallOptions;
 
 /// A command to a client machine.
+#[cfg(feature = "client")]
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum ClientCommand<'a> {
@@ -114,6 +115,7 @@ pub enum ClientCommand<'a> {
 }
 
 /// A command to a server machine.
+#[cfg(feature = "server")]
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum ServerCommand<'a> {

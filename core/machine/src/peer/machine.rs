@@ -5,8 +5,12 @@ use crate::framing::FrameError;
 use crate::jsonrpc::RequestId;
 use crate::{Instant, Revision};
 
+#[cfg(feature = "client")]
 use super::client::ClientSession;
-use super::command::{ClientCommand, ServerCommand};
+#[cfg(feature = "client")]
+use super::command::ClientCommand;
+#[cfg(feature = "server")]
+use super::command::ServerCommand;
 use super::error::{CommandError, ConnectionClosed};
 use super::event::Event;
 #[cfg(feature = "observer")]
@@ -124,6 +128,7 @@ pub trait StreamMachine: Machine {
 }
 
 /// A client machine over any binding.
+#[cfg(feature = "client")]
 pub trait ClientMachine: for<'a> Machine<Command<'a> = ClientCommand<'a>> {
     /// Returns the outcome of the negotiation, once the connection is open.
     fn session(&self) -> Option<&ClientSession>;
@@ -143,6 +148,7 @@ pub trait ClientMachine: for<'a> Machine<Command<'a> = ClientCommand<'a>> {
 }
 
 /// A server machine over any binding.
+#[cfg(feature = "server")]
 pub trait ServerMachine: for<'a> Machine<Command<'a> = ServerCommand<'a>> {
     /// Returns the revision of a pending request.
     fn revision_of(&self, request: RequestHandle) -> Option<Revision>;

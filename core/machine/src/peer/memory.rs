@@ -8,12 +8,15 @@ use crate::Instant;
 use crate::jsonrpc::{ErrorObject, INLINE_LENGTH_MAX};
 
 use super::calls::{self, Call, Tombstone};
+#[cfg(feature = "client")]
+use super::client;
 use super::event::{CloseReason, Event};
 use super::limits::Limits;
 use super::outbox::Outbox;
 use super::queue::{PIECE, Tag};
 use super::requests::InFlight;
-use super::{client, server};
+#[cfg(feature = "server")]
+use super::server;
 
 /// Message lengths, for [`Limits::server_memory_max`] and [`Limits::client_memory_max`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,6 +59,7 @@ impl Limits {
     /// const _: () = assert!(Limits::SMALL.server_memory_max(LENGTHS) < 112 * 1024);
     /// ```
     #[must_use]
+    #[cfg(feature = "server")]
     pub const fn server_memory_max(&self, lengths: MessageLengths) -> usize {
         let MessageLengths { received_max, .. } = lengths;
         let sent_max = add(at_least(lengths.sent_max, ANSWER), PIECE);
@@ -129,6 +133,7 @@ impl Limits {
     /// buffer that is reused), the input responses of the host, and subscriptions at legacy
     /// servers.
     #[must_use]
+    #[cfg(feature = "client")]
     pub const fn client_memory_max(&self, lengths: MessageLengths) -> usize {
         let MessageLengths { received_max, .. } = lengths;
         let sent_max = add(at_least(lengths.sent_max, ANSWER), PIECE);

@@ -12,6 +12,7 @@
 mod augmentation;
 mod calls;
 mod changed_params;
+#[cfg(feature = "client")]
 pub(crate) mod client;
 pub(crate) mod command;
 pub(crate) mod connection;
@@ -44,15 +45,21 @@ mod pieces;
 mod policy;
 pub(crate) mod queue;
 pub(crate) mod requests;
+#[cfg(feature = "client")]
 mod response_cache;
+#[cfg(feature = "server")]
 pub(crate) mod server;
 mod unread;
 
 #[cfg(feature = "observer")]
 pub use crate::binding::OperationTransport;
 pub use crate::binding::TransportFailure;
+#[cfg(feature = "client")]
 pub use client::{Client, ClientOptions, ClientRole, ClientSession};
-pub use command::{ClientCommand, ServerCommand};
+#[cfg(feature = "client")]
+pub use command::ClientCommand;
+#[cfg(feature = "server")]
+pub use command::ServerCommand;
 pub use error::{CommandError, ConnectionClosed, OpeningFailure};
 pub use event::{
     Cancelled, CloseReason, DeliveryFailed, Ended, Event, Failure, InputRequested,
@@ -62,7 +69,11 @@ pub use event::{
 pub(crate) use handle::InputSource;
 pub use handle::{CallHandle, ConnectionHandle, InputHandle, RequestHandle};
 pub use limits::{Limits, Timeouts};
-pub use machine::{Applied, ClientMachine, Machine, ServerMachine, StreamMachine};
+#[cfg(feature = "client")]
+pub use machine::ClientMachine;
+#[cfg(feature = "server")]
+pub use machine::ServerMachine;
+pub use machine::{Applied, Machine, StreamMachine};
 pub use memory::MessageLengths;
 pub use method_name::MethodName;
 #[cfg(feature = "extensions")]
@@ -79,7 +90,9 @@ pub use options::ConnectionOptions;
 pub use outgoing::CallOptions;
 pub use policy::{IncompleteInitialize, ListRequests, Policy, Reaction, UnknownMethods};
 pub use requests::ProgressLimiter;
+#[cfg(feature = "client")]
 pub use response_cache::{CacheOptions, ResponseCache};
+#[cfg(feature = "server")]
 pub use server::{Server, ServerOptions, ServerRole, ServerSession};
 
 // For the feature, its type or the replacement without the feature, under one name.

@@ -2,7 +2,11 @@ use core::task::Context;
 
 use crate::Instant;
 use crate::framing::FrameError;
-use crate::peer::{Client, Event, Server, StreamMachine};
+#[cfg(feature = "client")]
+use crate::peer::Client;
+#[cfg(feature = "server")]
+use crate::peer::Server;
+use crate::peer::{Event, StreamMachine};
 
 use super::Endpoint;
 
@@ -102,5 +106,7 @@ macro_rules! impl_endpoint {
     };
 }
 
+#[cfg(feature = "server")]
 impl_endpoint!(Server, |_, _| false);
+#[cfg(feature = "client")]
 impl_endpoint!(Client, Client::restart);

@@ -131,9 +131,10 @@ impl Client {
             Purpose::Chore
             | Purpose::Input { .. }
             | Purpose::InputTask { .. }
-            | Purpose::UnneededTask(_)
             | Purpose::Waiting
             | Purpose::Task => {}
+            #[cfg(feature = "server")]
+            Purpose::UnneededTask(_) => {}
         }
     }
 
