@@ -42,9 +42,10 @@ impl Inner {
         self.link.query(redis::cmd("UNLINK").arg(self.keys.mailbox(node))).await.map(drop)
     }
 
-    pub(crate) async fn depose(&self, node: NodeId) -> Result<bool, Failure> {
+    pub(crate) async fn depose(&self, node: NodeId, contents: u64) -> Result<bool, Failure> {
         let deposed = self.link.run(Step::Depose, |command| {
-            command.arg(1).arg(self.keys.leases()).arg(node.to_string());
+            command.arg(2).arg(self.keys.leases()).arg(self.keys.contents());
+            command.arg(node.to_string()).arg(contents);
         });
         Ok(number(&deposed.await?) == Some(1))
     }

@@ -41,10 +41,12 @@ table.insert(reply, 1, redis.call('GET', KEYS[2]))
 table.insert(reply, 1, held)
 return reply";
 
-/// Removes a node whose lease has expired. Returns whether it is gone.
+/// Removes a node whose lease has expired. Returns whether it is gone. A store that has lost its
+/// contents does not know that.
 ///
-/// Keys: leases. Arguments: node.
+/// Keys: leases, contents. Arguments: node, contents.
 const DEPOSE: &str = r"
+if redis.call('GET', KEYS[2]) ~= ARGV[2] then return 0 end
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local ends = redis.call('ZSCORE', KEYS[1], ARGV[1])

@@ -189,8 +189,8 @@ impl Inner {
                 self.leave(node).await?;
                 StoreOutcome::Taken
             }
-            StoreAction::Depose { node, .. } => {
-                StoreOutcome::Reply(Ok(StoreReply::Deposed(self.depose(node).await?)))
+            StoreAction::Depose { node, contents, .. } => {
+                StoreOutcome::Reply(Ok(StoreReply::Deposed(self.depose(node, contents).await?)))
             }
             StoreAction::PutSession {
                 session,

@@ -17,15 +17,16 @@ async fn a_lease_is_extended_unless_the_node_was_deposed() {
         assert!(joined.held);
         assert_eq!((joined.contents, joined.nodes), (11, vec![node(1)]));
         assert!(store.extend_lease(node(2), short, true, 0).await.unwrap().held);
-        assert!(!store.depose(node(2)).await.unwrap(), "its lease lasts");
+        assert!(!store.depose(node(2), 11).await.unwrap(), "its lease lasts");
         tokio::time::sleep(short * 2).await;
         let others = store.extend_lease(node(1), LEASE, false, 0).await.unwrap();
         assert_eq!(others.nodes, [node(1)]);
         // It was only slow.
         assert!(store.extend_lease(node(2), short, false, 0).await.unwrap().held);
         tokio::time::sleep(short * 2).await;
-        assert!(store.depose(node(2)).await.unwrap());
-        assert!(store.depose(node(2)).await.unwrap(), "it is not known any more");
+        assert!(!store.depose(node(2), 12).await.unwrap(), "the contents are others");
+        assert!(store.depose(node(2), 11).await.unwrap());
+        assert!(store.depose(node(2), 11).await.unwrap(), "it is not known any more");
         assert!(!store.extend_lease(node(2), short, false, 0).await.unwrap().held);
         store.leave(node(1)).await.unwrap();
         assert!(!store.extend_lease(node(1), LEASE, false, 0).await.unwrap().held);

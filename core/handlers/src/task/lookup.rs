@@ -9,10 +9,8 @@ use mcp_sansio::http::{
     NodeId, StoreError, TaskCommand, TaskKey, TaskMessage, TaskPage, TaskRecord,
 };
 use mcp_sansio::jsonrpc::{ErrorObject, Json, RawJson};
-use mcp_sansio::peer::{InputResponseParams, MethodName, Request, RequestHandle, ServerCommand};
-use mcp_sansio::protocol::{
-    CancelTaskResult, InputRequiredResult, ListTasksResult, Method, SerializeAt, TaskStatus,
-};
+use mcp_sansio::peer::{InputResponseParams, MethodName, Request, RequestHandle};
+use mcp_sansio::protocol::{CancelTaskResult, ListTasksResult, Method, SerializeAt, TaskStatus};
 use mcp_sansio::{Era, Instant};
 
 use crate::machines::HttpServerMachine;
@@ -29,7 +27,7 @@ use super::table::{TaskTable, answer};
 /// The requests that wait for the store.
 #[derive(Debug, Default)]
 pub(super) struct Lookups {
-    entries: BTreeMap<RequestHandle, Lookup>,
+    pub(super) entries: BTreeMap<RequestHandle, Lookup>,
     /// Those about each task, the oldest first.
     by_task: BTreeMap<TaskKey, Vec<RequestHandle>>,
     /// When to read a task again.
@@ -38,24 +36,24 @@ pub(super) struct Lookups {
 
 /// A request about a task, without its parameters.
 #[derive(Debug)]
-struct Lookup {
-    request: Request<'static>,
-    key: TaskKey,
+pub(super) struct Lookup {
+    pub(super) request: Request<'static>,
+    pub(super) key: TaskKey,
     /// The responses of `tasks/update`.
     responses: Option<RawJson<'static>>,
     bytes: usize,
     /// Whether an action is pending.
-    pending: bool,
+    pub(super) pending: bool,
     /// Whether the task has changed since.
     changed: bool,
-    /// Whether the request was passed on to the node of the task.
-    relayed: bool,
+    /// When the request was passed on to the node of the task.
+    relayed: Option<Instant>,
     /// When to read the task again.
     due: Option<Instant>,
     /// The round whose input requests were sent through this request, and the node of the task.
-    asked: Option<(u32, NodeId)>,
+    pub(super) asked: Option<(u32, NodeId)>,
     /// The last round whose input requests the client has answered through it.
-    answered: u32,
+    pub(super) answered: u32,
 }
 
 /// How often a task is read again for a request that waits, without a message: see
@@ -64,13 +62,19 @@ fn pause(machine: &HttpServerMachine) -> Duration {
     machine.options().shared_ref().map_or(Duration::MAX, |sharing| sharing.poll)
 }
 
+/// How long the node of a task may take to cancel it before it is told again: see
+/// [`SharedOptions::patience`](mcp_sansio::http::SharedOptions::patience).
+fn patience(machine: &HttpServerMachine) -> Duration {
+    machine.options().shared_ref().map_or(Duration::MAX, |sharing| sharing.patience)
+}
+
 impl Lookups {
     /// Returns when to read the next task again.
     pub(super) fn poll_timeout(&self) -> Option<Instant> {
         self.due.first().map(|(due, _)| *due)
     }
 
-    fn set_due(&mut self, request: RequestHandle, due: Option<Instant>) {
+    pub(super) fn set_due(&mut self, request: RequestHandle, due: Option<Instant>) {
         let Some(lookup) = self.entries.get_mut(&request) else { return };
         if let Some(before) = core::mem::replace(&mut lookup.due, due) {
             self.due.remove(&(before, request));
@@ -91,7 +95,11 @@ impl Lookups {
     }
 
     /// Returns the requests about a task for which `wanted` holds, the oldest first.
-    fn about(&self, key: &TaskKey, wanted: impl Fn(&Lookup) -> bool) -> Vec<RequestHandle> {
+    pub(super) fn about(
+        &self,
+        key: &TaskKey,
+        wanted: impl Fn(&Lookup) -> bool,
+    ) -> Vec<RequestHandle> {
         let requests = self.by_task.get(key).into_iter().flatten().copied();
         requests.filter(|request| self.entries.get(request).is_some_and(&wanted)).collect()
     }
@@ -122,7 +130,10 @@ impl TaskTable {
             return Some(listed.map(|()| None));
         }
         let name: String = request.subject()?.to_text()?.into();
-        if self.find(&name, &requestor, now).is_some() && !machine.may_be_deposed(now) {
+        if let Some(task) = self.find(&name, &requestor, now)
+            && !machine.may_be_deposed(now)
+            && !self.is_unstored(task)
+        {
             return None;
         }
         let prepared = if is_legacy {
@@ -165,6 +176,35 @@ impl TaskTable {
         now: Instant,
     ) {
         let handle = request.handle;
+        self.enter_lookup(machine, request, name, responses, now);
+        self.read_for(machine, handle, now);
+    }
+
+    /// Lets a request wait for [the end](super::ends) that it has caused.
+    pub(super) fn await_end(
+        &mut self,
+        machine: &mut HttpServerMachine,
+        request: Request<'static>,
+        name: &str,
+        now: Instant,
+    ) {
+        let handle = request.handle;
+        self.enter_lookup(machine, request, name, None, now);
+        if let Some(lookup) = self.lookup_mut(handle) {
+            lookup.relayed = Some(now);
+        }
+        self.wait(machine, handle, now);
+    }
+
+    fn enter_lookup(
+        &mut self,
+        machine: &mut HttpServerMachine,
+        request: Request<'static>,
+        name: &str,
+        responses: Option<RawJson<'static>>,
+        now: Instant,
+    ) {
+        let handle = request.handle;
         let key = TaskKey::new(machine.task_requestor(&request), name.into());
         let held = responses.as_ref().map_or(0, |it| it.as_str().len());
         let bytes = request.params.as_str().len() + held;
@@ -176,7 +216,7 @@ impl TaskTable {
             bytes,
             pending: false,
             changed: false,
-            relayed: false,
+            relayed: None,
             due: None,
             asked: None,
             answered: 0,
@@ -190,7 +230,6 @@ impl TaskTable {
             let error = ErrorObject::internal("too many requests wait for this task");
             self.end_lookup(machine, *oldest, Err(error), now);
         }
-        self.read_for(machine, handle, now);
     }
 
     fn begin_list(
@@ -215,7 +254,7 @@ impl TaskTable {
             bytes: 0,
             pending: true,
             changed: false,
-            relayed: false,
+            relayed: None,
             due: None,
             asked: None,
             answered: 0,
@@ -231,13 +270,13 @@ impl TaskTable {
         self.take_lookup(request);
     }
 
-    fn take_lookup(&mut self, request: RequestHandle) -> Option<Lookup> {
+    pub(super) fn take_lookup(&mut self, request: RequestHandle) -> Option<Lookup> {
         let lookup = self.shared.as_mut()?.lookups.take(request)?;
         self.remove_bytes(lookup.bytes);
         Some(lookup)
     }
 
-    fn lookup_mut(&mut self, request: RequestHandle) -> Option<&mut Lookup> {
+    pub(super) fn lookup_mut(&mut self, request: RequestHandle) -> Option<&mut Lookup> {
         self.shared.as_mut()?.lookups.entries.get_mut(&request)
     }
 
@@ -326,8 +365,13 @@ impl TaskTable {
         let changed = core::mem::take(&mut lookup.changed);
         let is_own = |record: &TaskRecord| machine.node_id() == Some(record.node);
         let (requestor, name) = (Requestor::from_request(&lookup.request), lookup.key.task.clone());
-        let is_here = self.find(&name, &requestor, now).is_some();
+        let here = self.find(&name, &requestor, now);
+        let is_here = here.is_some();
         let record = match result {
+            // It was read before the last write, whose completion has it read again.
+            Ok(_) if here.is_some_and(|task| self.is_unstored(task)) => {
+                return self.wait(machine, handle, now);
+            }
             Ok(record) if is_here && is_own(&record) && !record.ended => {
                 return self.serve_here(machine, handle, now);
             }
@@ -368,15 +412,22 @@ impl TaskTable {
 
     /// Answers a request with the state of a task on this node.
     fn serve_here(&mut self, machine: &mut HttpServerMachine, handle: RequestHandle, now: Instant) {
-        let Some(Lookup { request, key, responses, asked, .. }) = self.take_lookup(handle) else {
+        let Some(Lookup { request, key, responses, asked, relayed, .. }) = self.take_lookup(handle)
+        else {
             return;
         };
         if asked.is_some() {
             ServerBinding::withdraw(machine, handle, now);
         }
+        if relayed.is_some()
+            && let Some(result) = self.cancelled_here(&request, &key.task, now)
+        {
+            return answer(machine, handle, result, now);
+        }
         let mut dropped = None;
         let answered = if request.revision.era() == Era::Legacy {
-            self.answer_admitted(&request, &key.task, now, &mut dropped)
+            let answered = self.answer_admitted(&request, &key.task, now, &mut dropped);
+            self.defer_cancelled(Some(machine), &request, answered, now)
         } else {
             let responses = responses.as_ref();
             self.answer_named(&request, &key.task, responses, now, &mut dropped).map(Some)
@@ -419,13 +470,16 @@ impl TaskTable {
             }
             // MCP 2025-11-25 basic/utilities/tasks#task-cancellation [TASK-018]
             _ if legacy && record.ended => {
-                if lookup.relayed && task.status == TaskStatus::Cancelled {
+                if lookup.relayed.is_some() && task.status == TaskStatus::Cancelled {
                     written_task(CancelTaskResult::new().task(task).to_json_at(revision))
                 } else {
                     Err(not_cancellable(&task))
                 }
             }
-            _ if lookup.relayed => return self.wait(machine, handle, now),
+            // Otherwise the message may be lost.
+            _ if lookup.relayed.is_some_and(|at| now < at + patience(machine)) => {
+                return self.wait(machine, handle, now);
+            }
             _ if !record.ended => {
                 let inputs = InputResponseParams::new(lookup.responses.take(), None);
                 let message = match lookup.request.method {
@@ -464,7 +518,7 @@ impl TaskTable {
             Ok(()) | Err(StoreError::Missing) => {}
             Err(_) => return self.refuse_lookup(machine, handle, now),
         }
-        (lookup.relayed, lookup.pending) = (true, false);
+        (lookup.relayed, lookup.pending) = (Some(now), false);
         let revision = lookup.request.revision;
         if revision.era() == Era::Legacy {
             // MCP 2025-11-25 basic/utilities/tasks#task-cancellation [TASK-018]: answered when the
@@ -502,73 +556,6 @@ impl TaskTable {
             Err(_) => return self.refuse_lookup(machine, handle, now),
         };
         self.end_lookup(machine, handle, result, now);
-    }
-
-    // ------------------------------------------------------------------ input requests
-
-    /// Sends the input requests of a task through a request that waits for its result.
-    // MCP 2025-11-25 basic/utilities/tasks#input-required-status [TASK-015]
-    fn ask_client(
-        &mut self,
-        machine: &mut HttpServerMachine,
-        handle: RequestHandle,
-        record: &TaskRecord,
-        now: Instant,
-    ) {
-        let Some(shared) = &mut self.shared else { return };
-        let Some(lookup) = shared.lookups.entries.get(&handle) else { return };
-        let (details, key) = (Details::from_record(record), lookup.key.clone());
-        let (round, questions) = (details.round, details.questions());
-        let asked = lookup.asked;
-        if round <= lookup.answered {
-            return;
-        }
-        if asked.is_some_and(|(asked, _)| asked != round || questions.is_none()) {
-            // Answered by another request.
-            ServerBinding::withdraw(machine, handle, now);
-            if let Some(lookup) = self.lookup_mut(handle) {
-                lookup.asked = None;
-            }
-        } else if asked.is_some() {
-            return;
-        }
-        let Some(questions) = questions else { return };
-        let Some(shared) = &self.shared else { return };
-        let others = shared
-            .lookups
-            .about(&key, |other| other.asked.is_some_and(|(asked, _)| asked == round));
-        if others.iter().any(|other| machine.has_open_stream(*other)) {
-            return;
-        }
-        let Some(Lookup { request, .. }) = shared.lookups.entries.get(&handle) else { return };
-        let mut required = InputRequiredResult::new();
-        required.input_requests = Some(questions);
-        let ask = ServerCommand::RequireInput { request, required: &required };
-        // If the input request cannot be sent, the machine has answered the request.
-        if machine.apply(ask, now).is_err() {
-            self.take_lookup(handle);
-        } else if let Some(lookup) = self.lookup_mut(handle) {
-            lookup.asked = Some((round, record.node));
-        }
-    }
-
-    /// Passes the answers of a client on to the node of the task.
-    fn relay_inputs(
-        &mut self,
-        machine: &mut HttpServerMachine,
-        request: &Request<'_>,
-        now: Instant,
-    ) {
-        let Some(lookup) = self.lookup_mut(request.handle) else { return };
-        let Some((round, to)) = lookup.asked.take() else { return };
-        (lookup.answered, lookup.pending) = (round, true);
-        let key = lookup.key.clone();
-        let mut inputs = request.inputs.clone().into_owned();
-        inputs.set_state(None);
-        let message = TaskMessage::Update { round, inputs };
-        let handle = request.handle;
-        self.shared_mut().lookups.set_due(handle, None);
-        machine.share_task(TaskCommand::Relay { request: handle, to, key, message }, now);
     }
 }
 

@@ -7,11 +7,15 @@
 #[cfg(feature = "tasks")]
 mod client_requested;
 mod counts;
+#[cfg(all(feature = "http", feature = "tasks"))]
+mod ends;
 #[cfg(feature = "tasks")]
 mod entry;
 mod factory;
 #[cfg(all(feature = "http", feature = "tasks"))]
 mod lookup;
+#[cfg(all(feature = "http", feature = "tasks"))]
+mod lookup_inputs;
 #[cfg(all(feature = "http", feature = "tasks"))]
 mod record;
 #[cfg(feature = "tasks")]

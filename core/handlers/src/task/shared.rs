@@ -28,11 +28,11 @@ use super::tasks::TaskHandler;
 #[derive(Debug, Default)]
 pub(super) struct SharedTasks {
     /// The tasks of this node.
-    own: BTreeMap<Key, OwnTask>,
+    pub(super) own: BTreeMap<Key, OwnTask>,
     /// Those whose last state was not written yet.
-    unwritten: BTreeSet<Key>,
+    pub(super) unwritten: BTreeSet<Key>,
     /// Those to be written again when the store is available.
-    failed: BTreeSet<Key>,
+    pub(super) failed: BTreeSet<Key>,
     pub(super) lookups: Lookups,
     pub(super) visitors: Visitors,
     /// The handlers of tasks that have ended at another node or were not created.
@@ -41,16 +41,16 @@ pub(super) struct SharedTasks {
 
 /// A task of this node.
 #[derive(Debug)]
-struct OwnTask {
+pub(super) struct OwnTask {
     key: TaskKey,
     /// Whether a write is pending, and changes the status.
-    writing: Option<bool>,
+    pub(super) writing: Option<bool>,
     /// Whether the status has changed since.
     changed: bool,
     /// The request that created the task and its answer, until the task is stored.
     created: Option<(RequestHandle, Json)>,
     /// Whether clients get to know its end when the store has taken it.
-    deferred: bool,
+    pub(super) deferred: bool,
     check: Check,
 }
 
@@ -170,7 +170,7 @@ impl TaskTable {
 
     /// Writes the tasks that have changed, each after its previous write.
     fn write_changes(&mut self, machine: &mut HttpServerMachine, now: Instant) {
-        let Some(shared) = &mut self.shared else { return };
+        let Some(shared) = self.shared.as_mut().filter(|_| !machine.is_joining()) else { return };
         for key in core::mem::take(&mut shared.unwritten) {
             let Some(own) = shared.own.get_mut(&key) else { continue };
             if own.writing.is_some() {
@@ -293,14 +293,21 @@ impl TaskTable {
         let Ok(Snapshot { task: text, details, .. }) = Snapshot::from_entry(entry) else {
             return;
         };
+        let refused = own.writing.is_some();
         match result {
-            Ok(record) if record.task == text && record.details == details => own.check.defer(now),
+            Ok(record) if record.task == text && record.details == details => {
+                if refused {
+                    return self.handle_stored(machine, task, Ok(()), now);
+                }
+                own.check.defer(now);
+            }
             Ok(record) if record.ended || machine.node_id() != Some(record.node) => {
                 // Another node has ended it.
                 self.abandon(machine, task, now);
             }
-            Ok(_) | Err(StoreError::Missing) => self.note_unwritten(task, true),
             // The next heartbeat tries again.
+            _ if refused => self.handle_stored(machine, task, Err(StoreError::Unavailable), now),
+            Ok(_) | Err(StoreError::Missing) => self.note_unwritten(task, true),
             Err(_) => {}
         }
     }
@@ -323,12 +330,12 @@ impl TaskTable {
         let Some(shared) = &mut self.shared else { return };
         let Some(own) = shared.own.get_mut(&task) else { return };
         let announces = own.writing.take().unwrap_or_default();
+        let key = own.key.clone();
         match result {
             Ok(()) => {
                 own.check.restart(lease, now);
                 if announces {
-                    let key = own.key.clone();
-                    machine.share_task(TaskCommand::Announce { key }, now);
+                    machine.share_task(TaskCommand::Announce { key: key.clone() }, now);
                 }
             }
             Err(StoreError::Unavailable) if own.created.is_none() || keeps_locally(machine) => {
@@ -343,7 +350,11 @@ impl TaskTable {
                 }
                 return self.note_unwritten(task, true);
             }
-            // Another node has ended it.
+            // Another node has ended it, or it was written before without an answer.
+            Err(_) if self.entries.get(task).is_some_and(Entry::is_over) => {
+                (own.writing, own.check.pending) = (Some(announces), Some(true));
+                return machine.share_task(TaskCommand::Check { key }, now);
+            }
             Err(_) => return self.abandon(machine, task, now),
         }
         if let Some((request, created)) = own.created.take() {
@@ -352,6 +363,7 @@ impl TaskTable {
         if core::mem::take(&mut own.deferred) {
             self.note(task);
         }
+        self.handle_changed(machine, &key, now);
     }
 
     /// Refuses the request that has created a task, and drops the handler.
@@ -362,18 +374,6 @@ impl TaskTable {
             shared.drop_handler(TaskHandler { request, place: task.slot });
             let _refused = ServerBinding::refuse(machine, request, unavailable(), now);
         }
-    }
-
-    /// Defers the announcement of a task that has just ended, if another node may have ended it
-    /// before: the end counts that the store has taken.
-    // MCP 2025-11-25 basic/utilities/tasks#task-status-lifecycle [TASK-009]: clients see one end.
-    pub(super) fn defer(&mut self, machine: &HttpServerMachine, task: Key, now: Instant) -> bool {
-        let Some(own) = self.shared.as_mut().and_then(|shared| shared.own.get_mut(&task)) else {
-            return false;
-        };
-        let is_over = self.entries.get(task).is_some_and(Entry::is_over);
-        own.deferred = is_over && own.writing.is_some() && machine.may_be_deposed(now);
-        own.deferred
     }
 
     /// Gives up a task, for which the store speaks from now on.

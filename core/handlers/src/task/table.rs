@@ -213,9 +213,7 @@ impl<M: ServerBinding> Tasks<M> for TaskTable {
         }
         while let Some(key) = self.changed.pop_front() {
             #[cfg(feature = "http")]
-            if let Some(machine) = machine.sharing()
-                && self.defer(machine, key, now)
-            {
+            if self.defer(key) {
                 continue;
             }
             match self.entries.get(key) {
@@ -270,11 +268,14 @@ impl<M: ServerBinding> Tasks<M> for TaskTable {
         #[cfg(feature = "http")]
         let elsewhere = machine.sharing().and_then(|machine| self.look_up(machine, request, now));
         #[cfg(not(feature = "http"))]
-        let (elsewhere, _) = (None, machine);
+        let (elsewhere, _) = (None, &machine);
         let answered = if let Some(answered) = elsewhere {
             answered
         } else if request.revision.era() == Era::Legacy {
-            self.answer_requested(request, now, &mut dropped)
+            let answered = self.answer_requested(request, now, &mut dropped);
+            #[cfg(feature = "http")]
+            let answered = self.defer_cancelled(machine.sharing(), request, answered, now);
+            answered
         } else {
             self.answer(request, now, &mut dropped).map(Some)
         };

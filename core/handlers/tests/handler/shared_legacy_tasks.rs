@@ -236,6 +236,8 @@ fn a_node_that_has_lost_its_lease_stops_its_tasks() {
     // Rule: [TASK-009].
     let gate = Gate::default();
     let mut cluster = TaskCluster::new(&server(&gate));
+    // A node that has just started does not know which of the others have started as well.
+    cluster.pass(Duration::from_secs(15));
     let client = cluster.enter(0, Some("owner"));
     let task = cluster.task(0, &client, "slow");
     cluster.fail_lease(0);

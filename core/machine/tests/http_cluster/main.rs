@@ -4,4 +4,5 @@ mod client;
 mod cluster;
 mod scenarios;
 mod schedules;
+#[allow(dead_code, reason = "these tests do not look at tasks")]
 mod store;

@@ -93,8 +93,9 @@ impl Store {
                 self.nodes.remove(&node);
                 ("leave", None)
             }
-            StoreAction::Depose { action, node } => {
-                let deposed = self.nodes.get(&node).is_none_or(|until| *until <= now);
+            StoreAction::Depose { action, node, contents } => {
+                let deposed = self.contents == Some(contents)
+                    && self.nodes.get(&node).is_none_or(|until| *until <= now);
                 if deposed {
                     self.nodes.remove(&node);
                 }
@@ -281,12 +282,19 @@ impl Store {
         }
     }
 
-    /// Loses all writes of tasks since a time, as a failover to a late replica does.
-    pub(crate) fn lose_tasks(&mut self, since: Instant) {
-        self.tasks.retain(|_, task| {
+    /// Loses all writes of tasks since a time, as a failover to a late replica does. Returns the ids
+    /// of the tasks whose end is lost.
+    pub(crate) fn lose_tasks(&mut self, since: Instant) -> Vec<String> {
+        let mut lost = Vec::new();
+        self.tasks.retain(|key, task| {
+            let (count, ended) = (task.records.len(), task.record().ended);
             task.records.retain(|(written, _)| *written < since);
+            if ended && task.records.len() < count {
+                lost.push(key.task.clone());
+            }
             !task.records.is_empty()
         });
+        lost
     }
 
     /// Returns the bytes of a session: its names and values, without its events.
@@ -294,6 +302,10 @@ impl Store {
         let Some(session) = self.sessions.get(id) else { return 0 };
         let fields = session.fields.iter().map(|(name, value)| name.len() + value.len());
         id.len() + fields.sum::<usize>() + session.owners.len() * 24
+    }
+
+    pub(crate) fn task_count(&self, now: Instant) -> usize {
+        self.tasks.values().filter(|task| task.expires > now).count()
     }
 
     pub(crate) fn session_count(&self) -> usize {

@@ -175,12 +175,15 @@ pub enum StoreAction {
         node: NodeId,
     },
     /// Remove a node if its lease has expired, in one atomic step, and complete with
-    /// [`StoreReply::Deposed`]: `true` if the store does not know the node (any more).
+    /// [`StoreReply::Deposed`]: `true` if the store does not know the node (any more), `false` if it
+    /// has lost its contents, because it may not know the node yet.
     Depose {
         /// Identifies the action.
         action: ActionId,
         /// The node.
         node: NodeId,
+        /// The number of the contents for which this holds.
+        contents: u64,
     },
     /// Set the fields of a session, and create it if it does not exist; add the replica, extend the
     /// expiry, and complete with [`StoreReply::Done`].

@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use core::fmt;
 use core::time::Duration;
 
-use super::tasks::{TaskPage, TaskRecord};
+use super::{TaskPage, TaskRecord};
 
 /// Identifies a node, from its start or from the loss of its lease to its end: 64 random bits, never
 /// reused. Written as 16 hexadecimal digits.

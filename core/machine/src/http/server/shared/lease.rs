@@ -55,9 +55,13 @@ impl Server {
     /// Handles the result of a heartbeat.
     pub(super) fn handle_lease(&mut self, lease: Lease, now: Instant) {
         let Some(shared) = &mut self.shared else { return };
-        (shared.available, shared.beating) = (true, false);
+        let was_available = core::mem::replace(&mut shared.available, true);
+        shared.beating = false;
         let before = shared.contents.replace(lease.contents);
         let emptied = before.is_some_and(|before| before != lease.contents);
+        if before != Some(lease.contents) || !was_available {
+            shared.reached = now;
+        }
         if emptied {
             shared.emptied = Some(now);
             shared.replicas.values_mut().for_each(|replica| replica.stored = Stored::No);
@@ -136,12 +140,15 @@ impl Server {
         for node in silent {
             let Some(shared) = &mut self.shared else { return };
             if shared.deposing.insert(node) {
-                self.ask_store(Purpose::Depose(node), now, |action| StoreAction::Depose {
-                    action,
-                    node,
-                });
+                self.depose(Purpose::Depose(node), node, now);
             }
         }
+    }
+
+    /// Asks the store to remove a node that does not extend its lease.
+    pub(super) fn depose(&mut self, purpose: Purpose, node: NodeId, now: Instant) {
+        let contents = self.shared.as_ref().and_then(|shared| shared.contents).unwrap_or_default();
+        self.ask_store(purpose, now, |action| StoreAction::Depose { action, node, contents });
     }
 
     /// Handles the result of deposing a node.

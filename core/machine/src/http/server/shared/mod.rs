@@ -10,6 +10,7 @@ mod lease;
 mod relay;
 mod requests;
 mod sessions;
+mod task_interface;
 mod tasks;
 mod waits;
 
@@ -33,8 +34,8 @@ pub use interface::{
 use requests::Parked;
 use sessions::Replica;
 pub(super) use sessions::{FIRST_REPLICA, first_of};
+pub use task_interface::{TaskCommand, TaskKey, TaskMessage, TaskPage, TaskRecord, TaskStoreEvent};
 use tasks::SharedTasks;
-pub use tasks::{TaskCommand, TaskKey, TaskMessage, TaskPage, TaskRecord, TaskStoreEvent};
 use waits::Wait;
 
 /// The state of a node.
@@ -45,6 +46,9 @@ pub(super) struct Shared {
     joined: bool,
     /// The number that the store's contents had at the last heartbeat.
     contents: Option<u64>,
+    /// Since when this node reaches a store with these contents. Before a lease has passed, the others
+    /// may not have reached it again.
+    reached: Instant,
     /// When the store was last found to have lost its contents.
     emptied: Option<Instant>,
     /// Whether the last heartbeat succeeded, or none has failed yet.
@@ -98,6 +102,7 @@ impl Shared {
             node: NodeId(ids.draw_number()),
             joined: false,
             contents: None,
+            reached: Instant::ZERO,
             emptied: None,
             available: true,
             beating: false,
@@ -132,6 +137,11 @@ impl Shared {
     /// Takes the exchange of the current request, if it has waited.
     pub(super) const fn take_waiting_exchange(&mut self) -> Option<Key> {
         self.exchange.take()
+    }
+
+    /// Returns whether the store knows this node, or the node has left.
+    const fn is_known(&self) -> bool {
+        self.joined || self.next_heartbeat.is_none()
     }
 
     /// Returns whether the store has lost its contents, and other nodes may not have stored their
@@ -182,6 +192,13 @@ impl super::Server {
     #[must_use]
     pub fn is_store_available(&self) -> bool {
         self.shared.as_ref().is_none_or(|shared| shared.available)
+    }
+
+    /// Returns whether the store has not answered yet that it knows this node, as after the start or
+    /// the loss of the lease. Others would take what it stores for that of a node that has failed.
+    #[must_use]
+    pub fn is_joining(&self) -> bool {
+        self.shared.as_ref().is_some_and(|shared| !shared.is_known() && shared.available)
     }
 
     /// Returns the id of this node in a shared store. It changes if the node loses its lease.

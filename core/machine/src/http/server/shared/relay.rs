@@ -19,9 +19,8 @@ use super::super::body::ParsedBody;
 use super::super::session::STANDALONE;
 use super::super::store::StoreAction;
 use super::super::{Connection, Server, stamped};
-use super::tasks::{TaskKey, TaskMessage};
 use super::waits::{Held, Purpose};
-use super::{FOLLOWED_MAX, NodeId};
+use super::{FOLLOWED_MAX, NodeId, TaskKey, TaskMessage};
 
 /// A message from one node to others. Nodes ignore messages of newer versions.
 #[derive(Debug, Serialize, Deserialize)]

@@ -11,7 +11,7 @@ use mcp_sansio_collections::Key;
 use sha2::{Digest, Sha256};
 
 use crate::jsonrpc::RawJson;
-use crate::peer::{InputResponseParams, Request, RequestHandle, ServerCommand};
+use crate::peer::{Request, RequestHandle, ServerCommand};
 use crate::protocol::{GetTaskResult, TaskStatusParams};
 use crate::{Era, Instant, Principal};
 
@@ -19,219 +19,10 @@ use super::super::store::StoreAction;
 use super::super::{Connection, Server};
 use super::relay::NodeMessage;
 use super::waits::Purpose;
-use super::{NodeId, Shared, StoreError, StoreReply};
-
-/// Identifies a task in a shared store. A store must use both parts: a task does not exist for
-/// another requestor.
-// MCP 2026-07-28 ext-tasks:tasks#security-considerations [TASK-041]
-// MCP 2025-11-25 basic/utilities/tasks#task-isolation-and-access-control [TASK-021]
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[non_exhaustive]
-pub struct TaskKey {
-    /// A digest of the requestor: see [`Server::task_requestor`](super::super::Server::task_requestor).
-    /// Empty if every client that knows the id may use the task.
-    pub requestor: String,
-    /// The id of the task.
-    pub task: String,
-}
-
-impl TaskKey {
-    /// Creates a key from its parts.
-    #[must_use]
-    pub const fn new(requestor: String, task: String) -> Self {
-        Self { requestor, task }
-    }
-}
-
-/// A task in a shared store.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct TaskRecord {
-    /// The node that runs the task.
-    pub node: NodeId,
-    /// Whether its status is final.
-    pub ended: bool,
-    /// The result of `tasks/get` as JSON.
-    pub task: String,
-    /// Further text of the layer that runs the tasks, for the same layer on other nodes.
-    pub details: String,
-}
-
-impl TaskRecord {
-    /// Creates a record from its parts.
-    #[must_use]
-    pub const fn new(node: NodeId, ended: bool, task: String, details: String) -> Self {
-        Self { node, ended, task, details }
-    }
-}
-
-/// A page of a requestor's tasks in a shared store.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct TaskPage {
-    /// The values of [`TaskRecord::task`].
-    pub tasks: Vec<String>,
-    /// The cursor of the next page, if there is one.
-    pub next: Option<String>,
-}
-
-impl TaskPage {
-    /// Creates a page from its parts.
-    #[must_use]
-    pub const fn new(tasks: Vec<String>, next: Option<String>) -> Self {
-        Self { tasks, next }
-    }
-}
-
-/// A command of the layer that runs the tasks of a server with a shared store.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub enum TaskCommand {
-    /// Store the state of this node's task. Completed with [`TaskStoreEvent::Stored`].
-    Put {
-        /// The task.
-        key: TaskKey,
-        /// Whether its status is final.
-        ended: bool,
-        /// The result of `tasks/get` as JSON.
-        task: String,
-        /// See [`TaskRecord::details`].
-        details: String,
-        /// How long it is kept from now on.
-        ttl: Duration,
-        /// Whether `tasks/list` returns it.
-        listed: bool,
-    },
-    /// Read a task for a request. Completed with [`TaskStoreEvent::Found`].
-    Read {
-        /// The request.
-        request: RequestHandle,
-        /// The task.
-        key: TaskKey,
-    },
-    /// Read this node's task, to find out whether the store has lost its last state. Completed with
-    /// [`TaskStoreEvent::Checked`].
-    Check {
-        /// The task.
-        key: TaskKey,
-    },
-    /// End a task whose node has failed, then read it. Completed with [`TaskStoreEvent::Found`]:
-    /// the task may have ended otherwise.
-    Fail {
-        /// The request.
-        request: RequestHandle,
-        /// The task.
-        key: TaskKey,
-        /// The record that replaces the one of the same node.
-        record: TaskRecord,
-    },
-    /// Read a page of a requestor's tasks. Completed with [`TaskStoreEvent::Listed`].
-    List {
-        /// The request.
-        request: RequestHandle,
-        /// The requestor.
-        requestor: String,
-        /// The cursor of the page; the first one without it.
-        cursor: Option<String>,
-        /// The maximum number of tasks.
-        tasks_max: usize,
-    },
-    /// Pass a client's message about a task on to its node. Completed with
-    /// [`TaskStoreEvent::Relayed`] when the store has taken it.
-    Relay {
-        /// The request.
-        request: RequestHandle,
-        /// The node.
-        to: NodeId,
-        /// The task.
-        key: TaskKey,
-        /// The message.
-        message: TaskMessage,
-    },
-    /// Tell all other nodes that a task has changed in the store.
-    Announce {
-        /// The task.
-        key: TaskKey,
-    },
-}
-
-/// A message of a client for a task on another node.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub enum TaskMessage {
-    /// Cancel the task.
-    Cancel,
-    /// Responses to its input requests.
-    Update {
-        /// The round of the input requests, counted from 1.
-        round: u32,
-        /// The responses, without a state.
-        inputs: InputResponseParams<'static>,
-    },
-}
-
-/// An event for the layer that runs the tasks of a server with a shared store.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub enum TaskStoreEvent {
-    /// A task of this node was stored or not. [`StoreError::Refused`]: another node has ended it,
-    /// because the lease of this one had expired.
-    Stored {
-        /// The task.
-        key: TaskKey,
-        /// The outcome.
-        result: Result<(), StoreError>,
-    },
-    /// The state of this node's task in the store. [`StoreError::Missing`] if it has none.
-    Checked {
-        /// The task.
-        key: TaskKey,
-        /// The state.
-        result: Result<TaskRecord, StoreError>,
-    },
-    /// The task that a request names. [`StoreError::Missing`] if it does not exist.
-    Found {
-        /// The request.
-        request: RequestHandle,
-        /// The task.
-        result: Result<TaskRecord, StoreError>,
-        /// Whether the task has not ended, and its node has failed.
-        orphaned: bool,
-    },
-    /// Tasks of a request's sender. [`StoreError::Missing`] if the cursor is invalid.
-    Listed {
-        /// The request.
-        request: RequestHandle,
-        /// The page.
-        result: Result<TaskPage, StoreError>,
-    },
-    /// A message was passed on or not.
-    Relayed {
-        /// The request.
-        request: RequestHandle,
-        /// The outcome.
-        result: Result<(), StoreError>,
-    },
-    /// A message of another node's client for a task of this node.
-    Message {
-        /// The task.
-        key: TaskKey,
-        /// The message.
-        message: TaskMessage,
-    },
-    /// A task of another node has changed in the store.
-    Changed {
-        /// The task.
-        key: TaskKey,
-    },
-    /// This node has lost its lease: others may have ended its tasks.
-    Deposed,
-    /// The store is available.
-    Renewed {
-        /// Whether it has lost its contents.
-        emptied: bool,
-    },
-}
+use super::{
+    NodeId, Shared, StoreError, StoreReply, TaskCommand, TaskKey, TaskMessage, TaskRecord,
+    TaskStoreEvent,
+};
 
 /// The state of shared tasks on a node.
 #[derive(Debug, Default)]
@@ -349,8 +140,12 @@ impl Server {
     pub fn share_task(&mut self, command: TaskCommand, now: Instant) {
         let Some(shared) = self.shared_mut() else { return };
         shared.tasks.used = true;
-        let node = shared.node;
+        let (node, is_known) = (shared.node, shared.is_known());
         match command {
+            TaskCommand::Put { key, .. } if !is_known => {
+                let result = Err(StoreError::Unavailable);
+                self.note_task(TaskStoreEvent::Stored { key, result });
+            }
             TaskCommand::Put { key, ended, task, details, ttl, listed } => {
                 let purpose = TaskPurpose::Put(key.clone());
                 let record = TaskRecord { node, ended, task, details };
@@ -514,8 +309,7 @@ impl Server {
         if record.ended || !shared.doubts(node, now) {
             return shared.tasks.find(request, Ok(record), false);
         }
-        let purpose = Purpose::Task(TaskPurpose::Depose(request, record));
-        self.ask_store(purpose, now, |action| StoreAction::Depose { action, node });
+        self.depose(Purpose::Task(TaskPurpose::Depose(request, record)), node, now);
     }
 
     /// Handles a task that the store does not have. A heartbeat finds out whether the store has lost
@@ -571,11 +365,12 @@ impl Server {
 }
 
 impl Shared {
-    /// Returns whether a node may have failed. A store that has lost its contents does not know the
-    /// nodes before their next heartbeat.
+    /// Returns whether a node may have failed. A store that was not available, or has lost its
+    /// contents, does not know the nodes before their next heartbeat, and a node that has just
+    /// started does not know when that was.
     fn doubts(&self, node: NodeId, now: Instant) -> bool {
         let is_known = node == self.node || self.nodes.contains(&node);
-        self.joined && !is_known && !self.is_recovering(now)
+        self.joined && !is_known && now >= self.reached + self.options.lease
     }
 }
 
