@@ -13,9 +13,9 @@ use super::command::Command;
 use super::context::CommandSender;
 use super::mailbox::Mailbox;
 use super::send_error::SendError;
-use super::server::Server;
+use super::server::{Handlers, Server};
 use super::server_handle::ServerHandle;
-use super::threading::Threading;
+use super::threading::{ThreadSafe, Threading};
 
 /// All connections of a [`Server`], present and future, on byte streams and on HTTP.
 ///
@@ -63,8 +63,12 @@ struct State {
 #[derive(Clone)]
 struct Prototype {
     server: Server,
+    /// The functions of the server before the edits.
+    functions: Arc<Handlers<ThreadSafe>>,
     /// The number of edits so far.
     edited: u64,
+    /// How often the server was replaced by one that was built further.
+    replaced: u64,
 }
 
 struct Connection {
@@ -132,10 +136,15 @@ impl Connections {
             let before = prototype.lock(|prototype| prototype.clone());
             let (mut server, mut returned) = (before.server, None);
             server.edit_catalog(None, |catalog| returned = Some(first(catalog)));
-            let after = Prototype { server, edited: before.edited + 1 };
+            let after = Prototype {
+                server,
+                functions: before.functions,
+                edited: before.edited + 1,
+                replaced: before.replaced,
+            };
             let noted = self.0.lock(|state| {
                 prototype.lock(|prototype| {
-                    if prototype.edited != before.edited {
+                    if (prototype.edited, prototype.replaced) != (before.edited, before.replaced) {
                         // Another thread was faster.
                         return Ok(None);
                     }
@@ -284,33 +293,72 @@ pub(super) trait Join<K: Threading>: Send + Sync {
 struct Joining {
     connections: Connections,
     prototype: Arc<Mutex<Prototype>>,
+    /// The number of edits before those of the prototype.
+    edited_before: u64,
 }
 
-impl Join<super::threading::ThreadSafe> for Joining {
+impl Join<ThreadSafe> for Joining {
     fn join(&self, server: &mut Server, commands: &CommandSender) {
+        // The builder may have gone on after `Server::connections`. Nothing of that is lost, least of
+        // all its protection.
+        let mut built = server.clone();
         // Both locks, so that no edit comes in between.
-        let (current, _removed) = self.connections.0.lock(|state| {
-            self.prototype
-                .lock(|prototype| (prototype.server.clone(), state.add(commands, prototype.edited)))
+        let (edits, _removed) = self.connections.0.lock(|state| {
+            self.prototype.lock(|prototype| {
+                let edits = (prototype.edited != self.edited_before)
+                    .then(|| (prototype.server.clone(), Arc::clone(&prototype.functions)));
+                if edits.is_none() {
+                    prototype.functions = Arc::clone(&built.handlers);
+                    prototype.replaced += 1;
+                    // The old one is dropped outside of the locks.
+                    core::mem::swap(&mut prototype.server, &mut built);
+                }
+                (edits, state.add(commands, prototype.edited))
+            })
         });
-        *server = current;
+        if let Some((edited, functions)) = edits {
+            server.adopt_edits(edited, &functions);
+        }
     }
 }
 
 impl Server {
-    /// Lets `connections` reach all connections of this server and its clones. Call it last:
-    /// connections ignore later changes of the builder.
+    /// Takes the items of `edited`, whose functions were `functions` before the edits.
+    fn adopt_edits(&mut self, edited: Self, functions: &Arc<Handlers<ThreadSafe>>) {
+        self.items = edited.items;
+        self.options = self.options.clone().share_catalog(&edited.options);
+        let completes = edited.handlers.completion.is_some();
+        if completes && self.handlers.completion.is_none() {
+            self.declare_completions();
+        }
+        if Arc::ptr_eq(&self.handlers, functions) {
+            self.handlers = edited.handlers;
+        } else if completes && self.handlers.completion.is_none() {
+            self.functions().completion.clone_from(&edited.handlers.completion);
+        }
+    }
+}
+
+impl Server {
+    /// Lets `connections` reach all connections of this server and its clones. Register all items
+    /// before the first edit: connections have no items that are registered after it.
     #[must_use]
     pub fn connections(mut self, connections: &Connections) -> Self {
         self.joining = None;
         let edits_max = self.options.limits_ref().commands_max;
-        let prototype = connections.0.lock(|state| {
-            let prototype = Prototype { server: self.clone(), edited: state.edited };
+        let (prototype, edited_before) = connections.0.lock(|state| {
+            let prototype = Prototype {
+                server: self.clone(),
+                functions: Arc::clone(&self.handlers),
+                edited: state.edited,
+                replaced: 0,
+            };
             let prototype = Arc::new(Mutex::new(prototype));
             (state.prototype, state.edits_max) = (Arc::downgrade(&prototype), edits_max);
-            prototype
+            (prototype, state.edited)
         });
-        self.joining = Some(Arc::new(Joining { connections: connections.clone(), prototype }));
+        let connections = connections.clone();
+        self.joining = Some(Arc::new(Joining { connections, prototype, edited_before }));
         self
     }
 }

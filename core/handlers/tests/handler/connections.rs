@@ -11,8 +11,8 @@ use mcp_sansio::protocol::{
 };
 use mcp_sansio_handlers::endpoint::Endpoint;
 use mcp_sansio_handlers::{
-    Call, CatalogEdit, Client, Connections, Host, NoArguments, ReadResource, SendError, Server,
-    ServerItem, State,
+    Call, CatalogEdit, Client, Connections, HandlerError, Host, NoArguments, ReadResource,
+    SendError, Server, ServerItem, State,
 };
 
 use crate::{connect, text};
@@ -60,6 +60,66 @@ fn an_edit_reaches_all_connections_and_later_ones() {
     let (client, mut pair) = connect(&server, Revision::LATEST);
     let result = pair.run(client.call_tool("third", &NoArguments {})).unwrap();
     assert_eq!(text(&result), "called");
+}
+
+#[test]
+fn what_is_registered_after_the_connections_is_not_lost() {
+    use mcp_sansio_handlers::middleware::{MiddlewareResult, Next, ServerRequest};
+    async fn refuse(_: ServerRequest, _: Next) -> MiddlewareResult {
+        Err(HandlerError::failed("refused"))
+    }
+    for edits_before in [false, true] {
+        let connections = Connections::new();
+        let server = linked(&connections);
+        if edits_before {
+            connections.edit_catalog(|catalog| add(catalog, "early")).unwrap();
+        }
+        let server = server.middleware(refuse).instructions("Later.");
+        for edits in ["second", "third"] {
+            let (client, mut pair) = connect(&server, Revision::LATEST);
+            let result = pair.run(client.call_tool("first", &NoArguments {})).unwrap();
+            assert_eq!(text(&result), "refused", "{edits_before} {edits}");
+            assert_eq!(client.session().unwrap().instructions.as_deref(), Some("Later."));
+            let found = pair.run(client.call_tool("early", &NoArguments {})).is_ok();
+            assert_eq!(found, edits_before);
+            connections.edit_catalog(move |catalog| add(catalog, edits)).unwrap();
+            pair.run_until_idle();
+            let result = pair.run(client.call_tool(edits, &NoArguments {})).unwrap();
+            assert_eq!(text(&result), "refused");
+        }
+        let (client, mut pair) = connect(&server, Revision::LATEST);
+        assert!(pair.run(client.call_tool("third", &NoArguments {})).is_ok());
+    }
+    let connections = Connections::new();
+    let server = linked(&connections).tool("late", "", |_: Call<NoArguments>| "late");
+    let (client, mut pair) = connect(&server, Revision::LATEST);
+    connections.edit_catalog(|catalog| add(catalog, "second")).unwrap();
+    for name in ["late", "second"] {
+        assert!(pair.run(client.call_tool(name, &NoArguments {})).is_ok(), "{name}");
+        let (client, mut pair) = connect(&server, Revision::LATEST);
+        assert!(pair.run(client.call_tool(name, &NoArguments {})).is_ok(), "{name}");
+    }
+}
+
+#[cfg(feature = "protection")]
+#[test]
+fn a_server_that_is_protected_after_its_connections_requires_tokens() {
+    use mcp_sansio::http::HttpServerOptions;
+    use mcp_sansio_oauth::protected_resource::{
+        ProtectedResource, TokenCheck, TokenRefusal, VerifiedToken,
+    };
+    for edits_before in [false, true] {
+        let connections = Connections::new();
+        let server = linked(&connections);
+        if edits_before {
+            connections.edit_catalog(|catalog| add(catalog, "early")).unwrap();
+        }
+        let resource = ProtectedResource::without_issuer("https://a.example/mcp").unwrap();
+        let refuse = async |_: TokenCheck| Err::<VerifiedToken, _>(TokenRefusal::Unavailable);
+        let server = server.protect(resource, refuse, || 0);
+        let http = server.http(HttpServerOptions::new(), [0; 32], 7).unwrap();
+        assert!(http.resource().is_some(), "{edits_before}");
+    }
 }
 
 #[test]

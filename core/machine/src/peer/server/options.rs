@@ -64,6 +64,13 @@ impl ServerOptions {
         self
     }
 
+    /// Takes the catalog of `other`, which both then share until one of them edits it.
+    #[must_use]
+    pub fn share_catalog(mut self, other: &Self) -> Self {
+        self.role.catalog = Arc::clone(&other.role.catalog);
+        self
+    }
+
     /// Sets how long clients may cache the results that the machine generates, at revisions with
     /// caching hints. By default not at all.
     #[must_use]
