@@ -431,6 +431,26 @@ fn sessions_survive_a_store_that_restarts_empty() {
 }
 
 #[test]
+fn a_node_keeps_its_replica_when_it_reads_a_session_that_the_store_has_lost() {
+    let mut cluster = Cluster::new(2, 1);
+    let session = cluster.open(0, 1);
+    let reply = cluster.call(0, &session, 1, "ask-0");
+    let question = cluster.replies[reply].messages()[0].clone();
+    cluster.empty_store();
+    // A heartbeat for an unknown session: this node stores its replica again, the other one not yet.
+    let unknown = cluster.call(1, &"0".repeat(32), 2, "plain");
+    assert_eq!(cluster.replies[unknown].status, Some(503));
+    assert_eq!(cluster.store.session_count(), 1);
+    let opened = cluster.store.executed["open"];
+    // An event of a replica that is not known either: the node reads the session.
+    cluster.get(0, &session, Some(&format!("{}-1", 9 << 18)));
+    assert_eq!(cluster.store.executed["open"], opened + 1);
+    let answer = json!({"jsonrpc": "2.0", "id": question["id"], "result": {"roots": []}});
+    cluster.post(0, &session, &answer);
+    assert_eq!(cluster.replies[reply].messages()[1]["id"], 1);
+}
+
+#[test]
 fn sessions_are_stored_again_soon_after_an_empty_store_answers() {
     let mut cluster = Cluster::new(2, 1);
     let session = cluster.open(0, 0);
