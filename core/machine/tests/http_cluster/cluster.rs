@@ -88,6 +88,8 @@ pub(crate) struct Outgoing {
     pub(crate) last_event: Option<String>,
     pub(crate) body: String,
     pub(crate) principal: Option<&'static str>,
+    /// The endpoint if it is empty.
+    pub(crate) target: String,
 }
 
 pub(crate) struct Cluster {
@@ -168,7 +170,8 @@ impl Cluster {
         let mut secret = [0; 32];
         secret.iter_mut().for_each(|byte| *byte = self.random.below(256) as u8);
         let peer = ServerOptions::new(Implementation::new("s", "1")).capabilities(capabilities());
-        let options = HttpServerOptions::new().shared(self.options.clone());
+        let options =
+            HttpServerOptions::new().shared(self.options.clone()).legacy_sse("/sse", "/messages");
         let server = Server::new(peer, options, secret, at as u64).expect("valid tools");
         self.nodes[at].server = Some(server);
         self.pump(at);
@@ -233,7 +236,8 @@ impl Cluster {
             return;
         }
         let Some(server) = &mut self.nodes[at].server else { return };
-        let mut head = RequestHead::new(request.method, "/mcp");
+        let target = if request.target.is_empty() { "/mcp" } else { &request.target };
+        let mut head = RequestHead::new(request.method, target);
         head.field("host", b"localhost");
         head.field("content-type", b"application/json");
         head.field("accept", b"application/json, text/event-stream");

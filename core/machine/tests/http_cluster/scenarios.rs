@@ -431,6 +431,29 @@ fn sessions_survive_a_store_that_restarts_empty() {
 }
 
 #[test]
+fn a_message_of_http_sse_at_another_node_is_told_where_it_belongs() {
+    let mut cluster = Cluster::new(2, 1);
+    let target = "/sse".to_owned();
+    let opened = cluster.ask(0, Outgoing { method: "GET", target, ..Outgoing::default() });
+    let endpoint = cluster.replies[opened].text().lines().find_map(|it| it.strip_prefix("data: "));
+    let endpoint = endpoint.expect("an endpoint").to_owned();
+    let body = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
+        "protocolVersion": "2024-11-05", "capabilities": {},
+        "clientInfo": {"name": "c", "version": "1"}}});
+    let mut post = |at| {
+        let (target, body) = (endpoint.clone(), body.to_string());
+        let reply =
+            cluster.ask(at, Outgoing { method: "POST", target, body, ..Outgoing::default() });
+        (cluster.replies[reply].status, cluster.replies[reply].text().to_owned())
+    };
+    let (status, refused) = post(1);
+    assert_eq!(status, Some(404));
+    assert!(refused.contains("must reach the node of their event stream"), "{refused}");
+    assert_eq!(post(0).0, Some(202));
+    assert!(cluster.replies[opened].text().contains("\"protocolVersion\":\"2024-11-05\""));
+}
+
+#[test]
 fn a_node_keeps_its_replica_when_it_reads_a_session_that_the_store_has_lost() {
     let mut cluster = Cluster::new(2, 1);
     let session = cluster.open(0, 1);

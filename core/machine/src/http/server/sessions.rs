@@ -448,7 +448,10 @@ impl Server {
         };
         let key = SessionId::parse(id.as_bytes())
             .and_then(|id| self.session_of(id, sender.identity.principal(), Transport::EventStream))
-            .ok_or_else(|| no_session(request))?;
+            .ok_or_else(|| match self.shared {
+                Some(_) => refusal(Status::NOT_FOUND, request, OF_ANOTHER_NODE),
+                None => no_session(request),
+            })?;
         self.check_not_closing(&body.frame)?;
         Ok(self.deliver(key, body, sender, now))
     }
@@ -457,6 +460,10 @@ impl Server {
 pub(super) fn no_session(request: Option<&RequestId>) -> Response {
     refusal(Status::NOT_FOUND, request, "there is no such session: send `initialize`")
 }
+
+/// A session of HTTP+SSE is a single response, so only its node can write the answers.
+const OF_ANOTHER_NODE: &str = "this node has no such session: messages of HTTP+SSE (2024-11-05) must reach the node \
+                               of their event stream, to which the load balancer has to send them";
 
 pub(super) const GONE: &str = "the events after this one are no longer available";
 

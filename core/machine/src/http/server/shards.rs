@@ -78,7 +78,10 @@ struct Inner {
 /// Several [shards](Shards) cannot have an [event store](HttpServerOptions::event_store) outside of
 /// the machine, or [share](HttpServerOptions::shared) sessions with other nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("a server with several shards keeps its events in memory: it cannot have an event store")]
+#[error(
+    "a server with several shards keeps its events in memory and cannot have a store: remove the \
+     shards, and run as many processes as cores, each a node"
+)]
 pub struct ShardsWithStore;
 
 /// The sums over all shards.
