@@ -687,3 +687,39 @@ fn the_first_middleware_is_the_outermost_in_both_directions() {
     pair.run(client.ping()).unwrap();
     assert_eq!(taken(&lines), ["outer> ping", "outer< result"]);
 }
+
+#[test]
+fn line_breaks_in_changed_messages_do_not_end_a_frame() {
+    fn pretty(text: &RawJson<'_>) -> Json {
+        let mut value: Value = text.decode().unwrap();
+        value["_meta"]["a.b/c"] = json!({ "d": [1, "\n"] });
+        RawJson::parse(&serde_json::to_string_pretty(&value).unwrap()).unwrap().into()
+    }
+    fn breaks() -> Around {
+        Around {
+            notification: Some(|message| NotificationAction::Replace(pretty(message.params()))),
+            request: Some(|message| RequestAction::Replace(pretty(message.params()))),
+            response: Some(|_, result| {
+                let text = RawJson::from_serialize(&result).unwrap();
+                ResponseAction::Replace(pretty(&text))
+            }),
+        }
+    }
+    for revision in REVISIONS {
+        on_each_binding(revision, breaks, breaks, |client, pair| {
+            pair.idle();
+            let legacy = client.era() == Some(Era::Legacy);
+            if legacy {
+                client.set_log_level(LoggingLevel::Debug).unwrap();
+                pair.call(method(client, Method::Ping, &json!({}))).unwrap();
+            }
+            let paint = json!({ "name": "paint", "arguments": {} });
+            let call = method(client, Method::ToolsCall, &paint).on_progress(|_| {});
+            let call = if legacy { call } else { call.log_level(LoggingLevel::Debug) };
+            let painted = pair.call(call).unwrap();
+            assert_eq!(painted["_meta"]["a.b/c"], json!({ "d": [1, "\n"] }));
+            pair.idle();
+            assert!(pair.transcript().contains("notifications/message"), "{revision}");
+        });
+    }
+}

@@ -17,7 +17,8 @@ use crate::{Caller, Revision};
 /// first that is set is the outermost: it sees received messages first, and sent messages last.
 /// Received messages pass it after parsing and before all checks of the protocol, so that the
 /// machine checks a changed message as if the peer had sent it. Sent messages pass it before they
-/// are written, after the checks.
+/// are written, after the checks. Requests that HTTP refuses before, for their header fields, their
+/// session or their token, do not reach it.
 ///
 /// A recording contains the messages as they are on the wire. A replay has no middleware, so its
 /// outputs may differ.
