@@ -70,6 +70,39 @@ fn a_task_is_cancelled_before_the_answer_at_any_node() {
 }
 
 #[test]
+fn a_lost_message_to_cancel_a_task_is_sent_again() {
+    // Rule: [TASK-018].
+    let mut cluster = TaskCluster::new(&server(&Gate::default()));
+    let client = cluster.enter(0, None);
+    let task = cluster.task(0, &client, "slow");
+    cluster.lose_messages(true);
+    let cancelling = cluster.send(1, &client, "tasks/cancel", json!({ "taskId": task }));
+    cluster.lose_messages(false);
+    cluster.pass(Duration::from_secs(4));
+    assert!(cluster.read(cancelling).messages.is_empty());
+    cluster.pass(Duration::from_secs(2));
+    assert_eq!(cluster.read(cancelling).only()["result"]["status"], "cancelled");
+}
+
+#[test]
+fn the_node_of_a_task_tells_that_it_is_cancelled_when_the_store_has_it() {
+    // Rule: [TASK-018].
+    let mut cluster = TaskCluster::new(&server(&Gate::default()));
+    let client = cluster.enter(0, None);
+    let task = cluster.task(0, &client, "slow");
+    cluster.hold();
+    let cancelling = cluster.send(0, &client, "tasks/cancel", json!({ "taskId": task }));
+    let asking = cluster.send(0, &client, "tasks/get", json!({ "taskId": task }));
+    assert_eq!(cluster.running(0), 0);
+    assert!(cluster.read(cancelling).messages.is_empty());
+    assert!(cluster.read(asking).messages.is_empty());
+    cluster.release();
+    for answered in [cancelling, asking] {
+        assert_eq!(cluster.read(answered).only()["result"]["status"], "cancelled");
+    }
+}
+
+#[test]
 fn a_task_that_its_node_cannot_be_told_to_cancel_is_refused() {
     let mut cluster = TaskCluster::new(&server(&Gate::default()));
     let client = cluster.enter(0, None);

@@ -258,6 +258,34 @@ fn a_state_that_the_store_has_lost_is_written_again() {
 }
 
 #[test]
+fn an_end_that_was_stored_without_an_answer_is_kept() {
+    let gate = Gate::default();
+    let mut cluster = TaskCluster::new(&server(&gate));
+    let task = cluster.task(0, &owner(), "slow");
+    let filter = json!({ "notifications": { "taskIds": [task] } });
+    let listening = cluster.send(0, &owner(), "subscriptions/listen", filter);
+    assert_eq!(cluster.read(listening).messages.len(), 1);
+    cluster.hold();
+    gate.open();
+    cluster.settle();
+    assert!(cluster.read(listening).messages.is_empty(), "the store does not have it yet");
+    let held = cluster.take_held();
+    assert_eq!(held.len(), 1);
+    // The action fails, although the store has executed it.
+    let put = held[0].1.clone();
+    cluster.store.execute(put, cluster.now);
+    cluster.cut(0, true);
+    cluster.execute_all(held);
+    cluster.cut(0, false);
+    assert_eq!(cluster.read(listening).only()["params"]["status"], "completed");
+    // It is written again, refused and compared.
+    cluster.pass(Duration::from_secs(6));
+    cluster.store.empty();
+    cluster.pass(Duration::from_secs(6));
+    assert_eq!(cluster.status(1, &owner(), &task), "completed");
+}
+
+#[test]
 fn the_record_of_a_task_is_read_less_and_less() {
     let mut cluster = TaskCluster::new(&server(&Gate::default()));
     cluster.task(0, &owner(), "slow");
