@@ -7,7 +7,8 @@ use core::fmt;
 
 use mcp_sansio::jsonrpc::{AsJson, ErrorObject, Json};
 use mcp_sansio::peer::{
-    ClientCommand, ClientMachine, CommandError, MethodName, Request, RequestHandle, UnknownMethods,
+    ClientCommand, ClientMachine, CommandError, MessageMiddleware, MethodName, Request,
+    RequestHandle, UnknownMethods,
 };
 use mcp_sansio::protocol::{
     AtRevision, Capabilities, Capability, ExtensionError, SerializeAt, Side,
@@ -36,6 +37,7 @@ pub struct HostExtension<K: Threading = ThreadSafe> {
     registration: RegisteredExtension,
     handlers: Vec<(MethodRow, K::Function)>,
     receivers: Receivers,
+    messages: Vec<Box<dyn MessageMiddleware>>,
     problem: Option<ExtensionError>,
 }
 
@@ -50,7 +52,17 @@ impl<K: Threading> HostExtension<K> {
     pub fn new(id: impl Into<String>) -> Result<Self, ExtensionError> {
         let registration = RegisteredExtension::new(id.into())?;
         let (handlers, receivers) = (Vec::new(), Vec::new());
-        Ok(Self { registration, handlers, receivers, problem: None })
+        Ok(Self { registration, handlers, receivers, messages: Vec::new(), problem: None })
+    }
+
+    /// Adds middleware around all messages of the host's connections: see
+    /// [`Host::message_middleware`](crate::Host::message_middleware). It runs inside of that which the
+    /// host has when the extension is registered, and outside of that which is registered later.
+    // MCP 2026-07-28 extensions:SEP-3371-summary#3-middleware [EXT-034] [EXT-035]
+    #[must_use]
+    pub fn message_middleware(mut self, middleware: impl MessageMiddleware + 'static) -> Self {
+        self.messages.push(Box::new(middleware));
+        self
     }
 
     /// Sets the settings to declare; `settings` serializes to an object.
@@ -157,7 +169,7 @@ impl<K: Threading> Host<K> {
     // MCP 2026-07-28 extensions:SEP-2133#sdk-implementation [EXT-004]: only registered extensions.
     #[must_use]
     pub fn extension(mut self, extension: HostExtension<K>) -> Self {
-        let HostExtension { registration, handlers, receivers, problem } = extension;
+        let HostExtension { registration, handlers, receivers, messages, problem } = extension;
         let all = self.handlers.extensions.get_or_insert_with(|| {
             let registered = Arc::default();
             let (handlers, receivers) = (Vec::new(), Vec::new());
@@ -175,6 +187,9 @@ impl<K: Threading> Host<K> {
             all.handlers.extend(handlers);
             all.receivers.extend(receivers);
             self.options.policy_mut().unknown_methods = UnknownMethods::Deliver;
+        }
+        for middleware in messages {
+            self.options = self.options.message_middleware(middleware.into());
         }
         self
     }

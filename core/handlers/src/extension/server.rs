@@ -1,3 +1,4 @@
+use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -7,7 +8,7 @@ use mcp_sansio::Era;
 use mcp_sansio::Revision;
 use mcp_sansio::catalog::CatalogError;
 use mcp_sansio::jsonrpc::{ErrorObject, Json, RawJson};
-use mcp_sansio::peer::{MethodName, Request, UnknownMethods};
+use mcp_sansio::peer::{MessageMiddleware, MethodName, Request, UnknownMethods};
 use mcp_sansio::protocol::{
     Capabilities, Capability, ExtensionError, InputRequest, SerializeAt, Side, missing_extension,
 };
@@ -35,6 +36,7 @@ pub struct ServerExtension<K: Threading = ThreadSafe> {
     receivers: Receivers,
     states: Vec<StateTypes>,
     layers: Vec<Layer<K>>,
+    messages: Vec<Box<dyn MessageMiddleware>>,
     problem: Option<ExtensionError>,
 }
 
@@ -54,6 +56,7 @@ impl<K: Threading> ServerExtension<K> {
             receivers: Vec::new(),
             states: Vec::new(),
             layers: Vec::new(),
+            messages: Vec::new(),
             problem: None,
         })
     }
@@ -111,6 +114,16 @@ impl<K: Threading> ServerExtension<K> {
     #[must_use]
     pub fn middleware<M>(mut self, middleware: impl Middleware<K, M>) -> Self {
         self.layers.push(Layer::new(middleware));
+        self
+    }
+
+    /// Adds middleware around all messages of the server's connections, in the order of
+    /// [`middleware`](Self::middleware): see
+    /// [`Server::message_middleware`](crate::Server::message_middleware).
+    // MCP 2026-07-28 extensions:SEP-3371-summary#3-middleware [EXT-034] [EXT-035]
+    #[must_use]
+    pub fn message_middleware(mut self, middleware: impl MessageMiddleware + 'static) -> Self {
+        self.messages.push(Box::new(middleware));
         self
     }
 }
@@ -250,8 +263,15 @@ impl<K: Threading> Server<K> {
     // MCP 2026-07-28 extensions:SEP-2133#sdk-implementation [EXT-004]: only registered extensions.
     #[must_use]
     pub fn extension(mut self, extension: ServerExtension<K>) -> Self {
-        let ServerExtension { registration, handlers, receivers, states, layers, problem } =
-            extension;
+        let ServerExtension {
+            registration,
+            handlers,
+            receivers,
+            states,
+            layers,
+            messages,
+            problem,
+        } = extension;
         let functions = Arc::make_mut(&mut self.handlers);
         let others = &functions.others;
         let is_taken = |name: &str| others.iter().any(|(known, _)| known == name);
@@ -277,6 +297,9 @@ impl<K: Threading> Server<K> {
         }
         for layer in layers {
             self.add_layer(layer);
+        }
+        for middleware in messages {
+            self.options = self.options.message_middleware(middleware.into());
         }
         self
     }

@@ -10,6 +10,7 @@ use mcp_sansio::protocol::{
 };
 use mcp_sansio::{Era, Instant, Revision, Revisions};
 use mcp_sansio_handlers::endpoint::Endpoint;
+use mcp_sansio_handlers::extension::{HostExtension, ServerExtension};
 use mcp_sansio_handlers::middleware::{
     MessageMiddleware, MiddlewareMessage, MiddlewareResponse, NotificationAction, RequestAction,
     ResponseAction,
@@ -722,4 +723,37 @@ fn line_breaks_in_changed_messages_do_not_end_a_frame() {
             assert!(pair.transcript().contains("notifications/message"), "{revision}");
         });
     }
+}
+
+#[test]
+fn an_extension_has_middleware_where_the_application_registers_it() {
+    // Rule: [EXT-034] [EXT-035].
+    let lines = Lines::default();
+    let log = |name| Log { name, lines: Arc::clone(&lines) };
+    let of_server = ServerExtension::new("com.example/a").unwrap();
+    let of_host = HostExtension::new("com.example/a").unwrap();
+    let server = server()
+        .message_middleware(log("first"))
+        .extension(of_server.message_middleware(log("extension")))
+        .message_middleware(log("last"));
+    let host = host(Revision::V2025_11_25)
+        .message_middleware(log("host"))
+        .extension(of_host.message_middleware(log("host extension")));
+    let (client, mut pair) = mcp_sansio_test::connect(&server, &host);
+    pair.run_until_idle();
+    taken(&lines);
+    pair.run(client.ping()).unwrap();
+    let expected = [
+        "host extension> ping",
+        "host> ping",
+        "first> ping",
+        "extension> ping",
+        "last> ping",
+        "last< result",
+        "extension< result",
+        "first< result",
+        "host< result",
+        "host extension< result",
+    ];
+    assert_eq!(taken(&lines), expected);
 }
