@@ -475,8 +475,9 @@ impl Client {
         let status = seen["status"].as_str().expect("a status");
         if matches!(status, "working" | "input_required") {
             cluster.ends.see_unfinished(&task.id);
-            if task.job.tool == "hang" && cluster.ends.unended.contains(&task.id) {
-                // No client cancels it any more.
+            let waits = matches!(task.job.tool, "hang" | "ask");
+            if waits && !self.last_looks.is_empty() && cluster.ends.unended.contains(&task.id) {
+                // No client cancels it, or answers its questions, any more.
                 self.task = None;
                 self.last_looks.pop();
                 return;
