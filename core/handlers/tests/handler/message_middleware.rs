@@ -580,10 +580,11 @@ fn what_identifies_a_message_cannot_be_changed() {
                 _ => RequestAction::Forward,
             }),
             response: Some(|response, mut result| {
-                if response.method() != Some(Method::ToolsList) {
-                    return ResponseAction::Forward;
+                match response.method() {
+                    Some(Method::ToolsList) => result["resultType"] = json!("task"),
+                    Some(Method::ResourcesList) => result["_meta"] = json!(7),
+                    _ => return ResponseAction::Forward,
                 }
-                result["resultType"] = json!("task");
                 ResponseAction::Replace(json_of(&result))
             }),
         }
@@ -596,8 +597,10 @@ fn what_identifies_a_message_cannot_be_changed() {
             let legacy = client.era() == Some(Era::Legacy);
             let opened = "subscriptions/acknowledged";
             assert_eq!(pair.transcript().contains(opened), !legacy, "{}", pair.transcript());
-            let listed = pair.call(method(client, Method::ToolsList, &json!({})));
-            assert!(format!("{:?}", listed.unwrap_err()).contains("-32603"), "{revision}");
+            for list in [Method::ToolsList, Method::ResourcesList] {
+                let listed = pair.call(method(client, list, &json!({})));
+                assert!(format!("{:?}", listed.unwrap_err()).contains("-32603"), "{revision}");
+            }
             let paint = json!({ "name": "paint", "arguments": {} });
             let called = pair.call(method(client, Method::ToolsCall, &paint).on_progress(|_| {}));
             assert!(format!("{:?}", called.unwrap_err()).contains("-32603"), "{revision}");
@@ -756,4 +759,31 @@ fn an_extension_has_middleware_where_the_application_registers_it() {
         "host extension< result",
     ];
     assert_eq!(taken(&lines), expected);
+}
+
+#[test]
+fn changed_messages_are_checked_like_those_of_the_peer() {
+    // Rule: [EXT-029].
+    fn at_server() -> Around {
+        Around {
+            request: Some(|message| {
+                let text = match message.method() {
+                    "tools/list" => r#"{"cursor":"a","cursor":"b"}"#,
+                    "resources/list" => r#"{"_meta":7}"#,
+                    _ => return RequestAction::Forward,
+                };
+                RequestAction::Replace(RawJson::parse(text).unwrap().into())
+            }),
+            ..Around::default()
+        }
+    }
+    // The members of modern metadata stay, so that these are requests of legacy sessions.
+    for revision in &REVISIONS[..2] {
+        on_each_binding(*revision, at_server, Around::default, |client, pair| {
+            for listed in [Method::ToolsList, Method::ResourcesList] {
+                let refused = pair.call(method(client, listed, &json!({}))).unwrap_err();
+                assert!(format!("{refused:?}").contains("-32602"), "{revision}: {refused:?}");
+            }
+        });
+    }
 }

@@ -140,19 +140,29 @@ fn keeps(original: &RawJson<'_>, changed: &RawJson<'_>, members: &[&str]) -> boo
     let empty = RawJson::EMPTY_OBJECT;
     let (before, after) = (original.get("_meta"), changed.get("_meta"));
     let (before, after) = (before.as_ref().unwrap_or(&empty), after.as_ref().unwrap_or(&empty));
-    changed.is_object()
-        && after.is_object()
-        && agree(original, changed, members)
-        && agree(before, after, &KEPT_META)
+    changed.is_object() && agree(original, changed, members) && agree(before, after, &KEPT_META)
 }
 
-/// Returns whether the changed parameters of a message fit its method.
+fn has_valid_meta(object: &RawJson<'_>) -> bool {
+    object.get("_meta").is_none_or(|meta| meta.is_object())
+}
+
+/// Returns whether the changed parameters of a received message are those of the same message. The
+/// machine checks them like those of the peer.
+fn is_same(method: &str, original: &RawJson<'_>, changed: &RawJson<'_>) -> bool {
+    let members = if Method::parse(method).is_some() { &KEPT[..] } else { &[] };
+    keeps(original, changed, members)
+}
+
+/// Returns whether the changed parameters of a message that this side sends fit its method.
 fn fits(method: &str, original: &RawJson<'_>, changed: &RawJson<'_>) -> bool {
-    let method = Method::parse(method);
-    let members = if method.is_some() { &KEPT[..] } else { &[] };
-    if !keeps(original, changed, members) || check_repeats(changed).is_err() {
+    if !has_valid_meta(changed)
+        || !is_same(method, original, changed)
+        || check_repeats(changed).is_err()
+    {
         return false;
     }
+    let method = Method::parse(method);
     let is_text = |name| changed.get(name).is_none_or(|value| value.to_text().is_some());
     let is_number = |value: RawJson<'_>| value.decode::<f64>().is_ok();
     match method {
@@ -250,6 +260,7 @@ impl Connection {
         params: &RawJson<'_>,
         peer: PeerContext<'_>,
     ) -> Passed {
+        let check = if sender == self.role { fits } else { is_same };
         let mut changed: Option<RawJson<'static>> = None;
         let dropped = self.each(sender, |_, middleware| {
             let now = RawJson::trusted(changed.as_ref().unwrap_or(params).as_str());
@@ -258,7 +269,7 @@ impl Connection {
             let action = self.run(|| middleware.notification(&message));
             match action.unwrap_or(NotificationAction::Drop) {
                 NotificationAction::Forward => None,
-                NotificationAction::Replace(new) if fits(method, params, &new.as_raw()) => {
+                NotificationAction::Replace(new) if check(method, params, &new.as_raw()) => {
                     changed = Some(new.into());
                     None
                 }
@@ -296,7 +307,7 @@ impl Connection {
                 at,
                 match action.unwrap_or_else(|| RequestAction::Refuse(broken("panicked"))) {
                     RequestAction::Forward => return None,
-                    RequestAction::Replace(new) if fits(method, params, &new.as_raw()) => {
+                    RequestAction::Replace(new) if is_same(method, params, &new.as_raw()) => {
                         changed = Some(new.into());
                         return None;
                     }
@@ -460,7 +471,9 @@ impl Connection {
             match (action, outcome) {
                 (ResponseAction::Forward, _) => {}
                 (ResponseAction::Replace(new), Ok(result)) if now.is_ok() => {
-                    let kept = keeps(result, &new.as_raw(), &["resultType"]);
+                    let new_result = new.as_raw();
+                    let kept =
+                        has_valid_meta(&new_result) && keeps(result, &new_result, &["resultType"]);
                     changed = Some(if kept {
                         Ok(new.into())
                     } else {

@@ -123,7 +123,7 @@ pub(super) fn pass_completed(
         return Ok(None);
     }
     let mut text = String::new();
-    if complete.write_json(&mut text).is_err() {
+    if complete.write_json(&mut text).is_err() || !text.starts_with('{') {
         // The caller meets the same error.
         return Ok(None);
     }
