@@ -297,6 +297,7 @@ mod tests {
     fn in_2025_03_26_the_server_is_its_own_authorization_server() {
         // Rule: [AUTHC-006] [AUTHC-007] [AUTHC-008].
         let server = location("https://api.example.com/v1/mcp?a");
+        #[cfg(feature = "client")]
         assert_eq!(base_issuer(&server), "https://api.example.com");
         let urls = texts(MetadataUrls::for_base(&server));
         assert_eq!(urls, ["https://api.example.com/.well-known/oauth-authorization-server"]);
