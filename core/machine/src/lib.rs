@@ -10,7 +10,7 @@
 //!    [limits](peer::Limits) and [revisions](Revisions). A server also has a [`catalog::Catalog`]
 //!    of tools, resources and prompts.
 //! 2. [`peer::Server`] or [`peer::Client`]: the machine of one connection. Their pages describe how
-//!    to drive them.
+//!    to drive them. The features `server` and `client` select them, and both are on by default.
 //! 3. [`stream::StreamConnection`]: runs a machine on a byte stream. With the feature `http`,
 //!    `http::Server` and `http::Client` take and send HTTP exchanges instead.
 //! 4. [`peer::Event`]: what happened. The application answers with methods of the machine, or with
