@@ -100,7 +100,7 @@ impl<T> Slab<T> {
     ///
     /// Panics if there are 2^32 - 1 entries.
     // Entries are large: inlining constructs them in place, without a copy.
-    #[inline]
+    #[inline(always)]
     pub fn insert(&mut self, value: T) -> Key {
         self.len += 1;
         let slot = self.free;
@@ -108,7 +108,8 @@ impl<T> Slab<T> {
             && let Place::Free(next) = entry.place
         {
             self.free = next;
-            entry.place = Place::Taken(value);
+            // A free place owns nothing: without a check whether to drop it, the entry is written once.
+            core::mem::forget(core::mem::replace(&mut entry.place, Place::Taken(value)));
             return Key { slot, generation: entry.generation };
         }
         let slot = u32::try_from(self.slots.len()).expect("fewer than 2^32 entries");

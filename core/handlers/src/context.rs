@@ -436,6 +436,8 @@ impl<A: DeserializeOwned> FromRequest<ForTool> for Call<A> {
     // MCP 2025-06-18 server/tools#error-handling [TOOL-009]: arguments that do not fit are a
     // protocol error.
     // MCP 2025-11-25 server/tools#error-handling [TOOL-010]: they are a tool error.
+    // Called once for a type: the arguments are decoded where the handler expects them.
+    #[inline(always)]
     fn from_request(received: RequestParts<'_, '_>) -> Result<Self, HandlerError> {
         let call = received.call()?;
         let arguments = call.request.arguments();

@@ -60,6 +60,7 @@ impl<In, Out> HandlerInput for Async<In, Out> {
 }
 
 /// Decodes the parameter of the function; a failure is returned as the outcome.
+#[inline(always)]
 pub(super) fn decode<Of, In: FromRequest<Of>>(
     received: RequestParts<'_, '_>,
 ) -> Result<In, Box<Outcome>> {

@@ -18,7 +18,7 @@ use mcp_sansio::http::{
     StoreReply, StoredEvent, UnservableTool,
 };
 use mcp_sansio::jsonrpc::ErrorObject;
-use mcp_sansio::peer::{CommandError, Event, Request, RequestHandle, ServerSession};
+use mcp_sansio::peer::{CommandError, Event, Request, RequestHandle, ServerCommand, ServerSession};
 use mcp_sansio::{Caller, Era, Instant, Job};
 
 use super::catalog_edit::ItemHandlers;
@@ -307,7 +307,7 @@ impl<K: Threading> HttpServer<K> {
         let HandlerOutput { request, outcome } = answer;
         let endpoint = &mut self.endpoint;
         endpoint.running.end(&mut endpoint.machine, request.handle);
-        endpoint.finish(request, outcome, now);
+        endpoint.finish(&request, outcome, now);
         endpoint.notify_changes(now);
     }
 
@@ -544,10 +544,10 @@ impl ServerBinding for HttpServerMachine {
     fn ask(
         &mut self,
         questions: &InputRequired,
-        request: Request<'_>,
+        request: &Request<'_>,
         now: Instant,
     ) -> Result<(), CommandError> {
-        self.require_input(request, questions, now)
+        self.apply(ServerCommand::RequireInput { request, required: questions }, now).map(drop)
     }
 
     fn refuse(

@@ -5,7 +5,7 @@ use core::fmt;
 use core::ops::{Deref, DerefMut};
 
 use mcp_sansio::Instant;
-use mcp_sansio::peer::{CommandError, Request};
+use mcp_sansio::peer::{CommandError, Request, ServerCommand};
 use mcp_sansio::protocol::InputRequiredResult;
 
 use super::elicitation_ids::ElicitationIds;
@@ -24,7 +24,7 @@ trait InputRequirement: fmt::Debug + Send + Sync {
     fn put(
         &self,
         server: &mut StreamServer,
-        request: Request<'_>,
+        request: &Request<'_>,
         now: Instant,
     ) -> Result<(), CommandError>;
 
@@ -41,10 +41,10 @@ impl InputRequirement for InputRequiredResult {
     fn put(
         &self,
         server: &mut StreamServer,
-        request: Request<'_>,
+        request: &Request<'_>,
         now: Instant,
     ) -> Result<(), CommandError> {
-        server.require_input(request, self, now)
+        server.apply(ServerCommand::RequireInput { request, required: self }, now).map(drop)
     }
 
     fn name_elicitations(&mut self, ids: ElicitationIds, request: &Request<'_>) {
@@ -76,7 +76,7 @@ impl InputRequired {
     pub(super) fn put(
         &self,
         server: &mut StreamServer,
-        request: Request<'_>,
+        request: &Request<'_>,
         now: Instant,
     ) -> Result<(), CommandError> {
         self.0.put(server, request, now)

@@ -65,7 +65,7 @@ pub(super) trait ServerBinding: ServerMachine + fmt::Debug + Sized {
     fn ask(
         &mut self,
         questions: &InputRequired,
-        request: Request<'_>,
+        request: &Request<'_>,
         now: Instant,
     ) -> Result<(), CommandError>;
 
@@ -150,7 +150,7 @@ impl ServerBinding for StreamServer {
     fn ask(
         &mut self,
         questions: &InputRequired,
-        request: Request<'_>,
+        request: &Request<'_>,
         now: Instant,
     ) -> Result<(), CommandError> {
         questions.put(self, request, now)

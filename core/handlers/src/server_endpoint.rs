@@ -87,7 +87,7 @@ impl<K: Threading, M: ServerBinding> ServerEndpoint<K, M> {
         if !self.handlers.show(&event, self.guard)
             && let Event::Request(request) = event
         {
-            self.answer(request, Panicked.into(), now);
+            self.answer(&request, Panicked.into(), now);
             return None;
         }
         match event {
@@ -156,16 +156,16 @@ impl<K: Threading, M: ServerBinding> ServerEndpoint<K, M> {
     // ------------------------------------------------------------------ from handlers
 
     /// Takes the outcome of a handler: an answer, or progress of a task.
-    pub(super) fn finish(&mut self, request: Request<'_>, mut outcome: Outcome, now: Instant) {
+    pub(super) fn finish(&mut self, request: &Request<'_>, mut outcome: Outcome, now: Instant) {
         // Messages of the handler are sent before its answer.
         self.take_commands(now);
         let handle = request.handle;
         if let Outcome::InputRequired(questions) = &mut outcome {
-            questions.name_elicitations(self.elicitations, &request);
+            questions.name_elicitations(self.elicitations, request);
         }
         let Some(tasks) = &mut self.tasks else { return self.answer(request, outcome, now) };
         if tasks.place_of(handle).is_some() {
-            let check = || check_output(self.machine.catalog(), &request, outcome);
+            let check = || check_output(self.machine.catalog(), request, outcome);
             outcome = self.guard.run(check).unwrap_or_else(Outcome::from);
         }
         let task_requested = tasks.take_task_request(handle);
@@ -173,8 +173,8 @@ impl<K: Threading, M: ServerBinding> ServerEndpoint<K, M> {
             None => {}
             // The handler now waits for answers, so a task is useful from here on.
             Some(outcome @ Outcome::InputRequired(_)) if task_requested => {
-                let request = request.into_owned();
-                if !self.create_task(&request, now) {
+                let owned = request.clone().into_owned();
+                if !self.create_task(&owned, now) {
                     return self.answer(request, outcome, now);
                 }
                 if let Some(tasks) = &mut self.tasks {
@@ -185,11 +185,11 @@ impl<K: Threading, M: ServerBinding> ServerEndpoint<K, M> {
         }
     }
 
-    pub(super) fn answer(&mut self, request: Request<'_>, outcome: Outcome, now: Instant) {
+    pub(super) fn answer(&mut self, request: &Request<'_>, outcome: Outcome, now: Instant) {
         let handle = request.handle;
         // The machine has already handled a request that was cancelled meanwhile, or an answer that
         // could not be serialized.
-        let _answered = match self.handlers.sealing.close(&request, outcome, now) {
+        let _answered = match self.handlers.sealing.close(request, outcome, now) {
             Outcome::Result(body) => {
                 let respond = ServerCommand::Respond { request: handle, result: &body };
                 self.machine.apply(respond, now).map(drop)
@@ -271,7 +271,7 @@ impl<K: Threading, M: ServerBinding> ServerEndpoint<K, M> {
             self.drop_handler(handler);
         }
         if let Some(outcome) = served.outcome {
-            self.answer(request.clone(), outcome, now);
+            self.answer(request, outcome, now);
         }
     }
 
@@ -385,7 +385,7 @@ impl<K: Threading> ServerEndpoint<K> {
         let Some(mut request) = self.dispatch(event, now) else { return };
         match self.handlers.sealing.open(&mut request, now) {
             Ok(()) => self.call(request, now),
-            Err(error) => self.answer(request, Outcome::Error(error), now),
+            Err(error) => self.answer(&request, Outcome::Error(error), now),
         }
     }
 
@@ -424,14 +424,14 @@ impl<K: Threading> ServerEndpoint<K> {
         #[cfg(not(feature = "observer"))]
         let step = call();
         match step {
-            Step::Ready(outcome) => self.finish(request, outcome, now),
+            Step::Ready(outcome) => self.finish(&request, outcome, now),
             Step::Pending(task) => {
                 let detached = self.task_of(request.handle).map(|place| place | DETACHED);
                 let place = detached.unwrap_or_else(|| request.handle.slot());
                 let kept =
                     into_owned_request(request, self.tasks.is_some(), &self.handlers.sealing);
                 if let Some((kept, outcome)) = self.running.start(place, task, kept) {
-                    self.finish(kept, outcome.unwrap_or_else(Outcome::from), now);
+                    self.finish(&kept, outcome.unwrap_or_else(Outcome::from), now);
                 }
             }
         }
@@ -476,7 +476,7 @@ impl<K: Threading> Endpoint for ServerEndpoint<K> {
         self.take_commands(now);
         for _ in 0..self.running.ready() {
             if let Some((kept, outcome)) = self.running.poll_next() {
-                self.finish(kept, outcome.unwrap_or_else(Outcome::from), now);
+                self.finish(&kept, outcome.unwrap_or_else(Outcome::from), now);
             }
         }
         // Takes the commands of handlers that were just polled, and handles the events that these

@@ -41,6 +41,7 @@ impl PanicGuard {
     /// # Errors
     ///
     /// Fails if `function` panicked and the guard catches panics.
+    #[inline]
     pub fn run<T>(self, function: impl FnOnce() -> T) -> Result<T, Panicked> {
         // Without unwinding there is nothing to catch, and an image is a kilobyte smaller.
         let Some(run) = self.0.filter(|_| cfg!(panic = "unwind")) else { return Ok(function()) };

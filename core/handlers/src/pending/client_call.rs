@@ -180,6 +180,7 @@ impl<T: DeserializeOwned> IntoFuture for ClientCall<T> {
     type Output = Result<T, ClientError>;
     type IntoFuture = CallFuture<T>;
 
+    #[inline]
     fn into_future(self) -> CallFuture<T> {
         let has_layers = self.client.layers().is_some();
         // A lookup in the cache sends nothing.
@@ -204,6 +205,7 @@ impl<T> ClientCall<T> {
     }
 
     /// Starts the call with the middleware of the host around it.
+    #[cold]
     fn run_layers(self) -> CallFuture<T> {
         let params = RawJson::trusted_string(self.pending.take_text());
         let request = ClientRequest {
@@ -224,6 +226,7 @@ impl<T> ClientCall<T> {
     }
 
     /// Sends the call.
+    #[inline]
     pub(crate) fn send(self) -> CallFuture<T> {
         #[cfg(feature = "http")]
         let task_fields = if self.client.shared().follows_tasks {

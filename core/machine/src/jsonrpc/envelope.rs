@@ -434,6 +434,7 @@ impl<'a> Envelope<'a> {
     }
 }
 
+#[inline]
 fn is_version(text: &str) -> bool {
     text == VERSION || unquote(text).is_some_and(|version| version == "2.0")
 }

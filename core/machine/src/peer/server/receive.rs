@@ -65,6 +65,8 @@ impl Server {
 
     // ------------------------------------------------------------------ requests
 
+    // Called once: without a copy of the message.
+    #[inline(always)]
     fn receive_request<'f>(
         &mut self,
         message: RequestMessage<'f>,
