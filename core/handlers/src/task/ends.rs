@@ -17,7 +17,7 @@ use super::table::TaskTable;
 
 impl TaskTable {
     /// Returns whether a task has ended, and the store does not have its end as far as this node
-    /// knows. If the store answers, clients get to know what it has.
+    /// knows. Clients then get to know the state in the store.
     pub(super) fn is_unstored(&self, task: Key) -> bool {
         let failed = self.shared.as_ref().is_some_and(|shared| shared.failed.contains(&task));
         self.is_being_stored(task) || (failed && self.entries.get(task).is_some_and(Entry::is_over))

@@ -20,16 +20,16 @@ use crate::{Caller, Revision};
 /// are written, after the checks. Requests that HTTP refuses before, for their header fields, their
 /// session or their token, do not reach it.
 ///
-/// A recording contains the messages as they are on the wire. A replay has no middleware, so its
+/// A recording contains the messages on the wire. A replay has no middleware, so its
 /// outputs may differ.
 ///
 /// Its functions must return quickly: the connection waits for them. If one panics and the
 /// [`PanicGuard`](crate::PanicGuard) of the connection catches that, a notification is dropped, and
 /// a request or response is replaced by an internal error.
 ///
-/// What identifies a message cannot be changed. In messages of the protocol these members of the
-/// parameters stay as they are: `name`, `uri`, `ref`, `taskId`, `requestId`, `elicitationId`,
-/// `progressToken`, and the `protocolVersion` of `initialize`; in `_meta` those for the protocol
+/// The identity of a message cannot be changed: in messages of the protocol, the members of the
+/// parameters `name`, `uri`, `ref`, `taskId`, `requestId`, `elicitationId`,
+/// `progressToken`, and the `protocolVersion` of `initialize`; in `_meta`, those for the protocol
 /// version, the capabilities of the client, the progress token, the subscription and the related
 /// task. A result keeps its `resultType`. A change of these drops a notification, and is an internal
 /// error for a request or a response.

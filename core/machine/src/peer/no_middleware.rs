@@ -21,7 +21,7 @@ impl Passing {
     pub(in crate::peer) const fn set_guard(&mut self, _: PanicGuard) {}
 }
 
-/// Changed parameters: there are none.
+/// Changed parameters, which do not exist without middleware.
 #[derive(Debug)]
 pub(in crate::peer) enum ChangedJson {}
 
@@ -31,7 +31,7 @@ impl ChangedJson {
     }
 }
 
-/// A changed error: there is none.
+/// A changed error, which does not exist without middleware.
 #[derive(Debug)]
 pub(in crate::peer) enum ChangedError {}
 
@@ -47,7 +47,7 @@ pub(in crate::peer) const fn changed_or<'e>(
     }
 }
 
-/// What becomes of a notification, or of the parameters of a request.
+/// The decision about a notification, or about the parameters of a request.
 #[derive(Debug)]
 #[allow(dead_code, reason = "constructed only with the feature `extensions`")]
 pub(in crate::peer) enum Passed {
@@ -56,7 +56,7 @@ pub(in crate::peer) enum Passed {
     Dropped,
 }
 
-/// What becomes of a received request or of a response.
+/// The decision about a received request, or about a response.
 #[derive(Debug)]
 #[allow(dead_code, reason = "constructed only with the feature `extensions`")]
 pub(in crate::peer) enum Exchanged {
@@ -65,7 +65,7 @@ pub(in crate::peer) enum Exchanged {
     Refused(ErrorObject<'static>),
 }
 
-/// The changed parameters of a call: there are none.
+/// The changed parameters of a call, which do not exist without middleware.
 #[derive(Debug)]
 pub(in crate::peer) enum ChangedCall {}
 

@@ -67,7 +67,7 @@ pub(in crate::peer) fn changed_or<'e>(
     changed.map_or(error, |changed| &changed.0)
 }
 
-/// What becomes of a notification, or of the parameters of a request.
+/// The decision about a notification, or about the parameters of a request.
 #[derive(Debug)]
 pub(in crate::peer) enum Passed {
     Unchanged,
@@ -75,7 +75,7 @@ pub(in crate::peer) enum Passed {
     Dropped,
 }
 
-/// What becomes of a received request or of a response.
+/// The decision about a received request, or about a response.
 #[derive(Debug)]
 pub(in crate::peer) enum Exchanged {
     Unchanged,

@@ -78,7 +78,7 @@ impl Client {
         }
     }
 
-    /// Returns what is known of the server.
+    /// Returns the revision and the capabilities of the server.
     fn peer_context(&self) -> PeerContext<'static> {
         let session = self.session.as_ref();
         PeerContext {
@@ -89,7 +89,7 @@ impl Client {
     }
 }
 
-/// Returns what does not borrow from a changed message.
+/// Makes an event independent of the changed message.
 fn owned<'f>(flow: Flow<'_>) -> Flow<'f> {
     flow.map(|event| event.map(Event::into_owned))
 }

@@ -79,7 +79,7 @@ impl Server {
         }
     }
 
-    /// Returns what is known of the client that has sent a message, apart from its identity.
+    /// Returns the revision and the capabilities of the client that has sent a message.
     fn peer_context(&self, params: Option<&RawJson<'_>>) -> PeerContext<'static> {
         let meta = params.and_then(|params| params.get("_meta"));
         let named = |meta: &RawJson<'_>| Revision::parse(&meta.get(PROTOCOL_VERSION)?.to_text()?);
@@ -101,7 +101,7 @@ impl Server {
     }
 }
 
-/// Returns what does not borrow from a changed message.
+/// Makes an event independent of the changed message.
 fn owned<'f>(flow: Flow<'_>) -> Flow<'f> {
     flow.map(|event| event.map(Event::into_owned))
 }
