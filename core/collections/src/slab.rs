@@ -140,6 +140,8 @@ impl<T> Slab<T> {
     }
 
     /// Removes the entry with this key.
+    // Entries are large: inlining avoids a copy.
+    #[inline]
     pub fn remove(&mut self, key: Key) -> Option<T> {
         let slot = self.slots.get_mut(key.slot as usize)?;
         if slot.generation != key.generation || matches!(slot.place, Place::Free(_)) {

@@ -82,6 +82,8 @@ impl<K: Threading, M: ServerBinding> ServerEndpoint<K, M> {
     // ------------------------------------------------------------------ from clients
 
     /// Handles an event. Returns a request that needs a handler.
+    // Requests are large: inlining avoids copies.
+    #[inline(always)]
     pub(super) fn dispatch<'f>(&mut self, event: Event<'f>, now: Instant) -> Option<Request<'f>> {
         self.advance_clock(now);
         if !self.handlers.show(&event, self.guard)

@@ -120,33 +120,36 @@ impl<'a> Metadata<'a> {
         params: &RawJson<'a>,
         prefix: CachedPrefix<'_>,
     ) -> Result<Self, &'static str> {
-        Self::read_noted(params, &MemberIndex::default(), prefix)
+        let mut found = Self::default();
+        found.fill(params, &MemberIndex::default(), prefix)?;
+        Ok(found)
     }
 
-    /// Like [`read_after`](Self::read_after), for `params` whose members may be indexed.
-    fn read_noted(
+    /// Like [`read_after`](Self::read_after), for `params` whose members may be indexed, and
+    /// without moving the result, which is large.
+    fn fill(
+        &mut self,
         params: &RawJson<'a>,
         index: &MemberIndex,
         prefix: CachedPrefix<'_>,
-    ) -> Result<Self, &'static str> {
+    ) -> Result<(), &'static str> {
         if u32::try_from(params.as_str().len()).is_err() {
             return Err("the parameters are too long");
         }
-        let mut found = Self::default();
         match index.members(params.frame_text()) {
             Some(members) => {
                 for member in members {
-                    found.take(member, prefix)?;
+                    self.take(member, prefix)?;
                 }
             }
             None => {
                 let mut members = params.walk();
                 while let Some(member) = members.next_after(prefix.text) {
-                    found.take(member, prefix)?;
+                    self.take(member, prefix)?;
                 }
             }
         }
-        Ok(found)
+        Ok(())
     }
 
     fn take(&mut self, member: Member<'a>, prefix: CachedPrefix<'_>) -> Result<(), &'static str> {
@@ -299,7 +302,12 @@ pub(crate) fn parse<'f>(
         && let Some(params) = &request.params
         && params.as_str() != RawJson::EMPTY_OBJECT.as_str()
     {
-        *read = Some(Metadata::read_noted(params, &index, prefix));
+        let read = read.insert(Ok(Metadata::default()));
+        if let Ok(found) = read
+            && let Err(defect) = found.fill(params, &index, prefix)
+        {
+            *read = Err(defect);
+        }
     }
     parsed
 }

@@ -176,7 +176,6 @@ impl Requests {
         self.ids.find_hashed(hash, &has_id).map(Key::from_number)
     }
 
-    #[inline]
     pub(super) fn insert(&mut self, request: InFlight) -> Key {
         let hash = self.hasher.hash_one(&request.id);
         if let RequestOwner::Listening(filter) = &request.owner {

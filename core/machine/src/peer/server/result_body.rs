@@ -12,7 +12,7 @@ use crate::protocol::{AtRevision, CacheHints, CacheScope, Method};
 /// A result to be written.
 pub(super) struct Body<'a> {
     pub(super) result: &'a dyn WriteJson,
-    /// See [`WriteJsonAt::is_plain`].
+    /// See [`WriteJsonAt::is_plain`](crate::protocol::WriteJsonAt::is_plain).
     pub(super) plain: bool,
     /// Whether only some callers can see its item.
     pub(super) restricted: bool,
