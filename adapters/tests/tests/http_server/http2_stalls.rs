@@ -104,6 +104,8 @@ async fn a_response_read_byte_by_byte_is_aborted() {
                 if frames_of.write(&byte).await.is_err() {
                     return;
                 }
+                // Without a pause, a fast computer reads the short response before it is aborted.
+                tokio::time::sleep(Duration::from_millis(1)).await;
                 let next = tokio::time::timeout(Duration::from_millis(20), frames_of.next()).await;
                 match next {
                     Ok(None) => return,
