@@ -205,7 +205,8 @@ impl<T> ClientCall<T> {
     }
 
     /// Starts the call with the middleware of the host around it.
-    #[cold]
+    // Not inlined, so that `send` is, and the call is not moved.
+    #[inline(never)]
     fn run_layers(self) -> CallFuture<T> {
         let params = RawJson::trusted_string(self.pending.take_text());
         let request = ClientRequest {

@@ -156,18 +156,8 @@ impl TaskTable {
         }))
     }
 
-    /// Reads a task for a request in the form that is stored.
-    pub(super) fn begin_lookup(
-        &mut self,
-        machine: &mut HttpServerMachine,
-        request: Request<'static>,
-        name: &str,
-        now: Instant,
-    ) {
-        self.insert_lookup(machine, request, name, None, now);
-    }
-
-    fn insert_lookup(
+    /// Reads a task for a request in the form that is stored. `responses` are those of `tasks/update`.
+    pub(super) fn insert_lookup(
         &mut self,
         machine: &mut HttpServerMachine,
         request: Request<'static>,

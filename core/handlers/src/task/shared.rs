@@ -392,7 +392,7 @@ impl TaskTable {
         }
         for request in waiting {
             self.waiting.remove(&request.handle);
-            self.begin_lookup(machine, request, &name, now);
+            self.insert_lookup(machine, request, &name, None, now);
         }
     }
 

@@ -16,7 +16,7 @@ use crate::jsonrpc::{
     WriteJson, close_object_with, write_integer, write_notification, write_string,
 };
 use crate::protocol::{Method, MethodKind, Phase, Side};
-use crate::{Era, Instant, PanicGuard, Revision};
+use crate::{Era, Instant, Revision};
 
 use super::calls::{Answered, Call, Calls, Purpose, Repeat, Timing};
 use super::error::{CommandError, ConnectionClosed};
@@ -76,7 +76,7 @@ impl Connection {
             binding,
             cancels_by_closing: false,
             observed: Observed::new(config, role, binding),
-            passing: Passing::new(PanicGuard::NONE),
+            passing: Passing::default(),
             keep_alive_due: None,
             keep_alive_failures: 0,
         }

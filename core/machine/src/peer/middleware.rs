@@ -157,7 +157,7 @@ impl MiddlewareResponse<'_> {
         self.sender
     }
 
-    /// Returns the id of the request, as it was in [`MiddlewareMessage::id`].
+    /// Returns the id of the request, which [`MiddlewareMessage::id`] returned.
     #[must_use]
     pub const fn id(&self) -> &RequestId {
         self.id

@@ -8,15 +8,10 @@ use super::connection::Connection;
 use super::error::CommandError;
 
 /// A connection without middleware.
-#[derive(Debug)]
-pub(in crate::peer) struct Passing;
+#[derive(Debug, Default)]
+pub(in crate::peer) struct Passing {}
 
 impl Passing {
-    #[inline(always)]
-    pub(in crate::peer) const fn new(_: PanicGuard) -> Self {
-        Self
-    }
-
     #[inline(always)]
     pub(in crate::peer) const fn set_guard(&mut self, _: PanicGuard) {}
 }

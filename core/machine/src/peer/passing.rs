@@ -5,12 +5,14 @@ use alloc::string::String;
 
 use crate::PanicGuard;
 use crate::jsonrpc::{
-    ErrorObject, Json, RawJson, RequestId, WriteJson, to_shared_json, write_string,
+    ErrorObject, Json, NotificationMessage, RawJson, RequestId, WriteJson, to_shared_json,
+    write_string,
 };
 use crate::protocol::{LoggingLevel, Method, Side};
 
-use super::connection::Connection;
+use super::connection::{Connection, Flow};
 use super::error::CommandError;
+use super::event::Event;
 use super::members::check_repeats;
 use super::metadata;
 use super::middleware::{
@@ -36,10 +38,6 @@ struct Early {
 }
 
 impl Passing {
-    pub(in crate::peer) const fn new(guard: PanicGuard) -> Self {
-        Self { guard, early: None }
-    }
-
     pub(in crate::peer) const fn set_guard(&mut self, guard: PanicGuard) {
         self.guard = guard;
     }
@@ -75,12 +73,50 @@ pub(in crate::peer) enum Passed {
     Dropped,
 }
 
+impl Passed {
+    /// Handles a received notification with `receive`, unless it is dropped.
+    pub(in crate::peer) fn receive<'f>(
+        self,
+        message: NotificationMessage<'f>,
+        receive: impl for<'m> FnOnce(NotificationMessage<'m>) -> Flow<'m>,
+    ) -> Flow<'f> {
+        match self {
+            Self::Unchanged => receive(message),
+            Self::Changed(changed) => {
+                let params = Some(RawJson::trusted(changed.0.as_str()));
+                owned(receive(NotificationMessage { method: message.method, params }))
+            }
+            Self::Dropped => Ok(None),
+        }
+    }
+}
+
 /// The decision about a received request, or about a response.
 #[derive(Debug)]
 pub(in crate::peer) enum Exchanged {
     Unchanged,
     Changed(RawJson<'static>),
     Refused(ErrorObject<'static>),
+}
+
+impl Exchanged {
+    /// Handles the response to a call with `receive`.
+    pub(in crate::peer) fn receive<'f>(
+        self,
+        outcome: Result<RawJson<'f>, ErrorObject<'f>>,
+        receive: impl for<'m> FnOnce(Result<RawJson<'m>, ErrorObject<'m>>) -> Flow<'m>,
+    ) -> Flow<'f> {
+        match self {
+            Self::Unchanged => receive(outcome),
+            Self::Changed(changed) => owned(receive(Ok(RawJson::trusted(changed.as_str())))),
+            Self::Refused(error) => receive(Err(error)),
+        }
+    }
+}
+
+/// Makes an event independent of the changed message.
+pub(in crate::peer) fn owned<'f>(flow: Flow<'_>) -> Flow<'f> {
+    flow.map(|event| event.map(Event::into_owned))
 }
 
 /// The changed parameters of a call.

@@ -4,10 +4,10 @@ use mcp_sansio_collections::Key;
 
 use crate::Revision;
 use crate::jsonrpc::{ErrorObject, NotificationMessage, RawJson, RequestMessage};
+use crate::peer::Exchanged;
 use crate::peer::connection::Flow;
-use crate::peer::event::Event;
 use crate::peer::middleware::PeerContext;
-use crate::peer::{Exchanged, Passed};
+use crate::peer::passing::owned;
 use crate::{Instant, PanicGuard};
 
 use super::Client;
@@ -50,15 +50,8 @@ impl Client {
         now: Instant,
     ) -> Flow<'f> {
         let peer = self.peer_context();
-        match self.connection.pass_received(&message.method, message.params.as_ref(), peer) {
-            Passed::Unchanged => self.receive_passed_notification(message, now),
-            Passed::Changed(changed) => {
-                let params = Some(RawJson::trusted(changed.json().as_str()));
-                let message = NotificationMessage { method: message.method, params };
-                owned(self.receive_passed_notification(message, now))
-            }
-            Passed::Dropped => Ok(None),
-        }
+        let passed = self.connection.pass_received(&message.method, message.params.as_ref(), peer);
+        passed.receive(message, |message| self.receive_passed_notification(message, now))
     }
 
     pub(super) fn answer_through_middleware<'f>(
@@ -68,14 +61,8 @@ impl Client {
         now: Instant,
     ) -> Flow<'f> {
         let Some(call) = self.connection.calls.get(key) else { return Ok(None) };
-        match self.connection.pass_answer(call.id, call.method, &outcome) {
-            Exchanged::Unchanged => self.receive_passed_response(key, outcome, None, now),
-            Exchanged::Changed(changed) => {
-                let result = RawJson::trusted(changed.as_str());
-                owned(self.receive_passed_response(key, Ok(result), None, now))
-            }
-            Exchanged::Refused(error) => self.receive_passed_response(key, Err(error), None, now),
-        }
+        let passed = self.connection.pass_answer(call.id, call.method, &outcome);
+        passed.receive(outcome, |outcome| self.receive_passed_response(key, outcome, None, now))
     }
 
     /// Returns the revision and the capabilities of the server.
@@ -87,9 +74,4 @@ impl Client {
             capabilities: session.map(|session| session.server),
         }
     }
-}
-
-/// Makes an event independent of the changed message.
-fn owned<'f>(flow: Flow<'_>) -> Flow<'f> {
-    flow.map(|event| event.map(Event::into_owned))
 }

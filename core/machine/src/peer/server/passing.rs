@@ -4,12 +4,12 @@ use mcp_sansio_collections::Key;
 
 use crate::Instant;
 use crate::jsonrpc::{ErrorObject, NotificationMessage, RawJson, RequestMessage};
+use crate::peer::Exchanged;
 use crate::peer::connection::Flow;
-use crate::peer::event::Event;
-use crate::peer::metadata::{CLIENT_CAPABILITIES, PROTOCOL_VERSION};
+use crate::peer::metadata::{Metadata, Read};
 use crate::peer::middleware::PeerContext;
+use crate::peer::passing::owned;
 use crate::peer::requests::ReplyTo;
-use crate::peer::{Exchanged, Passed};
 use crate::protocol::Capabilities;
 use crate::{Era, Revision};
 
@@ -20,16 +20,18 @@ impl Server {
     pub(super) fn receive_through_middleware<'f>(
         &mut self,
         message: RequestMessage<'f>,
+        read: Option<&mut Read<'f>>,
         reply: ReplyTo,
     ) -> Flow<'f> {
         let caller = self.caller.clone();
-        let mut peer = self.peer_context(message.params.as_ref());
+        let metadata = read.as_ref().and_then(|read| read.as_ref().ok());
+        let mut peer = self.peer_context(metadata);
         peer.caller = Some(&caller);
         let (id, params) = (&message.id, message.params.as_ref());
         let passed = self.connection.pass_request(id, &message.method, params, peer);
         let RequestMessage { id, method, params } = message;
         let flow = match passed {
-            Exchanged::Unchanged => self.receive_passed_request(id, method, params, None, reply),
+            Exchanged::Unchanged => self.receive_passed_request(id, method, params, read, reply),
             Exchanged::Changed(changed) => {
                 // It is read like text of the frame.
                 let params = Some(RawJson::trusted(changed.as_str()));
@@ -49,17 +51,11 @@ impl Server {
         message: NotificationMessage<'f>,
         now: Instant,
     ) -> Flow<'f> {
-        let mut peer = self.peer_context(message.params.as_ref());
+        let metadata = message.params.as_ref().and_then(|params| Metadata::read(params).ok());
+        let mut peer = self.peer_context(metadata.as_ref());
         peer.caller = Some(&self.caller);
-        match self.connection.pass_received(&message.method, message.params.as_ref(), peer) {
-            Passed::Unchanged => self.receive_passed_notification(message, now),
-            Passed::Changed(changed) => {
-                let params = Some(RawJson::trusted(changed.json().as_str()));
-                let message = NotificationMessage { method: message.method, params };
-                owned(self.receive_passed_notification(message, now))
-            }
-            Passed::Dropped => Ok(None),
-        }
+        let passed = self.connection.pass_received(&message.method, message.params.as_ref(), peer);
+        passed.receive(message, |message| self.receive_passed_notification(message, now))
     }
 
     pub(super) fn answer_through_middleware<'f>(
@@ -69,24 +65,24 @@ impl Server {
         now: Instant,
     ) -> Flow<'f> {
         let Some(call) = self.connection.calls.get(key) else { return Ok(None) };
-        match self.connection.pass_answer(call.id, call.method, &outcome) {
-            Exchanged::Unchanged => self.receive_passed_response(key, outcome, now),
-            Exchanged::Changed(changed) => {
-                let result = RawJson::trusted(changed.as_str());
-                owned(self.receive_passed_response(key, Ok(result), now))
-            }
-            Exchanged::Refused(error) => self.receive_passed_response(key, Err(error), now),
-        }
+        let passed = self.connection.pass_answer(call.id, call.method, &outcome);
+        passed.receive(outcome, |outcome| self.receive_passed_response(key, outcome, now))
     }
 
     /// Returns the revision and the capabilities of the client that has sent a message.
-    fn peer_context(&self, params: Option<&RawJson<'_>>) -> PeerContext<'static> {
-        let meta = params.and_then(|params| params.get("_meta"));
-        let named = |meta: &RawJson<'_>| Revision::parse(&meta.get(PROTOCOL_VERSION)?.to_text()?);
-        if let Some(meta) = &meta
-            && let Some(revision) = named(meta).filter(|it| it.era() == Era::Modern)
+    fn peer_context(&self, metadata: Option<&Metadata<'_>>) -> PeerContext<'static> {
+        // A prefix that was compared and not parsed is that of the last declaration.
+        if let Some(last) = &self.last_declared
+            && metadata.is_some_and(|metadata| metadata.prefix_matched)
         {
-            let declared = meta.get(CLIENT_CAPABILITIES);
+            let (revision, capabilities) = (Some(last.revision), Some(last.capabilities));
+            return PeerContext { caller: None, revision, capabilities };
+        }
+        let named = |it: &Metadata<'_>| Revision::parse(it.protocol_version.as_ref()?);
+        if let Some(metadata) = metadata
+            && let Some(revision) = named(metadata).filter(|it| it.era() == Era::Modern)
+        {
+            let declared = metadata.client_capabilities.as_ref();
             let capabilities = declared.and_then(|declared| {
                 Capabilities::from_checked_client_json(declared.as_str(), revision).ok()
             });
@@ -99,9 +95,4 @@ impl Server {
             capabilities: session.map(|session| session.client),
         }
     }
-}
-
-/// Makes an event independent of the changed message.
-fn owned<'f>(flow: Flow<'_>) -> Flow<'f> {
-    flow.map(|event| event.map(Event::into_owned))
 }

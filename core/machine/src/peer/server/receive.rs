@@ -85,7 +85,8 @@ impl Server {
         }
         #[cfg(feature = "extensions")]
         if self.connection.has_middleware() {
-            return self.receive_through_middleware(RequestMessage { id, method, params }, reply);
+            let message = RequestMessage { id, method, params };
+            return self.receive_through_middleware(message, read, reply);
         }
         self.receive_passed_request(id, method, params, read, reply)
     }
