@@ -7,7 +7,7 @@ use core::fmt;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use super::client::{ClientSecret, Credential};
+use super::client::{ClientSecret, Credential, Generation};
 use super::client_authentication::AuthenticationMethod;
 use super::token::{TokenType, is_token};
 
@@ -45,6 +45,9 @@ pub(super) struct StoredTokens {
     pub(super) granted: String,
     /// The thumbprint of the key that the tokens are bound to.
     pub(super) thumbprint: Option<String>,
+    /// Which tokens these replace. Absent in credentials of earlier versions.
+    #[serde(default)]
+    pub(super) generation: Generation,
 }
 
 /// The dynamic registration of a client at an authorization server.
@@ -84,7 +87,9 @@ impl StoredTokens {
     pub(super) fn read(credential: &Credential) -> Option<Self> {
         // The token is sent in a request field, and other programs may have changed the stored
         // text.
-        read(TOKENS_FORM, credential).filter(|it: &Self| is_token(&it.access_token))
+        let mut kept: Self = read(TOKENS_FORM, credential)?;
+        kept.generation.name_after(&kept.access_token);
+        is_token(&kept.access_token).then_some(kept)
     }
 }
 
@@ -183,6 +188,7 @@ mod tests {
             requested: "a b".into(),
             granted: "a".into(),
             thumbprint: Some("t".into()),
+            generation: Generation::first("l".into()),
         }
     }
 

@@ -9,6 +9,7 @@ mod failure;
 mod fetch;
 mod flow;
 mod forwarding;
+mod generations;
 mod limits;
 mod operations;
 mod options;
@@ -26,6 +27,7 @@ use clock::Clock;
 use exchanges::{Exchange, Exchanges};
 use fetch::Fetch;
 use flow::{Flow, Goal};
+use generations::Generations;
 use mcp_sansio::Instant;
 use mcp_sansio::http::{ClientTransmit, ExchangeFailure, ExchangeId, IncomingResponse, Location};
 use mcp_sansio_sync::Arc;
@@ -36,6 +38,8 @@ use waiting::{RetryableRequest, WaitingRequests};
 use crate::credential::StoredClient;
 use crate::dpop::Nonces;
 use crate::entropy::Entropy;
+
+pub(crate) use generations::Generation;
 
 pub use action::{
     ActionFailure, ActionId, AssertionRequest, AuthorizationAction, AuthorizationRequest,
@@ -129,6 +133,8 @@ pub struct AuthorizationClient {
     tokens: Option<Tokens>,
     /// The number of tokens so far.
     token_count: u64,
+    /// The tokens so far, in the order in which they replaced each other.
+    generations: Generations,
     /// The earliest time of the next renewal, after a failed one.
     renewal_not_before: Instant,
     /// The dynamic registration at the authorization server that was used last.
@@ -168,6 +174,7 @@ impl AuthorizationClient {
             loaded: false,
             tokens: None,
             token_count: 0,
+            generations: Generations::default(),
             renewal_not_before: Instant::ZERO,
             client: None,
             bound,

@@ -20,4 +20,5 @@ mod migration;
 mod random;
 mod renewal;
 mod scopes;
+mod stores;
 mod waiting;

@@ -72,6 +72,8 @@ pub(crate) struct TestNetwork {
     pub(crate) loads: bool,
     /// Whether `AuthorizationAction::Load` fails.
     pub(crate) store_fails: bool,
+    /// Whether the next `Save` or `Remove` has an effect.
+    pub(crate) store_writes: Box<dyn FnMut() -> bool>,
     /// The decoded queries of the authorization URLs.
     pub(crate) authorizations: Vec<BTreeMap<String, String>>,
     /// The last action, so that tests can answer it.
@@ -150,6 +152,7 @@ impl TestNetwork {
             signs: true,
             loads: true,
             store_fails: false,
+            store_writes: Box::new(|| true),
             authorizations: Vec::new(),
             action: None,
             mcp: Box::new(|_| None),
@@ -470,11 +473,15 @@ impl TestNetwork {
             }
             AuthorizationAction::Save(key, credential) => {
                 self.line(format_args!("save {}", describe_key(&key)));
-                self.store.insert(key, credential);
+                if (self.store_writes)() {
+                    self.store.insert(key, credential);
+                }
             }
             AuthorizationAction::Remove(key) => {
                 self.line(format_args!("remove {}", describe_key(&key)));
-                self.store.remove(&key);
+                if (self.store_writes)() {
+                    self.store.remove(&key);
+                }
             }
             AuthorizationAction::Withdraw(id) => {
                 let which = if self.action == Some(id) { "the last action" } else { "an action" };

@@ -62,8 +62,14 @@ impl AuthorizationClient {
         now: Instant,
     ) -> StepResult {
         let kept = credential.and_then(StoredTokens::read).filter(|it| self.is_usable(it));
+        let replaced =
+            kept.as_ref().is_some_and(|it| self.generations.has_replaced(&it.generation));
+        if replaced {
+            // The tokens that replaced them were not saved.
+            self.save_tokens();
+        }
         let ours = self.tokens.as_ref().map(|it| &*it.stored.access_token);
-        let other = kept.filter(|it| Some(&*it.access_token) != ours);
+        let other = kept.filter(|it| !replaced && Some(&*it.access_token) != ours);
         let is_other = other.is_some();
         if let Some(kept) = other {
             let options = &self.options;
@@ -96,6 +102,7 @@ impl AuthorizationClient {
 
     pub(super) fn set_tokens(&mut self, kept: StoredTokens, expires_in: Option<u64>) {
         self.token_count += 1;
+        self.generations.enter(&kept.generation);
         let renew_before = self.options.timeouts.renew_before;
         self.tokens = Some(Tokens::new(kept, self.token_count, expires_in, renew_before));
     }

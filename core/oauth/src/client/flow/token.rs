@@ -20,7 +20,8 @@ use crate::{AuthorizationCode, CodeVerifier, NoAuthenticationMethod, TokenError,
 
 use super::super::fetch::Fetched;
 use super::super::{
-    ActionId, AuthorizationClient, AuthorizationFailure, ClientSecret, GrantFlow, SigningKey,
+    ActionId, AuthorizationClient, AuthorizationFailure, ClientSecret, Generation, GrantFlow,
+    SigningKey,
 };
 use super::identity::{Identity, no_authentication};
 use super::{Flow, Goal, Next, Outcome, Step, StepResult};
@@ -316,11 +317,14 @@ impl AuthorizationClient {
         let identity = &step.identity;
         let renewed = matches!(step.source, GrantSource::Renewal);
         let before = self.tokens.take().map(|tokens| tokens.stored).filter(|_| renewed);
-        let (old_refresh_token, requested, granted) = match before {
-            Some(kept) => (kept.refresh_token, kept.requested, kept.granted),
+        let (old_refresh_token, requested, granted, generation) = match before {
+            Some(kept) => {
+                let generation = kept.generation.next();
+                (kept.refresh_token, kept.requested, kept.granted, generation)
+            }
             None => {
                 let scopes = flow.discovered.scopes.to_string();
-                (None, scopes.clone(), scopes)
+                (None, scopes.clone(), scopes, Generation::first(self.entropy.jti()))
             }
         };
         let unix_time = self.clock.unix_time(now);
@@ -343,6 +347,7 @@ impl AuthorizationClient {
             requested,
             granted: scope.map_or(granted, |it| it.to_string()),
             thumbprint: bound.map(|key| key.thumbprint()),
+            generation,
         };
         self.set_tokens(kept, token.expires_in);
         self.save_tokens();
