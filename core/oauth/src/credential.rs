@@ -66,8 +66,13 @@ pub(super) struct StoredClient {
     pub(super) method: AuthenticationMethod,
     /// The registered redirect URIs.
     pub(super) redirect_uris: Vec<String>,
-    /// The body of the registration request: a different request needs a new registration.
+    /// The body of the registration request without its scopes: a different request needs a new
+    /// registration.
     pub(super) request: String,
+    /// The scopes that were to be registered, separated by spaces. Absent in credentials of earlier
+    /// versions, which registered none.
+    #[serde(default)]
+    pub(super) scope: String,
 }
 
 /// The issuer that a registered client without a configured issuer is bound to.
@@ -201,6 +206,7 @@ mod tests {
             method: AuthenticationMethod::ClientSecretBasic,
             redirect_uris: ["http://localhost/cb".into()].into(),
             request: "{}".into(),
+            scope: "a b".into(),
         }
     }
 

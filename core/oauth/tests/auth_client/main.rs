@@ -18,6 +18,7 @@ mod identity;
 mod legacy;
 mod migration;
 mod random;
+mod registered_scopes;
 mod renewal;
 mod scopes;
 mod stores;

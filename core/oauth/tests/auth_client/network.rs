@@ -44,6 +44,8 @@ pub(crate) enum User {
     SignsIn(String),
     /// Returns with exactly this redirect.
     ComesBack(String),
+    /// Returns with the redirect that this authorization server gives to these parameters.
+    Follows(fn(&BTreeMap<String, String>) -> String),
     Declines,
     Stays,
 }
@@ -494,6 +496,7 @@ impl TestNetwork {
                 let query: BTreeMap<_, _> = parameters(query).collect();
                 let state = query["state"].clone();
                 self.secrets.state(&state);
+                let answered = query.clone();
                 self.authorizations.push(query);
                 let redirect = match self.user.clone() {
                     User::SignsIn(rest) => {
@@ -501,6 +504,7 @@ impl TestNetwork {
                         Ok(format!("/callback?code=code{number}&state={state}{rest}"))
                     }
                     User::ComesBack(query) => Ok(query.replace("STATE", &state)),
+                    User::Follows(server) => Ok(server(&answered)),
                     User::Declines => Err(ActionFailure::Declined),
                     User::Stays => return,
                 };

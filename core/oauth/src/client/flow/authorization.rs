@@ -7,7 +7,7 @@ use mcp_sansio::Instant;
 
 use crate::form::Form;
 use crate::scopes::{ScopeSelection, Scopes};
-use crate::{AuthorizationResponse, CodeVerifier, ExpectedResponse, State};
+use crate::{AuthorizationResponse, CodeVerifier, ExpectedResponse, ResponseFault, State};
 
 use super::super::fetch::place;
 use super::super::{
@@ -68,10 +68,12 @@ impl AuthorizationClient {
 
     // MCP 2026-07-28 basic/authorization/index#scope-selection-strategy [AUTHC-049] [AUTHC-050] [AUTHC-051]
     // MCP 2026-07-28 basic/authorization/index#step-up-authorization-flow [AUTHC-055]
-    fn select_scopes(&self, flow: &Flow) -> Result<Scopes, AuthorizationFailure> {
+    pub(super) fn select_scopes(&self, flow: &Flow) -> Result<Scopes, AuthorizationFailure> {
         let max = self.options.limits.scopes_max;
         let mut held = Scopes::new();
-        if let Some(tokens) = &self.tokens {
+        let issuer = flow.discovered.metadata.as_ref().map(|it| &it.issuer);
+        // Before the client is identified, there may be tokens of another authorization server.
+        if let Some(tokens) = self.tokens.as_ref().filter(|it| Some(&it.stored.issuer) == issuer) {
             let texts = [&tokens.stored.requested, &tokens.stored.granted];
             held.extend(texts.into_iter().flat_map(|it| it.split(' ')), max)?;
         }
@@ -160,7 +162,18 @@ impl AuthorizationClient {
             let SignIn { state, verifier, issuer, iss_supported, .. } = *sign_in;
             let expected = ExpectedResponse::new(&state, &issuer, iss_supported);
             // MCP 2026-07-28 basic/authorization/index#authorization-response-validation [AUTHC-057]
-            let code = response?.check(&expected)?;
+            let code = match response?.check(&expected) {
+                Err(ResponseFault::Refused(error))
+                    if error.error == "invalid_scope"
+                        && flow.discovered.identity.as_deref().is_some_and(|identity| {
+                            client.needs_wider_registration(flow, identity)
+                        }) =>
+                {
+                    flow.registered_again = true;
+                    return client.find_identity(flow, now);
+                }
+                code => code?,
+            };
             client.request_token(flow, GrantSource::Code { code, verifier }, now)
         });
         true

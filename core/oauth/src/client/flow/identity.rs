@@ -1,7 +1,7 @@
 //! The identity of the client at an authorization server.
 
 use alloc::boxed::Box;
-use alloc::string::String;
+use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use bytestring::ByteString;
@@ -43,8 +43,14 @@ pub(super) struct Identity {
 /// A registration in progress.
 #[derive(Debug)]
 pub(super) struct PendingRegistration {
+    endpoint: Location,
+    /// The body without scopes: what tells whether the registration still fits.
     request: String,
     method: AuthenticationMethod,
+    /// The scopes to register.
+    scopes: Scopes,
+    /// Whether the body has them.
+    with_scopes: bool,
 }
 
 /// The data that an identity is created from.
@@ -226,12 +232,12 @@ impl AuthorizationClient {
             // MCP 2026-07-28 basic/authorization/index#refresh-tokens [AUTHC-063]
             refresh: self.options.grant.needs_user(),
             method,
-            // The scopes of later requests are not known yet.
             scopes: &Scopes::new(),
-        }
-        .to_json()?;
+        };
+        let without_scopes = request.to_json()?;
         let unix_time = self.clock.unix_time(now);
-        if let Some(kept) = self.client.as_ref().filter(|it| it.fits(&request, unix_time)) {
+        let fits = |it: &&StoredClient| it.fits(&without_scopes, unix_time);
+        if let Some(kept) = self.client.as_ref().filter(|_| !flow.registered_again).filter(fits) {
             let known = KnownClient {
                 client_id: kept.client_id.clone(),
                 secret: kept.secret(),
@@ -241,9 +247,35 @@ impl AuthorizationClient {
             return self.identified(flow, &metadata, known, now);
         }
         self.check_place(&endpoint)?;
+        // Many authorization servers grant a client only the scopes that it has registered.
+        let mut scopes = self.select_scopes(flow)?;
+        if let Some(before) = self.client.as_ref().filter(|it| it.issuer == metadata.issuer) {
+            scopes.extend(before.scope.split(' '), self.options.limits.scopes_max)?;
+        }
+        let body = RegistrationRequest { scopes: &scopes, ..request }.to_json()?;
+        let with_scopes = !scopes.is_empty();
+        let request = without_scopes;
+        let pending = PendingRegistration { endpoint, request, method, scopes, with_scopes };
+        Ok(self.send_registration(pending, body))
+    }
+
+    fn send_registration(&mut self, pending: PendingRegistration, body: String) -> Next {
         let json = ("content-type".into(), ByteString::from_static("application/json"));
-        self.post(endpoint, [json], request.clone());
-        Ok(Next::Wait(Step::Registration(Box::new(PendingRegistration { request, method }))))
+        self.post(pending.endpoint.clone(), [json], body);
+        Next::Wait(Step::Registration(Box::new(pending)))
+    }
+
+    /// Whether another registration could help after the authorization server refused the scopes of
+    /// a request: the client was registered in an earlier flow, for others.
+    pub(super) fn needs_wider_registration(&self, flow: &Flow, identity: &Identity) -> bool {
+        let registered = self.client.as_ref().filter(|_| self.is_registration(identity));
+        let max = self.options.limits.scopes_max;
+        !flow.registered_again
+            && identity.reused
+            && registered.is_some_and(|it| {
+                let known = Scopes::parse(&it.scope, max);
+                known.is_ok_and(|known| !known.contains_all(&flow.discovered.scopes))
+            })
     }
 
     const fn grant_type(&self) -> GrantType {
@@ -259,7 +291,7 @@ impl AuthorizationClient {
     pub(super) fn registered(
         &mut self,
         flow: &mut Flow,
-        step: &PendingRegistration,
+        mut step: Box<PendingRegistration>,
         fetched: &Fetched,
         now: Instant,
     ) -> StepResult {
@@ -268,7 +300,19 @@ impl AuthorizationClient {
         };
         let url = fetched.place();
         let answer = match Registration::parse(&fetched.body) {
-            Ok(_) | Err(RegistrationFault::Answer(_)) if !fetched.is_success() => {
+            // Some authorization servers register no scopes, or only those of a list.
+            Err(fault)
+                if step.with_scopes
+                    && (400..500).contains(&fetched.status)
+                    && !matches!(fault, RegistrationFault::RedirectUri(_)) =>
+            {
+                step.with_scopes = false;
+                let body = step.request.clone();
+                return Ok(self.send_registration(*step, body));
+            }
+            Ok(_) | Err(RegistrationFault::Answer(_) | RegistrationFault::Client)
+                if !fetched.is_success() =>
+            {
                 return Err(AuthorizationFailure::Status { url, status: fetched.status });
             }
             Ok(answer) => answer,
@@ -292,7 +336,8 @@ impl AuthorizationClient {
             redirect_uris: answer
                 .redirect_uris
                 .unwrap_or_else(|| redirect_uri.into_iter().collect()),
-            request: step.request.clone(),
+            request: step.request,
+            scope: step.scopes.to_string(),
         };
         let key = CredentialKey::Client(kept.issuer.clone());
         self.actions.push(AuthorizationAction::Save(key, kept.to_credential()));

@@ -280,6 +280,13 @@ impl AuthorizationClient {
                 _ => self.find_identity(flow, now),
             };
         }
+        if error.error == "invalid_scope"
+            && !matches!(step.source, GrantSource::Renewal)
+            && self.needs_wider_registration(flow, &step.identity)
+        {
+            flow.registered_again = true;
+            return self.find_identity(flow, now);
+        }
         let useless = matches!(
             &*error.error,
             "invalid_grant" | "unauthorized_client" | "unsupported_grant_type" | "invalid_scope"
@@ -296,7 +303,7 @@ impl AuthorizationClient {
     }
 
     /// Whether the identity is the dynamic registration of the client.
-    fn is_registration(&self, identity: &Identity) -> bool {
+    pub(super) fn is_registration(&self, identity: &Identity) -> bool {
         self.client
             .as_ref()
             .is_some_and(|it| it.issuer == identity.issuer && it.client_id == identity.client_id)
