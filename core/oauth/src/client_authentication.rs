@@ -87,6 +87,12 @@ impl AuthenticationMethod {
         secret: &ClientSecret,
     ) -> Result<Self, NoAuthenticationMethod> {
         if let Some(name) = registered {
+            let password = [Self::ClientSecretBasic, Self::ClientSecretPost].map(Self::as_str);
+            if *secret == ClientSecret::None && password.contains(&name) {
+                // Some servers return the method of the request, and issue no password because all
+                // of their clients are public.
+                return Ok(Self::None);
+            }
             let method = Self::parse(name).filter(|it| it.goes_with(secret));
             return method.ok_or(NoAuthenticationMethod::Registered);
         }
@@ -282,8 +288,11 @@ mod tests {
             |name, secret| AuthenticationMethod::choose(Some(&supported), Some(name), &secret);
         assert_eq!(choose("client_secret_post", password()), Ok(ClientSecretPost));
         assert_eq!(choose("none", password()), Ok(Public));
+        for name in ["client_secret_basic", "client_secret_post"] {
+            assert_eq!(choose(name, ClientSecret::None), Ok(Public), "{name}");
+        }
         for (name, secret) in [
-            ("client_secret_basic", ClientSecret::None),
+            ("private_key_jwt", ClientSecret::None),
             ("private_key_jwt", password()),
             ("client_secret_post", key()),
             ("client_secret_jwt", password()),

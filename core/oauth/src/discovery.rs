@@ -78,7 +78,7 @@ impl MetadataUrls {
     }
 
     /// Returns the metadata URLs of an authorization server, by its issuer identifier in the
-    /// resource metadata. The document must contain the identical text as `issuer`.
+    /// resource metadata. The document must contain the same text as `issuer`, except for a final slash.
     ///
     /// # Errors
     ///

@@ -1,11 +1,12 @@
 //! Common parts of the responses from an authorization server's endpoints.
 
-use alloc::string::String;
-use core::fmt;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
 
 use mcp_sansio::http::DOCUMENT_LENGTH_MAX;
-use serde::Deserializer;
-use serde::de::{self, DeserializeOwned, Visitor};
+use serde::de::{DeserializeOwned, IgnoredAny};
+use serde::{Deserialize, Deserializer};
+use serde_json::Value;
 
 /// The most characters of a server's error text that are kept.
 const TEXT_LENGTH_MAX: usize = 1024;
@@ -43,54 +44,93 @@ pub(super) fn printable(text: &str) -> String {
     text.chars().filter(|it| matches!(it, ' '..='~')).take(TEXT_LENGTH_MAX).collect()
 }
 
+/// A value of the expected type, or any other.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Either<T> {
+    Expected(T),
+    Other(IgnoredAny),
+}
+
+impl<T> Either<T> {
+    fn expected(self) -> Option<T> {
+        match self {
+            Self::Expected(value) => Some(value),
+            Self::Other(_) => None,
+        }
+    }
+}
+
+/// Reads an optional member. One of another type counts as absent: a member that the client can do
+/// without must not make an answer useless.
+pub(super) fn lenient<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Deserialize<'de>,
+{
+    Either::deserialize(deserializer).map(Either::expected)
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum OneOrMany {
+    One(String),
+    Many(Vec<Either<String>>),
+}
+
+/// Reads a list of texts, without elements of another type. A single text has its elements between
+/// spaces.
+pub(super) fn texts<'de, D>(deserializer: D) -> Result<Option<Vec<String>>, D::Error>
+where
+    D: Deserializer<'de>,
+{
+    Ok(lenient(deserializer)?.map(|texts| match texts {
+        OneOrMany::One(text) => {
+            text.split(' ').filter(|it| !it.is_empty()).map(Into::into).collect()
+        }
+        OneOrMany::Many(list) => list.into_iter().filter_map(Either::expected).collect(),
+    }))
+}
+
+/// Reads an error code. An object or another value that says that there is an error is kept as
+/// JSON; an empty text, zero and `false` are not errors.
+pub(super) fn error_code<'de, D>(deserializer: D) -> Result<Option<String>, D::Error>
+where
+    D: Deserializer<'de>,
+{
+    Ok(match Value::deserialize(deserializer)? {
+        Value::Null | Value::Bool(false) => None,
+        Value::String(code) => Some(code).filter(|it| !it.is_empty()),
+        Value::Number(number) if number.as_f64() == Some(0.0) => None,
+        other => Some(other.to_string()),
+    })
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Seconds {
+    Whole(u64),
+    Number(f64),
+    Text(String),
+}
+
 /// Parses a time in seconds, which some servers write as a string or with a fraction. A negative
-/// time is zero.
+/// time is zero. A value of another type counts as absent.
 pub(super) fn seconds<'de, D>(deserializer: D) -> Result<Option<u64>, D::Error>
 where
     D: Deserializer<'de>,
 {
-    deserializer.deserialize_any(Seconds)
-}
-
-struct Seconds;
-
-impl Visitor<'_> for Seconds {
-    type Value = Option<u64>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a number of seconds")
-    }
-
-    fn visit_u64<E>(self, seconds: u64) -> Result<Option<u64>, E> {
-        Ok(Some(seconds))
-    }
-
-    fn visit_i64<E>(self, seconds: i64) -> Result<Option<u64>, E> {
-        Ok(Some(seconds.try_into().unwrap_or(0)))
-    }
-
-    fn visit_f64<E>(self, seconds: f64) -> Result<Option<u64>, E> {
-        // The cast saturates.
-        Ok(Some(seconds as u64))
-    }
-
-    fn visit_str<E: de::Error>(self, seconds: &str) -> Result<Option<u64>, E> {
-        match seconds.parse() {
-            Ok(seconds) => self.visit_f64(seconds),
-            Err(_) => Err(E::invalid_value(de::Unexpected::Other("text"), &self)),
-        }
-    }
-
-    fn visit_unit<E>(self) -> Result<Option<u64>, E> {
-        Ok(None)
-    }
+    Ok(lenient(deserializer)?.and_then(|seconds| match seconds {
+        Seconds::Whole(seconds) => Some(seconds),
+        // The casts saturate.
+        Seconds::Number(seconds) => Some(seconds as u64),
+        Seconds::Text(seconds) => seconds.parse().ok().map(|it: f64| it as u64),
+    }))
 }
 
 #[cfg(test)]
 mod tests {
     use alloc::format;
-
-    use serde::Deserialize;
 
     use super::*;
 
@@ -114,6 +154,10 @@ mod tests {
             ("18446744073709551615", Some(u64::MAX)),
             ("18446744073709551616", Some(u64::MAX)),
             ("null", None),
+            (r#""soon""#, None),
+            ("[]", None),
+            (r#"{"x":{}}"#, None),
+            ("true", None),
         ] {
             let body = format!(r#"{{"time":{text}}}"#);
             assert_eq!(read_object(body.as_bytes()), Ok(Time { time }), "{text}");
@@ -123,15 +167,7 @@ mod tests {
 
     #[test]
     fn an_object_with_wrong_members_is_refused() {
-        for body in [
-            "",
-            "null",
-            "[1]",
-            r#"{"time":[]}"#,
-            r#"{"time":"soon"}"#,
-            r#"{"time":1,"time":1}"#,
-            "{}x",
-        ] {
+        for body in ["", "null", "[1]", r#"{"time":1,"time":1}"#, "{}x"] {
             assert_eq!(
                 read_object::<Time>(body.as_bytes()),
                 Err(InvalidResponse::Malformed),
@@ -142,6 +178,51 @@ mod tests {
         assert_eq!(read_object::<Time>(deep.as_bytes()), Err(InvalidResponse::Malformed));
         let long = alloc::vec![b' '; DOCUMENT_LENGTH_MAX + 1];
         assert_eq!(read_object::<Time>(&long), Err(InvalidResponse::TooLong));
+    }
+
+    #[test]
+    fn an_error_is_what_says_so() {
+        #[derive(Deserialize)]
+        struct Answer {
+            #[serde(default, deserialize_with = "error_code")]
+            error: Option<String>,
+        }
+        for (text, error) in [
+            (r#""invalid_grant""#, Some("invalid_grant")),
+            (r#"{"code":400}"#, Some(r#"{"code":400}"#)),
+            ("true", Some("true")),
+            ("7", Some("7")),
+            ("null", None),
+            ("false", None),
+            ("0", None),
+            ("\"\"", None),
+        ] {
+            let body = format!(r#"{{"error":{text}}}"#);
+            let answer: Answer = read_object(body.as_bytes()).expect(text);
+            assert_eq!(answer.error.as_deref(), error, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_list_is_read_without_its_odd_elements() {
+        #[derive(Deserialize)]
+        struct Answer {
+            #[serde(default, deserialize_with = "texts")]
+            list: Option<Vec<String>>,
+        }
+        for (text, list) in [
+            (r#"["a","b"]"#, Some("a,b")),
+            (r#"["a",null,["c"],5,"b"]"#, Some("a,b")),
+            (r#"" a  b ""#, Some("a,b")),
+            ("[]", Some("")),
+            ("null", None),
+            ("{}", None),
+            ("5", None),
+        ] {
+            let body = format!(r#"{{"list":{text}}}"#);
+            let answer: Answer = read_object(body.as_bytes()).expect(text);
+            assert_eq!(answer.list.map(|it| it.join(",")).as_deref(), list, "{text}");
+        }
     }
 
     #[test]

@@ -8,7 +8,7 @@ use mcp_sansio::http::{DOCUMENT_LENGTH_MAX, Location};
 use serde::{Deserialize, Deserializer};
 
 use super::endpoint::{InvalidEndpoint, endpoint};
-use super::json_response::printable;
+use super::json_response::{lenient, printable, texts};
 use super::resource::{ResourceMismatch, ResourceUri};
 
 /// The metadata of a protected resource, which is an MCP server. As received and not validated;
@@ -19,9 +19,10 @@ pub struct ProtectedResourceMetadata {
     /// The URI of the resource. See [`ProtectedResourceMetadata::resource_for`].
     pub resource: String,
     /// The issuers whose tokens the server accepts.
-    #[serde(default, deserialize_with = "null_as_absent")]
+    #[serde(default, deserialize_with = "texts_or_none")]
     pub authorization_servers: Vec<String>,
     /// The scopes that basic use requires.
+    #[serde(default, deserialize_with = "texts")]
     pub scopes_supported: Option<Vec<String>>,
 }
 
@@ -39,16 +40,20 @@ pub struct AuthorizationServerMetadata {
     /// See [`AuthorizationServerMetadata::registration_endpoint`].
     pub registration_endpoint: Option<String>,
     /// The scopes that may be requested.
+    #[serde(default, deserialize_with = "texts")]
     pub scopes_supported: Option<Vec<String>>,
     /// The supported grants.
+    #[serde(default, deserialize_with = "texts")]
     pub grant_types_supported: Option<Vec<String>>,
     /// The authentication methods of the token endpoint; `client_secret_basic` if absent (RFC 8414,
     /// section 2).
+    #[serde(default, deserialize_with = "texts")]
     pub token_endpoint_auth_methods_supported: Option<Vec<String>>,
     /// See [`AuthorizationServerMetadata::check_pkce`].
+    #[serde(default, deserialize_with = "texts")]
     pub code_challenge_methods_supported: Option<Vec<String>>,
     /// Whether a client may be identified by the URL of its metadata.
-    #[serde(default, deserialize_with = "null_as_absent")]
+    #[serde(default, deserialize_with = "offer")]
     pub client_id_metadata_document_supported: bool,
     /// Whether every authorization response names its issuer (RFC 9207).
     #[serde(default, deserialize_with = "null_as_absent")]
@@ -138,9 +143,9 @@ impl AuthorizationServerMetadata {
     ///
     /// [`MetadataFault::Issuer`]: do not use the metadata.
     // MCP 2026-07-28 basic/authorization/authorization-server-discovery#authorization-server-metadata-discovery [AUTHC-025]:
-    // byte for byte, so nothing is normalized.
+    // except for a final slash; nothing else is normalized.
     pub fn check_issuer(&self, asked_for: &str) -> Result<(), MetadataFault> {
-        if self.issuer == asked_for { Ok(()) } else { Err(MetadataFault::Issuer) }
+        if is_same_issuer(&self.issuer, asked_for) { Ok(()) } else { Err(MetadataFault::Issuer) }
     }
 
     /// Checks that the server declares PKCE with `S256`.
@@ -187,6 +192,15 @@ impl AuthorizationServerMetadata {
     }
 }
 
+/// Whether two texts are the same issuer: identical, or different in a final slash only.
+///
+/// The URLs of the metadata are derived without that slash (RFC 8414, section 3.1), so that both
+/// have the same document: no server can pass itself off as another one.
+pub(super) fn is_same_issuer(one: &str, other: &str) -> bool {
+    let bare = |issuer| str::strip_suffix(issuer, '/').unwrap_or(issuer);
+    bare(one) == bare(other)
+}
+
 fn required(name: &'static str, url: Option<&str>) -> Result<Location, MetadataFault> {
     let url = url.ok_or(MetadataFault::NoEndpoint(name))?;
     endpoint(url).map_err(|reason| MetadataFault::Endpoint(name, reason))
@@ -205,6 +219,16 @@ fn parse<'de, T: Deserialize<'de>>(document: &'de [u8]) -> Result<T, MetadataFau
         .map_err(|error| MetadataFault::Malformed(error.to_string()))?;
     serde_json::from_str(document)
         .map_err(|error| MetadataFault::Malformed(printable(&error.to_string())))
+}
+
+/// Reads the texts of a list; none if the member has another type.
+fn texts_or_none<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
+    texts(deserializer).map(Option::unwrap_or_default)
+}
+
+/// Reads whether a server offers something, which it does not with a value of another type.
+fn offer<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
+    lenient(deserializer).map(Option::unwrap_or_default)
 }
 
 /// Reads `null` like an absent member, because some servers write it.
@@ -286,12 +310,64 @@ mod tests {
     }
 
     #[test]
-    fn an_issuer_is_compared_byte_for_byte() {
+    fn an_issuer_is_compared_byte_for_byte_except_for_a_final_slash() {
         // Rule: [AUTHC-025].
-        assert_eq!(server("").check_issuer("https://a.example"), Ok(()));
-        for other in ["https://a.example/", "https://A.example", "https://a.example:443", ""] {
+        for same in ["https://a.example", "https://a.example/"] {
+            assert_eq!(server("").check_issuer(same), Ok(()));
+        }
+        for other in [
+            "https://A.example",
+            "https://a.example:443",
+            "https://a.example//",
+            "https://a.example/x",
+            "https://a.example/x/",
+            "https://a.exampl",
+            "/",
+            "",
+        ] {
             assert_eq!(server("").check_issuer(other), Err(MetadataFault::Issuer), "{other}");
         }
+    }
+
+    #[test]
+    fn the_same_issuer_has_the_same_metadata_urls() {
+        let urls = |issuer: &str| -> Vec<String> {
+            let urls = crate::MetadataUrls::for_issuer(mcp_sansio::Revision::LATEST, issuer);
+            urls.expect("an issuer").map(|url| url.to_string()).collect()
+        };
+        let issuers = ["https://a.example", "https://a.example/x", "https://b.example/x//y"];
+        let spelled = issuers.iter().flat_map(|it| ["", "/", "//"].map(|end| format!("{it}{end}")));
+        let spelled: Vec<_> = spelled.collect();
+        let mut pairs = 0;
+        for one in &spelled {
+            for other in spelled.iter().filter(|it| is_same_issuer(one, it)) {
+                assert_eq!(urls(one), urls(other), "{one} {other}");
+                pairs += 1;
+            }
+        }
+        assert_eq!(pairs, 3 * 5);
+    }
+
+    #[test]
+    fn a_member_of_another_type_does_not_hide_the_others() {
+        let document = br#"{"resource":"https://r.example/mcp","scopes_supported":5,
+            "authorization_servers":[null,"https://a.example",{"x":1},"https://b.example"]}"#;
+        let it = ProtectedResourceMetadata::parse(document).expect("metadata");
+        assert_eq!(it.authorization_servers, ["https://a.example", "https://b.example"]);
+        assert_eq!(it.scopes_supported, None);
+        let it = server(
+            r#","scopes_supported":"a b","grant_types_supported":{},"token_endpoint_auth_methods_supported":[1],"code_challenge_methods_supported":"S256","client_id_metadata_document_supported":"yes""#,
+        );
+        assert_eq!(it.scopes_supported.as_deref(), Some(&["a".into(), "b".into()][..]));
+        assert_eq!(it.grant_types_supported, None);
+        assert_eq!(it.token_endpoint_auth_methods_supported.as_deref(), Some(&[][..]));
+        assert_eq!(it.check_pkce(), Ok(()));
+        assert!(!it.client_id_metadata_document_supported);
+        // A member that protects the client is not read leniently.
+        let document = br#"{"issuer":"https://a.example",
+            "authorization_response_iss_parameter_supported":"yes"}"#;
+        let it = AuthorizationServerMetadata::parse(document);
+        assert!(matches!(it, Err(MetadataFault::Malformed(_))), "{it:?}");
     }
 
     #[test]

@@ -8,7 +8,9 @@ use serde::{Deserialize, Serialize};
 
 use super::client::{ApplicationType, ClientMetadata};
 use super::client_authentication::{AuthenticationMethod, NoAuthenticationMethod};
-use super::json_response::{InvalidResponse, printable, read_object, seconds};
+use super::json_response::{
+    InvalidResponse, error_code, lenient, printable, read_object, seconds, texts,
+};
 use super::redirect_uri::{InvalidRedirectUri, check_redirect_uri};
 use super::scopes::Scopes;
 use super::token::GrantType;
@@ -208,12 +210,17 @@ struct Members<'a> {
 #[derive(Deserialize)]
 struct Answer {
     client_id: Option<String>,
+    #[serde(default, deserialize_with = "lenient")]
     client_secret: Option<String>,
     #[serde(default, deserialize_with = "seconds")]
     client_secret_expires_at: Option<u64>,
+    #[serde(default, deserialize_with = "lenient")]
     token_endpoint_auth_method: Option<String>,
+    #[serde(default, deserialize_with = "texts")]
     redirect_uris: Option<Vec<String>>,
+    #[serde(default, deserialize_with = "error_code")]
     error: Option<String>,
+    #[serde(default, deserialize_with = "lenient")]
     error_description: Option<String>,
 }
 
@@ -355,6 +362,9 @@ mod tests {
         };
         assert!(!format!("{expected:?}").contains("client_secret"));
         assert_eq!(parse(most), Ok(expected));
+        let odd = r#"{"client_id":"c","client_secret":5,"client_secret_expires_at":[],
+            "token_endpoint_auth_method":{},"redirect_uris":7,"error":false}"#;
+        assert_eq!(parse(odd), parse(least));
     }
 
     #[test]

@@ -1,11 +1,14 @@
 use alloc::string::String;
+use alloc::vec::Vec;
 use core::fmt;
 
 use serde::Deserialize;
 
 use super::ID_JAG;
 use crate::dpop::USE_DPOP_NONCE;
-use crate::json_response::{InvalidResponse, printable, read_object, seconds};
+use crate::json_response::{
+    InvalidResponse, error_code, lenient, printable, read_object, seconds, texts,
+};
 
 /// The longest accepted token, in bytes: what fits into a request.
 const TOKEN_LENGTH_MAX: usize = 32 * 1024;
@@ -90,17 +93,26 @@ pub enum TokenFault {
     Refused(TokenError),
 }
 
+/// The members of a response. Those that the client can do without are read leniently: the user has
+/// consented, and a code is valid once.
 #[derive(Deserialize)]
 struct Answer {
     access_token: Option<String>,
+    #[serde(default, deserialize_with = "lenient")]
     token_type: Option<String>,
     #[serde(default, deserialize_with = "seconds")]
     expires_in: Option<u64>,
+    #[serde(default, deserialize_with = "lenient")]
     refresh_token: Option<String>,
-    scope: Option<String>,
+    /// A list in the answers of some servers.
+    #[serde(default, deserialize_with = "texts")]
+    scope: Option<Vec<String>>,
     issued_token_type: Option<String>,
+    #[serde(default, deserialize_with = "error_code")]
     error: Option<String>,
+    #[serde(default, deserialize_with = "lenient")]
     error_description: Option<String>,
+    #[serde(default, deserialize_with = "lenient")]
     error_uri: Option<String>,
 }
 
@@ -138,7 +150,7 @@ impl TokenResponse {
             refresh_token: answer
                 .refresh_token
                 .filter(|it| (1..=TOKEN_LENGTH_MAX).contains(&it.len())),
-            scope: answer.scope,
+            scope: answer.scope.map(|it| it.join(" ")),
         })
     }
 }
@@ -241,6 +253,36 @@ mod tests {
         ] {
             let token = bearer(&format!(r#""access_token":"t"{members}"#)).expect(members);
             assert_eq!((token.refresh_token, token.expires_in, token.scope), (None, None, None));
+        }
+    }
+
+    #[test]
+    fn an_odd_member_does_not_hide_the_token() {
+        let odd = ["5", "true", "{}", r#"{"a":["b"]}"#, "[]", "[[1],null]", "\"\"", "null"];
+        let members =
+            ["expires_in", "refresh_token", "scope", "error_description", "error_uri", "id_token"];
+        for member in members {
+            for value in odd {
+                let token = bearer(&format!(r#""access_token":"t","{member}":{value}"#));
+                let token = token.unwrap_or_else(|fault| panic!("{member} {value}: {fault}"));
+                assert_eq!(token.refresh_token, None, "{member} {value}");
+            }
+        }
+        for (scope, expected) in
+            [(r#"["a","b c",5]"#, Some("a b c")), ("[]", Some("")), ("{}", None), ("5", None)]
+        {
+            let token = bearer(&format!(r#""access_token":"t","scope":{scope}"#)).expect(scope);
+            assert_eq!(token.scope.as_deref(), expected, "{scope}");
+        }
+    }
+
+    #[test]
+    fn an_odd_error_is_an_error() {
+        let fault = bearer(r#""access_token":"t","error":{"message":"no"}"#);
+        let Err(TokenFault::Refused(error)) = fault else { panic!("a token") };
+        assert_eq!(error.to_string(), r#"{"message":"no"}"#);
+        for error in ["false", "0", "\"\""] {
+            assert!(bearer(&format!(r#""access_token":"t","error":{error}"#)).is_ok(), "{error}");
         }
     }
 

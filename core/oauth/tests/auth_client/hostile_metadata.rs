@@ -41,9 +41,9 @@ fn endpoints(users: &str, tokens: &str) -> Answer {
 }
 
 #[test]
-fn an_issuer_must_match_exactly() {
+fn an_issuer_must_match_except_for_a_final_slash() {
     // Rule: [AUTHC-025].
-    for name in ["https://as.example/", "https://AS.example", "https://as.example:443", EVIL, ""] {
+    for name in ["https://as.example//", "https://AS.example", "https://as.example:443", EVIL, ""] {
         let mut network = TestNetwork::new(secret());
         network.get(ASM, issuer(name, ""));
         let fault = MetadataFault::Issuer;

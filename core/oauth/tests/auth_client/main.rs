@@ -17,6 +17,7 @@ mod hostile_token;
 mod identity;
 mod legacy;
 mod migration;
+mod odd_answers;
 mod random;
 mod registered_scopes;
 mod renewal;

@@ -79,6 +79,8 @@ impl Secrets {
             && Location::parse(issuer)
                 .is_ok_and(|it| self.is_at(&request.url, &it.origin().to_string()))
         {
+            // It is the same with and without its final slash.
+            let issuer = issuer.strip_suffix('/').unwrap_or(issuer);
             for endpoint in ["token_endpoint", "registration_endpoint"].into_iter().filter_map(text)
             {
                 self.endpoints

@@ -6,6 +6,7 @@ use alloc::string::ToString;
 use mcp_sansio::Instant;
 
 use crate::form::Form;
+use crate::metadata::is_same_issuer;
 use crate::scopes::{ScopeSelection, Scopes};
 use crate::{AuthorizationResponse, CodeVerifier, ExpectedResponse, ResponseFault, State};
 
@@ -33,7 +34,8 @@ impl AuthorizationClient {
     pub(super) fn ask_for_token(&mut self, flow: &mut Flow, now: Instant) -> StepResult {
         let identity = flow.discovered.identity.as_ref();
         let same = |issuer: &str, client_id: &str| {
-            identity.is_some_and(|it| it.issuer == issuer && it.client_id == client_id)
+            identity
+                .is_some_and(|it| is_same_issuer(&it.issuer, issuer) && it.client_id == client_id)
         };
         let may_renew = matches!(flow.goal, Goal::Authorize { may_renew: true });
         // MCP 2026-07-28 basic/authorization/client-registration#authorization-server-binding [AUTHC-036]
@@ -71,13 +73,14 @@ impl AuthorizationClient {
     pub(super) fn select_scopes(&self, flow: &Flow) -> Result<Scopes, AuthorizationFailure> {
         let max = self.options.limits.scopes_max;
         let mut held = Scopes::new();
-        let issuer = flow.discovered.metadata.as_ref().map(|it| &it.issuer);
+        let metadata = flow.discovered.metadata.as_ref();
         // Before the client is identified, there may be tokens of another authorization server.
-        if let Some(tokens) = self.tokens.as_ref().filter(|it| Some(&it.stored.issuer) == issuer) {
+        if let (Some(tokens), Some(metadata)) = (&self.tokens, metadata)
+            && is_same_issuer(&tokens.stored.issuer, &metadata.issuer)
+        {
             let texts = [&tokens.stored.requested, &tokens.stored.granted];
             held.extend(texts.into_iter().flat_map(|it| it.split(' ')), max)?;
         }
-        let metadata = flow.discovered.metadata.as_ref();
         Ok(Scopes::select(&ScopeSelection {
             revision: self.options.revision,
             challenged: flow.challenge.as_ref().and_then(|it| it.scope.as_deref()),

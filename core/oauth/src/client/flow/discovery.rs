@@ -10,6 +10,7 @@ use mcp_sansio::{Instant, Revision};
 use mcp_sansio_sync::Arc;
 
 use crate::discovery::base_issuer;
+use crate::metadata::is_same_issuer;
 use crate::{
     AuthorizationServerMetadata, DefaultEndpoints, MetadataUrls, ProtectedResourceMetadata,
     ResourceUri,
@@ -65,8 +66,10 @@ impl AuthorizationClient {
         flow.discovered.resource = Some(metadata.resource_for(&self.server).map_err(of)?);
         let mut issuers: Vec<String> = metadata.issuers().map_err(of)?.to_vec();
         // The issuer of the current tokens comes first, if the server still names it.
-        let known = self.tokens.as_ref().map(|it| &it.stored.issuer);
-        match issuers.iter().position(|it| Some(it) == known) {
+        let known = self.tokens.as_ref().and_then(|tokens| {
+            issuers.iter().position(|it| is_same_issuer(it, &tokens.stored.issuer))
+        });
+        match known {
             Some(at) => issuers[..=at].rotate_right(1),
             None => self.leave_issuer(),
         }
@@ -142,7 +145,7 @@ impl AuthorizationClient {
         now: Instant,
     ) -> StepResult {
         let issuer = base_issuer(&self.server);
-        if self.tokens.as_ref().is_some_and(|it| it.stored.issuer != issuer) {
+        if self.tokens.as_ref().is_some_and(|it| !is_same_issuer(&it.stored.issuer, &issuer)) {
             self.leave_issuer();
         }
         flow.discovered.resource = Some(ResourceUri::from_server(&self.server));

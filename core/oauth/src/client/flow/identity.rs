@@ -11,6 +11,7 @@ use mcp_sansio_sync::Arc;
 
 use crate::client_authentication::AuthenticationMethod;
 use crate::credential::{StoredClient, StoredIssuer};
+use crate::metadata::is_same_issuer;
 use crate::registration::{Registration, RegistrationRequest, method_to_register};
 use crate::scopes::Scopes;
 use crate::token::GrantType;
@@ -98,7 +99,7 @@ impl AuthorizationClient {
             flow.discovered.last_failure.get_or_insert(last_failure);
             return self.next_issuer(flow);
         }
-        if self.client.as_ref().is_some_and(|it| it.issuer == *issuer) {
+        if self.client.as_ref().is_some_and(|it| is_same_issuer(&it.issuer, issuer)) {
             return self.register(flow, now);
         }
         let action = self.actions.next_id();
@@ -110,7 +111,10 @@ impl AuthorizationClient {
     /// one yet.
     // MCP 2026-07-28 basic/authorization/client-registration#authorization-server-binding [AUTHC-036] [AUTHC-037] [AUTHC-038]
     fn registered_at(&self, issuer: &str) -> Option<usize> {
-        let bound = self.bound.iter().position(|it| it.as_deref() == Some(issuer));
+        let bound = self
+            .bound
+            .iter()
+            .position(|it| it.as_deref().is_some_and(|it| is_same_issuer(it, issuer)));
         bound.or_else(|| self.bound.iter().position(Option::is_none))
     }
 
@@ -181,7 +185,7 @@ impl AuthorizationClient {
         let token_endpoint = metadata.token_endpoint();
         let token_endpoint = token_endpoint
             .map_err(|fault| AuthorizationFailure::Metadata { url: issuer.clone(), fault })?;
-        if self.tokens.as_ref().is_some_and(|it| it.stored.issuer != issuer) {
+        if self.tokens.as_ref().is_some_and(|it| !is_same_issuer(&it.stored.issuer, &issuer)) {
             self.leave_issuer();
         }
         self.check_place(&token_endpoint)?;
@@ -202,10 +206,11 @@ impl AuthorizationClient {
         let Some(metadata) = flow.discovered.metadata.clone() else {
             // The flow renews a token.
             let issuer = self.tokens.as_ref().map(|it| &it.stored.issuer);
-            self.client = kept.filter(|it| Some(&it.issuer) == issuer);
+            self.client =
+                kept.filter(|it| issuer.is_some_and(|issuer| is_same_issuer(&it.issuer, issuer)));
             return self.renew_as_registered(flow, true, now);
         };
-        self.client = kept.filter(|it| it.issuer == metadata.issuer);
+        self.client = kept.filter(|it| is_same_issuer(&it.issuer, &metadata.issuer));
         self.register(flow, now)
     }
 
@@ -249,7 +254,8 @@ impl AuthorizationClient {
         self.check_place(&endpoint)?;
         // Many authorization servers grant a client only the scopes that it has registered.
         let mut scopes = self.select_scopes(flow)?;
-        if let Some(before) = self.client.as_ref().filter(|it| it.issuer == metadata.issuer) {
+        let before = self.client.as_ref();
+        if let Some(before) = before.filter(|it| is_same_issuer(&it.issuer, &metadata.issuer)) {
             scopes.extend(before.scope.split(' '), self.options.limits.scopes_max)?;
         }
         let body = RegistrationRequest { scopes: &scopes, ..request }.to_json()?;

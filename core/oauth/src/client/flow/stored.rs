@@ -9,6 +9,7 @@ use crate::ResourceUri;
 use crate::client_authentication::AuthenticationMethod;
 use crate::credential::StoredTokens;
 use crate::endpoint::endpoint;
+use crate::metadata::is_same_issuer;
 
 use super::super::tokens::Tokens;
 use super::super::{
@@ -137,7 +138,9 @@ impl AuthorizationClient {
         let kept = &tokens.stored;
         let options = &self.options;
         let mut registered = options.registered.iter().zip(&self.bound);
-        let same = |issuer: &Option<String>| issuer.as_ref().is_none_or(|it| *it == kept.issuer);
+        let same = |issuer: &Option<String>| {
+            issuer.as_ref().is_none_or(|it| is_same_issuer(it, &kept.issuer))
+        };
         let registered =
             registered.position(|(it, bound)| it.client_id == kept.client_id && same(bound));
         let document = options.metadata_document.as_ref().filter(|it| it.0 == kept.client_id);
@@ -169,7 +172,10 @@ impl AuthorizationClient {
             return self.renew_with(flow, ClientSecret::None, now);
         }
         match &self.client {
-            Some(client) if client.issuer == kept.issuer && client.client_id == kept.client_id => {
+            Some(client)
+                if is_same_issuer(&client.issuer, &kept.issuer)
+                    && client.client_id == kept.client_id =>
+            {
                 let secret = client.secret();
                 self.renew_with(flow, secret, now)
             }

@@ -14,6 +14,7 @@ use crate::client_authentication::{AuthenticationMethod, ClientProof, assertion}
 use crate::credential::StoredTokens;
 use crate::form;
 use crate::jwt::SigningInput;
+use crate::metadata::is_same_issuer;
 use crate::scopes::Scopes;
 use crate::token::{TokenGrant, TokenPurpose, TokenRequest, TokenResponse, TokenType};
 use crate::{AuthorizationCode, CodeVerifier, NoAuthenticationMethod, TokenError, TokenFault};
@@ -304,9 +305,9 @@ impl AuthorizationClient {
 
     /// Whether the identity is the dynamic registration of the client.
     pub(super) fn is_registration(&self, identity: &Identity) -> bool {
-        self.client
-            .as_ref()
-            .is_some_and(|it| it.issuer == identity.issuer && it.client_id == identity.client_id)
+        self.client.as_ref().is_some_and(|it| {
+            is_same_issuer(&it.issuer, &identity.issuer) && it.client_id == identity.client_id
+        })
     }
 
     /// Stores a new token. It replaces the previous one at once, including its refresh token.
