@@ -3,8 +3,9 @@
 use std::io::Write;
 use std::process::ExitCode;
 
-use mcp_sansio_examples::arguments::Arguments;
-use mcp_sansio_examples::{bench, runtime, trace};
+use mcp_sansio_cli::arguments::Arguments;
+use mcp_sansio_cli::trace;
+use mcp_sansio_examples::{bench, runtime};
 
 const USAGE: &str = "\
 bench-server (--stdio | --http ADDRESS [--legacy-sse] [--auth]) [--runtime NAME]

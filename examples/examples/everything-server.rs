@@ -3,8 +3,9 @@
 use std::io::Write;
 use std::process::ExitCode;
 
-use mcp_sansio_examples::arguments::Arguments;
-use mcp_sansio_examples::{everything, runtime, trace};
+use mcp_sansio_cli::arguments::Arguments;
+use mcp_sansio_cli::trace;
+use mcp_sansio_examples::{everything, runtime};
 
 const USAGE: &str = "\
 everything-server (--stdio | --http ADDRESS [--auth] | --unix PATH) [--legacy-sse]

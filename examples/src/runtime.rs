@@ -7,11 +7,12 @@ use std::pin::Pin;
 use std::time::Duration;
 
 use mcp_sansio_async::Timer;
+use mcp_sansio_cli::recording;
 use mcp_sansio_handlers::Server;
 use mcp_sansio_handlers::endpoint::IntoEndpoint;
 
-use crate::arguments::{Argument, Arguments, Stop};
-use crate::{http, recording, seal};
+use crate::{http, seal};
+use mcp_sansio_cli::arguments::{Argument, Arguments, Stop};
 
 /// The runtime that polls futures, performs I/O and runs timers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

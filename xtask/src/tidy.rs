@@ -23,7 +23,7 @@ const LONG: [(&str, &str); 1] = [(
 /// A decision record should be readable in one sitting.
 const DECISION_LINES_MAX: usize = 80;
 /// Folders in which the length of files is checked.
-const WATCHED: [&str; 9] = [
+const WATCHED: [&str; 10] = [
     "core/collections/src",
     "core/extensions/src",
     "core/handlers/src",
@@ -33,6 +33,7 @@ const WATCHED: [&str; 9] = [
     "core/test/src",
     "adapters",
     "examples",
+    "tools",
 ];
 /// Names that do not describe their content.
 const EMPTY_NAMES: [&str; 6] = ["util", "utils", "common", "misc", "helper", "helpers"];

@@ -9,7 +9,7 @@ use std::io::Write;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use mcp_sansio_examples::arguments::{Argument, Arguments, Stop};
+use mcp_sansio_cli::arguments::{Argument, Arguments, Stop};
 use mcp_sansio_examples::runtime;
 
 const USAGE: &str = "\

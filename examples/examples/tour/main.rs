@@ -10,7 +10,7 @@ mod trace;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-use mcp_sansio_examples::arguments::{Argument, Arguments, Stop};
+use mcp_sansio_cli::arguments::{Argument, Arguments, Stop};
 use mcp_sansio_examples::runtime::Runtime;
 
 use stage::Stage;

@@ -7,8 +7,8 @@ use std::time::Duration;
 use mcp_sansio::Backoff;
 use mcp_sansio::http::{HttpClientOptions, Location};
 use mcp_sansio_async::ByteStream;
-use mcp_sansio_examples::exchanges::{ExchangeViewer, Watched, in_words};
-use mcp_sansio_examples::wire::{Viewer, Wire};
+use mcp_sansio_cli::exchanges::{ExchangeViewer, Watched, in_words};
+use mcp_sansio_cli::wire::{Viewer, Wire};
 use mcp_sansio_handlers::{Client, Host, Server};
 use mcp_sansio_tokio::{
     ChildServer, Connector, GracePeriods, HttpDriver, Proxy, TokioExchanger, TokioStream,

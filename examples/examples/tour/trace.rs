@@ -6,8 +6,8 @@ use std::mem;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use mcp_sansio::peer::Progress;
-use mcp_sansio_examples::exchanges::ExchangeEvent;
-use mcp_sansio_examples::wire::Direction;
+use mcp_sansio_cli::exchanges::ExchangeEvent;
+use mcp_sansio_cli::wire::Direction;
 use serde_json::Value;
 
 /// Everything a connection has transferred so far. Clones share the trace.

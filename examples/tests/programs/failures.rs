@@ -4,18 +4,18 @@ use std::time::{Duration, SystemTime};
 
 use crate::http_server_process::Behavior::{Responds, SendsFirst, Stalls};
 use crate::http_server_process::foreign_server;
-use crate::process::{Outcome, RUNTIMES, everything, run};
+use crate::process::{Outcome, everything, run};
 
 /// Inspects a server written in shell. Returns the outcome and the time that it took.
 #[allow(clippy::disallowed_methods, reason = "the test measures time")]
-fn inspect(runtime: &str, words: &[&str]) -> (Outcome, Duration) {
+fn inspect(words: &[&str]) -> (Outcome, Duration) {
     let start = SystemTime::now();
-    let outcome = run("mcp-inspect", [&["info", "--runtime", runtime][..], words].concat());
+    let outcome = run("mcp-inspect", [&["info"][..], words].concat());
     (outcome, start.elapsed().unwrap_or_default())
 }
 
-fn failure(runtime: &str, words: &[&str]) -> String {
-    let (outcome, took) = inspect(runtime, words);
+fn failure(words: &[&str]) -> String {
+    let (outcome, took) = inspect(words);
     assert_eq!(outcome.code, Some(1), "{words:?}: {outcome:?}");
     assert_eq!(outcome.stdout, "");
     assert!(outcome.stderr.starts_with("mcp-inspect: "), "{outcome:?}");
@@ -26,52 +26,41 @@ fn failure(runtime: &str, words: &[&str]) -> String {
 
 #[test]
 fn a_missing_program_is_named() {
-    for runtime in RUNTIMES {
-        let message = failure(runtime, &["--", "no-such-server", "--flag"]);
-        assert!(
-            message.contains("`no-such-server`") && message.contains("install it"),
-            "{message}"
-        );
-        let message = failure(runtime, &["--", "./no/such/server"]);
-        assert!(message.contains("`./no/such/server`"), "{message}");
-    }
+    let message = failure(&["--", "no-such-server", "--flag"]);
+    assert!(message.contains("`no-such-server`") && message.contains("install it"), "{message}");
+    let message = failure(&["--", "./no/such/server"]);
+    assert!(message.contains("`./no/such/server`"), "{message}");
 }
 
 #[test]
 fn stderr_is_forwarded() {
-    for runtime in RUNTIMES {
-        let script = "echo 'no database' >&2; exit 3";
-        let message = failure(runtime, &["--", "sh", "-c", script]);
-        assert!(message.contains("exit status: 3"), "{message}");
-        assert!(message.ends_with("\n  no database\n"), "{message}");
-        // The same if it exits with a request in flight.
-        let message = failure(runtime, &["--", "sh", "-c", &format!("read line; {script}")]);
-        assert!(message.ends_with("\n  no database\n"), "{message}");
-    }
+    let script = "echo 'no database' >&2; exit 3";
+    let message = failure(&["--", "sh", "-c", script]);
+    assert!(message.contains("exit status: 3"), "{message}");
+    assert!(message.ends_with("\n  no database\n"), "{message}");
+    // The same if it exits with a request in flight.
+    let message = failure(&["--", "sh", "-c", &format!("read line; {script}")]);
+    assert!(message.ends_with("\n  no database\n"), "{message}");
 }
 
 #[test]
 fn a_silent_server_times_out() {
-    for runtime in RUNTIMES {
-        for script in ["exec sleep 60", "trap '' TERM; while :; do sleep 1; done"] {
-            let message = failure(runtime, &["--timeout", "0.5", "--", "sh", "-c", script]);
-            assert!(message.contains("did not answer within 0.5 s"), "{message}");
-        }
+    for script in ["exec sleep 60", "trap '' TERM; while :; do sleep 1; done"] {
+        let message = failure(&["--timeout", "0.5", "--", "sh", "-c", script]);
+        assert!(message.contains("did not answer within 0.5 s"), "{message}");
     }
 }
 
 #[test]
 fn invalid_output_is_reported_and_tolerated() {
-    for runtime in RUNTIMES {
-        let quoted = everything(runtime).join(" ");
-        let script = format!("echo starting up; exec {quoted}");
-        let (outcome, _) = inspect(runtime, &["--", "sh", "-c", &script]);
-        assert_eq!(outcome.code, Some(0), "{outcome:?}");
-        assert!(outcome.stderr.contains("`starting up`"), "{outcome:?}");
+    let quoted = everything("tokio").join(" ");
+    let script = format!("echo starting up; exec {quoted}");
+    let (outcome, _) = inspect(&["--", "sh", "-c", &script]);
+    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    assert!(outcome.stderr.contains("`starting up`"), "{outcome:?}");
 
-        let message = failure(runtime, &["--timeout", "1", "--", "yes"]);
-        assert!(message.contains("lines that are not messages"), "{message}");
-    }
+    let message = failure(&["--timeout", "1", "--", "yes"]);
+    assert!(message.contains("lines that are not messages"), "{message}");
 }
 
 #[test]
@@ -81,26 +70,22 @@ fn a_protocol_violation_is_described() {
         (r#"{"jsonrpc":"2.0","id":1,"result":[]}"#, "`result` is not an object"),
         (r#"{"id":1,"result":{}}"#, "malformed"),
     ];
-    for runtime in RUNTIMES {
-        for (answer, what) in answers {
-            let script = format!("read line; echo '{answer}'; exec sleep 9");
-            let words = ["--timeout", "0.3", "--revision", "2025-11-25", "--", "sh", "-c", &script];
-            let message = failure(runtime, &words);
-            assert!(message.contains("broke a rule") && message.contains(what), "{message}");
-        }
+    for (answer, what) in answers {
+        let script = format!("read line; echo '{answer}'; exec sleep 9");
+        let words = ["--timeout", "0.3", "--revision", "2025-11-25", "--", "sh", "-c", &script];
+        let message = failure(&words);
+        assert!(message.contains("broke a rule") && message.contains(what), "{message}");
     }
 }
 
 #[test]
 fn a_server_that_echoes_its_input_is_rejected() {
-    for runtime in RUNTIMES {
-        failure(runtime, &["--timeout", "2", "--", "cat"]);
-    }
+    failure(&["--timeout", "2", "--", "cat"]);
 }
 
 /// Returns the failure of a connection to `url`.
 fn failure_at(url: &str) -> String {
-    failure("tokio", &["--timeout", "1", "--url", url])
+    failure(&["--timeout", "1", "--url", url])
 }
 
 #[test]
@@ -161,13 +146,14 @@ fn a_closed_port_differs_from_a_foreign_server() {
 
 #[test]
 fn usage_errors_differ_from_failures() {
-    let wrong: [&[&str]; 14] = [
+    let wrong: [&[&str]; 15] = [
         &[],
         &["frobnicate", "--", "x"],
         &["info"],
         &["info", "--bogus", "--", "x"],
         &["info", "--revision", "2020-01-01", "--", "x"],
         &["info", "--timeout", "soon", "--", "x"],
+        &["info", "--runtime", "smol", "--", "x"],
         &["call", "echo", "[1]", "--", "x"],
         &["info", "--url", "http://localhost/mcp", "--", "x"],
         &["info", "--url", "localhost/mcp"],

@@ -7,10 +7,10 @@ use crate::process::{Outcome, RUNTIMES, everything, run};
 
 const REVISIONS: [&str; 5] = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"];
 
-/// Runs `mcp-inspect` with a server, both on `runtime`.
+/// Runs `mcp-inspect` with a server on `runtime`.
 fn inspect(runtime: &str, words: &[&str]) -> Outcome {
     let mut arguments: Vec<String> = words.iter().map(|word| (*word).into()).collect();
-    arguments.extend(["--runtime".into(), runtime.into(), "--".into()]);
+    arguments.push("--".into());
     arguments.extend(everything(runtime));
     run("mcp-inspect", arguments)
 }

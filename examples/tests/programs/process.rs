@@ -10,19 +10,22 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-/// The runtimes for each test.
+/// The runtimes of the servers.
 pub(crate) const RUNTIMES: [&str; 4] = ["tokio", "smol", "async-std", "std"];
 
 /// The timeout for a response, far longer than it takes.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Returns the path of a built example.
+/// Returns the path of a built program: a binary, or an example.
 pub(crate) fn example(name: &str) -> PathBuf {
     let test = std::env::current_exe().unwrap();
-    let folder = test.parent().and_then(|deps| deps.parent()).unwrap().join("examples");
-    let path = folder.join(name).with_extension(std::env::consts::EXE_EXTENSION);
-    assert!(path.is_file(), "{} is not built: run `cargo build --examples`", path.display());
-    path
+    let folder = test.parent().and_then(|deps| deps.parent()).unwrap();
+    let file = PathBuf::from(name).with_extension(std::env::consts::EXE_EXTENSION);
+    let built = [folder.join(&file), folder.join("examples").join(&file)];
+    let found = built.into_iter().find(|path| path.is_file());
+    found.unwrap_or_else(|| {
+        panic!("{name} is not built: run `cargo build --workspace --bins --examples`")
+    })
 }
 
 /// Returns the command line of the everything server.

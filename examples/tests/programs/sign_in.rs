@@ -113,12 +113,12 @@ fn a_user_signs_in_steps_up_and_is_remembered() {
 }
 
 #[test]
-fn users_sign_in_on_every_runtime() {
+fn users_sign_in_at_a_server_on_every_runtime() {
     for runtime in RUNTIMES {
         let http_server =
             HttpServerProcess::start("everything-server", &["--auth", "--runtime", runtime]);
         let url = http_server.url("/mcp");
-        let flags = ["--url", &url, "--runtime", runtime];
+        let flags = ["--url", &url];
         let words = ["call", "echo", r#"{"text":"hi"}"#, "--sign-in"];
         let (outcome, visits) = inspect(&[&words[..], &flags].concat(), agree);
         assert_eq!((outcome.stdout.as_str(), visits), ("hi\n", 1), "{outcome:?}");

@@ -72,7 +72,7 @@ fn the_everything_server_serves_a_folder_on_every_runtime() {
     let folder = Folder::new("everything");
     let server = example("everything-server");
     for runtime in RUNTIMES {
-        let words = ["skills", "--runtime", runtime, "--", server.to_str().unwrap()];
+        let words = ["skills", "--", server.to_str().unwrap()];
         let options = ["--stdio", "--runtime", runtime, "--skills", folder.text()];
         let outcome = run("mcp-inspect", words.into_iter().chain(options));
         assert!(outcome.stdout.contains("2 files, 85 bytes, verified"), "{outcome:?}");

@@ -8,7 +8,7 @@ use crate::process::{RUNTIMES, everything, on_stdio, run};
 #[test]
 fn the_inspector_prints_a_line_for_each_request() {
     for runtime in RUNTIMES {
-        let options = ["tools", "--trace", "--revision", "2025-11-25", "--runtime", runtime, "--"];
+        let options = ["tools", "--trace", "--revision", "2025-11-25", "--"];
         let options = options.into_iter().map(str::to_owned);
         let outcome = run("mcp-inspect", options.chain(everything(runtime)));
         assert_eq!(outcome.code, Some(0), "{outcome:?}");

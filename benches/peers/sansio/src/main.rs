@@ -3,7 +3,7 @@
 mod link;
 
 use mcp_sansio::Revision;
-use mcp_sansio_examples::arguments::Arguments;
+use mcp_sansio_cli::arguments::Arguments;
 use mcp_sansio_examples::bench;
 use mcp_sansio_examples::runtime::parse_server;
 use shape::{Subject, Task};

@@ -5,7 +5,7 @@ use mcp_sansio::protocol::{
     Capability, CompleteParams, CompletionArgument, ContentBlock, LoggingLevel, ResourceContents,
     SerializeAt, SubscriptionFilter,
 };
-use mcp_sansio_examples::canned::Seen;
+use mcp_sansio_cli::canned::Seen;
 use mcp_sansio_handlers::{Client, Session};
 use serde_json::{Value, json};
 

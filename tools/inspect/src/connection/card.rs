@@ -1,7 +1,6 @@
 //! The card of a server, which is read without a connection.
 
 use mcp_sansio::http::HttpClientOptions;
-use mcp_sansio_examples::runtime::Runtime;
 use mcp_sansio_handlers::ServerCard;
 use mcp_sansio_tokio::Connector;
 
@@ -9,19 +8,16 @@ use crate::options::Options;
 use crate::show;
 
 /// Fetches and prints the card.
-pub(super) fn show_card(options: &Options, server: &HttpClientOptions) -> Result<(), String> {
+pub(super) async fn show_card(options: &Options, server: &HttpClientOptions) -> Result<(), String> {
     let address = ServerCard::url_of(server.url());
-    let fetched = Runtime::Tokio.block_on(async {
-        let connector = Connector::builder().connect_timeout(options.patience());
-        #[cfg(unix)]
-        let connector = match &options.unix {
-            Some(path) => connector.unix_socket(path),
-            None => connector,
-        };
-        let connector = connector.build().map_err(|error| error.to_string())?;
-        connector.fetch(address.clone()).await.map_err(|error| error.to_string())
-    });
-    let document = fetched.map_err(|error| error.to_string())??;
+    let connector = Connector::builder().connect_timeout(options.patience());
+    #[cfg(unix)]
+    let connector = match &options.unix {
+        Some(path) => connector.unix_socket(path),
+        None => connector,
+    };
+    let connector = connector.build().map_err(|error| error.to_string())?;
+    let document = connector.fetch(address.clone()).await.map_err(|error| error.to_string())?;
     let card = ServerCard::parse(&document).map_err(|error| format!("{address}: {error}"))?;
     if options.json {
         show(&serde_json::to_string(&card).map_err(|error| error.to_string())?);

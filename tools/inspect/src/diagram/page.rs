@@ -5,6 +5,7 @@ use std::fmt::{self, Write};
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
+use sha2::{Digest, Sha256};
 
 use super::text::{shortened, write_text};
 use super::{Diagram, Kind, Row, Side};
@@ -27,7 +28,7 @@ const LABEL_MAX: usize = 120;
 /// All peer input is escaped as text. Only the page's own script can run, because the content
 /// security policy allows it by its hash.
 #[must_use]
-pub fn page(diagram: &Diagram) -> String {
+pub(crate) fn page(diagram: &Diagram) -> String {
     let mut out = String::new();
     // Writing to a string cannot fail.
     let _ = write_page(&mut out, diagram);
@@ -35,7 +36,7 @@ pub fn page(diagram: &Diagram) -> String {
 }
 
 fn write_page(out: &mut String, diagram: &Diagram) -> fmt::Result {
-    let digest = ring::digest::digest(&ring::digest::SHA256, SCRIPT.as_bytes());
+    let digest = Sha256::digest(SCRIPT);
     let digest = BASE64_STANDARD.encode(digest);
     let (lane_of, lanes) = lanes(diagram);
     let width = lanes * LANE + 8;

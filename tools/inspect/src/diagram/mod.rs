@@ -10,11 +10,11 @@ mod page;
 mod text;
 
 use line::Line;
-pub use page::page;
+pub(crate) use page::page;
 
 /// The side that sends a message, or that a note is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Side {
+pub(crate) enum Side {
     /// Drawn on the left.
     Client,
     /// Drawn on the right.
@@ -32,7 +32,7 @@ impl Side {
 
 /// The kind of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub(crate) enum Kind {
     /// A request.
     Request,
     /// A response with a result.
@@ -53,47 +53,47 @@ pub enum Kind {
 
 /// A row of the diagram.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Row {
+pub(crate) struct Row {
     /// The line number in the recording.
-    pub line: usize,
+    pub(crate) line: usize,
     /// The time in nanoseconds on the clock of the recorded machine.
-    pub at: Option<u64>,
+    pub(crate) at: Option<u64>,
     /// The sender of the message, or the side that a note is about.
-    pub from: Side,
+    pub(crate) from: Side,
     /// The kind of the row.
-    pub kind: Kind,
+    pub(crate) kind: Kind,
     /// A short description.
-    pub label: String,
+    pub(crate) label: String,
     /// The full text.
-    pub detail: String,
+    pub(crate) detail: String,
     /// The related request: the request itself, or the one that is answered or referred to.
-    pub link: Option<String>,
+    pub(crate) link: Option<String>,
     /// The exchange that carries it.
-    pub exchange: Option<usize>,
+    pub(crate) exchange: Option<usize>,
 }
 
 /// An exchange and its position in the diagram.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Exchange {
+pub(crate) struct Exchange {
     /// The title of the exchange.
-    pub name: String,
+    pub(crate) name: String,
     /// The indices of the first row and the last row.
-    pub rows: (usize, usize),
+    pub(crate) rows: (usize, usize),
     /// Whether the exchange ended early.
-    pub cut: bool,
+    pub(crate) cut: bool,
 }
 
 /// A recording as rows.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Diagram {
+pub(crate) struct Diagram {
     /// The side whose machine was recorded.
-    pub recorded: Side,
+    pub(crate) recorded: Side,
     /// The name of the machine.
-    pub name: String,
+    pub(crate) name: String,
     /// The rows in order.
-    pub rows: Vec<Row>,
+    pub(crate) rows: Vec<Row>,
     /// The exchanges of a recording over HTTP.
-    pub exchanges: Vec<Exchange>,
+    pub(crate) exchanges: Vec<Exchange>,
 }
 
 impl Diagram {
@@ -102,7 +102,7 @@ impl Diagram {
     /// # Errors
     ///
     /// Returns a description if the first line is not that of a recording.
-    pub fn read(recording: &[u8]) -> Result<Self, String> {
+    pub(crate) fn read(recording: &[u8]) -> Result<Self, String> {
         let text = String::from_utf8_lossy(recording);
         let mut lines = text.lines();
         let start = line::Start::read(lines.next().unwrap_or_default())?;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use mcp_sansio::protocol::{Capability, ResourceContents, Tool};
-use mcp_sansio_examples::canned::{self, Seen};
+use mcp_sansio_cli::canned::{self, Seen};
 use mcp_sansio_handlers::{Client, ClientError, Session};
 use serde::Serialize;
 use serde_json::{Value, json};

@@ -3,9 +3,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::diagram::{Diagram, page};
 use mcp_sansio::recording::{Difference, Replay, ReplayError};
-use mcp_sansio_examples::arguments::{Argument, Arguments, Stop};
-use mcp_sansio_examples::diagram::{Diagram, page};
+use mcp_sansio_cli::arguments::{Argument, Arguments, Stop};
 
 use crate::show;
 

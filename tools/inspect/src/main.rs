@@ -3,6 +3,7 @@
 mod check;
 mod commands;
 mod connection;
+mod diagram;
 mod failure;
 mod options;
 mod recordings;
@@ -11,7 +12,7 @@ mod skills;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-use mcp_sansio_examples::arguments::Arguments;
+use mcp_sansio_cli::arguments::Arguments;
 
 use options::{Options, USAGE};
 use recordings::Task;

@@ -4,10 +4,9 @@ use std::fmt::Write;
 use std::process::{Command, ExitStatus};
 use std::time::Duration;
 
-use mcp_sansio_async::Driver;
-use mcp_sansio_examples::canned::Seen;
-use mcp_sansio_examples::runtime::Runtime;
-use mcp_sansio_examples::wire::{Noise, Viewer, Wire};
+use mcp_sansio_cli::canned::Seen;
+use mcp_sansio_cli::wire::{Noise, Viewer, Wire};
+use mcp_sansio_tokio::{ChildServer, GracePeriods, drive, now, seed};
 
 use super::{converse, host, remark, silence, violation};
 use crate::failure::Failure;
@@ -31,20 +30,13 @@ struct End {
 }
 
 /// Starts the server, runs the command, and shuts the server down.
-pub(super) fn inspect(options: &Options, words: &[String]) -> Result<(), String> {
+pub(super) async fn inspect(options: &Options, words: &[String]) -> Result<(), String> {
     let mut command = Command::new(&words[0]);
     command.args(&words[1..]);
     let viewer = options.wire.then(|| -> Viewer {
         Box::new(|direction, line| say(&format!("{} {line}", direction.as_str())))
     });
-    let outcome = match options.runtime {
-        Runtime::Tokio => options.runtime.block_on(on_tokio(options, command, viewer)),
-        Runtime::Smol | Runtime::AsyncStd => {
-            options.runtime.block_on(on_async_std(options, command, viewer))
-        }
-        Runtime::Std => options.runtime.block_on(on_std(options, command, viewer)),
-    };
-    let (outcome, end) = outcome.map_err(|error| error.to_string())??;
+    let (outcome, end) = converse_with(options, command, viewer).await?;
     match outcome {
         Ok(()) => {
             remark(end.violation.as_deref());
@@ -54,60 +46,23 @@ pub(super) fn inspect(options: &Options, words: &[String]) -> Result<(), String>
     }
 }
 
-type Inspected = Result<(Result<(), Failure>, End), String>;
-
-async fn on_tokio(options: &Options, command: Command, viewer: Option<Viewer>) -> Inspected {
-    use mcp_sansio_tokio::{ChildServer, GracePeriods, TokioTimer, now, seed};
+async fn converse_with(
+    options: &Options,
+    command: Command,
+    viewer: Option<Viewer>,
+) -> Result<(Result<(), Failure>, End), String> {
     let spawned = ChildServer::spawn(command).map_err(|error| error.to_string())?;
     let (child, stream) = spawned;
     let (host, seen) = host(options);
     let (client, endpoint) = host.connect(seed(), now());
     let wire = Wire::new(stream, viewer);
     let noise = wire.noise();
-    let driver = Driver::new(endpoint, wire, TokioTimer::new());
+    let driver = drive(endpoint, wire);
     let work = commands::run(options, &client, &seen);
     let outcome = converse(options, driver, &client, work, FAREWELL).await;
     let mut grace_periods = GracePeriods::default();
     (grace_periods.end_of_input, grace_periods.terminate) = (GRACE, GRACE);
     let report = child.shutdown(grace_periods).await.map_err(|error| error.to_string())?;
-    let (status, last_words, forced) = (report.status, report.stderr_tail, report.forced);
-    let violation = describe(&noise, &seen);
-    Ok((outcome, End { violation, status, last_words, forced }))
-}
-
-async fn on_async_std(options: &Options, command: Command, viewer: Option<Viewer>) -> Inspected {
-    use mcp_sansio_async_std::{AsyncTimer, ChildServer, GracePeriods, now, seed};
-    let spawned = ChildServer::spawn(command).map_err(|error| error.to_string())?;
-    let (child, stream) = spawned;
-    let (host, seen) = host(options);
-    let (client, endpoint) = host.connect(seed(), now());
-    let wire = Wire::new(stream, viewer);
-    let noise = wire.noise();
-    let driver = Driver::new(endpoint, wire, AsyncTimer::new());
-    let work = commands::run(options, &client, &seen);
-    let outcome = converse(options, driver, &client, work, FAREWELL).await;
-    let mut grace_periods = GracePeriods::default();
-    (grace_periods.end_of_input, grace_periods.terminate) = (GRACE, GRACE);
-    let report = child.shutdown(grace_periods).await.map_err(|error| error.to_string())?;
-    let (status, last_words, forced) = (report.status, report.stderr_tail, report.forced);
-    let violation = describe(&noise, &seen);
-    Ok((outcome, End { violation, status, last_words, forced }))
-}
-
-async fn on_std(options: &Options, command: Command, viewer: Option<Viewer>) -> Inspected {
-    use mcp_sansio_std::{ChildServer, Clock, GracePeriods, now, seed};
-    let spawned = ChildServer::spawn(command).map_err(|error| error.to_string())?;
-    let (child, stream) = spawned;
-    let (host, seen) = host(options);
-    let (client, endpoint) = host.connect(seed(), now());
-    let wire = Wire::new(stream, viewer);
-    let noise = wire.noise();
-    let driver = Driver::new(endpoint, wire, Clock::new());
-    let work = commands::run(options, &client, &seen);
-    let outcome = converse(options, driver, &client, work, FAREWELL).await;
-    let mut grace_periods = GracePeriods::default();
-    (grace_periods.end_of_input, grace_periods.terminate) = (GRACE, GRACE);
-    let report = child.shutdown(grace_periods).map_err(|error| error.to_string())?;
     let (status, last_words, forced) = (report.status, report.stderr_tail, report.forced);
     let violation = describe(&noise, &seen);
     Ok((outcome, End { violation, status, last_words, forced }))

@@ -2,15 +2,13 @@
 
 use std::time::Duration;
 
-use mcp_sansio_auth::{FileStore, open_in_browser};
-use mcp_sansio_examples::runtime::Runtime;
 use mcp_sansio_handlers::Authorization;
 use mcp_sansio_oauth::client::{
     ApplicationType, AuthorizationOptions, AuthorizationRequest, ClientMetadata, ClientSecret,
     RegisteredClient,
 };
+use mcp_sansio_tokio::{FileStore, Loopback, open_in_browser};
 
-use super::loopback::Loopback;
 use crate::options::SignIn;
 use crate::{NAME, say};
 
@@ -20,9 +18,8 @@ pub(super) const USER_TIME: Duration = Duration::from_secs(5 * 60);
 /// Returns an authorization that lets the user sign in if the server asks for it.
 pub(super) async fn authorization(
     sign_in: &SignIn,
-    runtime: Runtime,
 ) -> Result<Authorization, Box<dyn std::error::Error>> {
-    let loopback = Loopback::bind(runtime, USER_TIME).await?;
+    let loopback = Loopback::bind(0).await?.application(NAME).timeout(USER_TIME);
     let options = AuthorizationOptions::code(loopback.redirect_uri())?.scopes(&sign_in.scopes)?;
     let options = match &sign_in.client_id {
         Some(client_id) => {

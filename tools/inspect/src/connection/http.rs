@@ -1,19 +1,19 @@
 //! A running server that is used over HTTP.
 
-use std::error::Error;
-use std::future::{Future, pending};
+use std::future::pending;
 use std::sync::Arc;
 use std::time::Duration;
 
 use mcp_sansio::http::{ClientLimits, HttpClientOptions, Location};
 use mcp_sansio::peer::CloseReason;
-use mcp_sansio_async::{ConnectError, Exchanger, HttpDriver, Timer};
-use mcp_sansio_auth::with_system_support;
-use mcp_sansio_examples::canned::Seen;
-use mcp_sansio_examples::exchanges::{ExchangeViewer, Watched, in_words};
-use mcp_sansio_examples::runtime::Runtime;
-use mcp_sansio_examples::together::before;
+use mcp_sansio_cli::canned::Seen;
+use mcp_sansio_cli::exchanges::{ExchangeViewer, Watched, in_words};
+use mcp_sansio_cli::together::before;
 use mcp_sansio_handlers::Host;
+use mcp_sansio_tokio::{
+    ConnectError, Connector, ConnectorError, HttpDriver, TokioExchanger, TokioTimer, now, seed,
+    with_system_support,
+};
 
 use super::{converse, host, remark, sign_in, silence, violation};
 use crate::failure::Failure;
@@ -31,20 +31,7 @@ const FAREWELL: Duration = Duration::from_millis(1200);
 const CONNECTING: Duration = Duration::from_secs(10);
 
 /// Connects, runs the command, and ends the session.
-pub(super) fn inspect(options: &Options, server: &HttpClientOptions) -> Result<(), String> {
-    let outcome = match options.runtime {
-        Runtime::Tokio => options.runtime.block_on(on_tokio(options, server)),
-        Runtime::Smol | Runtime::AsyncStd => {
-            options.runtime.block_on(on_async_std(options, server))
-        }
-        Runtime::Std => options.runtime.block_on(on_std(options, server)),
-    };
-    outcome.map_err(|error| error.to_string())?
-}
-
-async fn on_tokio(options: &Options, server: &HttpClientOptions) -> Result<(), String> {
-    use mcp_sansio_tokio::{Connector, TokioExchanger, TokioTimer, seed};
-
+pub(super) async fn inspect(options: &Options, server: &HttpClientOptions) -> Result<(), String> {
     let connector = Connector::builder().connect_timeout(options.patience().min(CONNECTING));
     #[cfg(unix)]
     let connector = match &options.unix {
@@ -52,40 +39,7 @@ async fn on_tokio(options: &Options, server: &HttpClientOptions) -> Result<(), S
         None => connector,
     };
     let exchanger = TokioExchanger::new(connector.build().map_err(|error| error.to_string())?);
-    let parts = HttpParts { exchanger: exchanger.clone(), timer: TokioTimer::new(), seed: seed() };
-    let visited = visit(options, server, equipped(options).await?, parts, interruption()).await;
-    visited.map_err(|trouble| explain(trouble, server.url(), exchanger.last_failure(), options))
-}
-
-async fn on_async_std(options: &Options, server: &HttpClientOptions) -> Result<(), String> {
-    use mcp_sansio_async_std::{AsyncExchanger, AsyncTimer, Connector, seed};
-
-    let connector = Connector::builder().connect_timeout(options.patience().min(CONNECTING));
-    #[cfg(unix)]
-    let connector = match &options.unix {
-        Some(path) => connector.unix_socket(path),
-        None => connector,
-    };
-    let exchanger = AsyncExchanger::new(connector.build().map_err(|error| error.to_string())?);
-    let parts = HttpParts { exchanger: exchanger.clone(), timer: AsyncTimer::new(), seed: seed() };
-    // These runtimes do not handle signals, so an interrupt ends the process immediately.
-    let visited = visit(options, server, equipped(options).await?, parts, pending()).await;
-    visited.map_err(|trouble| explain(trouble, server.url(), exchanger.last_failure(), options))
-}
-
-/// Without a runtime. An interrupt ends the process.
-async fn on_std(options: &Options, server: &HttpClientOptions) -> Result<(), String> {
-    use mcp_sansio_std::{Clock, Connector, ThreadedExchanger, seed};
-
-    let connector = Connector::builder().connect_timeout(options.patience().min(CONNECTING));
-    #[cfg(unix)]
-    let connector = match &options.unix {
-        Some(path) => connector.unix_socket(path),
-        None => connector,
-    };
-    let exchanger = ThreadedExchanger::new(connector.build());
-    let parts = HttpParts { exchanger: exchanger.clone(), timer: Clock::new(), seed: seed() };
-    let visited = visit(options, server, equipped(options).await?, parts, pending()).await;
+    let visited = visit(options, server, equipped(options).await?, exchanger.clone()).await;
     visited.map_err(|trouble| explain(trouble, server.url(), exchanger.last_failure(), options))
 }
 
@@ -93,17 +47,10 @@ async fn on_std(options: &Options, server: &HttpClientOptions) -> Result<(), Str
 async fn equipped(options: &Options) -> Result<(Host, Arc<Seen>), String> {
     let (mut host, seen) = host(options);
     if let Some(sign_in) = &options.sign_in {
-        let authorization = sign_in::authorization(sign_in, options.runtime).await;
+        let authorization = sign_in::authorization(sign_in).await;
         host = host.authorization(authorization.map_err(|error| error.to_string())?);
     }
     Ok((with_system_support(&host).map_err(|error| error.to_string())?, seen))
-}
-
-/// The runtime-specific parts of a connection.
-struct HttpParts<X, T> {
-    exchanger: X,
-    timer: T,
-    seed: u64,
 }
 
 /// A failure, and a description of the server's first violation.
@@ -116,8 +63,7 @@ async fn visit(
     options: &Options,
     server: &HttpClientOptions,
     (host, seen): (Host, Arc<Seen>),
-    HttpParts { exchanger, timer, seed }: HttpParts<impl Exchanger, impl Timer>,
-    interruption: impl Future<Output = ()>,
+    exchanger: TokioExchanger,
 ) -> Result<(), VisitError> {
     let viewer = options
         .wire
@@ -125,10 +71,10 @@ async fn visit(
     let mut limits = ClientLimits::DEFAULT;
     limits.closing_wait = CLOSING;
     let client_options = server.clone().limits(limits);
-    let (client, endpoint) = host.connect_http(client_options, seed, timer.now());
-    let driver = HttpDriver::new(endpoint, Watched::new(exchanger, viewer), timer);
+    let (client, endpoint) = host.connect_http(client_options, seed(), now());
+    let driver = HttpDriver::new(endpoint, Watched::new(exchanger, viewer), TokioTimer::new());
     let work = async {
-        match before(interruption, commands::run(options, &client, &seen)).await {
+        match before(interruption(), commands::run(options, &client, &seen)).await {
             Some(outcome) => outcome,
             // Interrupting is the regular way to stop listening.
             None if matches!(options.command, Command::Listen { .. }) => Ok(()),
@@ -154,7 +100,7 @@ async fn interruption() {
 }
 
 /// Describes why the connection could not be opened.
-fn unopened<C: Error>(url: &Location, reason: CloseReason, cause: Option<C>) -> String {
+fn unopened(url: &Location, reason: CloseReason, cause: Option<ConnectorError>) -> String {
     match ConnectError::from_close_reason(url, reason, cause) {
         ConnectError::Unauthorized { url, status, challenge } => {
             let challenge = challenge.map_or_else(String::new, |it| format!(": {it}"));
@@ -168,10 +114,10 @@ fn unopened<C: Error>(url: &Location, reason: CloseReason, cause: Option<C>) -> 
 }
 
 /// Combines a failure with the network error behind it into one message.
-fn explain<C: Error>(
+fn explain(
     VisitError { failure, violation }: VisitError,
     url: &Location,
-    cause: Option<C>,
+    cause: Option<ConnectorError>,
     options: &Options,
 ) -> String {
     let (shown, _query) = url.as_str().split_once('?').unwrap_or((url.as_str(), ""));

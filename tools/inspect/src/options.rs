@@ -6,8 +6,7 @@ use std::time::Duration;
 use mcp_sansio::Revision;
 use mcp_sansio::http::{HttpClientOptions, Location};
 use mcp_sansio::protocol::{CompletionReference, PromptReference, ResourceTemplateReference};
-use mcp_sansio_examples::arguments::{Argument, Arguments, Stop};
-use mcp_sansio_examples::runtime::Runtime;
+use mcp_sansio_cli::arguments::{Argument, Arguments, Stop};
 use serde_json::{Map, Value};
 
 pub(crate) const USAGE: &str = "\
@@ -33,7 +32,7 @@ Inspects an MCP server: one that is running at URL, or one that it starts with C
 
   --revision R     use only this revision: 2024-11-05, 2025-03-26, 2025-06-18, 2025-11-25 or
                    2026-07-28 (default: negotiate)
-  --runtime NAME   tokio (default), smol, async-std or std
+  --runtime NAME   accepts `tokio`, the only one
   --timeout S      give up after this many seconds (default: 30; with listen: never)
   --json           print results as JSON
   --record FILE    record the client for `replay` and `show`: contains all messages, but no
@@ -82,7 +81,6 @@ pub(crate) enum Command {
 #[derive(Debug)]
 pub(crate) struct Options {
     pub(crate) revision: Option<Revision>,
-    pub(crate) runtime: Runtime,
     /// The timeout given on the command line.
     pub(crate) timeout: Option<Duration>,
     pub(crate) json: bool,
@@ -131,7 +129,7 @@ impl Options {
     }
 
     pub(crate) fn parse(mut arguments: Arguments) -> Result<Self, Stop> {
-        let (mut revision, mut runtime, mut timeout) = (None, Runtime::default(), None);
+        let (mut revision, mut timeout) = (None, None);
         let (mut json, mut wire, mut trace, mut record) = (false, false, false, None);
         let (mut sign_in, mut details) = (false, SignIn::default());
         let (mut words, mut program, mut url) = (Vec::new(), Vec::new(), None);
@@ -144,7 +142,7 @@ impl Options {
                 Argument::Rest(rest) => program = rest,
                 Argument::Flag(flag) => match flag.as_str() {
                     "--revision" => revision = Some(parse_revision(&arguments.value(&flag)?)?),
-                    "--runtime" => runtime = Runtime::parse(&arguments.value(&flag)?)?,
+                    "--runtime" => check_runtime(&arguments.value(&flag)?)?,
                     "--timeout" => timeout = Some(parse_seconds(&arguments.value(&flag)?)?),
                     "--json" => json = true,
                     "--wire" => wire = true,
@@ -201,7 +199,6 @@ impl Options {
         };
         Ok(Self {
             revision,
-            runtime,
             timeout,
             json,
             wire,
@@ -255,6 +252,14 @@ fn parse_revision(text: &str) -> Result<Revision, Stop> {
         let known = Revision::ALL.map(Revision::as_str).join(", ");
         Stop::Wrong(format!("unknown revision `{text}`; known revisions: {known}"))
     })
+}
+
+/// Other programs of the project have a choice here. This one runs on tokio.
+fn check_runtime(name: &str) -> Result<(), Stop> {
+    match name {
+        "tokio" => Ok(()),
+        _ => Err(Stop::Wrong(format!("unknown runtime `{name}`; the only one is tokio"))),
+    }
 }
 
 fn parse_seconds(text: &str) -> Result<Duration, Stop> {

@@ -3,7 +3,6 @@
 mod card;
 mod child;
 mod http;
-mod loopback;
 mod sign_in;
 
 use std::future::Future;
@@ -13,11 +12,13 @@ use std::time::Duration;
 use mcp_sansio::Revisions;
 use mcp_sansio::peer::{Event, Timeouts};
 use mcp_sansio::protocol::Method;
-use mcp_sansio_examples::canned::{self, Seen};
-use mcp_sansio_examples::recording;
-use mcp_sansio_examples::together::{before, together};
+use mcp_sansio_cli::canned::{self, Seen};
+use mcp_sansio_cli::recording;
+use mcp_sansio_cli::together::{before, together};
 use mcp_sansio_handlers::{Client, Host};
 use mcp_sansio_tokio::skills;
+use tokio::runtime::Builder;
+use tokio::time::sleep;
 
 use crate::failure::Failure;
 use crate::options::{Command, Options, Place};
@@ -30,13 +31,20 @@ pub(crate) fn inspect(options: &Options) -> Result<(), String> {
         let made = std::fs::File::create(file);
         made.map_err(|error| format!("cannot record to {}: {error}", file.display()))?;
     }
-    match &options.server {
-        Place::Program(words) => child::inspect(options, words),
-        Place::Url(url) if matches!(options.command, Command::Card) => {
-            card::show_card(options, url)
+    let runtime = Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| error.to_string())?;
+    let outcome = runtime.block_on(async {
+        match &options.server {
+            Place::Program(words) => child::inspect(options, words).await,
+            Place::Url(url) if matches!(options.command, Command::Card) => {
+                card::show_card(options, url).await
+            }
+            Place::Url(url) => http::inspect(options, url).await,
         }
-        Place::Url(url) => http::inspect(options, url),
-    }
+    });
+    // What still blocks a thread, such as the resolution of a name, does not delay the exit.
+    runtime.shutdown_background();
+    outcome
 }
 
 /// Returns the host for any kind of connection.
@@ -50,7 +58,7 @@ fn host(options: &Options) -> (Host, Arc<Seen>) {
         host = host.revisions(Revisions::only(revision));
     }
     if options.trace {
-        host = host.observe_operations(mcp_sansio_examples::trace::telemetry());
+        host = host.observe_operations(mcp_sansio_cli::trace::telemetry());
     }
     if let Some(file) = &options.record {
         host = host.record(recording::tapes_at(file));
@@ -83,7 +91,7 @@ async fn converse(
         if options.sign_in.is_some() {
             patience += sign_in::USER_TIME;
         }
-        let alarm = options.runtime.sleep(patience);
+        let alarm = sleep(patience);
         match together(&mut driver, before(alarm, work)).await {
             Some(outcome) => outcome,
             // Listening ends successfully after the requested time.
@@ -93,7 +101,7 @@ async fn converse(
     };
     client.close();
     // The result of the shutdown does not affect the result of the command.
-    let _ = before(options.runtime.sleep(farewell), &mut driver).await;
+    let _ = before(sleep(farewell), &mut driver).await;
     outcome
 }
 

@@ -1,0 +1,14 @@
+//! What the command line programs share: arguments, a view of the wire, recordings, and a host
+//! without a user.
+
+#![forbid(unsafe_code)]
+
+pub mod arguments;
+pub mod canned;
+pub mod exchanges;
+#[cfg(feature = "recording")]
+pub mod recording;
+pub mod together;
+#[cfg(feature = "trace")]
+pub mod trace;
+pub mod wire;
